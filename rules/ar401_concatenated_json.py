@@ -6,39 +6,38 @@ from wirelint.arguments.argument_faults import Glued, came_to_an_end, glued
 from wirelint.arguments.argument_repairs import unglued
 from wirelint.arguments.past_arguments import past_damage
 from wirelint.events import Delta, Start
-from wirelint.fixes.arguments import EmptyStarts, Increments, Unglue
-from wirelint.fixes.chained import Chained
+from wirelint.fixes.arguments import EmptyStarts, GrowingDeltas, SeparateValues
+from wirelint.fixes.rewriters import Chained
 from wirelint.model import Choice, Exchange, Reply, ToolCall
 from wirelint.rule import Finding, Fix, FixPolicy, RequestFix, RewriteContext, Rewriter, Rule, excerpt
 from wirelint.state.ledger import Ledger
 
 
 class ConcatenatedJson(Rule):
-    """The arguments of one call hold two JSON values or more.
+    """The arguments of one call hold two or more JSON values.
 
     ## What it does
-    Reports a tool call whose assembled arguments are several JSON values in a row, and an Anthropic stream whose
-    `content_block_start` carries a whole input that `input_json_delta` events then repeat or continue. So may an item of
-    OpenAI's Responses be added with arguments, to which clients append the deltas. Deltas that each repeat all arguments
-    so far (`{"ci`, `{"city":"O`, `{"city":"Oslo"}`) count too, and so do calls in the history of a request.
+    Reports a tool call whose joined arguments are several JSON values in a row. Three ways of streaming lead there: an
+    Anthropic `content_block_start` carries a whole input that `input_json_delta` events repeat or continue; an item of
+    OpenAI's Responses is added with arguments, to which clients append the deltas; each delta repeats all arguments so
+    far (`{"ci`, `{"city":"O`, `{"city":"Oslo"}`). Calls in the history of a request count too.
 
     ## Why is this bad?
-    A client that joins what it was sent gets `{"command":"ls"}{"command":"ls"}`, and its JSON parser stops at the second
-    brace. The call fails, or, with a lenient parser, all but the first value is lost without a word.
+    A client that joins the deltas gets `{"command":"ls"}{"command":"ls"}`, and its JSON parser stops at the second
+    brace. The call fails, or a lenient parser silently drops all but the first value.
 
     ## Example
     `{"index":0,"function":{"name":"get_weather","arguments":"{}{\\"city\\":\\"Oslo\\"}"}}`
 
     ## False positives
-    Braces inside a string are data. A start with `"input": {}` and deltas after it is the vendor's normal shape; a start
-    that carries everything and has no deltas is fine, too. Custom tools take free text and are left alone.
+    Silent on braces inside a string, on a start with `"input": {}` before deltas (the vendor's normal shape), on a
+    start with the whole input and no deltas, and on custom tools, which take free text.
 
     ## Fix safety
-    Safe when all values that say anything are equal (`{}` says nothing): one of them stays; when the deltas say all that
-    the start does; an item whose arguments come in deltas is added with empty ones; and when the deltas grow: what each
-    adds is passed on. Unsafe when values that differ each fit the declared schema: they are parallel calls that lost their
-    index, and are split into as many; and when members that follow a complete object make one object with it. In the
-    history a call has one result, so of values that differ the first stays: unsafe.
+    Safe: equal values become one (`{}` counts as empty), deltas that repeat the start replace it, an item is added with
+    empty arguments, growing deltas are reduced to what each adds. Unsafe: different values that each fit the schema
+    become parallel calls, since their index was lost; members after a complete object join that object. In the history
+    a call has one result, so the first of different values stays: unsafe.
 
     ## References
     - RFC 8259: a JSON text is one value
@@ -66,7 +65,7 @@ class ConcatenatedJson(Rule):
                     fix=Fix(found.safety, f"write them as {excerpt(found.right)}") if found.right else None,
                 )
 
-    def mend(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
+    def fix_request(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
         for found in past_damage(exchange):
             if found.glued and found.right is not None and permit.allows(self.code, found.safety):
                 where, before = found.call.pointer, found.call.arguments.text
@@ -95,7 +94,7 @@ class ConcatenatedJson(Rule):
         yield from self._announced(exchange.reply)
 
     def _announced(self, reply: Reply) -> Iterator[Finding]:
-        """Calls of OpenAI's Responses that were announced with arguments, to which clients append the deltas."""
+        """Yield findings on calls of OpenAI's Responses that were added with arguments before their deltas."""
         calls = {call.pointer: call for choice in reply.choices for call in choice.calls}
         for fault in reply.faults:
             place, _, given = fault.detail.partition(" ")
@@ -103,32 +102,27 @@ class ConcatenatedJson(Rule):
                 yield self.finding(
                     "response",
                     f"{call.name or 'a call without a name'}: the item is added with the arguments {excerpt(given, 60)}, "
-                    "and the deltas bring them again",
+                    "and the deltas repeat them",
                     place,
                     event=fault.event,
                     fix=Fix("safe", "add the item with empty arguments"),
                 )
 
     def rewriter(self, context: RewriteContext) -> Rewriter | None:
-        unglue = Unglue(self, context)
+        separate = SeparateValues(self, context)
         if not context.streamed or not context.permit.allows(self.code, "safe"):
-            return unglue
+            return separate
 
         def emptied(start: Start) -> None:
             title = f"{start.name or 'a call without a name'}: emptied the arguments that the item was added with"
-            number = start.frame.number if start.frame is not None else None
-            context.repairs.append(
-                self.repair("response", "safe", title, start.pointer, event=number, before=start.given)
-            )
+            self.record(context, "safe", title, start.pointer, at=start, before=start.given)
 
-        def repaired(start: Start, second: Delta) -> None:
-            title = f"{start.name or 'a call'}: passed on what each delta adds"
-            event = second.frame.number if second.frame is not None else None
-            made = self.repair("response", "safe", title, start.pointer, event=event, before=second.text)
-            context.repairs.append(made)
+        def reduced(start: Start, second: Delta) -> None:
+            title = f"{start.name or 'a call'}: reduced each delta to what it adds"
+            self.record(context, "safe", title, start.pointer, at=second, before=second.text)
 
         starts = (EmptyStarts(emptied),) if context.exchange.api == "openai.responses" else ()
-        return Chained(unglue.phase, *starts, Increments(context, repaired), unglue)
+        return Chained(separate.phase, *starts, GrowingDeltas(context, reduced), separate)
 
 
 def _evidence(call: ToolCall, found: Glued) -> str:
@@ -141,23 +135,19 @@ def _evidence(call: ToolCall, found: Glued) -> str:
             case "differ":
                 return f"the start carries the input {start}, and the deltas another one: {deltas}"
             case _:
-                return f"the start carries the whole input {start}, and the deltas go on with {deltas}"
+                return f"the start carries the whole input {start}, and the deltas continue with {deltas}"
     shown = excerpt(call.arguments.text, 90)
     match found.shape:
-        case "equal" if len(found.values) > 1 and _canonical_equal(found):
-            return f"the same arguments {len(found.values)} times over: {shown}"
+        case "equal" if len(found.values) > 1 and all(value == found.values[0] for value in found.values):
+            return f"equal arguments {len(found.values)} times: {shown}"
         case "continues":
-            return f"the arguments go on after a complete object: {shown}"
+            return f"the arguments continue after a complete object: {shown}"
         case "cut":
-            return f"the arguments are complete and begin anew: {shown}"
+            return f"the arguments are complete and start again: {shown}"
         case "grow":
             return f"each delta repeats all arguments before it: {shown}"
         case _:
             return f"the arguments hold {len(found.values)} JSON values: {shown}"
-
-
-def _canonical_equal(found: Glued) -> bool:
-    return all(value == found.values[0] for value in found.values)
 
 
 def _fix(exchange: Exchange, choice: Choice, call: ToolCall) -> Fix | None:

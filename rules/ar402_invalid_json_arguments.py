@@ -3,12 +3,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from wirelint.apis.traits import traits
-from wirelint.arguments.argument_faults import REDACTED, Flaw, came_whole, flaw, glued
+from wirelint.arguments.argument_faults import Flaw, came_whole, flaw, glued
 from wirelint.arguments.argument_repairs import as_text, in_order
 from wirelint.arguments.past_arguments import past_damage, past_faults
-from wirelint.fixes.arguments import PutInOrder
+from wirelint.fixes.arguments import CompleteJson
 from wirelint.model import Choice, Exchange, Tool, ToolCall
-from wirelint.rule import Finding, Fix, FixPolicy, RequestFix, RewriteContext, Rewriter, Rule, excerpt
+from wirelint.rule import REDACTED, Finding, Fix, FixPolicy, RequestFix, RewriteContext, Rewriter, Rule, excerpt
 from wirelint.state.ledger import Ledger
 
 
@@ -16,30 +16,28 @@ class InvalidJsonArguments(Rule):
     """The arguments of a call are not a JSON object.
 
     ## What it does
-    Reports a tool call whose arguments no JSON parser takes (cut off, single quotes, a trailing comma, a raw line feed in a
-    string), whose arguments are JSON but no object (encoded twice, an array, null), that has none at all for a tool that
-    requires some, or that carries an object where the API has text. In the history of a request it reports calls whose
-    arguments are of another type (`[]`, `null`, a bare string, an object where the API has text), empty or damaged.
+    Reports a tool call whose arguments no JSON parser accepts (cut off, single quotes, trailing comma, raw line feed in
+    a string), are JSON but not an object (encoded twice, array, null), are missing for a tool with required parameters,
+    or are an object where the API has text. In the history of a request it reports arguments of another type (`[]`,
+    `null`, a bare string, an object where the API has text), and empty or damaged ones.
 
     ## Why is this bad?
-    Clients parse the arguments before they run a tool. Some raise and end the turn, some hand the error to the model and
-    pay for another try, some run the tool with nothing. Sent back in the history, servers refuse the whole request.
+    Clients parse the arguments before they run a tool. Some raise and end the turn, some return the error to the model
+    and pay for another attempt, some run the tool without arguments. Servers refuse a request with such a history.
 
     ## Example
     `{"name":"lookup","arguments":"{'city': 'Oslo', 'exact': True}"}`
 
     ## False positives
-    An empty text is what several servers send for a tool without parameters; only in a history, where others read it as
-    JSON, it is worth knowing. A cut that the finish reason admits
-    (`length`, `max_tokens`, a content filter), a stream that broke off, an error in the reply: the arguments are then
-    incomplete and nobody said otherwise. Several values in a row are `concatenated-json`.
+    Silent on an empty text in a reply, which several servers send for a tool without parameters (in a history it is an
+    info), and on arguments that the finish reason (`length`, `max_tokens`, a content filter), a broken stream or an
+    error explains. Several values in a row are `concatenated-json`.
 
     ## Fix safety
-    Unsafe: the damage is undone and the result must fit the declared schema. All of it must be spelled in what came, key by
-    key and value by value, with nothing left out but the control tokens and tags of tool calls at its edges. Arguments
-    that were cut off stay as they are; what is missing cannot be made up.
-    Safe: JSON where the API has text is written as text. In a history an empty value (`[]`, `null`, an empty text) becomes
-    `{}`, an object encoded twice is unwrapped, and where the call passed here its own arguments are put back.
+    Unsafe: the damage is undone. The result must fit the schema, and every key and value must be spelled in the
+    original; nothing is left out but control tokens and tags of tool calls at the edges. Cut-off arguments stay. Safe:
+    JSON where the API has text is written as text. In a history an empty value (`[]`, `null`, an empty text) becomes
+    `{}`, an object encoded twice is unwrapped, and a call that passed here gets its own arguments back.
 
     ## References
     - RFC 8259, The JavaScript Object Notation (JSON) Data Interchange Format
@@ -84,7 +82,7 @@ class InvalidJsonArguments(Rule):
                     fix=Fix(found.safety, f"write them as {excerpt(found.right)}") if found.right else None,
                 )
 
-    def mend(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
+    def fix_request(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
         for fault in past_faults(exchange, ledger) if permit.allows(self.code, "safe") else ():
             if fault.edit is not None:
                 title = f"{fault.name}: wrote the arguments, {fault.words}, as {excerpt(fault.right)}"
@@ -101,7 +99,7 @@ class InvalidJsonArguments(Rule):
                 )
 
     def rewriter(self, context: RewriteContext) -> Rewriter | None:
-        return PutInOrder(self, context)
+        return CompleteJson(self, context)
 
     def _check(self, exchange: Exchange, choice: Choice, call: ToolCall) -> Iterator[Finding]:
         tool = exchange.request.tool(call.name) if exchange.request is not None else None
@@ -125,11 +123,9 @@ class InvalidJsonArguments(Rule):
         )
 
     def _untexted(self, call: ToolCall) -> Finding:
-        return self.finding(
-            "response",
+        return self.part_finding(
+            call,
             f"{call.name or 'a call without a name'}: the arguments are JSON itself where the API has JSON as text",
-            call.pointer,
-            event=call.event,
             layer="gateway",
             severity="warning",
             fix=Fix("safe", as_text(call).order),

@@ -2,12 +2,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from wirelint.arguments.argument_faults import REDACTED, came_whole
+from wirelint.arguments.argument_faults import came_whole
 from wirelint.arguments.argument_repairs import retyped
 from wirelint.arguments.schemas import Validator, Violation, validator
-from wirelint.fixes.arguments import Retype
+from wirelint.fixes.arguments import CoerceTypes
 from wirelint.model import Exchange, Request, Tool, ToolCall
-from wirelint.rule import Finding, Fix, RewriteContext, Rewriter, Rule
+from wirelint.rule import REDACTED, Finding, Fix, RewriteContext, Rewriter, Rule
 from wirelint.state.ledger import Ledger
 from wirelint.text.pointers import at
 
@@ -15,28 +15,27 @@ _SHOWN = 3
 
 
 class SchemaViolation(Rule):
-    """The arguments of a call break the schema that the request declares.
+    """The arguments of a call violate the declared schema.
 
     ## What it does
-    Validates the arguments of every call against the declared JSON Schema of its tool and reports what they break: a
-    missing parameter, a wrong type, a value outside an enumeration, a parameter that does not exist where the schema says
-    `additionalProperties: false`.
+    Validates the arguments of every call against the JSON Schema of its tool and reports violations: a missing
+    parameter, a wrong type, a value outside an enumeration, an unknown parameter under `additionalProperties: false`.
 
     ## Why is this bad?
-    Clients validate too, and refuse the call; those that do not hand the tool a value it cannot use. A provider that was
-    asked for `strict` output and breaks the schema anyway has a broken decoder.
+    Clients that validate refuse the call; others pass the tool a value that it cannot use. A provider that was asked
+    for `strict` output and violates the schema has a broken decoder.
 
     ## Example
     `{"name":"read","arguments":"{\\"path\\":\\"a.py\\",\\"limit\\":\\"20\\"}"}` where `limit` is declared as an integer.
 
     ## False positives
-    Silent for tools without a schema, for schemas that do not compile or refer to somewhere else, and for replies that were
-    cut. `format` is an annotation and not judged; OpenAPI's `nullable` counts. Arguments that are no JSON object are
+    Silent on tools without a schema, on schemas that do not compile or refer elsewhere, and on replies that were cut
+    off. `format` is an annotation and is not checked; OpenAPI's `nullable` is. Arguments that are not an object are
     `invalid-json-arguments`.
 
     ## Fix safety
-    Unsafe: types are coerced (`"20"` to 20, `"null"` to null), and arguments are taken out of a parameter that the schema
-    lacks (`{"arguments": {…}}`), only where that alone makes them valid. Nothing else is added, taken out or chosen.
+    Unsafe: types are coerced (`"20"` to 20, `"null"` to null), and arguments move out of a parameter that the schema
+    lacks (`{"arguments": {…}}`), if that alone makes them valid. Nothing else is added, removed or chosen.
 
     ## References
     - JSON Schema, Validation vocabulary
@@ -60,7 +59,7 @@ class SchemaViolation(Rule):
                     yield from self._check(call, tool, request)
 
     def rewriter(self, context: RewriteContext) -> Rewriter | None:
-        return Retype(self, context)
+        return CoerceTypes(self, context)
 
     def _check(self, call: ToolCall, tool: Tool, request: Request) -> Iterator[Finding]:
         arguments = call.arguments.mapping
@@ -68,15 +67,13 @@ class SchemaViolation(Rule):
         if arguments is None or schema is None:
             return
         violations = schema.violations(arguments)
-        # What was redacted is another text now; whether it fitted is unknown.
+        # Redaction replaced a value, so whether the original was valid is unknown.
         if not violations or REDACTED in call.arguments.text:
             return
         strict = _is_strict(tool, request)
-        yield self.finding(
-            "response",
+        yield self.part_finding(
+            call,
             f"{tool.name}: {_evidence(violations)}{', though strict output was asked for' if strict else ''}",
-            call.pointer,
-            event=call.event,
             layer="gateway" if strict else None,
             fix=_fix(call, tool, schema),
         )
@@ -94,7 +91,7 @@ def _fix(call: ToolCall, tool: Tool, schema: Validator) -> Fix | None:
 
 
 def _is_strict(tool: Tool, request: Request) -> bool:
-    """Whether the provider was asked to hold the model to this schema (`strict`; Cohere's `strict_tools`)."""
+    """Return True if the request asks for strict decoding of this schema (`strict`; Cohere's `strict_tools`)."""
     if request.body.get("strict_tools") is True:
         return True
     declared = at(request.body, tool.pointer)

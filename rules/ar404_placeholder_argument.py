@@ -1,16 +1,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import ClassVar
 
-from wirelint.arguments.argument_faults import REDACTED, came_whole
+from wirelint.arguments.argument_faults import came_whole
 from wirelint.arguments.argument_members import Gone
 from wirelint.arguments.invented import Said
 from wirelint.arguments.placeholders import refused
-from wirelint.fixes.policy_fixes import Police, farewell
+from wirelint.fixes.policy_fixes import PolicyRewriter, block_text
 from wirelint.model import Exchange, Json, Part, Reply, Request, Rpc, Tool, ToolCall, ToolResult
 from wirelint.policy import NO_POLICIES, Fault, Outcome, Policies, judge_arguments
 from wirelint.rule import (
+    REDACTED,
     Answer,
     Edit,
     Finding,
@@ -30,30 +32,30 @@ from wirelint.text.pointers import at, escaped
 
 
 class PlaceholderArgument(Rule):
-    """A value of a call stands in for one that the model did not know, or breaks an argument policy.
+    """A call has a placeholder instead of a real value, or violates an argument policy.
 
     ## What it does
-    Looks at the arguments of every call for values that are inventions for their parameter: `default` for a workspace,
-    `/path/to/config.json` for a file, `your_api_key`, `<project-id>`, `user@example.com`, the word `null` in quotes. Of a
-    call to an MCP server it reports the argument that the server's own error refuses (`Unknown workspace: 'default'`): as
-    a warning where the value is such an invention, else as info. It holds arguments to the policies of a `--policy` file
-    too: what those who run a tool know of its arguments and nobody could tell from one exchange.
+    Looks at the arguments of every call for placeholders: `default` for a workspace, `/path/to/config.json` for a file,
+    `your_api_key`, `<project-id>`, `user@example.com`, the word `null` in quotes. For a call to an MCP server it
+    reports the argument that the server's error names (`Unknown workspace: 'default'`): a warning for a placeholder,
+    else an info. It also applies the policies of a `--policy` file, which hold what operators know about the arguments
+    of their tools.
 
     ## Why is this bad?
-    The model knows that there is such a parameter and not what its value is, so it writes one that looks right. The tool
-    fails, or worse, finds nothing, and the answer says that there is nothing to be found.
+    The model knows that a parameter exists but not its value, and writes a plausible one. The tool fails or, worse,
+    finds nothing, and the reply tells the user that nothing exists.
 
     ## Example
     `{"name":"search_notes","arguments":"{\\"query\\":\\"invoices\\",\\"workspace\\":\\"default\\"}"}`
 
     ## False positives
-    Silent where the value stands in the schema (default, enumeration, examples, description) or in what the user, a tool or
-    the system said. Text, code, queries and patterns are not judged. What may be real after all is info of low confidence
-    (`12345` for an id). Policies say what their file says.
+    Silent on values from the schema (default, enumeration, examples, description), from the user, a tool or the system
+    prompt, and on text, code, queries and patterns. A value that may be real (`12345` for an id) is an info with low
+    confidence. Policies report what their file says.
 
     ## Fix safety
-    Unsafe: the word for nothing becomes null where the schema takes it, or the argument goes where it need not be there.
-    What argument policies do is as their file has it.
+    Unsafe: the word `null` becomes null where the schema allows it, or the argument is removed where it is optional.
+    Argument policies act as their file says.
 
     ## References
     - OpenAI, Anthropic: guides to tool use, on models that guess parameters
@@ -64,7 +66,7 @@ class PlaceholderArgument(Rule):
     name = "placeholder-argument"
     severity = "warning"
     layer = "model"
-    mends = frozenset({"mcp"})
+    request_apis = frozenset({"mcp"})
     ignored_fields = frozenset({"stream_options"})
     requires_in_request = frozenset({"history"})
     requires_in_reply = frozenset({"more"})
@@ -85,18 +87,18 @@ class PlaceholderArgument(Rule):
         if exchange.api == "mcp":
             yield from self._refused(request, reply)
             return
-        said: Said | None = None
+        conversation: Said | None = None
         for choice in reply.choices:
             for call in choice.calls:
                 arguments = call.arguments.mapping if call.form != "custom" and call.name else None
                 if not arguments or REDACTED in call.arguments.text or not came_whole(exchange, choice, call):
                     continue
-                said = said or Said(request)
-                for fault in self._hold(call, arguments, _declared(call, request), said).faults:
-                    yield self._tell("response", fault, call, call.pointer)
+                conversation = conversation or Said(request)
+                for fault in self._judge(call, arguments, _declared(call, request), conversation).faults:
+                    yield self._report("response", fault, call, call.pointer)
 
     def _refused(self, request: Request, reply: Reply) -> Iterator[Finding]:
-        """Arguments that a server of tools refuses by name."""
+        """Yield findings on arguments that an MCP server refuses by name."""
         calls = {call.id: call for message in request.messages for call in message.calls}
         for choice in reply.choices:
             for part in choice.parts:
@@ -127,37 +129,38 @@ class PlaceholderArgument(Rule):
         may_void = context.permit.allows(self.code, "unsafe") and any(tool.schema for tool in request.client_tools)
         if not acting and not may_void:
             return None
-        said = Said(request)
+        conversation = Said(request)
 
         def judge(
             call: ToolCall, arguments: dict[str, Json], tool: Tool | None, allowed: Callable[[Safety], bool]
         ) -> Outcome:
-            return self._hold(call, arguments, tool if tool is not None and not tool.hosted else None, said, allowed)
+            return self._judge(
+                call, arguments, tool if tool is not None and not tool.hosted else None, conversation, allowed
+            )
 
-        return Police(self, context, judge, lambda name: any(policy.covers(name) for policy in acting))
+        return PolicyRewriter(self, context, judge, lambda name: any(policy.covers(name) for policy in acting))
 
-    def _hold(
+    def _judge(
         self,
         call: ToolCall,
         arguments: dict[str, Json],
         tool: Tool | None,
-        said: Said | None,
+        conversation: Said | None,
         allowed: Callable[[Safety], bool] = lambda _: True,
     ) -> Outcome:
-        return judge_arguments(call.name or "", arguments, tool, self.policies, said, allowed)
+        return judge_arguments(call.name or "", arguments, tool, self.policies, conversation, allowed)
 
-    # --- calls on their way to the servers of tools -------------------------------------------------------------------
+    # --- calls on their way to MCP servers ------------------------------------------------------------------------------
 
     def check_request(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
-        for call, arguments in self._asked(exchange):
-            for fault in self._hold(call, arguments, None, None).faults:
-                # A request is sent or not; there is nothing that could be sent in its place.
-                told = fault if not fault.blocks else None
-                yield self._tell("request", fault, call, f"{call.pointer}/arguments", fixable=told is not None)
+        for call, arguments in self._mcp_calls(exchange):
+            for fault in self._judge(call, arguments, None, None).faults:
+                # A blocked request has no replacement.
+                yield self._report("request", fault, call, f"{call.pointer}/arguments", fixable=not fault.blocks)
 
-    def mend(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
-        for call, arguments in self._asked(exchange):
-            outcome = self._hold(call, arguments, None, None, lambda safety: permit.allows(self.code, safety))
+    def fix_request(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
+        for call, arguments in self._mcp_calls(exchange):
+            outcome = self._judge(call, arguments, None, None, partial(permit.allows, self.code))
             if outcome.blocked is not None or not outcome.changes:
                 continue
             edits = list(_edits(exchange, f"{call.pointer}/arguments", arguments, outcome))
@@ -169,15 +172,15 @@ class PlaceholderArgument(Rule):
     def answer(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Answer | None:
         blocked = [
             (call, why)
-            for call, arguments in self._asked(exchange)
-            if (why := self._hold(call, arguments, None, None, lambda safety: permit.allows(self.code, safety)).blocked)
+            for call, arguments in self._mcp_calls(exchange)
+            if (why := self._judge(call, arguments, None, None, partial(permit.allows, self.code)).blocked)
         ]
         if not blocked or exchange.request is None:
             return None
-        answers = [_answer(exchange.request.body, call, farewell(call.name or "", why)) for call, why in blocked]
+        answers = [_answer(exchange.request.body, call, block_text(call.name or "", why)) for call, why in blocked]
         first = blocked[0][0]
         names = ", ".join(dict.fromkeys(call.name or "" for call, _ in blocked))
-        title = f"{names}: answered the call in the place of the server"
+        title = f"{names}: answered the call instead of the server"
         repair = self.repair("request", "unsafe", title, first.pointer, before=first.arguments.text)
         if "jsonrpc" in exchange.request.body:
             return Answer(answers[0], repair)
@@ -185,8 +188,8 @@ class PlaceholderArgument(Rule):
         edits = [Edit("remove", f"/{number}") for number in exchange.request.body if number in gone]
         return Answer(answers, repair, edits if len(gone) < len(exchange.request.body) else ())
 
-    def _asked(self, exchange: Exchange) -> Iterator[tuple[ToolCall, dict[str, Json]]]:
-        """The calls that a request hands to a server of tools, where policies are in force."""
+    def _mcp_calls(self, exchange: Exchange) -> Iterator[tuple[ToolCall, dict[str, Json]]]:
+        """Yield the calls of a request to an MCP server, if policies apply."""
         if not self.policies or exchange.api != "mcp" or exchange.request is None:
             return
         for message in exchange.request.messages:
@@ -195,7 +198,7 @@ class PlaceholderArgument(Rule):
                 if arguments is not None and call.name and REDACTED not in call.arguments.text:
                     yield call, arguments
 
-    def _tell(self, side: Side, fault: Fault, call: ToolCall, pointer: str, *, fixable: bool = True) -> Finding:
+    def _report(self, side: Side, fault: Fault, call: ToolCall, pointer: str, *, fixable: bool = True) -> Finding:
         return self.finding(
             side,
             f"{call.name}: {fault.message}",
@@ -208,7 +211,7 @@ class PlaceholderArgument(Rule):
 
 
 def _error(part: Part, calls: Mapping[str | None, ToolCall]) -> tuple[ToolCall, str] | None:
-    """The call that failed by this part of a reply, and the text of its error."""
+    """Return the call that failed according to this part of a reply, and the text of its error."""
     if isinstance(part, ToolResult):
         call = calls.get(part.call_id)
         failed = call is not None and (
@@ -221,11 +224,11 @@ def _error(part: Part, calls: Mapping[str | None, ToolCall]) -> tuple[ToolCall, 
     return None
 
 
-def _answer(body: Mapping[str, Json], call: ToolCall, said: str) -> Json:
-    """The result of a call that is blocked. `body` is a message, or a batch of them by their numbers."""
+def _answer(body: Mapping[str, Json], call: ToolCall, text: str) -> Json:
+    """Return the JSON-RPC result of a blocked call. `body` is a message, or the messages of a batch by number."""
     message = body if "jsonrpc" in body else body.get(call.pointer.split("/")[1])
     asked = message.get("id") if isinstance(message, dict) else None
-    result: Json = {"content": [{"type": "text", "text": said}], "isError": True}
+    result: Json = {"content": [{"type": "text", "text": text}], "isError": True}
     return {"jsonrpc": "2.0", "id": asked, "result": result}
 
 
@@ -237,7 +240,7 @@ def _declared(call: ToolCall, request: Request) -> Tool | None:
 def _edits(exchange: Exchange, place: str, arguments: dict[str, Json], outcome: Outcome) -> Iterator[Edit]:
     changes = outcome.changes or {}
     body = exchange.request.body if exchange.request is not None else None
-    if not isinstance(at(body, place), dict):  # a call may leave them out when it has none
+    if not isinstance(at(body, place), dict):  # a call without arguments may omit them
         yield Edit("replace", place, {key: value for key, value in changes.items() if not isinstance(value, Gone)})
         return
     for key, value in changes.items():

@@ -19,12 +19,11 @@ from wirelint.claims.tool_match import announced_by_name, meant
 from wirelint.claims.toolkinds import Ability, abilities, matching
 from wirelint.history.origins import manglings
 from wirelint.model import Choice, Exchange, Reasoning, Request, Text
-from wirelint.rule import Finding, Rule, excerpt
+from wirelint.rule import REDACTED, Finding, Rule, excerpt
 from wirelint.state.ledger import Ledger
 from wirelint.text import prose
 
 _BRIEF = 240
-_REDACTED = "[redacted:"
 _MARKUP = re.compile(
     r"<(?:\w+:)?(?:invoke|tool_call|function_calls?|function=)|<[|｜]|\[TOOL_CALLS\]|^Action(?: Input)?:", re.MULTILINE
 )
@@ -49,7 +48,7 @@ _ASKS_FOR_NOUN = re.compile(
 _RESEARCHED = re.compile(
     r"\b(?:articles?|blog|reports?|essays?|papers?|guides?|overview|newsletter|documentation|docs)\b", re.IGNORECASE
 )
-"""Texts whose writer looks things up, and that do not promise to."""
+"""Kinds of text that need research before writing."""
 _TRANSLATES = re.compile(
     r"\b(?:translat\w*|paraphras\w*|rephras\w*|reword\w*|rewrit\w*|übersetz\w*|traduis\w*|traduc\w*|traduza)\b|翻译|翻訳|訳して",
     re.IGNORECASE,
@@ -57,30 +56,28 @@ _TRANSLATES = re.compile(
 
 
 class IntentWithoutCall(Rule):
-    """A call is announced, and the reply ends without it.
+    """The reply announces a call and ends without it.
 
     ## What it does
-    Reports a reply whose text ends on the announcement of an immediate action ("Let me search …", "Now I will write
-    …") that a declared tool does, while its finish reason says that the turn is over and no call is in it. A reply
-    whose text is missing, or no more than "One moment please.", is judged by how its reasoning ends; of a reply without
-    any text a last sentence that decides to call a tool by its name is enough ("Next: get_weather(…)").
+    Reports a reply whose text ends with the announcement of an immediate action ("Let me search …", "Now I will write
+    …") of a declared tool, while the finish reason says that the turn is over and the reply has no call. A reply
+    without text, or with no more than "One moment please.", is judged by the end of its reasoning. Without any text, a
+    last sentence that decides to call a tool by name is enough ("Next: get_weather(…)").
 
     ## Why is this bad?
-    The agent's loop ends here: there is no call to run, and the user is left with a promise. Typical causes are a
-    model that was thrown off by a damaged history, a parser that dropped the call, and a turn that was cut between
-    text and call.
+    The agent's loop ends without a call to run, and the user is left with a promise. Typical causes are a model
+    confused by a damaged history, a parser that dropped the call, and a turn cut between text and call.
 
     ## Example
     Tools: `read_file`. The reply is `I'll start by reading the config.`, with finish reason `stop` and no call.
 
     ## False positives
-    Silent when a question, an offer or a condition is part of the ending, when the text goes on with its answer after
-    the announcement, when the user wanted a plan, when `tool_choice` is `none`, when the provider runs tools of its
-    own, at raw endpoints, and when no declared tool could do it. Leaked call markup is a finding of its own. Long
-    replies that end so are reported with less confidence.
+    Silent when the ending has a question, an offer or a condition, when the answer follows the announcement, when the
+    user wanted a plan, when `tool_choice` is `none`, when the provider runs tools of its own, at raw endpoints, and
+    when no declared tool could act so. Leaked call markup is `xml-leak`. Long replies have less confidence.
 
     ## Fix safety
-    Reported only: arguments that were never written cannot be made up.
+    Reported only: the arguments were never written.
 
     ## References
     - OpenAI, Function calling; Anthropic, Handling stop reasons
@@ -107,25 +104,20 @@ class IntentWithoutCall(Rule):
                 yield from found or self._decided(exchange, request, choice, ledger)
 
     def _decided(self, exchange: Exchange, request: Request, choice: Choice, ledger: Ledger) -> Iterator[Finding]:
-        """A reply of nothing but reasoning, whose last sentence decides to call a tool by its name."""
+        """Yield a finding on a reply of reasoning only, whose last sentence decides to call a tool by name."""
         part = _ending(choice)
-        if (
-            not isinstance(part, Reasoning)
-            or choice.text.strip()
-            or _REDACTED in part.text
-            or _MARKUP.search(part.text)
-        ):
+        if not isinstance(part, Reasoning) or choice.text.strip() or REDACTED in part.text or _MARKUP.search(part.text):
             return
         if _HELD_BACK.search(evidence.last_words(request)):
             return
         able = {one.tool.name: one for one in abilities(request.tools)}
         found = decision(prose.read(part.text), able)
         if found is not None:
-            yield self._told(part, found[0], able[found[1]], choice, exchange, ledger, sure=False)
+            yield self._report(part, found[0], able[found[1]], choice, exchange, ledger, sure=False)
 
     def _judge(self, exchange: Exchange, request: Request, choice: Choice, ledger: Ledger) -> Iterator[Finding]:
         part = _ending(choice)
-        if part is None or _REDACTED in part.text:
+        if part is None or REDACTED in part.text:
             return
         thought = isinstance(part, Reasoning)
         if not (may_announce(part.text, thought=thought) or len(part.text) < _BRIEF) or _MARKUP.search(part.text):
@@ -140,7 +132,7 @@ class IntentWithoutCall(Rule):
         able = abilities(request.tools)
         named = announced_by_name(read, words, able) if found is None and not thought else None
         if named is not None:
-            yield self._told(part, *named, choice, exchange, ledger, sure=False)
+            yield self._report(part, *named, choice, exchange, ledger, sure=False)
         if found is None or _belongs_to_text(found, words):
             return
         if found.bare and _ASKS_FOR_NOUN.search(words):
@@ -151,9 +143,9 @@ class IntentWithoutCall(Rule):
         if fitting is None:
             return
         brief = found.end - found.start > 0.3 * read.words or len(part.text) < 400
-        yield self._told(part, found, fitting, choice, exchange, ledger, sure=brief and not thought and not loosely)
+        yield self._report(part, found, fitting, choice, exchange, ledger, sure=brief and not thought and not loosely)
 
-    def _told(
+    def _report(
         self,
         part: Text | Reasoning,
         found: Announcement,
@@ -166,23 +158,23 @@ class IntentWithoutCall(Rule):
     ) -> Finding:
         mangled = next((one.given for one in manglings(exchange, ledger)), "")
         why = f"; an id in the history looks mangled ({mangled}), which makes models stop here" if mangled else ""
-        return self.finding(
-            "response",
-            f"ends on announcing {excerpt(part.text[found.start : found.end], 90)!r}, with "
-            f"{choice.finish_reason} and no call "
-            f"({fitting.tool.name} is declared){why}",
-            part.pointer,
-            event=part.event_at(found.start),
-            span=(found.start, found.end),
+        return self.text_finding(
+            part,
+            (found.start, found.end),
+            (
+                f"announces {excerpt(part.text[found.start : found.end], 90)!r}, then ends with "
+                f"{choice.finish_reason} and no call "
+                f"({fitting.tool.name} is declared){why}"
+            ),
             confidence="high" if mangled or sure else "medium",
             layer="client" if mangled else "model",
         )
 
 
 def _belongs_to_text(found: Announcement, words: str) -> bool:
-    """Whether an announcement is a part of the text that was asked for: the sender of a mail will look, not the model.
+    """Return True if an announcement is part of an ordered text: the sender of a mail will look, not the model.
 
-    Who is about to search before it writes has not begun with the text.
+    A model that announces a search before it writes has not begun the text.
     """
     if not composes(words) or besides(words) & found.kinds:
         return False
@@ -191,7 +183,7 @@ def _belongs_to_text(found: Announcement, words: str) -> bool:
 
 
 def _ending(choice: Choice) -> Text | Reasoning | None:
-    """The part on which a reply ends: its last text, or the reasoning when the text is missing or says nothing."""
+    """Return the part at the end of a reply: its last text, or the reasoning if the text is missing or says nothing."""
     shown = [part for part in choice.parts if isinstance(part, Text) and part.text.strip()]
     for part in shown:
         if len(part.text) >= 200 or not says_nothing(prose.read(part.text)):
@@ -201,12 +193,12 @@ def _ending(choice: Choice) -> Text | Reasoning | None:
 
 
 def _likely(found: Announcement, able: tuple[Ability, ...]) -> Ability | None:
-    """The tool that an action of no known noun is most likely meant for: a shell only if there is nothing better."""
+    """Return the likeliest tool for an action without a known noun: a shell only if no other tool fits."""
     return next((one for one in sorted(able, key=lambda one: one.shell) if acts_loosely(found, one)), None)
 
 
 def _named(found: Announcement, able: tuple[Ability, ...]) -> Ability | None:
-    """The tool that "I'll call web-browsing to look this up" can only mean: the one that does what it is about."""
+    """Return the tool that "I'll call web-browsing to look this up" refers to."""
     if mender := next((one for one in able if mends(found, one)), None):
         return mender
     if called := next((one for one in able if one.tool.name.lower() == found.verb), None):

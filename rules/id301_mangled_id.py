@@ -14,18 +14,17 @@ class MangledId(Rule):
     """The client changed a tool call's id before sending it back.
 
     ## What it does
-    Compares every id in the history with the ids that really passed on this wire: first the same id, then the same letters
-    and digits, then the same call (function and arguments) under another id, if only one call of the conversation fits.
-    A conversation is known by its words only between one client, one host and one model, and not where several exchanges
-    fit. Where nothing passed, the form of the id is evidence enough in a few cases: `functionsread0` on a call of `read`
-    was `functions.read:0`; `call_…|fc_…` was two ids; `undefined` was none. A result whose id is its call's id, altered,
-    is reported too. There is one finding per id.
-    In a history of OpenAI's Responses the items' own ids are looked at, too: `call_…` or `msg_…` is none of a function call
-    (`fc_…`).
+    Compares every id in the history with the ids that passed on this wire: an equal id, then equal letters and digits,
+    then an equal call (function and arguments) under another id, if only one call of the conversation matches.
+    Exchanges belong to one conversation only between one client, host and model, and only if a single earlier exchange
+    matches. Without earlier traffic the form of an id is evidence in a few cases: `functionsread0` on a call of `read`
+    was `functions.read:0`; `call_…|fc_…` was two ids; `undefined` was none. A result whose id is an altered id of its
+    call is reported too. Each id gives one finding. In a history of OpenAI's Responses, ids of items count too:
+    `call_…` and `msg_…` cannot name a function call (`fc_…`).
 
     ## Why is this bad?
-    Ids are opaque: what comes with a call has to go back with it. When the two sides differ, the API rejects the request or
-    answers the wrong call. When both are altered alike it may still hurt: Kimi K2 is trained on its own ids, and with
+    Ids are opaque: a result must carry the id of its call. If the two differ, the API rejects the request or assigns
+    the result to the wrong call. Even equal changes on both sides can hurt: Kimi K2 is trained on its own ids, and with
     altered ones in the history it announces calls in words and stops.
 
     ## Example
@@ -33,16 +32,15 @@ class MangledId(Rule):
     `"tool_call_id": "functionsread0"` on its result.
 
     ## False positives
-    Silent on ids that came back unchanged, on well-formed ids of other vendors (clients switch models), on ids of the
-    client's own making that agree on both sides and that the target takes (Kimi K2 takes any, and suffers from them), on
-    ids left out where the API does without (Gemini, Ollama), on item ids at servers other than OpenAI's that take them,
-    and where the target could not take the original (Mistral's nine characters, Anthropic's character set): that change
-    was necessary.
+    Silent on unchanged ids, on well-formed ids of other vendors (clients switch models), on ids that the client made,
+    that agree on both sides and that the target accepts (Kimi K2 accepts any, and suffers), on missing ids where the
+    API needs none (Gemini, Ollama), on item ids at servers other than OpenAI's that accept them, and on originals that
+    the target would refuse (Mistral's nine characters, Anthropic's character set): that change was necessary.
 
     ## Fix safety
-    Safe: the id that the wire carried, or the only one that the form allows, is put back on the call and its result
-    together. An item's wrong id is removed: the API needs none. Nothing is offered where the original is not known, or
-    where another call would come to share it.
+    Safe: the id from the wire, or the only one that the form allows, is restored on the call and its result together. A
+    wrong item id is removed, since the API needs none. No fix where the original is unknown, or where another call
+    would share it.
 
     ## References
     - OpenAI, Function calling: `tool_call_id`; Anthropic, Tool use: `tool_use_id`
@@ -57,24 +55,24 @@ class MangledId(Rule):
     requires_in_request = frozenset({"history"})
 
     def check_request(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
-        told: set[str] = set()
+        reported: set[str] = set()
         for found in manglings(exchange, ledger):
-            finding = self._tell(found, exchange)
-            if finding.message not in told:
-                told.add(finding.message)
+            finding = self._report(found, exchange)
+            if finding.message not in reported:
+                reported.add(finding.message)
                 yield finding
         for item in wrong_item_ids(exchange):
             if item.mixed_up:
-                yield self._tell_item(item)
+                yield self._report_item(item)
 
-    def mend(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
+    def fix_request(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
         request = exchange.request
         if request is None or not permit.allows(self.code, "safe"):
             return
         groups: dict[str, list[Mangling]] = {}
         for found in manglings(exchange, ledger):
             if found.restorable:
-                groups.setdefault(self._tell(found, exchange).message, []).append(found)
+                groups.setdefault(self._report(found, exchange).message, []).append(found)
         for group in groups.values():
             yield self._restore(group, exchange, pair(request).repeats)
         for item in wrong_item_ids(exchange):
@@ -97,7 +95,7 @@ class MangledId(Rule):
         )
         return edits, repair
 
-    def _tell_item(self, item: ItemId) -> Finding:
+    def _report_item(self, item: ItemId) -> Finding:
         return self.finding(
             "request",
             f"the id `{excerpt(item.id) or '(empty)'}` of the {item.what} is none of an item: {item.fault}",
@@ -106,7 +104,7 @@ class MangledId(Rule):
             fix=Fix("safe", "remove it: the API takes items without an id") if item.edit is not None else None,
         )
 
-    def _tell(self, found: Mangling, exchange: Exchange) -> Finding:
+    def _report(self, found: Mangling, exchange: Exchange) -> Finding:
         origin, place = found.origin, found.place
         id_ = excerpt(found.given) or "(empty)"
         before = f"`{excerpt(origin.id)}` with {origin.how}" if origin.id else f"no id: {origin.how}"

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from wirelint.apis.traits import traits
-from wirelint.events import Start
-from wirelint.fixes.callids import NewIds
+from wirelint.fixes.calls import CallHeads, Head, Renumber, has_head
 from wirelint.history.id_demands import (
     Demand,
     ItemId,
@@ -22,7 +21,7 @@ from wirelint.history.ids import restore
 from wirelint.history.pairing import Pair, pair, rename, rename_repeats
 from wirelint.model import Arguments, Exchange, Text, ToolCall
 from wirelint.rule import (
-    AppliedFix,
+    REDACTED,
     Finding,
     Fix,
     FixPolicy,
@@ -45,28 +44,28 @@ class NonconformingId(Rule):
     """A tool call's id has a form that the target does not accept.
 
     ## What it does
-    Compares the ids of the history with what the target demands: `functions.NAME:N` for Kimi K2 (only ids that are meant as
-    such and are not: `search:2`, `functions.search`, `2`), nine letters and digits for Mistral's own API, `[a-zA-Z0-9_-]+`
-    for Claude, at most 64 characters for OpenAI, both for Converse. Items of OpenAI's Responses have ids that begin with
-    `fc`, `msg`, `rs`. An error reply that names a constraint on ids counts before all of these.
-    A reply of Kimi K2 whose calls have the short form is reported too: that is where it begins.
+    Compares the ids of the history with the target's demands: `functions.NAME:N` for Kimi K2 (only for damaged ids of
+    this form: `search:2`, `functions.search`, `2`), nine letters and digits for Mistral's own API, `[a-zA-Z0-9_-]+` for
+    Claude, at most 64 characters for OpenAI, both for Converse, ids that begin with `fc`, `msg`, `rs` for items of
+    OpenAI's Responses. An error reply that names a constraint on ids takes precedence. A reply of Kimi K2 with short
+    ids is reported too: that is the origin of damaged histories.
 
     ## Why is this bad?
-    The vendors' own services reject the whole request. Kimi K2 does not, but imitates the broken form, and parsers which
-    split the id at its dot throw valid calls away.
+    The vendors' own services reject the whole request. Kimi K2 does not, but imitates the broken form, and parsers that
+    split the id at its dot discard valid calls.
 
     ## Example
     `{"role": "tool", "tool_call_id": "functions.search:0", …}` sent to Claude:
     `String should match pattern '^[a-zA-Z0-9_-]+$'`.
 
     ## False positives
-    Silent on `call_…`, UUIDs and other foreign ids in a Kimi history, on `NAME:N` for Kimi K3, on Mistral models at hosts
-    that check nothing, on ids that a server of the same API gave out itself in this conversation, and on 41 to 64
-    characters for OpenAI unless the reply complains: newer routes take them. An id that the client mangled is `mangled-id`.
+    Silent on `call_…`, UUIDs and other foreign ids in a Kimi history, on `NAME:N` for Kimi K3, on Mistral models at
+    hosts without checks, on ids that a server of this API issued in this conversation, and on 41 to 64 characters for
+    OpenAI unless the reply complains, since newer routes accept them. An id that the client mangled is `mangled-id`.
 
     ## Fix safety
-    Safe: the call and its result get the same new id, made from the old one. It stays the same in every turn. An item's id
-    is removed: the API needs none.
+    Safe: the call and its result get one new id, made from the old one and equal in every turn. An item's id is
+    removed, since the API needs none.
 
     ## References
     - Moonshot AI, Kimi K2 tool call guidance
@@ -85,9 +84,9 @@ class NonconformingId(Rule):
             yield finding
         for item in wrong_item_ids(exchange):
             if not item.mixed_up:
-                yield self._tell_item(item)
+                yield self._report_item(item)
 
-    def mend(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
+    def fix_request(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
         if exchange.request is None or not permit.allows(self.code, "safe"):
             return
         for item in wrong_item_ids(exchange):
@@ -108,7 +107,7 @@ class NonconformingId(Rule):
             title = f"renamed `{excerpt(id_)}` to `{new}` on the call and its result"
             yield edits, self.repair("request", "safe", title, each.call.pointer, before=id_, after=new)
 
-    def _tell_item(self, item: ItemId) -> Finding:
+    def _report_item(self, item: ItemId) -> Finding:
         return self.finding(
             "request",
             f"the id `{excerpt(item.id) or '(empty)'}` of the {item.what} does not fit OpenAI's API: {item.fault}",
@@ -118,39 +117,39 @@ class NonconformingId(Rule):
         )
 
     def _refused(self, exchange: Exchange, ledger: Ledger) -> Iterator[tuple[Pair, str | None, Finding]]:
-        """The first call of every id that the target does not accept, the id to get instead, and what to tell.
+        """Yield the first call of each id that the target refuses, its new id, and a finding.
 
-        An empty id is every call's own: each of them gets another.
+        Calls with empty ids count separately: each gets its own id.
         """
         pairs = pair(exchange.request).pairs if exchange.request is not None else ()
         if not pairs:
             return
         complained = complaint(exchange)
         if complained is None and exchange.status is None:
-            complained = ledger.complaint(exchange)  # it has refused such ids before, and would again
+            complained = ledger.complaint(exchange)  # the target refused such ids before
         demand = complained or demand_of(exchange)
         if demand is None:
             return
         given: set[str] = set()
-        if complained is None and not isinstance(demand, KimiK2):  # who gives out an id takes it back
+        if complained is None and not isinstance(demand, KimiK2):  # the issuer of an id accepts it
             given = {call.id for call in ledger.calls(exchange.conversation) if call.api == exchange.api}
         needed = traits(exchange.api).call_ids
         taken = {each.call.id for each in pairs if each.call.id}
-        told: set[str] = set()
+        seen: set[str] = set()
         for ordinal, each in enumerate(pairs):
             call = each.call
-            if call.id is None or (call.id and call.id in told) or "[redacted:" in call.id or not (call.id or needed):
+            if call.id is None or (call.id and call.id in seen) or REDACTED in call.id or not (call.id or needed):
                 continue
-            told.add(call.id)
+            seen.add(call.id)
             if _fault(demand, call) is None:
                 continue
             if call.id in given:
                 continue
             issued = ledger.issued(call.id, exchange.conversation) is not None
             if isinstance(demand, KimiK2) and not issued and restore(call.id, call.name) is not None:
-                continue  # the client's own doing: mangled-id
+                continue  # mangled by the client: mangled-id
             layer: Layer = "gateway" if issued else "client"
-            number = max(ordinal, _own_number(call.id))  # a trimmed history counts on from where it was
+            number = max(ordinal, _own_number(call.id))  # a trimmed history keeps its numbers
             found = self._judge("request", call, demand, number, taken, layer, complained)
             if found is not None:
                 finding, new = found
@@ -166,7 +165,7 @@ class NonconformingId(Rule):
             for number, call in enumerate(choice.calls):
                 found = self._judge("response", call, demand, len(before) + number, taken, "model", None)
                 if found is not None:
-                    # While a reply passes, the request alone says which model it is of.
+                    # During rewriting only the request names the model.
                     yield found[0] if exchange.request and exchange.request.model else replace(found[0], fix=None)
             for part in choice.parts:
                 if isinstance(part, Text) and _BODY in part.text:
@@ -180,22 +179,23 @@ class NonconformingId(Rule):
         taken = {each.call.id for each in before if each.call.id}
         counts: Counter[int] = Counter()
 
-        def choose(start: Start, id_: str | None, name: str | None) -> tuple[str, AppliedFix] | None:
+        def judge(head: Head) -> Renumber | None:
+            start, id_ = head.start, head.id
             ordinal = len(before) + counts[start.choice]
             counts[start.choice] += 1
-            call = ToolCall(id_, name, Arguments(""), start.pointer)
+            call = ToolCall(id_, head.name, Arguments(""), start.pointer)
             _, new = self._judge("response", call, demand, ordinal, taken, "model", None) or (None, None)
             if new is None:
+                context.taken.update([id_] if id_ else [])
                 return None
-            event = start.frame.number if start.frame is not None and context.streamed else None
             title = f"renamed `{excerpt(id_ or '')}` to `{new}` on the call"
-            where = start.pointer
-            return new, self.repair("response", "safe", title, where, event=event, before=id_ or "", after=new)
+            self.record(context, "safe", title, start.pointer, at=start, before=id_ or "", after=new)
+            return Renumber(new)
 
-        return NewIds(context, choose)
+        return CallHeads(context, judge, has_head, 3)
 
     def _judge_markup(self, part: Text, demand: Demand) -> Iterator[Finding]:
-        """Native markup in text (the expected thing at a raw endpoint): the header before a body is the id."""
+        """Yield findings on native markup in text, which is normal at raw endpoints: the header before a body is the id."""
         for header in _HEADER.finditer(part.text):
             fault = demand.fault(header["id"], None)
             if fault is not None and not is_quoted(part.text, *header.span()):
@@ -219,7 +219,7 @@ class NonconformingId(Rule):
         layer: Layer,
         complained: Demand | None,
     ) -> tuple[Finding, str | None] | None:
-        """What to tell of an id that is not accepted, and the one to give instead, which is then taken."""
+        """Return a finding on an id that the target refuses and a new id, which joins `taken`."""
         id_, fault = call.id, _fault(demand, call)
         if id_ is None or fault is None:
             return None
@@ -254,7 +254,7 @@ def _own_number(id_: str) -> int:
 
 
 def _mint(demand: Demand, call: ToolCall, ordinal: int, taken: set[str]) -> str | None:
-    """A new id: the old one before it was mangled, when the target takes that, else one of the target's form."""
+    """Return a new id: the original of a mangled id if the target accepts it, else one of the target's form."""
     origin = restore(call.id or "", call.name)
     if origin is not None and origin.id and origin.id not in taken and demand.fault(origin.id, call.name) is None:
         return origin.id

@@ -14,12 +14,12 @@ class OrphanResult(Rule):
     """A tool result answers no call before it.
 
     ## What it does
-    Pairs the results of the history with its calls and reports every result that is left over: its id belongs to no call
-    before it, nor to one whose id was altered. Where calls have no ids (Gemini, Ollama) they pair by name and order.
+    Pairs the results of the history with its calls and reports every result that remains: its id matches neither a call
+    before it nor one whose id was altered. Calls without ids (Gemini, Ollama) pair by name and order.
 
     ## Why is this bad?
-    The vendors' APIs reject the whole request, and every one after it, since the history never gets better. Servers that
-    let it pass show the model an answer to a question that it never asked.
+    The vendors' APIs reject the request and every later one, since the history stays. Servers that accept it show the
+    model an answer to a question that it never asked.
 
     ## Example
     The client trims old messages and cuts between a call and its result: the history now begins with
@@ -27,13 +27,14 @@ class OrphanResult(Rule):
 
     ## False positives
     Silent on results that pair after an id is restored (`mangled-id`), on a second result for an answered call
-    (`duplicate-id`), on results of tools that the provider runs, on results without any id where the API has ids, and where
-    the server keeps a part of the conversation (`previous_response_id`, a conversation, a message thread, cached content).
-    A result that stands before its call, or apart from it, is `role-order`: there the order is wrong, and not the id.
+    (`duplicate-id`), on results of the provider's tools, on results without an id where the API has ids, and where the
+    server keeps a part of the conversation (`previous_response_id`, a conversation, a message thread, cached content).
+    A result before its call, or apart from it, is `role-order`.
 
     ## Fix safety
-    Unsafe: the result is dropped; the model no longer sees what it said. Where the history needs the message that held it
-    (Anthropic, Converse, Gemini), since the assistant would speak first, last or twice in a row, it is kept as plain text.
+    Unsafe: the result is removed, and the model no longer sees its content. Where the history needs the message that
+    held it (Anthropic, Converse, Gemini), since the assistant would otherwise speak first, last or twice in a row, it
+    stays as text.
 
     ## References
     - OpenAI, Chat API: "messages with role 'tool' must be a response to a preceding message with 'tool_calls'"
@@ -55,15 +56,15 @@ class OrphanResult(Rule):
         edits = removals(request, found) if found else {}
         for answer in found:
             fix = _fix(answer, edits.get(answer.result.pointer, ()))
-            yield self._tell(exchange, answer, f"answers no call{_among(answer, paired.pairs)}", fix)
+            yield self._report(exchange, answer, f"answers no call{_among(answer, paired.pairs)}", fix)
 
-    def mend(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
+    def fix_request(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
         request = exchange.request
         if request is None or not permit.allows(self.code, "unsafe"):
             return
         found = orphans(request)
         if found and permit.allows("LK101", "unsafe"):
-            answered = claimed(exchange)  # by calls that still stand as text, and will not
+            answered = claimed(exchange)  # by calls that are still text and will become calls
             found = tuple(answer for answer in found if answer.result.pointer not in answered)
         edits = removals(request, found) if found else {}
         for answer in found:
@@ -75,11 +76,11 @@ class OrphanResult(Rule):
                 after = result.text if keeps_words(made) else ""
                 yield made, self.repair("request", "unsafe", title, result.pointer, before=result.text, after=after)
 
-    def _tell(self, exchange: Exchange, answer: Answer, what: str, fix: Fix | None) -> Finding:
+    def _report(self, exchange: Exchange, answer: Answer, what: str, fix: Fix | None) -> Finding:
         accepted = exchange.ok and exchange.reply is not None and exchange.reply.error is None
         return self.finding(
             "request",
-            f"tool result {_known_as(answer)} {what}: {excerpt(answer.result.text) or '(empty)'}",
+            f"tool result {_identity(answer)} {what}: {excerpt(answer.result.text) or '(empty)'}",
             answer.result.pointer,
             severity="warning" if accepted else None,
             fix=fix,
@@ -93,8 +94,8 @@ def _fix(answer: Answer, edits: Sequence[Edit]) -> Fix | None:
     return Fix("unsafe", f"keep the result{which} as plain text" if keeps_words(edits) else f"drop the result{which}")
 
 
-def _known_as(answer: Answer) -> str:
-    """What tells a result from others: its id, or its function's name where it has none."""
+def _identity(answer: Answer) -> str:
+    """Return what identifies a result in a message: its id, or its function's name."""
     if answer.result.call_id is None:
         return f"of `{excerpt(answer.result.name)}`" if answer.result.name else "without an id"
     return f"with id `{excerpt(answer.result.call_id) or '(empty)'}`"
@@ -106,7 +107,7 @@ def _short(answer: Answer) -> str:
 
 
 def _among(answer: Answer, pairs: Sequence[Pair]) -> str:
-    """Which calls there are instead: none at all, or those of the last turn."""
+    """Return which calls precede the result: none, or those of the last turn."""
     end = bisect.bisect_left(pairs, answer.position, key=lambda each: each.position)
     if end == 0:
         return "; there is none before it"

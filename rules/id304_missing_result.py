@@ -5,33 +5,33 @@ from collections.abc import Iterator
 from wirelint.apis.traits import history_of, traits
 from wirelint.history.pairing import Pair, pair
 from wirelint.model import Exchange, Request
-from wirelint.rule import Finding, Rule, excerpt
+from wirelint.rule import REDACTED, Finding, Rule, excerpt
 from wirelint.state.ledger import Ledger
 
 
 class MissingResult(Rule):
-    """A tool call in the history has no result, and the conversation goes on.
+    """A tool call in the history has no result, and the conversation continues.
 
     ## What it does
-    Pairs the calls of the history with its results and reports every call that nothing answers although messages follow
-    it. For Anthropic Messages, Converse and Gemini the result has to stand in the very next user message; one that comes
-    later counts as missing. Where calls have no ids (Gemini, Ollama) results pair by name and order.
+    Pairs the calls of the history with its results and reports every call without a result that messages follow.
+    Anthropic Messages, Converse and Gemini need the result in the next user message; there a later result counts as
+    missing. Calls without ids (Gemini, Ollama) pair by name and order.
 
     ## Why is this bad?
-    The vendors' APIs reject the whole request, and every one after it. Where it passes, the model sees that it asked and
-    was never answered: it asks again, or makes the answer up.
+    The vendors' APIs reject the request and every later one. Where it passes, the model sees a question without an
+    answer: it asks again, or invents the answer.
 
     ## Example
     The user interrupts while a tool runs. The client sends the assistant's message with its `tool_calls`, then the user's
     next words, and no message with `"role": "tool"` between them.
 
     ## False positives
-    Silent on calls in the last message of the request, on tools that the provider runs, on results whose id was altered
-    (`mangled-id`), on calls without an id where the API has ids, on a call that is in the history twice and answered once,
-    and where items stand for others that the server keeps (`item_reference`).
+    Silent on calls in the last message, on the provider's tools, on results whose id was altered (`mangled-id`), on
+    calls without an id where the API has ids, on a call that appears twice and is answered once, and on items that
+    stand for others on the server (`item_reference`).
 
     ## Fix safety
-    Reported only: a result cannot be made up.
+    Reported only: a result cannot be invented.
 
     ## References
     - OpenAI, Chat API: "an assistant message with 'tool_calls' must be followed by tool messages"
@@ -51,19 +51,19 @@ class MissingResult(Rule):
         pairs, history = pair(request).pairs, history_of(request.api)
         if not pairs or request.on_server == "anywhere":
             return
-        answered = {_known_by(each, each.position) for each in pairs if each.answer is not None}
+        answered = {_key(each, each.position) for each in pairs if each.answer is not None}
         last = len(request.messages) - 1
         for each in pairs:
             known = bool(each.call.id) or not traits(request.api).call_ids
-            if not known or each.position == last or "[redacted:" in (each.call.id or ""):
+            if not known or each.position == last or REDACTED in (each.call.id or ""):
                 continue
-            if each.answer is None and _known_by(each, each.position + 1) not in answered:
-                yield self._tell(exchange, each, f"has no result, and {_next(request, each.position)} follows")
+            if each.answer is None and _key(each, each.position + 1) not in answered:
+                yield self._report(exchange, each, f"has no result, and {_next(request, each.position)} follows")
             elif each.answer is not None and history.next_message and _late(request, each):
                 place = each.answer.result.pointer
-                yield self._tell(exchange, each, f"has no result in the next message; it comes later, at {place}")
+                yield self._report(exchange, each, f"has no result in the next message; it comes later, at {place}")
 
-    def _tell(self, exchange: Exchange, each: Pair, what: str) -> Finding:
+    def _report(self, exchange: Exchange, each: Pair, what: str) -> Finding:
         id_ = f"`{excerpt(each.call.id)}` " if each.call.id else ""
         accepted = exchange.ok and exchange.reply is not None and exchange.reply.error is None
         return self.finding(
@@ -74,13 +74,13 @@ class MissingResult(Rule):
         )
 
 
-def _known_by(each: Pair, position: int) -> tuple[int, str, str] | str:
-    """What a call has in common with itself, sent again: its id or, where it has none, its place and all that it says."""
+def _key(each: Pair, position: int) -> tuple[int, str, str] | str:
+    """Return a key that is equal for a call and its repetition: its id or, without one, its place and content."""
     return each.call.id or (position, each.call.name or "", each.call.arguments.text)
 
 
 def _next(request: Request, position: int) -> str:
-    """What the conversation goes on with."""
+    """Return a description of the message that follows."""
     message = request.messages[position + 1]
     if message.results:
         return "the result of another call"
@@ -89,7 +89,7 @@ def _next(request: Request, position: int) -> str:
 
 
 def _late(request: Request, each: Pair) -> bool:
-    """Whether an assistant's message lies between a call and its result, once neighbours of one role are merged."""
+    """Return True if an assistant's message lies between a call and its result, after merging neighbours of one role."""
     if each.answer is None or each.answer.position < each.position:
         return False
     between = request.messages[each.position + 1 : each.answer.position]

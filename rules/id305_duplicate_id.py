@@ -5,14 +5,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from wirelint.apis.traits import traits
-from wirelint.events import Start
-from wirelint.fixes.callids import NewIds
+from wirelint.fixes.calls import CallHeads, Head, Renumber, has_head
 from wirelint.history.id_demands import demand_of, is_kimi_k3
 from wirelint.history.minting import mint
 from wirelint.history.pairing import Answer, Pair, next_id, pair, rename
 from wirelint.model import Arguments, Choice, Exchange, Opaque, Request, Text, ToolCall, ToolResult
 from wirelint.rule import (
-    AppliedFix,
+    REDACTED,
     Finding,
     Fix,
     FixPolicy,
@@ -23,34 +22,35 @@ from wirelint.rule import (
     Severity,
     Side,
     excerpt,
+    listed,
 )
 from wirelint.state.ledger import Ledger
 
 
 class DuplicateId(Rule):
-    """Two tool calls, or two results, share one id, or a call has none.
+    """Two tool calls or two results share one id, or a call has none.
 
     ## What it does
-    Looks for ids that stand on more than one call, in one message or across the turns of a history, on more than one result
-    of a single call, on parallel calls of a reply, and on a call of a reply that reuses the id of an earlier one. Calls of
-    a reply that have no id (missing, null, empty) are reported too: no result can say that it answers them.
+    Looks for ids on more than one call (in one message or across the turns of a history), on more than one result of a
+    call, on parallel calls of a reply, and on a call of a reply that reuses the id of an earlier call. Calls of a reply
+    without an id (missing, null, empty) are reported too: no result can refer to them.
 
     ## Why is this bad?
-    A result says by its id which call it answers. Where two calls share it, APIs reject the request, and clients that keep
-    calls by id overwrite one with the other or give one call's result to the other.
+    The id assigns a result to its call. Where two calls share an id, APIs reject the request, and clients that store
+    calls by id overwrite one call or give its result to the other.
 
     ## Example
     Every request of the same client numbers its calls from zero: `"id": "lookup_0"` in the first turn and again in the
     second.
 
     ## False positives
-    Silent when the same message was sent twice (same call, same result), on the candidates of one reply (`n` > 1), on
-    empty ids in different turns, on calls without ids where the API does without (Gemini, Ollama), and on Kimi K3, whose
-    ids count from zero for every message of the user.
+    Silent on a message that was sent twice (equal call, equal result), on candidates of one reply (`n` > 1), on empty
+    ids in different turns, on calls without ids where the API needs none (Gemini, Ollama), and on Kimi K3, whose ids
+    restart at zero with every user message.
 
     ## Fix safety
-    Unsafe: renumbering the later call and its result assumes that results stand in the order of their calls. A call without
-    an id gets one, save where the server keeps the conversation and would not know it.
+    Unsafe: the later call and its result get a new id, which assumes that results follow the order of their calls. A
+    call without an id gets one, except where the server keeps the conversation and would not know it.
 
     ## References
     - Anthropic, Tool use: "each tool_use must have a single result"; ids are unique
@@ -73,44 +73,43 @@ class DuplicateId(Rule):
         for id_, group in groups.items():
             twins = next(_twins(group, turns), None)
             if twins is not None:
-                yield self._tell_calls(id_, *twins, len(group))
+                yield self._report_calls(id_, *twins, len(group))
         lone = {id_: group[0].answer for id_, group in groups.items() if len(group) == 1}
         yield from self._check_repeats(exchange, lone, pair(request).repeats)
 
-    def mend(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
+    def fix_request(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
         request = exchange.request
         if request is None or not permit.allows(self.code, "unsafe"):
             return
         turns = _turns(request) if is_kimi_k3(exchange.model) else None
         taken: set[str] | None = None
         for id_, group in _groups(request).items():
-            if "[redacted:" in id_ or next(_twins(group, turns), None) is None:
+            if REDACTED in id_ or next(_twins(group, turns), None) is None:
                 continue
             taken = taken if taken is not None else _taken(request)
             renamed = list(_renumber(group, turns, exchange, taken))
             edits = [edit for each, new in renamed for edit in rename(each, new, exchange.api)]
             first = renamed[0][0].call
-            shown = ", ".join(f"`{excerpt(new)}`" for new in dict.fromkeys(new for _, new in renamed[:3]))
-            more = f" and {len(renamed) - 3} more" if len(renamed) > 3 else ""
-            title = f"gave later calls of `{excerpt(id_)}` and their results ids of their own: {shown}{more}"
+            shown = listed([f"`{excerpt(new)}`" for new in dict.fromkeys(new for _, new in renamed)], 3)
+            title = f"gave later calls of `{excerpt(id_)}` and their results ids of their own: {shown}"
             yield edits, self.repair("request", "unsafe", title, first.pointer, before=id_, after=renamed[0][1])
 
     def _check_repeats(
         self, exchange: Exchange, first: Mapping[str, Answer | None], repeats: Iterable[Answer]
     ) -> Iterator[Finding]:
-        told: set[str] = set()
+        reported: set[str] = set()
         for repeat in repeats:
             id_ = repeat.result.call_id or ""
             before = first.get(id_)
-            if before is None or id_ in told:
+            if before is None or id_ in reported:
                 continue
             same = repeat.result.text == before.result.text
             if same and repeat.position != before.position:
-                continue  # the same message, sent twice
-            told.add(id_)
-            yield self._tell(
+                continue  # one message, sent twice
+            reported.add(id_)
+            yield self._report(
                 "request",
-                f"{'the same' if same else 'another'} result for the call `{excerpt(id_)}`, which was answered before",
+                f"{'the same' if same else 'another'} result for the call `{excerpt(id_)}`, which has a result already",
                 repeat.result,
                 severity="warning" if same else "error",
             )
@@ -122,22 +121,22 @@ class DuplicateId(Rule):
         for choice in exchange.reply.choices:
             for call in choice.calls:
                 if known.alone(choice, call):
-                    yield self._tell("response", f"the call of `{_name(call)}` has no id", call, severity="warning")
+                    yield self._report("response", f"the call of `{_name(call)}` has no id", call, severity="warning")
                 other = known.shares(choice.index, call)
                 if isinstance(other, Pair):
                     names = f"`{_name(call)}` and an earlier one of `{_name(other.call)}`"
-                    told = f"a new call of {names} ({other.call.pointer}) share the id `{excerpt(call.id or '')}`"
-                    yield self._tell("response", told, call, severity="warning")
+                    message = f"a new call of {names} ({other.call.pointer}) share the id `{excerpt(call.id or '')}`"
+                    yield self._report("response", message, call, severity="warning")
                 elif isinstance(other, Answer):
                     answered = (
                         f"`{excerpt(call.id or '')}` of a call that this request answers ({other.result.pointer})"
                     )
-                    told = f"a new call of `{_name(call)}` has the id {answered}"
-                    yield self._tell("response", told, call, severity="warning")
+                    message = f"a new call of `{_name(call)}` has the id {answered}"
+                    yield self._report("response", message, call, severity="warning")
                 elif other is not None:
                     share = f"share the id `{excerpt(call.id)}`" if call.id else "have no id"
-                    told = f"parallel calls of {_names(other, call)} {share}"
-                    yield self._tell("response", told, call, severity="error")
+                    message = f"parallel calls of {_names(other, call)} {share}"
+                    yield self._report("response", message, call, severity="error")
                 known.add(choice.index, call)
 
     def rewriter(self, context: RewriteContext) -> Rewriter | None:
@@ -145,30 +144,33 @@ class DuplicateId(Rule):
             return None
         known = _Known(context.exchange)
 
-        def choose(start: Start, id_: str | None, name: str | None) -> tuple[str, AppliedFix] | None:
-            call = ToolCall(id_, name, Arguments(""), start.pointer, "legacy" if start.form == "legacy" else "function")
+        def judge(head: Head) -> Renumber | None:
+            start, id_ = head.start, head.id
+            call = ToolCall(
+                id_, head.name, Arguments(""), start.pointer, "legacy" if start.form == "legacy" else "function"
+            )
             missing, other = known.missing(call), known.shares(start.choice, call)
             known.add(start.choice, call)
             if other is None and not missing:
+                context.taken.update([id_] if id_ else [])
                 return None
-            new = mint(context, name)
-            known.add(start.choice, replace(call, id=new))  # a call that is still to come may have this one, too
-            event = start.frame.number if start.frame is not None and context.streamed else None
+            new = mint(context, head.name)
+            known.add(start.choice, replace(call, id=new))  # a later call may have this id too
             title = f"gave the {'' if missing else 'later '}call of `{_name(call)}` the id `{new}`"
-            where = start.pointer
-            return new, self.repair("response", "unsafe", title, where, event=event, before=id_ or "", after=new)
+            self.record(context, "unsafe", title, start.pointer, at=start, before=id_ or "", after=new)
+            return Renumber(new)
 
-        return NewIds(context, choose)
+        return CallHeads(context, judge, has_head, 3)
 
-    def _tell_calls(self, id_: str, one: Pair, two: Pair, count: int) -> Finding:
+    def _report_calls(self, id_: str, one: Pair, two: Pair, count: int) -> Finding:
         together = one.position == two.position
         where = "in one message" if together else f"in two turns (the other is {one.call.pointer})"
         shared = f"the id `{excerpt(id_)}`" if id_ else "an empty id"
         more = f", {count} calls in all" if count > 2 else ""
         message = f"calls of {_names(one.call, two.call)} {where} share {shared}{more}"
-        return self._tell("request", message, two.call, severity="error" if together else "warning")
+        return self._report("request", message, two.call, severity="error" if together else "warning")
 
-    def _tell(self, side: Side, message: str, part: ToolCall | ToolResult, *, severity: Severity) -> Finding:
+    def _report(self, side: Side, message: str, part: ToolCall | ToolResult, *, severity: Severity) -> Finding:
         call = part if isinstance(part, ToolCall) else None
         return self.finding(
             side,
@@ -182,7 +184,7 @@ class DuplicateId(Rule):
 
 
 class _Known:
-    """The calls that a new call of a reply may share its id with: those of the history, and those beside it."""
+    """Calls that a new call of a reply may share its id with: calls of the history and of the reply."""
 
     def __init__(self, exchange: Exchange) -> None:
         request = exchange.request
@@ -192,22 +194,22 @@ class _Known:
         self._turns = _turns(request) if request is not None and is_kimi_k3(exchange.model) else None
         self._seen: dict[tuple[int, str | None], ToolCall] = {}
         self._kept = request is not None and request.is_partial
-        if request is not None and self._kept and self._turns is None:  # the server has the calls of these results
+        if request is not None and self._kept and self._turns is None:  # the server keeps the calls of these results
             orphans = [orphan for orphan in pair(request).orphans if orphan.result.call_id]
             self._earlier = {**{orphan.result.call_id or "": orphan for orphan in orphans}, **self._earlier}
 
     def missing(self, call: ToolCall) -> bool:
-        """Whether a call has no id and needs one, which a server that keeps the conversation itself would not know."""
+        """Return True if a call lacks a necessary id. A server that keeps the conversation would not know a new one."""
         return self._needs_ids and not self._kept and not call.id and bool(call.name) and call.form != "legacy"
 
     def alone(self, choice: Choice, call: ToolCall) -> bool:
-        """Whether a call is the only one of a reply that lacks an id."""
+        """Return True if a call is the only one of its reply without an id."""
         return self.missing(call) and sum(not other.id for other in choice.calls) == 1
 
     def shares(self, choice: int, call: ToolCall) -> ToolCall | Pair | Answer | None:
-        """The call that has this call's id, in the reply or in the history, or the result of one that the server has."""
+        """Return the call with an equal id in the reply or the history, or the result of a call that the server keeps."""
         if not call.id and (not self._needs_ids or call.form == "legacy"):
-            return None  # calls are known by their order
+            return None  # calls pair by order
         beside = self._seen.get((choice, call.id))
         if beside is not None and call.name:
             return beside
@@ -235,7 +237,7 @@ def _names(one: ToolCall, two: ToolCall) -> str:
 
 
 def _turns(request: Request) -> list[int]:
-    """For each message, the number of the user's words that it follows; one more entry for the reply."""
+    """Return, for each message and for the reply, the number of the user message that it follows."""
     turns, turn = [], 0
     for message in request.messages:
         turn += message.role == "user" and any(isinstance(part, (Text, Opaque)) for part in message.parts)
@@ -244,7 +246,7 @@ def _turns(request: Request) -> list[int]:
 
 
 def _twins(group: Sequence[Pair], turns: Sequence[int] | None) -> Iterator[tuple[Pair, Pair]]:
-    """Neighbours among calls of one id that cannot be told apart by it, and are not one call sent twice."""
+    """Yield neighbouring calls of one id that are different calls."""
     for one, two in itertools.pairwise(group):
         scoped = turns is not None and turns[one.position] != turns[two.position]
         if _together(one, two) or not (scoped or not two.call.id or _resent(one, two)):
@@ -252,12 +254,12 @@ def _twins(group: Sequence[Pair], turns: Sequence[int] | None) -> Iterator[tuple
 
 
 def _together(one: Pair, two: Pair) -> bool:
-    """Whether two calls stand in one message. Where each is an item of its own (Responses), it can be sent again alone."""
+    """Return True if two calls are in one message. Items of their own (Responses) may be sent again alone."""
     return one.position == two.position and (not two.call.id or one.call.pointer.count("/") > 2)
 
 
 def _groups(request: Request) -> dict[str, list[Pair]]:
-    """The calls of a history by their ids."""
+    """Return the calls of a history by id."""
     groups: dict[str, list[Pair]] = {}
     needed = traits(request.api).call_ids
     for each in pair(request).pairs:
@@ -276,7 +278,7 @@ def _taken(request: Request) -> set[str]:
 def _renumber(
     group: Sequence[Pair], turns: Sequence[int] | None, exchange: Exchange, taken: set[str]
 ) -> Iterator[tuple[Pair, str]]:
-    """New ids for calls that share one; what was sent twice shares one on. The ids are then taken."""
+    """Yield new ids for calls that share one. A repeated call shares the new id; new ids join `taken`."""
     demand, latest = demand_of(exchange), group[0].call.id or ""
     sent: dict[tuple[str | None, str], str] = {}
     last: dict[str, Pair] = {}

@@ -4,41 +4,52 @@ from collections.abc import Iterator
 
 from wirelint.apis.traits import ending, is_raw
 from wirelint.fixes.history import cleanings, leaky
-from wirelint.fixes.promote_markup import Promoter
-from wirelint.model import Exchange, Reasoning, Refusal, Request
-from wirelint.rule import Finding, Fix, FixPolicy, RequestFix, RewriteContext, Rewriter, Rule, Severity, excerpt
+from wirelint.fixes.promote_markup import MarkupPromoter
+from wirelint.model import Exchange, Reasoning, Request
+from wirelint.rule import (
+    Finding,
+    Fix,
+    FixPolicy,
+    RequestFix,
+    RewriteContext,
+    Rewriter,
+    Rule,
+    Severity,
+    counted,
+    excerpt,
+)
 from wirelint.state.ledger import Ledger
 from wirelint.text.markup import Leak, blame, leaks, promises_call
 
 
 class XmlLeak(Rule):
-    """A tool call stands in the text in a model's native markup.
+    """A tool call leaked into the text as native markup of the model.
 
     ## What it does
-    Reads the text, the reasoning and the refusal of every candidate for tool calls in the notation that models were
-    trained on (special tokens, XML-like tags, JSON in tags), whole, damaged or cut off. The texts of earlier turns in the
-    history of a request are read likewise.
+    Reads the text, the reasoning and the refusal of every candidate for tool calls in a notation that models are
+    trained on (special tokens, XML-like tags, JSON in tags), whole, damaged or cut off. Reads the assistant's texts in
+    the history too.
 
     ## Why is this bad?
-    A server was to turn this markup into structured calls. Where that fails, the client takes it for prose: the call is
-    never made, the user sees markup, and once it stands in the history the model writes it again.
+    The server should have parsed this markup into structured calls. The client takes it for prose: the call never runs,
+    the user sees markup, and the model imitates it from the history.
 
     ## Example
     The text of a reply is `<tool_call>{"name": "get_weather", "arguments": {"city": "Oslo"}}</tool_call>`, it ends with
     `"finish_reason": "stop"`, and `get_weather` is declared.
 
     ## False positives
-    Silent when the markup is quoted (code, block quotes), when it stands in arguments or tool results, when a prompt or a
-    user asked for it and no such tool is declared, for plain tags where no tools are in play, and for a draft in the
-    thinking that is followed by the same call. A reply that is one code fence around a call of a declared tool is reported
-    with low confidence. Thinking that holds a call while the answer goes another way is a warning with low confidence.
+    Silent on quoted markup (code, block quotes), in arguments and tool results, where a prompt or user asked for it and
+    no such tool is declared, on plain tags without tools, and on a draft in the reasoning before an equal call. A reply
+    that is one code fence around a call of a declared tool has low confidence. Reasoning with a call that the answer
+    does not make is a warning with low confidence.
 
     ## Fix safety
-    Unsafe: the client will run a call that it would not have run. Offered when every call is complete and names a declared
-    tool, `tool_choice` allows calls, and the reply has no structured ones; those make the markup a duplicate, which may
-    only be dropped. Markup of more than 64 KiB stays: a stream is not held back longer. In a stream the calls follow at the
-    end, when it is sure that no others come. In a history markup becomes calls only where as many results behind it answer
-    no call; elsewhere nothing shows that it was run, and it stays.
+    Unsafe: the client will run a call that it would not have run. Offered when every call is complete and names a
+    declared tool, `tool_choice` allows calls, and the reply has no structured calls; beside those the markup is a
+    duplicate and is removed. Markup over 64 KiB stays, since a stream is not held back longer. In a stream the calls
+    follow at the end. In a history, markup becomes calls only where as many unmatched results follow it; elsewhere
+    nothing shows that it ran.
 
     ## References
     - the chat templates that vendors publish with their models
@@ -56,19 +67,19 @@ class XmlLeak(Rule):
         request = context.exchange.request
         if request is None or not request.client_tools or is_raw(request.api, request):
             return None
-        return Promoter(context, request, self.repair) if context.permit.allows(self.code, "unsafe") else None
+        return MarkupPromoter(context, request, self.repair) if context.permit.allows(self.code, "unsafe") else None
 
-    def mend(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
+    def fix_request(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
         if not permit.allows(self.code, "unsafe"):
             return
         for cleaning in cleanings(exchange):
             if not (cleaning.answers or permit.clean_history):
-                continue  # servers take such a history, and its repair costs their prompt cache
+                continue  # servers accept such a history, and a fix invalidates their prompt cache
             called = excerpt(", ".join(cleaning.names))
             title = (
-                f"made calls of the markup that the results behind it answer: {called}"
+                f"turned markup into calls, which later results answer: {called}"
                 if cleaning.answers
-                else f"dropped markup of calls that the message makes structurally: {called}"
+                else f"dropped markup of calls that the message also holds structurally: {called}"
             )
             yield cleaning.edits, self.repair("request", "unsafe", title, cleaning.pointer, before=cleaning.markup)
 
@@ -79,25 +90,22 @@ class XmlLeak(Rule):
             promoted = cleaning is not None and bool(cleaning.answers)
             yield self.finding(
                 "request",
-                f"a call of {names} stands in the history as {leak.dialect} markup; models write it again",
+                f"tool call {names} leaked into the history as {leak.dialect} markup; models imitate it",
                 leak.part.pointer,
                 span=leak.span,
                 severity="warning",
                 confidence="low" if leak.draft else leak.certainty,
-                fix=Fix("unsafe", "make calls of it, which the results behind it answer") if promoted else None,
+                fix=Fix("unsafe", "turn it into calls, which later results answer") if promoted else None,
             )
 
     def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         if exchange.request is None:
             return
         for leak in leaks(exchange):
-            start, _ = leak.span
-            yield self.finding(
-                "response",
+            yield self.text_finding(
+                leak.part,
+                leak.span,
                 _message(leak, exchange.request),
-                leak.part.pointer,
-                event=None if isinstance(leak.part, Refusal) else leak.part.event_at(start),
-                span=leak.span,
                 fix=_fix(leak),
                 severity=_severity(leak),
                 confidence="low" if leak.draft else leak.certainty,
@@ -114,8 +122,7 @@ def _severity(leak: Leak) -> Severity:
 
 def _fix(leak: Leak) -> Fix | None:
     if leak.promotable:
-        call = "a call" if len(leak.calls) == 1 else f"{len(leak.calls)} calls"
-        return Fix("unsafe", f"promote to {call} of {excerpt(', '.join(leak.names))}")
+        return Fix("unsafe", f"promote to {counted(len(leak.calls), 'call')} of {excerpt(', '.join(leak.names))}")
     if leak.duplicate and leak.declared and not isinstance(leak.part, Reasoning):
         return Fix("unsafe", "drop the markup")
     return None
@@ -126,22 +133,16 @@ def _message(leak: Leak, request: Request) -> str:
     called = excerpt(", ".join(leak.names))
     if not leak.calls:
         start, end = leak.span
-        said = (
-            f"remains of tool-call markup ({leak.dialect}) stand in the {where}: {excerpt(leak.part.text[start:end])!r}"
-        )
+        message = f"remains of tool-call markup ({leak.dialect}) in the {where}: {excerpt(leak.part.text[start:end])!r}"
     else:
-        stand = "stands" if len(leak.calls) == 1 else "stand"
-        said = f"{_count(leak)} of {called} {stand} in the {where} as {leak.dialect} markup"
-    return "; ".join((said, *_circumstances(leak, request)))
-
-
-def _count(leak: Leak) -> str:
-    return "a call" if len(leak.calls) == 1 else f"{len(leak.calls)} calls"
+        calls = f"tool call {called}" if len(leak.calls) == 1 else f"{len(leak.calls)} tool calls ({called})"
+        message = f"{calls} leaked into the {where} as {leak.dialect} markup"
+    return "; ".join((message, *_circumstances(leak, request)))
 
 
 def _circumstances(leak: Leak, request: Request) -> Iterator[str]:
     if leak.fenced:
-        yield "a code fence around it is all there is"
+        yield "the reply is one code fence around it"
     if leak.calls and not leak.complete:
         length = ending(leak.choice.finish_reason) == "length"
         yield "cut off by the length limit" if length else "it is cut off or cannot be read"
@@ -150,10 +151,10 @@ def _circumstances(leak: Leak, request: Request) -> Iterator[str]:
     if request.tool_choice.mode == "none":
         yield "tool_choice forbids calls"
     if leak.duplicate:
-        yield "a duplicate: the same is also called structurally"
+        yield "a duplicate of a structured call"
     elif leak.choice.calls:
-        yield "structured calls stand beside it"
+        yield "the reply has structured calls too"
     elif leak.draft:
-        yield "the answer goes on without it"
+        yield "the answer continues without it"
     elif promises_call(leak.choice):
         yield f"the finish reason promises a call ({leak.choice.finish_reason})"

@@ -3,18 +3,17 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 
-from wirelint.arguments.argument_faults import REDACTED, came_whole
+from wirelint.arguments.argument_faults import came_whole
 from wirelint.arguments.argument_markup import may_be_polluted, polluted
 from wirelint.arguments.argument_members import strings
 from wirelint.arguments.tool_names import match
-from wirelint.events import Start
 from wirelint.fix import SAFETIES
-from wirelint.fixes.arguments import Unmark, unmarked
-from wirelint.fixes.chained import Chained
-from wirelint.fixes.names import Names, Rename
-from wirelint.fixes.tokens import Stripper
+from wirelint.fixes.arguments import StripMarkup, unmarked
+from wirelint.fixes.calls import CallHeads, Head, Rename
+from wirelint.fixes.rewriters import Chained
+from wirelint.fixes.tokens import TokenStripper
 from wirelint.model import Choice, Exchange, Reasoning, Refusal, Request, Text, ToolCall
-from wirelint.rule import Confidence, Finding, Fix, Layer, RewriteContext, Rewriter, Rule, excerpt
+from wirelint.rule import REDACTED, Confidence, Finding, Fix, Layer, RewriteContext, Rewriter, Rule, excerpt, listed
 from wirelint.state.ledger import Ledger
 from wirelint.text import runaways
 from wirelint.text.control_tokens import Framing, Occurrence, find, frame, in_name, may_hold_token, native
@@ -22,36 +21,34 @@ from wirelint.text.framing import Framer, remedy
 from wirelint.text.markup import Said
 from wirelint.text.runaways import Runaway
 
-_SHOWN = 4
-
 
 class ControlTokenLeak(Rule):
-    """Tokens of a chat template stand in a reply.
+    """Tokens of a chat template leaked into a reply.
 
     ## What it does
     Looks for the tokens that chat templates put around turns (`<|im_end|>`, `<|eot_id|>`, `<end_of_turn>`, harmony's
-    channels and many more, in any spelling of their bars) in the text, the reasoning, the refusal, and in the names and
-    arguments of tool calls; also for the role's name that is left where such tokens were taken out, and for an answer that
-    goes on as the user after them (`\\n\\nHuman: …`).
+    channels and many more, in any spelling of their bars) in the text, the reasoning, the refusal, and the names and
+    arguments of tool calls. Also finds the role name that remains when tokens were stripped, and a text that continues
+    as the user (`\\n\\nHuman: …`).
 
     ## Why is this bad?
-    The server runs with the wrong stop tokens or template. Readers see the tokens, clients send them back in the history
-    where they cut the prompt in two, and after the end of its turn a model talks on as the user.
+    The server runs with the wrong stop tokens or template. Readers see the tokens, clients send them back in the
+    history where they split the prompt, and after the end of its turn a model writes the user's next message.
 
     ## Example
     `"content": "Done.<|im_end|>\\n<|im_start|>user\\nThanks"`; `"name": "search<|channel|>commentary"`
 
     ## False positives
-    Silent when the token is quoted or spoken of, stands in the request too (a document about templates), when the user
-    asks about tokens, and inside of native tool calls, which `xml-leak` reports. Tokens that people write as well (`<s>`,
-    `[INST]`, `</s>`) count only at the edges of a text and in unmistakable rows. In arguments only what hangs on their end
-    counts: a call that writes a template writes tokens. Tags of native calls count in a key that is declared without them,
-    and at the end of a value that does not open them, unless the request holds them too.
+    Silent on tokens that are quoted or discussed, that the request contains (a document about templates), that the user
+    asks about, and inside native tool calls (`xml-leak`). Tokens that people write too (`<s>`, `[INST]`, `</s>`) count
+    only at the edges of a text and in unmistakable rows. In arguments only tokens at their end count, since a call may
+    write a template. Tags of native calls count in a key that is declared without them, and at the end of a value that
+    does not open them, unless the request contains them too.
 
     ## Fix safety
-    Safe: tokens at the edges of a text are taken off, and a tool's name is cut to the declared one. Unsafe: tags go from
-    the keys and values of arguments, and where a text runs on past its end, what follows is cut. In a stream the beginning
-    has gone out before the rest is known, so there only tokens that nothing else can be are taken off it.
+    Safe: tokens at the edges of a text are stripped, and a tool's name is cut to the declared one. Unsafe: tags are
+    removed from keys and values of arguments, and text after the end of a turn is cut. In a stream the beginning has
+    left before the rest is known, so there only unmistakable tokens are stripped.
 
     ## References
     - the tokenizer configurations and chat templates that vendors publish with their models
@@ -71,31 +68,29 @@ class ControlTokenLeak(Rule):
             for part in choice.parts:
                 match part:
                     case ToolCall():
-                        yield from self._name(exchange, request, part)
-                        yield from self._markup(exchange, request, choice, part)
-                        yield from self._arguments(exchange, request, part)
+                        yield from self._check_name(exchange, request, part)
+                        yield from self._check_markup(exchange, request, choice, part)
+                        yield from self._check_arguments(exchange, request, part)
                     case Text() | Reasoning() | Refusal():
-                        yield from self._said(exchange, request, choice, part)
+                        yield from self._check_text(exchange, request, choice, part)
 
     def rewriter(self, context: RewriteContext) -> Rewriter | None:
         request, names = context.exchange.request, self._names(context)
         safe, unsafe = (context.permit.allows(self.code, safety) for safety in SAFETIES)
         if request is None or not (safe or unsafe):
             return names
-        texts = Stripper(context, request, self.repair, safe=safe, unsafe=unsafe)
-        parts = [texts, *([names] if names is not None else ()), *([Unmark(self, context)] if unsafe else ())]
+        texts = TokenStripper(context, request, self.repair, safe=safe, unsafe=unsafe)
+        parts = [texts, *([names] if names is not None else ()), *([StripMarkup(self, context)] if unsafe else ())]
         return Chained(texts.phase, *parts) if len(parts) > 1 else texts
 
-    def _said(self, exchange: Exchange, request: Request, choice: Choice, part: Said) -> Iterator[Finding]:
+    def _check_text(self, exchange: Exchange, request: Request, choice: Choice, part: Said) -> Iterator[Finding]:
         framer = Framer(exchange, request)
         word = framer.residue(part.text) if isinstance(part, Text) else 0
         if isinstance(part, Text) and word:
-            yield self.finding(
-                "response",
-                f"the text begins with what is left of a turn's header: {excerpt(part.text[: word + 20])!r}",
-                part.pointer,
-                event=part.event_at(0),
-                span=(0, word),
+            yield self.text_finding(
+                part,
+                (0, word),
+                f"the text begins with the remains of a turn header: {excerpt(part.text[: word + 20])!r}",
                 fix=Fix("safe", f"strip {part.text[:word].strip()!r} at the beginning"),
                 confidence="medium",
             )
@@ -110,63 +105,57 @@ class ControlTokenLeak(Rule):
             yield dataclasses.replace(self._framed(exchange, choice, part, marks), fix=None)
 
     def _runaway(self, part: Text, found: Runaway) -> Finding:
-        return self.finding(
-            "response",
-            f"the text goes on as the user, the tokens between the turns are lost: {excerpt(part.text[found.start :])!r}",
-            part.pointer,
-            event=part.event_at(found.start),
-            span=(found.start, found.start + len(found.label)),
+        return self.text_finding(
+            part,
+            (found.start, found.start + len(found.label)),
+            f"the text continues as the user; the tokens between the turns are lost: {excerpt(part.text[found.start :])!r}",
             confidence="medium",
         )
 
     def _framed(self, exchange: Exchange, choice: Choice, part: Said, framing: Framing) -> Finding:
         first = framing.overrun or framing.tokens[0]
-        return self.finding(
-            "response",
+        return self.text_finding(
+            part,
+            (first.start, first.end),
             _message(part, framing),
-            part.pointer,
-            event=None if isinstance(part, Refusal) else part.event_at(first.start),
-            span=(first.start, first.end),
             fix=_fix(part, framing, exchange.reply is not None and exchange.reply.streamed, bool(choice.calls)),
             confidence=_confidence(framing),
             layer=_blame(framing.tokens[0], exchange.model),
         )
 
-    def _name(self, exchange: Exchange, request: Request, call: ToolCall) -> Iterator[Finding]:
+    def _check_name(self, exchange: Exchange, request: Request, call: ToolCall) -> Iterator[Finding]:
         name = call.name or ""
         start = in_name(name)
         if start is None or request.tool(name) is not None:
             return
-        declared = _meant(name, start, request)
+        declared = _declared_name(name, start, request)
         yield self.finding(
             "response",
-            f"the name of a call holds markup: {excerpt(name)!r}",
+            f"the name of a call contains markup: {excerpt(name)!r}",
             f"{call.pointer}",
             event=call.event,
             fix=Fix("safe", f"cut the name to {declared}") if declared else None,
         )
 
-    def _names(self, context: RewriteContext) -> Names | None:
-        """What cuts names of calls to those of declared tools."""
+    def _names(self, context: RewriteContext) -> CallHeads | None:
+        """Return the rewriter that cuts names of calls to those of declared tools."""
         request = context.exchange.request
         if request is None or not context.permit.allows(self.code, "safe"):
             return None
 
-        def judge(start: Start, name: str, joined: str) -> Rename | None:
+        def judge(head: Head) -> Rename | None:
+            name = head.name or ""
             mark = in_name(name)
-            if mark is None or request.tool(name) is not None:
-                return None
-            declared = _meant(name, mark, request)
+            declared = _declared_name(name, mark, request) if mark is not None and request.tool(name) is None else None
             if declared is None:
                 return None
-            number = start.frame.number if start.frame is not None and context.streamed else None
             title = f"cut the name of a call to {declared}"
-            made = self.repair("response", "safe", title, start.pointer, event=number, before=name, after=declared)
-            return Rename(declared, made)
+            self.record(context, "safe", title, head.start.pointer, at=head.start, before=name, after=declared)
+            return Rename(declared)
 
-        return Names(context, judge, lambda name: in_name(name) is None, phase=3)
+        return CallHeads(context, judge, lambda start: bool(start.name and in_name(start.name) is None) or None, 3)
 
-    def _markup(self, exchange: Exchange, request: Request, choice: Choice, call: ToolCall) -> Iterator[Finding]:
+    def _check_markup(self, exchange: Exchange, request: Request, choice: Choice, call: ToolCall) -> Iterator[Finding]:
         if call.form == "custom" or not may_be_polluted(call.arguments.text):
             return
         tool = request.tool(call.name)
@@ -174,15 +163,13 @@ class ControlTokenLeak(Rule):
         if found is None or REDACTED in call.arguments.text or not came_whole(exchange, choice, call):
             return
         change = unmarked(call, found, tool)
-        yield self.finding(
-            "response",
+        yield self.part_finding(
+            call,
             f"native markup ({excerpt(found.markup)}) stuck to {found.where} of a call of {call.name}",
-            call.pointer,
-            event=call.event,
             fix=Fix(change.safety, change.order) if change is not None else None,
         )
 
-    def _arguments(self, exchange: Exchange, request: Request, call: ToolCall) -> Iterator[Finding]:
+    def _check_arguments(self, exchange: Exchange, request: Request, call: ToolCall) -> Iterator[Finding]:
         if call.form == "custom" or not may_hold_token(call.arguments.text):
             return
         after = find(call.arguments.rest)
@@ -191,33 +178,31 @@ class ControlTokenLeak(Rule):
         for path, value in values:
             tokens = find(value)
             framing = frame(value, framer.unheard(value, tokens)) if tokens else None
-            if framing is None or not (after or _hangs_on(value, framing)):
+            if framing is None or not (after or _ends_value(value, framing)):
                 continue
             token = framing.tokens[0]
             where = f"the value of {path}" if path else "the arguments of"
             of = "" if path else f" {call.name}"
-            yield self.finding(
-                "response",
+            yield self.part_finding(
+                call,
                 f"{token.token} ends {where}{of}: {excerpt(value[-60:])!r}",
-                call.pointer,
-                event=call.event,
                 confidence="medium",
                 layer=_blame(token, exchange.model),
             )
             return
 
 
-def _meant(name: str, mark: int, request: Request) -> str | None:
-    """The declared tool whose name this is when what begins at the mark is taken off."""
-    meant = match(name, [tool.name for tool in request.tools])
-    if meant is not None and meant.certain:
-        return meant.name
+def _declared_name(name: str, mark: int, request: Request) -> str | None:
+    """Return the declared tool whose name remains without the markup that begins at `mark`."""
+    declared = match(name, [tool.name for tool in request.tools])
+    if declared is not None and declared.certain:
+        return declared.name
     cut = name[:mark].strip()
     return cut if request.tool(cut) is not None else None
 
 
-def _hangs_on(value: str, framing: Framing) -> bool:
-    """Whether ends of turns hang on the last word of a value: one that has more tokens in it is about tokens."""
+def _ends_value(value: str, framing: Framing) -> bool:
+    """Return True if tokens for the end of a turn follow the last word of a value that has no other tokens."""
     kept = value[: framing.trailing]
     ends = all(token.ends_turn and token.start >= framing.trailing for token in framing.tokens)
     return ends and bool(kept.strip()) and not kept[-1].isspace() and not value.endswith("\n")
@@ -253,11 +238,9 @@ def _message(part: Said, framing: Framing) -> str:
         return f"{_listed(framing)} {place} the {where}: {excerpt(shown)!r}"
     if overrun.other_speaker:
         role = f" as the {overrun.role}" if overrun.role else ""
-        return f"the {where} goes on{role} after {overrun.token}: {excerpt(part.text[overrun.start :])!r}"
-    return f"the {where} runs on past {overrun.token}: {excerpt(part.text[overrun.end :])!r}"
+        return f"the {where} continues{role} after {overrun.token}: {excerpt(part.text[overrun.start :])!r}"
+    return f"the {where} continues past {overrun.token}: {excerpt(part.text[overrun.end :])!r}"
 
 
 def _listed(framing: Framing) -> str:
-    different = list(dict.fromkeys(token.token for token in framing.tokens))
-    more = f" and {len(different) - _SHOWN} more" if len(different) > _SHOWN else ""
-    return ", ".join(different[:_SHOWN]) + more
+    return listed(list(dict.fromkeys(token.token for token in framing.tokens)), 4)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from wirelint.apis.traits import is_raw, traits
 from wirelint.arguments.argument_members import is_data, strings, writes_file
 from wirelint.fix import MOST_HELD
-from wirelint.fixes.move_reasoning import Mover
+from wirelint.fixes.move_reasoning import ReasoningMover
 from wirelint.model import Choice, Exchange, Json, Reasoning, Request, Text, ToolCall
 from wirelint.rule import Confidence, Finding, Fix, RewriteContext, Rewriter, Rule, excerpt
 from wirelint.state.ledger import Ledger
@@ -27,35 +27,35 @@ _SWITCHES = (
     *("thinkingConfig", "thinking_config", "reasoningConfig", "reasoning_config"),
 )
 _HOLDERS = ("chat_template_kwargs", "generationConfig", "generation_config", "additionalModelRequestFields", "options")
-"""Members of a request that hold such switches, in APIs that do not have them at the top."""
+"""Members of a request that hold these switches below the top level."""
 _OFF = (None, False, 0, "none", "off", "disabled")
 
 
 class ThinkLeak(Rule):
-    """Reasoning stands in the visible text.
+    """Reasoning leaked into the visible text.
 
     ## What it does
-    Looks for the tags that models think in (`<think>`, `[THINK]`, `◁think▷`, harmony's and Gemma's channels, …) where
-    reasoning stands: at the beginning of a text, after a tool block, as a closing tag whose opening one stood in the
-    prompt, or as what is left when the tags were taken out (`analysis…assistantfinal…`). Arguments of tool calls count too.
+    Looks for the tags of reasoning (`<think>`, `[THINK]`, `◁think▷`, harmony's and Gemma's channels, …) where reasoning
+    occurs: at the beginning of a text, after a tool block, as a closing tag whose opening tag was in the prompt, or as
+    the remains of stripped tags (`analysis…assistantfinal…`). Arguments of tool calls count too.
 
     ## Why is this bad?
-    The server's reasoning parser is off or broken. Users read what was not written for them, structured output does not
-    parse, and in the next turn the reasoning is sent back as if it had been the answer.
+    The server's reasoning parser is off or broken. Users read internal text, structured output does not parse, and in
+    the next turn the reasoning goes back as if it were the answer.
 
     ## Example
     `"content": "The user greets me, I greet back.\\n</think>\\n\\nHello!"`
 
     ## False positives
-    Silent for the API's own reasoning field, for tags that are quoted or spoken of, that the prompt asks for, and where the
-    request wants the raw text (`reasoning_format: raw`). `<thinking>`, `<scratchpad>` and the like are prose when the model
-    has no reasoning channel.
+    Silent on the API's own reasoning field, on tags that are quoted, discussed or requested by the prompt, and where
+    the request wants the raw text (`reasoning_format: raw`). `<thinking>`, `<scratchpad>` and similar tags are prose
+    for a model without a reasoning channel.
 
     ## Fix safety
-    Unsafe: the reasoning moves to the API's own field, which changes the text that the client shows and keeps. In a stream
-    a thought whose opening tag stands at the beginning is passed on as reasoning at once; if the tag is never closed, all
-    that follows is. One whose opening tag is missing can be moved in a whole body, or where it came in one event with the
-    closing tag; otherwise it has gone out as text before that tag tells what it was.
+    Unsafe: the reasoning moves to the API's own field, which changes the text that the client shows and keeps. In a
+    stream, text after an opening tag at the beginning passes as reasoning at once, all of it if the tag is never
+    closed. Reasoning without an opening tag moves in a whole body, or if one event holds it with the closing tag;
+    otherwise it has left as text.
 
     ## References
     - vLLM and SGLang, reasoning parsers
@@ -75,10 +75,10 @@ class ThinkLeak(Rule):
             return None
 
         def applies(found: Thinking, has_reasoning: bool) -> bool:
-            return (found.leaks or has_reasoning or _may_think(exchange, request)) and not _is_asked(request, found)
+            return (found.leaks or has_reasoning or _may_think(exchange, request)) and not _is_wanted(request, found)
 
         live, inside = not asks_about_thinking_tags(request), context.ledger.begins_inside(exchange)
-        return Mover(context, request, self.repair, applies, live=live, inside=inside)
+        return ReasoningMover(context, request, self.repair, applies, live=live, inside=inside)
 
     def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         request, reply = exchange.request, exchange.reply
@@ -90,33 +90,31 @@ class ThinkLeak(Rule):
             for part in choice.parts:
                 match part:
                     case Text():
-                        yield from self._text(exchange, request, choice, part, ledger)
+                        yield from self._check_text(exchange, request, choice, part, ledger)
                     case ToolCall():
-                        yield from self._arguments(request, part)
+                        yield from self._check_arguments(request, part)
                     case _:
                         pass
 
-    def _text(
+    def _check_text(
         self, exchange: Exchange, request: Request, choice: Choice, part: Text, ledger: Ledger
     ) -> Iterator[Finding]:
         if not may_hold_thinking(part.text):
             return
-        # A model that goes on behind its native calls thinks again first.
+        # A model that continues after its native calls reasons again first.
         found = find(part.text, (end for _, end in call_spans(part.text, request)))
-        if found is None or not (found.leaks or _has_channel(exchange, request, choice)) or _is_asked(request, found):
+        if found is None or not (found.leaks or _has_channel(exchange, request, choice)) or _is_wanted(request, found):
             return
-        yield self.finding(
-            "response",
+        yield self.text_finding(
+            part,
+            (found.start, found.end),
             _message(part.text, found),
-            part.pointer,
-            event=part.event_at(found.start),
-            span=(found.start, found.end),
             fix=_fix(exchange, choice, found, part, inside=ledger.begins_inside(exchange)),
             confidence=_confidence(part.text, found),
             layer="gateway" if found.native else "model",
         )
 
-    def _arguments(self, request: Request, call: ToolCall) -> Iterator[Finding]:
+    def _check_arguments(self, request: Request, call: ToolCall) -> Iterator[Finding]:
         if not may_hold_thinking(call.arguments.text):
             return
         arguments = call.arguments.value
@@ -128,38 +126,36 @@ class ThinkLeak(Rule):
             if (is_data(path) or writes_file(arguments)) and not _precedes_data(request, value, found):
                 continue
             where = f"the value of {path}" if path else "the arguments"
-            yield self.finding(
-                "response",
-                f"reasoning ({found.tag}) stands in {where} of {call.name}: {excerpt(value)!r}",
-                call.pointer,
-                event=call.event,
+            yield self.part_finding(
+                call,
+                f"reasoning ({found.tag}) leaked into {where} of {call.name}: {excerpt(value)!r}",
                 confidence="medium",
             )
             return
 
 
 def _precedes_data(request: Request, value: str, found: Thinking) -> bool:
-    """Whether a whole pair of tags stands before what a tool is to store, and nothing in the conversation holds such tags.
+    """Return True if a whole pair of tags precedes data for a tool, and no message contains such tags.
 
-    A file may be about them: then a message, or a result that was read, has them too.
+    A file may be about tags: then a message, or a result that the model read, contains them too.
     """
     if not (found.evidence == "opened" and found.whole and found.native and found.tag == "<think>"):
         return False
     thought, rest = value[found.body[0] : found.body[1]].strip(" .…\n"), value[found.end :].strip()
     if " " not in thought or not rest or "think>" in rest:
         return False
-    heard = (message.text for message in request.messages)
+    texts = (message.text for message in request.messages)
     shown = (result.text for message in request.messages for result in message.results)
-    return not any("think>" in text or "think tag" in text for text in (*heard, *shown))
+    return not any("think>" in text or "think tag" in text for text in (*texts, *shown))
 
 
 def _wants_raw(request: Request) -> bool:
-    """Whether the request asks for unparsed text: Groq's and llama.cpp's `reasoning_format`, SGLang's switch."""
+    """Return True if the request asks for unparsed text: `reasoning_format` of Groq and llama.cpp, SGLang's switch."""
     return request.body.get("reasoning_format") in ("raw", "none") or request.body.get("separate_reasoning") is False
 
 
 def _has_channel(exchange: Exchange, request: Request, choice: Choice) -> bool:
-    """Whether the model could have put its reasoning elsewhere."""
+    """Return True if the model has another place for its reasoning."""
     return any(isinstance(part, Reasoning) for part in choice.parts) or _may_think(exchange, request)
 
 
@@ -178,10 +174,10 @@ def _is_on(value: Json) -> bool:
     return kept and all(value[name] not in _OFF for name in ("effort", "thinkingBudget") if name in value)
 
 
-def _is_asked(request: Request, found: Thinking) -> bool:
+def _is_wanted(request: Request, found: Thinking) -> bool:
     if asks_for(request, *literals(found)) or (not found.native and prompts_for_thinking_tags(request)):
         return True
-    # Who asks about tags gets an answer with tags in it; only a reply that begins with a whole pair is one that leaks.
+    # An answer about tags contains tags; only a reply that begins with a whole pair leaks.
     return asks_about_thinking_tags(request) and not (found.evidence == "opened" and found.whole)
 
 
@@ -206,22 +202,22 @@ def _message(text: str, found: Thinking) -> str:
         case "opened":
             lack = "" if found.whole else ", never closed,"
             return (
-                f"reasoning in {found.tag}{lack} stands in the text{shown}"
+                f"reasoning in {found.tag}{lack} leaked into the text{shown}"
                 if thought
-                else f"an empty {found.tag} stands in the text"
+                else f"an empty {found.tag} leaked into the text"
             )
         case "closed":
             return f"the text holds the end of a {found.tag} block whose beginning is missing{shown}"
         case "inner":
-            return f"reasoning in {found.tag} stands in the middle of the text{shown}"
+            return f"reasoning in {found.tag} leaked into the middle of the text{shown}"
         case "residue":
-            return f"the text begins with reasoning, by what is left of its frame ({found.tag}){shown}"
+            return f"the text begins with reasoning, as the remains of {found.tag} show{shown}"
 
 
 def _fix(exchange: Exchange, choice: Choice, found: Thinking, part: Text, *, inside: bool) -> Fix | None:
     thought = part.text[found.body[0] : found.body[1]].strip()
     opened = found.evidence == "opened" and found.start == beginning(part.text)
-    # A thought that never ends is the whole text: told by its tag, or by the call that follows.
+    # Unclosed reasoning is the whole text; its tag or a later call shows it.
     if not found.whole and not (thought and (opened or (found.evidence == "residue" and choice.calls))):
         return None
     if not _is_in_reach(found, part, exchange.model):
@@ -236,7 +232,7 @@ def _fix(exchange: Exchange, choice: Choice, found: Thinking, part: Text, *, ins
 
 
 def _is_in_reach(found: Thinking, part: Text, model: str) -> bool:
-    """Whether the text was still here when it could be told that it is reasoning. A whole body always is."""
+    """Return True if the text was still held back when it became recognisable as reasoning. A whole body always is."""
     start, stop = found.body
     if not part.events or part.event_at(found.end - 1) == part.event_at(found.start):
         return True

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from wirelint.apis.reading import MISSHAPEN
 from wirelint.apis.traits import history_of, is_signed, is_text
 from wirelint.model import Exchange, Message, Opaque, Request, Text
-from wirelint.rule import Confidence, Edit, Finding, Fix, FixPolicy, RequestFix, Rule, excerpt
+from wirelint.rule import REDACTED, Confidence, Edit, Finding, Fix, FixPolicy, RequestFix, Rule, excerpt
 from wirelint.state.ledger import Ledger
 from wirelint.text.asking import demands_json
 from wirelint.text.content_reprs import (
@@ -25,33 +25,31 @@ _UNTYPED = frozenset({"bedrock.converse", "google.generate_content"})
 
 
 class ContentReprLeak(Rule):
-    """A serialised list of content parts stands where its text should.
+    """A message contains a serialised list of content parts instead of its text.
 
     ## What it does
-    Reads the texts of the request's messages for the printed form of content parts: Python's
-    (`[{'type': 'text', 'text': 'Hi'}]`, `[TextBlock(text='Hi', type='text')]`), JSON's, JavaScript's
-    `[object Object]`, Go's (`[map[text:Hi type:text]]`), Ruby's; and for messages (`content='Hi' additional_kwargs={} …`).
-    A text that is nothing else is reported, and so is a prompt made of turns in which one is, and a last paragraph that is.
-    At APIs whose parts have no type (Converse, Gemini) `[{'text': 'Hi'}]` counts, too.
-    Of a reply it reports content of a JSON type that the API does not have there: an object, a number or a truth value in
-    the place of text, a string in the place of Anthropic's blocks.
+    Reads the texts of a request's messages for printed content parts: Python's (`[{'type': 'text', 'text': 'Hi'}]`,
+    `[TextBlock(text='Hi', type='text')]`), JSON's, JavaScript's `[object Object]`, Go's (`[map[text:Hi type:text]]`),
+    Ruby's; and printed messages (`content='Hi' additional_kwargs={} …`). Reports a text, a turn inside a prompt, or a
+    last paragraph that is nothing else. At APIs whose parts have no type (Converse, Gemini) `[{'text': 'Hi'}]` counts
+    too. In a reply it reports content of a JSON type that the API does not use there: an object, number or boolean
+    instead of text, a string instead of Anthropic's blocks.
 
     ## Why is this bad?
-    A program put a list where it should have joined the texts in it. The model reads brackets and quotes as if the user had
-    written them, and answers in kind. Where the list was an empty text, `[{'type': 'text', 'text': ''}]` in place of
-    nothing has kept models from calling tools.
+    A program inserted a list instead of joining its texts. The model reads brackets and quotes as the user's words and
+    answers in kind. An empty list text (`[{'type': 'text', 'text': ''}]`) has kept models from calling tools.
 
     ## Example
     `{"role": "user", "content": "[{'type': 'text', 'text': 'What is the time?'}]"}`
 
     ## False positives
-    Silent on content parts as parts, on structures that are quoted or stand in a sentence, on tool results and arguments,
-    on lists of anything else, and where another text of the conversation shows or speaks of such structures. JSON in an
-    assistant's text is left alone when JSON was asked for.
+    Silent on real content parts, on structures that are quoted or part of a sentence, on tool results and arguments, on
+    other lists, and where another text of the conversation shows or discusses such structures. JSON in an assistant's
+    text is allowed when the request demands JSON.
 
     ## Fix safety
-    Safe: the structure is replaced by the text in it. Nothing is offered when it holds more than text (an image), when the
-    text is lost, or when the API would not take the empty text that is left.
+    Safe: the structure is replaced by its text. No fix for structures with more than text (an image), for lost text, or
+    where the API would refuse the empty text that remains.
 
     ## References
     - OpenAI, Chat API: `messages[].content` is a string or an array of content parts
@@ -67,7 +65,7 @@ class ContentReprLeak(Rule):
 
     def check_request(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         for leak in _leaks(exchange):
-            yield self._tell(leak)
+            yield self._report(leak)
 
     def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         if exchange.reply is None or not exchange.ok:
@@ -84,7 +82,7 @@ class ContentReprLeak(Rule):
                         layer="gateway",
                     )
 
-    def mend(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
+    def fix_request(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
         if not permit.allows(self.code, "safe"):
             return
         for leak in _leaks(exchange):
@@ -94,19 +92,19 @@ class ContentReprLeak(Rule):
                 before = leak.part.text
                 yield (leak.edit,), self.repair("request", "safe", title, leak.part.pointer, before=before, after=after)
 
-    def _tell(self, leak: _Leak) -> Finding:
+    def _report(self, leak: _Leak) -> Finding:
         first = leak.found[0]
         shown = excerpt(leak.part.text[first.start : first.end])
         if first.syntax == "JavaScript" and first.says is None:
-            said = f"the {leak.role} message says {shown}: its content parts were lost when they were made text"
+            text = f"the {leak.role} message says {shown}: its content parts were lost in a conversion to text"
         else:
             more = f", {len(leak.found)} times" if len(leak.found) > 1 else ""
-            said = (
+            text = (
                 f"the {leak.role} message holds content parts printed as {first.syntax}{more}, not their text: {shown}"
             )
         return self.finding(
             "request",
-            said,
+            text,
             leak.part.pointer,
             span=(first.start, first.end),
             confidence=_confidence(first),
@@ -116,7 +114,7 @@ class ContentReprLeak(Rule):
 
 @dataclass(frozen=True, slots=True)
 class _Leak:
-    """A text with structures in it. `edit`: what puts their text in their place, None when nothing does."""
+    """A text with printed structures. `edit` replaces them by their text; None if that is impossible."""
 
     role: str
     part: Text
@@ -134,7 +132,7 @@ def _leaks(exchange: Exchange) -> Iterator[_Leak]:
         for part in message.parts
         if isinstance(part, Text)
         and may_hold_repr(part.text)
-        and "[redacted:" not in part.text
+        and REDACTED not in part.text
         and (found := find_reprs(part.text) or (find_untyped(part.text) if request.api in _UNTYPED else ()))
     ]
     if not suspects:
@@ -152,12 +150,12 @@ def _leaks(exchange: Exchange) -> Iterator[_Leak]:
         syntax = found[0].syntax
         if syntax not in expected:
             expected[syntax] = any(speaks_of_structures(text, syntax) for text in others)
-        if not expected[syntax] and not _is_meant(request, message, part, found):
+        if not expected[syntax] and not _is_intended(request, message, part, found):
             yield _Leak(message.role, part, found, _edit(request, part))
 
 
-def _is_meant(request: Request, message: Message, part: Text, found: tuple[ContentRepr, ...]) -> bool:
-    """Whether the structure is to be there: the words beside it speak of it, or JSON was asked for."""
+def _is_intended(request: Request, message: Message, part: Text, found: tuple[ContentRepr, ...]) -> bool:
+    """Return True if the structure is intended: the text around it discusses it, or the request demands JSON."""
     beside = "".join((part.text[: found[0].start], part.text[found[-1].end :]))
     if not found[0].framed and speaks_of_structures(beside, found[0].syntax):
         return True
@@ -169,10 +167,10 @@ def _edit(request: Request, part: Text) -> Edit | None:
     if says == part.text:
         says = next((one.says for one in find_untyped(part.text)), None)
     if says is None or at(request.body, part.pointer) != part.text:
-        return None  # a text that is put together from several places
+        return None  # the text is joined from several places
     if says.strip() or not history_of(request.api).blocks:
         return Edit("replace", part.pointer, says)
-    # Where messages are blocks, blank text is refused; the block goes where something else is left in its message.
+    # APIs with blocks refuse blank text; the block is removed if its message has other blocks.
     block, _, field = part.pointer.rpartition("/")
     content = at(request.body, block.rpartition("/")[0])
     blocks = content if field == "text" and isinstance(content, list) else []

@@ -8,37 +8,36 @@ from wirelint.claims.facts import Fact
 from wirelint.claims.mcp_errors import error_of, retold, served_errors
 from wirelint.history.handed_back import Back, confirmed, handed_back, retelling
 from wirelint.model import Choice, Exchange, Request, Text
-from wirelint.rule import Finding, Rule, excerpt
+from wirelint.rule import REDACTED, Finding, Rule, excerpt
 from wirelint.state.ledger import Ledger
 from wirelint.state.mcp_ledger import Passed
 from wirelint.text import prose
 from wirelint.text.error_texts import is_own_error
 
-_REDACTED = "[redacted:"
 _AS_SERVED = ", as the MCP server answered"
 _FLAGGED = ("anthropic.messages", "bedrock.converse")
-"""APIs in which a result can say that it is an error."""
+"""APIs whose results have a flag for errors."""
 
 
 class McpErrorSwallowed(Rule):
-    """The error of a tool on an MCP server is lost on its way, or retold as success or as nothing found.
+    """An MCP tool's error is lost on its way, or retold as success or as nothing found.
 
     ## What it does
-    Looks at results that a request hands to the model, beside what the MCP server answered to the same call on this
-    wire. Reports a result that no longer shows the error that the server gave (`isError: true`, or a JSON-RPC error),
-    and a reply whose text makes a success or an empty result of such an error.
+    Compares results that a request returns to the model with the MCP server's answer to the same call on this wire.
+    Reports a result without the server's error (`isError: true`, or a JSON-RPC error), and a reply that retells such an
+    error as success or as an empty result.
 
     ## Why is this bad?
-    The model cannot correct a call that it believes to have worked, and the user is told that there is nothing where
-    nobody has looked.
+    The model cannot correct a call that seems to have worked, and the user hears that nothing exists although nobody
+    looked.
 
     ## Example
     The server answers `{"isError": true, "content": [{"type": "text", "text": "404 Not Found"}]}`; the client hands
     `{}` to the model.
 
     ## False positives
-    Silent when the result still reads as an error, in whatever words, when another call of the tool with the same
-    arguments went well, and when the reply admits the error.
+    Silent when the result still reads as an error in any words, when another call of the tool with equal arguments
+    succeeded, and when the reply admits the error.
 
     ## Fix safety
     Reported only.
@@ -59,23 +58,23 @@ class McpErrorSwallowed(Rule):
             return
         for back in handed_back(exchange.request, ledger, exchange.conversation):
             failed = error_of(back.passed(ledger.tools))
-            if failed is not None and back.result.is_error is not True and _REDACTED not in back.result.text:
+            if failed is not None and back.result.is_error is not True and REDACTED not in back.result.text:
                 yield from self._lost(exchange, back, failed)
 
     def _lost(self, exchange: Exchange, back: Back, failed: Passed) -> Iterator[Finding]:
-        told = retelling(back.result.text, failed.text)
-        if told == "same" and failed.text.strip():
+        how = retelling(back.result.text, failed.text)
+        if how == "same" and failed.text.strip():
             if exchange.api in _FLAGGED and not back.admits and not is_own_error(back.result.text, ""):
                 yield self.finding(
                     "request",
                     f"the MCP server flagged the result of {back.name} as an error ({excerpt(failed.text)!r}); "
-                    f"it is handed to the model without that flag",
+                    f"the model gets it without the flag",
                     back.result.pointer,
                     severity="warning",
                     confidence="medium",
                 )
             return
-        if back.admits or told in ("marked", "shortened"):
+        if back.admits or how in ("marked", "shortened"):
             return
         shown = f"{excerpt(back.result.text)!r}" if back.result.text.strip() else "an empty result"
         yield self.finding(
@@ -101,16 +100,14 @@ class McpErrorSwallowed(Rule):
         self, request: Request, choice: Choice, known: Sequence[Fact], ran: Sequence[Ran], *, sure: bool
     ) -> Iterator[Finding]:
         for part in choice.parts:
-            if not isinstance(part, Text) or _REDACTED in part.text:
+            if not isinstance(part, Text) or REDACTED in part.text:
                 continue
             for found in retold(prose.read(part.text), known, ran, request):
                 against = f"{found.against}{_AS_SERVED if sure else ''}"
-                yield self.finding(
-                    "response",
+                yield self.text_finding(
+                    part,
+                    (found.start, found.end),
                     f"says {excerpt(part.text[found.start : found.end], 80)!r}, but {against}",
-                    part.pointer,
-                    event=part.event_at(found.start),
-                    span=(found.start, found.end),
                     severity=found.severity,
                     confidence="high" if sure else found.confidence,
                     layer="model",

@@ -8,7 +8,7 @@ from wirelint.rule import Finding, Rule, excerpt
 from wirelint.state.ledger import Ledger
 
 _SETTLED_BY = 5_000.0
-"""Milliseconds in which a server has had every chance to take a notification; clients that leave sooner are ending."""
+"""Milliseconds that a server may need to accept a notification; clients that disconnect sooner are shutting down."""
 
 _TOO_EARLY = re.compile(
     r"\b(?:before|until|not|never|n['’]t|un)[ -]?(?:\w+ ){0,3}initiali[sz]|"
@@ -19,24 +19,24 @@ _TOO_EARLY = re.compile(
 
 
 class McpLifecycle(Rule):
-    """A notification to an MCP server is answered or never taken, or a call comes before the handshake.
+    """A notification to an MCP server is answered or never accepted, or a call precedes the handshake.
 
     ## What it does
-    Reports a JSON-RPC answer to a post that holds notifications alone, a notification whose post gets no status at all
-    or a reply that does not end, and requests that come too early: in one batch with `initialize`, or refused by the
-    server because the session is not initialized.
+    Reports a JSON-RPC answer to a POST with notifications only, a notification whose POST gets no status or a reply
+    that does not end, and early requests: in one batch with `initialize`, or refused because the session is not
+    initialized.
 
     ## Why is this bad?
-    After `initialize` clients send `notifications/initialized` and wait until the post is settled (status 202). A
-    server that keeps it open, or answers with an error, stops the session before its first call: without a log line,
-    the agent just has no tools.
+    After `initialize` clients send `notifications/initialized` and wait for the end of the POST (status 202). A server
+    that keeps it open or answers with an error stops the session before its first call: without a log line, the agent
+    has no tools.
 
     ## Example
     `{"jsonrpc": "2.0", "method": "notifications/initialized"}` is answered with
     `{"jsonrpc": "2.0", "error": {"code": -32601, "message": "Method not found"}}`.
 
     ## False positives
-    Silent on an empty 200, on HTTP errors, on clients that leave within five seconds of a notification, and on
+    Silent on an empty 200, on HTTP errors, on clients that disconnect within five seconds of a notification, and on
     notifications of the server in the stream of a reply.
 
     ## Fix safety
@@ -56,17 +56,17 @@ class McpLifecycle(Rule):
     def check_request(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         if exchange.request is None or exchange.method.upper() != "POST":
             return
-        asked = [part for message in exchange.request.messages for part in message.parts]
-        notes = [part for part in asked if isinstance(part, Rpc) and part.form == "notification"]
-        if notes and len(notes) == len(asked):
+        requests = [part for message in exchange.request.messages for part in message.parts]
+        notes = [part for part in requests if isinstance(part, Rpc) and part.form == "notification"]
+        if notes and len(notes) == len(requests):
             yield from self._notified(exchange, notes)
             return
-        first = next((part for part in asked if isinstance(part, Rpc) and part.method == "initialize"), None)
-        early = [part for part in asked if isinstance(part, ToolCall) or _needs_session(part)]
+        first = next((part for part in requests if isinstance(part, Rpc) and part.method == "initialize"), None)
+        early = [part for part in requests if isinstance(part, ToolCall) or _needs_session(part)]
         if first is not None and early:
             yield self.finding(
                 "request",
-                f"{_wanted(early[0])} in one batch with initialize, before the session exists",
+                f"{_describe_request(early[0])} in one batch with initialize, before the session exists",
                 early[0].pointer,
                 layer="client",
             )
@@ -74,24 +74,21 @@ class McpLifecycle(Rule):
     def _notified(self, exchange: Exchange, notes: list[Rpc]) -> Iterator[Finding]:
         answer = next(iter(_answers(exchange)), None)
         if answer is not None and exchange.ok:
-            yield self.finding(
-                "response",
-                f"the notification {notes[0].method} was answered ({_said(answer)}); it takes status 202 and no body",
-                answer.pointer,
-                event=answer.event,
-            )
+            shown = _describe_answer(answer)
+            message = f"the notification {notes[0].method} was answered ({shown}) instead of accepted with status 202"
+            yield self.part_finding(answer, message)
         elif not _is_settled(exchange):
             waited = exchange.timing.duration
             if waited is not None and waited < _SETTLED_BY:
                 return
             after = f" in {waited / 1000:.0f} s" if waited is not None else ""
             yield self.finding(
-                "response", f"the notification {notes[0].method} was never settled: {_came(exchange)}{after}"
+                "response", f"the notification {notes[0].method} was never accepted: {_describe_reply(exchange)}{after}"
             )
 
     def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
-        asked = exchange.request.messages if exchange.request is not None else ()
-        parts = [part for message in asked for part in message.parts]
+        requests = exchange.request.messages if exchange.request is not None else ()
+        parts = [part for message in requests for part in message.parts]
         if not any(isinstance(part, ToolCall) or (isinstance(part, Rpc) and part.form == "request") for part in parts):
             return
         if any(isinstance(part, Rpc) and part.method == "initialize" for part in parts):
@@ -99,11 +96,9 @@ class McpLifecycle(Rule):
         for answer in _answers(exchange):
             message = _message(answer)
             if message and _TOO_EARLY.search(message[:300]):
-                yield self.finding(
-                    "response",
+                yield self.part_finding(
+                    answer,
                     f"the server refuses a request that came before the session was initialized: {excerpt(message)!r}",
-                    answer.pointer,
-                    event=answer.event,
                     layer="client",
                 )
                 return
@@ -113,24 +108,24 @@ def _needs_session(part: Part) -> bool:
     return isinstance(part, Rpc) and part.form == "request" and part.method not in ("initialize", "ping")
 
 
-def _wanted(part: Part) -> str:
+def _describe_request(part: Part) -> str:
     return f"{part.method} is requested" if isinstance(part, Rpc) else f"{getattr(part, 'name', None)} is called"
 
 
 def _is_settled(exchange: Exchange) -> bool:
-    """Return True if the reply to a post ended, or nobody can tell. What refuses the post settles it, too."""
+    """Return True if the reply to a post ended, or if that is unknown. A status that refuses the post ends it too."""
     if exchange.end not in ("client-left", "upstream-died"):
         return True
     return exchange.status is not None and exchange.status >= 300
 
 
-def _came(exchange: Exchange) -> str:
+def _describe_reply(exchange: Exchange) -> str:
     if exchange.status is None:
         return "no status came"
     if not exchange.response_headers.get("content-type", "").startswith("text/event-stream"):
         return f"status {exchange.status} came, and the reply did not end"
-    said = exchange.reply is not None and exchange.reply.choices
-    return "a stream was opened that did not end" if said else "a stream was opened, and nothing came on it"
+    has_parts = exchange.reply is not None and exchange.reply.choices
+    return "a stream was opened that did not end" if has_parts else "a stream was opened, and nothing came on it"
 
 
 def _answers(exchange: Exchange) -> Iterator[ToolResult | Rpc]:
@@ -141,14 +136,14 @@ def _answers(exchange: Exchange) -> Iterator[ToolResult | Rpc]:
 
 
 def _message(part: Part) -> str:
-    """The text of a JSON-RPC error."""
+    """Return the text of a JSON-RPC error."""
     if isinstance(part, Rpc) and part.form == "error" and isinstance(part.value, dict):
         message = part.value.get("message")
         return message if isinstance(message, str) else ""
     return ""
 
 
-def _said(answer: ToolResult | Rpc) -> str:
+def _describe_answer(answer: ToolResult | Rpc) -> str:
     message = _message(answer)
     return (
         excerpt(message) if message else "error" if isinstance(answer, Rpc) and answer.form == "error" else "a result"

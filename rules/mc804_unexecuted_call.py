@@ -4,33 +4,29 @@ from collections.abc import Iterator
 
 from wirelint.history.handed_back import Back, handed_back
 from wirelint.model import Exchange
-from wirelint.rule import Confidence, Finding, Rule, excerpt
+from wirelint.rule import REDACTED, Confidence, Finding, Rule, excerpt
 from wirelint.state.ledger import Ledger
 from wirelint.state.mcp_ledger import Served, ToolWire, digest_of
 
-_REDACTED = "[redacted:"
-
 
 class UnexecutedCall(Rule):
-    """A call has a result, and never reached the MCP server that serves its tool.
+    """A call has a result but never reached the MCP server of its tool.
 
     ## What it does
-    Looks at the results that a request hands to the model for the first time. Where the tool is one that an MCP server
-    on this wire has listed, and no `tools/call` of it that could be this one has passed, the result was made up on the
-    way.
+    Looks at results that a request returns to the model for the first time. If an MCP server on this wire listed the
+    tool, and no `tools/call` that could be this call passed, the client invented the result.
 
     ## Why is this bad?
-    The model answers from a result that no tool gave. Nothing else in the exchange shows it: ids, arguments and formats
-    are all in order.
+    The model answers from a result that no tool returned. Ids, arguments and formats are correct, so nothing else shows it.
 
     ## Example
     The server at `/mcp` has listed `search_wiki`. The history holds a call of `mcp__wiki__search_wiki` with the result
     `2 pages`; on the channel to the server nothing passed.
 
     ## False positives
-    Silent for tools of servers that are not seen on this wire, for tools of the same name with other parameters, for
-    calls of earlier turns, for results that say that the call failed, was refused, cancelled or not carried out, where a
-    call with other arguments passed that may be this one, and for servers of whose traffic something passed unread.
+    Silent on tools of servers outside this wire, on tools of an equal name with other parameters, on calls of earlier
+    turns, on results that report a failure, refusal or cancellation, where a call with other arguments may be this one,
+    and for servers with unread traffic.
 
     ## Fix safety
     Reported only.
@@ -56,7 +52,7 @@ class UnexecutedCall(Rule):
             serving = wire.serving(back.name, back.declared)
             if not serving or not all(wire.is_read(served) for served in serving):
                 continue
-            if back.result.is_error is True or _REDACTED in back.call.arguments.text + back.result.text or back.admits:
+            if back.result.is_error is True or REDACTED in back.call.arguments.text + back.result.text or back.admits:
                 continue
             if _may_have_passed(back, fresh, wire):
                 continue
@@ -71,12 +67,12 @@ class UnexecutedCall(Rule):
 
 
 def _may_have_passed(back: Back, fresh: list[Back], wire: ToolWire) -> bool:
-    """Whether a call passed that may be this one: with other arguments, and no other call of the history is that."""
+    """Return True if a call with other arguments passed that no other call of the history explains."""
     others = {digest_of(one.call.arguments) for one in fresh if one is not back and one.name == back.name}
     known = wire.earlier(back.call.id)
     return any(one.digest not in others and one.number > known for one in wire.passed(back.name, back.declared))
 
 
 def _confidence(back: Back, serving: tuple[Served, ...], wire: ToolWire) -> Confidence:
-    """High where the call was seen to be made after the server had listed its tools."""
+    """Return high confidence if the server listed its tools before the call was made."""
     return "high" if all(wire.was_listed_before(served, back.call.id) for served in serving) else "medium"

@@ -3,30 +3,28 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from wirelint.model import Exchange, ToolCall, ToolResult
-from wirelint.rule import Finding, Rule, excerpt
+from wirelint.rule import REDACTED, Finding, Rule, excerpt
 from wirelint.state.ledger import Ledger
 from wirelint.text.error_texts import is_own_error
 
-_REDACTED = "[redacted:"
-
 
 class McpErrorNotFlagged(Rule):
-    """An MCP tool gives an error as if it were a result.
+    """An MCP tool returns an error as an ordinary result.
 
     ## What it does
-    Reports results of `tools/call` whose whole text is an error of the tool itself (a message that begins as one, a
-    stack trace, an object that holds nothing but an error) and that do not say `isError: true`.
+    Reports results of `tools/call` whose whole text is an error of the tool (a message that begins as one, a stack
+    trace, an object with nothing but an error) and that do not say `isError: true`.
 
     ## Why is this bad?
-    Clients and models go by the flag: without it a failure counts as a success, is not repeated, and is retold as
+    Clients and models rely on the flag: without it a failure counts as success, is not retried, and is retold as
     "nothing found".
 
     ## Example
     `{"content": [{"type": "text", "text": "Workspace 'north' does not exist"}]}`
 
     ## False positives
-    Silent on texts that go on after the error, on tools that hand out texts of others (files, logs, pages, commands,
-    tests), on searches that say that nothing was found, and on counts of errors.
+    Silent on texts that continue after the error, on tools that return foreign texts (files, logs, pages, commands,
+    tests), on searches without hits, and on counts of errors.
 
     ## Fix safety
     Reported only.
@@ -55,11 +53,6 @@ class McpErrorNotFlagged(Rule):
     def _judge(self, part: ToolResult, call: ToolCall | None, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         name = call.name if call is not None else ledger.tools.called(exchange, part.call_id)
         given = call.arguments.mapping if call is not None else None
-        if name is None or _REDACTED in part.text or not is_own_error(part.text, name, given):
+        if name is None or REDACTED in part.text or not is_own_error(part.text, name, given):
             return
-        yield self.finding(
-            "response",
-            f"{name} gives an error as a result, without isError: {excerpt(part.text, 90)!r}",
-            part.pointer,
-            event=part.event,
-        )
+        yield self.part_finding(part, f"{name} gives an error as a result, without isError: {excerpt(part.text, 90)!r}")

@@ -2,39 +2,38 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from wirelint.apis.traits import RAW_APIS
 from wirelint.model import Exchange, Request, Text
-from wirelint.rule import Edit, Finding, Fix, FixPolicy, RequestFix, Rule, excerpt
+from wirelint.rule import REDACTED, Edit, Finding, Fix, FixPolicy, RequestFix, Rule, excerpt
 from wirelint.state.ledger import Ledger
 from wirelint.text.families import family
 from wirelint.text.generation_prompts import Missing, missing_header
 
-_RAW = frozenset({"openai.completions", "deepinfra.inference", "ollama.generate"})
 _SHOWN = 48
 
 
 class MissingGenerationPrompt(Rule):
-    """A raw prompt of a known chat template ends before the assistant's turn begins.
+    """A raw prompt of a known chat template lacks the header of the assistant's turn.
 
     ## What it does
-    Looks at the prompts of raw endpoints (`/v1/completions`, DeepInfra's `/v1/inference`, Ollama's `generate` with
-    `raw: true`) that a chat template has made: Kimi, ChatML (Qwen and many more), Llama, Gemma, DeepSeek, GLM, Phi, Cohere,
-    harmony and others. Where the last turn is that of a user or a tool and is over, the header with which the assistant's
-    begins has to follow.
+    Looks at prompts of raw endpoints (`/v1/completions`, DeepInfra's `/v1/inference`, Ollama's `generate` with `raw:
+    true`) in the form of a chat template: Kimi, ChatML (Qwen and many more), Llama, Gemma, DeepSeek, GLM, Phi, Cohere,
+    harmony and others. After a closed turn of a user or a tool, the header of the assistant's turn must follow.
 
     ## Why is this bad?
-    The model does not answer: it goes on with the conversation, often as the user. It calls no tool, and stops early. The
-    template was applied without `add_generation_prompt`.
+    The model continues the conversation instead of answering, often as the user. It calls no tool and stops early. The
+    cause is a template applied without `add_generation_prompt`.
 
     ## Example
     `<|im_start|>user\\nName a fruit<|im_end|>\\n`, where `<|im_start|>assistant\\n` should follow.
 
     ## False positives
-    Silent on plain prompts, on prompts that end in the header or in the beginning of an answer, on templates in which the
-    close of the user's turn is the cue (Mistral's `[/INST]`), on turns that are not closed, on prompts that end with the
-    assistant's turn, on filling in the middle, on scoring (`max_tokens` of 0 or 1), and on prompts in token numbers.
+    Silent on plain prompts, on prompts that end with the header or the beginning of an answer, on templates where the
+    end of the user's turn is the cue (Mistral's `[/INST]`), on open turns, on prompts that end with the assistant's
+    turn, on infilling, on scoring (`max_tokens` of 0 or 1), and on prompts of token numbers.
 
     ## Fix safety
-    Unsafe: the header of the family is appended. The model then says something else.
+    Unsafe: the header of the family is appended, which changes the reply.
 
     ## References
     - Hugging Face Transformers: chat templates, `add_generation_prompt`
@@ -45,7 +44,7 @@ class MissingGenerationPrompt(Rule):
     name = "missing-generation-prompt"
     severity = "warning"
     layer = "client"
-    mends = _RAW
+    request_apis = RAW_APIS
     ignored_fields = frozenset({"stream_options"})
 
     def check_request(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
@@ -61,7 +60,7 @@ class MissingGenerationPrompt(Rule):
                 fix=Fix("unsafe", f"append {excerpt(missing.template.header)}"),
             )
 
-    def mend(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
+    def fix_request(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
         if not permit.allows(self.code, "unsafe"):
             return
         for part, missing in _found(exchange):
@@ -72,12 +71,12 @@ class MissingGenerationPrompt(Rule):
 
 def _found(exchange: Exchange) -> Iterator[tuple[Text, Missing]]:
     request = exchange.request
-    if request is None or exchange.api not in _RAW or not _is_raw(request) or _is_scored(request):
+    if request is None or exchange.api not in RAW_APIS or not _is_raw(request) or _is_scored(request):
         return
     known = family(exchange.model)
     for message in request.messages:
         for part in message.parts:
-            if not isinstance(part, Text) or message.role != "user" or "[redacted:" in part.text[-_SHOWN:]:
+            if not isinstance(part, Text) or message.role != "user" or REDACTED in part.text[-_SHOWN:]:
                 continue
             missing = missing_header(part.text, known)
             if missing is not None:
@@ -85,12 +84,12 @@ def _found(exchange: Exchange) -> Iterator[tuple[Text, Missing]]:
 
 
 def _is_raw(request: Request) -> bool:
-    """Whether the prompt reaches the model as it stands. Ollama applies its template unless it is told not to."""
+    """Return True if the prompt reaches the model unchanged. Ollama applies its template unless `raw` is set."""
     return request.api != "ollama.generate" or request.body.get("raw") is True
 
 
 def _is_scored(request: Request) -> bool:
-    """Whether no answer is wanted: text is scored, or what comes after the prompt is given."""
+    """Return True if the request wants no answer: it scores a text, or gives the text after the prompt."""
     options = request.body.get("options")
     places = [request.body, options] if isinstance(options, dict) else [request.body]
     most = [place.get(name) for place in places for name in ("max_tokens", "max_new_tokens", "num_predict")]

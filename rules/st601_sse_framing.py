@@ -12,7 +12,7 @@ from wirelint.state.ledger import Ledger
 
 
 class _Verdict(NamedTuple):
-    """What a kind of fault does to clients, what a repair does, and what it has done."""
+    """Severity and wording for one kind of fault, with the wording of its fix before and after."""
 
     severity: Severity
     words: str
@@ -27,12 +27,12 @@ _VERDICTS: dict[FaultKind, _Verdict] = {
     ),
     "leading-space": _Verdict(
         *("error", "white space before a field name; strict clients lose the event"),
-        *("take it away", "took away the white space before a field name"),
+        *("remove it", "removed the white space before a field name"),
     ),
     "broken-json": _Verdict("error", "data that is no JSON document"),
     "doubled-field": _Verdict(
         *("error", "data that is no JSON document, since it begins with the field's name again"),
-        *("name the field once", "took away the second name of a field"),
+        *("name the field once", "removed the repeated name of a field"),
     ),
     "split-json": _Verdict(
         *("error", "a JSON document broken across events"),
@@ -40,7 +40,7 @@ _VERDICTS: dict[FaultKind, _Verdict] = {
     ),
     "parted-name": _Verdict(
         *("error", "a blank line between an event's name and its data; clients get the data without a name"),
-        *("put the name to its data", "put an event's name to its data"),
+        *("join the name and its data", "joined an event's name and its data"),
     ),
     "event-missing": _Verdict(
         *("error", "no event name; SDKs that go by it drop the event"),
@@ -58,7 +58,7 @@ _VERDICTS: dict[FaultKind, _Verdict] = {
     ),
     "after-end": _Verdict(
         *("error", "events after the end of the stream; clients have left"),
-        *("drop them", "dropped what came after the end of the stream"),
+        *("drop them", "dropped events after the end of the stream"),
     ),
     "late-usage": _Verdict("warning", "the token counts come after the end of the stream; clients have left"),
     "missing-end": _Verdict(
@@ -74,28 +74,28 @@ _VERDICTS: dict[FaultKind, _Verdict] = {
 
 
 class SseFraming(Rule):
-    """The event stream breaks its own grammar.
+    """The event stream violates its grammar.
 
     ## What it does
-    Reports what the grammar of server-sent events, or the API's own order of events, does not allow: events that run into
-    each other, white space before `data:`, JSON that is broken or spread over several events, an event name that is missing
-    or contradicts its content, deltas for a block that was never started, events after the end, no terminator.
+    Reports violations of the grammar of server-sent events, or of the API's order of events: events without a blank
+    line between them, white space before `data:`, broken JSON or JSON split over events, an event name that is missing
+    or contradicts its content, deltas for a block that never started, events after the end, no terminator.
 
     ## Why is this bad?
-    Parsers differ in how much they forgive. One client shows the whole answer, another loses a word or a tool call without
-    an error, a third raises in the middle of the stream.
+    Parsers differ in their tolerance. One client shows the whole answer, another silently loses a word or a tool call,
+    a third raises in the middle of the stream.
 
     ## Example
     `   data: {"choices":[{"delta":{"content":" not"}}]}`: by the standard this line has an unknown field and is ignored.
 
     ## False positives
-    Comments, pings, `retry`, `id`, CRLF or CR line ends, a byte order mark, several data lines of one document and unknown
-    fields are within the grammar. A stream that breaks off is `truncated-stream`. A terminator that is missing after a
-    complete reply costs most clients nothing and is only mentioned.
+    Comments, pings, `retry`, `id`, CRLF or CR line ends, a byte order mark, several data lines of one document and
+    unknown fields are valid. A stream that breaks off is `truncated-stream`. A missing terminator after a complete
+    reply is an info, since most clients ignore it.
 
     ## Fix safety
-    Safe: the same events, framed as they should be. What was lost or damaged before it came here is only reported, and so
-    are lines of JSON in the place of an event stream: the head of such a reply says that it is something else.
+    Safe: equal events in correct framing. Data that was lost or damaged upstream is reported only, and so are lines of
+    JSON instead of an event stream, since the response headers have left.
 
     ## References
     - HTML standard, 9.2 Server-sent events
@@ -135,23 +135,22 @@ class SseFraming(Rule):
         if not context.streamed or not context.permit.allows(self.code, "safe"):
             return None
 
-        def told(offence: StreamViolation) -> None:
-            number = offence.frame.number if offence.frame is not None else None
-            done = _VERDICTS[offence.kind].done
-            context.repairs.append(self.repair("response", "safe", done, event=number, before=excerpt(offence.detail)))
+        def fixed(violation: StreamViolation) -> None:
+            title = _VERDICTS[violation.kind].done
+            self.record(context, "safe", title, at=violation, before=excerpt(violation.detail))
 
-        return Framing(context, {kind for kind, verdict in _VERDICTS.items() if verdict.fix}, told)
+        return Framing(context, {kind for kind, verdict in _VERDICTS.items() if verdict.fix}, fixed)
 
     def _lines(self, exchange: Exchange, reply: Reply) -> Iterator[Finding]:
-        """A stream was asked for, and what came are the documents of one, a line each."""
+        """Yield a finding on a reply of JSON lines where the request asked for an event stream."""
         lines = [fault for fault in reply.faults if fault.kind == "missing-blank-line"]
         if lines and exchange.request is not None and exchange.request.stream:
             message = f"lines of JSON where an event stream was asked for: {lines[0].detail}"
-            yield self.finding("response", message)  # by its head, which has left, the reply is no event stream
+            yield self.finding("response", message)  # the response headers have left, so no fix is possible
 
 
 def _real_faults(exchange: Exchange, reply: Reply) -> Iterator[Fault]:
-    """Faults that are the stream's own, and are not the business of another rule."""
+    """Yield faults of the stream's framing, without those that other rules report."""
     torn = {fault.event for fault in reply.faults if fault.kind == "cut-event"}
     calls = [call for choice in reply.choices for call in choice.calls]
     restarted = {piece.event for call in calls for piece in call.pieces[1:] if piece.id != call.id}
@@ -164,15 +163,15 @@ def _real_faults(exchange: Exchange, reply: Reply) -> Iterator[Fault]:
             case "missing-end" if torn:
                 continue
             case "broken-json" | "unknown-field" | "bad-utf8" if fault.event in torn and not reply.finished:
-                continue  # the stream broke off inside its last event
+                continue  # the stream was cut off inside its last event
             case "restarted-part" if fault.event in restarted:
-                continue  # two calls under one index, or a call that changes its id
+                continue  # tool-index-collision or id-unstable
             case "late-usage" if exchange.request is None or not exchange.request.wants_usage:
-                continue  # nobody waits for it
+                continue  # the client did not ask for counts
             case "other-item" | "empty-call" | "repeated-start" | "said-again":
-                continue  # no fault of the framing
+                continue  # not a fault of the framing
             case "unknown-field" if not _holds_data(fault.detail):
-                continue  # the standard has clients ignore it
+                continue  # clients ignore it by the standard
             case "event-missing" if fault.detail.endswith(" ping"):
                 continue
             case _:
@@ -187,7 +186,7 @@ def _is_repaired(kind: FaultKind, exchange: Exchange, reply: Reply) -> bool:
 
 
 def _loses_nothing(fault: Fault, reply: Reply) -> bool:
-    """Whether a client that drops the unfinished last event still has the whole reply."""
+    """Return True if a client that drops the unfinished last event still has the whole reply."""
     if not reply.finished or fault.detail.strip() == "[DONE]":
         return True
     ends = [choice.finish_event for choice in reply.choices if choice.finish_event is not None]
@@ -195,15 +194,15 @@ def _loses_nothing(fault: Fault, reply: Reply) -> bool:
 
 
 def _holds_data(line: str) -> bool:
-    """Whether a line that is no field was meant to be one: `DATA: …`, or JSON without any field name."""
+    """Return True for a line that should have been a field: `DATA: …`, or JSON without a field name."""
     return line.lstrip().startswith("{") or line.lstrip(" \t\ufeff\"'").lower().startswith(("data", "event:"))
 
 
 def _severity(verdict: _Verdict, kind: FaultKind, faults: list[Fault], exchange: Exchange) -> Severity:
     if kind == "missing-end" and traits(exchange.api).blocks:
-        return "warning"  # the vendor's SDKs give the message out at its stop
+        return "warning"  # the vendor's SDKs return the message at its stop event
     if kind == "leading-space" and [fault.event for fault in faults] == [0]:
-        return "info"  # keep-alive blanks before the stream; the first event seldom says anything
+        return "info"  # keep-alive blanks before the stream; the first event is seldom content
     if kind == "restarted-part" and faults[0].detail == "message_start":
         return "warning"
     return verdict.severity

@@ -13,29 +13,28 @@ class StreamStall(Rule):
     """A stream stays open and brings no event for a long time.
 
     ## What it does
-    Reports a stream in which 30 seconds or more lie between one event and the next (`wirelint_stall` and `--stall` set
-    another limit), or between the last event and the end of the connection when the reply was not over. Comments, pings
-    and keep-alives are no events: they show that a server is there, not that it goes on. The chunks of a whole body count
-    as its events. Live, a stall is reported when the limit passes, while the client still waits; the finding that stays
-    is made when the exchange has ended. It names the longest gap, what came before it and after it, and whether pings came.
+    Reports a stream with 30 seconds or more (`wirelint_stall`, `--stall`) between two events, or between the last event
+    and the end of the connection of an unfinished reply. Comments, pings and keep-alives are not events: they show a
+    live server, not progress. The chunks of a whole body count as events. Live, the finding appears when the limit
+    passes, while the client still waits; the final finding follows at the end. It names the longest gap, the events
+    around it, and whether pings came.
 
     ## Why is this bad?
-    Clients wait for as long as their own timeout lets them, mostly ten minutes, and show nothing meanwhile. Pings keep
-    every timeout of the connection from seeing it. Usual causes: a server that holds back a tool call until all of its
-    arguments are there, a worker that died behind a gateway, a gateway that waits for its buffer to fill.
+    Clients wait until their own timeout, mostly ten minutes, and show nothing. Pings hide the stall from every timeout
+    of the connection. Usual causes: a server that holds back a tool call until its arguments are complete, a worker
+    that died behind a gateway, a gateway that waits for a full buffer.
 
     ## Example
     `data: {"choices":[{"delta":{"content":"First of all,"}}]}` comes after 0.9 s, a comment after 15 s, and the next delta
     after 46 s.
 
     ## False positives
-    The time before the first event is the business of `silent-hang`, and so is a reply of which nothing but the head ever
-    came. Models that think without showing it and tools that the provider runs explain a silence: where the token counts
-    or the parts of the reply tell of them, the finding is an info. Time for which wirelint itself holds text back does not
-    count, and captures without the times of chunks are not judged.
+    Silent on the time before the first event and on replies of which only the head came (`silent-hang`), on time for
+    which wirelint holds text back, and on captures without chunk times. Hidden reasoning and the provider's own tools
+    explain a gap: where token counts or parts of the reply show them, the finding is an info.
 
     ## Fix safety
-    Reported only: nothing can be sent on that has not come.
+    Reported only: nothing arrived that could be forwarded.
 
     ## References
     - HTML standard, 9.2.7 Authoring notes: comments as keep-alives
@@ -55,10 +54,6 @@ class StreamStall(Rule):
     def due(self, arrivals: Arrivals) -> float | None:
         _, at = arrivals.last() or (None, 0.0)
         return at + self.limits.stall * 1000
-
-    @property
-    def takes(self) -> float:
-        return self.limits.stall
 
     def check_course(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         arrivals, reply, limit = exchange.arrivals, exchange.reply, self.limits.stall * 1000
@@ -87,7 +82,7 @@ class StreamStall(Rule):
         )
 
     def _rest(self, exchange: Exchange) -> Gap | None:
-        """The time after the last event, where more should have come in it."""
+        """Return the gap after the last event, if more events should have come."""
         arrivals, reply, end = exchange.arrivals, exchange.reply, exchange.timing.duration
         if end is None or (reply is not None and reply.error is not None):
             return None

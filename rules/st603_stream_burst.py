@@ -10,37 +10,37 @@ from wirelint.text.pauses import seconds, shown, unseen
 from wirelint.timing import Arrivals
 
 _AT_ONCE = 50.0
-"""Milliseconds in which a reply of some length cannot have been generated."""
+"""Milliseconds that are too short to generate a reply of some length."""
 _MANY = 8
 _SHORT, _LONG, _VERY_LONG = 64, 400, 1200
-"""Characters: of many events, of few, and of a reply that no model writes in that time, however fast."""
+"""Minimum characters with many events, with few, and for a reply with a hidden reason for its silence."""
 
 
 class StreamBurst(Rule):
-    """A stream is silent for long, and then all of it comes at once.
+    """A stream is silent for a long time, and then arrives all at once.
 
     ## What it does
-    Reports a stream that brings nothing that could be shown for 8 seconds or more (`wirelint_burst` and `--burst` set
-    another limit), and then the whole reply within 50 milliseconds: eight events or more with 64 characters of text and
-    visible reasoning, or 400 characters in fewer events. A stream whose only event is its last one is reported whatever
-    its length where the API has others before it (OpenAI's Responses, Anthropic), elsewhere as info from 64 characters on.
+    Reports a stream without visible content for 8 seconds or more (`wirelint_burst`, `--burst`) whose whole reply then
+    arrives within 50 milliseconds: eight or more events with 64 characters of text and visible reasoning, or 400
+    characters in fewer events. A stream whose only event is its last is reported at any length where the API sends
+    others first (OpenAI's Responses, Anthropic), elsewhere as an info from 64 characters.
 
     ## Why is this bad?
-    The client asked for a stream and got a whole body in the form of one. A person looks at an empty screen for all of the
-    time, and clients with a timeout for the first token give up on a reply that is being written. Somewhere between model
-    and client the events are collected: a proxy that buffers (nginx without `X-Accel-Buffering: no`), a compression that
-    is not flushed, a gateway that calls the model without streaming and cuts the answer up.
+    The client asked for a stream and got a whole body in the form of one. The user looks at an empty screen, and
+    clients with a timeout for the first token give up. Something between model and client collects the events: a
+    buffering proxy (nginx without `X-Accel-Buffering: no`), a compressor without flushes, a gateway that calls the
+    model without streaming.
 
     ## Example
     Nothing for 31 s, then three hundred deltas, the finish reason and `[DONE]` within the same millisecond.
 
     ## False positives
-    Silent on short replies, and on tool calls, which many servers send whole. Where the model thought without showing it,
-    or the provider ran a tool, the silence has its reason: then only a reply of 1200 characters and more is reported,
-    since no model writes that much in the twinkling of an eye. Captures without the times of chunks are not judged.
+    Silent on short replies, on tool calls, which many servers send whole, and on captures without chunk times. Hidden
+    reasoning or a tool of the provider explains the silence: then only a reply of 1200 characters or more is reported,
+    since no model writes that fast.
 
     ## Fix safety
-    Reported only: what has come late cannot be sent earlier.
+    Reported only: late data cannot be sent earlier.
 
     ## References
     - nginx, module ngx_http_proxy_module, `proxy_buffering`
@@ -52,10 +52,6 @@ class StreamBurst(Rule):
     layer = "gateway"
     needs = frozenset({"times"})
 
-    @property
-    def takes(self) -> float:
-        return self.limits.burst
-
     def check_course(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         arrivals, reply = exchange.arrivals, exchange.reply
         if exchange.open or not arrivals or max(arrivals.times) < self.limits.burst * 1000:
@@ -65,7 +61,7 @@ class StreamBurst(Rule):
         if arrivals.answered is None:
             return
         begun, last, events, size = _extent(reply)
-        # A block that begins with nothing in it is no answer yet.
+        # An empty first block is not an answer yet.
         first = max(arrivals.answered, arrivals.at(begun) or 0.0)
         if first < self.limits.burst * 1000:
             return
@@ -87,7 +83,7 @@ class StreamBurst(Rule):
         )
 
     def _alone(self, exchange: Exchange, size: int, first: float) -> Iterator[Finding]:
-        """A stream in name: one event. Where the API has others before the last, a short reply shows it, too."""
+        """Yield a finding on a stream of one event. A short reply counts where the API sends other events first."""
         opens = traits(exchange.api).opens
         if opens or size >= _SHORT:
             yield self.finding(
@@ -107,7 +103,7 @@ def _is_last_alone(reply: Reply, event: int, arrivals: Arrivals) -> bool:
 
 
 def _extent(reply: Reply) -> tuple[int, int, int, int]:
-    """What can be shown of a reply: the numbers of its first and last events, how many events, how many characters."""
+    """Return the first and the last visible event of a reply, the number of such events, and of characters."""
     parts = [part for choice in reply.choices for part in shown(choice)]
     numbers = {number for part in parts for _, number in part.events}
     calls = [number for choice in reply.choices for call in choice.calls for _, number in call.events]

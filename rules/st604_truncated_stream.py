@@ -13,27 +13,26 @@ class TruncatedStream(Rule):
     """A stream ends before the reply does.
 
     ## What it does
-    Reports a streamed reply that has begun and then stops without a finish reason and without the protocol's terminator
-    (`[DONE]`, `message_stop`). A terminator behind a reply that never gave its finish reason is reported as well, as a
-    warning: something between the model and the client closed the stream politely, and nobody can tell whether all of
-    the reply was there.
+    Reports a streamed reply that stops without a finish reason and without the protocol's terminator (`[DONE]`,
+    `message_stop`). A terminator without a finish reason is a warning: something between model and client closed the
+    stream cleanly, and nobody can tell whether the reply was complete.
 
     ## Why is this bad?
-    Clients differ in what they make of it: some raise, some retry and pay twice, some take the half for the whole. Half of
-    a tool call's arguments may be run as if they were all of it.
+    Clients differ: some raise, some retry and pay twice, some take the half for the whole. Incomplete arguments of a
+    tool call may be run.
 
     ## Example
     The last event before the connection closes is
     `data: {"choices":[{"index":0,"delta":{"content":"The three steps are"},"finish_reason":null}]}`.
 
     ## False positives
-    Silent when the client left first, when the stream carries an error object (that says why it ends), when only the
-    terminator is missing (that is `sse-framing`), when the API need not say why a reply ended (DeepInfra's own) and its
-    terminator came, when whole calls end without a finish reason before the terminator (`finish-reason-mismatch`), and
-    when the body was not read to its end by us.
+    Silent when the client disconnected first, when the stream has an error object, when only the terminator is missing
+    (`sse-framing`), when the API has no finish reasons (DeepInfra's own) and its terminator came, when whole calls end
+    without a finish reason before the terminator (`finish-reason-mismatch`), and when wirelint did not read the body to
+    its end.
 
     ## Fix safety
-    Reported only: what is missing cannot be made up.
+    Reported only: the missing part is unknown.
 
     ## References
     - HTML standard, 9.2 Server-sent events

@@ -6,6 +6,7 @@ from wirelint.apis.openai_chat import usage_report
 from wirelint.apis.traits import traits
 from wirelint.apis.writing import frame_document
 from wirelint.events import Event, Frame, ReplyMeta, Usage
+from wirelint.fixes.rewriters import PassingRewriter
 from wirelint.model import Exchange, Json, Opaque, Request
 from wirelint.rule import Edit, Finding, Fix, FixPolicy, RequestFix, RewriteContext, Rewriter, Rule, Severity
 from wirelint.state.ledger import Ledger
@@ -17,27 +18,27 @@ class MissingUsage(Rule):
     """A stream ends without its token counts.
 
     ## What it does
-    Reports a stream of OpenAI Chat Completions, or of raw completions, that was asked for its token counts
-    (`stream_options.include_usage`) and ends well without them; as info, a stream of an API that always tells them and this
-    time does not; and, as info on the request, a chat stream that did not ask where it would have had to.
+    Reports a stream of OpenAI Chat Completions or of raw completions that was asked for token counts
+    (`stream_options.include_usage`) and ends without them. As an info it reports a stream without counts of an API that
+    always sends them, and a chat request that should have asked for them.
 
     ## Why is this bad?
-    Costs and limits are kept by these counts. Clients put zeros or estimates in their place; a context that fills up
-    goes unnoticed until the API refuses it.
+    Costs and limits depend on these counts. Clients insert zeros or estimates, and a full context goes unnoticed until
+    the API refuses it.
 
     ## Example
     The request says `"stream": true` and has no `stream_options`: no event of the reply carries a `usage`.
 
     ## False positives
-    An explicit `include_usage: false` is the caller's wish. Silent on streams that were cut off, that hold an error, that
-    the client left or that lack their terminator: the counts come last. Silent on a stream that did not ask and got them,
-    on hosts known to tell them unasked, and on hosts and versions that are not known to take the option.
+    Silent on `include_usage: false`, on streams that were cut off, hold an error, lost their client or lack their
+    terminator (the counts come last), on streams that got counts unasked, on hosts that send them unasked, and on hosts
+    and versions not known to accept the option.
 
     ## Fix safety
-    Unsafe: `stream_options.include_usage` is added to the request. The event with the counts, which has no choices, is
-    counted and taken out of the reply again, since many clients read `choices[0]` of every event. Counts in an event with
-    a choice stay, and so does the `"usage": null` that services then put into the other events. For OpenAI's chat API
-    alone, and never for a service that may refuse the option. What a service does not send cannot be made up.
+    Unsafe: `stream_options.include_usage` is added to the request. The event with the counts has no choices; it is
+    counted and then removed from the reply, since many clients read `choices[0]` of every event. Counts in an event
+    with a choice stay, as does `"usage": null` in other events. Only for OpenAI's chat API, and never for a service
+    that may refuse the option.
 
     ## References
     - OpenAI, Chat API: `stream_options`
@@ -48,7 +49,7 @@ class MissingUsage(Rule):
     name = "missing-usage"
     severity = "warning"
     layer = "gateway"
-    mends = frozenset({"openai.chat"})
+    request_apis = frozenset({"openai.chat"})
     needs = frozenset({"framing"})
     requires_in_reply = frozenset({"stream"})
 
@@ -57,7 +58,7 @@ class MissingUsage(Rule):
             return
         yield self.finding(
             "request",
-            "the stream was not asked for its token counts, so nothing tells what it cost",
+            "the request does not ask for token counts, so the cost of the stream is unknown",
             "/stream_options" if "stream_options" in exchange.request.body else "/stream",
             severity="info",
             layer="client",
@@ -68,20 +69,20 @@ class MissingUsage(Rule):
         request = exchange.request
         if request is None:
             return
-        said: str
+        message: str
         severity: Severity | None
         if exchange.api in _ASKABLE and request.wants_usage:
-            said, severity = "was asked for its token counts and ends without them", None
+            message, severity = "was asked for its token counts and ends without them", None
         elif traits(exchange.api).always_reports_usage:
-            said, severity = f"ends without token counts, which {exchange.api} always tells", "info"
+            message, severity = f"ends without token counts, which {exchange.api} always sends", "info"
         else:
             return
         if not _ended_without(exchange):
             return
         last = exchange.reply.events - 1 if exchange.reply is not None else 0
-        yield self.finding("response", f"the stream {said}", event=max(last, 0), severity=severity)
+        yield self.finding("response", f"the stream {message}", event=max(last, 0), severity=severity)
 
-    def mend(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
+    def fix_request(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
         request = exchange.request
         if request is None or not permit.allows(self.code, "unsafe") or not _should_ask(exchange, request):
             return
@@ -98,17 +99,17 @@ class MissingUsage(Rule):
     def rewriter(self, context: RewriteContext) -> Rewriter | None:
         if not context.streamed or not context.asks_for_counts or not context.permit.allows(self.code, "unsafe"):
             return None
-        return _CountsOut(self, context)
+        return _CountsRemover(self, context)
 
 
-class _CountsOut:
-    """Takes the event with the token counts out of a reply whose client did not ask for them."""
+class _CountsRemover(PassingRewriter):
+    """Rewriter that removes the event with the token counts from a reply whose client did not ask for them."""
 
+    phase = 3
     heeds_text = False
-    held: int | None = None
 
     def __init__(self, rule: Rule, context: RewriteContext) -> None:
-        self._rule, self._situation = rule, context
+        self._rule, self._context = rule, context
         self._gone: Frame | None = None
 
     def push(self, event: Event) -> Iterable[Event]:
@@ -118,14 +119,8 @@ class _CountsOut:
             if not _holds_counts_alone(event.frame):
                 return (event,)
             self._gone = event.frame
-            title = "took out the event with the token counts, which the client did not ask for"
-            made = self._rule.repair(
-                "response", "unsafe", title, event=event.frame.number, before=event.frame.data or ""
-            )
-            self._situation.repairs.append(made)
-        return ()
-
-    def release(self) -> Iterable[Event]:
+            title = "removed the event with the token counts, which the client did not ask for"
+            self._rule.record(self._context, "unsafe", title, at=event, before=event.frame.data or "")
         return ()
 
 
@@ -136,12 +131,12 @@ def _holds_counts_alone(frame: Frame) -> bool:
 
 
 def _should_ask(exchange: Exchange, request: Request) -> bool:
-    """Whether a stream could have been asked for its counts, was not, and has none, as far as is known yet."""
+    """Return True if the request could have asked for counts, did not, and the stream has none so far."""
     if not request.stream or request.wants_usage is not None or exchange.api != "openai.chat":
         return False
     if usage_report(exchange.url) != "asked":
         return False
-    # Azure refuses the option beside pictures and data sources of its own.
+    # Azure refuses the option together with pictures or its own data sources.
     if "azure.com" in exchange.url:
         pictures = any(isinstance(part, Opaque) for message in request.messages for part in message.parts)
         if pictures or request.body.get("data_sources"):
@@ -151,7 +146,7 @@ def _should_ask(exchange: Exchange, request: Request) -> bool:
 
 
 def _ended_without(exchange: Exchange) -> bool:
-    """Whether a stream came to its very end, where the counts stand, and had none."""
+    """Return True if a stream is complete up to its terminator and has no counts."""
     reply = exchange.reply
     if reply is None or not reply.streamed or not exchange.ok or exchange.end == "client-left":
         return False

@@ -8,10 +8,10 @@ from wirelint.events import CallUpdate, Start
 from wirelint.fixes.call_index import CallNumbers
 from wirelint.history.succession import Succession, announced
 from wirelint.model import Exchange, Piece, ToolCall
-from wirelint.rule import AppliedFix, Finding, Fix, RewriteContext, Rewriter, Rule, excerpt
+from wirelint.rule import Finding, Fix, RewriteContext, Rewriter, Rule, excerpt
 from wirelint.state.ledger import Ledger
 
-# Mistral's own API sends every call whole, in one event, and its chunks have no index by design; its SDK expects none.
+# Mistral's own API sends every call in one event without an index, as its SDK expects.
 _WITHOUT_INDEX = (".mistral.ai",)
 
 
@@ -19,24 +19,24 @@ class ToolIndexCollision(Rule):
     """Two calls of a stream share an index, or a call has none.
 
     ## What it does
-    Follows the calls of a stream by their index and reports an event that begins another call under an index which is
-    taken, and calls that have no index.
+    Follows the calls of a stream by index. Reports an event that begins another call under an index in use, and calls
+    without an index.
 
     ## Why is this bad?
-    The index is all that says which call a delta belongs to. Clients merge calls that share one: the arguments run
-    together, all ids but one are lost, and one broken call is run, or none. Clients that key on a missing index raise.
+    Only the index assigns a delta to its call. Clients merge calls that share one: arguments run together, ids are
+    lost, and one broken call runs, or none. Clients that need an index raise.
 
     ## Example
     `{"index":0,"id":"call_a",…,"arguments":"{\\"n\\":1}"}`, then `{"index":0,"id":"call_b",…,"arguments":"{\\"n\\":2}"}`
 
     ## False positives
-    Calls in one event each, numbered; several calls in one event; ids and names that are repeated with every delta; the
-    same index in different choices; another id after a call's arguments that nothing follows. Another id in the middle of
-    one call's arguments is `id-unstable`. Gemini and Ollama's own API send every call whole and number none.
+    Silent on numbered calls in one event each, on several calls in one event, on ids and names that every delta
+    repeats, on equal indexes in different choices, and on another id after the complete arguments of a call. Another id
+    in the middle of a call's arguments is `id-unstable`. Gemini and Ollama's own API send whole calls without numbers.
 
     ## Fix safety
-    Safe: the calls are numbered in the order in which they begin. One that has no id, or that of another, gets one. The
-    items of OpenAI's Responses are told again when they end; there a collision is only reported.
+    Safe: calls are numbered in order. A call without an id, or with the id of another, gets a new one. OpenAI's
+    Responses repeat each item at its end; there a collision is reported only.
 
     ## References
     - OpenAI, Chat streaming: `delta.tool_calls[].index`
@@ -70,19 +70,16 @@ class ToolIndexCollision(Rule):
         if traits(context.exchange.api).ends_repeat:
             return None
 
-        def numbered(start: Start) -> AppliedFix:
+        def numbered(start: Start) -> None:
             title = f"numbered the call {excerpt(start.id or '', 40)} of {excerpt(start.name or 'a tool')}"
-            where = start.pointer
-            return self.repair(
-                "response", "safe", title, where, event=_number(start), before="no index", after="an index"
-            )
+            self.record(context, "safe", title, start.pointer, at=start, before="no index", after="an index")
 
-        def split(label: CallUpdate, id_: str, call: Succession) -> AppliedFix:
-            name = excerpt(label.name or call.name or "a tool")
-            where = "no index" if label.wire_index is None else f"index {label.wire_index}"
+        def split(update: CallUpdate, id_: str, call: Succession) -> None:
+            name = excerpt(update.name or call.name or "a tool")
+            where = "no index" if update.wire_index is None else f"index {update.wire_index}"
             title = f"made {excerpt(id_, 40)} of {name} a call of its own, which began under {where} of another"
             before, after = f"{where} of {call.id or call.name}", f"an index of its own for {id_}"
-            return self.repair("response", "safe", title, event=_number(label), before=before, after=after)
+            self.record(context, "safe", title, at=update, before=before, after=after)
 
         return CallNumbers(context, numbered, split, needs_index=not _needs_none(context.exchange))
 
@@ -108,12 +105,8 @@ class ToolIndexCollision(Rule):
         )
 
 
-def _number(event: Start | CallUpdate) -> int | None:
-    return event.frame.number if event.frame is not None else None
-
-
 def _needs_none(exchange: Exchange) -> bool:
-    """Whether calls have no number by design."""
+    """Return True if calls have no number by design."""
     if not traits(exchange.api).call_index:
         return True
     return (urlsplit(exchange.url).hostname or "").endswith(_WITHOUT_INDEX)

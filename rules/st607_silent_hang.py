@@ -2,47 +2,40 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from wirelint.model import Exchange, Json, Rpc
+from wirelint.model import Exchange, Rpc
 from wirelint.rule import Finding, Rule
 from wirelint.state.ledger import Ledger
 from wirelint.text.pauses import alive, seconds, unseen, written
 from wirelint.timing import Arrivals
 
-_REQUEST: Json = {
-    "url": "https://llm.example/v1/messages",
-    "body": {"model": "m", "max_tokens": 512, "messages": [{"role": "user", "content": "Are you there?"}]},
-}
-_ENDS = {"client-left": "the client left", "upstream-died": "the upstream broke off"}
+_ENDS = {"client-left": "the client disconnected", "upstream-died": "the upstream disconnected"}
 
 
 class SilentHang(Rule):
     """A request gets no answer for a long time.
 
     ## What it does
-    Reports a request that has had no byte of an answer for 60 seconds or more (`wirelint_hang` and `--hang` set another
-    limit). White space, comments, pings and the head of a message are no answer: they come from servers that have nothing
-    to say yet. Live, it is reported when the limit passes, while the client still waits. When the exchange has ended it is
-    judged again: an error where no answer ever came (the client left, the connection broke, a gateway's error page came
-    in its place), an info where a good answer came after all. A stream whose head came in time and that went on late has
-    stalled instead (`stream-stall`).
+    Reports a request without a byte of an answer for 60 seconds or more (`wirelint_hang`, `--hang`). White space,
+    comments, pings and the head of a message are no answer. Live, the finding appears when the limit passes, while the
+    client still waits; the final one follows at the end: an error where no answer came (the client disconnected, the
+    connection broke, a gateway returned an error page), an info where a good answer came late. A stream that stops
+    after a timely head has stalled (`stream-stall`).
 
     ## Why is this bad?
-    It is the quietest of all failures: no error, no line in a log, a client that waits for the ten minutes of its default
-    timeout and then tries again. Whoever looks for it finds each component doing its job.
+    It is the quietest of all failures: no error, no log line, a client that waits for its default timeout of ten
+    minutes and then retries. Every component seems healthy.
 
     ## Example
     `200 OK`, `event: message_start`, and then nothing until the client gives up after 300 s.
 
     ## False positives
-    A reply that is not streamed takes as long as it takes to be written, and a model that thinks without showing it is
-    silent meanwhile: an answer that came is not reported where its length or its token counts explain the wait. Servers of
-    tools (MCP) may take as long as they like when they answer in the end; streams that a client opens for a server to
-    speak on (`GET`) are no requests in this sense. A post of notifications that nobody took is told of while it hangs; what
-    became of it is `mcp-lifecycle`'s to say. Set the limit higher for slow hardware and long prompts. Silent where
-    the times are not known.
+    Silent on an answer whose length or token counts explain the wait: a whole reply takes as long as its writing, and
+    hidden reasoning is silent. MCP servers may take any time if they answer in the end; streams that a client opens for
+    a server (`GET`) are no requests. A hanging POST of notifications is reported while it hangs; afterwards it is
+    `mcp-lifecycle`. Silent without times. Raise the limit for slow hardware and long prompts.
 
     ## Fix safety
-    Reported only: there is nothing to repair.
+    Reported only: there is nothing to fix.
 
     ## References
     - RFC 9110, 15.6.5 504 Gateway Timeout
@@ -62,26 +55,22 @@ class SilentHang(Rule):
     def due(self, arrivals: Arrivals) -> float | None:
         return self.limits.hang * 1000 if arrivals.answered is None else None
 
-    @property
-    def takes(self) -> float:
-        return self.limits.hang
-
     def check_course(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         limit = self.limits.hang * 1000
         end = exchange.timing.duration
         if exchange.end == "unread" or max(end or 0.0, _first(exchange) or 0.0) < limit:
             return
-        came = _answered(exchange)
+        answered = _answered(exchange)
         reply, status = exchange.reply, exchange.status
         failed = (status is not None and status >= 400) or (reply is not None and reply.error is not None)
-        good = came is not None and not failed
-        # What comes between the head of a reply that goes on and its first words is a stall.
+        good = answered is not None and not failed
+        # A gap between the head of a reply and its first text is a stall.
         begun = exchange.arrivals.begun if good else None
-        silence = end if came is None else came if begun is None else begun
+        silence = end if answered is None else answered if begun is None else begun
         if silence is None or silence < limit:
             return
         mcp = exchange.api == "mcp"
-        if exchange.method != "POST" or (mcp and (good or not (exchange.open or _asks(exchange)))):
+        if exchange.method != "POST" or (mcp and (good or not (exchange.open or _needs_answer(exchange)))):
             return
         if good and reply is not None and (unseen(reply, silence) if reply.streamed else written(reply, silence)):
             return
@@ -89,27 +78,27 @@ class SilentHang(Rule):
         unsure = good or (whole and exchange.end == "client-left")
         yield self.finding(
             "response",
-            f"no byte of an answer for {seconds(silence)}{_meanwhile(exchange)}{_outcome(exchange, came)}",
+            f"{_nothing(exchange)} for {seconds(silence)}{_meanwhile(exchange)}{_outcome(exchange, answered)}",
             severity="info" if good else "warning" if exchange.open else None,
             confidence="medium" if unsure or exchange.open else None,
             layer="tool" if mcp else "model" if exchange.status is not None and not failed else None,
         )
 
 
-def _asks(exchange: Exchange) -> bool:
-    """Whether a post holds anything that is to be answered, as far as that is known."""
+def _needs_answer(exchange: Exchange) -> bool:
+    """Return True if a POST may hold a request that needs an answer."""
     messages = exchange.request.messages if exchange.request is not None else ()
     parts = [part for message in messages for part in message.parts]
     return not parts or any(not (isinstance(part, Rpc) and part.form == "notification") for part in parts)
 
 
 def _first(exchange: Exchange) -> float | None:
-    """When the first byte of the reply came, as far as that is known."""
+    """Return the arrival of the reply's first byte, if known."""
     return exchange.arrivals.times[-1] if exchange.arrivals else exchange.timing.first_byte
 
 
 def _answered(exchange: Exchange) -> float | None:
-    """When the answer began; None when it never did, or nobody knows."""
+    """Return the arrival of the answer; None if none came, or if it is unknown."""
     if exchange.status is None:
         return None
     if exchange.arrivals:
@@ -119,9 +108,11 @@ def _answered(exchange: Exchange) -> float | None:
     return exchange.timing.first_byte if exchange.timing.first_byte is not None else 0.0
 
 
+def _nothing(exchange: Exchange) -> str:
+    return "no response bytes" if exchange.status is None else "no answer bytes"
+
+
 def _meanwhile(exchange: Exchange) -> str:
-    if exchange.status is None:
-        return ", nor any other"
     arrivals = exchange.arrivals
     if not arrivals or arrivals.answered is not None:
         return ""
@@ -130,12 +121,12 @@ def _meanwhile(exchange: Exchange) -> str:
     return f"; only {' and '.join(filter(None, (head, keep)))} came" if head or keep else ""
 
 
-def _outcome(exchange: Exchange, came: float | None) -> str:
+def _outcome(exchange: Exchange, answered: float | None) -> str:
     if exchange.open:
         return " so far"
     if exchange.status is not None and exchange.status >= 400:
         return f", then HTTP {exchange.status}"
-    if came is None:
+    if answered is None:
         return f"; {_ENDS.get(exchange.end, 'the exchange ended without one')}"
     if exchange.reply is not None and exchange.reply.error is not None:
         return ", then an error"

@@ -7,7 +7,7 @@ from wirelint.rule import Finding, Rule, excerpt
 from wirelint.state.ledger import Ledger
 
 _FAILED = frozenset({"error", "failed", "error_limit"})
-"""Finish reasons that say that the provider failed, where it says nothing else: OpenRouter, Mistral, Responses, Cohere."""
+"""Finish reasons for a failure of the provider (OpenRouter, Mistral, Responses, Cohere)."""
 _SAID = (
     *("message", "msg", "detail", "error_message", "error_msg", "errorMessage", "errMsg", "status_msg", "Message"),
     *("error", "failure_reason"),
@@ -16,28 +16,27 @@ _CODES = ("type", "__type", "code", "status", "status_code", "error_code", "erro
 
 
 class ErrorIn200(Rule):
-    """A status of 200, and an error in the body or in the stream.
+    """A response has status 200 and an error in its body or stream.
 
     ## What it does
-    Reports a reply with a status of success that holds an error object: in the place of the reply, beside it, in a
-    candidate, or as an event of a stream that had begun. All forms that providers have for it count: `{"error": …}` as an
-    object, a string or the whole document, Anthropic's `event: error`, a Responses reply that `failed`, an exception event
-    of Bedrock, a failed `inference_status` of DeepInfra, the envelope `{"code": …, "msg": …, "success": false}`, and a
-    finish reason that says `error` and nothing more.
+    Reports a successful status with an error object: instead of the reply, beside it, in a candidate, or as an event of
+    a stream. Known forms are `{"error": …}` as an object, a string or the whole document, Anthropic's `event: error`, a
+    Responses reply that `failed`, an exception event of Bedrock, a failed `inference_status` of DeepInfra, the envelope
+    `{"code": …, "msg": …, "success": false}`, and a finish reason that says only `error`.
 
     ## Why is this bad?
-    Clients look at the status. Retries, fallbacks and alarms that go by it never start; what came before the error is
-    taken for the reply, and a body without any is an empty one, or breaks the parser.
+    Clients look at the status. Retries, fallbacks and alerts never start; the text before the error counts as the
+    reply, and a body without text is empty or breaks the parser.
 
     ## Example
     The stream has sent `Let me th`, then comes `data: {"error":{"message":"Input length exceeds the maximum","code":400}}`.
 
     ## False positives
-    Silent where the status says that it failed, on empty error members (`"error": null`), and on replies that tell of
-    their end in the API's own words: a token limit, a content filter, a refusal, `incomplete`.
+    Silent on failed statuses, on empty error members (`"error": null`), and on replies that explain their end in the
+    API's own terms: a token limit, a content filter, a refusal, `incomplete`.
 
     ## Fix safety
-    Reported only. Once a status was sent nothing can take it back.
+    Reported only: the status has left.
 
     ## References
     - Anthropic, Streaming messages: error events
@@ -76,7 +75,7 @@ class ErrorIn200(Rule):
 
 
 def _shown(error: Json) -> str:
-    """What an error says, with its code where it has one."""
+    """Return the message of an error, with its code if it has one."""
     while isinstance(error, dict):
         inner = next((value for name, value in error.items() if name == "error" or name.endswith("Exception")), None)
         if not isinstance(inner, dict):
@@ -84,7 +83,7 @@ def _shown(error: Json) -> str:
         error = inner
     if not isinstance(error, Mapping):
         return repr(excerpt(str(error)))
-    said = next((error[name] for name in _SAID if isinstance(error.get(name), str) and error[name]), None)
+    text = next((error[name] for name in _SAID if isinstance(error.get(name), str) and error[name]), None)
     codes = [str(error[name]) for name in _CODES if isinstance(error.get(name), str | int) and error[name] != "error"]
-    words = repr(excerpt(str(said), 120)) if said is not None else excerpt(str(dict(error)))
+    words = repr(excerpt(str(text), 120)) if text is not None else excerpt(str(dict(error)))
     return f"{words} ({excerpt(', '.join(dict.fromkeys(codes)), 60)})" if codes else words

@@ -2,50 +2,47 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from wirelint.apis.traits import ended_by_itself, has_stop_words, output_tokens
+from wirelint.apis.traits import RAW_APIS, ended_by_itself, has_stop_words, output_tokens
 from wirelint.model import Choice, Exchange, Part, Reply, Request, Text
 from wirelint.rule import Finding, Rule
 from wirelint.state.ledger import Ledger
 
 _UNREAD = frozenset({"broken-json", "split-json", "cut-event", "after-end"})
-_RAW = frozenset({"openai.completions", "deepinfra.inference", "ollama.generate"})
 _MIDDLES = ("<|fim", "<fim", "[SUFFIX]", "<PRE>", "<|repo_name|>", "<|file_sep|>")
-"""Marks of prompts that ask for what stands between two texts, which may well be nothing."""
+"""Marks of prompts for infilling, whose answer may be empty."""
 _SPOILED = frozenset({
     "MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "MALFORMED_RESPONSE", "malformed_model_output",
     "malformed_tool_use",
 })  # fmt: skip
-"""The provider could not read what the model said, and threw it away (Gemini, Converse)."""
+"""Finish reasons of a provider that could not parse the call and discarded it (Gemini, Converse)."""
 _LOST = 3
-"""Counted tokens from which on something was said and lost; the end itself is counted by some."""
+"""Minimum number of counted tokens that prove lost content; some servers count the end token."""
 
 
 class EmptyResponse(Rule):
-    """A reply with status 200 says nothing: no text, no reasoning, no call.
+    """A reply with status 200 is empty: no text, no reasoning, no call.
 
     ## What it does
-    Reports a candidate that ended by itself, or whose call the provider could not read, and that holds nothing: neither
-    text nor reasoning, no tool call, no refusal, nothing of a tool that the provider ran. Text that is white space
-    alone is nothing, and so is a reply without any candidate. Where the usage counts tokens that are nowhere in the
-    reply the message says so: then something between the model and the client lost them, most often a parser of tool
-    calls or of reasoning.
+    Reports a candidate that ended on its own, or whose call the provider could not parse, without text, reasoning, tool
+    call, refusal or part of a provider's tool. White space counts as empty, and so does a reply without candidates. If
+    the usage counts tokens that the reply does not contain, the message says so: then a parser of tool calls or of
+    reasoning between model and client lost them.
 
     ## Why is this bad?
-    The user sees nothing and the agent's loop ends as if all were done. Many clients put the empty message into the
-    history, where some APIs refuse it from then on.
+    The user sees nothing and the agent's loop ends as if all were done. Many clients add the empty message to the
+    history, which some APIs then refuse.
 
     ## Example
     `{"choices":[{"message":{"role":"assistant","content":""},"finish_reason":"stop"}]}`.
 
     ## False positives
-    Silent when the request wanted nothing (`max_tokens` of 0 or 1, a model that is only loaded, a prompt to fill a gap),
-    when a token limit, a content filter, a refusal or a stop sequence ended the reply and it says so, when the stream was
-    cut off (`truncated-stream`) or holds an error (`error-in-200`), and on parts that are not text. Only info where an
-    empty end is a known habit: Claude after a tool result that leaves nothing to add, a reply that continues the
-    assistant's own words, a request with stop words of its own.
+    Silent when the request wanted nothing (`max_tokens` of 0 or 1, loading a model, infilling), when a token limit,
+    content filter, refusal or stop sequence explains the end, when the stream was cut off (`truncated-stream`) or has
+    an error (`error-in-200`), and on parts that are not text. Known habits are an info: Claude after a tool result that
+    needs no comment, a reply that continues the assistant's own words, a request with stop words.
 
     ## Fix safety
-    Reported only: there is nothing to repair. Asking again is the client's decision.
+    Reported only: a retry is the client's decision.
 
     ## References
     - Anthropic, Handling stop reasons: empty responses with `end_turn`
@@ -60,11 +57,11 @@ class EmptyResponse(Rule):
     requires_in_reply = frozenset({"more"})
 
     def check_request(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
-        """A reply without a body is none that could be read."""
+        """Yield a finding on a response without a body, which has no reply to check."""
         if exchange.status != 200 or exchange.reply is not None or exchange.request is None:
             return
         if exchange.response_headers.get("content-length") == "0" and not _wants_nothing(exchange.request):
-            yield self.finding("response", "status 200, and a body of no bytes", layer="gateway")
+            yield self.finding("response", "status 200, and an empty body", layer="gateway")
 
     def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         request, reply = exchange.request, exchange.reply
@@ -78,17 +75,17 @@ class EmptyResponse(Rule):
         if any(fault.kind in _UNREAD for fault in reply.faults) or _wants_nothing(request):
             return
         if not reply.choices:
-            told = reply.id or reply.model or (reply.streamed and reply.terminated)
-            if told and exchange.api != "openai.responses":
+            has_facts = reply.id or reply.model or (reply.streamed and reply.terminated)
+            if has_facts and exchange.api != "openai.responses":
                 yield self.finding(
                     "response", f"the reply holds no candidate at all{_counted(reply)}", event=_last(reply)
                 )
             return
         for choice in empty:
             if ended_by_itself(choice) or choice.finish_reason in _SPOILED:
-                yield self._tell(exchange, request, reply, choice)
+                yield self._report(exchange, request, reply, choice)
 
-    def _tell(self, exchange: Exchange, request: Request, reply: Reply, choice: Choice) -> Finding:
+    def _report(self, exchange: Exchange, request: Request, reply: Reply, choice: Choice) -> Finding:
         habit = _habit(exchange.api, request)
         lost = (output_tokens(reply.usage) or 0) >= _LOST and len(reply.choices) == 1
         what = "nothing but white space" if choice.parts else "nothing: neither text nor reasoning nor a call"
@@ -99,7 +96,7 @@ class EmptyResponse(Rule):
             choice.finish_pointer,
             event=choice.finish_event,
             severity="info" if habit else None,
-            confidence="medium" if exchange.api in _RAW else None,
+            confidence="medium" if exchange.api in RAW_APIS else None,
             layer="gateway" if lost else None,
         )
 
@@ -113,16 +110,16 @@ def _wants_nothing(request: Request) -> bool:
         return True
     body = request.body
     if body.get("generate") is False or not any(message.parts for message in request.messages):
-        # A warm-up; or nothing was said, which is how Ollama is told to load a model, or the words stand elsewhere.
+        # A warm-up, a request to Ollama to load a model, or a conversation that the server keeps.
         return not request.is_partial
-    if request.api not in _RAW:
+    if request.api not in RAW_APIS:
         return False
     prompt = request.messages[-1].text
     return bool(body.get("suffix")) or any(mark in prompt for mark in _MIDDLES)
 
 
 def _habit(api: str, request: Request) -> str:
-    """Why an empty end may be no surprise."""
+    """Return a known reason for an empty reply, or an empty text."""
     last = request.messages[-1]
     if last.role == "assistant":
         return "it continues the assistant's own message"
@@ -134,8 +131,8 @@ def _habit(api: str, request: Request) -> str:
 
 
 def _counted(reply: Reply) -> str:
-    said = output_tokens(reply.usage)
-    return f"; the usage counts {said} tokens" if said is not None and said >= _LOST else ""
+    tokens = output_tokens(reply.usage)
+    return f"; the usage counts {tokens} tokens" if tokens is not None and tokens >= _LOST else ""
 
 
 def _last(reply: Reply) -> int | None:

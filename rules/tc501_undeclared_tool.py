@@ -5,12 +5,11 @@ from collections.abc import Iterator
 
 from wirelint.arguments.tool_names import Match, match
 from wirelint.events import Start
-from wirelint.fix import AppliedFix
-from wirelint.fixes.chained import Chained
-from wirelint.fixes.names import Names, Rename, TakeOut, farewell, joined_name
-from wirelint.fixes.split_parallel_calls import FanOut, Use, uses, wraps
+from wirelint.fixes.calls import CallHeads, Head, Remove, Rename, joined_name, removal_text
+from wirelint.fixes.rewriters import Chained
+from wirelint.fixes.split_parallel_calls import ParallelSplitter, Use, uses, wraps
 from wirelint.model import Exchange, Request, ToolCall
-from wirelint.rule import Finding, Fix, Layer, RewriteContext, Rewriter, Rule, Safety, excerpt
+from wirelint.rule import Finding, Fix, Layer, RewriteContext, Rewriter, Rule, Safety, counted, excerpt
 from wirelint.state.ledger import Ledger
 
 
@@ -18,25 +17,25 @@ class UndeclaredTool(Rule):
     """A call names a tool that the request does not declare.
 
     ## What it does
-    Compares the name of every call with the tools that this very request offers. A name that differs by case, by a
-    namespace that models are trained with (`functions.`, `default_api.`, `mcp__server__`), by markup that stuck to it, or
-    that stands there twice, is matched to the tool it means.
+    Compares the name of every call with the tools of this request. A name that differs in case, by a trained namespace
+    (`functions.`, `default_api.`, `mcp__server__`), by attached markup, or by repetition is matched to the declared
+    tool.
 
     ## Why is this bad?
-    The client has no such tool. It answers with an error, ends the turn, or raises; a model that sees tools from its
-    history or its training goes on calling them.
+    The client has no such tool. It returns an error, ends the turn, or raises; a model that remembers tools from its
+    history or training keeps calling them.
 
     ## Example
     The request declares `bash`; the reply calls `functions.bash`.
 
     ## False positives
-    Silent for tools that the provider runs, and where tools can come from elsewhere than the request (tool search, remote
-    MCP servers, namespaces). Vendor-defined client tools (`bash_20250124`) count under the name they were given.
+    Silent on the provider's tools, and where tools may come from outside the request (tool search, remote MCP servers,
+    namespaces). Vendor-defined client tools (`bash_20250124`) count under their given name.
 
     ## Fix safety
-    Safe: the right name, where it is certain. Unsafe: a name that only probably means a tool; in the place of a
-    `multi_tool_use.parallel` the calls that it wraps, if all of them are of declared tools; and taking a call out that no
-    client can run. A sentence in the text then says which call was taken out and which tools there are.
+    Safe: the certain name. Unsafe: a probable name; the wrapped calls instead of `multi_tool_use.parallel`, if all
+    their tools are declared; and the removal of a call that no client can run, with a sentence in the text that names
+    the call and the declared tools.
 
     ## References
     - OpenAI, Anthropic: tools are those of the request
@@ -66,87 +65,74 @@ class UndeclaredTool(Rule):
             return None
         names = [tool.name for tool in request.client_tools]
 
-        def judge(start: Start, name: str, joined: str) -> Rename | TakeOut | None:
+        def judge(head: Head) -> Rename | Remove | None:
+            start, name, joined = head.start, head.name, head.joined
             if not name or _is_known(name, joined, request):
                 return None
-            meant = match(name, names) or match(joined, names)
-            safety: Safety = "safe" if meant is not None and meant.certain else "unsafe"
+            matched = match(name, names) or match(joined, names)
+            safety: Safety = "safe" if matched is not None and matched.certain else "unsafe"
             if not context.permit.allows(self.code, safety):
                 return None
             shown = excerpt(joined)
-            text = "" if meant is not None else farewell(joined, request)
-            repair = self.repair(
-                "response",
-                safety,
-                f"took the call of {shown} out" if meant is None else f"called {meant.name} what was called {shown}",
-                start.pointer,
-                event=start.frame.number if start.frame is not None and context.streamed else None,
-                before=joined,
-                after=text if meant is None else meant.name,
-            )
-            return TakeOut(text, repair) if meant is None else Rename(meant.name, repair)
+            if matched is None:
+                title, text = f"took the call of {shown} out", removal_text(joined, request)
+                self.record(context, safety, title, start.pointer, at=start, before=joined, after=text)
+                return Remove(text)
+            title = f"renamed the call of {shown} to {matched.name}"
+            self.record(context, safety, title, start.pointer, at=start, before=joined, after=matched.name)
+            return Rename(matched.name)
 
-        rewriter = Names(context, judge, lambda name: request.tool(name) is not None)
+        rewriter = CallHeads(context, judge, lambda start: request.tool(start.name) is not None or None, 2)
         if not context.permit.allows(self.code, "unsafe"):
             return rewriter
 
-        def fanned(start: Start, written: str, inside: tuple[Use, ...]) -> AppliedFix:
-            return self.repair(
-                "response",
-                "unsafe",
-                f"made {_calls(inside)} of what {excerpt(start.name or '')} wrapped",
-                start.pointer,
-                event=start.frame.number if start.frame is not None and context.streamed else None,
-                before=written,
-                after="\n".join(f"{use.name}({json.dumps(use.arguments, ensure_ascii=False)})" for use in inside),
-            )
+        def split(start: Start, written: str, inside: tuple[Use, ...]) -> None:
+            title = f"unwrapped {_calls(inside)} from {excerpt(start.name or '')}"
+            after = "\n".join(f"{use.name}({json.dumps(use.arguments, ensure_ascii=False)})" for use in inside)
+            self.record(context, "unsafe", title, start.pointer, at=start, before=written, after=after)
 
-        return Chained(2, FanOut(context, request, fanned), rewriter)
+        return Chained(2, ParallelSplitter(context, request, split), rewriter)
 
     def _finding(self, call: ToolCall, name: str, joined: str, request: Request) -> Finding:
         names = [tool.name for tool in request.client_tools]
-        meant = match(name, names) or match(joined, names)
+        matched = match(name, names) or match(joined, names)
         shown = excerpt(joined)
         if wraps(name) and (inside := uses(call.arguments.value, request)):
-            return self.finding(
-                "response",
+            return self.part_finding(
+                call,
                 f"{shown} is not declared; it wraps {_calls(inside)}",
-                call.pointer,
-                event=call.event,
                 layer="model",
                 fix=Fix("unsafe", f"make {_calls(inside)} of it"),
             )
-        if meant is not None:
-            message = f"{shown} is not declared; {meant.name} is, and the name has {meant.why}"
+        if matched is not None:
+            message = f"{shown} is not declared; {matched.name} is, and the name has {matched.why}"
         elif not names:
             message = f"{shown} is called, and the request declares no tools"
         else:
-            past = ", though the history calls it" if _was_called(name, request) else ""
+            past = ", though the history calls it" if _is_in_history(name, request) else ""
             listed = excerpt(", ".join(names))
             declared = (
                 f"the declared tool is {listed}" if len(names) == 1 else f"the {len(names)} declared are {listed}"
             )
             message = f"{shown} is not declared; {declared}{past}"
-        return self.finding(
-            "response", message, call.pointer, event=call.event, layer=_layer(name, meant), fix=_fix(shown, meant)
-        )
+        return self.part_finding(call, message, layer=_layer(name, matched), fix=_fix(shown, matched))
 
 
 def _is_known(name: str, joined: str, request: Request) -> bool:
-    """Whether there is a tool of this name; a name may come in pieces, which clients join."""
+    """Return True if a tool of this name exists. A name may come in pieces, which clients join."""
     return request.tool(name) is not None or request.tool(joined) is not None or _is_hosted(name, request)
 
 
 def _knows_all_tools(request: Request) -> bool:
-    """Whether the tools that were read are all there are; a declaration in a shape that was not understood hides some."""
+    """Return True if all declared tools were read. A declaration of unknown shape may hide tools."""
     declared = any(request.body.get(name) for name in ("tools", "functions", "toolConfig", "tool_config"))
     return request.tools_known and (bool(request.tools) or not declared)
 
 
 def _is_hosted(name: str, request: Request) -> bool:
-    """Whether a name belongs to a tool of the provider: `web_search`, `bash_code_execution`, `browser.open`, `python`."""
+    """Return True for a name of a provider's tool: `web_search`, `bash_code_execution`, `browser.open`, `python`."""
     if request.hosted and not request.client_tools:
-        return True  # whatever this is, the client did not ask for it
+        return True  # the client declared no tool of its own
     hosted = [tool.name for tool in request.tools if tool.hosted]
     family, dot, _ = name.partition(".")
     return any(
@@ -158,23 +144,24 @@ def _is_hosted(name: str, request: Request) -> bool:
     )
 
 
-def _was_called(name: str, request: Request) -> bool:
+def _is_in_history(name: str, request: Request) -> bool:
     return any(call.name == name for message in request.messages for call in message.calls)
 
 
-def _layer(name: str, meant: Match | None) -> Layer:
-    """Markup and native namespaces are for the server's parser to take off; everything else the model wrote."""
+def _layer(name: str, matched: Match | None) -> Layer:
+    """Return the layer at fault. Markup and native namespaces are the server's to remove; the model wrote the rest."""
     return (
-        "gateway" if meant is not None and meant.why in ("markup in it", "a prefix", "itself twice in it") else "model"
+        "gateway"
+        if matched is not None and matched.why in ("markup in it", "a prefix", "itself twice in it")
+        else "model"
     )
 
 
-def _fix(shown: str, meant: Match | None) -> Fix:
-    if meant is None:
+def _fix(shown: str, matched: Match | None) -> Fix:
+    if matched is None:
         return Fix("unsafe", f"take the call of {shown} out")
-    return Fix("safe" if meant.certain else "unsafe", f"call it {meant.name}")
+    return Fix("safe" if matched.certain else "unsafe", f"call it {matched.name}")
 
 
 def _calls(inside: tuple[Use, ...]) -> str:
-    named = ", ".join(dict.fromkeys(use.name for use in inside))
-    return f"a call of {named}" if len(inside) == 1 else f"{len(inside)} calls of {named}"
+    return f"{counted(len(inside), 'call')} of {', '.join(dict.fromkeys(use.name for use in inside))}"

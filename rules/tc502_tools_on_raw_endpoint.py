@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from wirelint.apis.traits import ended_by_itself
 from wirelint.claims.tool_denials import denial, may_deny
 from wirelint.model import Choice, Exchange, Json, Request, Text
-from wirelint.rule import Finding, Rule, excerpt
+from wirelint.rule import Finding, Rule, excerpt, listed
 from wirelint.state.ledger import Ledger
 
 _CHAT = {
@@ -14,12 +14,12 @@ _CHAT = {
     "deepinfra.inference": "/v1/openai/chat/completions",
     "ollama.generate": "/api/chat",
 }
-"""Endpoints that take a text and know nothing of tools, and the one beside each that does."""
+"""Endpoints that take one text without tools, and the counterpart of each with tools."""
 _TEXT = 1000
-"""Characters of a reply that are looked at: who lacks what was asked for says so soon."""
+"""Characters of a reply to search: a model denies having a tool early."""
 
 _HEADER = 400
-"""Characters of a header's value that are looked at."""
+"""Characters of a header's value to search."""
 _DROPPED = re.compile(
     r"(?<![a-z])(?:drop|remov|ignor|stripp|omitt|discard|unsupported|not?[ _-](?:be[ _-])?support)", re.IGNORECASE
 )
@@ -31,31 +31,30 @@ _NOTHING = frozenset({"", "0", "false", "no", "none", "null", "[]", "{}"})
 
 
 class ToolsOnRawEndpoint(Rule):
-    """Tools go to an endpoint that drops them, or got lost on the way to the model.
+    """Tools go to an endpoint that drops them, or are lost on the way to the model.
 
     ## What it does
-    Reports tool declarations, and messages with calls or tool results, in a request to an endpoint that takes a single
-    text: `/v1/completions`, DeepInfra's `/v1/inference/{model}`, Ollama's `/api/generate`. There is no place for them,
-    and no error either. It reports a reply without a call of which a header says that the tools were dropped, removed,
-    ignored or are not supported (`Ngrok-AIG-Removed-Params: tools, tool_choice`). Beyond that, with low confidence, it
-    reports a reply in which the model denies having the tools that the request declares, though it was free to call them:
-    then something on the way has dropped them.
+    Reports tool declarations, and messages with calls or tool results, in a request to an endpoint that takes one text:
+    `/v1/completions`, DeepInfra's `/v1/inference/{model}`, Ollama's `/api/generate`. These ignore tools without an
+    error. Reports a reply without a call whose response header says that tools were dropped, removed, ignored or are
+    unsupported (`Ngrok-AIG-Removed-Params: tools, tool_choice`). With low confidence it reports a reply in which the
+    model denies having the declared tools although it may call them: then something on the way dropped them.
 
     ## Why is this bad?
-    The model never hears of its tools. It answers from memory, says that it cannot, or makes an action up, and nothing in
-    the exchange looks like a failure.
+    The model never sees its tools. It answers from memory, says that it cannot, or invents an action, and nothing looks
+    like a failure.
 
     ## Example
     `POST /v1/inference/moonshotai/Kimi-K2.5` with `{"input": "<|im_user|>…", "tools": [{"type": "function", …}]}`.
 
     ## False positives
-    Silent on a raw request that was refused: then nothing vanished. A denial is told from an honest answer by what it is
-    about: "I have no tool for booking flights" is true of a model that can only look up the weather. Silent where
-    `tool_choice` forbids calls, where the history holds tool results (the model knows its tools), beside calls, and in
-    quotations. A model that only overlooks its tools is what remains to be told apart by a person.
+    Silent on a refused raw request. A denial differs from an honest answer by its subject: "I have no tool for booking
+    flights" is true of a model that only has a weather tool. Silent where `tool_choice` forbids calls, where the
+    history has tool results, beside calls, and in quotations. A model that merely overlooks its tools is left for a
+    person to judge.
 
     ## Fix safety
-    Reported only: the request belongs to another endpoint, in another shape.
+    Reported only: the request needs another endpoint and shape.
 
     ## References
     - DeepInfra, Native API and OpenAI API
@@ -77,17 +76,16 @@ class ToolsOnRawEndpoint(Rule):
             return
         better = _CHAT[exchange.api]
         if request.tools:
-            names = ", ".join(f"`{excerpt(tool.name, 40)}`" for tool in request.tools[:3])
-            names += f" and {len(request.tools) - 3} more" if len(request.tools) > 3 else ""
+            names = listed([f"`{excerpt(tool.name, 40)}`" for tool in request.tools], 3)
             yield self.finding(
                 "request",
-                f"this endpoint takes one text and drops the declared tools {names} without a word; {better} takes them",
+                f"this endpoint takes one text and silently drops the declared tools {names}; {better} accepts them",
                 request.tools[0].pointer.rpartition("/")[0],
             )
         for place, what in _lost(request.body.get("messages")):
             yield self.finding(
                 "request",
-                f"this endpoint takes one text and drops the messages beside it, {what} among them; {better} takes them",
+                f"this endpoint takes one text and drops the messages beside it, {what} among them; {better} accepts them",
                 place,
             )
             break
@@ -116,8 +114,8 @@ class ToolsOnRawEndpoint(Rule):
         for part in choice.parts:
             if not isinstance(part, Text) or not may_deny(part.text[:_TEXT]):
                 continue
-            asked = request.last_user.words if request.last_user is not None else ""
-            found = denial(part.text[:_TEXT], asked, request.client_tools)
+            words = request.last_user.words if request.last_user is not None else ""
+            found = denial(part.text[:_TEXT], words, request.client_tools)
             if found is not None:
                 names = ", ".join(f"`{excerpt(tool.name, 40)}`" for tool in request.client_tools[:3])
                 yield self.finding(
@@ -133,23 +131,23 @@ class ToolsOnRawEndpoint(Rule):
 
 
 def _free_to_call(request: Request) -> bool:
-    """Whether a model had tools to call, might call them, and has not shown already that it knows of them."""
+    """Return True if the model had tools, may call them, and has not shown that it knows them."""
     if request.tool_choice.mode == "none" or not request.client_tools:
         return False
     return not request.has_history or not any(message.calls or message.results for message in request.messages)
 
 
 def _dropped(exchange: Exchange) -> str | None:
-    """The response header that names tools among what a gateway did not hand on."""
+    """Return the response header that lists tools among dropped parameters."""
     for name, value in exchange.response_headers.items():
-        said = f"{name}: {value[:_HEADER]}"
-        if _DROPPED.search(said) and _TOOLS.search(said) and value.strip().lower() not in _NOTHING:
-            return said
+        header = f"{name}: {value[:_HEADER]}"
+        if _DROPPED.search(header) and _TOOLS.search(header) and value.strip().lower() not in _NOTHING:
+            return header
     return None
 
 
 def _lost(messages: Json) -> Iterator[tuple[str, str]]:
-    """The first message beside a prompt that holds calls or a result."""
+    """Yield the messages beside a prompt that hold calls or a result."""
     for place, message in enumerate(messages if isinstance(messages, list) else ()):
         if isinstance(message, dict) and message.get("tool_calls"):
             yield f"/messages/{place}", "calls"

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Set
 from wirelint.apis.traits import ending, is_foreign, traits
 from wirelint.arguments.argument_faults import UNREAD, is_unstated
 from wirelint.events import Finish, Frame
-from wirelint.fixes.finish import MARKUP, FinishReasons, Held, without_calls
+from wirelint.fixes.finish import MARKUP, Content, FinishReasons, without_calls
 from wirelint.model import Choice, Exchange, Opaque, Reply, Request
-from wirelint.rule import Finding, Fix, RewriteContext, Rewriter, Rule, excerpt
+from wirelint.rule import Finding, Fix, RewriteContext, Rewriter, Rule, counted, excerpt
 from wirelint.state.ledger import Ledger
 
 
@@ -15,29 +15,28 @@ class FinishReasonMismatch(Rule):
     """The finish reason contradicts the reply.
 
     ## What it does
-    Reports a reply that holds calls and says `stop`, `end_turn`, `COMPLETE` or nothing at all (null, an empty text), and
-    one that says `tool_calls`, `tool_use` or `TOOL_CALL` and holds no call. A reason that only other APIs have (`eos`, or
-    `end_turn` in the shape of OpenAI) is mentioned as info; where it is the word for calls, beside calls, clients of this
-    API do not know it, and it is a warning. Mentioned, too, is a `function_call` without name and arguments beside another
-    end: it is no call.
+    Reports a reply with calls that says `stop`, `end_turn`, `COMPLETE` or nothing (null, an empty text), and one that
+    says `tool_calls`, `tool_use` or `TOOL_CALL` without a call. A reason of other APIs (`eos`, or `end_turn` in
+    OpenAI's shape) is an info; a foreign word for calls beside calls is a warning, since clients of this API do not
+    know it. A `function_call` without name and arguments beside another end is an info: it is not a call.
 
     ## Why is this bad?
-    Many clients decide by the reason alone: a call that ends with `stop` is never run and the agent halts without an error;
-    a promised call that is not there makes it wait, loop or raise.
+    Many clients go by the reason alone: they never run a call that ends with `stop`, and the agent halts without an
+    error; a promised call that is missing makes them wait, loop or raise.
 
     ## Example
     `{"message":{"tool_calls":[…]},"finish_reason":"stop"}`
 
     ## False positives
-    OpenAI answers `stop` when `tool_choice` names a function. Gemini, Ollama's own API and OpenAI's Responses end a reply
-    with calls like any other, so there only a promised call can be missing. Any other reason (`length`, `content_filter`,
-    `pause_turn`, `refusal`, values of a server's own) admits more than a call can tell and is left alone, as are replies
-    with parts that are not understood, and calls that the provider ran itself. Without a reason, calls count only when
-    their arguments are whole and the reply came to its end; a stream needs its terminator for that.
+    OpenAI answers `stop` when `tool_choice` names a function. Gemini, Ollama's own API and OpenAI's Responses end
+    replies with calls like any other, so there only a promised call can be missing. Other reasons (`length`,
+    `content_filter`, `pause_turn`, `refusal`, a server's own) are left alone, as are replies with unknown parts and
+    calls that the provider ran. Without a reason, calls count only if their arguments are whole and the reply ended; a
+    stream needs its terminator for that.
 
     ## Fix safety
-    Safe: the reason is derived from what the reply holds. Where a promised call is missing and the text is empty or holds
-    markup, the call was lost on the way; that is only reported, and so is what is mentioned as info.
+    Safe: the reason follows from the content of the reply. Where a promised call is missing and the text is empty or
+    holds markup, the call was lost upstream; that, and every info, is reported only.
 
     ## References
     - OpenAI, Chat: `finish_reason`, and Function calling: edge cases
@@ -58,13 +57,13 @@ class FinishReasonMismatch(Rule):
             reason = choice.finish_reason
             if reason is None:
                 if is_unstated(exchange, choice):
-                    yield self._missing(choice, request)
+                    yield self._report_missing_reason(choice, request)
                 continue
             if choice.calls and _unknown_to_clients(request, reason):
-                yield self._unsaid(choice, reason, request)
+                yield self._report_wrong_reason(choice, reason, request)
             elif not choice.calls and (right := without_calls(request.api, reason)) is not None:
                 if _is_understood(choice, reply):
-                    yield self._unkept(choice, reason, right)
+                    yield self._report_no_call(choice, reason, right)
             elif is_foreign(request.api, reason):
                 yield self.finding(
                     "response",
@@ -73,83 +72,80 @@ class FinishReasonMismatch(Rule):
                     event=choice.finish_event,
                     severity="info",
                 )
-        yield from self._empty(reply)
+        yield from self._check_empty_calls(reply)
 
     def rewriter(self, context: RewriteContext) -> Rewriter | None:
         request = context.exchange.request
         if request is None or not context.permit.allows(self.code, "safe"):
             return None
 
-        def right(stop: Finish, held: Held) -> str | None:
+        def correct(stop: Finish, content: Content) -> str | None:
             reason = None
-            if held.forms:
+            if content.forms:
                 if _unknown_to_clients(request, stop.reason):
-                    reason = _with_calls(request, held.forms)
-            elif held.text and not held.hidden and not held.markup:
+                    reason = _with_calls(request, content.forms)
+            elif content.text and not content.hidden and not content.markup:
                 reason = without_calls(request.api, stop.reason)
             if reason is not None:
-                number = stop.frame.number if stop.frame is not None and context.streamed else None
-                made = f"said {reason} in the place of {excerpt(stop.reason)}"
-                changed = {"before": stop.reason, "after": reason}
-                context.repairs.append(self.repair("response", "safe", made, stop.pointer, event=number, **changed))
+                title = f"said {reason} instead of {excerpt(stop.reason)}"
+                self.record(context, "safe", title, stop.pointer, at=stop, before=stop.reason, after=reason)
             return reason
 
-        def unsaid(choice: int, frame: Frame | None, held: Held) -> Finish:
-            reason = _with_calls(request, held.forms)
+        def add(choice: int, frame: Frame | None, content: Content) -> Finish:
+            reason = _with_calls(request, content.forms)
             stop = Finish(choice, reason, traits(request.api).finish_at.format(choice), frame)
-            number = frame.number if frame is not None and context.streamed else None
-            made = self.repair("response", "safe", f"said {reason}", stop.pointer, event=number, after=reason)
-            context.repairs.append(made)
+            self.record(context, "safe", f"said {reason}", stop.pointer, at=stop, after=reason)
             return stop
 
-        return FinishReasons(context, right, unsaid)
+        return FinishReasons(context, correct, add)
 
-    def _missing(self, choice: Choice, request: Request) -> Finding:
-        names = ", ".join(call.name or "?" for call in choice.calls)
-        count = "a call" if len(choice.calls) == 1 else f"{len(choice.calls)} calls"
+    def _report_missing_reason(self, choice: Choice, request: Request) -> Finding:
         return self.finding(
             "response",
-            f"the reply holds {count} ({excerpt(names)}) and ends without a finish reason",
+            f"the reply holds {_calls(choice)} and ends without a finish reason",
             traits(request.api).finish_at.format(choice.index),
             fix=Fix("safe", f"say {_with_calls(request, {call.form for call in choice.calls})}"),
         )
 
-    def _unsaid(self, choice: Choice, reason: str, request: Request) -> Finding:
-        names = ", ".join(call.name or "?" for call in choice.calls)
-        count = "a call" if len(choice.calls) == 1 else f"{len(choice.calls)} calls"
+    def _report_wrong_reason(self, choice: Choice, reason: str, request: Request) -> Finding:
         right = _with_calls(request, {call.form for call in choice.calls})
         return self.finding(
             "response",
-            f"the reply holds {count} ({excerpt(names)}) and ends with {reason!r}",
+            f"the reply holds {_calls(choice)} and ends with {reason!r}",
             choice.finish_pointer,
             event=choice.finish_event,
             fix=Fix("safe", f"say {right}"),
         )
 
-    def _empty(self, reply: Reply) -> Iterator[Finding]:
+    def _check_empty_calls(self, reply: Reply) -> Iterator[Finding]:
         legacy = {call.pointer for choice in reply.choices for call in choice.calls if call.form == "legacy"}
         for fault in reply.faults:
             if fault.kind == "empty-call" and fault.detail not in legacy:
                 yield self.finding(
                     "response",
-                    "a `function_call` without name and arguments, which is no call; clients that test for the member "
-                    "take it for one",
+                    "a `function_call` without name and arguments is not a call, but clients that test for the member "
+                    "treat it as one",
                     fault.detail,
                     event=fault.event if reply.streamed else None,
                     severity="info",
                 )
 
-    def _unkept(self, choice: Choice, reason: str, right: str) -> Finding:
+    def _report_no_call(self, choice: Choice, reason: str, right: str) -> Finding:
         text = choice.text.strip()
-        said = f"only text: {excerpt(text)!r}" if text else "no text either"
+        shown = f"only text: {excerpt(text)!r}" if text else "no text either"
         lost = not text or any(mark in choice.text or mark in choice.reasoning for mark in MARKUP)
         return self.finding(
             "response",
-            f"the reply ends with {reason!r} and holds no call; {said}",
+            f"the reply ends with {reason!r} and holds no call; {shown}",
             choice.finish_pointer,
             event=choice.finish_event,
             fix=None if lost else Fix("safe", f"say {right}"),
         )
+
+
+def _calls(choice: Choice) -> str:
+    names = ", ".join(call.name or "?" for call in choice.calls)
+    return f"{counted(len(choice.calls), 'call')} ({excerpt(names)})"
 
 
 def _with_calls(request: Request, forms: Set[str]) -> str:
@@ -158,18 +154,18 @@ def _with_calls(request: Request, forms: Set[str]) -> str:
 
 def _unknown_to_clients(request: Request, reason: str) -> bool:
     """Return True if clients that go by the reason of a reply with calls take it for one without."""
-    if not _tells(request):
+    if not _must_announce(request):
         return False
     return ending(reason) == "ended" or (ending(reason) == "calls" and is_foreign(request.api, reason))
 
 
-def _tells(request: Request) -> bool:
-    """Whether the reason of a reply with calls has to say so. Where a function is forced, OpenAI documents `stop`."""
+def _must_announce(request: Request) -> bool:
+    """Return True if the finish reason must announce calls. For a forced function OpenAI documents `stop`."""
     own = traits(request.api)
     return own.tells_calls and not (own.choosing_ends and request.tool_choice.mode == "named")
 
 
 def _is_understood(choice: Choice, reply: Reply) -> bool:
-    """Whether a call can really not be there: nothing unread, unknown or run by the provider."""
+    """Return True if the reply certainly has no call: no part is unread, unknown or run by the provider."""
     unread = any(fault.kind in UNREAD for fault in reply.faults)
     return not unread and not choice.hosted and not any(isinstance(part, Opaque) for part in choice.parts)

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from wirelint.apis.traits import ended_by_itself, has_stop_words
 from wirelint.model import Choice, Exchange, HostedCall, HostedResult, Opaque, Refusal, Request, ToolCall
-from wirelint.rule import Finding, Rule, Severity, excerpt
+from wirelint.rule import Finding, Rule, Severity, excerpt, listed
 from wirelint.state.ledger import Ledger
 from wirelint.text.markup import call_spans
 
@@ -12,29 +12,29 @@ _UNREAD = frozenset({"broken-json", "split-json", "cut-event"})
 
 
 class ToolChoiceViolation(Rule):
-    """The reply does not honour what the request said about calling tools.
+    """The reply violates the request's settings for tool calls.
 
     ## What it does
-    Compares the calls of each candidate with the request: none where one was required or a tool was named, another tool
-    than the named or the allowed ones, any at all where calls were forbidden, more than one where parallel calls were
-    turned off. The settings of all APIs count: `tool_choice` with its `allowed_tools`, `function_call`,
-    `parallel_tool_calls`, Anthropic's `disable_parallel_tool_use`, the `mode` and `allowedFunctionNames` of Gemini's
-    `functionCallingConfig`, Converse's `toolChoice`.
+    Compares the calls of each candidate with the request: none where one was required or named, another tool than the
+    named or allowed ones, any where calls were forbidden, several where parallel calls were off. The settings of all
+    APIs count: `tool_choice` with its `allowed_tools`, `function_call`, `parallel_tool_calls`, Anthropic's
+    `disable_parallel_tool_use`, the `mode` and `allowedFunctionNames` of Gemini's `functionCallingConfig`, Converse's
+    `toolChoice`.
 
     ## Why is this bad?
-    Clients that set these rely on them: structured output is read from the arguments of the forced call, an agent that
-    forbids calls has nothing to run them with, tools that must not run at once do.
+    Clients rely on these settings: they read structured output from the arguments of a forced call, cannot run calls
+    that they forbade, and must not run some tools at once.
 
     ## Example
     The request says `"tool_choice": "required"`; the reply is `{"content": "It is sunny."}` and ends with `stop`.
 
     ## False positives
-    A call that is missing is no violation when the reply was cut by a token limit, a filter, a stop sequence or an
-    error, or is a refusal; nor is one that stands in the text as native markup (`xml-leak`). A call of a tool that the
-    provider runs fulfils `required`. Silent where the tools are not all known, and on calls without a name.
+    A missing call is no violation when a token limit, a filter, a stop sequence or an error cut the reply, when it is a
+    refusal, or when the call is in the text as native markup (`xml-leak`). A call of a provider's tool fulfils
+    `required`. Silent where not all tools are known, and on calls without a name.
 
     ## Fix safety
-    Reported only: a call cannot be made up, and which one of several was meant is not known.
+    Reported only: a call cannot be invented, and the intended one of several is unknown.
 
     ## References
     - OpenAI, Function calling: `tool_choice`, `parallel_tool_calls`
@@ -68,30 +68,32 @@ class ToolChoiceViolation(Rule):
         others = [call for call in calls if allowed and call.name not in allowed]
         if asked.mode == "none":
             if calls:
-                yield self._tell(calls[0], f"calls were forbidden, and the reply calls {_names(calls)}", "error")
+                yield self._report(calls[0], f"calls were forbidden, and the reply calls {_names(calls)}", "error")
             return
         if others:
-            yield self._tell(others[0], f"only {_quoted(allowed)} may be called, and the reply calls {_names(others)}")
-        if not choice.calls and asked.mode in ("required", "named") and _lacks(exchange, request, choice):
+            yield self._report(
+                others[0], f"only {_quoted(allowed)} may be called, and the reply calls {_names(others)}"
+            )
+        if not choice.calls and asked.mode in ("required", "named") and _lacks_call(exchange, request, choice):
             wish = f"a call of `{excerpt(asked.name or '')}`" if asked.mode == "named" else "a call"
-            said = f"only text: {excerpt(choice.text)!r}" if choice.text.strip() else "no text either"
+            shown = f"only text: {excerpt(choice.text)!r}" if choice.text.strip() else "no text either"
             yield self.finding(
                 "response",
-                f"{wish} was required, and the reply ends with {choice.finish_reason!r} and holds none; {said}",
+                f"{wish} was required, and the reply ends with {choice.finish_reason!r} and holds none; {shown}",
                 choice.finish_pointer,
                 event=choice.finish_event,
             )
         if request.parallel_tool_calls is False and len(calls) > 1:
-            yield self._tell(
-                calls[1], f"one call at a time was asked for, and the reply holds {len(calls)}: {_names(calls)}"
+            yield self._report(
+                calls[1], f"parallel calls were turned off, and the reply holds {len(calls)}: {_names(calls)}"
             )
 
-    def _tell(self, call: ToolCall, message: str, severity: Severity | None = None) -> Finding:
-        return self.finding("response", message, call.pointer, event=call.event, severity=severity)
+    def _report(self, call: ToolCall, message: str, severity: Severity | None = None) -> Finding:
+        return self.part_finding(call, message, severity=severity)
 
 
-def _lacks(exchange: Exchange, request: Request, choice: Choice) -> bool:
-    """Whether a candidate could have held a call and does not, in any form."""
+def _lacks_call(exchange: Exchange, request: Request, choice: Choice) -> bool:
+    """Return True if a candidate could have held a call and has none in any form."""
     if not ended_by_itself(choice) or has_stop_words(request) or exchange.end == "client-left" or not request.tools:
         return False
     other = (HostedCall, HostedResult, Refusal, Opaque)
@@ -99,7 +101,7 @@ def _lacks(exchange: Exchange, request: Request, choice: Choice) -> bool:
         return False
     named = request.tool(request.tool_choice.name)
     if request.tool_choice.mode == "named" and (named is None or named.hosted):
-        return False  # what the request names is not there, or leaves no trace here
+        return False  # the named tool is not declared, or leaves no trace in the reply
     return not any(True for text in (choice.text, choice.reasoning) if text for _ in call_spans(text, request))
 
 
@@ -108,5 +110,4 @@ def _names(calls: Sequence[ToolCall]) -> str:
 
 
 def _quoted(names: Sequence[str]) -> str:
-    shown = ", ".join(f"`{excerpt(name, 40)}`" for name in names[:4])
-    return f"{shown} and {len(names) - 4} more" if len(names) > 4 else shown
+    return listed([f"`{excerpt(name, 40)}`" for name in names], 4)

@@ -32,7 +32,7 @@ METHODS = {
     "check_request": "def check_request(self, exchange, ledger):\n        raise {0}",
     "check_reply": "def check_reply(self, exchange, ledger):\n        raise {0}\n        yield",
     "a lazy check_reply": "def check_reply(self, exchange, ledger):\n        return (1 / 0 if x else x for x in boom())",
-    "mend": "def mend(self, exchange, ledger, permit):\n        raise {0}\n        yield",
+    "fix_request": "def fix_request(self, exchange, ledger, permit):\n        raise {0}\n        yield",
     "answer": "def answer(self, exchange, ledger, permit):\n        raise {0}",
     "rewriter": "def rewriter(self, situation):\n        raise {0}",
     "push": "def rewriter(self, situation):\n        return Faulty()\nclass Faulty:\n    held = None\n"

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from urllib.parse import urlsplit
 
 from wirelint.apis import ApiSpec, ReplyReader, as_object, channel_of, read_request, recognise, repeated
-from wirelint.apis.likeness import Comparison, Likeness
+from wirelint.apis.delta_pattern import DeltaPattern, PatternLearner
 from wirelint.events import Delta, Done, Event, Failure, Finish, Fold, Frame, Other, says_nothing
 from wirelint.model import End, Exchange, Json, Reply, Request, Timing
 from wirelint.rule import Finding, Rule
@@ -58,9 +58,9 @@ class Session:
         self.reader: ReplyReader | None = None
         """What reads the frames; to be set beforehand only where it is one that has read them (`ReadAhead`)."""
         self._fold: Fold | None = None
-        self.comparison = Comparison()
-        self.like: Likeness | None = None
-        """What the next event is probably like. Whatever is like it says nothing but its text, as `read` will find."""
+        self._learner = PatternLearner()
+        self.pattern: DeltaPattern | None = None
+        """Pattern that the next event probably matches. An event that matches says its text and nothing else."""
         self._whole: Reply | None = None
         self._size = 0
         self._closed = self.unread = False
@@ -119,7 +119,7 @@ class Session:
 
     def feed(self, data: bytes, at: float | None = None) -> None:
         """Bytes of the reply's body, without content codings, and when they came (ms after the request)."""
-        if self.like is not None and self._feed_alike(self.like, data, at):
+        if self.pattern is not None and self._feed_delta(self.pattern, data, at):
             return
         for frame in self.frame(data, at):
             self.read(frame)
@@ -148,10 +148,10 @@ class Session:
             self.abandon()
         return not self.unread
 
-    def _feed_alike(self, like: Likeness, data: bytes, at: float | None) -> bool:
-        """Takes in an event that is like the ones before; False when these bytes are anything else."""
-        text = like.text(data)
-        return text is not None and self.feed_texts(like.block, [(data, at, text)])
+    def _feed_delta(self, pattern: DeltaPattern, data: bytes, at: float | None) -> bool:
+        """Takes in a text delta that matches the pattern; return False for other bytes."""
+        text = pattern.text(data)
+        return text is not None and self.feed_texts(pattern.block, [(data, at, text)])
 
     def feed_texts(self, block: int, pieces: Sequence[tuple[bytes, float | None, str]]) -> bool:
         """Takes in events whose texts `like` has told; False, and nothing is taken in, when they are not the next ones."""
@@ -187,11 +187,11 @@ class Session:
         if reader is None or fold is None:
             reader = self.reader = self.reader or self.api.reply_reader(streamed=self.streamed)
             fold = self._fold = Fold(streamed=self.streamed)
-        events = self._read_alike(self.like, frame) if self.like is not None else None
+        events = self._read_delta(self.pattern, frame) if self.pattern is not None else None
         if events is None:
             events = reader.read(frame)
-            self.comparison.see(frame, events)
-            self.like = self.comparison.like
+            self._learner.see(frame, events)
+            self.pattern = self._learner.pattern
         for event in events:
             fold.push(event)
         if not self._log.answered and (
@@ -208,9 +208,9 @@ class Session:
         if fold.size > MOST_TEXT and fold.streamed:
             self.abandon()
 
-    def _read_alike(self, like: Likeness, frame: Frame) -> list[Event] | None:
-        text = like.text(frame.raw)
-        return [Delta(like.block, text, frame, like.item)] if text else None
+    def _read_delta(self, pattern: DeltaPattern, frame: Frame) -> list[Event] | None:
+        text = pattern.text(frame.raw)
+        return [Delta(pattern.block, text, frame, pattern.item)] if text else None
 
     def close_frames(self) -> list[Frame]:
         """What stands behind the last complete frame, once no byte comes any more; to be handed to `read`."""
@@ -245,14 +245,14 @@ class Session:
     def abandon(self) -> None:
         """The rest of the body cannot be read (an encoding that could not be undone); what came is not judged, nor kept."""
         self.unread = True
-        self.reader = self._fold = self.like = None
-        self.comparison = Comparison()
+        self.reader = self._fold = self.pattern = None
+        self._learner = PatternLearner()
         if self._framer is not None:
             self._framer = Sniffer(self.reply_headers)
 
     @property
     def terminated(self) -> bool:
-        """Whether the protocol's own end has been seen: from then on nobody is waiting for more."""
+        """Return True if the protocol's own end has been seen: from then on nobody is waiting for more."""
         return self._fold is not None and self._fold.terminated
 
     def finish(

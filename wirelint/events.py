@@ -164,7 +164,7 @@ _LONGEST_PING = 300
 
 
 def says_nothing(frame: Frame) -> bool:
-    """Whether a frame of which nothing was read only keeps the connection open: a comment, a ping.
+    """Return True if a frame of which nothing was read only keeps the connection open: a comment, a ping.
 
     Pings have a name (`event: ping`), or say what they are (`{"type": "ping"}`). All else is news, understood or not.
     """
@@ -217,7 +217,7 @@ class Fold:
 
     @property
     def terminated(self) -> bool:
-        """Whether the protocol's own end has been seen."""
+        """Return True if the protocol's own end has been seen."""
         return self._done
 
     def push(self, event: Event) -> None:

@@ -18,10 +18,10 @@ from wirelint.events import Event
 from wirelint.fix import RewriteContext, Rewriter
 from wirelint.rule import Rule
 
-_STREAMS = ("check_request", "check_reply", "check_course", "mend")
+_STREAMS = ("check_request", "check_reply", "check_course", "fix_request")
 """Methods that return an iterable, whose iteration may run code of the rule."""
 _VALUES = ("answer", "due", "under", "within", "as_severe_as")
-_PROPERTIES = ("is_timed", "takes", "patience")
+_PROPERTIES = ("is_timed", "patience")
 
 P = ParamSpec("P")
 T = TypeVar("T")

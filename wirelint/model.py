@@ -474,7 +474,7 @@ class Exchange(Copied):
 
     @property
     def ok(self) -> bool:
-        """Whether a reply of the model can be judged at all: a 2xx status that was read, without an error in it."""
+        """Return True if a reply of the model can be judged at all: a 2xx status that was read, without an error in it."""
         return self.reply is not None and self.status is not None and 200 <= self.status < 300 and self.end != "unread"
 
 

@@ -8,10 +8,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Self, get_args
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Self, TypedDict, Unpack, get_args
 
 import orjson
 
+from wirelint.events import Event
 from wirelint.fix import Answer as Answer
 from wirelint.fix import AppliedFix as AppliedFix
 from wirelint.fix import Edit as Edit
@@ -21,14 +22,17 @@ from wirelint.fix import RewriteContext as RewriteContext
 from wirelint.fix import Rewriter as Rewriter
 from wirelint.fix import Safety as Safety
 from wirelint.model import Confidence as Confidence
-from wirelint.model import Exchange, Json
+from wirelint.model import Exchange, Json, Reasoning, Refusal, Rpc, Text, ToolCall, ToolResult
 from wirelint.model import Layer as Layer
 from wirelint.model import MissingInfo as MissingInfo
 from wirelint.model import Severity as Severity
 from wirelint.model import Side as Side
 from wirelint.state.issues import Issue as Issue
 from wirelint.text.escaping import printable
+from wirelint.text.excerpts import REDACTED as REDACTED
+from wirelint.text.excerpts import counted as counted
 from wirelint.text.excerpts import excerpt as excerpt
+from wirelint.text.excerpts import listed as listed
 from wirelint.timing import Arrivals
 
 if TYPE_CHECKING:
@@ -91,6 +95,15 @@ class Limits:
     hang: float = 60.0
 
 
+class Details(TypedDict, total=False):
+    """Optional details of a finding."""
+
+    fix: Fix | None
+    severity: Severity | None
+    confidence: Confidence | None
+    layer: Layer | None
+
+
 class RuleError(ValueError):
     """A rule folder, rule file or rule name that wirelint cannot use. The text is one line: place, fault, cure."""
 
@@ -146,13 +159,13 @@ class Rule:
     needs: ClassVar[frozenset[MissingInfo]] = frozenset()
     """Information without which the engine skips the rule (`Exchange.missing`)."""
     requires_in_request: ClassVar[frozenset[Holding]] = frozenset()
-    """Content without which the engine skips `check_request` and `mend`."""
+    """Content without which the engine skips `check_request` and `fix_request`."""
     requires_in_reply: ClassVar[frozenset[Holding]] = frozenset()
     """Content without which the engine skips `check_reply`."""
-    mends: ClassVar[frozenset[str] | None] = None
-    """APIs whose requests `mend` may repair and `answer` may answer; None for all APIs of the rule's channels."""
+    request_apis: ClassVar[frozenset[str] | None] = None
+    """APIs whose requests `fix_request` may repair and `answer` may answer; None for all APIs of the rule's channels."""
     ignored_fields: ClassVar[frozenset[str]] = frozenset()
-    """Top-level members of a request that `mend` does not read; a change of these alone does not call it again."""
+    """Top-level members of a request that `fix_request` does not read; a change of these alone does not call it again."""
     case_file: ClassVar[Path]
     """The JSON file with the example and the cases, beside the Python file. The registry sets it."""
     limits: Limits = Limits()
@@ -201,11 +214,6 @@ class Rule:
         """
         return ()
 
-    @property
-    def takes(self) -> float:
-        """Seconds that an exchange must last, as far as known, before `check_course` can find anything."""
-        return 0.0
-
     def due(self, arrivals: Arrivals) -> float | None:
         """Return when `check_course` should look at an open exchange if no more bytes arrive (ms after the request).
 
@@ -222,7 +230,7 @@ class Rule:
         """Return the rewriter that fixes a reply in transit; None if the rule has no fix or the policy permits none."""
         return None
 
-    def mend(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterable[RequestFix]:
+    def fix_request(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterable[RequestFix]:
         """Yield fixes of a request before wirelint forwards it. The exchange has neither status nor reply yet."""
         return ()
 
@@ -254,6 +262,21 @@ class Rule:
             excerpt(after, _PATCH) if len(after) > _PATCH else after,
         )
 
+    def record(
+        self,
+        context: RewriteContext,
+        safety: Safety,
+        title: str,
+        pointer: str | None = None,
+        *,
+        at: Event | None = None,
+        before: str = "",
+        after: str = "",
+    ) -> None:
+        """Record a change of a reply that this rule made at an event."""
+        event = context.event_number(at) if at is not None else None
+        context.repairs.append(self.repair("response", safety, title, pointer, event=event, before=before, after=after))
+
     def finding(
         self,
         side: Side,
@@ -262,25 +285,33 @@ class Rule:
         *,
         event: int | None = None,
         span: tuple[int, int] | None = None,
-        fix: Fix | None = None,
-        severity: Severity | None = None,
-        confidence: Confidence | None = None,
-        layer: Layer | None = None,
+        **more: Unpack[Details],
     ) -> Finding:
         """Return a finding of this rule. Severity, confidence and layer default to the rule's own."""
         return Finding(
             code=self.code,
             name=self.name,
-            severity=self.graded or severity or self.severity,
-            confidence=confidence or self.confidence,
-            layer=layer or self.layer,
+            severity=self.graded or more.get("severity") or self.severity,
+            confidence=more.get("confidence") or self.confidence,
+            layer=more.get("layer") or self.layer,
             side=side,
             message=one_line(message),
             pointer=pointer,
             event=event,
-            fix=fix,
+            fix=more.get("fix"),
             span=span,
         )
+
+    def part_finding(self, part: ToolCall | ToolResult | Rpc, message: str, **more: Unpack[Details]) -> Finding:
+        """Return a finding on a call, a result or an MCP message in the reply."""
+        return self.finding("response", message, part.pointer, event=part.event, **more)
+
+    def text_finding(
+        self, part: Text | Reasoning | Refusal, span: tuple[int, int], message: str, **more: Unpack[Details]
+    ) -> Finding:
+        """Return a finding on a span of a text in the reply."""
+        event = None if isinstance(part, Refusal) else part.event_at(span[0])
+        return self.finding("response", message, part.pointer, event=event, span=span, **more)
 
 
 @lru_cache(maxsize=512)  # most messages repeat

@@ -74,7 +74,7 @@ class Arrivals:
     framed: bool = True
 
     def __bool__(self) -> bool:
-        """Whether anything is known."""
+        """Return True if anything is known."""
         return bool(self.times)
 
     def at(self, event: int) -> float | None:

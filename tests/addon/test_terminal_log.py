@@ -19,7 +19,7 @@ from wirelint.addon.verdict import CheckResult
 from wirelint.rule import Finding
 
 FOUND = Finding(
-    "LK101", "xml-leak", "error", "high", "model", "response", "a call of search_notes stands in the text as markup",
+    "LK101", "xml-leak", "error", "high", "model", "response", "tool call search_notes leaked into the text as markup",
     "/choices/0/message/content", 7,
 )  # fmt: skip
 LONG = verdict_of(Talk(text="Hi.", model="some-vendor/a-model-of-a-very-long-name-0905").record("openai.chat", False))
@@ -75,7 +75,7 @@ SCREENS: dict[str, tuple[CheckResult, list[str]]] = {
         replace(MENDED, findings=(FOUND, MIXED.findings[0]), record=replace(MENDED.record, fixes=FIXES[:1])),
         [
             "12:00:00 ● openai.chat        acme-1               200  1.84 s 1 call   3f2a9c11",
-            "           ● xml-leak (model) a call of search_notes stands in the text as",
+            "           ● xml-leak (model) tool call search_notes leaked into the text as",
             "             markup  [response /choices/0/message/content, event 7]",
             "           · x (model) m  [response]",
             "           ✎ xml-leak (unsafe) promoted to a call of get_weather",

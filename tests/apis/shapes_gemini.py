@@ -295,7 +295,7 @@ def wrapped(shape: Shape) -> Shape:
 
 
 def _is_wrapped(shape: Shape) -> bool:
-    """Whether Code Assist gives such a reply: it has events, and no errors in their place."""
+    """Return True if Code Assist gives such a reply: it has events, and no errors in their place."""
     if shape.error or shape.faults or (shape.whole in ({}, None) and shape.stream is None):
         return False
     text = shape.stream

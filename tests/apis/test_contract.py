@@ -16,7 +16,7 @@ from tests.build import FORMS, Call, Talk, as_record, read, schema
 from tests.cuts import cuts, split
 from tests.shared import SHARED, some_traffic
 from wirelint.apis import APIS, ApiSpec, by_name, recognise, recognise_reply
-from wirelint.apis.likeness import IDLE, Likeness
+from wirelint.apis.delta_pattern import IGNORED, DeltaPattern
 from wirelint.capture.replay import replay
 from wirelint.events import Delta, Event, Fold, Frame
 from wirelint.model import (
@@ -137,9 +137,9 @@ def test_what_a_client_makes_of_it_whatever_the_cuts(api: str, shape: Shape, for
 
 @pytest.mark.parametrize(("api", "shape"), STREAMS)
 def test_idle_members_say_nothing(api: str, shape: Shape) -> None:
-    """Events are told to be alike whatever these say (`apis.likeness`)."""
+    """Events are told to be alike whatever these say (`apis.delta_pattern`)."""
     body = body_of(shape, "stream")
-    idle = {**dict.fromkeys(IDLE, "q7"), "created": 7, "sequence_number": 7}
+    idle = {**dict.fromkeys(IGNORED, "q7"), "created": 7, "sequence_number": 7}
     other = b"\n".join(_with_members(line, idle) for line in body.split(b"\n"))
     _, events, reply = understood(the(api), [body])
     _, others, same = understood(the(api), [other])
@@ -155,7 +155,7 @@ def test_an_event_like_the_ones_before_says_its_text_and_nothing_else(api: str, 
     said = [[event for event in events if event.frame is frame] for frame in frames]
     for number, following in enumerate(frames[1:], 1):
         text, another = said[number - 1][-1:], said[number]
-        like = Likeness.of(text[0]) if text and type(text[0]) is Delta else None
+        like = DeltaPattern.of(text[0]) if text and type(text[0]) is Delta else None
         if like is None or len(another) != 1 or type(another[0]) is not Delta or not like.is_confirmed_by(another[0]):
             continue
         other = following.raw.replace(_literal(another[0].text), _literal("other words"))

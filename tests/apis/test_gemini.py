@@ -329,7 +329,7 @@ def test_any_array_any_cut(rest: bytes, data: st.DataObject) -> None:
 @pytest.mark.parametrize(
     ("late", "delivered", "repairs"),
     [
-        ("\n] [1]", "\n]", ["dropped what came after the end of the stream"]),
+        ("\n] [1]", "\n]", ["dropped events after the end of the stream"]),
         ("\n]\n", "\n]\n", []),
         ("}, 1]", "}, 1]", []),
         ("", "\n]", ["added the terminator"]),

@@ -66,7 +66,7 @@ class Shout(Rule):
     def rewriter(self, situation):
         return Quieter(self, situation)
 
-    def mend(self, exchange, ledger, permit):
+    def fix_request(self, exchange, ledger, permit):
         text = exchange.request.messages[0].text
         for loud, calm, safety in WORDS:
             if loud in text and permit.allows(self.code, safety):

@@ -219,7 +219,7 @@ def test_the_command_makes_what_check_confirms(tmp_path: Path) -> None:
     status, told = _call(case, source, "-o", out)
     assert status == 0
     assert "xml-leak" in told
-    assert "read them before you give the case away" in told
+    assert "review before sharing" in told
     assert _call(check_command, out, "--expect")[0] == 0
     assert _call(check_command, out)[0] == 1
     broken = out.read_text(encoding="utf-8").replace("<", "(")
@@ -244,7 +244,7 @@ def test_cases_made_by_hand(tmp_path: Path, expect: list[Any], status: int) -> N
 
 PROBLEMS: dict[str, tuple[Callable[[Path], list[Any]], str]] = {
     "no such exchange": (lambda path: [path, "nobody"], "no exchange nobody"),
-    "two are meant": (lambda path: [path], "2 exchanges are meant; name one: a, b"),
+    "two are meant": (lambda path: [path], "2 exchanges match; name one: a, b"),
     "nothing is found": (lambda path: [path, "c"], "c: no finding to reproduce"),
     "not found": (lambda path: [path.with_name("none")], "no exchange in it"),
 }

@@ -236,7 +236,7 @@ def test_a_ledger_for_every_file(rules: tuple[Rule, ...]) -> None:
     class Watcher(Rule):
         code, name, severity, layer = "XX902", "watcher", "info", "client"
 
-        def mend(self, exchange: object, ledger: Ledger, permit: FixPolicy) -> tuple[()]:
+        def fix_request(self, exchange: object, ledger: Ledger, permit: FixPolicy) -> tuple[()]:
             seen.append((exchange.id, sum(1 for _ in ledger.all_calls())))  # type: ignore[attr-defined]
             return ()
 
@@ -254,7 +254,7 @@ def test_a_mistake_of_ours_costs_one_record(rules: tuple[Rule, ...]) -> None:
     class Broken(Rule):
         code, name, severity, layer = "XX903", "broken", "info", "client"
 
-        def mend(self, exchange: object, ledger: object, permit: object) -> tuple[()]:
+        def fix_request(self, exchange: object, ledger: object, permit: object) -> tuple[()]:
             raise KeyError("no such thing")
 
     came = as_record(record("LOUD", "LOUD"))

@@ -7,21 +7,18 @@ found) or the expected `calls`, `complete` and `malformed` over all blocks; `res
 
 from __future__ import annotations
 
-import importlib
 import json
-import pkgutil
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from itertools import pairwise, product
 from pathlib import Path
-from types import ModuleType
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from tests.dialects import writers
+from tests.dialects.writers import JSON_WRITERS, SOUP, TEXT_WRITERS, JsonWriter, TextWriter
 from tests.selection import is_complete, rotated, sampled
 from wirelint.dialects import Block, find, held_suffix, look, may_hold_markup, next_opener, scan
 from wirelint.dialects.reader import Reader
@@ -49,21 +46,7 @@ def load_vectors() -> Iterator[Vector]:
             yield Vector(path.stem, data["case"], data["text"], tools, data)
 
 
-def writer_modules() -> Iterator[tuple[str, ModuleType]]:
-    for module in pkgutil.iter_modules(writers.__path__):
-        yield module.name, importlib.import_module(f"{writers.__name__}.{module.name}")
-
-
 ALL = list(load_vectors())
-JsonWriter: TypeAlias = Callable[[str, dict[str, Json]], str]
-TextWriter: TypeAlias = Callable[[str, dict[str, str]], str]
-MODULES = dict(writer_modules())
-JSON_WRITERS: list[tuple[str, JsonWriter]] = [
-    pair for module in MODULES.values() for pair in getattr(module, "JSON_WRITERS", ())
-]
-TEXT_WRITERS: list[tuple[str, TextWriter]] = [
-    pair for module in MODULES.values() for pair in getattr(module, "TEXT_WRITERS", ())
-]
 
 
 def per_dialect(vectors: Iterable[Vector]) -> pytest.MarkDecorator:
@@ -277,23 +260,21 @@ def test_any_text_is_survived(text: str) -> None:
 
 # -- linear for any input ----------------------------------------------------------------------------------------------
 
-SOUP = {
+UNITS = {
     "angle-brackets": "<",
     "angle-and-blank": "< ",
     "closers-in-text": "</tool_call> x ",
     "entities": "&lt;tool_call&gt;{",
     "escapes": '\\u003ctool_call\\u003e\\n{\\"',
-    **{
-        f"{name}-{case}": unit for name, module in MODULES.items() for case, unit in getattr(module, "SOUP", {}).items()
-    },
+    **SOUP,
 }
 ENDS = ("", "</parameter></invoke></function></tool_call>", "</parameter> x </invoke>")
 DEEP = {"objects": '<tool_call>{"name": "x", "arguments": ' + '{"a":' * 20000, "arrays": "<tool_call>" + "[" * 50000}
 
 
-@pytest.mark.parametrize("case", sampled(list(SOUP), 100))
+@pytest.mark.parametrize("case", sampled(list(UNITS), 100))
 def test_work_is_linear(case: str) -> None:
-    unit = SOUP[case]
+    unit = UNITS[case]
     for end, declared in rotated(list(product(ENDS, (True, False))), case):
         tools = (Tool("x", "/tools/0", schema={"properties": {"y": {"type": "string"}}}),) if declared else ()
         small, large = work_for(unit, end, 2_500, tools), work_for(unit, end, 20_000, tools)
@@ -358,7 +339,7 @@ def test_a_turn_token_without_a_call_is_no_markup(text: str) -> None:
 MEGABYTES = ("<", "< ", "<tool_call", "<|tool_call", "[TOOL_", "functions.", "&lt;", "\n{", "</tool_call> x ")
 
 
-@pytest.mark.parametrize("unit", [*sampled(list(SOUP.values()), 50), *MEGABYTES])
+@pytest.mark.parametrize("unit", [*sampled(list(UNITS.values()), 50), *MEGABYTES])
 def test_a_long_soup_ends(unit: str) -> None:
     size = 1_000_000 if unit in MEGABYTES else 100_000
     text = unit * (size // (1 if is_complete() else 10) // len(unit))

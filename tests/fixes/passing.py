@@ -10,7 +10,7 @@ from tests.build import REGISTRY, Talk, read
 from wirelint.events import Close, Delta, Done, Event, Finish, Fold, Frame, Start
 from wirelint.fix import FixPolicy, RewriteContext, Rewriter
 from wirelint.model import Choice, Kind
-from wirelint.rewrite.pipeline import Chain, stages_of
+from wirelint.rewrite.pipeline import Pipeline, stages_of
 from wirelint.state.ledger import Ledger
 
 OPENAI, ANTHROPIC = "openai.chat", "anthropic.messages"
@@ -46,7 +46,7 @@ def context(talk: Talk, api: str, *, streamed: bool, permit: FixPolicy | None = 
 def chain(here: RewriteContext, rules: Sequence[str]) -> Rewriter:
     request = here.exchange.request
     tools = [tool.name for tool in request.tools] if request is not None else []
-    return Chain(stages_of(REGISTRY.select(list(rules)), here, []), tools)  # type: ignore[return-value]
+    return Pipeline(stages_of(REGISTRY.select(list(rules)), here, []), tools)  # type: ignore[return-value]
 
 
 def events_of(

@@ -1,8 +1,12 @@
-"""Repairs of argument texts: what comes out, the same for every API, whole and streamed, wherever the text is cut."""
+"""Fixes of arguments: equal results for every API, whole and streamed, at every cut. Cases: `argument_shapes.toml`."""
 
 from __future__ import annotations
 
+import itertools
 import json
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,149 +14,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.build import as_record
-from tests.fixes.argument_streams import APIS, cuts, message, openai, piece, streamed, whole
+from tests.fixes.argument_streams import APIS, anthropic, block, cuts, message, openai, piece, streamed, whole
 from tests.fixes.drive import SAFE, UNSAFE, Result, run
-from wirelint.fix import FixPolicy
+from wirelint.fix import MOST_HELD, FixPolicy
 from wirelint.model import ToolCall
 
-MILK, RICE = '{"name":"milk"}', '{"name": "rice"}'
-FENCE = "```"
-Shape = tuple[str, str, str | None, list[str]]
-
-# What came → (rule, how safe its repair is, the argument texts that leave); None: it leaves as it came.
-SHAPES: dict[str, Shape] = {
-    # several values
-    "one value": (MILK, "AR401", None, [MILK]),
-    "one value, white space": (f"\n {RICE} \n\n", "AR401", None, [f"\n {RICE} \n\n"]),
-    "nothing in it": ("{}", "AR401", None, ["{}"]),
-    "nothing in it, white space": (" {\n} ", "AR401", None, [" {\n} "]),
-    "nothing at all": ("", "AR401", None, [""]),
-    "brackets in a string": ('{"name":"}{}"}', "AR401", None, ['{"name":"}{}"}']),
-    "twice": (MILK * 2, "AR401", "safe", [MILK]),
-    "three times": (MILK * 3, "AR401", "safe", [MILK]),
-    "twice, white space first": (f" \n{MILK}\n{MILK}\n", "AR401", "safe", [f" \n{MILK}"]),
-    "twice, spelled otherwise": (
-        '{"name":"milk","row":1}{ "row" : 1, "name" : "m\\u0069lk" }',
-        "AR401",
-        "safe",
-        ['{"name":"milk","row":1}'],
-    ),
-    "nothing, then one": ("{}" + RICE, "AR401", "safe", [RICE]),
-    "nothing with blanks, then one": ("{ }\n" + RICE + "\n", "AR401", "safe", [RICE]),
-    "nothing twice, then one twice": ("{}{}" + MILK * 2, "AR401", "safe", [MILK]),
-    "one, then nothing": (MILK + "{}", "AR401", "safe", [MILK]),
-    "nothing twice": ("{}{}", "AR401", "safe", ["{}"]),
-    "null, then one": ("null" + MILK, "AR401", "safe", [MILK]),
-    "an empty string, then one": ('""' + MILK, "AR401", "safe", [MILK]),
-    "an empty array, then one": ("[]" + MILK, "AR401", "safe", [MILK]),
-    "null twice": ("nullnull", "AR401", "safe", ["null"]),
-    "two in a string": (json.dumps("{}" + MILK), "AR401", "safe", [MILK]),
-    "two that differ": (MILK + RICE, "AR401", "unsafe", [MILK, RICE]),
-    "two that differ, a line each": (f"{MILK}\n{RICE}\n", "AR401", "unsafe", [MILK, RICE]),
-    "three that differ": (
-        '{"name":"a"}{"name":"b"}{"name":"c"}',
-        "AR401",
-        "unsafe",
-        ['{"name":"a"}', '{"name":"b"}', '{"name":"c"}'],
-    ),
-    "two that differ, one again": (MILK + RICE + MILK, "AR401", "unsafe", [MILK, RICE]),
-    "nothing, then two that differ": ("{}" + MILK + RICE, "AR401", "unsafe", [MILK, RICE]),
-    "the second does not fit": (MILK + '{"row":2}', "AR401", None, [MILK + '{"row":2}']),
-    "the second is no object": (MILK + "[1]", "AR401", None, [MILK + "[1]"]),
-    "the second is cut off": (MILK + '{"na', "AR401", None, [MILK + '{"na']),
-    "more members": (MILK + ',"row":2}', "AR401", "unsafe", ['{"name":"milk","row":2}']),
-    "more members, white space": (
-        '{"name":"milk" }\n, "row":2 } ',
-        "AR401",
-        "unsafe",
-        ['{"name":"milk" , "row":2 } '],
-    ),
-    "more members, after nothing": ('{},"name":"milk"}', "AR401", "unsafe", ['{"name":"milk"}']),
-    "more members, one of them again": (MILK + ',"name":"x"}', "AR401", None, [MILK + ',"name":"x"}']),
-    "more members that do not fit": (MILK + ',"row":"x"}', "AR401", None, [MILK + ',"row":"x"}']),
-    "a comma between": (f"{MILK},{RICE}", "AR401", None, [f"{MILK},{RICE}"]),
-    "damage is another repair's": ("{'name':'milk'}", "AR401", None, ["{'name':'milk'}"]),
-    # no JSON object
-    "healthy": ('{"name": "milk", "row": [-1.5e3, {}, [], null]}', "AR402", None, []),
-    "a control token after it": (MILK + "<|tool_call_end|>", "AR402", "unsafe", [MILK]),
-    "tokens of a family after it": (MILK + "<｜tool▁call▁end｜>\n<｜tool▁calls▁end｜>", "AR402", "unsafe", [MILK]),
-    "closing tags after it": (MILK + "</parameter></invoke>\n", "AR402", "unsafe", [MILK]),
-    "a control token before it": ("<|tool_call_argument_begin|>" + MILK, "AR402", "unsafe", [MILK]),
-    "tags around it": (f"<tool_call>{MILK}</tool_call>", "AR402", "unsafe", [MILK]),
-    "a surplus bracket and a token": (MILK + "}<|call|>", "AR402", "unsafe", [MILK]),
-    "a token after a cut": ('{"name": "mi<|im_end|>', "AR402", None, ['{"name": "mi<|im_end|>']),
-    "a tag of HTML after it": (MILK + "<br>", "AR402", None, [MILK + "<br>"]),
-    "single quotes": ("{'name': 'milk', 'row': 2}", "AR402", "unsafe", ['{"name":"milk","row":2}']),
-    "single quotes inside": ('{"name": \'mi"lk\'}', "AR402", "unsafe", ['{"name": "mi\\"lk"}']),
-    "an apostrophe": ("{'name': 'cook\\'s'}", "AR402", "unsafe", ['{"name":"cook\'s"}']),
-    "Python's words": (
-        '{"name": "milk", "fresh": True, "tags": [None, False]}',
-        "AR402",
-        "unsafe",
-        ['{"name": "milk", "fresh": true,"tags":[null,false]}'],
-    ),
-    "a trailing comma": ('{"name": "milk",}', "AR402", "unsafe", ['{"name": "milk"}']),
-    "a trailing comma, blanks": ('{"name": "milk" , \n }', "AR402", "unsafe", ['{"name": "milk" }']),
-    "trailing commas inside": ('{"name":"a","tags":[1,2,],}', "AR402", "unsafe", ['{"name":"a","tags":[1,2]}']),
-    "a raw line feed": ('{"name": "mi\nlk"}', "AR402", "unsafe", ['{"name": "mi\\nlk"}']),
-    "raw control characters": ('{"name": "a\tb\\"\r\n"}', "AR402", "unsafe", ['{"name": "a\\tb\\"\\r\\n"}']),
-    "a raw line feed at the end of a string": ('{"name": "milk\n"}', "AR402", "unsafe", ['{"name": "milk\\n"}']),
-    "an escape that is none": ('{"name": "\\d+"}', "AR402", "unsafe", ['{"name": "\\\\d+"}']),
-    "an escape that is none, and one that is": ('{"name": "c:\\dir\\new"}', "AR402", None, []),
-    "bare keys": ('{name: "milk", row: 3}', "AR402", "unsafe", ['{"name":"milk","row":3}']),
-    "a missing comma": ('{"name":"milk" "row":3}', "AR402", "unsafe", ['{"name":"milk" ,"row":3}']),
-    "typographic quotes": ("{\u201cname\u201d: \u201cmilk\u201d}", "AR402", "unsafe", ['{"name":"milk"}']),
-    "encoded twice": (json.dumps(MILK), "AR402", "unsafe", [MILK]),
-    "encoded twice, damaged": (json.dumps("{'name': 'milk'}"), "AR402", "unsafe", [MILK]),
-    "encoded twice, quotes lost": (json.dumps(MILK)[1:-1], "AR402", "unsafe", [MILK]),
-    "a code fence": (f"{FENCE}json\n{RICE}\n{FENCE}", "AR402", "unsafe", [MILK.replace("milk", "rice")]),
-    "a surplus bracket": (RICE + "}", "AR402", "unsafe", [RICE]),
-    "surplus brackets and commas": (RICE + "\n]},", "AR402", "unsafe", [RICE + "\n"]),
-    "not a number": ('{"name":"milk","row":NaN}', "AR402", None, []),
-    "quotes inside quotes": ('{"name":"the "big" milk"}', "AR402", None, []),
-    "quotes inside single quotes": ("{'name': 'a', 'b'}", "AR402", None, []),
-    "a key twice": ("{'name':'milk','name':'rice'}", "AR402", None, []),
-    "a comment": ('{"name":"milk" /* cold */}', "AR402", None, []),
-    "no value": ('{"name":"milk","row":}', "AR402", None, []),
-    "a bracket is missing": ("{'name':'milk','tags':['a'}", "AR402", None, []),
-    "cut off": ('{"name":"mi', "AR402", None, []),
-    "cut off after a comma": ('{"name":"milk",', "AR402", None, []),
-    "cut off, single quotes": ("{'name':'mi", "AR402", None, []),
-    "does not fit": ("{'row': 2}", "AR402", None, []),
-    "prose after it": (RICE + " as you asked", "AR402", None, []),
-    "prose": ("the milk, please", "AR402", None, []),
-    "an array": ('["milk"]', "AR402", None, []),
-    "null": ("null", "AR402", None, []),
-    "several values": (MILK + RICE, "AR402", None, []),
-    # wrong types
-    "right types": ('{"name":"milk","row":-4,"fresh":true,"tags":["1",2]}', "AR403", None, []),
-    "a number in quotes": (
-        '{"name": "milk", "row": "20"}',
-        "AR403",
-        "unsafe",
-        ['{"name": "milk", "row": 20}'],
-    ),
-    "a number in quotes comes first": (
-        '{"row":"20","name":"milk"}',
-        "AR403",
-        "unsafe",
-        ['{"row":20,"name":"milk"}'],
-    ),
-    "several": (
-        '{"name":7,"row":"-3","fresh":"false","tags":"[1, 2]"}',
-        "AR403",
-        "unsafe",
-        ['{"name":"7","row":-3,"fresh":false,"tags":[1,2]}'],
-    ),
-    "a truth for a text": ('{"name":true}', "AR403", "unsafe", ['{"name":"true"}']),
-    "an escaped key": ('{"n\\u0061me":5}', "AR403", "unsafe", ['{"n\\u0061me":"5"}']),
-    "a number in words": ('{"name":"milk","row":"two"}', "AR403", None, []),
-    "one of two": ('{"name":"milk","row":"2","fresh":"perhaps"}', "AR403", None, []),
-    "something is missing": ('{"row":"2"}', "AR403", None, []),
-    "null for a number": ('{"name":"milk","row":null}', "AR403", None, []),
-    "no declared parameter": ('{"name":"milk","more":"2"}', "AR403", None, []),
-    "wrong types in what is no JSON": ("{'name':5}", "AR403", None, []),
-}
+CODES = ("AR401", "AR402", "AR403")
+MILK, RICE = '{"name":"milk"}', '{"name":"rice"}'
+SHAPES: dict[str, dict[str, Any]] = tomllib.loads(
+    Path(__file__).with_name("argument_shapes.toml").read_text(encoding="utf-8")
+)
+EACH = pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
 
 
 def _calls(result: Result) -> list[ToolCall]:
@@ -160,60 +32,51 @@ def _calls(result: Result) -> list[ToolCall]:
     return [call for choice in result.after.reply.choices for call in choice.calls]
 
 
-def _expect(record: dict[str, Any], shape: Shape) -> None:
-    _, rule, safety, texts = shape
-    result = run(record, [rule])
+def _arguments(result: Result) -> list[Any]:
+    return [call.arguments.mapping for call in _calls(result)]
+
+
+def _is_untouched(result: Result, record: Mapping[str, Any]) -> bool:
+    return result.repairs == () and result.delivered == as_record(record, 1).response_body
+
+
+def _expect(record: dict[str, Any], shape: Mapping[str, Any]) -> None:
+    result = run(record, [shape["rule"]])
     assert result.faults == ()
-    assert [repair.safety for repair in result.repairs] == ([safety] if safety else [])
-    if safety is None:
-        assert result.delivered == as_record(record, 1).response_body
+    if "safety" not in shape:
+        assert _is_untouched(result, record)
         return
-    calls = _calls(result)
-    assert [call.arguments.text for call in calls] == texts
-    assert {call.name for call in calls} == {"shelf"}
-    assert [finding.code for finding in result.left] == []
-    assert all(len(call.arguments.values) == 1 and not call.arguments.rest for call in calls)
-
-
-@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
-def test_whole(shape: Shape) -> None:
-    _expect(whole(shape[0]), shape)
-
-
-@pytest.mark.parametrize("api", APIS)
-@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
-def test_streamed_in_every_cut(shape: Shape, api: str) -> None:
-    for pieces in cuts(shape[0]):
-        _expect(streamed(api, *pieces), shape)
-
-
-@pytest.mark.parametrize("api", APIS)
-@pytest.mark.parametrize(
-    "shape", [shape for shape in SHAPES.values() if shape[2] == "unsafe"], ids=lambda shape: shape[0]
-)
-def test_what_is_unsafe_needs_leave(shape: Shape, api: str) -> None:
-    for record in (whole(shape[0]), streamed(api, *shape[0])):
-        result = run(record, [shape[1]], SAFE)
-        assert result.repairs == ()
-        assert result.delivered == as_record(record, 1).response_body
-
-
-@pytest.mark.parametrize(
-    "shape", [shape for shape in SHAPES.values() if shape[2] and shape[3] != ["null"]], ids=lambda shape: shape[0]
-)
-def test_a_string_as_anthropic_input(shape: Shape) -> None:
-    """A whole body that carries the text where the API has an object."""
-    came, rule, _, texts = shape
-    record = message(came)
-    result = run(record, [rule])
-    if not result.findings or result.findings[0].fix is None:
-        assert result.delivered == as_record(record, 1).response_body
-        return
-    assert [json.loads(call.arguments.text) for call in _calls(result)] == [json.loads(text) for text in texts]
+    assert [repair.safety for repair in result.repairs] == [shape["safety"]]
+    assert [(call.name, call.arguments.text) for call in _calls(result)] == [("shelf", text) for text in shape["left"]]
     assert result.left == ()
 
 
-# What came → its finish reasons, and whether it is repaired.
+@EACH
+def test_whole(shape: Mapping[str, Any]) -> None:
+    _expect(whole(shape["came"]), shape)
+
+
+@pytest.mark.parametrize("api", APIS)
+@EACH
+def test_streamed_in_every_cut(shape: Mapping[str, Any], api: str) -> None:
+    for pieces in cuts(shape["came"]):
+        _expect(streamed(api, *pieces), shape)
+
+
+@EACH
+def test_a_string_as_anthropic_input(shape: Mapping[str, Any]) -> None:
+    """A whole body with text where the API has an object."""
+    record = message(shape["came"])
+    result = run(record, [shape["rule"]])
+    if not result.findings or result.findings[0].fix is None:
+        assert _is_untouched(result, record)
+        return
+    wanted = [json.loads(text) or {} for text in shape["left"]]  # an input is an object
+    assert [json.loads(call.arguments.text) for call in _calls(result)] == wanted
+    assert result.left == ()
+
+
+# The end of a reply: finish reasons of both APIs, whether arguments are fixed.
 ENDS = {
     "done": ("tool_calls", "tool_use", True),
     "stopped": ("stop", "end_turn", True),
@@ -222,32 +85,26 @@ ENDS = {
 }
 
 
-@pytest.mark.parametrize(("openai_reason", "anthropic_reason", "repaired"), ENDS.values(), ids=ENDS)
+@pytest.mark.parametrize(("openai_reason", "anthropic_reason", "fixed"), ENDS.values(), ids=ENDS)
 @pytest.mark.parametrize("text", ["{'name': 'milk'}", '{"name":"milk","row":"2"}'])
-def test_what_may_have_been_cut_is_left_alone(
-    text: str, openai_reason: str, anthropic_reason: str, repaired: bool
-) -> None:
-    rules = ["AR402", "AR403"]
+def test_arguments_that_may_be_cut_stay(text: str, openai_reason: str, anthropic_reason: str, fixed: bool) -> None:
     for record in (
         whole(text, finish=openai_reason),
         streamed("openai.chat", *text, finish=openai_reason),
         streamed("anthropic.messages", *text, finish=anthropic_reason),
         message({"name": "milk", "row": "2"}, stop=anthropic_reason),
     ):
-        result = run(record, rules)
-        assert len(result.repairs) == repaired
-        assert (result.delivered != as_record(record, 1).response_body) == repaired
-        assert len(result.findings) == repaired
+        result = run(record, ["AR402", "AR403"])
+        assert len(result.repairs) == len(result.findings) == fixed
+        assert _is_untouched(result, record) is not fixed
 
 
 @pytest.mark.parametrize("api", APIS)
-def test_one_after_the_other(api: str) -> None:
-    """Glued, damaged within, of wrong types: each repair works on what the one before it made."""
-    text = '{}{"name": 7, "row": "2"}'
-    for pieces in cuts(text):
-        result = run(streamed(api, *pieces), ["AR401", "AR402", "AR403"])
+def test_each_fix_continues_with_the_result_of_the_one_before(api: str) -> None:
+    for pieces in cuts('{}{"name": 7, "row": "2"}'):
+        result = run(streamed(api, *pieces), CODES)
         assert [repair.code for repair in result.repairs] == ["AR401", "AR403"]
-        assert [call.arguments.mapping for call in _calls(result)] == [{"name": "7", "row": 2}]
+        assert _arguments(result) == [{"name": "7", "row": 2}]
 
 
 FRAGMENTS = [
@@ -258,12 +115,12 @@ FRAGMENTS = [
 
 @given(
     st.lists(st.lists(st.sampled_from(FRAGMENTS), max_size=4).map("".join), min_size=1, max_size=3),
-    st.sampled_from(["AR401", "AR402", "AR403"]),
+    st.sampled_from(CODES),
     st.sampled_from([SAFE, UNSAFE]),
     st.sampled_from(["tool_calls", "length"]),
     st.integers(1, 12),
 )
-def test_what_a_rule_says_is_done_streamed_as_whole(
+def test_what_a_rule_claims_is_done_streamed_as_whole(
     texts: list[str], rule: str, permit: FixPolicy, reason: str, step: int
 ) -> None:
     documents = []
@@ -280,10 +137,193 @@ def test_what_a_rule_says_is_done_streamed_as_whole(
     assert one == other
 
 
-def test_the_record_of_a_repair() -> None:
+def test_the_record_of_a_fix() -> None:
     (repair,) = run(streamed("openai.chat", "{}", RICE), ["AR401"], UNSAFE).repairs
     assert (repair.code, repair.name, repair.side) == ("AR401", "concatenated-json", "response")
-    assert repair.title == 'shelf: kept one value: {"name": "rice"}'
-    assert repair.pointer == "/choices/0/message/tool_calls/0"
-    assert repair.event == 3
+    assert repair.title == f"shelf: kept one value: {RICE}"
+    assert (repair.pointer, repair.event) == ("/choices/0/message/tool_calls/0", 3)
     assert repair.patch == f"- {{}}{RICE}\n+ {RICE}"
+
+
+@pytest.mark.parametrize("api", APIS)
+@pytest.mark.parametrize("pieces", [["{}", MILK], ["{'name'", ":'x'}"], ['{"name":', "5}"]], ids=str)
+def test_a_stream_that_dies_leaves_unchanged(api: str, pieces: Sequence[str]) -> None:
+    record = openai(piece("", first=True), *map(piece, pieces), finish=None, done=False)
+    if api == "anthropic.messages":
+        record = anthropic(*block({}, *pieces)[:-1], stop=None)
+    result = run(record, CODES)
+    assert _is_untouched(result, record)
+    assert [finding for finding in result.findings if finding.fix is not None] == []
+
+
+# --- several calls ----------------------------------------------------------------------------------------------------
+
+TURNS: dict[str, tuple[str, list[str], list[list[str]]]] = {
+    "healthy": ("AR401", [MILK, RICE, "{}"], [[MILK], [RICE], ["{}"]]),
+    "each twice": ("AR401", [MILK * 2, RICE * 2], [[MILK], [RICE]]),
+    "one of them twice": ("AR401", [MILK, RICE * 2, MILK], [[MILK], [RICE], [MILK]]),
+    "two in one": ("AR401", [MILK, MILK + RICE, RICE], [[MILK], [MILK, RICE], [RICE]]),
+    "quotes": ("AR402", ["{'name':'a'}", MILK, "{'name':'b'}"], [['{"name":"a"}'], [MILK], ['{"name":"b"}']]),
+    "one cannot be fixed": (
+        "AR402",
+        ["{'name':'a", '{"name":"b",}', MILK],
+        [["{'name':'a"], ['{"name":"b"}'], [MILK]],
+    ),
+    "types": ("AR403", ['{"name":1}', '{"name":"b","row":"2"}'], [['{"name":"1"}'], ['{"name":"b","row":2}']]),
+}
+
+
+def _split(text: str, step: int) -> list[str]:
+    return [text[place : place + step] for place in range(0, len(text), step)]
+
+
+@pytest.mark.parametrize(("code", "parts", "expected"), TURNS.values(), ids=TURNS)
+def test_parallel_calls(code: str, parts: list[str], expected: list[list[str]]) -> None:
+    """Calls in turns, one after the other, and in blocks."""
+    wanted = [text for texts in expected for text in texts]
+    for step in (1, 3, 1000):
+        heads = [piece("", index, first=True) for index in range(len(parts))]
+        pieces = [[piece(text, index) for text in _split(part, step)] for index, part in enumerate(parts)]
+        in_turns = [one for row in itertools.zip_longest(*pieces) for one in row if one is not None]
+        in_order = [one for head, rest in zip(heads, pieces, strict=True) for one in (head, *rest)]
+        blocks = [one for n, part in enumerate(parts) for one in block({}, *_split(part, step), index=n)]
+        for record in (openai(*heads, *in_turns), openai(*in_order), anthropic(*blocks)):
+            result = run(record, [code])
+            calls = _calls(result)
+            texts = [call.arguments.text for call in calls]
+            ordered = len(wanted) == len(parts) or record["response"] != openai(*heads, *in_turns)["response"]
+            assert texts == wanted if ordered else sorted(texts) == sorted(wanted)
+            assert len({call.id for call in calls}) == len(calls)
+            assert result.changed == (parts != wanted)
+            assert not [finding for finding in result.left if finding.fix is not None]
+
+
+@pytest.mark.parametrize("api", APIS)
+def test_separated_calls_follow_the_first(api: str) -> None:
+    result = run(streamed(api, MILK, RICE, '{"name":"tea"}'), ["AR401"])
+    assert result.after.reply is not None
+    (choice,) = result.after.reply.choices
+    assert [call.arguments.mapping for call in choice.calls] == [{"name": name} for name in ("milk", "rice", "tea")]
+    assert [call.name for call in choice.calls] == ["shelf"] * 3
+    assert choice.calls[0].id == ("call_0" if api == "openai.chat" else "toolu_0")
+    assert len({call.id for call in choice.calls}) == 3
+    assert choice.finish_reason == ("tool_calls" if api == "openai.chat" else "tool_use")
+    assert result.after.reply.faults == ()
+
+
+@pytest.mark.parametrize("api", APIS)
+def test_a_client_that_wants_one_call_gets_one(api: str) -> None:
+    record = openai(piece(MILK + RICE, first=True)) if api == "openai.chat" else anthropic(*block({}, MILK + RICE))
+    choice = {"type": "auto", "disable_parallel_tool_use": True}
+    more = {"parallel_tool_calls": False} if api == "openai.chat" else {"tool_choice": choice}
+    record["request"]["body"] = json.dumps(json.loads(record["request"]["body"]) | more)
+    result = run(record, ["AR401"])
+    assert not result.changed
+    assert [finding.fix for finding in result.findings] == [None]
+
+
+# --- limits -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("api", APIS)
+@pytest.mark.parametrize(("code", "before", "after"), [
+    ("AR401", "{}", MILK),
+    ("AR402", "{'name':'", "'}"),
+    ("AR403", '{"row":"1","name":"', '"}'),
+])  # fmt: skip
+def test_too_long_arguments_leave_unchanged(api: str, code: str, before: str, after: str) -> None:
+    filling = ["x" * 1000] * (MOST_HELD // 1000 + 2)
+    text = '{"name":"' if code == "AR401" else ""
+    record = streamed(api, before, text, *filling, after if code != "AR401" else '"}')
+    result = run(record, [code])
+    assert _is_untouched(result, record)
+    assert any("too long" in note for note in result.notes)
+    short = run(streamed(api, before, text, *filling[:3], after if code != "AR401" else '"}'), [code])
+    assert short.changed
+    assert short.notes == ()
+
+
+def test_long_arguments_are_fixed_at_their_end() -> None:
+    """Text that has left is not held: a fault at the end of a megabyte costs what follows it."""
+    body = ["x" * 1000] * 1000
+    result = run(streamed("openai.chat", '{"name":"', *body, '",', "}"), ["AR402"])
+    assert len(result.repairs) == 1
+    assert _calls(result)[0].arguments.text == '{"name":"' + "".join(body) + '"}'
+
+
+# --- arguments in the start of a call ---------------------------------------------------------------------------------
+
+ITEM = {"name": "milk"}
+MORE = {"name": "milk", "row": 2}
+TEXT = '{"name": "milk"}'
+
+# Input of the start, deltas, safety of the fix, arguments for a client that joins both; None: unchanged.
+STARTS: dict[str, tuple[Any, str, str | None, Any]] = {
+    "start only": (ITEM, "", None, ITEM),
+    "delta only": ({}, TEXT, None, ITEM),
+    "null start, delta": (None, TEXT, None, ITEM),
+    "start, same delta": (ITEM, TEXT, "safe", ITEM),
+    "start, continuation": (ITEM, ',"row":2}', "unsafe", MORE),
+    "start, same delta twice": (ITEM, TEXT * 2, "safe", ITEM),
+    "start, the same in another order": (MORE, '{"row":2,"name":"milk"}', "safe", MORE),
+    "start, empty delta": (ITEM, "{}", "safe", ITEM),
+    "start, blank deltas": (ITEM, "{}\n", "safe", ITEM),
+    "empty start, empty object, delta": ({}, "{}" + TEXT, "safe", ITEM),
+    "deltas say more": (ITEM, '{"name":"milk","row":2}', "safe", MORE),
+    "deltas say something else": (ITEM, '{"name":"rice"}', "unsafe", {"name": "rice"}),
+    "deltas say something else that does not fit": (ITEM, '{"row":2}', None, None),
+    "deltas say two things": (ITEM, '{"name":"rice"}{"name":"tea"}', None, None),
+    "continuation that does not fit": (ITEM, ',"row":"x"}', None, None),
+    "continuation that says a key again": (ITEM, ',"name":"x"}', None, None),
+    "continuation that is cut": (ITEM, ',"row":', None, None),
+    "deltas are cut": (ITEM, '{"name":"mi', None, None),
+}
+
+
+@pytest.mark.parametrize(("start", "deltas", "safety", "expected"), STARTS.values(), ids=STARTS)
+@pytest.mark.parametrize("api", APIS)
+def test_input_in_the_start(start: Any, deltas: str, safety: str | None, expected: Any, api: str) -> None:
+    """Anthropic's start, or an object in the first chunk of OpenAI and text in the later ones."""
+    if api == "openai.chat" and not (start and deltas):
+        return
+    for pieces in cuts(deltas) if deltas else [[]]:
+        chunks = openai(piece(start, first=True), *map(piece, pieces))
+        record = chunks if api == "openai.chat" else anthropic(*block(start, *pieces))
+        result = run(record, ["AR401"])
+        if safety is None:
+            assert _is_untouched(result, record)
+            continue
+        assert [repair.safety for repair in result.repairs] == [safety]
+        assert _arguments(result) == [expected]
+        assert result.left == ()
+        if api != "openai.chat":
+            events = [line for line in result.delivered.decode().split("\n") if line.startswith("data:")]
+            (begun,) = (json.loads(line[5:]) for line in events if '"content_block_start"' in line)
+            assert begun["content_block"] == {"type": "tool_use", "id": "toolu_0", "name": "shelf", "input": {}}
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+def test_an_object_becomes_text(stream: bool) -> None:
+    given: list[Any] = [ITEM, TEXT, MORE]
+    pieces = [piece(one, index, first=True) for index, one in enumerate(given)]
+    result = run(openai(*pieces) if stream else whole(*given), ["AR402"], SAFE)
+    assert [repair.safety for repair in result.repairs] == ["safe", "safe"]
+    assert b'"arguments":"{\\"name\\":\\"milk\\"}"' in result.delivered
+    assert _arguments(result) == [ITEM, ITEM, MORE]
+    assert result.left == ()
+    assert not run(openai(piece(ITEM, first=True), finish="length"), ["AR402"], UNSAFE).changed
+
+
+@pytest.mark.parametrize("given", ['{"name":"milk"}', "{'name': 'milk'}"])
+def test_a_string_becomes_an_object(given: str) -> None:
+    for record in (message(given), anthropic(*block(given))):
+        result = run(record, ["AR402"])
+        assert len(result.repairs) == 1
+        assert _arguments(result) == [ITEM]
+        assert b'"input":{"name":"milk"}' in result.delivered
+
+
+def test_types_of_one_of_several_inputs() -> None:
+    result = run(message(ITEM, {"name": "milk", "row": "2"}, ITEM, {"name": 5}), ["AR403"])
+    assert _arguments(result) == [ITEM, MORE, ITEM, {"name": "5"}]
+    assert [repair.pointer for repair in result.repairs] == ["/content/1", "/content/3"]

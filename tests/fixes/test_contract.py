@@ -29,7 +29,7 @@ Records = Sequence[Mapping[str, Any]]
 
 
 def _repairs(rule: Rule) -> bool:
-    return type(rule).rewriter is not Rule.rewriter or type(rule).mend is not Rule.mend
+    return type(rule).rewriter is not Rule.rewriter or type(rule).fix_request is not Rule.fix_request
 
 
 def _ended(records: Records) -> bool:

@@ -15,7 +15,6 @@ from wirelint.capture.record import Record
 from wirelint.engine import Session
 from wirelint.fix import FixPolicy
 from wirelint.rewrite import ReplyStream
-from wirelint.rewrite.following import Forms
 from wirelint.rewrite.request import mend_request
 from wirelint.rule import Rule
 from wirelint.state.ledger import Ledger
@@ -123,25 +122,3 @@ def test_a_capture_of_such_an_exchange_is_repaired_as_it_was_live() -> None:
     delivered = fixed.record.delivered  # type: ignore[union-attr]
     assert delivered is not None
     assert delivered.body == wanted.encode()
-
-
-def test_such_a_reply_does_not_follow_those_that_were_asked_for() -> None:
-    """A form of replies whose clients asked ends with the counts; by it they would leave unread."""
-    came, _ = STREAMS["as OpenAI does"]
-    events = [event + b"\n\n" for event in came.encode().split(b"\n\n")[:-1]]
-    forms = Forms()
-    body = json.dumps({**ASKED, "stream_options": {"include_usage": True}}).encode()
-    for _ in range(4):
-        session = Session.begin(id="1", method="POST", url=f"https://llm.test{PATH}", headers={}, body=body)
-        assert session is not None
-        session.respond(200, {"content-type": "text/event-stream"})
-        rewriting = ReplyStream.begin(session, (RULE,), Ledger(), UNSAFE)
-        assert rewriting is not None
-        following = forms.following(rewriting)
-        assert (
-            b"".join(b"".join(rewriting.feed(event)) for event in events) + b"".join(rewriting.end()) == came.encode()
-        )
-        forms.learn(rewriting, None)
-    assert following is not None, "no form was learnt, so nothing was tested"
-    _, rewriting = passed(came, events, (RULE,))
-    assert forms.following(rewriting) is None

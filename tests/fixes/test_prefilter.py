@@ -3,66 +3,37 @@
 from __future__ import annotations
 
 import itertools
-import json
 import re
 
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.build import APIS, REGISTRY, Call, Talk, as_record, schema
-from tests.fixes.drive import open_session, run
+from tests.build import APIS, REGISTRY, Talk, as_record, schema
+from tests.fixes.drive import UNSAFE, open_session, run
+from wirelint.capture.record import Record
 from wirelint.dialects.views import cut_escape
-from wirelint.fix import FixPolicy
-from wirelint.fixes.prefilter import CLEAR, LOUD, REACH, in_line, quiet, still
+from wirelint.fixes.prefilter import Prefilter, in_line, prefilter_for
 from wirelint.rewrite import ReplyStream
-from wirelint.rewrite.pipeline import Chain
+from wirelint.rewrite.pipeline import Pipeline
 from wirelint.state.ledger import Ledger
 
 TOOLS = {"find": schema(place="string"), "to": schema(place="string"), "call": schema(place="string")}
 WORDS = (
-    *(
-        "the ",
-        "ferry",
-        " function",
-        "s",
-        ".find:0",
-        " to",
-        "=self",
-        " analysis",
-        "assistant",
-        "final",
-        " Observation",
-        ":",
-    ),
-    *(
-        "call",
-        " count",
-        " mm:",
-        "antml:",
-        "invoke",
-        " think",
-        "ing",
-        '{"name": "find"',
-        "`code`",
-        "*",
-        "#",
-        " | ",
-        "…",
-        "語",
-    ),
-    *("\n", ".\n", "\n\n", "Then", "\n- two", "\nObserved", "\nCalls", "\nHuman", "\n{", "\nfin", "## Return"),
-    *("<b>", " < b", "<", "[", "[0]", "[1](", "<String>", "<=", " << 2", "<div class", "<a href=", "[i][j]", " x<y"),
-    *("Here is my response:", " thought", "/think", "DSML", " 3 ", ", ", ". "),
-)
-IS_QUIET = quiet(frozenset(TOOLS))
+    "the ", "ferry", " function", "s", ".find:0", " to", "=self", " analysis", "assistant", "final", " Observation", ":",
+    "call", " count", " mm:", "antml:", "invoke", " think", "ing", '{"name": "find"', "`code`", "*", "#", " | ", "…", "語",
+    "\n", ".\n", "\n\n", "Then", "\n- two", "\nObserved", "\nCalls", "\nHuman", "\n{", "\nfin", "## Return", "/think",
+    "<b>", " < b", "<", "[", "[0]", "[1](", "<String>", "<=", " << 2", "<div class", "<a href=", "[i][j]", " x<y", ". ",
+    "Here is my response:", " thought", "DSML", " 3 ", ", ",
+)  # fmt: skip
+MAY_START = prefilter_for(frozenset(TOOLS)).may_start
 TEXTS = st.lists(st.one_of(st.sampled_from(WORDS), st.text(max_size=6)), max_size=14)
 
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """All text goes through the rewriters at once."""
-    monkeypatch.setattr(Chain, "glance", lambda self, block, text: LOUD)
+    monkeypatch.setattr(Pipeline, "may_pass", lambda self, block, text: False)
 
 
 @pytest.mark.parametrize("api", APIS)
@@ -71,7 +42,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_nobody_minds_it(texts: list[str], api: str) -> None:
     said, inside = ["It says"], True
     for text in texts:
-        if text and IS_QUIET(text, inside) == CLEAR and text.replace("\n", "").isprintable():
+        if text and not MAY_START(text, inside) and text.replace("\n", "").isprintable():
             said.append(text)
             inside = in_line(text, inside)
     talk = Talk(text="".join(said), tools=TOOLS, step=1)
@@ -80,7 +51,7 @@ def test_nobody_minds_it(texts: list[str], api: str) -> None:
     events = [event + b"\n\n" for event in body.split(b"\n\n") if event]
     edges = [sum(map(len, events[:number])) for number in range(1, len(events))]
     # The deltas of the record are cut otherwise: what counts is that none of them waits for the next.
-    loud = [n for n in range(1, len(talk.text)) if IS_QUIET(talk.text[n], inside=False) != CLEAR]
+    loud = [n for n in range(1, len(talk.text)) if MAY_START(talk.text[n], inside=False)]
     result = run(record, cuts=edges)
     assert result.delivered == body
     if not loud:
@@ -100,85 +71,35 @@ def test_quiet_text_reaches_the_rewriters_before_what_follows_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "inside", "place"),
+    ("text", "inside", "starts"),
     [
-        ("the ferry", True, CLEAR),
-        ("it goes t", True, CLEAR),
-        ("it goes to=", True, CLEAR),
-        ("It goes. t", True, 9),
-        ("It goes. to", True, 9),
-        ("It goes. to=", True, LOUD),
-        ("an assistant t", True, 13),
-        (" t", True, 1),
-        ("t", True, 0),
-        ("it goes to Bodø", True, CLEAR),
-        ("a <b", True, 2),
-        ("a <b to", True, CLEAR),
-        ("a < b", True, CLEAR),
-        ("a < b and", True, CLEAR),
-        ("x[0] = List<Str", True, 11),
-        ("x[0] = List<String>", True, CLEAR),
-        ("see [", True, 4),
-        ("see [1]", True, 6),
-        ("see [1],", True, CLEAR),
-        ("a <b></b>", True, CLEAR),
-        ("a </fin", True, 2),
-        ("a && b", True, CLEAR),
-        ("a &", True, 2),
-        ("a &amp", True, 2),
-        ("a &amp; b", True, CLEAR),
-        ("a &lt;b", True, LOUD),
-        ("a &#6", True, LOUD),
-        (r"x \frac{a}{b}", True, CLEAR),
-        ("x \\", True, 2),
-        (r"one\ntwo", True, CLEAR),
-        (r"<b>\ntwo", True, LOUD),
-        (r"<b>  \ntwo", True, LOUD),
-        (r" \ntwo", True, LOUD),
-        (r"say \"one\"", True, LOUD),
-        (r"a \u003c", True, LOUD),
-        ("so think>", True, LOUD),
-        ("so pink>", True, CLEAR),
-        ("</think>", True, LOUD),
-        ("a <b, then <tool_call>", True, LOUD),
-        ("a <fin", True, 2),
-        ("a <find>", True, LOUD),
-        ("one: m", True, 5),
-        ("Obs", False, 0),
-        ("Obs", True, CLEAR),
-        ("Observation:", False, LOUD),
-        ("   ", False, 0),
-        ("one\n  ", True, 3),
-        ("one\nObserv", True, 3),
-        ("one\nObservation: two", True, LOUD),
-        ("one\nfin", True, 3),
-        ("one\nfinely", True, CLEAR),
-        ("THINK]", True, LOUD),
-        ("> and", True, LOUD),
-        ("x >= y", True, CLEAR),
-        ("d] e", True, CLEAR),
+        ("the ferry", True, False),
+        ("it goes t", True, False),
+        ("It goes. t", True, True),
+        ("It goes. to=", True, True),
+        ("t", True, True),
+        ("a <b", True, True),
+        ("a < b", True, False),
+        ("x[0] = List<String>", True, False),
+        ("see [1],", True, False),
+        ("a </fin", True, True),
+        ("a &", True, True),
+        ("a &lt;b", True, True),
+        (r"x \frac{a}{b}", True, False),
+        (r"<b>\ntwo", True, True),
+        (r"say \"one\"", True, True),
+        ("so think>", True, True),
+        ("</think>", True, True),
+        ("a <find>", True, True),
+        ("Obs", False, True),
+        ("Obs", True, False),
+        ("Observation:", False, True),
+        ("one\nObserv", True, True),
+        ("one\nObservation: two", True, True),
     ],
 )
-def test_what_has_to_wait(text: str, inside: bool, place: int) -> None:
-    assert IS_QUIET(text, inside) == place
-
-
-@pytest.mark.parametrize(
-    ("before", "text", "place"),
-    [
-        ("The ferry goes", " to", CLEAR),
-        ("The ferry goes ", "to", CLEAR),
-        ("The ferry goes ", "to=", CLEAR),
-        ("The ferry goes.", " to", 1),
-        ("The ferry goes. ", "to=", LOUD),
-        ("The assistant ", "to=", LOUD),
-        ("The ferry stops at i", "t", CLEAR),
-        ("The end of it: </think", "> and", LOUD),
-        ("The end of it: list", "> and", CLEAR),
-    ],
-)
-def test_what_has_gone_before_decides_on_what_waits(before: str, text: str, place: int) -> None:
-    assert IS_QUIET(text, True, before[-REACH:]) == place
+def test_what_has_to_wait(text: str, inside: bool, starts: bool) -> None:
+    assert MAY_START(text, inside) is starts
 
 
 @pytest.mark.parametrize("api", APIS)
@@ -191,7 +112,7 @@ def test_a_word_that_waits_leaves_with_the_next(api: str, varied: bool) -> None:
     if varied:  # an event that says more than the one before it is read before it leaves
         events = [event.replace(b"{", b'{"obfuscation":"%d",' % number, 1) for number, event in enumerate(events)]
         record["response"]["body"] = b"".join(events).decode()
-    rewriting = ReplyStream.begin(open_session(as_record(record)), REGISTRY.rules, Ledger(), FixPolicy("unsafe"))
+    rewriting = ReplyStream.begin(open_session(as_record(record)), REGISTRY.rules, Ledger(), UNSAFE)
     assert rewriting is not None
     steps = [rewriting.feed(event) for event in events]
     steps.append(rewriting.end())
@@ -212,7 +133,7 @@ def test_blanks_without_end_are_not_waited_for_without_end() -> None:
     record = talk.record("openai.chat", True)
     body = record["response"]["body"].encode()
     events = [event + b"\n\n" for event in body.split(b"\n\n") if event]
-    rewriting = ReplyStream.begin(open_session(as_record(record)), REGISTRY.rules, Ledger(), FixPolicy("unsafe"))
+    rewriting = ReplyStream.begin(open_session(as_record(record)), REGISTRY.rules, Ledger(), UNSAFE)
     assert rewriting is not None
     longest = waits = 0
     out: list[bytes] = []
@@ -224,7 +145,7 @@ def test_blanks_without_end_are_not_waited_for_without_end() -> None:
     out += rewriting.end()
     assert b"".join(out) == body
     assert not rewriting.faults
-    assert 400 < longest < 600
+    assert longest < 600
 
 
 def test_a_code_span_that_passed_by_still_quotes() -> None:
@@ -242,119 +163,64 @@ def test_white_space_behind_a_thought_is_not_quiet(end: str) -> None:
         assert run(record, ["xml-leak"]).faults == (), step
 
 
-def test_calls_are_never_quiet() -> None:
-    talk = Talk(text="Wait.", calls=[Call("find", {"place": "Bodø"})], tools=TOOLS, step=2)
-    record = talk.record("openai.chat", True)
-    assert run(record).delivered == record["response"]["body"].encode()
-
-
-@pytest.mark.parametrize(
-    ("text", "before", "inside"),
-    [
-        ("a", False, True),
-        (" ", False, False),
-        (" ", True, True),
-        ("a\n", True, False),
-        ("a\n ", True, False),
-        ("\nb", False, True),
-    ],
-)
-def test_whether_a_line_has_begun(text: str, before: bool, inside: bool) -> None:
-    assert in_line(text, before) is inside
-
-
 def test_a_line_may_begin_with_the_name_of_a_tool() -> None:
-    is_quiet = quiet(frozenset({"read_file", "Stra\u00dfe"}))
+    may_start = prefilter_for(frozenset({"read_file", "Stra\u00dfe"})).may_start
     for line in ("read_file(", "- **READ_FILE**", "> read_f\u0130le", "STRASSE:"):
-        assert is_quiet(line, inside=False) == LOUD, line
-        assert is_quiet(f"so.\n{line}\nand on", inside=True) == LOUD, line
+        assert may_start(line, inside=False), line
+        assert may_start(f"so.\n{line}\nand on", inside=True), line
     for cut in ("re", "* read_fil", "str", "stra\u00df", "#", ""):
-        assert is_quiet(f"so.\n{cut}", inside=True) == (3 if cut else CLEAR), cut
+        assert may_start(f"so.\n{cut}", inside=True) is bool(cut), cut
     for line in ("read it", "a read_file", "stray"):
-        assert is_quiet(line, inside=False) == CLEAR, line
-        assert is_quiet(f"so.\n{line}", inside=True) == CLEAR, line
-    assert is_quiet("one\nre\nad_file", inside=True) == CLEAR
-
-
-def test_names_of_one_request_are_no_names_of_the_next() -> None:
-    assert quiet(frozenset({"read_file"}))("read_file", inside=False) == LOUD
-    assert quiet(frozenset())("read_file", inside=False) == CLEAR
-
-
-@given(texts=TEXTS)
-def test_what_is_loud_is_in_a_whole_text_as_well(texts: list[str]) -> None:
-    """The quick look at a whole text passes over nothing that the other one sees, nor what a line of it begins with."""
-    text = "".join(texts)
-    if text and IS_QUIET(text, False) == LOUD:
-        assert IS_QUIET.may_hold(text)
-
-
-@pytest.mark.parametrize(
-    ("text", "holds"),
-    [
-        ("The ferry leaves at nine, and comes back.", False),
-        ("The ferry leaves.\n\n- at nine\n- at two, to Bod\u00f8", False),
-        ("The ferry leaves.\nObservation: it left", True),
-        ("The ferry leaves.\n  > find", True),
-        ("The ferry to=self", True),
-        ("find(", True),
-        ("a < b", False),
-        ("a <b", True),
-        ("a <b>c</b> [1]", False),
-        ("a <find>", True),
-        ("see [TOOL_CALLS]", True),
-        ("a && b &amp; c", False),
-        ("a &lt;b&gt;", True),
-        (r"x \in \mathbb{R}, say \nu", False),
-        (r"say \"one\"", True),
-        (r"<b> \none", True),
-        (r"\none", True),
-        ("a</think>", True),
-        ("so think>", True),
-        ("> quoted", True),
-    ],
-)
-def test_whether_a_whole_text_may_hold_anything(text: str, holds: bool) -> None:
-    assert IS_QUIET.may_hold(text) is holds
+        assert not may_start(line, inside=False), line
+        assert not may_start(f"so.\n{line}", inside=True), line
+    assert not may_start("one\nre\nad_file", inside=True)
 
 
 @given(st.text(alphabet='&\\\\#ulta03"n<> ', max_size=8))
 def test_an_escape_that_is_cut_off_always_waits(text: str) -> None:
     if cut_escape(text):
-        assert IS_QUIET(text, True) != CLEAR
+        assert MAY_START(text, True)
 
 
-STILL = re.compile(b'"(?>%b)"' % still())
-TEXTS = st.one_of(
-    st.text(alphabet="abcdefgmnotu .,(=>]<&A", max_size=10),
-    st.lists(
-        st.sampled_from(("assistant", "final", "t", "to", "to=", "func", "f", " ", "the", ", ", ".", "Act")), max_size=5
-    ).map("".join),
+SEARCH = {"find": schema(place="string"), "read_note": schema(path="string")}
+MARKUP = (
+    '<tool_call>\n{"name": "find", "arguments": {"place": "Bodø"}}\n</tool_call>',
+    '<invoke name="find"><parameter name="place">Bodø</parameter></invoke>',
+    '[TOOL_CALLS][{"name": "find", "arguments": {"place": "Bodø"}}]',
+    "<find><place>Bodø</place></find>",
+    "<|im_end|>", "[INST]", "<think>So.</think>", "<tool_response>Bodø</tool_response>", "</s>", "<answer>", "</find>",
+)  # fmt: skip
+CODE = (
+    *("if (a < b && c <= d) ", "x[0] = y[i]; ", "List<String> l; ", '<div class="a">', "</div>", "<T>", "[1] ", "<<"),
+    *("[text](url) ", "cout << x;\n", " <- ", "`<b>` ", "\n```tsx\n", "\n```\n", "a<b", "Array<", "<", "[", "[[", "< "),
+    *("</b>", "</parameter></function>", "</", "a && b", "&amp;", "&", "&lt;b&gt;", "&lt;find&gt;", "think>", "king>"),
+    *(r"\frac{a}{b}", "\\", r"\n", r"\"a\"", r"\u003cfind\u003e", ">\\n{", "*p = &q;"),
+    *("[ ", "Promise<T[]>", "Well: ", "So.\n", "<json", "<function", "<response>", "[{", "]>", ">>", "find", "\n"),
 )
 
 
-@given(before=TEXTS, text=TEXTS.filter(bool))
-@example(before="analy", text="sis to=find")
-@example(before="the assistant", text=" to")
-@example(before="so ", text="to=find")
-@example(before="a <", text="b")
-def test_text_that_is_still_is_quiet_whatever_stood_before_it(before: str, text: str) -> None:
-    if STILL.fullmatch(json.dumps(text).encode()) is None:
-        return
-    whole = (f"{'.' * REACH}{before}")[-REACH:]
-    assert IS_QUIET.may_begin(whole + text, REACH) is None
-    assert IS_QUIET(text, True, whole) == CLEAR
-
-
-@pytest.mark.parametrize(
-    "text", ["the ferry", " leaves at nine.", "for it", " that is it", ", of all", " a most", "A way", "so t"]
+@given(
+    parts=st.lists(st.one_of(st.sampled_from(CODE), st.sampled_from(MARKUP), st.text(max_size=4)), max_size=8),
+    step=st.sampled_from((1, 2, 3, 4, 5, 7, 11, 40)),
+    api=st.sampled_from(("openai.chat", "anthropic.messages")),
+    model=st.sampled_from(("m", "qwen3", "kimi-k2", "deepseek-r1", "gpt-oss-20b")),
 )
-def test_prose_is_still(text: str) -> None:
-    assert STILL.fullmatch(json.dumps(text).encode())
+def test_fixes_are_those_without_the_prefilter(parts: list[str], step: int, api: str, model: str) -> None:
+    text = "".join(parts) or "So."
+    record = as_record(Talk(text=text, tools=SEARCH, model=model, step=step).record(api, True), 1)
+    told = _repaired(record)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Prefilter, "may_start", lambda *_: True)
+        patch.setattr(Pipeline, "may_pass", lambda *_: False)
+        assert told == _repaired(record)
 
 
-@pytest.mark.parametrize(
-    "text", [" t", " to", "to=", "func", "a\nb", "caf\u00e9", "\\", "<", "x > y", "`a`", "nt to", "see ["]
-)
-def test_what_is_not_still(text: str) -> None:
-    assert STILL.fullmatch(json.dumps(text, ensure_ascii=False).encode()) is None
+def _repaired(record: Record) -> tuple[object, ...]:
+    """What the client gets of a reply, and what is said of it."""
+    rewriting = ReplyStream.begin(open_session(record), REGISTRY.rules, Ledger(), UNSAFE)
+    assert rewriting is not None
+    events = [event + b"\n\n" for event in (record.response_body or b"").split(b"\n\n") if event]
+    out = [piece for event in events for piece in rewriting.feed(event)]
+    out += rewriting.end()
+    assert rewriting.faults == []
+    return b"".join(out), tuple(map(repr, rewriting.repairs)), tuple(rewriting.notes)

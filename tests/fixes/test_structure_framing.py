@@ -27,6 +27,8 @@ PING = {"type": "ping"}
 DONE = "[DONE]"
 CALL = {**OPEN, "index": 1, "content_block": {"type": "tool_use", "id": "t", "name": "x", "input": {}}}
 SPLIT = json.dumps(NIGHT)
+TEXT = [GOOD, NIGHT, END, DONE]
+WHOLE = [HEAD, OPEN, HELLO, CLOSE, REASON, STOP]
 
 Told = tuple[str | None, Any]
 """An event: its name and its document, the text of its data where that is none, or a comment."""
@@ -69,26 +71,26 @@ def strictly(stream: str) -> Iterator[Told]:
 CHAT: dict[str, tuple[str, list[Any]]] = {
     "no blank lines at all": (
         "\n".join(map(line, (GOOD, NIGHT, END, DONE))) + "\n\n",
-        [GOOD, NIGHT, END, DONE],
+        TEXT,
     ),
     "two run together": (
         f"{line(GOOD)}\n{line(NIGHT)}\n\n{one(END)}{one(DONE)}",
-        [GOOD, NIGHT, END, DONE],
+        TEXT,
     ),
     "run together, and a line that is no field between": (
         f"{line(GOOD)}\n\\\n{line(NIGHT)}\n\n{one(END)}{one(DONE)}",
-        [GOOD, NIGHT, END, DONE],
+        TEXT,
     ),
     "the terminator run together with the last": (
         f"{one(GOOD)}{line(END)}\n{line(DONE)}\n\n",
         [GOOD, END, DONE],
     ),
-    "blanks before a field": (f"{one(GOOD)}   {one(NIGHT)}\t{one(END)}{one(DONE)}", [GOOD, NIGHT, END, DONE]),
+    "blanks before a field": (f"{one(GOOD)}   {one(NIGHT)}\t{one(END)}{one(DONE)}", TEXT),
     "blanks before the terminator": (f"{one(GOOD)}{one(END)} {one(DONE)}", [GOOD, END, DONE]),
-    "the name twice": (f"{one(GOOD)}data: {one(NIGHT)}data:{one(END)}data: {one(DONE)}", [GOOD, NIGHT, END, DONE]),
+    "the name twice": (f"{one(GOOD)}data: {one(NIGHT)}data:{one(END)}data: {one(DONE)}", TEXT),
     "a document over two events": (
         f"{one(GOOD)}{one(SPLIT[:30])}{one(SPLIT[30:])}{one(END)}{one(DONE)}",
-        [GOOD, NIGHT, END, DONE],
+        TEXT,
     ),
     "a document over four events, and comments between": (
         (
@@ -99,7 +101,7 @@ CHAT: dict[str, tuple[str, list[Any]]] = {
     ),
     "a document over two events, and blanks before them": (
         f"{one(GOOD)} {one(SPLIT[:30])} {one(SPLIT[30:])}{one(END)}{one(DONE)}",
-        [GOOD, NIGHT, END, DONE],
+        TEXT,
     ),
     "text after the end": (f"{one(END)}{one(DONE)}{one(NIGHT)}", [END, DONE]),
     "text after the end, another id, another end": (
@@ -119,37 +121,37 @@ CHAT: dict[str, tuple[str, list[Any]]] = {
         f"id: 7\nretry: 100\n: hm\n  data: {json.dumps(GOOD)}\n\n{one(END)}{one(DONE)}",
         [": hm", GOOD, END, DONE],
     ),
-    "CRLF": (f"{one(GOOD)} {one(NIGHT)}{one(END)}{one(DONE)}".replace("\n", "\r\n"), [GOOD, NIGHT, END, DONE]),
+    "CRLF": (f"{one(GOOD)} {one(NIGHT)}{one(END)}{one(DONE)}".replace("\n", "\r\n"), TEXT),
 }
 
 MESSAGES: dict[str, tuple[str, list[Any]]] = {
     "no names": (
-        "".join(map(one, (HEAD, OPEN, HELLO, CLOSE, REASON, STOP))),
-        [HEAD, OPEN, HELLO, CLOSE, REASON, STOP],
+        "".join(map(one, WHOLE)),
+        WHOLE,
     ),
     "wrong names": (
-        named(HEAD, OPEN, HELLO, CLOSE, REASON, STOP).replace("event: content_block", "event: block"),
-        [HEAD, OPEN, HELLO, CLOSE, REASON, STOP],
+        named(*WHOLE).replace("event: content_block", "event: block"),
+        WHOLE,
     ),
     "after the end, and its first line is no field": (
-        named(HEAD, OPEN, HELLO, CLOSE, REASON, STOP) + "vent: content_block_delta\n" + one(HELLO),
-        [HEAD, OPEN, HELLO, CLOSE, REASON, STOP],
+        named(*WHOLE) + "vent: content_block_delta\n" + one(HELLO),
+        WHOLE,
     ),
     "an error without a name": (
         named(HEAD) + one({"type": "error", "error": {"type": "overloaded_error", "message": "busy"}}),
         [HEAD, {"type": "error", "error": {"type": "overloaded_error", "message": "busy"}}],
     ),
     "run together": (
-        "\n".join(map(line, (HEAD, OPEN, HELLO, CLOSE, REASON, STOP))) + "\n\n",
-        [HEAD, OPEN, HELLO, CLOSE, REASON, STOP],
+        "\n".join(map(line, WHOLE)) + "\n\n",
+        WHOLE,
     ),
     "blanks before both fields": (
         named(HEAD, OPEN) + "  " + named(HELLO).replace("\ndata", "\n data") + named(CLOSE, REASON, STOP),
-        [HEAD, OPEN, HELLO, CLOSE, REASON, STOP],
+        WHOLE,
     ),
     "a block that is never stopped": (
         named(HEAD, OPEN, HELLO, REASON, STOP),
-        [HEAD, OPEN, HELLO, CLOSE, REASON, STOP],
+        WHOLE,
     ),
     "a block that is never stopped, a ping, and no end": (
         named(HEAD, OPEN, HELLO, REASON, PING),
@@ -159,18 +161,18 @@ MESSAGES: dict[str, tuple[str, list[Any]]] = {
         named(HEAD, OPEN, HELLO, CALL, {**CLOSE, "index": 1}, REASON, STOP),
         [HEAD, OPEN, HELLO, CALL, {**CLOSE, "index": 1}, CLOSE, REASON, STOP],
     ),
-    "no end": (named(HEAD, OPEN, HELLO, CLOSE, REASON), [HEAD, OPEN, HELLO, CLOSE, REASON, STOP]),
+    "no end": (named(HEAD, OPEN, HELLO, CLOSE, REASON), WHOLE),
     "no end, and the beginning of an event": (
         named(HEAD, OPEN, HELLO, CLOSE, REASON) + "event: mess",
-        [HEAD, OPEN, HELLO, CLOSE, REASON, STOP],
+        WHOLE,
     ),
     "after the end": (
-        named(HEAD, OPEN, HELLO, CLOSE, REASON, STOP, HELLO, PING, STOP),
+        named(*WHOLE, HELLO, PING, STOP),
         [HEAD, OPEN, HELLO, CLOSE, REASON, STOP, PING],
     ),
     "the last event has no blank line": (
         named(HEAD, OPEN, HELLO, CLOSE, REASON).removesuffix("\n"),
-        [HEAD, OPEN, HELLO, CLOSE, REASON, STOP],
+        WHOLE,
     ),
     "a document over two events": (
         named(HEAD, OPEN)
@@ -179,7 +181,7 @@ MESSAGES: dict[str, tuple[str, list[Any]]] = {
         + "event: content_block_delta\n"
         + one(json.dumps(HELLO)[40:])
         + named(CLOSE, REASON, STOP),
-        [HEAD, OPEN, HELLO, CLOSE, REASON, STOP],
+        WHOLE,
     ),
     "a document over two events, the second without a name": (
         named(HEAD, OPEN)
@@ -187,7 +189,7 @@ MESSAGES: dict[str, tuple[str, list[Any]]] = {
         + one(json.dumps(HELLO)[:40])
         + one(json.dumps(HELLO)[40:])
         + named(CLOSE, REASON, STOP),
-        [HEAD, OPEN, HELLO, CLOSE, REASON, STOP],
+        WHOLE,
     ),
 }
 
@@ -234,34 +236,25 @@ def events(told: list[Any], *, names: bool) -> list[Told]:
     return [(each["type"] if names and isinstance(each, dict) else None, each) for each in told]
 
 
-@pytest.mark.parametrize(("came", "told"), CHAT.values(), ids=CHAT)
-def test_chat(came: str, told: list[Any]) -> None:
-    done = run(record("/v1/chat/completions", came), ["ST601"], SAFE)
-    assert list(strictly(done.delivered.decode())) == events(told, names=False)
+CHAT_PATH, MESSAGES_PATH = "/v1/chat/completions", "/v1/messages"
+FIXED = [pytest.param(CHAT_PATH, *case, id=name) for name, case in CHAT.items()]
+FIXED += [pytest.param(MESSAGES_PATH, *case, id=name) for name, case in MESSAGES.items()]
+UNCHANGED = [pytest.param(CHAT_PATH, came, id=name) for name, came in LEFT.items()]
+UNCHANGED += [pytest.param(MESSAGES_PATH, came, id=name) for name, came in LEFT_MESSAGES.items()]
+
+
+@pytest.mark.parametrize(("path", "came", "expected"), FIXED)
+def test_a_stream_becomes_well_formed(path: str, came: str, expected: list[Any]) -> None:
+    done = run(record(path, came), ["ST601"], SAFE)
+    assert list(strictly(done.delivered.decode())) == events(expected, names=path == MESSAGES_PATH)
     assert {repair.safety for repair in done.repairs} == {"safe"}
     assert done.left == ()
 
 
-@pytest.mark.parametrize(("came", "told"), MESSAGES.values(), ids=MESSAGES)
-def test_messages(came: str, told: list[Any]) -> None:
-    done = run(record("/v1/messages", came), ["ST601"], SAFE)
-    assert list(strictly(done.delivered.decode())) == events(told, names=True)
-    assert {repair.safety for repair in done.repairs} == {"safe"}
-    assert done.left == ()
-
-
-@pytest.mark.parametrize("came", LEFT.values(), ids=LEFT)
-def test_what_cannot_be_repaired_is_left(came: str) -> None:
+@pytest.mark.parametrize(("path", "came"), UNCHANGED)
+def test_damage_beyond_repair_leaves_unchanged(path: str, came: str) -> None:
     for complete in (True, False):
-        done = run(record("/v1/chat/completions", came), ["ST601"], SAFE, complete=complete)
-        assert done.delivered == came.encode()
-        assert done.repairs == ()
-
-
-@pytest.mark.parametrize("came", LEFT_MESSAGES.values(), ids=LEFT_MESSAGES)
-def test_what_cannot_be_repaired_is_left_of_messages(came: str) -> None:
-    for complete in (True, False):
-        done = run(record("/v1/messages", came), ["ST601"], SAFE, complete=complete)
+        done = run(record(path, came), ["ST601"], SAFE, complete=complete)
         assert done.delivered == came.encode()
         assert done.repairs == ()
 
@@ -275,7 +268,7 @@ DIED = {
 
 @pytest.mark.parametrize("came", DIED.values(), ids=DIED)
 def test_a_dead_stream_is_not_completed(came: str) -> None:
-    done = run(record("/v1/chat/completions", came), ["ST601"], SAFE, complete=False)
+    done = run(record(CHAT_PATH, came), ["ST601"], SAFE, complete=False)
     assert done.delivered == came.encode()
     assert done.repairs == ()
 
@@ -284,7 +277,7 @@ def test_a_broken_event_is_written_once() -> None:
     """An offence that is known with the next event is nothing that this event says."""
     broken = line('{"a": "\\a"}') + "\n"
     came = f"{broken}{line(GOOD)}\n{line(NIGHT)}\n\n{one(END)}{one(DONE)}"
-    done = run(record("/v1/chat/completions", came), ["ST601"], SAFE)
+    done = run(record(CHAT_PATH, came), ["ST601"], SAFE)
     assert done.delivered.decode() == broken + "".join(map(one, (GOOD, NIGHT, END, DONE)))
 
 
@@ -321,7 +314,7 @@ LINES = json.dumps(END) + "\n"
 
 
 @pytest.mark.parametrize("came", [LINES, json.dumps(END, indent=1)], ids=["one line", "written out"])
-@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/messages"])
+@pytest.mark.parametrize("path", [CHAT_PATH, "/v1/messages"])
 def test_lines_are_left_where_the_api_streams_events(path: str, came: str) -> None:
     """A whole reply is often declared as lines by mistake. Neither events nor a terminator of events are put into it."""
     case = dict(record(path, came))
@@ -335,12 +328,12 @@ def test_the_pieces_of_a_huge_document_do_not_wait() -> None:
     text = json.dumps(chunk({"content": "x" * 100_000}))
     pieces = [text[start : start + 9_000] for start in range(0, len(text), 9_000)]
     came = one(GOOD) + "".join(map(one, pieces)) + one(END) + one(DONE)
-    done = run(record("/v1/chat/completions", came), ["ST601"], SAFE)
+    done = run(record(CHAT_PATH, came), ["ST601"], SAFE)
     assert done.delivered == came.encode()
     assert done.notes == ("a document over several events is too long to be joined",)
     # Later ones are joined again.
     again = came.removesuffix(one(END) + one(DONE)) + one(SPLIT[:30]) + one(SPLIT[30:]) + one(END) + one(DONE)
-    done = run(record("/v1/chat/completions", again), ["ST601"], SAFE)
+    done = run(record(CHAT_PATH, again), ["ST601"], SAFE)
     assert done.delivered.decode().startswith(came.removesuffix(one(END) + one(DONE)))
     assert [told for _, told in strictly(done.delivered.decode().removeprefix(came[: -len(one(END) + one(DONE))]))] == [
         NIGHT,
@@ -353,11 +346,11 @@ def test_nothing_else_waits() -> None:
     """Every event leaves with its last byte, a stop reason after open blocks excepted."""
     came = named(HEAD, OPEN, HELLO, REASON, CLOSE, STOP).encode()
     edges = [place + 2 for place in range(len(came)) if came.startswith(b"\n\n", place)]
-    done = run(record("/v1/messages", came.decode()), ["ST601"], SAFE, cuts=edges[:-1])
+    done = run(record(MESSAGES_PATH, came.decode()), ["ST601"], SAFE, cuts=edges[:-1])
     assert [piece.count(b"data:") for piece in done.pieces] == [1, 1, 1, 1, 1, 1]
     for end in range(1, len(edges)):
         part = came[: edges[end - 1]]
-        left = run(record("/v1/messages", part.decode()), ["ST601"], SAFE, complete=False)
+        left = run(record(MESSAGES_PATH, part.decode()), ["ST601"], SAFE, complete=False)
         assert left.delivered == part
 
 
@@ -368,6 +361,6 @@ def test_an_empty_function_call_changes_no_byte(text: str) -> None:
     message = {"annotations": None, "audio": {"data": "", "id": ""}, "content": text, "function_call": empty}
     choices = [{"finish_reason": "stop", "index": index, "message": message} for index in (0, 1)]
     asked = {"model": "acme-1", "messages": [{"role": "user", "content": "Weather?"}]}
-    record = exchange("/v1/chat/completions", asked, json.dumps({"choices": choices, "usage": {"total_tokens": 2}}))
+    record = exchange(CHAT_PATH, asked, json.dumps({"choices": choices, "usage": {"total_tokens": 2}}))
     done = run([record], [], UNSAFE)
     assert done.delivered.decode() == record["response"]["body"]

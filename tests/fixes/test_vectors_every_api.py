@@ -83,6 +83,6 @@ def _objects(calls: list[Any]) -> list[dict[str, Any]]:
 
 
 def _may_be_made(vector: Vector) -> bool:
-    """Whether all of its calls are of declared tools."""
+    """Return True if all of its calls are of declared tools."""
     names = {tool.name for tool in vector.tools}
     return all(call["name"] in names for call in _objects(vector.calls))

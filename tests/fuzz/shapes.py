@@ -7,17 +7,15 @@ reasoning, quotation marks, brackets, line ends. A new dialect or token is part 
 from __future__ import annotations
 
 import functools
-import importlib
 import itertools
 import json
-import pkgutil
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
 from tests.build import Assistant, Call, Result, Talk, User, as_record, schema
-from tests.dialects import writers
+from tests.dialects.writers import SOUP
 from wirelint.capture.record import Record
 from wirelint.dialects import FAMILIES
 from wirelint.dialects.openers import Either, LineStart, Name, Opener, Run, TextStart, WordStart
@@ -118,9 +116,7 @@ def units() -> tuple[str, ...]:
         ends = _plain(tag.closer) if tag.closer else f"</{tag.name[1:]}"
         found.update(dict.fromkeys((begins, ends, f"{begins}a{ends}", f"\n{begins}\n", f"{ends}\n\n")))
     found.update(dict.fromkeys(SENTENCE_HEADS))
-    for module in pkgutil.iter_modules(writers.__path__):
-        soup = getattr(importlib.import_module(f"{writers.__name__}.{module.name}"), "SOUP", {})
-        found.update(dict.fromkeys(soup.values()))
+    found.update(dict.fromkeys(SOUP.values()))
     found.pop("", None)
     return tuple(found)
 

@@ -66,7 +66,7 @@ class Peer:
         self.keep = False
 
     def wait_for_close(self) -> bool:
-        """Whether the other side closed, within the bound."""
+        """Return True if the other side closed, within the bound."""
         self.socket.settimeout(PATIENCE)
         with contextlib.suppress(ConnectionError):
             try:

@@ -113,7 +113,7 @@ class Faulty{phase}(Rule):
             raise SystemExit("raised in rewriter")
         return _Faulty(stage, situation.streamed) if stage and stage != "mend" else None
 
-    def mend(self, exchange, ledger, permit):
+    def fix_request(self, exchange, ledger, permit):
         stage = exchange.request_headers.get("x-fault-{name}", "")
         if stage == "mend":
             raise SystemExit("raised in mend")
@@ -221,14 +221,14 @@ def test_a_culprit_is_told_of_once(faulty: Proxy) -> None:
 # --- what carries the repairs out fails -------------------------------------------------------------------------------
 
 _MODULES = (
-    "wirelint.rewrite.pipeline", "wirelint.rewrite.edits", "wirelint.rewrite.following",
-    "wirelint.rewrite.pipeline_factory", "wirelint.rewrite.plain", "wirelint.rewrite.whole_reply",
+    "wirelint.rewrite.pipeline", "wirelint.rewrite.edits",
+    "wirelint.rewrite.pipeline_factory", "wirelint.rewrite.whole_reply",
     "wirelint.rewrite.stream",
-    "wirelint.rewrite.request", "wirelint.rewrite.unread", "wirelint.rewrite.frame_queue",
+    "wirelint.rewrite.request", "wirelint.rewrite.frame_queue",
     "wirelint.addon.recorder", "wirelint.addon.tee", "wirelint.addon.delivery", "wirelint.addon.http_headers",
     "wirelint.addon.exchange_fix", "wirelint.addon.mitm_compat", "wirelint.addon.passage", "wirelint.addon.tee",
     "wirelint.addon.recorder",
-    "wirelint.apis.anthropic", "wirelint.apis.openai_chat", "wirelint.apis.likeness", "wirelint.engine",
+    "wirelint.apis.anthropic", "wirelint.apis.openai_chat", "wirelint.apis.delta_pattern", "wirelint.engine",
     "wirelint.fixes.prefilter",
 )  # fmt: skip
 """All that these modules define is made to fail."""

@@ -15,7 +15,7 @@ import brotli
 import pytest
 import zstandard
 
-from tests.build import FORMS
+from tests.build import FORMS, Talk, chunk, schema, sse
 from tests.live.harness import PATIENCE, SCRIPT, Client, Peer, Proxy, Script, Upstream, replying, running
 from tests.live.http2 import H2Client, H2Reply, H2Upstream, Stream
 from tests.live.leaks import (
@@ -33,13 +33,15 @@ from tests.live.leaks import (
     split_events,
 )
 from tests.live.scenes import ANTHROPIC, OPENAI, Form
-from tests.rewrite.test_following import REQUEST
-from tests.rewrite.test_following import events as events_of
 from tests.selection import sampled
 
 pytestmark = pytest.mark.live
 
-ASKED = REQUEST["request"]["body"].encode()
+ASKED = (
+    Talk(text="x", tools={"find": schema(place="string")}, model="m")
+    .record("openai.chat", True)["request"]["body"]
+    .encode()
+)
 
 
 def _zlib(window: int) -> Callable[[Iterable[bytes]], Iterator[bytes]]:
@@ -260,14 +262,16 @@ def test_http2_held_text(h2_upstream: H2Upstream, tmp_path: Path, tunnel: bool) 
             assert proxy.wait_for_record(test)["end"] == ("complete" if whole else "upstream-died")
 
 
-def test_http2_replies_that_follow_a_form(h2_upstream: H2Upstream, tmp_path: Path) -> None:
-    """From the third reply of a kind on its events flow by: also around one that waits, and until it breaks off."""
+def test_http2_text_that_passes_unread(h2_upstream: H2Upstream, tmp_path: Path) -> None:
+    """Deltas that match the pattern of the stream leave unread: also around one that waits, and until it breaks off."""
     waits = 6  # of the events: its end may begin something
     pieces = ("The ferry leaves", " at nine", " and comes", " back", " at two, if <", "nobody", " is ill", " that day.")
     opened = threading.Event()
 
     def told(number: int) -> list[bytes]:
-        return events_of(pieces, number=number)
+        said = [*(chunk({"content": piece}) for piece in pieces), chunk({}, "stop")]
+        body = sse(*({**one, "id": f"chatcmpl-{number}"} for one in said)).encode()
+        return [event + b"\n\n" for event in body.split(b"\n\n") if event]
 
     def goes(stream: Stream, number: int) -> None:
         stream.head(**EVENTS)

@@ -157,7 +157,7 @@ WAITS = {
     ),
     "a hang": Wait(says_nothing, "silent-hang", (("silent-hang", "info"),), "then it came"),
     "a hang that ends it": Wait(
-        says_nothing_at_all, "silent-hang", (("silent-hang", "error"),), "nor any other", end="upstream-died"
+        says_nothing_at_all, "silent-hang", (("silent-hang", "error"),), "no response bytes", end="upstream-died"
     ),
     "a hang under pings": Wait(
         says_its_head, "silent-hang", (("silent-hang", "error"),), "keep-alive", end="upstream-died"

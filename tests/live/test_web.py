@@ -187,19 +187,19 @@ def test_the_content_view_while_a_stream_runs_and_in_a_capture_that_is_opened_ag
 
         def partial() -> str:
             page = web.view(name, "response")
-            return page if "under way" in page else ""
+            return page if "in progress" in page else ""
 
         while_it_runs = wait_until(partial, "a part of the reply", proxy)
         assert while_it_runs.startswith("LLM exchange\nopenai.chat · acme-1 · 200 stream")
         assert "reply      I look.\n           … more may come" in while_it_runs
-        assert "still under way" in web.view(name, "request")
+        assert "in progress" in web.view(name, "request")
         first = web.flows()["slow"]["response"]["contentHash"]
         go_on.set()
         client.rest()
         proxy.wait_for_record("slow")
         assert web.flows()["slow"]["response"]["contentHash"] != first
         pages = [web.view(name, side) for side in ("request", "response")]
-        assert "under way" not in "".join(pages)
+        assert "in progress" not in "".join(pages)
         assert "‼ error xml-leak (gateway)" in pages[1]
         assert web.get(f"/flows/{name}/response/content.data") == body
         assert "data: " in web.view(name, "response", "raw")

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from wirelint.policy import Policies, describe
+from wirelint.arguments.argument_members import Gone
+from wirelint.policy import Outcome, Policies
 from wirelint.policy.checks import Kind, RealDisk
 from wirelint.policy.file import parse
 
@@ -27,6 +28,11 @@ SHELF = Shelf(srv="dir", srv__kb="dir", srv__kb__letters="dir", srv__kb__index="
 
 def policies(keys: str, arguments: str = '"a"', disk: Any = SHELF) -> Policies:
     return parse(f'[[policy]]\nname = "p"\narguments = {arguments}\n{keys}\n', "p.toml", disk)
+
+
+def after(given: dict[str, Any], outcome: Outcome) -> dict[str, Any]:
+    """Arguments with the changes of an outcome."""
+    return {key: one for key, one in {**given, **(outcome.changes or {})}.items() if not isinstance(one, Gone)}
 
 
 CHECKS: dict[str, tuple[str, list[Any], list[tuple[Any, str]]]] = {
@@ -103,12 +109,12 @@ def test_checks(name: str) -> None:
     keys, good, bad = CHECKS[name]
     held = policies(keys)
     for value in good:
-        assert held.judge("t", {"a": value}).breaches == (), value
-    for value, said in bad:
-        (breach,) = held.judge("t", {"a": value}).breaches
-        assert said in breach.why, (value, breach.why)
-        assert not breach.unjudged
-        assert describe(breach).startswith("policy p: a ")
+        assert held.judge("t", {"a": value}).faults == (), value
+    for value, words in bad:
+        (fault,) = held.judge("t", {"a": value}).faults
+        assert words in fault.message, value
+        assert fault.judged
+        assert fault.message.startswith("policy p: a ")
 
 
 UNJUDGED = {
@@ -123,22 +129,22 @@ UNJUDGED = {
 @pytest.mark.parametrize("name", UNJUDGED)
 def test_what_cannot_be_judged_is_told_and_left(name: str) -> None:
     keys, value = UNJUDGED[name]
-    judged = policies(keys + '\naction = "drop"').judge("t", {"a": value})
-    (breach,) = judged.breaches
-    assert breach.unjudged
-    assert "cannot be judged" in breach.why
-    assert judged.arguments == {"a": value}
+    outcome = policies(keys + '\naction = "drop"').judge("t", {"a": value})
+    (fault,) = outcome.faults
+    assert not fault.judged
+    assert "cannot be judged" in fault.message
+    assert outcome.changes is None
 
 
 def test_absent_arguments_break_only_what_requires_them() -> None:
-    assert policies("absolute-path = true").judge("t", {}).breaches == ()
-    (breach,) = policies("absolute-path = true\nrequired = true").judge("t", {"b": 1}).breaches
-    assert describe(breach) == "policy p: a is missing"
+    assert policies("absolute-path = true").judge("t", {}).faults == ()
+    (fault,) = policies("absolute-path = true\nrequired = true").judge("t", {"b": 1}).faults
+    assert fault.message == "policy p: a is missing"
 
 
 def test_the_message_of_the_file_is_what_is_said() -> None:
-    (breach,) = policies('absolute-path = true\nmessage = "ask for  the path first"').judge("t", {"a": "x"}).breaches
-    assert describe(breach) == "policy p: ask for the path first"
+    (fault,) = policies('absolute-path = true\nmessage = "ask for  the path first"').judge("t", {"a": "x"}).faults
+    assert fault.message == "policy p: ask for the path first"
 
 
 PLACES: dict[str, tuple[str, dict[str, Any], list[str]]] = {
@@ -156,8 +162,8 @@ PLACES: dict[str, tuple[str, dict[str, Any], list[str]]] = {
 @pytest.mark.parametrize("name", PLACES)
 def test_places(name: str) -> None:
     arguments, given, found = PLACES[name]
-    breaches = policies("absolute-path = true", arguments).judge("t", given).breaches
-    assert [breach.where for breach in breaches] == found
+    faults = policies("absolute-path = true", arguments).judge("t", given).faults
+    assert [".".join(map(str, fault.path)) for fault in faults] == found
 
 
 ACTIONS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
@@ -189,18 +195,18 @@ ACTIONS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
 def test_actions(name: str) -> None:
     keys, given, wanted = ACTIONS[name]
     before = repr(given)
-    judged = policies(keys).judge("t", given)
-    assert judged.arguments == wanted
-    assert repr(given) == before, "what came in is not touched"
-    assert (judged.breaches[0].act != "report") is (given != wanted)
-    assert policies(keys).judge("t", judged.arguments).arguments == wanted, "a second time changes nothing"
+    outcome = policies(keys).judge("t", given)
+    assert after(given, outcome) == wanted
+    assert repr(given) == before, "the given arguments are not changed"
+    assert (outcome.faults[0].safety is not None) is (given != wanted)
+    assert policies(keys).judge("t", after(given, outcome)).changes is None, "a second time changes nothing"
 
 
 def test_what_is_not_allowed_is_not_made() -> None:
     held = policies('absolute-path = true\naction = "replace"\nwith = "/srv"')
-    judged = held.judge("t", {"a": "x"}, lambda safety: safety == "safe")
-    assert judged.arguments == {"a": "x"}
-    assert judged.breaches[0].act == "replace"
+    outcome = held.judge("t", {"a": "x"}, lambda safety: safety == "safe")
+    assert outcome.changes is None
+    assert outcome.faults[0].order == "replace a by /srv"
 
 
 def test_policies_follow_one_another() -> None:
@@ -225,11 +231,10 @@ def test_policies_follow_one_another() -> None:
         "p.toml",
         SHELF,
     )
-    judged = held.judge("t", {"a": "kb"})
-    assert [breach.policy.name for breach in judged.breaches] == ["first", "third"]
-    judged = held.judge("t", {"a": "nowhere"})
-    assert [breach.policy.name for breach in judged.breaches] == ["first", "second"]
-    assert judged.blocked is not None
+    passed, blocked = (held.judge("t", {"a": value}) for value in ("kb", "nowhere"))
+    assert [fault.message.split(":")[0] for fault in passed.faults] == ["policy first", "policy third"]
+    assert [fault.message.split(":")[0] for fault in blocked.faults] == ["policy first", "policy second"]
+    assert blocked.blocked is not None
 
 
 def test_the_real_file_system_never_raises(tmp_path: Path) -> None:

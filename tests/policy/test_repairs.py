@@ -17,21 +17,8 @@ from wirelint.rewrite import ReplyStream
 from wirelint.rule import Rule
 from wirelint.state.ledger import Ledger
 
-ALL = (
-    *FORMS,
-    *(
-        (api, streamed)
-        for api in (
-            "openai.responses",
-            "google.generate_content",
-            "ollama.chat",
-            "mistral.chat",
-            "cohere.chat",
-            "bedrock.converse",
-        )
-        for streamed in (False, True)
-    ),
-)
+MORE = ("openai.responses", "google.generate_content", "ollama.chat", "mistral.chat", "cohere.chat", "bedrock.converse")
+ALL = (*FORMS, *((api, streamed) for api in MORE for streamed in (False, True)))
 WORKSPACE = """
 [[policy]]
 name = "the workspace"

@@ -303,7 +303,7 @@ def test_what_was_sent_before_is_sent_again(model: str, url: str, make: Callable
 class Broken(Rule):
     code, name = "ID300", "broken"
 
-    def mend(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
+    def fix_request(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
         yield (Edit("remove", "/messages"),), self.repair("request", "safe", "took all away")
         raise LookupError("out of luck")
 
@@ -312,7 +312,7 @@ class Reckless(Rule):
     code, name = "ID302", "reckless"
     edits: tuple[Edit, ...] = (Edit("replace", "", 3),)
 
-    def mend(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Sequence[RequestFix]:
+    def fix_request(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Sequence[RequestFix]:
         return [(self.edits, self.repair("request", "safe", "made it a number"))]
 
 
@@ -339,7 +339,7 @@ class Asked(Rule):
     def __init__(self) -> None:
         self.seen: list[Json] = []
 
-    def mend(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
+    def fix_request(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
         assert exchange.request is not None
         self.seen.append(dict(exchange.request.body))
         yield from ()
@@ -377,7 +377,7 @@ class Counting(Rule):
     def __init__(self) -> None:
         self.asked = 0
 
-    def mend(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
+    def fix_request(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
         self.asked += 1
         yield [Edit("replace", f"/x{self.asked}", self.asked)], self.repair("request", "unsafe", "counted")
 
@@ -399,12 +399,12 @@ def test_what_is_overlooked_changes_no_repair(code: str) -> None:
     for one in rule.example:
         exchange = dataclasses.replace(read(one), status=None, reply=None, end="unknown")
         assert exchange.request is not None
-        made = list(rule.mend(exchange, Ledger(), permit))
+        made = list(rule.fix_request(exchange, Ledger(), permit))
         values: list[Json] = [{"include_usage": True}, None, [], "x"]
         for value in values:
             body = {**exchange.request.body, **dict.fromkeys(rule.ignored_fields, value)}
             other = dataclasses.replace(exchange.request, body=body, wants_usage=True)
-            assert list(rule.mend(dataclasses.replace(exchange, request=other), Ledger(), permit)) == made
+            assert list(rule.fix_request(dataclasses.replace(exchange, request=other), Ledger(), permit)) == made
 
 
 HELD = parse('[[policy]]\ntools = ["dig"]\narguments = ["where"]\nabsolute-path = true\naction = "block"\n', "p.toml")
@@ -420,24 +420,24 @@ def test_calls_to_servers_of_tools_are_held_to_policies() -> None:
 
 
 @pytest.mark.parametrize(
-    "rule", [rule.under(HELD) for rule in REGISTRY.rules if rule.mends is not None], ids=lambda rule: rule.code
+    "rule", [rule.under(HELD) for rule in REGISTRY.rules if rule.request_apis is not None], ids=lambda rule: rule.code
 )
 def test_a_rule_says_of_all_apis_whose_requests_it_mends(rule: Rule) -> None:
     """Asked all the same, with the requests of its own examples or with others, it repairs none of another API."""
-    assert rule.mends is not None
+    assert rule.request_apis is not None
     permit = FixPolicy("unsafe", clean_history=True)
     named = {exchange.api for one in rule.example if (exchange := read(one)).request is not None}
     dug = (Assistant(calls=(Call("dig", {"where": "x"}, "call_1"),)), Result("call_1", "a root"))
     talks = [Talk(text="Yes.", history=(User("Dig."), *made), tools={"dig": schema()}) for made in ((), dug)]
-    for api in set(APIS) - rule.mends:
+    for api in set(APIS) - rule.request_apis:
         for record in [talk.record(api, streamed) for talk in talks for streamed in (False, True)]:
             exchange = dataclasses.replace(read(record), status=None, reply=None, end="unknown")
-            assert not list(rule.mend(exchange, Ledger(), permit))
+            assert not list(rule.fix_request(exchange, Ledger(), permit))
             assert rule.answer(exchange, Ledger(), permit) is None
     for one in rule.example:
         exchange = dataclasses.replace(read(one), status=None, reply=None, end="unknown")
-        for api in {*APIS, *named} - rule.mends:
-            assert not list(rule.mend(dataclasses.replace(exchange, api=api), Ledger(), permit))
+        for api in {*APIS, *named} - rule.request_apis:
+            assert not list(rule.fix_request(dataclasses.replace(exchange, api=api), Ledger(), permit))
 
 
 @pytest.mark.parametrize(

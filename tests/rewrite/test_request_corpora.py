@@ -30,7 +30,7 @@ FIXABLE = FixPolicy("unsafe", lambda code: code != "ST605")
 FAULTY = FixPolicy("unsafe", lambda code: code != "ST605", clean_history=True)
 """All but what asks for token counts, which is done before a reply can show whether anything is wrong."""
 NAMES = tuple(api.name for api in APIS)
-RULES = [rule for rule in REGISTRY.rules if type(rule).mend is not Rule.mend]
+RULES = [rule for rule in REGISTRY.rules if type(rule).fix_request is not Rule.fix_request]
 NEEDS_SHARED = pytest.mark.skipif(not shared.SHARED.is_dir(), reason="no shared cases beside this checkout")
 
 

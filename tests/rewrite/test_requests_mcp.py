@@ -22,7 +22,7 @@ class Rooted(Rule):
     code, name, severity, layer = "XX902", "rooted", "warning", "model"
     channels: ClassVar[frozenset[str]] = frozenset({"mcp"})
 
-    def mend(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterable[RequestFix]:
+    def fix_request(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterable[RequestFix]:
         for message in exchange.request.messages if exchange.request is not None else ():
             yield from (mending for part in message.parts if isinstance(part, ToolCall) for mending in self._mend(part))
 
@@ -45,7 +45,7 @@ class Loud(Rooted):
     code, name = "XX903", "loud"
     channels: ClassVar[frozenset[str]] = frozenset({"model"})
 
-    def mend(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterable[RequestFix]:
+    def fix_request(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterable[RequestFix]:
         raise AssertionError("asked about another channel")
 
 

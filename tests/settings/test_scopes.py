@@ -13,16 +13,13 @@ from wirelint.capture.replay import replay
 from wirelint.engine import Engine
 from wirelint.fix import NO_FIXES
 from wirelint.model import Exchange, Json
-from wirelint.rule import Finding, Limits, Rule
+from wirelint.rule import Finding, Rule
 from wirelint.settings.scopes import (
     Kind,
     Layer,
     Route,
     Scopes,
-    applicable,
     checks_of,
-    seconds_of,
-    shortest_limit,
     unknown,
 )
 from wirelint.state.ledger import Ledger
@@ -157,7 +154,7 @@ EXAMPLES = [
 
 def not_asked(rule: Rule, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
     """What the checks find that a rule is not asked for, of an exchange of which it knows what it needs."""
-    checks = checks_of(rule, Kind.of(exchange), brief=seconds_of(exchange) < shortest_limit(REGISTRY.rules))
+    checks = checks_of(rule, Kind.of(exchange))
     if rule.is_timed and rule.check_course not in checks:
         yield from rule.check_course(exchange, ledger)
     if exchange.request is not None and "request" not in exchange.missing and rule.check_request not in checks:
@@ -179,56 +176,3 @@ def test_nothing_is_missed(lines: Iterable[Line]) -> None:
                 if channel_of(exchange.api) in rule.channels and not rule.needs & exchange.missing:
                     assert list(not_asked(rule, exchange, engine.ledger)) == [], (line["id"], rule.name)
             engine.check(exchange)
-
-
-class Listener(Rule):
-    code, name, severity, layer = "XX901", "listener", "info", "model"
-
-    def check_request(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
-        yield from ()
-
-    def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
-        yield from ()
-
-
-KIND = Kind(
-    open=False,
-    missing=frozenset(),
-    request=True,
-    reply=True,
-    holds=frozenset({"stream", "tools"}),
-)
-
-
-@pytest.mark.parametrize(
-    ("kind", "names"),
-    [
-        pytest.param(KIND, ["check_request", "check_reply"], id="both sides"),
-        pytest.param(KIND._replace(reply=False), ["check_request"], id="no reply"),
-        pytest.param(KIND._replace(request=False), ["check_reply"], id="no request"),
-        pytest.param(KIND._replace(holds=frozenset({"tools"})), ["check_request"], id="holds less"),
-        pytest.param(KIND._replace(missing=frozenset({"framing"})), [], id="too little is known"),
-        pytest.param(KIND._replace(open=True), [], id="still open"),
-    ],
-)
-def test_what_is_asked(kind: Kind, names: list[str]) -> None:
-    rule = Listener()
-    rule.__class__.requires_in_reply, rule.__class__.needs = frozenset({"stream", "tools"}), frozenset({"framing"})
-    assert [check.__name__ for check in checks_of(rule, kind)] == names
-
-
-class Clock(Rule):
-    code, name, severity, layer = "XX903", "clock", "info", "gateway"
-
-    @property
-    def takes(self) -> float:
-        return self.limits.stall
-
-    def check_course(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
-        yield from ()
-
-
-def test_the_course_of_a_brief_exchange_is_nobodys_concern() -> None:
-    rule, patient = Clock(), Clock().within(Limits(stall=90))
-    assert shortest_limit([Listener(), patient, rule]) == 30
-    assert [applicable([rule], KIND, brief=brief) for brief in (True, False)] == [(), ((rule, (rule.check_course,)),)]

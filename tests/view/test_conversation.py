@@ -77,7 +77,7 @@ TALKS: dict[str, tuple[Talk, str, list[str]]] = {
             "",
             'LK101  reply     <tool_call>{"name": "look_up", "arguments": {"city":',
             '                 "Oslo"}}</tool_call>',
-            "                 ● xml-leak (gateway) a call of look_up stands in the text as",
+            "                 ● xml-leak (gateway) tool call look_up leaked into the text as",
             "                 hermes_json markup  [response /choices/0/message/content]",
             "                   fix (unsafe): promote to a call of look_up",
             "                 ■ stop",

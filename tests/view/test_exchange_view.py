@@ -103,7 +103,7 @@ def test_findings_stand_below_their_part_and_say_what_can_be_done() -> None:
     checked = judged(record, "xml-leak")
     page = text(checked, "response").split("\n")
     place = next(number for number, line in enumerate(page) if "<invoke" in line)
-    assert page[place + 1].strip().startswith("‼ error xml-leak (gateway): a call of search stands in the text")
+    assert page[place + 1].strip().startswith("‼ error xml-leak (gateway): tool call search leaked into the text")
     assert page[place + 2].strip() == "fix (unsafe): promote to a call of search"
     assert "1 error" in page[1]
     assert "see also the response: xml-leak" in text(checked, "request")

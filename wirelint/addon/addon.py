@@ -318,13 +318,13 @@ class Inspector:
             self._finish(ended, self._look_through(ended))
 
     def _may_wait(self, visit: ExchangeRecorder) -> bool:
-        """Whether somebody else's traffic comes first, and nobody needs the verdict at once."""
+        """Return True if somebody else's traffic comes first, and nobody needs the verdict at once."""
         if not visit.live or self._readers.there:
             return False
         return bool(self._backlog) or self.is_busy() or visit.size >= LARGE
 
     def is_busy(self) -> bool:
-        """Whether an answer is under way. A stream on which a server may speak some day is open all the time."""
+        """Return True if an answer is under way. A stream on which a server may speak some day is open all the time."""
         return any(found.visit.method != "GET" for found in self._visits.values())
 
     def _begin_to_settle(self, ended: Ended) -> Callable[[], None]:

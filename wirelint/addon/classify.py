@@ -54,7 +54,7 @@ _LEAST_BODY: Json = {"messages": [{"role": "user"}]}
 
 
 def may_be_ours(request: http.Request) -> bool:
-    """Whether a look at a request's body could show that it is of an API that is understood."""
+    """Return True if a look at a request's body could show that it is of an API that is understood."""
     match request.method.upper():
         case "POST":
             return True
@@ -105,7 +105,7 @@ def open_unread(flow: http.HTTPFlow, limit: int, *, large: bool) -> ExchangeReco
 
 
 def note_unknown(visit: ExchangeRecorder) -> bool:
-    """Whether an exchange that no API claims is to be recorded. The visit knows then why."""
+    """Return True if an exchange that no API claims is to be recorded. The visit knows then why."""
     body = visit.request_body or b""
     visit.unknown = unknown_because(visit.method, visit.url, lower(visit.request_headers), body)
     if not visit.unknown:

@@ -24,7 +24,6 @@ from wirelint.addon.recorder import ExchangeRecorder
 from wirelint.apis.unknown import is_text
 from wirelint.capture.record import Headers
 from wirelint.rewrite import ReplyStream
-from wirelint.rewrite.following import Form, Forms
 from wirelint.wire.content_coding import CodingError, Decoder, TooLargeError, decoder
 
 CUT_OFF = "the reply ends before its content-encoding does"
@@ -48,14 +47,11 @@ class Delivery(Passage):
         rewriting: ReplyStream,
         failures: Failures,
         announce: str,
-        forms: Forms | None = None,
     ) -> None:
-        """`forms`: what replies may follow, and be learnt from."""
         response = flow.response
         assert response is not None
         coding = visit.expect_plain()
-        super().__init__(visit, rewriting, failures, forms.following(rewriting) if forms is not None else None)
-        self._forms = forms
+        super().__init__(visit, rewriting, failures)
         self._flow = flow
         self._decoder: Decoder | None = decoder(coding, visit.limit, ratio=_SWELLS) if coding else None
         self._attached = self._attach()
@@ -106,24 +102,9 @@ class Delivery(Passage):
             return []
         if self._rewriting is None:
             return self._note([])
-        end = self._ends and not self._broken
-        followed = self._following.over if end and self._following is not None else None
-        out: list[bytes] = []
-        if followed is None:
-            self._stop_following(self._rewriting)
-            out = self._note(self._rewriting.end() if end else self._rewriting.flush(self._visit.now()))
-        if end and self._forms is not None:
-            self._learn(self._forms, self._rewriting, followed)
-        return out
-
-    def _learn(self, forms: Forms, rewriting: ReplyStream, followed: Form | None) -> None:
-        try:
-            if followed is not None:
-                forms.followed(rewriting, followed)
-            else:
-                forms.learn(rewriting, self._for_nothing)
-        except Exception as error:  # fail open: the next reply is read as it comes
-            self._failures.add(self._visit, "learning the form of the reply", error)
+        if self._ends and not self._broken:
+            return self._note(self._rewriting.end())
+        return self._note(self._rewriting.flush(self._visit.now()))
 
     def _decode(self, decoder: Decoder, data: bytes) -> bytes:
         """Plain bytes; where it turns out that the body is text that is not coded at all, all bytes as they are."""

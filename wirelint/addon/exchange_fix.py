@@ -91,7 +91,7 @@ class ExchangeFixer:
 
     @property
     def blocks(self) -> bool:
-        """Whether there are policies, by which calls may be blocked."""
+        """Return True if there are policies, by which calls may be blocked."""
         return bool(self._settings.policies)
 
     # --- requests -----------------------------------------------------------------------------------------------------
@@ -196,7 +196,7 @@ class ExchangeFixer:
         )
         if rewriting is not None:
             announce = f"fix={self._scope.permit.most}" if settings.header else ""
-            self._delivery = Delivery(self._flow, visit, rewriting, self._failures, announce, settings.forms)
+            self._delivery = Delivery(self._flow, visit, rewriting, self._failures, announce)
 
     def _is_repairable(self, response: http.Response) -> bool:
         visit = self._visit
@@ -206,7 +206,7 @@ class ExchangeFixer:
         return good and visit.readable and not visit.unread
 
     def _is_document(self, response: http.Response) -> bool:
-        """Whether a reply is a JSON document that nobody waits to see the beginning of, small enough to be held."""
+        """Return True if a reply is a JSON document that nobody waits to see the beginning of, small enough to be held."""
         session = self._visit.session
         if session is None or session.request is None or session.request.stream or not is_json(response):
             return False
@@ -243,8 +243,6 @@ class ExchangeFixer:
             chunks=chunks,
             longest_hold=settings.hold * 1000,
             request=visit.asked,
-            later=visit.read_later,
-            pages=settings.pages,
         )
         visit.faults += made.faults
         visit.reread = visit.reread or bool(made.faults)

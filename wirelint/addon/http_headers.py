@@ -71,12 +71,12 @@ def _names(message: http.Message) -> frozenset[bytes]:
 
 
 def is_signed(request: http.Request) -> bool:
-    """Whether a header vouches for the body: changed, the request would be refused."""
+    """Return True if a header vouches for the body: changed, the request would be refused."""
     return not _SIGNED.isdisjoint(_names(request))
 
 
 def is_decodable(request: http.Request, most: int) -> bool:
-    """Whether the body, of no more than `most` bytes, is what the header says of its coding, to its end."""
+    """Return True if the body, of no more than `most` bytes, is what the header says of its coding, to its end."""
     if b"content-encoding" not in _names(request):
         return True
     try:
@@ -88,13 +88,13 @@ def is_decodable(request: http.Request, most: int) -> bool:
 
 
 def has_known_end(response: http.Response) -> bool:
-    """Whether the end of a body can be told from a connection that broke: not where the one is the other."""
+    """Return True if the end of a body can be told from a connection that broke: not where the one is the other."""
     return response.http_version.startswith("HTTP/1") and not _LENGTHS.isdisjoint(_names(response))
 
 
 def is_plainly_framed(fields: Mapping[str, str]) -> bool:
-    """Whether a body comes without codings of its transfer, which mitmproxy does not undo. `fields`: by names in lower
-    case."""
+    """Return True if a body comes without codings of its transfer, which mitmproxy does not undo. `fields`: by names
+    in lower case."""
     return fields.get("transfer-encoding", "").strip().lower() in ("", "chunked", "identity")
 
 

@@ -125,7 +125,7 @@ def log_failure(culprit: str, error: BaseException) -> None:
 
 
 def is_shown(level: int) -> bool:
-    """Whether a line of this level is shown anywhere: after `-q` it is not.
+    """Return True if a line of this level is shown anywhere: after `-q` it is not.
 
     mitmproxy hands every line on to all of its addons as well, in a hook that is out of use: that alone takes longer than
     to judge a short exchange.

@@ -28,7 +28,7 @@ from wirelint.wire.websocket import closes, opens, turns
 
 
 def _is_turn(message: websocket.WebSocketMessage) -> bool:
-    """Whether a message may be one of them."""
+    """Return True if a message may be one of them."""
     return bool(message.is_text and (opens if message.from_client else closes)(message.content))
 
 
@@ -52,7 +52,7 @@ def turn_of(flow: http.HTTPFlow, message: websocket.WebSocketMessage) -> tuple[i
 
 
 def is_over(flow: http.HTTPFlow, number: int) -> bool:
-    """Whether nothing more can come of an exchange."""
+    """Return True if nothing more can come of an exchange."""
     if flow.websocket is None or flow.websocket.closed_by_client is not None:
         return True
     said = [(message.from_client, message.content) for message in flow.websocket.messages if message.is_text]
@@ -153,7 +153,7 @@ class Looking:
         self._insight, self._memory = insight, memory
 
     def knows(self, flow: http.HTTPFlow) -> bool:
-        """Whether a flow is an exchange of an API that is known. Costs nothing."""
+        """Return True if a flow is an exchange of an API that is known. Costs nothing."""
         if flow.websocket is not None:
             return False
         api = flow.metadata.get("wirelint.api")

@@ -157,7 +157,7 @@ class Lingering(Generic[T]):
 
 
 def _is_answered(visit: ExchangeRecorder) -> bool:
-    """Whether all that was posted is answered."""
+    """Return True if all that was posted is answered."""
     session = visit.session
     if session is None:
         return False

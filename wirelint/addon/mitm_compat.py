@@ -43,10 +43,10 @@ def attach(flow: http.HTTPFlow, held: Held) -> bool:
             yield from _send(stream, held.remains())
         yield from before(event)
 
-    def wake() -> layer.CommandGenerator[None]:
+    def wake(_: events.Event) -> layer.CommandGenerator[None]:
         yield from _send(stream, held.overdue() if _is_sending(stream) else ())
 
-    stream._handle_event = _waking(held, pass_on, wake)
+    stream._handle_event = _waking(lambda: held.due() if _is_sending(stream) else None, pass_on, wake)
     return True
 
 
@@ -92,16 +92,16 @@ def attach_socket(flow: http.HTTPFlow, held: HeldMessages) -> bool:
         first = write(held.remains() if isinstance(event, CloseConnection) else held.ready())
         return commands.SendData(client.conn, first + send_one(event).data)
 
-    def wake() -> layer.CommandGenerator[None]:
+    def wake(_: events.Event) -> layer.CommandGenerator[None]:
         if data := write(held.overdue()):
             yield commands.SendData(client.conn, data)
 
     client.send2 = send  # type: ignore[method-assign]
-    socket._handle_event = _waking(held, before, wake)
+    socket._handle_event = _waking(held.due, before, wake)
     return True
 
 
-def _waking(held: Held, pass_on: Handler, wake: Callable[[], layer.CommandGenerator[None]]) -> Handler:
+def _waking(due: Callable[[], float | None], pass_on: Handler, wake: Handler) -> Handler:
     """Return a handler that requests one `Wakeup` at a time for the moment when held text has to leave."""
     is_set = False
 
@@ -109,10 +109,10 @@ def _waking(held: Held, pass_on: Handler, wake: Callable[[], layer.CommandGenera
         nonlocal is_set
         if isinstance(event, events.Wakeup):
             is_set = False
-            yield from wake()
+            yield from wake(event)
         else:
             yield from pass_on(event)
-        delay = None if is_set else held.due()
+        delay = None if is_set else due()
         if delay is not None:
             is_set = True
             yield commands.RequestWakeup(delay)

@@ -11,7 +11,7 @@ import difflib
 import os
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,8 +24,6 @@ from wirelint.policy import NO_POLICIES
 from wirelint.policy.checks import RealDisk
 from wirelint.policy.file import load as load_policies
 from wirelint.registry import Registry, RuleError
-from wirelint.rewrite.following import Forms
-from wirelint.rewrite.pages import Pages
 from wirelint.rule import Limits, Safety
 from wirelint.settings.file import NO_CONFIG, Config, ConfigError
 from wirelint.settings.file import find as find_config
@@ -130,8 +128,6 @@ class Settings:
     mitm_compat: bool
     keep_flows: int | None
     policies: bool = False
-    forms: Forms = field(default_factory=Forms, compare=False)
-    pages: Pages = field(default_factory=Pages, compare=False)
     """Of the replies that were repaired, or could have been, since this is in force: streams, and whole ones."""
 
     @property
@@ -145,7 +141,7 @@ class Settings:
 
     @property
     def repairs(self) -> bool:
-        """Whether anything may be repaired in any exchange."""
+        """Return True if anything may be repaired in any exchange."""
         return self.rules.repair
 
 

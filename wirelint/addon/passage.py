@@ -6,7 +6,6 @@ begins to differ from the other its bytes are kept; before that, the visit's cop
 
 from __future__ import annotations
 
-import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from typing import ClassVar, Protocol
@@ -15,7 +14,6 @@ from wirelint.addon.failures import Failures
 from wirelint.addon.recorder import ExchangeRecorder
 from wirelint.capture.record import Headers, Sent
 from wirelint.rewrite import ReplyStream
-from wirelint.rewrite.following import Following
 
 
 class Held(Protocol):
@@ -43,13 +41,9 @@ class Passage(ABC):
 
     over: ClassVar[str]
 
-    def __init__(
-        self, visit: ExchangeRecorder, rewriting: ReplyStream, failures: Failures, following: Following | None = None
-    ) -> None:
+    def __init__(self, visit: ExchangeRecorder, rewriting: ReplyStream, failures: Failures) -> None:
         self._visit, self._failures = visit, failures
         self._rewriting: ReplyStream | None = rewriting
-        self._following = following
-        self._for_nothing: int | None = None  # events that left unread, and had to be read after all
         self._owed: list[bytes] = []  # what is to leave with what leaves next
         self._same = 0
         self._other: bytearray | None = None
@@ -62,22 +56,17 @@ class Passage(ABC):
     def catch_up(self) -> None:
         """Has what has come by read, as far as it was put off."""
         if self._rewriting is not None:
-            try:
-                self._stop_following(self._rewriting)
-            except Exception as error:  # fail open
-                self._owed = self._unrepaired(b"", error)
-            else:
-                self._rewriting.catch_up()
+            self._rewriting.catch_up()
 
     def due(self) -> float | None:
         """Seconds until what is held has to leave; None when nothing is held."""
         if self._owed:
             return 0.0
-        holder = self._following if self._following is not None else self._rewriting
-        if holder is None or holder.holding is None:
+        rewriting = self._rewriting
+        if rewriting is None or rewriting.holding is None:
             return None
         try:
-            left = holder.due(self._visit.now())
+            left = rewriting.due(self._visit.now())
         except Exception as error:  # fail open: it leaves with what comes next
             self._failures.add(self._visit, "repairing the reply", error)
             return None
@@ -98,9 +87,7 @@ class Passage(ABC):
         if rewriting is None:
             return self._note([])
         try:
-            self._stop_following(rewriting)
-            out = ask(rewriting)
-            return self._note(out)
+            return self._note(ask(rewriting))
         except Exception as error:  # fail open
             return self._rescue(b"", error)
 
@@ -114,32 +101,12 @@ class Passage(ABC):
         if rewriting is None:
             return self._note([data])
         at = (visit.clock() - visit.began) * 1000
-        if self._following is not None:
-            left = self._following.passes(data, at)
-            if left is not None:
-                self._same += len(data) if len(left) == 1 and left[0] is data else sum(map(len, left))
-                return left
-            self._stop_following(rewriting)
         out = rewriting.feed(data, at)
         visit.mind_the_text()
         if len(out) == 1 and out[0] is data and not (self._owed or rewriting.changed) and self._other is None:
             self._same += len(data)
             return out
         return self._note(out)
-
-    def _stop_following(self, rewriting: ReplyStream) -> None:
-        """Has the repair see what has left before it was read. Raises what it raises, and ValueError."""
-        following, self._following = self._following, None
-        if following is None:
-            return
-        following.stop()
-        self._for_nothing = len(following.left)
-        self._owed, self._rewriting = [data for data, _ in following.waiting], None  # until it has seen all of it
-        made = b"".join(itertools.chain(*(rewriting.feed(*one) for one in (*following.left, *following.waiting))))
-        left = sum(len(data) for data, _ in following.left)
-        if not b"".join([*(data for data, _ in following.left), *self._owed]).startswith(made) or len(made) < left:
-            raise ValueError("what has left unread was to be repaired")
-        self._owed, self._rewriting = [made[left:]] if len(made) > left else [], rewriting
 
     def _note(self, out: list[bytes]) -> list[bytes]:
         """Takes down what is handed out, with what was to leave before it."""
@@ -169,15 +136,13 @@ class Passage(ABC):
 
     def _unrepaired(self, data: bytes, error: Exception) -> list[bytes]:
         """What is held and what came, as it came; the rest passes unrepaired."""
-        following, rewriting = self._following, self._rewriting
-        self._following = self._rewriting = None
+        rewriting, self._rewriting = self._rewriting, None
         visit = self._visit
         came = visit.raw_body() if visit.readable and self._other is None else None
         self._failures.fail(visit, "repairing the reply", error)
         if came is not None:
             return [came[self._same :]] if len(came) > self._same else []
-        waiting = [one for one, _ in following.waiting] if following is not None else []
-        return [*self._owed, *waiting, *(rewriting.flush() if rewriting is not None else ()), *([data] if data else [])]
+        return [*self._owed, *(rewriting.flush() if rewriting is not None else ()), *([data] if data else [])]
 
     def settle(self) -> None:
         """The exchange is over: the visit hears what became of its reply."""
@@ -185,9 +150,7 @@ class Passage(ABC):
         if self._settled:
             return
         self._settled = True
-        if self._following is not None:
-            visit.read_later(*self._following.came())
-        elif rewriting is not None:
+        if rewriting is not None:
             rewriting.catch_up()
             visit.faults += rewriting.faults
             visit.reread = visit.reread or bool(rewriting.faults)
@@ -195,7 +158,7 @@ class Passage(ABC):
                 visit.notes += rewriting.notes
             if rewriting.changed:
                 visit.note_fixes(rewriting.repairs)
-        self._rewriting = self._following = None  # a flow that is kept keeps what streams it
+        self._rewriting = None  # a flow that is kept keeps what streams it
         came = visit.raw_body()
         if self._other is not None:
             body = came[: self._same] + bytes(self._other) if came is not None else None

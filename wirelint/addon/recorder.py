@@ -9,17 +9,15 @@ limit; above that, and where a coding cannot be undone, it lets go of what it ha
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from io import BytesIO
 
 from wirelint.apis.unknown import is_text
-from wirelint.capture.followed import Followed
 from wirelint.capture.record import Headers, Record, Sent
 from wirelint.engine import Session, internal, lower
 from wirelint.fix import AppliedFix
 from wirelint.model import End, Request, Timing
-from wirelint.rewrite.spoken import Spoken
 from wirelint.rewrite.whole_reply import arrived
 from wirelint.rule import Finding
 from wirelint.timing import NO_ARRIVALS, ArrivalLog, Arrivals
@@ -29,34 +27,22 @@ from wirelint.wire.content_coding import CodingError, Decoder, TooLargeError, de
 # Pieces of a reply that have come for some time, read in one go.
 
 
-def feed_all(session: Session, pieces: Sequence[tuple[bytes, float | None]], spoken: Spoken | None = None) -> None:
-    """Feeds a session pieces of a body, each with its time. Of events that are alike many are taken in together.
-
-    `spoken`: what is known of a reply of which these are the events, each by itself, and what came behind them.
-    """
-    if spoken is not None and spoken.texts is not None:
-        told = zip(pieces[spoken.first : spoken.last], spoken.texts, strict=True)
-        _feed_each(session, pieces[: spoken.first])
-        _take(session, spoken.block, [(data, at, text) for (data, at), text in told])
-        pieces = pieces[spoken.last :]
-    _feed_each(session, pieces)
-
-
-def _feed_each(session: Session, pieces: Iterable[tuple[bytes, float | None]]) -> None:
+def feed_all(session: Session, pieces: Sequence[tuple[bytes, float | None]]) -> None:
+    """Feed a session pieces of a body, each with its time. Runs of text deltas are taken in together."""
     alike: list[tuple[bytes, float | None, str]] = []
-    like = session.like
+    pattern = session.pattern
     for data, at in pieces:
-        text = like.text(data) if like is not None else None
+        text = pattern.text(data) if pattern is not None else None
         if text is not None:
             alike.append((data, at, text))
             continue
-        if like is not None and alike:
-            _take(session, like.block, alike)
+        if pattern is not None and alike:
+            _take(session, pattern.block, alike)
             alike = []
         session.feed(data, at)
-        like = session.like
-    if like is not None and alike:
-        _take(session, like.block, alike)
+        pattern = session.pattern
+    if pattern is not None and alike:
+        _take(session, pattern.block, alike)
 
 
 def _take(session: Session, block: int, alike: list[tuple[bytes, float | None, str]]) -> None:
@@ -125,9 +111,6 @@ class ExchangeRecorder:
     _waiting: list[bytes] = field(default_factory=list)
     _times: list[float] = field(default_factory=list)
     _behind: int = 0
-    _later: Sequence[tuple[bytes, float | None]] = ()
-    _spoken: Spoken | None = None
-    _told: Spoken | None = None
     _unread: bool = False
     _broken: bool = False
     _closed: bool = False
@@ -137,7 +120,7 @@ class ExchangeRecorder:
 
     @property
     def readable(self) -> bool:
-        """Whether the session can be asked for an exchange."""
+        """Return True if the session can be asked for an exchange."""
         return self.session is not None and not self._broken
 
     def now(self) -> float:
@@ -215,10 +198,6 @@ class ExchangeRecorder:
             for data, at in arrived(plain, chunks):
                 self.session.feed(data, at)
 
-    def read_later(self, pieces: Sequence[tuple[bytes, float | None]], spoken: Spoken | None = None) -> None:
-        """What is to be read of such a copy, and when it came: `catch_up` does."""
-        self._later, self._spoken = pieces, spoken
-
     def arrivals(self) -> Arrivals:
         """What is known by now of when the reply came."""
         read = self.session.arrivals() if self.session is not None else NO_ARRIVALS
@@ -235,18 +214,13 @@ class ExchangeRecorder:
 
     def catch_up(self) -> None:
         """Reads what was noted, each piece as of the time at which it came."""
-        pieces, times, later, spoken = self._waiting, self._times, self._later, self._spoken
+        pieces, times = self._waiting, self._times
         self._pass_over()
         came = zip(pieces, times, strict=True)
         read = [(self._plain_of(piece), round((time - self.began) * 1000, 3)) for piece, time in came]
         if self.session is not None:
-            feed_all(self.session, [*later, *[(plain, at) for plain, at in read if plain]], spoken)
-            self._told = self._told or spoken
+            feed_all(self.session, [(plain, at) for plain, at in read if plain])
         self.mind_the_text()
-
-    def followed(self) -> Followed | None:
-        """What is known of a body that was read, and that went as others did."""
-        return self._told.new() if self._told is not None else None
 
     def mind_the_text(self) -> None:
         """Lets go of a reply that says more than is judged."""
@@ -257,7 +231,7 @@ class ExchangeRecorder:
             )
 
     def _pass_over(self) -> None:
-        self._waiting, self._times, self._behind, self._later, self._spoken = [], [], 0, (), None
+        self._waiting, self._times, self._behind = [], [], 0
 
     def keep(self, data: bytes) -> bytes | None:
         """Takes a copy of bytes that came; gives what is to be read of them, None when nothing is read any more."""
@@ -362,12 +336,12 @@ class ExchangeRecorder:
 
     @property
     def overflown(self) -> bool:
-        """Whether the body is larger than what is kept of it."""
+        """Return True if the body is larger than what is kept of it."""
         return self._size > self.limit
 
     @property
     def empty(self) -> bool:
-        """Whether no byte of the reply's body has come by."""
+        """Return True if no byte of the reply's body has come by."""
         return self._size == 0
 
     def raw_body(self) -> bytes | None:
@@ -418,7 +392,7 @@ class ExchangeRecorder:
         """Lets go of everything; what still arrives is not looked at."""
         self._closed = True
         self._pass_over()
-        self._raw, self._plain, self.session, self._told = BytesIO(), bytearray(), None, None
+        self._raw, self._plain, self.session = BytesIO(), bytearray(), None
 
 
 def _coding(value: str | None) -> str | None:

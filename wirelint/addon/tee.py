@@ -68,13 +68,13 @@ def length_of(response: http.Response) -> str | None:
 
 
 def is_within(response: http.Response, limit: int) -> bool:
-    """Whether a reply says how long it is, and that is no more than `limit` bytes."""
+    """Return True if a reply says how long it is, and that is no more than `limit` bytes."""
     length = length_of(response) or ""
     return length.isascii() and length.isdigit() and int(length) <= limit
 
 
 def may_be_collected(response: http.Response) -> bool:
-    """Whether a reply arrives as quickly in one piece."""
+    """Return True if a reply arrives as quickly in one piece."""
     streamed = getattr(ctx.options, "stream_large_bodies", None)  # it may be shorter than ours
     return is_json(response) and is_within(response, _SHORT) and not streamed
 
@@ -99,7 +99,7 @@ def collect(flow: http.HTTPFlow, visit: ExchangeRecorder, failures: Failures) ->
 
 
 def is_collected(flow: http.HTTPFlow, response: http.Response, visit: ExchangeRecorder, failures: Failures) -> bool:
-    """Whether a reply is left to mitmproxy until it is whole. Then that is seen to."""
+    """Return True if a reply is left to mitmproxy until it is whole. Then that is seen to."""
     try:
         return may_be_collected(response) and collect(flow, visit, failures)
     except Exception as error:  # fail open: it is streamed

@@ -2,7 +2,7 @@
 
     16:20:11 ✓ openai.chat        gpt-4.1-mini        200  1.84 s 1 call   3f2a9c11
     16:20:14 ● anthropic.messages claude-sonnet-4-5   200 12.31 s 2 calls  77c0b1d2
-               ● xml-leak (gateway) a call of search_notes stands in the text  [response /content/0, event 9]
+               ● xml-leak (gateway) tool call search_notes leaked into the text  [response /content/0, event 9]
                ✎ xml-leak (safe) promoted a call of search_notes
 
 The lines themselves are plain text and go through `logging` (see `log`); each carries along how it looks here. The handler

@@ -98,7 +98,7 @@ class Glimpses:
 
 
 def is_shown() -> bool:
-    """Whether there is somebody to look at flows: mitmdump has no view of them."""
+    """Return True if there is somebody to look at flows: mitmdump has no view of them."""
     master = getattr(ctx, "master", None)
     return master is not None and "view" in master.addons.lookup
 

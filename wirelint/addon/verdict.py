@@ -96,7 +96,7 @@ def read(visit: ExchangeRecorder, end: End, error: str | None, duration: float |
     exchange = _read(visit, end, error)
     timing = Timing(visit.started, visit.first_byte, exchange.timing.first_token if exchange else None, duration)
     record = visit.record(exchange.end if exchange else end, error, exchange.chunks if exchange else (), timing)
-    clean = redactor.record(record, visit.followed())
+    clean = redactor.record(record)
     if exchange is not None:
         same = clean.request_body == record.request_body and clean.response_body == record.response_body
         exchange = _under(exchange, clean) if same and not visit.reread else replay(clean)

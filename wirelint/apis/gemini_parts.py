@@ -57,7 +57,7 @@ class Call:
 
 
 def alike(events: Sequence[Event], out: Sequence[Event]) -> bool:
-    """Whether the same came out, be it that a text was held for a moment: in two pieces, or behind the usage."""
+    """Return True if the same came out, be it that a text was held for a moment: in two pieces, or behind the usage."""
     return same(events, out) or _joined(events) == _joined(out)
 
 
@@ -97,7 +97,7 @@ class Calls:
         self.told.update(event.block for event in events if type(event) is Start and event.kind == "tool_call")
 
     def absorb(self, events: Sequence[Event]) -> bool:
-        """Whether events go on with a call that waits to be complete."""
+        """Return True if events go on with a call that waits to be complete."""
         return any(isinstance(event, (Delta, CallUpdate, Close)) and event.block in self.pending for event in events)
 
 
@@ -234,7 +234,7 @@ class Parts:
             self._used.add(item)
 
     def _is_signed(self) -> bool:
-        """Whether a call is there already: the first one of a turn has the signature."""
+        """Return True if a call is there already: the first one of a turn has the signature."""
         calls = [part for part in self._made if isinstance(part, dict) and kind_of(part)[0] == "functionCall"]
         return bool(calls) or any(call.start.block >= MADE for call in self._calls.pending.values())
 

@@ -20,7 +20,7 @@ T = TypeVar("T", Part, Tool)
 
 
 def is_wrapped(body: Mapping[str, Json]) -> bool:
-    """Whether a request holds one of Gemini's."""
+    """Return True if a request holds one of Gemini's."""
     inner = body.get("request")
     return isinstance(inner, dict) and isinstance(inner.get("contents"), list | dict) and "contents" not in body
 

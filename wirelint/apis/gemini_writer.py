@@ -98,7 +98,7 @@ class _Writer:
         return changed
 
     def _is_aside(self, event: Event) -> bool:
-        """Whether an event is about a prompt that was refused, which no candidate says."""
+        """Return True if an event is about a prompt that was refused, which no candidate says."""
         start = event if isinstance(event, (Start, Finish)) else self._calls.starts.get(getattr(event, "block", -1))
         return start is not None and start.pointer.removeprefix(REPLY).startswith("/prompt")
 

@@ -61,7 +61,7 @@ def claims_other(method: str, path: str, headers: Mapping[str, str], body: Json)
 
 
 def is_stream(content_type: str) -> bool:
-    """Whether a reply of this type is a stream of events."""
+    """Return True if a reply of this type is a stream of events."""
     return content_type.startswith("text/event-stream")
 
 

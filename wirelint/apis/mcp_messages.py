@@ -57,14 +57,14 @@ _RESULTS = (
 
 
 def is_message(document: Mapping[str, Json]) -> bool:
-    """Whether a document is a message of JSON-RPC 2.0."""
+    """Return True if a document is a message of JSON-RPC 2.0."""
     if document.get("jsonrpc") != "2.0":
         return False
     return isinstance(document.get("method"), str) or "result" in document or "error" in document
 
 
 def is_ours(document: Mapping[str, Json]) -> bool:
-    """Whether a message alone shows that it is this protocol's."""
+    """Return True if a message alone shows that it is this protocol's."""
     if not is_message(document):
         return False
     method = document.get("method")

@@ -71,7 +71,7 @@ _HEADS = frozenset({"response.created", "response.in_progress", "response.queued
 
 
 def serves(path: str) -> bool:
-    """Whether requests of this API come at a path at all."""
+    """Return True if requests of this API come at a path at all."""
     return path.endswith("/responses") or not path.endswith(_OTHER_APIS)
 
 

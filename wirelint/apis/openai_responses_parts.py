@@ -120,7 +120,7 @@ def _call(kind: str, item: Mapping[str, Json], place: str) -> Iterator[Said]:
 
 
 def is_hosted(item: Mapping[str, Json]) -> bool:
-    """Whether the provider runs a call of a kind that a client can be asked to run."""
+    """Return True if the provider runs a call of a kind that a client can be asked to run."""
     match item.get("type"):
         case "tool_search_call":
             return item.get("execution") != "client"

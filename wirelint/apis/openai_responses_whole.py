@@ -99,7 +99,7 @@ def _kept(item: Json, index: int, changes: Changes) -> list[Json]:
 
 
 def _emptied(part: Json, place: str, changes: Changes) -> bool:
-    """Whether all text of a part was taken out."""
+    """Return True if all text of a part was taken out."""
     for name in ("text", "refusal"):
         change = changes.by_place.get(f"{place}/{name}")
         if change is not None and change.cuts and isinstance(part, dict) and part.get(name) == "":

@@ -18,6 +18,7 @@ from wirelint.apis.spec import History, Traits
 from wirelint.model import Choice, Json, Request
 
 __all__ = [
+    "RAW_APIS",
     "Ending",
     "History",
     "Traits",
@@ -45,6 +46,10 @@ def traits(api: str) -> Traits:
 def history_of(api: str) -> History:
     """Return the history layout of an API; that of OpenAI's chat for an unknown name."""
     return _HISTORIES.get(api, openai_chat.API.history)
+
+
+RAW_APIS = frozenset({"openai.completions", "deepinfra.inference", "ollama.generate"})
+"""APIs whose requests hold one prompt instead of messages."""
 
 
 # --- finish reasons ---------------------------------------------------------------------------------------------------

@@ -18,9 +18,9 @@ from wirelint.arguments.json_repair import mended, unquoted
 from wirelint.arguments.schemas import required
 from wirelint.model import Arguments, Choice, Exchange, Json, Tool, ToolCall
 from wirelint.text.control_tokens import find
+from wirelint.text.excerpts import REDACTED as REDACTED
 from wirelint.text.excerpts import excerpt
 
-REDACTED = "[redacted:"
 """How the mark begins that stands in the place of a secret."""
 
 UNREAD = frozenset({"broken-json", "unknown-field", "cut-event"})
@@ -30,7 +30,7 @@ _BLANK = " \t\r\n"
 
 
 def came_whole(exchange: Exchange, choice: Choice, call: ToolCall) -> bool:
-    """Whether a call claims to be all that there was. A cut by length, a filter, an error, a lost line does not.
+    """Return True if a call claims to be all that there was. A cut by length, a filter, an error, a lost line does not.
 
     What cuts a reply cuts its last call; those before it were over.
     """
@@ -47,7 +47,7 @@ def came_whole(exchange: Exchange, choice: Choice, call: ToolCall) -> bool:
 
 
 def came_to_an_end(exchange: Exchange, choice: Choice, call: ToolCall) -> bool:
-    """Whether nothing more can have been meant to come for a call, whatever the reason."""
+    """Return True if nothing more can have been meant to come for a call, whatever the reason."""
     reply = exchange.reply
     if reply is None or not exchange.ok:
         return False
@@ -70,12 +70,12 @@ def is_unstated(exchange: Exchange, choice: Choice) -> bool:
 
 
 def claims_all(reason: str) -> bool:
-    """Whether a finish reason says that the model was done."""
+    """Return True if a finish reason says that the model was done."""
     return ending(reason) in ("ended", "stopped", "calls")
 
 
 def _is_followed(exchange: Exchange, choice: Choice, call: ToolCall) -> bool:
-    """Whether another call follows. Where blocks come one after the other, any part will do."""
+    """Return True if another call follows. Where blocks come one after the other, any part will do."""
     if traits(exchange.api).blocks:
         return choice.parts[-1] is not call
     return next(part for part in reversed(choice.parts) if isinstance(part, ToolCall)) is not call
@@ -158,7 +158,7 @@ def _unwrapped(arguments: Arguments) -> Arguments:
 
 
 def _goes_on(arguments: Arguments) -> bool:
-    """Whether another object, or more members, follow the first object: `{…}{…`, `{…},{…`, `{…},"k":1}`."""
+    """Return True if another object, or more members, follow the first object: `{…}{…`, `{…},{…`, `{…},"k":1}`."""
     rest = arguments.rest
     return (
         isinstance(arguments.values[0], dict) and rest.lstrip(f",{_BLANK}")[:1] in ("{", '"') and rest[:1] in ("{", ",")

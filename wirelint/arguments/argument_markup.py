@@ -202,7 +202,7 @@ class MarkupWatcher:
 
 
 def _may_close(text: str) -> bool:
-    """Whether all of a text is the beginning of a closing tag, as JSON may spell it."""
+    """Return True if all of a text is the beginning of a closing tag, as JSON may spell it."""
     for spelt, plain in _ESCAPES:
         text = text.replace(spelt, plain)
     cut = next((escape for escape in _CUT_ESCAPES if text.endswith(escape)), "")

@@ -40,12 +40,12 @@ def strings(value: Json) -> Iterator[tuple[str, str]]:
 
 
 def is_data(path: str) -> bool:
-    """Whether a value is by its name something that the tool stores, runs or searches for as it is."""
+    """Return True if a value is by its name something that the tool stores, runs or searches for as it is."""
     return path.rsplit(".", 1)[-1].lower() in _DATA
 
 
 def writes_file(arguments: Json) -> bool:
-    """Whether a call names a place to write to or read from: its texts are then the text of a file."""
+    """Return True if a call names a place to write to or read from: its texts are then the text of a file."""
     return isinstance(arguments, dict) and any(key.lower() in _PLACES for key in arguments)
 
 

@@ -63,7 +63,7 @@ class ValuesWatcher:
 
     @property
     def _is_prose(self) -> bool:
-        """Whether the text begins as no JSON value does. One that breaks later may: `nullnull` is two values."""
+        """Return True if the text begins as no JSON value does. One that breaks later may: `nullnull` is two values."""
         return self._scanner.broken is not None and self._scanner.broken == self._scanner.top_at
 
     def feed(self, piece: str) -> int:

@@ -181,7 +181,7 @@ def inventions(arguments: dict[str, Json], tool: Tool, said: Said) -> Iterator[I
 
 
 def _takes(leaf: Leaf, tool: Tool) -> bool:
-    """Whether the schema takes a value of this kind there; where it does not, that is another fault."""
+    """Return True if the schema takes a value of this kind there; where it does not, that is another fault."""
     root: Json = plain(tool)
     return ("string" if isinstance(leaf.value, str) else "number") in kinds(declared(root, leaf.path), root)
 
@@ -212,7 +212,7 @@ def _listed(value: Json) -> list[Json]:
 
 
 def _lists(schema: Json) -> bool:
-    """Whether a schema lists the values there are: then any other is `schema-violation`."""
+    """Return True if a schema lists the values there are: then any other is `schema-violation`."""
     if not isinstance(schema, dict):
         return False
     options = [schema, *(one for key in ("anyOf", "oneOf", "allOf") for one in _listed(schema.get(key)))]

@@ -81,7 +81,7 @@ class Scanner:
 
     @property
     def over(self) -> bool:
-        """Whether more text could not tell anything more."""
+        """Return True if more text could not tell anything more."""
         return self.broken is not None or self.second is not None or self.lost
 
     def feed(self, piece: str) -> None:
@@ -307,7 +307,7 @@ class _Joiner:
             raise _NoWayError  # something follows the value
 
     def _over(self) -> bool:
-        """Whether the prefix is at its end; passes white space."""
+        """Return True if the prefix is at its end; passes white space."""
         self.place = _SPACE.match(self.text, self.place).end()  # type: ignore[union-attr]
         return self.place == len(self.text)
 

@@ -224,7 +224,7 @@ class Budget:
         return self.steps >= self._most or time.monotonic() >= self._until
 
     def take(self) -> bool:
-        """Whether one more test may be made."""
+        """Return True if one more test may be made."""
         if self.spent:
             return False
         self.steps += 1

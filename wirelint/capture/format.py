@@ -154,7 +154,7 @@ def decode_all(value: Json, source: str, place: str) -> list[Record]:
 
 
 def is_prior(record: Record) -> bool:
-    """Whether a record is one that a line only names."""
+    """Return True if a record is one that a line only names."""
     return _PRIOR in record.place
 
 

@@ -109,7 +109,7 @@ def stream_edits(body: str, known: tuple[str, ...]) -> list[Edit]:
 
 
 def is_harmless_stream(body: str) -> bool:
-    """Whether a quick look at an event stream proves that no shape and no name in it gives a secret away."""
+    """Return True if a quick look at an event stream proves that no shape and no name in it gives a secret away."""
     others = set[str]()
     looked = _look(body, (_event_documents(block, others) for block in _blocks(body)), others)
     return looked is not None and looked[1]
@@ -147,7 +147,7 @@ def array_edits(body: str, known: tuple[str, ...]) -> list[Edit]:
 def _holds_nothing(
     body: str, known: tuple[str, ...], batches: Iterable[list[str] | None], others: Collection[str]
 ) -> bool:
-    """Whether a quick look at the body and at its joined channels proves that there is nothing to edit.
+    """Return True if a quick look at the body and at its joined channels proves that there is nothing to edit.
 
     `batches` are its documents, or None where its form is another; `others` is what else is there, when they have been
     taken.
@@ -213,7 +213,7 @@ def _blocks(body: str) -> Iterator[str]:
 
 
 def looks_like_lines(body: str) -> bool:
-    """Whether a body that begins like JSON is a sequence of documents, a line each."""
+    """Return True if a body that begins like JSON is a sequence of documents, a line each."""
     first, _, second = body.lstrip().partition("\n")
     return second.lstrip().startswith("{") and first.rstrip().endswith("}") and _load(first) is not None
 

@@ -169,7 +169,7 @@ def _find_known(text: str, secret: str) -> Iterator[Span]:
 
 
 def is_near(secret: str, text: str) -> bool:
-    """Whether a secret that is known may be in a text, or in what a JSON reader makes of it."""
+    """Return True if a secret that is known may be in a text, or in what a JSON reader makes of it."""
     return secret in text or not secret.isascii() or '"' in secret or "\\" in secret
 
 

@@ -199,7 +199,7 @@ class Mould:
 
 
 def _is_plain(string: str) -> bool:
-    """Whether what stands between quotation marks is what it says."""
+    """Return True if what stands between quotation marks is what it says."""
     # Control characters, which JSON does not allow as they are, and lone surrogates are not printable.
     return '"' not in string and "\\" not in string and string.isprintable()
 
@@ -216,7 +216,7 @@ def _plain(string: str) -> str | None:
 
 
 def is_key(text: str, position: int) -> bool:
-    """Whether the literal that ends at `position` is the name of a member."""
+    """Return True if the literal that ends at `position` is the name of a member."""
     while position < len(text) and text[position] in " \t\r\n":
         position += 1
     return text[position : position + 1] == ":"

@@ -57,7 +57,7 @@ def _signs() -> tuple[tuple[bytes, re.Pattern[bytes]], ...]:
 
 
 def harmless(text: str) -> bool:
-    """Whether no secret can be in `text` that a shape or a name gives away. False says nothing."""
+    """Return True if no secret can be in `text` that a shape or a name gives away. False says nothing."""
     raw = text.encode("utf-8", "surrogatepass")
     for first, sign in _signs():
         if first in raw and sign.search(raw) is not None:

@@ -22,7 +22,6 @@ from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import quote, unquote_plus
 
-from wirelint.capture.followed import Followed, Forms
 from wirelint.capture.fragments import Edit, array_edits, lines_edits, looks_like_lines, stream_edits
 from wirelint.capture.literals import Scope, find_in_json, find_in_text, is_json, is_near, merge
 from wirelint.capture.messages import as_events, is_messages, put_back
@@ -77,7 +76,7 @@ def carried_by_url(url: str) -> list[str]:
 
 
 def is_worth_knowing(secret: str) -> bool:
-    """Whether a secret is to be looked for in texts: it is not too short, not a word of prose, and not a mark."""
+    """Return True if a secret is to be looked for in texts: it is not too short, not a word of prose, and not a mark."""
     return len(secret) >= _SHORTEST_KNOWN and secret.lower() not in _DUMMIES and not is_marked(secret)
 
 
@@ -118,7 +117,7 @@ class Redactor:
         self.enabled = enabled
         self._key = key if key is not None else randomness.token_bytes(32)
         self._known: tuple[str, ...] = ()
-        self._repeats, self._forms = Repeats(), Forms()
+        self._repeats = Repeats()
         self._made: dict[tuple[str, str], str] = {}
         self._lock = threading.Lock()
 
@@ -189,15 +188,15 @@ class Redactor:
             case _:
                 return value
 
-    def record(self, record: Record, followed: Followed | None = None) -> Record:
-        """All of an exchange. The chunks go on adding up to the body. `followed`: what is known of the reply's."""
+    def record(self, record: Record) -> Record:
+        """All of an exchange. The chunks go on adding up to the body."""
         if not self.enabled:
             return record
         self.learn(record.request_headers, record.url)
         heads = self._heads(record)
         body, chunks = record.response_body, record.chunks
         secrets: set[str] = set()
-        if body and not (followed is not None and self._is_clear(body, followed)):
+        if body:
             body, edits = self._redacted(body, None, secrets)
             if edits and sum(size for _, size in chunks) == len(record.response_body or b""):
                 chunks = _shift(chunks, edits)
@@ -215,12 +214,6 @@ class Redactor:
             fixes=record.fixes if heads.clear and not secrets else self._repairs(record.fixes, secrets),
             annotations=annotations,
         )
-
-    def _is_clear(self, body: bytes, followed: Followed) -> bool:
-        """Whether what is known of a body proves that it holds no secret. False says nothing."""
-        if len(body) != followed.size:
-            return False
-        return self._forms.clear(body.decode("utf-8", "surrogateescape"), followed, self._known)
 
     def _body(self, body: bytes | None, secrets: set[str], *, streamed: bool | None) -> bytes | None:
         return self._redacted(body, streamed, secrets)[0] if body else body

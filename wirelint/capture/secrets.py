@@ -57,17 +57,17 @@ _SECRET_TOKEN = re.compile(r"(?=[^\d\s]*\d)(?=[^A-Za-z\s]*[A-Za-z])\S{20,}")
 
 
 def is_marked(value: str) -> bool:
-    """Whether a value is nothing but a mark, with a scheme word before it perhaps."""
+    """Return True if a value is nothing but a mark, with a scheme word before it perhaps."""
     return _MARKED.fullmatch(value.strip()) is not None
 
 
 def is_placeholder(value: str) -> bool:
-    """Whether a value only stands in for a secret: `null`, `your_api_key`, `${KEY}`."""
+    """Return True if a value only stands in for a secret: `null`, `your_api_key`, `${KEY}`."""
     return _PLACEHOLDER.fullmatch(value) is not None
 
 
 def is_secret_name(name: str) -> bool:
-    """Whether a JSON key of this name holds a secret."""
+    """Return True if a JSON key of this name holds a secret."""
     return _SECRET_NAME.fullmatch(_normal(name)) is not None
 
 
@@ -85,7 +85,7 @@ def holds_secret(name: str, value: str) -> bool:
 
 
 def is_secret_parameter(name: str) -> bool:
-    """Whether a query parameter of this name holds a secret."""
+    """Return True if a query parameter of this name holds a secret."""
     normal = _normal(name)
     if normal.startswith(("x_amz_", "x_goog_")):
         return _CLOUD_PARAMETER.fullmatch(normal) is not None
@@ -93,7 +93,7 @@ def is_secret_parameter(name: str) -> bool:
 
 
 def is_secret_header(name: str, value: str) -> bool:
-    """Whether a header holds a secret; rate limits and other counts of tokens do not."""
+    """Return True if a header holds a secret; rate limits and other counts of tokens do not."""
     word = _secret_word(name)
     if not word or not value.strip():
         return False

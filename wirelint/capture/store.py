@@ -264,7 +264,7 @@ class Store:
             return None
 
     def _write_until_done(self, file: File, entries: Sequence[bytes], *, looked: bool) -> bool:
-        """Whether all were written. `looked`: the part was found to be in its place, a moment ago."""
+        """Return True if all were written. `looked`: the part was found to be in its place, a moment ago."""
         pause, longest = self._backoff
         while True:
             try:

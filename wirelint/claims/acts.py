@@ -226,19 +226,19 @@ class Act:
 
 
 def accounts(prose: Prose) -> bool:
-    """Whether a reply is short prose that neither regrets nor asks for something."""
+    """Return True if a reply is short prose that neither regrets nor asks for something."""
     if len(prose.text) > LONGEST_REPLY or prose.fenced or "|" in prose.masked:
         return False
     return not regrets(prose) and not _is_for_others(prose)
 
 
 def regrets(prose: Prose) -> bool:
-    """Whether a reply is more, or less, than an account of what was done."""
+    """Return True if a reply is more, or less, than an account of what was done."""
     return _UNSURE.search(_CLOSING.sub("", prose.masked)) is not None
 
 
 def _is_for_others(prose: Prose) -> bool:
-    """Whether a reply offers a letter or a template, in which somebody else speaks."""
+    """Return True if a reply offers a letter or a template, in which somebody else speaks."""
     return letter_start(prose.text) < len(prose.text) or TEMPLATE.search(prose.masked) is not None
 
 

@@ -143,12 +143,12 @@ def assented(words: str, before: str) -> frozenset[Kind]:
 
 
 def looks_back(text: str) -> bool:
-    """Whether a user asks about what was done before, not for something to be done."""
+    """Return True if a user asks about what was done before, not for something to be done."""
     return _LOOKS_BACK.search(text) is not None
 
 
 def composes(text: str) -> bool:
-    """Whether a user asks for a text, in which "I" is whoever the text speaks for."""
+    """Return True if a user asks for a text, in which "I" is whoever the text speaks for."""
     if _COMPOSES.search(text) is not None:
         return True
     return len(text) <= _LONGEST_PHRASE and "?" not in text and _NAMES_GENRE.match(text) is not None
@@ -166,7 +166,7 @@ def besides(text: str) -> frozenset[Kind]:
 
 
 def plays(text: str) -> bool:
-    """Whether a text asks for a part to be played: what its "I" has done is fiction, or somebody's past."""
+    """Return True if a text asks for a part to be played: what its "I" has done is fiction, or somebody's past."""
     return _PLAYS.search(text) is not None
 
 
@@ -359,7 +359,7 @@ _CJK = re.compile("[\u3040-\u30ff\u4e00-\u9fff]")
 
 
 def may_announce(text: str, *, thought: bool = False) -> bool:
-    """Whether the end of a text can hold an announcement, told cheaply."""
+    """Return True if the end of a text can hold an announcement, told cheaply."""
     tail = text[-_TAIL:].replace("\n", " \n")
     if _OPENERS.stand_in(tail) or _is_doing(tail) or (thought and _MAY_THINK.search(tail)):
         return True
@@ -369,7 +369,7 @@ def may_announce(text: str, *, thought: bool = False) -> bool:
 
 
 def _is_doing(text: str) -> bool:
-    """Whether a gerund stands where an action goes on: at the beginning of a sentence or a clause, behind "I'm"."""
+    """Return True if a gerund stands where an action goes on: at the beginning of a sentence or a clause, behind "I'm"."""
     end = text.find("ing")
     while end >= 0:
         start = end
@@ -401,7 +401,7 @@ def announcement(prose: Prose, *, thought: bool = False) -> Announcement | None:
 
 
 def says_nothing(prose: Prose) -> bool:
-    """Whether a text only begs for patience or nods: "Sure. One moment please."."""
+    """Return True if a text only begs for patience or nods: "Sure. One moment please."."""
     return len(prose.text) < 200 and all(
         _ACKNOWLEDGED.match(_WAIT.sub(" ", sentence.masked))
         or (_FILLER.match(sentence.masked) and _announced(prose, sentence, thought=False) is None)
@@ -423,7 +423,7 @@ def announced_verb(prose: Prose, verbs: Iterable[str]) -> Announcement | None:
 
 
 def is_alone(prose: Prose, found: Announcement) -> bool:
-    """Whether an announcement is all that a text says, nods and pleas for patience aside."""
+    """Return True if an announcement is all that a text says, nods and pleas for patience aside."""
     others = [sentence for sentence in prose.sentences if not found.start <= sentence.start < found.end]
     return len(prose.text) < _LONGEST_ALONE and all(
         _ACKNOWLEDGED.match(_WAIT.sub(" ", sentence.masked)) or _FILLER.match(sentence.masked) for sentence in others
@@ -449,7 +449,7 @@ def _announced(prose: Prose, sentence: Sentence, *, thought: bool) -> Announceme
 
 
 def _is_put_off(sentence: Sentence) -> bool:
-    """Whether a sentence waits for something, or asks for it."""
+    """Return True if a sentence waits for something, or asks for it."""
     return _NOT_NOW.search(_WAIT.sub(" ", sentence.masked)) is not None
 
 

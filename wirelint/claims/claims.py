@@ -307,7 +307,7 @@ def claims(prose: Prose) -> Iterator[Claim]:
 
 
 def may_claim(text: str) -> bool:
-    """Whether a text can hold a claim in the first person, by its outcome or in another language, told cheaply.
+    """Return True if a text can hold a claim in the first person, by its outcome or in another language, told cheaply.
 
     What a long text says without a subject ("Deleted."), or did not find, is not looked for.
     """
@@ -346,7 +346,7 @@ def letter_start(text: str) -> int:
 
 
 def _in_template(prose: Prose, sentence: Sentence) -> bool:
-    """Whether a sentence stands in a paragraph with fields to be filled in."""
+    """Return True if a sentence stands in a paragraph with fields to be filled in."""
     if "{" not in prose.masked and "[" not in prose.masked:
         return False
     begun = prose.masked.rfind("\n\n", 0, sentence.start) + 1
@@ -472,13 +472,13 @@ def _news(prose: Prose, sentence: Sentence) -> Iterator[Claim]:
 
 
 def _may_tell_how(line: str) -> bool:
-    """Whether a line has a word that an act stands behind which is told by the way."""
+    """Return True if a line has a word that an act stands behind which is told by the way."""
     lower = line.lower()
     return "by " in lower or "from " in lower or "after " in lower or "hav" in lower
 
 
 def _opens(sentence: Sentence, number: int) -> bool:
-    """Whether a sentence is one with which a reply begins, not an item of what may be a change log."""
+    """Return True if a sentence is one with which a reply begins, not an item of what may be a change log."""
     return number < 2 and not sentence.bullet
 
 
@@ -507,7 +507,7 @@ def _kinds(verb: str) -> frozenset[Kind]:
 
 
 def _would(match: re.Match[str], verb: str) -> bool:
-    """Whether "I'd run" is "I would run": the participle is the base form, and no adverb says that it is past."""
+    """Return True if "I'd run" is "I would run": the participle is the base form, and no adverb says that it is past."""
     have = match["have"]
     return have is not None and have.endswith("d") and verb in BASE and not PAST_ADVERB.search(match[0])
 
@@ -518,7 +518,7 @@ def _before(line: str, at: int) -> str:
 
 
 def _is_real(line: str, at: int) -> bool:
-    """Whether what stands before a verb in its sentence leaves the claim a fact."""
+    """Return True if what stands before a verb in its sentence leaves the claim a fact."""
     before = _before(line, at)
     return not (UNREAL.search(before) or FOREIGN_CONDITION.search(before))
 

@@ -224,7 +224,7 @@ def emptied(prose: Prose, sentences: Sequence[Sentence], known: Sequence[Fact], 
 
 
 def _has_none(prose: Prose, sentence: Sentence, fact: Fact) -> bool:
-    """Whether a sentence says that there are none of what a tool lists, and the text takes nothing from the list."""
+    """Return True if a sentence says that there are none of what a tool lists, and the text takes nothing from the list."""
     things = any(_are_hits(one, [fact]) for one in _NO_THINGS.finditer(sentence.masked))
     return things and not _cites(prose, [fact]) and not _retells(prose, sentence, [fact])
 
@@ -247,12 +247,12 @@ def _denies(sentence: Sentence, looking: Sequence[Fact], words: str, *, failed: 
 
 
 def _are_hits(match: re.Match[str], looking: Sequence[Fact]) -> bool:
-    """Whether one of the nouns behind a "no" names what a tool looks for, in the plural."""
+    """Return True if one of the nouns behind a "no" names what a tool looks for, in the plural."""
     return any(noun and noun.endswith("s") and _is_hit(noun, looking) for noun in (match["one"], match["two"]))
 
 
 def _is_hit(noun: str, looking: Sequence[Fact]) -> bool:
-    """Whether a noun names what a tool looks for: "no mails" of `search_inbox`, "12 pods" of `list_pods`."""
+    """Return True if a noun names what a tool looks for: "no mails" of `search_inbox`, "12 pods" of `list_pods`."""
     words = words_of(noun)
     own = {word for fact in looking for word in fact.able.words}
     own |= {word for fact in looking for word in words_of(fact.arguments) if len(word) > 3}
@@ -261,7 +261,7 @@ def _is_hit(noun: str, looking: Sequence[Fact]) -> bool:
 
 
 def _is_absence(fact: Fact, told: str) -> bool:
-    """Whether the error itself says that the very thing does not exist, so that "none found" retells it fairly.
+    """Return True if the error itself says that the very thing does not exist, so that "none found" retells it fairly.
 
     "Order not found" may become "no orders"; "workspace not found" may not become "no results".
     """
@@ -280,7 +280,7 @@ def _is_absence(fact: Fact, told: str) -> bool:
 
 
 def _elsewhere(shown: str, looking: Sequence[Fact]) -> bool:
-    """Whether the target of a denial is something that no call of the turn asked for."""
+    """Return True if the target of a denial is something that no call of the turn asked for."""
     asked = " ".join(fact.arguments for fact in looking).lower()
     targets = [word.lower().rstrip(".-") for word in _TARGET.findall(shown) if word.lower() not in _PLAIN]
     return bool(targets and asked.strip() not in ("", "{}")) and not any(
@@ -289,7 +289,7 @@ def _elsewhere(shown: str, looking: Sequence[Fact]) -> bool:
 
 
 def _cites(prose: Prose, looking: Sequence[Fact]) -> bool:
-    """Whether the text names something that only a result told it."""
+    """Return True if the text names something that only a result told it."""
     asked = " ".join(fact.arguments for fact in looking)
     told = " ".join(fact.result.text[:20_000] for fact in looking)
     return any(token in told and token not in asked for token in _TOKEN.findall(prose.text))

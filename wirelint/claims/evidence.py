@@ -147,7 +147,7 @@ def was_summarised(request: Request) -> bool:
 
 
 def introduces(request: Request, word: str) -> bool:
-    """Whether a text of the conversation brings the content of `word` with it: a heading or label, then a block."""
+    """Return True if a text of the conversation brings the content of `word` with it: a heading or label, then a block."""
     if not word:
         return False
     spelled = re.escape(word)
@@ -161,12 +161,12 @@ def introduces(request: Request, word: str) -> bool:
 
 
 def supplies_results(request: Request) -> bool:
-    """Whether the prompt itself carries what a tool would have found: passages, documents, search results."""
+    """Return True if the prompt itself carries what a tool would have found: passages, documents, search results."""
     return any(_SUPPLIED.search(message.text) for message in request.messages if message.role != "assistant")
 
 
 def brings_content(request: Request) -> bool:
-    """Whether the last user message holds material of its own: an attachment, a block of code, a long text."""
+    """Return True if the last user message holds material of its own: an attachment, a block of code, a long text."""
     last = request.last_user
     if last is None:
         return False
@@ -258,7 +258,7 @@ def _told(text: str, marked: bool) -> Outcome:
 
 
 def failed_command(text: str, arguments: str) -> bool:
-    """Whether what a shell, a compiler or a database printed is its refusal: by the first or the last of few lines.
+    """Return True if what a shell, a compiler or a database printed is its refusal: by the first or the last of few lines.
 
     A command that shows a text may show one that speaks of errors.
     """
@@ -352,7 +352,7 @@ _MARKS = re.compile(
 
 
 def on_record(claim: Claim, request: Request, wanted: frozenset[Kind]) -> bool:
-    """Whether an earlier call of the history may be what the claim speaks of.
+    """Return True if an earlier call of the history may be what the claim speaks of.
 
     It is when its arguments hold what the claim names, and when the user has not just asked for another action of the
     kind.
@@ -372,7 +372,7 @@ def on_record(claim: Claim, request: Request, wanted: frozenset[Kind]) -> bool:
 
 
 def _is_new(marks: set[str], calls: list[ToolCall], request: Request) -> bool:
-    """Whether a claim names what the user has just named, and what neither those calls nor any result speaks of."""
+    """Return True if a claim names what the user has just named, and what neither those calls nor any result speaks of."""
     words = evidence.last_words(request).lower()
     named = [mark for mark in marks if mark in words]
     if not named or not all(call.arguments.mapping for call in calls):
@@ -400,7 +400,7 @@ def _of(call: ToolCall, request: Request) -> Ability:
 
 
 def brought_along(claim: Claim, request: Request) -> bool:
-    """Whether what was read or changed came with the conversation."""
+    """Return True if what was read or changed came with the conversation."""
     if not claim.kinds & {"read", "search", "write"}:
         return False
     if claim.kinds & {"read", "search"} and evidence.supplies_results(request):

@@ -93,7 +93,7 @@ _WORDS = frozenset(
 
 
 def is_foreign(line: str) -> bool:
-    """Whether a line has a finished form of another language."""
+    """Return True if a line has a finished form of another language."""
     if not line.isascii() and _CJK.search(line):
         return True
     return has_word_of(line, _WORDS)

@@ -77,6 +77,6 @@ def _passes_on(text: str, served: Sequence[Fact]) -> bool:
 
 
 def _is_envelope(text: str) -> bool:
-    """Whether a result is what an MCP server sends when a tool fails, handed on as it is."""
+    """Return True if a result is what an MCP server sends when a tool fails, handed on as it is."""
     start = text[:_HEAD]
     return '"isError"' in start and '"content"' in text and "true" in start.partition('"isError"')[2][:6]

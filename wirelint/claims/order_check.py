@@ -209,7 +209,7 @@ def _shown(prose: Prose, sentence: Sentence) -> str:
 
 
 def is_order(words: str) -> bool:
-    """Whether a user wants something done: no question, no account of what was done, no text to be worked on."""
+    """Return True if a user wants something done: no question, no account of what was done, no text to be worked on."""
     return 0 < len(words) <= _LONGEST_ORDER and _is_order(words)
 
 
@@ -234,7 +234,7 @@ def _stems(text: str) -> frozenset[str]:
 def _links(
     act: Act, one: Ability, words: str, heard: str, told: str, *, texts: bool = False, ran: bool = False
 ) -> bool:
-    """Whether an act is what the order wanted and the tool does.
+    """Return True if an act is what the order wanted and the tool does.
 
     `told`: its sentence as written; `texts`: it may be done to a text; `ran`: it was tried.
     """
@@ -290,7 +290,7 @@ def _links(
 
 
 def _links_abroad(act: Act, one: Ability, words: str, told: str) -> bool:
-    """Whether the root is one of the tool's, or of the order's, and what is spoken of that of both."""
+    """Return True if the root is one of the tool's, or of the order's, and what is spoken of that of both."""
     if act.verb == DONE_CHINESE:
         asked = _QUESTION_CHINESE.search(words) is None
         return asked and bool(told_back(told, words)) and shares_signs(told, one.tool)
@@ -312,7 +312,7 @@ def _links_abroad(act: Act, one: Ability, words: str, told: str) -> bool:
 
 
 def _is_outside(act: Act, told: str, words: str) -> bool:
-    """Whether an act in the very verb of the order is no work of the head: it names what has a name outside."""
+    """Return True if an act in the very verb of the order is no work of the head: it names what has a name outside."""
     if stem(act.verb) in _IN_THE_HEAD or _GOES_ON.search(told):
         return False
     return any(mark in told for mark in _IDENTIFIER.findall(words))

@@ -196,7 +196,7 @@ def reach(claim: Claim, prose: Prose, able: Ability) -> Reach:
 
 
 def shows(claim: Claim, prose: Prose) -> bool:
-    """Whether what was done stands in the reply: "put aside in the plan below", "I've merged them: [1, 2]"."""
+    """Return True if what was done stands in the reply: "put aside in the plan below", "I've merged them: [1, 2]"."""
     if "send" in claim.kinds:
         return False
     if _TABLED.match(prose.text, claim.end):
@@ -209,12 +209,12 @@ def shows(claim: Claim, prose: Prose) -> bool:
 
 
 def has_place(text: str) -> bool:
-    """Whether a text names a path or an address."""
+    """Return True if a text names a path or an address."""
     return PATH.search(text) is not None or URL.search(text) is not None
 
 
 def heads_text(text: str) -> bool:
-    """Whether the first noun that is known names a piece of text."""
+    """Return True if the first noun that is known names a piece of text."""
     for word in _WORD.findall(_CODE.sub(" ", text).lower()):
         singular = word[:-1] if word.endswith("s") else word
         if word in _TEXTUAL or singular in _TEXTUAL:
@@ -225,7 +225,7 @@ def heads_text(text: str) -> bool:
 
 
 def of_a_text(text: str, tool: Tool) -> bool:
-    """Whether a word of a tool's name only tells which piece of a text is meant: its background paragraph."""
+    """Return True if a word of a tool's name only tells which piece of a text is meant: its background paragraph."""
     own = set(name_words(tool.name))
     words = _WORD.findall(text.lower())
     about = _ABOUT.search(text.lower())
@@ -300,17 +300,17 @@ def _book(claim: Claim) -> Reach:
 
 
 def is_given(text: str) -> bool:
-    """Whether a text speaks of what the user has handed over: a message, a snippet, what stands above."""
+    """Return True if a text speaks of what the user has handed over: a message, a snippet, what stands above."""
     return _GIVEN.search(text) is not None
 
 
 def is_thought(text: str) -> bool:
-    """Whether a text speaks of what is thought over, not of what is looked at."""
+    """Return True if a text speaks of what is thought over, not of what is looked at."""
     return _THOUGHTS.search(text) is not None
 
 
 def acts_outside(found: Announcement, prose: Prose, able: Ability) -> bool:
-    """Whether an announced action is one for a tool: "let me read the file", not "let me write the introduction"."""
+    """Return True if an announced action is one for a tool: "let me read the file", not "let me write the introduction"."""
     if names(able.tool, found.object) or found.verb in _NEEDS_NAME:
         return True
     given = _GIVEN.search(found.object)
@@ -337,7 +337,7 @@ def acts_outside(found: Announcement, prose: Prose, able: Ability) -> bool:
 
 
 def acts_loosely(found: Announcement, able: Ability) -> bool:
-    """Whether an action that is about to happen can only be one for a tool, though no noun of it is known.
+    """Return True if an action that is about to happen can only be one for a tool, though no noun of it is known.
 
     "Let me read the stylesheet first:" ends a reply; nobody reads in a reply, so a tool that reads was meant.
     """
@@ -349,11 +349,11 @@ def acts_loosely(found: Announcement, able: Ability) -> bool:
 
 
 def mends(found: Announcement, able: Ability) -> bool:
-    """Whether a tool that edits files is what "I'll fix it now" can only mean."""
+    """Return True if a tool that edits files is what "I'll fix it now" can only mean."""
     edits = bool(able.topics & {"file"}) and "write" in able.kinds and not able.shell
     return edits and found.verb in _MENDS and _MENDED_NOW.match(found.object) is not None
 
 
 def _then_acts(text: str) -> bool:
-    """Whether what follows in the sentence is the work of tools: "write the module and then run the tests"."""
+    """Return True if what follows in the sentence is the work of tools: "write the module and then run the tests"."""
     return re.search(r"\b(?:module|tests?|file|component|script|class|fix|change|patch)\b", text) is not None

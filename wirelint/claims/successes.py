@@ -134,7 +134,7 @@ _UNSURE = re.compile(
 
 
 def admits(prose: Prose) -> bool:
-    """Whether a text owns up to a fault anywhere. "Without errors" owns up to none."""
+    """Return True if a text owns up to a fault anywhere. "Without errors" owns up to none."""
     return _ADMITS.search(_NO_FAULT.sub(" ", prose.masked)) is not None
 
 

@@ -112,7 +112,7 @@ class Denial:
 
 
 def may_deny(text: str) -> bool:
-    """Whether a text has words that a denial is made of: a look that costs less than the search."""
+    """Return True if a text has words that a denial is made of: a look that costs less than the search."""
     lowered = text.lower()
     here = _NEGATIONS.stand_in(lowered) and _THINGS.stand_in(lowered)
     return here or not text.isascii() or _ABROAD.stand_in(lowered)
@@ -174,13 +174,13 @@ def _about(text: str) -> frozenset[str]:
 
 
 def _is_any(match: re.Match[str]) -> bool:
-    """Whether it is tools of any kind that are not there: "any tools", "no functions", and not "a tool for that"."""
+    """Return True if it is tools of any kind that are not there: "any tools", "no functions", and not "a tool for that"."""
     plain = " ".join(match[0].lower().split())
     return not re.search(r"\b(?:an?|the|this|that) (?:\w+ )?(?:tool|function|plugin)\b|\bfor (?:that|this|it)\b", plain)
 
 
 def _meets(about: frozenset[str], tools: Sequence[Tool]) -> bool:
-    """Whether words name what a declared tool is for: by its own words, or by a field that both belong to."""
+    """Return True if words name what a declared tool is for: by its own words, or by a field that both belong to."""
     if not about:
         return False
     topics = {topic for word in about for topic in TOPIC_OF.get(word, ())}

@@ -91,7 +91,7 @@ def meant(found: Announcement, prose: Prose, words: str, able: Iterable[Ability]
 
 
 def _is_elsewhere(text: str, one: Ability) -> bool:
-    """Whether what is spoken of belongs to a field with which a tool has nothing to do."""
+    """Return True if what is spoken of belongs to a field with which a tool has nothing to do."""
     topics = topics_in(text)
     return bool(topics and one.topics and not topics & one.topics)
 
@@ -161,7 +161,7 @@ _PARTICULAR = re.compile(r"\d+(?:[.,:/-]\d+)*")
 
 
 def is_news(text: str, heard: str) -> bool:
-    """Whether a text gives figures of some length that nobody has named before."""
+    """Return True if a text gives figures of some length that nobody has named before."""
     return any(figure not in heard for figure in _figures(text))
 
 
@@ -184,7 +184,7 @@ def announced_by_name(prose: Prose, words: str, able: Iterable[Ability]) -> tupl
 
 
 def is_brief(prose: Prose) -> bool:
-    """Whether a reply is as short as one has to be to be told by the verb of a tool's name or of the order."""
+    """Return True if a reply is as short as one has to be to be told by the verb of a tool's name or of the order."""
     return len(prose.text.strip()) <= _LONGEST_ORDER
 
 

@@ -211,12 +211,12 @@ def topics_in(text: str, verb: str = "") -> frozenset[Topic]:
 
 
 def does(able: Ability, kinds: frozenset[Kind]) -> bool:
-    """Whether a tool does anything of these kinds, whatever it does it to. One without a verb tells of its noun."""
+    """Return True if a tool does anything of these kinds, whatever it does it to. One without a verb tells of its noun."""
     return any(_FITTING[kind] & (able.kinds or _TELLS_OF) for kind in kinds)
 
 
 def fits(able: Ability, kinds: frozenset[Kind], verb: str, text: str) -> bool:
-    """Whether a tool could do an action of one of `kinds` to what `text` speaks of."""
+    """Return True if a tool could do an action of one of `kinds` to what `text` speaks of."""
     if names(able.tool, text):
         return True
     if not does(able, kinds):
@@ -240,7 +240,7 @@ _SIGNS = re.compile("[\u4e00-\u9fff]{2,}")
 
 
 def shares_signs(text: str, tool: Tool) -> bool:
-    """Whether a text has a word of Chinese in common with a description, beside the verb with which that begins."""
+    """Return True if a text has a word of Chinese in common with a description, beside the verb with which that begins."""
     described = tool.description[:_LONGEST_LEAD]
     pairs = {run[at : at + 2] for run in _SIGNS.findall(described) for at in range(2, len(run) - 1)}
     return any(pair in text for pair in pairs)
@@ -298,7 +298,7 @@ _SHORT_RESULT = 300
 
 
 def cannot(able: Ability, kinds: frozenset[Kind]) -> bool:
-    """Whether it is certain that a tool does nothing of the kinds: all it says of itself is of other kinds.
+    """Return True if it is certain that a tool does nothing of the kinds: all it says of itself is of other kinds.
 
     A tool that says nothing, runs commands, or passes on what it is given can do anything; so can a side effect that its
     description speaks of.
@@ -321,7 +321,7 @@ def _tells(patterns: Mapping[Kind, re.Pattern[str]], text: str, kinds: frozenset
 
 
 def names(tool: Tool, text: str) -> bool:
-    """Whether a text names the tool: `search_orders`, in code or plain, with or without its case."""
+    """Return True if a text names the tool: `search_orders`, in code or plain, with or without its case."""
     name = tool.name
     if len(name) < 3 or name.lower() not in text.lower():
         return False

@@ -9,28 +9,10 @@ from wirelint.dialects import weak
 from wirelint.dialects.json_calls import calls_of
 from wirelint.dialects.reader import Match, Reader
 from wirelint.dialects.tables import table
-from wirelint.dialects.values import Calls, Found, NativeCall, Reading
+from wirelint.dialects.values import Calls, Found, Reading
 from wirelint.model import Json
 
 _BARE = table(__name__, "bare_json")
-
-
-_S = r"\s{0,64}"
-_STRING = r"[\"'](?:[^\"\\]|\\.)*[\"']"
-_BEFORE_CALLS = (
-    rf"[\"']role[\"']{_S}:{_S}[\"'](?:assistant|model)[\"']|[\"']content[\"']{_S}:{_S}(?:null|None|\"\"|'')"
-    rf"|[\"']thought[\"']{_S}:{_S}{_STRING}"
-)
-_WRAPPED = (
-    rf"\{{{_S}(?:(?:{_BEFORE_CALLS}){_S},{_S}){{0,3}}"
-    rf"[\"'](?:tool_?[cC]alls?|function_?[cC]alls?|tool_use|parts|calls)[\"']{_S}:{_S}"
-    rf"(?:\[{_S})?(?:\{{{_S}[\"']function_?[cC]all[\"']{_S}:{_S})?HEAD"
-)
-_PLAIN_HEAD = rf"(?:\[{_S})?(?:HEAD|{_WRAPPED})"
-_WRAPPERS = (
-    "tool_calls", "tool_call", "toolCalls", "toolCall", "function_calls", "function_call", "functionCalls", "functionCall",
-    "tool_use", "parts", "calls",
-)  # fmt: skip
 _TYPES = frozenset({"function", "function_call", "tool_call", "tool_use"})
 _BESIDE = frozenset({"role", "thought", "thoughts", "reasoning", "id", "type", "index"})
 _DEEPEST = 6
@@ -52,7 +34,7 @@ def read_bare_json(reader: Reader, position: int) -> Reading:
     start = reader.space(position)
     if reader.char(start) not in ("{", "[") or not reader.begins(start):
         return None
-    head = reader.match(weak.compiled(reader, _PLAIN_HEAD), start)
+    head = reader.match(weak.compiled(reader, _BARE.named["head"]), start)
     if head is None or _BARE.llama.match(head[0]):
         return None
     found = _read_values(reader, head)
@@ -69,7 +51,7 @@ def read_bare_json(reader: Reader, position: int) -> Reading:
 
 
 def _read_fenced(reader: Reader, fence: Match) -> Reading:
-    head = reader.match(weak.compiled(reader, _PLAIN_HEAD), fence.end())
+    head = reader.match(weak.compiled(reader, _BARE.named["head"]), fence.end())
     if head is None:
         return None
     found = _read_values(reader, head, fenced=True)
@@ -96,8 +78,7 @@ def _read_values(reader: Reader, head: Match, *, fenced: bool = False) -> _Value
             return None
         found.canonical &= decoded.healthy and at == head.start()
         found.end = decoded.end
-        gap = reader.match(_BARE.between, decoded.end)
-        at = gap.end() if gap is not None else decoded.end
+        at = reader.after(_BARE.between, decoded.end)
     return found
 
 
@@ -105,7 +86,7 @@ def _read_damaged(reader: Reader, at: int, head: Match, found: _Values, *, fence
     if not fenced and at < reader.dead.get("bare_json_array", 0):
         return None
     stop = reader.next(_BARE.ticks, at) if fenced else None
-    end = stop.start() if stop is not None else reader.size
+    end = reader.stop(stop)
     if not fenced:
         reader.dead["bare_json_array"] = end
     repaired = reader.repair(at, end)
@@ -116,7 +97,7 @@ def _read_damaged(reader: Reader, at: int, head: Match, found: _Values, *, fence
         if whole and _add(reader, repaired.value, found):
             found.end = repaired.end
             return found
-    if stop is not None or at != head.start() or _is_broken(reader, at):
+    if stop is not None or at != head.start() or reader.json(at).end < reader.size:
         return None
     name = weak.called(reader, head[0])
     if name is None:
@@ -126,16 +107,11 @@ def _read_damaged(reader: Reader, at: int, head: Match, found: _Values, *, fence
     return found
 
 
-def _is_broken(reader: Reader, at: int) -> bool:
-    """Return True if a value is unreadable, and not because the text ends in it."""
-    return reader.json(at).end < reader.size
-
-
 def _add(reader: Reader, value: Json, found: _Values) -> bool:
     leaves = list(_leaves(value))
     for leaf, _ in leaves:
         calls, canonical = calls_of(reader, leaf)
-        if len(calls) != 1 or not _counts(reader, calls[0]):
+        if len(calls) != 1 or not weak.fits(reader.tools.get(calls[0].name), calls[0].arguments):
             return False
         found.calls += calls
         found.canonical &= canonical
@@ -146,17 +122,13 @@ def _add(reader: Reader, value: Json, found: _Values) -> bool:
     return bool(leaves)
 
 
-def _counts(reader: Reader, call: NativeCall) -> bool:
-    return weak.fits(reader.tools.get(call.name), call.arguments)
-
-
 def _leaves(value: Json, depth: int = 0) -> Iterator[tuple[Json, int]]:
     """Yield the objects that should be calls, and the number of brackets open inside each."""
     if isinstance(value, list):
         for item in value:
             yield from _leaves(item, depth + 1)
         return
-    wrapper = next((key for key in _WRAPPERS if key in value), None) if isinstance(value, dict) else None
+    wrapper = next((key for key in _BARE.data["wrappers"] if key in value), None) if isinstance(value, dict) else None
     if isinstance(value, dict) and wrapper is not None and depth < _DEEPEST and _says_nothing_else(value, wrapper):
         yield from _leaves(value[wrapper], depth + 1)
     else:

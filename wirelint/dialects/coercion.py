@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 from wirelint.dialects import jsontext
 from wirelint.model import Json, Tool
 
 Hint = Literal["text", "json"] | None
-"""What the markup itself says about a value (`string="true"` or `"false"`); None when it says nothing."""
+"""The type of a value in the markup itself (`string="true"` or `"false"`); None without one."""
 
+_ORDER = ("null", "integer", "number", "boolean", "object", "array")
+_BOOLEANS: dict[str, Json] = {"true": True, "1": True, "false": False, "0": False}
 _INTEGER = re.compile(r"[+-]?[0-9]{1,19}")
 _DEEPEST = 16
 _XML_ENTITY = re.compile(r"&(?:lt|gt|amp|quot|apos|#[0-9]{1,6}|#x[0-9a-fA-F]{1,5});")
@@ -25,7 +27,7 @@ _UNESCAPED = re.compile(rf"<|&(?!{_XML_ENTITY.pattern[1:]})")
 
 
 def type_arguments(raw: Iterable[tuple[str, str, Hint]], tool: Tool | None) -> dict[str, Json]:
-    """The arguments of a call from (parameter, text, hint); a repeated parameter keeps its last value."""
+    """Return the arguments of a call from (parameter, text, hint); a repeated parameter keeps its last value."""
     schema = tool.schema if tool is not None else None
     properties = properties_of(schema)
     typed: dict[str, Json] = {}
@@ -35,10 +37,10 @@ def type_arguments(raw: Iterable[tuple[str, str, Hint]], tool: Tool | None) -> d
 
 
 def unescaped(raw: Sequence[tuple[str, str, Hint]]) -> Sequence[tuple[str, str, Hint]]:
-    """The values of a call with XML's entities decoded, if the model escaped them.
+    """Return the values of a call with XML's entities decoded, if the model escaped them.
 
-    A bare `<` or `&` in any value shows that it did not, and so does an entity that only HTML has. What the markup itself
-    calls text is written as it is.
+    A bare `<` or `&` in any value shows that it did not, and so does an entity that only HTML has. A value with the hint
+    `text` stays as it is.
 
     >>> unescaped([("sql", "a &lt; b &amp;&amp; c", None)])
     [('sql', 'a < b && c', None)]
@@ -50,7 +52,7 @@ def unescaped(raw: Sequence[tuple[str, str, Hint]]) -> Sequence[tuple[str, str, 
 
 
 def unwrap(arguments: dict[str, Json], properties: Mapping[str, Json]) -> dict[str, Json]:
-    """The inner object of `{"arguments": {…}}`, when the schema has no such parameter and fits what is inside."""
+    """Return the inner object of `{"arguments": {…}}`, if the schema has no such parameter and fits the object."""
     if len(arguments) != 1 or not properties:
         return arguments
     (key, value), *_ = arguments.items()
@@ -62,22 +64,21 @@ def unwrap(arguments: dict[str, Json], properties: Mapping[str, Json]) -> dict[s
 
 
 def coerce(text: str, declared: Json, root: Json = None) -> Json:
-    """One value. `declared` is the parameter's schema (None when there is none), `root` the one its `$ref`s point into."""
+    """Type one value. `declared`: the parameter's schema, None without one; `root`: the schema its `$ref`s point into."""
     types = types_of(declared, root)
     if not types:
         return _json_or_text(text)
-    for name, read in _READERS.items():
-        if name not in types:
-            continue
-        try:
-            return read(text.strip())
-        except ValueError:
-            continue
+    for name in _ORDER:
+        if name in types:
+            try:
+                return _read(name, text.strip())
+            except ValueError:
+                continue
     return text
 
 
 def types_of(schema: Json, root: Json = None, depth: int = 0) -> frozenset[str]:
-    """The JSON types that a schema allows; empty when it does not say."""
+    """Return the JSON types that a schema allows; empty if it names none."""
     if not isinstance(schema, dict) or depth > _DEEPEST:
         return frozenset()
     found: set[str] = set()
@@ -95,16 +96,16 @@ def types_of(schema: Json, root: Json = None, depth: int = 0) -> frozenset[str]:
         found |= types_of(resolve(reference, root), root, depth + 1)
     if not found:
         values = schema.get("enum")
-        found.update(_type_name(value) for value in (values if isinstance(values, list) else ()))
+        found.update(type_name(value) for value in (values if isinstance(values, list) else ()))
         if "const" in schema:
-            found.add(_type_name(schema["const"]))
+            found.add(type_name(schema["const"]))
     if found and schema.get("nullable") is True:
         found.add("null")
     return frozenset(found)
 
 
 def properties_of(schema: Json) -> Mapping[str, Json]:
-    """The parameters that a schema of arguments declares, those of its `allOf` parts included."""
+    """Return the parameters that a schema of arguments declares, those of its `allOf` parts included."""
     if not isinstance(schema, dict):
         return {}
     own = schema.get("properties")
@@ -116,7 +117,7 @@ def properties_of(schema: Json) -> Mapping[str, Json]:
 
 
 def resolve(reference: str, root: Json) -> Json:
-    """What a reference within a schema (`#/$defs/shelf`) points to; None for others, and where nothing is."""
+    """Return the target of a reference within a schema (`#/$defs/shelf`); None for other or dangling references."""
     if not reference.startswith("#/"):
         return None
     place = root
@@ -127,7 +128,8 @@ def resolve(reference: str, root: Json) -> Json:
     return place
 
 
-def _type_name(value: Json) -> str:
+def type_name(value: Json) -> str:
+    """Return the JSON type of a value; `integer` for a number without a fraction."""
     match value:
         case None:
             return "null"
@@ -153,59 +155,32 @@ def _json_or_text(text: str) -> Json:
     return text if isinstance(value, str) else value
 
 
-def _null(text: str) -> Json:
-    if text in ("null", "None"):
-        return None
+def _read(name: str, text: str) -> Json:
+    """Read text as a value of a JSON type. Raises ValueError if it is none."""
+    match name:
+        case "null" if text in ("null", "None"):
+            return None
+        case "integer" if _INTEGER.fullmatch(text) and -(1 << 63) <= int(text) < 1 << 64:
+            return int(text)
+        case "boolean" if text.lower() in _BOOLEANS:
+            return _BOOLEANS[text.lower()]
+        case "number":
+            value = jsontext.loads(text)
+            if isinstance(value, int | float) and not isinstance(value, bool):
+                return value
+        case "object" | "array":
+            return _read_container(text, dict if name == "object" else list)
     raise ValueError(text)
 
 
-def _integer(text: str) -> Json:
-    if not _INTEGER.fullmatch(text):
-        raise ValueError(text)
-    number = int(text)
-    if not -(1 << 63) <= number < 1 << 64:
-        raise ValueError(text)
-    return number
-
-
-def _number(text: str) -> Json:
-    value = jsontext.loads(text)
-    if isinstance(value, bool) or not isinstance(value, int | float):
+def _read_container(text: str, kind: type[dict[str, Json]] | type[list[Json]]) -> Json:
+    try:
+        value = jsontext.loads(text)
+    except ValueError:
+        repaired = jsontext.repair(text) if text[:1] in ("{", "[") else None
+        if repaired is None or repaired.missing or repaired.end != len(text):
+            raise
+        value = repaired.value
+    if not isinstance(value, kind):
         raise ValueError(text)
     return value
-
-
-def _boolean(text: str) -> Json:
-    match text.lower():
-        case "true" | "1":
-            return True
-        case "false" | "0":
-            return False
-        case _:
-            raise ValueError(text)
-
-
-def _container(kind: type[dict[str, Json]] | type[list[Json]]) -> Callable[[str], Json]:
-    def read(text: str) -> Json:
-        try:
-            value = jsontext.loads(text)
-        except ValueError:
-            repaired = jsontext.repair(text) if text[:1] in ("{", "[") else None
-            if repaired is None or repaired.missing or repaired.end != len(text):
-                raise
-            value = repaired.value
-        if not isinstance(value, kind):
-            raise ValueError(text)
-        return value
-
-    return read
-
-
-_READERS: dict[str, Callable[[str], Json]] = {
-    "null": _null,
-    "integer": _integer,
-    "number": _number,
-    "boolean": _boolean,
-    "object": _container(dict),
-    "array": _container(list),
-}

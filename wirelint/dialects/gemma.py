@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from wirelint.dialects import coercion, jsontext, python_calls
+from wirelint.dialects import coercion, jsontext, python_calls, weak
 from wirelint.dialects.json_calls import read_calls
-from wirelint.dialects.python_calls import around_names
 from wirelint.dialects.reader import Match, Pattern, Reader
 from wirelint.dialects.tables import table
 from wirelint.dialects.values import Found, NativeCall, Reading
@@ -24,13 +23,10 @@ class _Notation(NamedTuple):
     end: Pattern
 
 
-_GEMMA = _Notation(
-    "gemma4", re.compile(r"<\|tool_call>"), re.compile(r"<tool_call\|>|<\s{0,2}/\s{0,2}tool_call>|<\|/?tool_call\|>")
+_NOTATIONS = (
+    _Notation("gemma4", _TOKENS.start, _TOKENS.end),
+    _Notation("functiongemma", _TOKENS.function_start, _TOKENS.function_end),
 )
-_FUNCTION = _Notation("functiongemma", re.compile(r"<start_function_call>"), re.compile(r"</?end_function_call>"))
-_NOTATIONS = (_GEMMA, _FUNCTION)
-_CANONICAL_ENDS = frozenset({"<tool_call|>", "<end_function_call>"})
-_MIMIC = r"\[Calling tool: "
 
 
 def read_gemma(reader: Reader, position: int) -> Reading:
@@ -65,36 +61,28 @@ def _close(
 ) -> Reading:
     closer = reader.match(notation.end, reader.space(end))
     end = closer.end() if closer is not None else end
-    malformed |= closer is None or closer[0] not in _CANONICAL_ENDS
+    malformed |= closer is None or closer[0] not in ("<tool_call|>", "<end_function_call>")
     return reader.block(notation.dialect, start.start(), end, calls, "sentinel", malformed)
 
 
 def _read_mimic(reader: Reader, position: int) -> Reading:
-    if not reader.tools or position < reader.dead.get(_MIMIC, 0):
+    if not reader.tools or position < reader.dead.get("mimic", 0):
         return None
     at = reader.space(position)
-    opening = reader.match(around_names(tuple(sorted(reader.tools)), _MIMIC, r"(?=\()"), at)
+    opening = reader.match(weak.compiled(reader, _TOKENS.named["mimic"]), at)
     call = python_calls.read_call(reader, opening.start("name")) if opening is not None else None
-    reader.dead[_MIMIC] = call.end if call is not None else 0
+    reader.dead["mimic"] = call.end if call is not None else 0
     if opening is None or call is None or not call.closed or reader.char(call.end) != "]":
         return None
     native = reader.call(opening["name"], None, complete=False)
-    return reader.block(_GEMMA.dialect, position, call.end + 1, (native,), "weak", malformed=True)
+    return reader.block("gemma4", position, call.end + 1, (native,), "weak", malformed=True)
 
 
 # -- keys and values ---------------------------------------------------------------------------------------------------
 
 _DEEPEST = 64
-_TOKEN = r"<\|\"\|>|<escape>|<ctrl46>"
 _DELIMITERS = {token: re.compile(re.escape(token)) for token in ('<|"|>', "<escape>", "<ctrl46>")}
-_WORD = r"[^\s\"'<>{}\[\]():,]{1,128}"
-_ENDS = r"<tool_call\|>|<\|tool_call>|<end_function_call>|<start_function_call>"
-_BARE_END = {
-    closer: re.compile(
-        rf"[{re.escape(closer)}]|{_ENDS}|,\s{{0,8}}(?:[\"']|{_TOKEN}|){_WORD}(?:[\"']|{_TOKEN}|)\s{{0,4}}:"
-    )
-    for closer in "})"
-}
+_BARE_END = {"}": _TOKENS.bare_in_braces, ")": _TOKENS.bare_in_parentheses, "]": _TOKENS.item_end}
 _BARE_WORDS: dict[str, Json] = {"true": True, "false": False, "null": None, "True": True, "False": False, "None": None}
 
 
@@ -225,7 +213,7 @@ class _Values:
 
     def _bare(self, at: int, closer: str, key: str | None) -> tuple[Json, int]:
         """Read a number, a word of JSON, or text whose delimiters were lost."""
-        end = self.reader.next(_TOKENS.item_end if closer == "]" else _BARE_END[closer], at)
+        end = self.reader.next(_BARE_END[closer], at)
         if end is None:
             raise _CutError
         text = self.reader.value(at, end.start()).strip()

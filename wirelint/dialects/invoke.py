@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 from wirelint.dialects import json_calls, marked_arrays
 from wirelint.dialects.reader import Match, Pattern, Reader, is_name
@@ -25,10 +25,7 @@ from wirelint.model import Tool
 
 _STRAY = re.compile(r"(?m:^)[ \t]{0,8}(?P<word>count|court|call)[ \t\r:]{0,4}\n\s{0,8}(?=<)")
 _CUT_CLOSER = re.compile(r"<\s{0,3}/?\s{0,3}[\w:|]{0,32}\Z")
-_ANY_INVOKE = r"(?:[a-z]{0,3}vok[a-z]{0,2}|in[a-z]{1,5})"
-# Attributes besides the name. `string="true"` is looked for ahead of all of them.
-_ATTRIBUTES = r"(?:\s{1,4}[a-z_]{1,16}\s?=\s?(?:\"[^\"<>\n]{0,64}\"|'[^'<>\n]{0,64}'|[\w-]{1,32})){0,3}"
-_HINT = r"(?:(?=[^<>]{1,256}?\sstring\s?=\s?[\"']?(?P<hint>[Tt]rue|[Ff]alse)\b)|)"
+_ANTHROPIC = table(__name__, "anthropic")
 _PARAMETERS = ("parameter", "param", "argument", "arg")
 
 
@@ -78,74 +75,31 @@ class _Run(Calls):
     prefixed: bool = False
 
 
-def spell(
-    *,
-    begin: str = r"<\s{0,3}",
-    prefix: str = "",
-    word: str = "invoke",
-    any_word: str = _ANY_INVOKE,
-    parameters: Sequence[str] = _PARAMETERS,
-    parameter_prefix: str | None = None,
-    wrapper: str,
-    wrapper_end: str,
-    wrappers: Sequence[str] = (),
-    framing: Literal["none", "lines"] = "none",
-    closing_prefix: str | None = None,
-    json_body: bool = False,
-    cdata: bool = False,
-) -> Spelling:
-    """Compile a spelling from pattern sources. `begin`: how a tag opens; `any_word`: also matches the misspelt word.
-
-    `closing_prefix`: the prefix of closers, if the proper closer of a value is missing.
-    """
-    inner = prefix if parameter_prefix is None else parameter_prefix
-    closing = prefix if closing_prefix is None else closing_prefix
-    call = re.compile(
-        rf"{begin}(?P<ns>{prefix})(?P<tag>{any_word})\s{{0,4}}[a-z_]{{0,5}}name\s{{0,2}}=\s{{0,2}}"
-        r"(?P<quote>[\"']?)(?P<name>[^\"'<>\n\\]{1,128}?)(?P=quote)"
-        r"(?:\s{1,4}id\s?=\s?[\"'](?P<id>[^\"'<>\n\\]{1,128})[\"'])?\s{0,4}(?P<empty>/?)\s{0,2}>"
-    )
-    call_end = re.compile(rf"<\s{{0,3}}/\s{{0,3}}(?:{closing}){any_word}\"?\s{{0,3}}>")
-    end_of_wrapper = re.compile(rf"<\s{{0,3}}/\s{{0,3}}(?:{wrapper_end})\s{{0,3}}>")
+def spelling(table: Table, row: str = "spelling") -> Spelling:
+    """Compile the spelling in a family's table; `invoke.toml` describes its keys."""
+    data: dict[str, Any] = {"parameters": _PARAMETERS, **_ANTHROPIC.templates["defaults"], **table.data[row]}
+    parts = {key: table.source(value) for key, value in data.items() if isinstance(value, str)}
+    parts["inner"] = parts.get("parameter_prefix", parts["prefix"])
+    parts["closing"] = parts.get("closing_prefix", parts["prefix"])
+    parts["any_parameter"] = "|".join(data["parameters"])
+    made = _ANTHROPIC.expand("spelling", parts)
 
     def tags(parameter: str) -> Tags:
-        opener = (
-            rf"{begin}{inner}{parameter}{_HINT}(?P<odd>{_ATTRIBUTES})\s{{0,4}}[a-z_]{{0,8}}name\s{{0,2}}=\s{{0,2}}"
-            rf"(?P<quote>[\"']?)(?P<key>[^\"'<>\n\\]{{1,128}}?)(?P=quote){_ATTRIBUTES}\s{{0,3}}>"
-        )
-        other_end = rf"<\s{{0,3}}/\s{{0,3}}{closing}{parameter}\s{{0,3}}>"
+        one = _ANTHROPIC.expand("parameter", {**parts, "parameter": parameter})
         return Tags(
-            call=call,
-            parameter=re.compile(opener),
-            parameter_end=re.compile(rf"<\s{{0,3}}/\s{{0,3}}{inner}{parameter}\s{{0,3}}>"),
-            call_end=call_end,
-            wrapper_end=end_of_wrapper,
-            framing=framing,
-            json_body=json_body,
-            cdata=cdata,
-            other_end=None if closing_prefix is None else re.compile(other_end),
+            call=made["call"],
+            parameter=one["parameter"],
+            parameter_end=one["parameter_end"],
+            call_end=made["call_end"],
+            wrapper_end=made["wrapper_end"],
+            framing="none",
+            json_body=data.get("json_body", False),
+            cdata=data.get("cdata", False),
+            other_end=one["other_end"] if "closing_prefix" in data else None,
         )
 
-    return Spelling(
-        word=word,
-        call=call,
-        call_end=call_end,
-        wrapper=re.compile(rf"{begin}(?P<name>{wrapper})\s{{0,3}}>"),
-        wrapper_end=end_of_wrapper,
-        first_parameter=re.compile(
-            rf"{begin}{inner}(?P<tag>{'|'.join(parameters)}){_ATTRIBUTES}\s{{0,4}}[a-z_]{{0,8}}name\s{{0,2}}="
-        ),
-        tags={parameter: tags(parameter) for parameter in parameters},
-        wrappers=frozenset(wrappers),
-    )
-
-
-def spelling(table: Table, row: str = "spelling") -> Spelling:
-    """Return the spelling in a family's table."""
-    data: dict[str, Any] = dict(table.data[row])
-    for key, value in data.items():
-        data[key] = table.source(value) if isinstance(value, str) else value
-    return spell(**data)
+    by_tag = {parameter: tags(parameter) for parameter in data["parameters"]}
+    return Spelling(word=data["word"], tags=by_tag, wrappers=frozenset(data.get("wrappers", ())), **made)
 
 
 def grammar(table: Table, row: str = "invoke", *, spelt: str = "spelling") -> Grammar:
@@ -156,7 +110,7 @@ def grammar(table: Table, row: str = "invoke", *, spelt: str = "spelling") -> Gr
     return Grammar(spelling=spelling(table, spelt) if spelt in table.data else PLAIN, **data)
 
 
-PLAIN = spelling(table(__name__, "anthropic"))
+PLAIN = spelling(_ANTHROPIC)
 """Plain tags, which may carry the prefix `antml:` or `mm:`."""
 
 

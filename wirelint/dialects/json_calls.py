@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from wirelint.dialects import coercion, jsontext
+from wirelint.dialects.jsontext import Decoded
 from wirelint.dialects.reader import Match, Pattern, Reader, is_name
 from wirelint.dialects.values import Calls, NativeCall
 from wirelint.model import Json, Tool
@@ -21,7 +22,6 @@ _ENVELOPES = ("function", "tool_call", "function_call")
 _ARGUMENT_KEYS = ("arguments", "parameters", "args", "input", "params", "function_args", "tool_input", "action_input")
 _ID_KEYS = ("id", "tool_call_id", "call_id")
 _FRAMING = frozenset({*_NAME_KEYS, *_ID_KEYS, "type", "index"})
-
 _WRITTEN_NAME = re.compile(r"""["'](?:name|tool_name|function_name)["']\s{0,4}:\s{0,4}["']([\w.:/-]{1,128})["']""")
 _WRITTEN_KEY = re.compile(r"""\{\s{0,8}["']([\w.:/-]{1,128})["']\s{0,4}:\s{0,4}\{""")
 ELLIPSIS = re.compile(r"[{\[:,]\s{0,4}(?:\.\.\.|…)")  # `{...}`: a description of a call
@@ -113,6 +113,13 @@ def read_arguments(
         return Arguments(None, end, complete=False, canonical=False)
     end = end if to_stop and stopped is not None else repaired.end
     return Arguments(repaired.value, end, complete=True, canonical=False)
+
+
+def decode_or_repair(reader: Reader, position: int) -> Decoded | None:
+    """Read the JSON value at a position, damaged or not, up to the end of the text; None if it is not whole."""
+    decoded = reader.json(position)
+    repaired = reader.repair(position, reader.size) if decoded.failed else decoded
+    return repaired if repaired is not None and not repaired.missing else None
 
 
 def _unquoted(text: str) -> Json:

@@ -1,8 +1,8 @@
-"""JSON inside running text: where a value ends, and what a damaged one most likely said.
+"""JSON inside running text: the end of a value, and the most likely reading of a damaged one.
 
 `decode_at` finds the end of a value by parsing it, so that a marker inside a string stays data. `repair` reads the
 defects that models and gateways really produce (single quotes, Python literals, trailing commas, raw control
-characters, missing or surplus brackets) and nothing that would need a guess about content.
+characters, missing or surplus brackets) and no other, which would need a guess about content.
 """
 
 from __future__ import annotations
@@ -26,8 +26,7 @@ _LONGEST_TOKEN = 12  # characters at the end of a window that may be the cut hal
 class Decoded:
     """A value, the offset after it, and whether it was valid JSON as it stood.
 
-    `missing`: brackets that the text, or an array in it, ended without. `failed`: no value; `end` is how far the text was
-    read.
+    `missing`: the number of brackets that are missing at the end. `failed`: no value; the text was read up to `end`.
     """
 
     value: Json
@@ -38,11 +37,11 @@ class Decoded:
 
 
 def decode_at(text: str, start: int) -> Decoded:
-    """The JSON value at `start`; raw control characters in strings and NaN are let pass as unhealthy."""
+    """Decode the JSON value at `start`; raw control characters in strings and NaN pass as unhealthy."""
     size = _FIRST_WINDOW
     while True:
-        # A window instead of the whole text: an error must not cost more than what was read (`JSONDecodeError` counts
-        # the lines of all that it was given).
+        # A window instead of the whole text: `JSONDecodeError` counts the lines of all its input, so an error would cost
+        # more than was read.
         window = text[start : start + size]
         whole = start + size >= len(text)
         try:
@@ -62,7 +61,7 @@ def decode_at(text: str, start: int) -> Decoded:
 
 
 def loads(text: str) -> Json:
-    """Strict JSON. Integers that 64 bits cannot hold, NaN and infinities are refused.
+    """Decode strict JSON. Integers beyond 64 bits, NaN and infinities are refused.
 
     Raises:
         ValueError: the text is not such a document.
@@ -76,7 +75,7 @@ def loads(text: str) -> Json:
 
 
 def writable(value: Json) -> bool:
-    """Whether a value can be written as JSON: no lone surrogates, no abyss of brackets."""
+    """Return True if a value can be written as JSON: no lone surrogates, no excessive depth."""
     try:
         orjson.dumps(value)
     except TypeError:
@@ -85,7 +84,7 @@ def writable(value: Json) -> bool:
 
 
 def repair(text: str) -> Decoded | None:
-    """The damaged object or array at the beginning of a text, or None when it cannot be read without guessing."""
+    """Read the damaged object or array at the start of a text; None if that needs a guess."""
     try:
         return _Repairer(text).read()
     except (_UnreadableError, ValueError):
@@ -173,7 +172,7 @@ class _Repairer:
         return False
 
     def _is_outer(self, character: str, bracket: str) -> bool:
-        """Whether a bracket closes the array around an object that has not been closed."""
+        """Return True if a bracket closes the array around an object that is not closed."""
         return character == "]" and bracket == "}" and self.arrays > 0
 
     def _separator(self, bracket: str) -> None:

@@ -6,28 +6,18 @@ import ast
 import warnings
 from dataclasses import dataclass
 
-from wirelint.dialects import coercion, python_calls
+from wirelint.dialects import coercion, python_calls, weak
 from wirelint.dialects.json_calls import Keys, calls_of
-from wirelint.dialects.python_calls import around_names
 from wirelint.dialects.reader import Match, Reader
 from wirelint.dialects.tables import table
 from wirelint.dialects.values import Calls, Found, NativeCall, Reading
 from wirelint.model import Json
 
 _LLAMA = table(__name__, "llama")
-
-
 _KEYS = Keys(arguments="parameters")
-_S = r"\s{0,8}"
-
-# Up to the key after the name, so that a JSON answer is released at its first character that does not fit.
-_BEFORE_NAME = (
-    rf"\{{{_S}(?:[\"'](?:type|id)[\"']{_S}:{_S}[\"'][\w-]{{1,64}}[\"']{_S},{_S}){{0,2}}"
-    rf"[\"'](?:name|function)[\"']{_S}:{_S}[\"']{python_calls.PREFIXES}"
-)
-_AFTER_NAME = rf"[\"']{_S}(?:\}}|,{_S}[\"'](?:parameters|arguments|args|input|type|id)[\"']{_S}:)"
 _INTERPRETERS = ("code_interpreter", "python", "ipython")
 _CODE_KEYS = ("code", "script", "source", "input", "query")
+_ARGUMENT_KEYS = frozenset({"parameters", "arguments", "args", "input"})
 _LONGEST_CODE = 100_000
 
 
@@ -53,8 +43,7 @@ def _read_message(reader: Reader, position: int) -> Reading:
     if not reader.tools or not reader.begins(position) or position < reader.dead.get("llama3_json", 0):
         return None
     at = reader.space(position)
-    head = around_names(tuple(sorted(reader.tools)), _BEFORE_NAME, _AFTER_NAME)
-    if reader.match(head, at) is None:
+    if reader.match(weak.compiled(reader, _LLAMA.named["head"]), at) is None:
         return None
     read = _read_objects(reader, at)
     reader.dead["llama3_json"] = read.end
@@ -90,8 +79,7 @@ def _read_objects(reader: Reader, position: int) -> _Objects:
 
 def _read_damaged(reader: Reader, at: int, read: _Objects) -> None:
     """Read the rest of the message if only brackets are missing after the arguments; else a call that is cut off."""
-    stop = reader.next(_LLAMA.turn_end, at)
-    end = stop.start() if stop is not None else reader.size
+    end = reader.stop(reader.next(_LLAMA.turn_end, at))
     repaired = reader.repair(at, end)
     calls = calls_of(reader, repaired.value, _KEYS)[0] if repaired is not None and repaired.missing <= 1 else []
     read.malformed = True
@@ -112,8 +100,6 @@ def _gives_arguments(reader: Reader, value: Json, calls: list[NativeCall]) -> bo
         tool is None or coercion.properties_of(tool.schema) for tool in tools
     )
 
-
-_ARGUMENT_KEYS = frozenset({"parameters", "arguments", "args", "input"})
 
 # -- after the python tag ----------------------------------------------------------------------------------------------
 
@@ -153,8 +139,7 @@ def _read_methods(reader: Reader, tag: Match, at: int, *, malformed: bool) -> Re
 def _read_code(reader: Reader, tag: Match, at: int) -> Reading:
     """Read a call of a declared tool, or code; the tag alone if it is neither, as in a text about it."""
     nothing = Found("llama3_python_tag_builtin", tag.start(), tag.end(), (), "sentinel", malformed=True)
-    names = tuple(sorted(reader.tools))
-    if names and reader.match(around_names(names, rf"\[?{_S}{python_calls.PREFIXES}", r"\s{0,3}\("), at):
+    if reader.tools and reader.match(weak.compiled(reader, _LLAMA.named["call"]), at):
         bracket = reader.char(at) == "["
         read = python_calls.read_calls(reader, at + bracket)
         calls = [call.native(reader) for call in read]
@@ -163,8 +148,7 @@ def _read_code(reader: Reader, tag: Match, at: int) -> Reading:
     name = next((name for name in _INTERPRETERS if name in reader.tools), None)
     if name is None or reader.ended(at):
         return nothing
-    stop = reader.next(_LLAMA.turn_end, at)
-    end = stop.start() if stop is not None else reader.size
+    end = reader.stop(reader.next(_LLAMA.turn_end, at))
     code = reader.value(at, end).rstrip()
     if not is_code(code):
         return nothing

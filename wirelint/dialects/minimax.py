@@ -12,8 +12,6 @@ from wirelint.dialects.values import Calls, Reading
 from wirelint.model import Json, Tool
 
 _MINIMAX = table(__name__, "minimax")
-
-
 _M2 = invoke.grammar(_MINIMAX)
 _M2_BARE = replace(_M2, spelling=replace(_M2.spelling, wrapper=_MINIMAX.bare_wrapper), tier="generic")
 _CALLS = frozenset({"tool_call", "tool_calls"})

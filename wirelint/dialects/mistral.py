@@ -11,8 +11,6 @@ from wirelint.dialects.values import Found, NativeCall, Reading
 _MISTRAL = table(__name__, "mistral")
 
 
-_BARE_NAME = r"\s*(?P<name>NAMES) ?(?=\{)"
-
 _ARRAY = marked_arrays.grammar(_MISTRAL)
 _HEADER_LIMIT = 240
 
@@ -109,7 +107,7 @@ def _read_bare(reader: Reader, position: int) -> Reading:
     """Read `lookup{…}` as the whole message: a server has dropped the special tokens."""
     if not reader.tools or not reader.begins(position):
         return None
-    pattern = weak.compiled(reader, _BARE_NAME)
+    pattern = weak.compiled(reader, _MISTRAL.named["bare"])
     calls: list[NativeCall] = []
     end = position
     while name := reader.match(pattern, end):

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from wirelint.dialects import weak
+from wirelint.dialects.json_calls import decode_or_repair
 from wirelint.dialects.llama import code_arguments, is_code
-from wirelint.dialects.python_calls import around_names, fits, read_call
+from wirelint.dialects.python_calls import fits, read_call
 from wirelint.dialects.reader import Match, Reader
 from wirelint.dialects.tables import table
-from wirelint.dialects.values import Calls, NativeCall, Reading
+from wirelint.dialects.values import Calls, Found, NativeCall, Reading
 
 _FUNCTIONARY = table(__name__, "functionary")
-
-
-_NEXT = r"(?<!>)>>>[ \t]{0,4}"
-_AFTER_NAME = r"[ \t]{0,4}\r?\n\s{0,8}(?=\{)"
-_AFTER_PYTHON = r"[ \t]{0,4}\r?\n"
-_PYTHON = ("python",)
 
 
 def read_functionary(reader: Reader, position: int) -> Reading:
@@ -50,7 +46,7 @@ def _read_body(reader: Reader, name: str, at: int) -> tuple[NativeCall, int, boo
         return reader.call(name, decoded.value, complete=True), decoded.end, not decoded.healthy
     stop = reader.next(_FUNCTIONARY.next_header, at)
     end = stop.start() if stop is not None else reader.size
-    if reader.resolve(name) in _PYTHON and is_code(code := reader.value(at, end).strip()):
+    if reader.resolve(name) == "python" and is_code(code := reader.value(at, end).strip()):
         return reader.call(name, code_arguments(reader, name, code), complete=stop is not None), end, False
     repaired = reader.repair(at, end)
     if repaired is None or (repaired.missing and stop is None):
@@ -65,64 +61,48 @@ def _read_line(reader: Reader, position: int) -> Reading:
     """Read a recipient and its call, at the start of the message or after `>>>`."""
     first = reader.begins(position)
     at = reader.space(position) if first else position
-    before = f"(?:{_NEXT})?" if first else _NEXT
-    names = tuple(sorted(reader.tools))
-    if first and reader.match(_FUNCTIONARY.to_all, at):
-        return _read_all(reader, position, at, names)
-    if header := reader.match(around_names(names, before, _AFTER_NAME), at):
-        return _read_call(reader, position, header, names)
-    if "python" in reader.tools and (header := reader.match(around_names(_PYTHON, before, _AFTER_PYTHON), at)):
+    if first and (to_all := reader.match(_FUNCTIONARY.to_all, at)):
+        # The recipient of the text before the calls; an ordinary word if no call comes.
+        if reader.next(weak.compiled(reader, _FUNCTIONARY.named["recipient"]), at) is None:
+            return None
+        return Found("functionary_v3_2", position, to_all.end(), (), "weak", malformed=False)
+    if header := reader.match(weak.compiled(reader, _FUNCTIONARY.named["first" if first else "call"]), at):
+        return _read_call(reader, position, header)
+    python = _FUNCTIONARY.first_python if first else _FUNCTIONARY.python
+    if "python" in reader.tools and (header := reader.match(python, at)):
         return _read_code(reader, position, header)
     return None
 
 
-def _read_all(reader: Reader, position: int, at: int, names: tuple[str, ...]) -> Reading:
-    """Read the recipient of the text before the calls; an ordinary word if no call comes."""
-    if reader.next(around_names(names, _NEXT, _AFTER_PYTHON), at) is None:
-        return None
-    to_all = reader.match(_FUNCTIONARY.to_all, at)
-    end = to_all.end() if to_all is not None else at
-    return reader.block("functionary_v3_2", position, end, (), "weak", malformed=False)
-
-
-def _read_call(reader: Reader, position: int, header: Match, names: tuple[str, ...]) -> Reading:
+def _read_call(reader: Reader, position: int, header: Match) -> Reading:
     if position < reader.dead.get("functionary_v3_2", 0):
         return None
-    decoded = reader.json(header.end())
-    if decoded.failed:
-        repaired = reader.repair(header.end(), reader.size)
-        reader.dead["functionary_v3_2"] = reader.size
-        if repaired is None or repaired.missing:
-            return _read_cut(reader, position, header)
-        decoded = repaired
+    decoded = decode_or_repair(reader, header.end())
+    reader.dead["functionary_v3_2"] = decoded.end if decoded is not None else reader.size
+    if decoded is None:
+        if reader.match(_FUNCTIONARY.cut_body, header.end()) is None:
+            return None
+        call = reader.call(header["name"], None, complete=False)
+        return Found("functionary_v3_2", position, reader.size, (call,), "weak", malformed=True)
     call = reader.call(header["name"], decoded.value, complete=True)
-    reader.dead["functionary_v3_2"] = decoded.end
-    if not (call.complete and fits(reader, call) and _ends_stretch(reader, decoded.end, names)):
+    if not (call.complete and fits(reader, call) and _ends_stretch(reader, decoded.end)):
         return None
     return reader.block("functionary_v3_2", position, decoded.end, (call,), "weak", not decoded.healthy)
 
 
-def _ends_stretch(reader: Reader, end: int, names: tuple[str, ...]) -> bool:
+def _ends_stretch(reader: Reader, end: int) -> bool:
     """Return True if another recipient follows, or nothing. GLM-4 has the same lines, with its own tokens after them."""
-    if reader.match(around_names(names, rf"\s{{0,4}}{_NEXT}", _AFTER_PYTHON), end):
+    if reader.match(weak.compiled(reader, _FUNCTIONARY.named["further"]), end):
         return True
     return reader.match(_FUNCTIONARY.token_of_glm, end) is None and reader.concludes(end)
-
-
-def _read_cut(reader: Reader, position: int, header: Match) -> Reading:
-    """Read a call if the text ends in its JSON."""
-    if reader.match(_FUNCTIONARY.cut_body, header.end()) is None:
-        return None
-    call = reader.call(header["name"], None, complete=False)
-    return reader.block("functionary_v3_2", position, reader.size, (call,), "weak", malformed=True)
 
 
 def _read_code(reader: Reader, position: int, header: Match) -> Reading:
     """Read the rest of the message as code."""
     at = reader.space(header.end())
-    if reader.ended(at) or position < reader.dead.get(_PYTHON, 0):
+    if reader.ended(at) or position < reader.dead.get("python", 0):
         return None
-    reader.dead[_PYTHON] = reader.size
+    reader.dead["python"] = reader.size
     reader.ended(reader.size)
     code = reader.value(at, reader.size).rstrip()
     call = reader.call("python", code_arguments(reader, "python", code), complete=True)
@@ -134,10 +114,6 @@ def _read_code(reader: Reader, position: int, header: Match) -> Reading:
 # -- chatglm -----------------------------------------------------------------------------------------------------------
 
 _CHATGLM = table(__name__, "chatglm")
-
-
-_BEFORE_JSON = r"[ \t]{0,4}\r?\n\s{0,8}(?=\{)"
-_BEFORE_CODE = r"[ \t]{0,4}\r?\n\s{0,8}`{3}(?:python)?[ \t]{0,4}\r?\n\s{0,8}(?=tool_call\()"
 
 
 @dataclass(slots=True)
@@ -157,9 +133,9 @@ def read_chatglm(reader: Reader, position: int) -> Reading:
         return None
     start = token.end() if token is not None else position
     turn = _Turn(start, certain=token is not None)
-    names = tuple(sorted(reader.tools))
+    json, code = (weak.compiled(reader, _CHATGLM.named[key]) for key in ("json", "code"))
     at = start if token is not None else reader.space(position)
-    while header := _header(reader, at, names):
+    while header := reader.match(json, at) or reader.match(code, at):
         if not _read_glm_line(reader, header, turn):
             break
         token = reader.match(_CHATGLM.assistant, turn.end)
@@ -172,25 +148,16 @@ def read_chatglm(reader: Reader, position: int) -> Reading:
     return reader.block("glm4_0414", start, turn.end, turn.calls, "weak", turn.malformed)
 
 
-def _header(reader: Reader, at: int, names: tuple[str, ...]) -> Match | None:
-    return reader.match(around_names(names, "", _BEFORE_JSON), at) or reader.match(
-        around_names(names, "", _BEFORE_CODE), at
-    )
-
-
 def _read_glm_line(reader: Reader, header: Match, turn: _Turn) -> bool:
     """Read one call; False if it is none, or cut off."""
     if reader.char(header.end()) != "{":
         return _read_glm_code(reader, header, turn)
-    decoded = reader.json(header.end())
-    if decoded.failed:
-        repaired = reader.repair(header.end(), reader.size)
-        if repaired is None or repaired.missing:
-            if turn.certain:
-                turn.calls.append(reader.call(header["name"], None, complete=False))
-            turn.end, turn.malformed = reader.size, True
-            return False
-        decoded = repaired
+    decoded = decode_or_repair(reader, header.end())
+    if decoded is None:
+        if turn.certain:
+            turn.calls.append(reader.call(header["name"], None, complete=False))
+        turn.end, turn.malformed = reader.size, True
+        return False
     call = reader.call(header["name"], decoded.value, complete=True)
     if not fits(reader, call):
         turn.end = decoded.end

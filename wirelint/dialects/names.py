@@ -1,4 +1,4 @@
-"""Which declared tool a written name means, and which names are only stand-ins."""
+"""Names in markup: the declared tool for a written name, and placeholder names."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ _PREFIX = re.compile(r"(?:functions?[. ]\s*)+")
 _INDEX = re.compile(r"\s*:\s*\d+\Z")
 _SEGMENTS = re.compile(r"\.|__|/|:")
 _GENERIC_PREFIXES = frozenset({"functions", "function", "default_api", "tools", "tool", "mcp"})
-# `function_name`, `$FUNCTION_NAME`, `{tool_name}`, `your_tool`, `example_function_name`, `NAME`: the names that
-# documentation gives to no tool in particular.
+# Placeholder names in documentation: `function_name`, `$FUNCTION_NAME`, `{tool_name}`, `your_tool`, `NAME`.
 _STAND_IN = re.compile(
     r"[$<{\[]*(?:(?:your|my|some|the|an?|any|example|sample|dummy|actual)[_ -])*"
     r"(?:functions?|func|fn|tools?|method)?[_ -]?(?:name|call|here)?[_ -]?[0-9]{0,2}[>}\]]*",
@@ -20,7 +19,7 @@ _METASYNTACTIC = frozenset({"foo", "bar", "baz", "n", "x", "xxx"})
 
 
 def resolve(written: str, declared: Iterable[str]) -> str:
-    """The declared name that a written one means: exact, else by a unique run of last segments, else without framing."""
+    """Return the declared name for a written one: exact, else by a unique run of last segments, else without framing."""
     offered = tuple(declared)
     name = written.strip()
     if name in offered:
@@ -33,12 +32,12 @@ def resolve(written: str, declared: Iterable[str]) -> str:
 
 
 def is_stand_in(name: str) -> bool:
-    """Whether a name is a placeholder. Ask only for names that are not declared."""
+    """Return True if a name is a placeholder. Only for names that are not declared."""
     return not name or name.lower() in _METASYNTACTIC or _STAND_IN.fullmatch(name) is not None
 
 
 def _same_tail(one: str, other: str) -> bool:
-    """`calendar.calendar` and `calendar`, `s.t` and `mcp__s__t`; never `fs.read` and `db.read`."""
+    """Return True for `calendar.calendar` and `calendar`, `s.t` and `mcp__s__t`; False for `fs.read` and `db.read`."""
     left, right = _segments(one), _segments(other)
     shared = min(len(left), len(right))
     return shared > 0 and left[-shared:] == right[-shared:]

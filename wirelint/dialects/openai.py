@@ -12,8 +12,6 @@ from wirelint.dialects.values import Found, NativeCall, Reading, Tier
 from wirelint.model import Json
 
 _HARMONY = table(__name__, "harmony")
-
-
 _FARTHEST = 1 << 15
 _PEOPLE = frozenset({"user", "assistant", "all", "self", "system", "developer"})
 _PARALLEL = "multi_tool_use.parallel"

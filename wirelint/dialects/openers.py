@@ -16,7 +16,7 @@ text (see `views`).
 `OpenerIndex` searches for the openers of all families at once. They are of four kinds, by their first piece: literal,
 word, line, text. Openers of the first two kinds are grouped by first character, those of lines stand behind a line feed, so
 that each group is one search that skips to a character. A group is searched for only where one of its cues occurs, the
-first literals of its openers; clean text has few of them. Behind `<`, which code is full of, the next letters rule out
+literals of its openers that are rarest in prose. Behind `<`, which code is full of, the next letters rule out
 most tags before all openers are tried. Names of tools are searched for as any name, which is then looked up, so that
 nothing is compiled for the tools of a request.
 """
@@ -28,7 +28,7 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, assert_never
 
 import regex
@@ -87,9 +87,11 @@ NO_TAG = r"(?<![\w\"'|/\]=?-])"
 """Look-behind for a `>` that may begin an opener: nearly every `>` is the end of a tag."""
 _ANCHORS: dict[str, Piece] = {"^": LineStart(), r"\b": WordStart(), r"\A": TextStart(), "{tool}": NAME}
 _CONTROLS = {"n": "\n", "r": "\r", "t": "\t"}
+_NEVER = "(?!)"
 _LONGEST_NAME = 128
 _LONGEST_BEFORE = 16
 """Characters before an opener that decide whether it is one."""
+_SIGN = re.compile(r"[^\w\s.,]")
 _MOST_BRACKETS = 16
 """Upper bound for the characters in one opener that openers can begin with; the largest today has 10."""
 _HEADS = ("assistant", "analysis", "commentary", "final")
@@ -165,15 +167,6 @@ def word_start(first: str = "") -> str:
     return inside + "(?:" + "|".join([goes_on, *(f"(?<={head} {first})" for head in _HEADS)]) + ")"
 
 
-def goes_on(before: str) -> str:
-    """Return the pattern source of a place in mid-sentence, where `word_start` does not match; ASCII only.
-
-    The text may start before `before` with more characters.
-    """
-    exempt = {head[-3:] for head in _HEADS} | {before + head[-size:] for head in _HEADS for size in (1, 2)}
-    return "(?<=[a-z,] )" + "".join(f"(?<!{tail} )" for tail in sorted(exempt))
-
-
 def full_pattern(openers: Iterable[Opener]) -> str:
     """Return the pattern source that matches any of the openers."""
     return "(?:" + "|".join(_full(opener) for opener in openers) + ")"
@@ -189,52 +182,53 @@ def cut_pattern(openers: Iterable[Opener], *, empty: bool = False) -> str:
     return ("" if empty else "(?=[\\s\\S])") + "(?:" + "|".join(_cut(opener) for opener in openers) + ")"
 
 
-def _full(opener: Opener) -> str:
-    return "".join(_full_piece(piece) for piece in opener)
+class _Forms(NamedTuple):
+    """What follows from one piece: its full and its cut pattern, the most characters, and the inside of their class."""
+
+    full: str
+    cut: str
+    longest: int
+    alphabet: tuple[str, ...] = ()
 
 
-def _full_piece(piece: Piece) -> str:
+@cache
+def _forms(piece: Piece) -> _Forms:
     match piece:
         case str():
-            return re.escape(piece)
-        case Run():
-            return f"[{piece.chars}]{{{piece.least},{piece.most}}}"
-        case Either():
-            return "(?:" + "|".join(_full(option) for option in piece.options) + ")"
+            cut = ""
+            for character in reversed(piece[:-1]):
+                cut = f"(?:{re.escape(character)}{cut})?"
+            return _Forms(re.escape(piece), cut + r"\Z", len(piece), tuple(map(re.escape, piece)))
+        case Run(chars, least, most):
+            inside = chars.removesuffix("-") + r"\-" if chars.endswith("-") else chars
+            # A run at the end of the text may go on, or the next piece may follow.
+            return _Forms(f"[{chars}]{{{least},{most}}}", rf"[{chars}]{{0,{most}}}\Z", most, (inside,))
+        case Either(options):
+            full, cut = (f"(?:{'|'.join(map(form, options))})" for form in (_full, _cut))
+            alphabet = tuple(chars for option in options for inner in option for chars in _forms(inner).alphabet)
+            return _Forms(full, cut, max(map(length, options)), alphabet)
         case Name():
-            return rf"(?P<name>{NAME_CHARS}{{1,{_LONGEST_NAME}}})"
+            full = rf"(?P<name>{NAME_CHARS}{{1,{_LONGEST_NAME}}})"
+            return _Forms(full, _NEVER, _LONGEST_NAME, (NAME_CHARS[1:-2] + r"\-",))
         case LineStart():
-            return "(?m:^)"
+            return _Forms("(?m:^)", _NEVER, 0)
         case WordStart():
-            return word_start()
+            return _Forms(word_start(), _NEVER, 0)
         case TextStart():
-            return rf"(?:\A|{_AFTER_THOUGHT})"
+            return _Forms(rf"(?:\A|{_AFTER_THOUGHT})", _NEVER, 0)
         case _:
             assert_never(piece)
+
+
+def _full(opener: Opener) -> str:
+    return "".join(_forms(piece).full for piece in opener)
 
 
 def _cut(opener: Opener) -> str:
-    pattern = "(?!)"
+    pattern = _NEVER
     for piece in reversed(opener):
-        pattern = f"(?:{_cut_piece(piece)}|{_full_piece(piece)}{pattern})"
+        pattern = f"(?:{_forms(piece).cut}|{_forms(piece).full}{pattern})"
     return pattern
-
-
-def _cut_piece(piece: Piece) -> str:
-    match piece:
-        case str():
-            pattern = ""
-            for character in reversed(piece[:-1]):
-                pattern = f"(?:{re.escape(character)}{pattern})?"
-            return pattern + r"\Z"
-        case Run():  # at the end of the text it may go on, or the next piece may follow
-            return rf"[{piece.chars}]{{0,{piece.most}}}\Z"
-        case Either():
-            return "(?:" + "|".join(_cut(option) for option in piece.options) + ")"
-        case LineStart() | WordStart() | TextStart() | Name():
-            return "(?!)"
-        case _:
-            assert_never(piece)
 
 
 # -- properties of openers ---------------------------------------------------------------------------------------------
@@ -247,45 +241,7 @@ def has_name(opener: Opener) -> bool:
 
 def length(opener: Opener) -> int:
     """Return the largest number of characters that an opener can have."""
-    return sum(_piece_length(piece) for piece in opener)
-
-
-def _piece_length(piece: Piece) -> int:
-    match piece:
-        case str():
-            return len(piece)
-        case Run():
-            return piece.most
-        case Name():
-            return _LONGEST_NAME
-        case Either():
-            return max(length(option) for option in piece.options)
-        case LineStart() | WordStart() | TextStart():
-            return 0
-        case _:
-            assert_never(piece)
-
-
-def may_start_with(opener: Opener, character: str) -> bool:
-    """Return True if a character can be the first of an opener."""
-    for at, piece in enumerate(opener):
-        match piece:
-            case str():
-                return piece.startswith(character)
-            case Either(options):
-                return any(may_start_with((*option, *opener[at + 1 :]), character) for option in options)
-            case Name():
-                return re.match(NAME_CHARS, character) is not None
-            case Run(chars, least):
-                if re.match(f"[{chars}]", character):
-                    return True
-                if least:
-                    return False
-            case LineStart() | WordStart() | TextStart():
-                continue
-            case _:
-                assert_never(piece)
-    return True
+    return sum(_forms(piece).longest for piece in opener)
 
 
 def heads(opener: Opener) -> Iterator[str]:
@@ -336,23 +292,6 @@ def first_letters(opener: Opener, lead: str = "") -> Iterator[str]:
             yield from first_letters(opener[1:], lead)
         case _:
             yield lead
-
-
-def _alphabet(piece: Piece) -> Iterator[str]:
-    """Yield the characters that a piece can match, written as inside the brackets of a class."""
-    match piece:
-        case str():
-            yield from (re.escape(character) for character in piece)
-        case Run():
-            yield piece.chars.removesuffix("-") + r"\-" if piece.chars.endswith("-") else piece.chars
-        case Either():
-            yield from (chars for option in piece.options for inner in option for chars in _alphabet(inner))
-        case Name():
-            yield NAME_CHARS[1:-2] + r"\-"
-        case LineStart() | WordStart() | TextStart():
-            return
-        case _:
-            assert_never(piece)
 
 
 def _kind(opener: Opener) -> Kind:
@@ -445,6 +384,7 @@ class OpenerIndex:
         groups = [(kind, group) for kind, some in self.kinds.items() for group in _groups(kind, some)]
         self._initial = [group for _, group in groups if group.initial]
         self._searched = [group for _, group in groups if not group.initial]
+        self._cues = sorted({cue for group in self._searched for cue in group.cues})
         self._literal = [group.pattern for kind, group in groups if kind == "literal" and not group.named]
         held = dict.fromkeys((*self.openers, *more))
         plain = [opener for opener in held if not has_name(opener)]
@@ -453,7 +393,8 @@ class OpenerIndex:
 
     def groups_in(self, text: str, names: Collection[str]) -> list[_Group]:
         """Return the groups that may have an opener in a text, judged by their cues."""
-        found = [group for group in self._searched if any(cue in text for cue in group.cues)]
+        present = {cue for cue in self._cues if cue in text}
+        found = [group for group in self._searched if not present.isdisjoint(group.cues)]
         for group in self._initial:
             match = group.pattern.match(text)
             if match is not None and (not group.named or match["name"] in names):
@@ -506,8 +447,30 @@ def _plain_groups(kind: Kind, openers: list[Opener]) -> Iterator[_Group]:
 
 
 def _cues(openers: Iterable[Opener]) -> tuple[str, ...]:
-    cues = {head for opener in openers for head in heads(opener)}
-    return tuple(sorted(cue for cue in cues if not any(other in cue for other in cues - {cue})))
+    return tuple(sorted(frozenset[str]().union(*map(_cues_of, openers))))
+
+
+def _cues_of(opener: Opener) -> frozenset[str]:
+    """Return literals of which every match of an opener contains one: those of the piece that is rarest in prose."""
+    certain = [cues for piece in opener if (cues := _cues_in(piece))]
+    return max(certain, key=lambda cues: min(map(_rarity, cues)), default=frozenset())
+
+
+def _cues_in(piece: Piece) -> frozenset[str]:
+    match piece:
+        case str():
+            signs = _SIGN.findall(piece)  # one character is found fastest
+            return frozenset({min(signs, key=lambda sign: sign in "-'\"():") if signs else piece})
+        case Either(options):
+            cues = [_cues_of(option) for option in options]
+            return frozenset[str]().union(*cues) if all(cues) else frozenset()
+        case _:
+            return frozenset()
+
+
+def _rarity(cue: str) -> tuple[int, int]:
+    common = cue in "-'\"():"
+    return (2 - common if _SIGN.fullmatch(cue) else 0), len(cue)
 
 
 def _by_character(kind: Kind, openers: list[Opener]) -> Iterator[_Group]:
@@ -607,7 +570,7 @@ def _named_cut(opener: Opener) -> _Cut:
 
 def _places(kind: Kind, openers: list[Opener]) -> str:
     """Return the pattern source of the places where the end of a text may begin an opener of a kind."""
-    chars = "".join(dict.fromkeys(chars for opener in openers for piece in opener for chars in _alphabet(piece)))
+    chars = "".join(dict.fromkeys(chars for opener in openers for piece in opener for chars in _forms(piece).alphabet))
     firsts = _first_characters(openers)
     match kind:
         case "literal":

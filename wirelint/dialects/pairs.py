@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from wirelint.dialects import python_calls
 from wirelint.dialects.coercion import properties_of
@@ -28,7 +28,6 @@ from wirelint.model import Tool
 
 _GAP = r"(?:\s|\\[nrt]){0,16}"
 _NAME = re.compile(rf"(?P<before>{_GAP})(?P<name>[\w.:/-]{{1,128}})")
-_KEY = r"(?:[^\s<>\\](?:[^<>\n\\]{0,126}?[^\s<>\\])??)?"
 _SPACE = re.compile(r"(?:\s|\\[nrt])*")
 _LOOSE = re.compile(r"<\s|\s>|/\s|\\[nrt]")
 _CUT_TAG = re.compile(r"<[^<>]{0,64}\Z")
@@ -60,33 +59,11 @@ class Pairs:
 
 
 def pairs(table: Table) -> Pairs:
-    """Return the grammar in the table `tags` of a family.
-
-    Besides the tags: `instead`, a tag seen in place of `key`; `strays`, closers of other notations; `type`.
-    """
-    row = table.data["tags"]
-    never = dict.fromkeys(("key_end", "outer", "instead", "strays", "type", "separator"), _NEVER)
-    texts = {key: table.source(source) for key, source in (never | row).items() if isinstance(source, str)}
-    key_end, value = texts["key_end"], texts["value"]
-    head = (
-        rf"(?P<opened>(?:(?:{texts['key']}|{texts['instead']}){_GAP}){{0,4}})(?P<key>{_KEY}){_GAP}"
-        rf"(?=(?:{key_end})|(?:{value}))(?P<ended>(?:(?:{key_end}){_GAP}){{0,4}})"
-        rf"(?:(?:{texts['type']}){_GAP})?(?P<value>{value})?"
-    )
-    return Pairs(
-        key=re.compile(texts["key"]),
-        key_end=re.compile(key_end),
-        value_end=re.compile(texts["value_end"]),
-        head=re.compile(head),
-        stray=re.compile(rf"(?:{key_end}|{texts['value_end']}|{texts['strays']})"),
-        call=re.compile(texts["call"]),
-        call_end=re.compile(texts["call_end"]),
-        outer=re.compile(texts["outer"]),
-        separator=re.compile(rf"{_GAP}(?:{texts['separator']})"),
-        cut_closer=re.compile(texts.get("cut_closer", r"<\s{0,3}/[^<>]{0,64}\Z")),
-        first_wins=row.get("first_wins", False),
-        sure=row.get("sure", False),
-    )
+    """Return the grammar in the table `tags` of a family; `pairs.toml` describes its keys."""
+    row: dict[str, Any] = {**table.templates["defaults"], **table.data["tags"]}
+    parts = {key: table.source(value) for key, value in row.items() if isinstance(value, str)}
+    first_wins, sure = row.get("first_wins", False), row.get("sure", False)
+    return Pairs(first_wins=first_wins, sure=sure, **table.expand("tags", parts))
 
 
 class _Call(NamedTuple):

@@ -1,10 +1,10 @@
 r"""Calls in Python's syntax: `lookup(city='Graz', limit=3)`, alone or one after another.
 
-Theory of operation. A small scanner finds where things end: it goes from bracket to bracket, from comma to comma, over
-strings as a whole. So a marker inside a string is data, keywords need not be names that Python allows (`from=`,
-`max-results=`), and of a call that is cut off the arguments before the cut are known. What stands between is read by
-Python's own parser, as a literal and nothing else: nothing is evaluated. Strings are put right for it first, since models
-leave line ends and stray backslashes (`'\d'`, `'C:\Users'`) in them.
+Theory of operation. A small scanner finds the ends: it goes from bracket to bracket, from comma to comma, over
+strings as a whole. So a marker inside a string is data, keywords need not be valid in Python (`from=`, `max-results=`),
+and a call that is cut off keeps the arguments before the cut. The values are read by Python's own parser, as literals
+only: nothing is evaluated. Strings are corrected first, since models leave
+line ends and stray backslashes (`'\d'`, `'C:\Users'`) in them.
 
 JSON literals count as Python's. Positional arguments are bound only where types leave no choice.
 """
@@ -22,9 +22,6 @@ from wirelint.dialects import coercion, weak
 from wirelint.dialects.reader import Match, Pattern, Reader
 from wirelint.dialects.values import NativeCall
 from wirelint.model import Json, Tool
-
-PREFIXES = r"(?:functions?\.|tools?\.|default_api\.)?"
-"""What models put before a declared name, as the beginning of a regular expression."""
 
 _DEEPEST = 64
 _HEAD = re.compile(r"(?P<name>[A-Za-z_][\w.:/-]{0,127})\s{0,3}\(")
@@ -45,9 +42,9 @@ _SEPARATOR = re.compile(r"[,;]")
 class PythonCall:
     """A call as far as it has been read.
 
-    `closed`: its parenthesis was there. `whole`: no argument is missing, because the parenthesis or what closes the
-    notation around the call stood after the last one; else the text ended in it. `readable`: every argument that was
-    read is a literal.
+    `closed`: its parenthesis was there. `whole`: no argument is missing, because the parenthesis or the closer of the
+    notation around the call follows the last one; else the text ends in it. `readable`: every argument so far is a
+    literal.
     """
 
     name: str
@@ -60,7 +57,7 @@ class PythonCall:
     malformed: bool = False
 
     def native(self, reader: Reader, written: str | None = None) -> NativeCall:
-        """As a call of the declared tool; not complete where an argument could not be read or bound."""
+        """Return the call of the declared tool; not complete if an argument could not be read or bound."""
         name = self.name if written is None else written
         tool = reader.tool(name)
         arguments = self._arguments(tool)
@@ -75,14 +72,14 @@ class PythonCall:
 
 
 def head(reader: Reader, position: int) -> Match | None:
-    """The name of a call and its parenthesis."""
+    """Match the name of a call and its parenthesis."""
     return reader.match(_HEAD, position)
 
 
 def read_call(reader: Reader, position: int, closer: Pattern | None = None) -> PythonCall | None:
-    """The call at a position; None when there is none. `closer` is what ends the notation around it.
+    """Read the call at a position; None if there is none. `closer` ends the notation around it.
 
-    A call that nothing ends reaches to the end of the text.
+    A call without an end reaches to the end of the text.
     """
     opening = head(reader, position)
     if opening is None:
@@ -94,7 +91,7 @@ def read_call(reader: Reader, position: int, closer: Pattern | None = None) -> P
 
 
 def read_calls(reader: Reader, position: int, closer: Pattern | None = None) -> list[PythonCall]:
-    """The calls at a position, separated by commas, semicolons or white space; none after one that is not closed."""
+    """Read the calls at a position, separated by commas, semicolons or white space, up to one that is not closed."""
     calls: list[PythonCall] = []
     at = position
     while call := read_call(reader, at, closer):
@@ -108,20 +105,12 @@ def read_calls(reader: Reader, position: int, closer: Pattern | None = None) -> 
 
 
 def fits(reader: Reader, call: NativeCall) -> bool:
-    """Whether a call is of a declared tool and has none but its parameters: what weak shapes must show."""
+    """Return True if a call is of a declared tool and has only its parameters, as weak shapes must."""
     return weak.fits(reader.tool(call.name), call.arguments)
 
 
-@lru_cache(maxsize=128)
-def around_names(names: tuple[str, ...], before: str, after: str) -> Pattern:
-    """A pattern with any of the names (group `name`) between two others: what lets go of a text that names no tool."""
-    ordered = sorted(names, key=len, reverse=True)
-    alternatives = "|".join(re.escape(name) for name in ordered) or "(?!)"
-    return re.compile(f"{before}(?P<name>{alternatives}){after}")
-
-
 def _read_argument(reader: Reader, call: PythonCall, closer: Pattern | None) -> bool:
-    """One argument and what ends it; False when the call has ended."""
+    """Read one argument and its separator; return False if the call has ended."""
     start = reader.space(call.end)
     while comment := reader.match(_COMMENT, start):
         start = reader.space(comment.end())
@@ -151,7 +140,7 @@ def _read_argument(reader: Reader, call: PythonCall, closer: Pattern | None) -> 
 
 
 def _value_end(reader: Reader, position: int, call: PythonCall, closer: Pattern | None) -> int | None:
-    """The offset of what ends the value that begins at a position; None when the text ends first."""
+    """Return the end of the value that begins at a position; None if the text ends first."""
     marks = _marks(closer)
     expected: list[str] = []
     at = position
@@ -197,7 +186,7 @@ def _add(call: PythonCall, key: Match | None, text: str, *, unpacked: bool) -> N
 
 
 def _bind(values: list[Json], keywords: Mapping[str, Json], properties: Mapping[str, Json]) -> dict[str, Json] | None:
-    """Positional arguments by name: the only object for an object of arguments, or each in order and by its type alone."""
+    """Name positional arguments: a single object of arguments, or each in order if its type leaves no choice."""
     free = {key: coercion.types_of(schema) for key, schema in properties.items() if key not in keywords}
     (first, *more) = values
     if isinstance(first, dict) and not (more or keywords) and first.keys() <= properties.keys():
@@ -206,31 +195,14 @@ def _bind(values: list[Json], keywords: Mapping[str, Json], properties: Mapping[
         return None
     bound: dict[str, Json] = {}
     for key, value in zip(tuple(free), values, strict=False):
-        fitting = [name for name, types in free.items() if not types or types & _types(value)]
+        kind = coercion.type_name(value)
+        fits = {kind, "number"} if kind == "integer" else {kind}
+        fitting = [name for name, types in free.items() if not types or types & fits]
         if fitting != [key]:
             return None
         bound[key] = value
         del free[key]
     return bound
-
-
-def _types(value: Json) -> frozenset[str]:
-    """The JSON types that a value has."""
-    match value:
-        case None:
-            return frozenset({"null"})
-        case bool():
-            return frozenset({"boolean"})
-        case int():
-            return frozenset({"integer", "number"})
-        case float():
-            return frozenset({"number"})
-        case str():
-            return frozenset({"string"})
-        case list():
-            return frozenset({"array"})
-        case _:
-            return frozenset({"object"})
 
 
 # -- literals ----------------------------------------------------------------------------------------------------------
@@ -246,27 +218,27 @@ _NAMES: dict[str, Json] = {"true": True, "false": False, "null": None}
 
 
 def literal(text: str) -> Json:
-    """The value that Python source spells, tuples as lists.
+    """Return the value of a Python literal, tuples as lists.
 
     Raises:
-        ValueError: it is no literal, or one that JSON has no word for.
+        ValueError: it is no literal, or JSON cannot hold it.
     """
     source = text.strip()
     if not source or source.startswith("#"):
         raise ValueError(text)
     try:
-        tree = ast.parse(f"({_PREFIXED.sub(_put_right, source)}\n)", mode="eval")
+        tree = ast.parse(f"({_PREFIXED.sub(_corrected, source)}\n)", mode="eval")
         return _json(tree.body)
     except (SyntaxError, MemoryError, RecursionError) as error:  # the last two: too many brackets or operators
         raise ValueError(str(error)) from error
 
 
-def _put_right(match: Match) -> str:
+def _corrected(match: Match) -> str:
     prefix, string = match["prefix"] or "", match["string"]
     if "r" in prefix.lower():
         return match[0]
     size = 3 if string[:3] in ('"""', "'''") else 1
-    body = _ESCAPE.sub(_put_escape_right, string[size:-size])
+    body = _ESCAPE.sub(_corrected_escape, string[size:-size])
     for character, escape in _RAW.items():
         body = body.replace(character, escape)
     if size == 1:
@@ -274,7 +246,7 @@ def _put_right(match: Match) -> str:
     return f"{prefix}{string[:size]}{body}{string[-size:]}"
 
 
-def _put_escape_right(escape: Match) -> str:
+def _corrected_escape(escape: Match) -> str:
     if escape["stray"]:
         return "\\\\"
     return "" if escape[0] == "\\\n" else escape[0]
@@ -314,7 +286,7 @@ def _pairs(keys: list[ast.expr | None], values: list[ast.expr]) -> Iterator[tupl
 
 
 def _without_surrogates(text: str) -> str:
-    """Pairs of JSON's UTF-16 escapes as the characters that they mean."""
+    """Replace pairs of UTF-16 escapes by their characters."""
     if not _SURROGATES.search(text):
         return text
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from wirelint.dialects import json_calls, python_calls
+from wirelint.dialects import json_calls, python_calls, weak
 from wirelint.dialects.gemma import read_body
-from wirelint.dialects.python_calls import PREFIXES, PythonCall, around_names, fits
+from wirelint.dialects.python_calls import PythonCall, fits
 from wirelint.dialects.reader import Match, Pattern, Reader
 from wirelint.dialects.tables import table
 from wirelint.dialects.values import Calls, Found, NativeCall, Reading, Tier
@@ -107,8 +107,7 @@ def read_pythonic(reader: Reader, position: int) -> Reading:
     if not reader.tools or not reader.begins(position) or position < reader.dead.get("pythonic_list", 0):
         return None
     at = reader.space(position)
-    head = around_names(tuple(sorted(reader.tools)), rf"(?P<bracket>\[\s{{0,8}})?{PREFIXES}", r"\s{0,3}\(")
-    opening = reader.match(head, at)
+    opening = reader.match(weak.compiled(reader, _PYTHONIC.named["head"]), at)
     if opening is None:
         return None
     bracket = opening["bracket"]

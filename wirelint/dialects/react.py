@@ -13,20 +13,6 @@ from wirelint.model import Json, Tool
 _REACT = table(__name__, "react")
 
 
-_B = r"[ \t]{0,8}"
-_ACTION = rf"{_B}(?:\*\*Action:?\*\*|Action){_B}:?"
-# A thought is one paragraph; longer text is prose.
-_THOUGHT = (
-    r"(?:[ \t]{0,8}(?:\*\*Thought:?\*\*|Thought)[ \t]{0,2}:?[^\n]{0,1200}\n"
-    r"(?:[^\n]{1,600}\n){0,4}?(?:[ \t\r]{0,8}\n)?)?"
-)
-_LINES = (
-    rf"{_THOUGHT}(?P<action>{_ACTION})[ \t]{{0,8}}[`\"'\[]?(?P<name>NAMES)[`\"'\]]?(?:\(\))?[ \t\r]{{0,8}}\n\s?"
-    rf"{_B}(?:\*\*Action[ _]?[Ii]nput:?\*\*|Action[ _]?[Ii]nput){_B}:?\s{{0,8}}"
-)
-_BLOB_NAME = r"\{\s{0,32}[\"']action[\"']\s{0,8}:\s{0,8}[\"'](?P<name>NAMES)[\"']"
-
-
 @dataclass(slots=True)
 class _Input:
     """The arguments; None if they are not whole. `plain`: written as text."""
@@ -42,7 +28,7 @@ def read_react(reader: Reader, position: int) -> Reading:
         return None
     if blob := reader.match(_REACT.blob, position):
         return _read_blob(reader, blob)
-    head = reader.match(weak.compiled(reader, _LINES), position)
+    head = reader.match(weak.compiled(reader, _REACT.named["lines"]), position)
     if head is None:
         return None
     tool = reader.tool(head["name"])
@@ -90,7 +76,7 @@ def _read_input(reader: Reader, at: int, tool: Tool | None) -> _Input | None:
         given.malformed = True
         return given
     stop = reader.next(_REACT.stop, at)
-    end = stop.start() if stop is not None else reader.size
+    end = reader.stop(stop)
     text = reader.value(at, end).strip()
     if text.startswith(("[", "`")):
         return None
@@ -103,7 +89,7 @@ def _read_json(reader: Reader, at: int) -> _Input | None:
     if not decoded.failed:
         return _Input(decoded.value, decoded.end, malformed=not decoded.healthy)
     stop = reader.next(_REACT.stop, at)
-    end = stop.start() if stop is not None else reader.size
+    end = reader.stop(stop)
     repaired = reader.repair(at, end)
     if repaired is not None and not repaired.missing:
         return _Input(repaired.value, repaired.end, malformed=True)
@@ -112,7 +98,7 @@ def _read_json(reader: Reader, at: int) -> _Input | None:
 
 def _read_blob(reader: Reader, blob: Match) -> Reading:
     at = blob.end()
-    head = reader.match(weak.compiled(reader, _BLOB_NAME), at)
+    head = reader.match(weak.compiled(reader, _REACT.named["blob_name"]), at)
     if head is None:
         return None
     given = _read_json(reader, at)
@@ -121,7 +107,8 @@ def _read_blob(reader: Reader, blob: Match) -> Reading:
         return None
     if isinstance(given.value, dict):
         inner = given.value.get("action_input", {})
-        given.value = weak.bound(tool, inner) if isinstance(inner, str) and not _is_object(inner) else _object(inner)
+        decoded = coercion.coerce(inner, None) if isinstance(inner, str) else inner
+        given.value = weak.bound(tool, inner) if isinstance(inner, str) and not isinstance(decoded, dict) else decoded
         if given.value is None:
             return None
         if closer := reader.match(_REACT.fence_end, given.end):
@@ -129,11 +116,3 @@ def _read_blob(reader: Reader, blob: Match) -> Reading:
         else:
             given.malformed = True
     return _found(reader, blob, tool, given)
-
-
-def _is_object(text: str) -> bool:
-    return isinstance(coercion.coerce(text, None), dict)
-
-
-def _object(inner: Json) -> Json:
-    return coercion.coerce(inner, None) if isinstance(inner, str) else inner

@@ -21,7 +21,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from wirelint.dialects import tables
-from wirelint.dialects.openers import Opener, OpenerIndex, length, may_start_with, parse, plain_pattern
+from wirelint.dialects.openers import Opener, OpenerIndex, length, may_go_on, parse, plain_pattern
 from wirelint.dialects.reader import Match, Reader
 from wirelint.dialects.tables import Table
 from wirelint.dialects.values import Block, Family, Found, Reading
@@ -205,7 +205,7 @@ def _read(reader: Reader, position: int) -> Reading:
 @lru_cache(maxsize=256)
 def _readers_at(character: str) -> Sequence[tuple[Family, re.Pattern[str]]]:
     """Return the families with an opener that can begin with a character: trying all 46 takes most of a search's time."""
-    return [one for one in _READERS if any(may_start_with(opener, character) for opener in one[0].openers)]
+    return [(family, openers) for family, openers in _READERS if may_go_on(openers, character, 0)]
 
 
 # -- results of several views ------------------------------------------------------------------------------------------

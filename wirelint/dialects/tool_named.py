@@ -13,15 +13,13 @@ from wirelint.dialects.values import Found, NativeCall, Reading
 from wirelint.model import Tool
 
 _XML = table(__name__, "tool_named")
-
-
 _HTML = frozenset(_XML.data["html"])
 
 
 def read_tool_named(reader: Reader, position: int) -> Reading:
     if function := reader.match(_XML.function, position):
         return _read_call(reader, function, function["name"], _XML.function_end, named=False)
-    if named := reader.match(_XML.named, position):
+    if named := reader.match(_XML.wrapped, position):
         return _read_named(reader, named)
     tag = reader.match(_XML.tag, position)
     if tag is None or tag["name"] not in reader.tools:
@@ -152,11 +150,11 @@ def _read_named(reader: Reader, opener: Match) -> Reading:
         decoded = reader.json(here.end())
         if decoded.failed or not weak.fits(tool, decoded.value):
             break
-        closer = reader.match(_XML.named_end, decoded.end)
+        closer = reader.match(_XML.wrapped_end, decoded.end)
         calls.append(reader.call(here["name"], decoded.value, complete=True))
         end = closer.end() if closer is not None else decoded.end
-        gap = reader.match(_XML.named_next, end) if closer is not None else None
-        here = reader.match(_XML.named, gap.end()) if gap is not None else None
+        gap = reader.match(_XML.wrapped_next, end) if closer is not None else None
+        here = reader.match(_XML.wrapped, gap.end()) if gap is not None else None
     if not calls:
         return None
     if opener["wrapper"] and (wrapper := reader.match(_XML.wrapper_end, end)):

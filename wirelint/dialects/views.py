@@ -1,10 +1,10 @@
-"""The readings of a text in which markup is looked for.
+"""Views: the readings of a text in which markup is searched for.
 
 Theory of operation. Gateways, detokenisers and models write the same markup in many ways: `｜`, `‖` or `|`; `▁` or
 `_`; with zero-width characters inside; HTML-escaped; escaped once too often as a JSON string. Each *view* undoes one
 kind of escaping and keeps a map back to the original. On a view, `shadow` is the view's text with look-alike characters
 replaced one by one, so that an offset in the shadow is an offset in the view's text. Structure is found in the shadow;
-values are cut from the text, where every character still is what it was.
+values are cut from the text, where every character is unchanged.
 
 The plain view is the original (without zero-width spaces, which come back in values). The decoded views exist only when
 a probe finds escaped angle brackets or bars, and only markup whose own opener was escaped is read from them: their
@@ -48,7 +48,7 @@ _ENDS, _STARTS = ("|".join(map(re.escape, tokens)) for tokens in (_TURN_ENDS, _T
 _HEADER = rf"(?:{_STARTS})(?:(?:assistant|model)(?:<\|(?:im_middle|im_sep|end_header_id|message)\|>|(?=\s)))?\s{{0,4}}"
 _TURN = rf"(?<=[\w<\[|:/▁])(?:(?:{_ENDS})(?:\s{{0,4}}{_HEADER})?|{_HEADER})"
 _TURN_TOKEN = re.compile(_TURN)
-"""A turn that ends, begins, or does both: `<|im_end|>\\n<|im_start|>assistant\\n`."""
+"""The end of a turn, the beginning of one, or both: `<|im_end|>\\n<|im_start|>assistant\\n`."""
 _GROWING_TURN = regex.compile(_TURN)
 _LONGEST_TURN = 96
 _SHORT_ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
@@ -67,14 +67,14 @@ class View:
     joined: bool = False
 
     def origin(self, offset: int) -> int:
-        """The offset in the source of an offset in the text."""
+        """Return the offset in the source of an offset in the text."""
         if not self.starts:
             return offset
         index = bisect.bisect_right(self.starts, offset) - 1
         return min(self.places[index] + offset - self.starts[index], len(self.source))
 
     def cut(self, start: int, end: int) -> str:
-        """The value between two offsets: as it was written, or decoded where the markup itself was escaped."""
+        """Return the value between two offsets: as it was written, or decoded if the markup itself was escaped."""
         if self.decoded or not self.starts:
             return self.text[start:end]
         # From right after the character before, so that zero-width characters at the value's edges stay in it.
@@ -82,9 +82,9 @@ class View:
 
 
 def views(text: str, *, over: bool = True) -> Iterator[View]:
-    """The plain view first, then the decoded ones that the text gives reason for.
+    """Yield the plain view, then the decoded views for which the text has a reason.
 
-    Of a text that is not `over` they are read without the escape that is cut off at its end.
+    In a text that is not `over`, they lack the escape that is cut off at its end.
     """
     yield plain_view(text)
     text = text if over else text[: len(text) - cut_escape(text)]
@@ -103,7 +103,7 @@ def plain_view(text: str) -> View:
 
 
 def tail_views(text: str) -> Iterator[View]:
-    """The further readings of the end of a text that is not over, without the escape or token that is cut off there."""
+    """Yield further views of the end of a text that is not over, without the escape or token that is cut off there."""
     kept = text[: len(text) - cut_escape(text)]
     if "&" in kept and _ENTITY_PROBE.search(kept):
         yield _rewritten(kept, _ENTITY, lambda match: html.unescape(match[0]), decoded=True)
@@ -116,13 +116,13 @@ def tail_views(text: str) -> Iterator[View]:
 
 
 def cut_escape(text: str) -> int:
-    """The length of an escape that the end of a text cuts off: of `&l`, of `\\u00`."""
+    """Return the length of an escape that the end of a text cuts off: `&l`, `\\u00`."""
     cut = _CUT_ESCAPE.search(text, max(0, len(text) - _LONGEST_CUT))
     return len(text) - cut.start() if cut else 0
 
 
 def _cut_turn(text: str) -> int | None:
-    """Return where the end of a text begins a turn token or header that more text may go on with, None if it does not."""
+    """Return the start of a turn token or header that the end of a text cuts off, None without one."""
     place = text.rfind("<", max(0, len(text) - _LONGEST_TURN))
     cut = None
     while place >= 0:

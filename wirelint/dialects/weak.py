@@ -1,8 +1,8 @@
-"""What makes shapes count that people write too: a declared tool, arguments that fit it, and nothing else in the message.
+"""The conditions for shapes that people write too: a declared tool, arguments that fit it, nothing else in the message.
 
-Theory of operation. A JSON object, or a line `Action: lookup`, is a call only by what it names. So the names of the
-declared tools stand in the patterns themselves: an answer that begins with `{"name": "Bob"` stops matching at the
-`B`, and a stream that is held back for what it may become is let go there.
+Theory of operation. A JSON object, or a line `Action: lookup`, is a call only by the tool that it names. So the names of
+the declared tools are in the patterns themselves (`compiled`): an answer that begins with `{"name": "Bob"` stops matching
+at the `B`, and a stream that is held back is released there.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _BEFORE = (
 
 
 def is_whole(reader: Reader, start: int, end: int) -> bool:
-    """Whether a stretch is all of a message, but for white space, control tokens and the reasoning before it."""
+    """Return True if a stretch is the whole message, except for white space, control tokens and the reasoning before it."""
     return reader.begins(start) and reader.concludes(end)
 
 
 def fits(tool: Tool | None, arguments: Json) -> bool:
-    """Whether arguments are an object whose keys the tool has; a schema that names none fits any."""
+    """Return True if arguments are an object with keys that the tool has; a schema without any fits all."""
     if tool is None or not isinstance(arguments, dict):
         return False
     schema = tool.schema
@@ -44,7 +44,7 @@ def fits(tool: Tool | None, arguments: Json) -> bool:
 
 
 def infer(reader: Reader, arguments: dict[str, Json], *, empty: bool = False) -> str | None:
-    """The only declared tool that these arguments fit, for a call without a name."""
+    """Return the only declared tool that these arguments fit, for a call without a name. `empty`: no arguments may fit."""
     fitting = []
     for tool in reader.tools.values():
         properties = coercion.properties_of(tool.schema)
@@ -56,7 +56,7 @@ def infer(reader: Reader, arguments: dict[str, Json], *, empty: bool = False) ->
 
 
 def bound(tool: Tool | None, text: str) -> dict[str, Json] | None:
-    """Plain text as the arguments of a tool: the value of its only parameter, or of the only one it requires."""
+    """Return plain text as the arguments of a tool: the value of its only parameter, or of the only required one."""
     if tool is None or tool.schema is None:
         return None
     properties = coercion.properties_of(tool.schema)
@@ -72,7 +72,7 @@ def bound(tool: Tool | None, text: str) -> dict[str, Json] | None:
 
 
 def read_object(text: str) -> dict[str, Json] | None:
-    """The JSON object that a text is, healthy or damaged; None when it is none, or not all of one."""
+    """Return the JSON object of a text, healthy or damaged; None if it is none or not whole."""
     decoded = jsontext.decode_at(text, 0)
     if not decoded.failed and decoded.end == len(text):
         return decoded.value if isinstance(decoded.value, dict) else None
@@ -82,17 +82,19 @@ def read_object(text: str) -> dict[str, Json] | None:
     return repaired.value if isinstance(repaired.value, dict) else None
 
 
-def compiled(reader: Reader, pattern: str) -> Pattern:
-    """A pattern with the declared names in the place of `NAMES`, and `HEAD` for a JSON object that calls one of them.
+def compiled(reader: Reader, source: str) -> Pattern:
+    """Compile a pattern for the declared tools.
 
-    `HEAD` goes up to the name of the tool; where the arguments come first, up to a parameter that a tool has.
+    `DECLARED` stands for any of their names, as the group `name`. `NAMES` stands for a name with or without `functions.`.
+    `HEAD` stands for the start of a JSON object that calls one of them, up to the name of the tool, or, where the
+    arguments come first, up to a parameter that a tool has.
     """
     keys = sorted({key for tool in reader.tools.values() for key in coercion.properties_of(tool.schema)})
-    return _compiled(pattern, tuple(sorted(reader.tools)), tuple(keys))
+    return _compiled(source, tuple(sorted(reader.tools)), tuple(keys))
 
 
 def called(reader: Reader, text: str) -> str | None:
-    """The declared name that text ends with, in quotes."""
+    """Return the declared name in quotes at the end of a text."""
     written = _LAST_QUOTED.search(text)
     return written[1] if written is not None and reader.tool(written[1]) is not None else None
 
@@ -107,4 +109,5 @@ def _compiled(pattern: str, declared: tuple[str, ...], keys: tuple[str, ...]) ->
         rf"{_QUOTE}(?:{_ARGUMENT_KEYS}){_QUOTE}{_COLON}\{{{_SPACE}(?:\}}|{_QUOTE}(?:{parameter}){_QUOTE}{_SPACE}:)"
     )
     head = rf"\{{{_SPACE}{_BEFORE}(?:{named}|{inverted})"
-    return re.compile(pattern.replace("HEAD", head).replace("NAMES", written))
+    declared_name = f"(?P<name>{'|'.join(map(re.escape, sorted(declared, key=len, reverse=True))) or '(?!)'})"
+    return re.compile(pattern.replace("HEAD", head).replace("NAMES", written).replace("DECLARED", declared_name))

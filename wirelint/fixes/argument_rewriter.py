@@ -1,13 +1,13 @@
-"""Arguments of calls, repaired while they stream.
+"""Base class of rewriters that change the arguments of calls in transit.
 
-Theory of operation. A watcher follows the text of each call (`wirelint.arguments.argument_watchers`). As long as nothing is
-suspicious, deltas pass as they are. From the first suspicious place on, the call's events are kept, and with them what
-comes later in the same candidate; when the call is over, its whole text is judged by the function that the rule uses, and
-what the verdict has beyond the text that has left is sent in the place of what was kept. A call is over when another part
-follows its close, when another call begins and its own text is complete (servers may fill calls in turns), or when the
-candidate ends. What the end must confirm, since a cut by length is no fault, waits for it.
+Theory of operation. A watcher follows the text of each call (`wirelint.arguments.argument_watchers`). While nothing is
+suspicious, deltas pass unchanged. From the first suspicious place on (`{"city":"Oslo"}` followed by `{`), the events of the
+call are kept, and with them all later events of the candidate. When the call is over, the function that the rule uses
+judges its whole text, and the changed text, as far as it was not sent, replaces what was kept. A call is over when another
+part follows its close, when another call begins and its own text is complete (servers may fill calls in turns), or when the
+candidate ends. If only the end can confirm a fault, since a reply cut by length has none, the call waits for it.
 
-A whole body needs no waiting: all of it is there, and what follows a call can be looked up.
+A whole body needs no waiting: the end of each candidate is looked up.
 """
 
 from __future__ import annotations
@@ -30,12 +30,13 @@ from wirelint.history.minting import mint_where_used
 from wirelint.model import Json, Tool, ToolCall
 from wirelint.rule import Rule
 
-# What is known of a call whose arguments are followed, and the queue of a candidate in which its events wait.
+_MOST_BEHIND = 16 * MOST_HELD
+"""Characters of a candidate that may wait behind kept events."""
 
 
 @dataclass(slots=True, eq=False)
 class Entry:
-    """An event in the queue of its candidate. `end`: length of its call's text with it. `out`: what leaves in its place."""
+    """An event in the queue of its candidate. `end`: length of its call's text after it. `out`: the events to send."""
 
     event: Event
     out: list[Event]
@@ -49,9 +50,9 @@ class Entry:
 
 @dataclass(slots=True, eq=False)
 class Call:
-    """A call that is followed. `kept` are its entries that must not leave yet, `last` is its last one in the queue.
+    """A call in transit. `kept` are its entries that must not leave yet, `last` is its last entry in the queue.
 
-    Of what has left only the text and the labels stay, and no frames: a frame is many times as long as what it brings.
+    The text and the updates that have left are kept without their frames, which are many times as long.
     """
 
     start: Start
@@ -63,35 +64,31 @@ class Call:
     closed: bool = False
     tried: bool = False
     _texts: list[str] = field(default_factory=list)
-    _labels: list[tuple[int, CallUpdate]] = field(default_factory=list)
-
-    @classmethod
-    def of(cls, start: Start) -> Call:
-        return cls(start._replace(frame=_bare(start.frame)), start.name)
+    _updates: list[tuple[int, CallUpdate]] = field(default_factory=list)
 
     @property
     def sent(self) -> int:
-        """How much of the text has left."""
+        """The number of characters that have left."""
         return self.kept[0].end - self.kept[0].size if self.kept else self.length
 
     def add(self, text: str) -> None:
         self._texts.append(text)
         self.length += len(text)
 
-    def label(self, label: CallUpdate) -> None:
-        self._labels.append((self.length, label._replace(frame=_bare(label.frame))))
-        self.name = self.name or label.name
+    def update(self, update: CallUpdate) -> None:
+        self._updates.append((self.length, update._replace(frame=_bare(update.frame))))
+        self.name = self.name or update.name
 
     def assembled(self) -> ToolCall:
-        """The call as the rules see it."""
-        fold = Fold(streamed=True)
-        fold.push(self.start)
+        """Return the call as rules see it."""
+        fold, start = Fold(streamed=True), self.start._replace(frame=_bare(self.start.frame))
+        fold.push(start)
         text, place = "".join(self._texts), 0
-        for offset, label in self._labels:
-            fold.push(Delta(self.start.block, text[place:offset], self.start.frame))
-            fold.push(label)
+        for offset, update in self._updates:
+            fold.push(Delta(start.block, text[place:offset], start.frame))
+            fold.push(update)
             place = offset
-        fold.push(Delta(self.start.block, text[place:], self.start.frame))
+        fold.push(Delta(start.block, text[place:], start.frame))
         return fold.reply().choices[0].calls[0]
 
 
@@ -101,78 +98,62 @@ def _bare(frame: Frame | None) -> Frame | None:
 
 @dataclass(slots=True, eq=False)
 class Queue:
+    """The waiting events of a candidate."""
+
     entries: deque[Entry] = field(default_factory=deque)
     size: int = 0
 
 
-def spread(entries: Sequence[Entry], rest: str) -> None:
-    """Lets the kept deltas say `rest`: those that say it already stay, the first other one says what is left."""
-    for number, entry in enumerate(entries):
-        delta = entry.event
-        assert isinstance(delta, Delta)
-        last = number + 1 == len(entries)
-        if rest.startswith(delta.text) and not (last and len(rest) > len(delta.text)):
-            rest = rest[len(delta.text) :]
-            continue
-        entry.out = [delta._replace(text=rest)] if rest else []
-        rest = ""
-
-
-_MOST_BEHIND = 16 * MOST_HELD
-"""Characters of a candidate that may wait behind what is kept."""
-
-
 class ArgumentRewriter(ABC):
-    """What the three repairs share. A subclass says what to watch for and what to make of a call."""
+    """A subclass says what to watch for, and how a call changes.
 
-    phase: ClassVar[int] = 4
+    `ends_whole`: a cut reply has no such fault. `looks_ahead`: in a whole body, a call is decided on as soon as it appears.
+    """
+
+    phase: ClassVar[float] = 4
     heeds_text: ClassVar[bool] = False
     ends_whole: ClassVar[bool] = True
-    """Whether a call is judged only when it is known that it was not cut."""
+    looks_ahead: ClassVar[bool] = True
 
     def __init__(self, rule: Rule, context: RewriteContext) -> None:
         self._rule = rule
-        self._situation = context
+        self._context = context
         self._own = traits(context.exchange.api)
         self._choices: dict[int, int] = {}
         self._calls: dict[int, Call] = {}
         self._queues: dict[int, Queue] = {}
         self._keeping: dict[int, dict[int, Call]] = {}
-        """By candidate and block: the calls of which something is kept."""
+        """By candidate and block: the calls with kept events."""
         self._fresh: dict[int, dict[int, Call]] = {}
-        """Those that the next start may settle."""
+        """By candidate and block: those that the next start may settle."""
         self._reasons: dict[int, str] = {}
         self._last: dict[int, int] = {}
         """By candidate: the block of its last call so far; where blocks do not overlap, of its last part."""
-        self._tools: dict[str, Tool | None] = {}
-        self._unread = self._failed = False
-        self._looked_ahead = False
+        self._unread = self._failed = self._looked_ahead = False
 
-    # What a subclass says.
+    # --- for subclasses -----------------------------------------------------------------------------------------------
 
     @abstractmethod
     def watch(self, call: Call) -> Watcher | None:
-        """Follows the argument text of a call; None when there is nothing to repair in it."""
+        """Return a watcher for the argument text of a call; None if nothing in it can be fixed."""
 
     @abstractmethod
     def keeps_start(self, start: Start) -> bool:
-        """Whether the input of a start may have to be changed."""
+        """Return True if the input of a start may have to change."""
 
     @abstractmethod
     def judge(self, call: ToolCall) -> Change | None:
-        """What to make of a call that is over."""
+        """Return the change of a call that is over."""
 
     def over_at_close(self, call: Call) -> bool:
-        """Whether the close of a block alone shows that nothing is wrong with what is kept."""
+        """Return True if the close of a block shows that the kept events need no change."""
         return call.watcher is None or not call.watcher.suspicious
 
-    # --- the interface of the pipeline ------------------------------------------------------------------------------
+    # --- the interface of the pipeline --------------------------------------------------------------------------------
 
     @property
     def held(self) -> int | None:
-        if not self._queues:
-            return None
-        frames = [queue.entries[0].event.frame for queue in self._queues.values()]
+        frames = (queue.entries[0].event.frame for queue in self._queues.values())
         return min((frame.number for frame in frames if frame is not None), default=None)
 
     def push(self, event: Event) -> Iterable[Event]:
@@ -182,21 +163,22 @@ class ArgumentRewriter(ABC):
             case Start():
                 return self._start(event)
             case CallUpdate(block):
-                return self._label(event, self._calls.get(block))
+                call = self._calls.get(block)
+                if call is not None:
+                    call.update(event)
+                return self._pass(event, self._choices.get(block, 0), call)
             case Close(block):
                 return self._close(event, self._calls.get(block))
-            case Finish(choice, reason):
-                self._reasons[choice] = reason
+            case Finish(choice):
+                self._note_end(event)
                 return [*self._settle(choice), event]
             case Done():
-                return [*self._settle_all(), event]
+                return [*(made for choice in list(self._queues) for made in self._settle(choice)), event]
             case Failure():
-                self._failed = True
+                self._note_end(event)
                 return [*self.release(), event]
-            case StreamViolation("broken-json"):
-                self._unread = True
-                return (event,)
             case _:
+                self._note_end(event)
                 return (event,)
 
     def release(self) -> Sequence[Event]:
@@ -205,47 +187,53 @@ class ArgumentRewriter(ABC):
                 self._leave(call)
         return [event for choice in list(self._queues) for event in self._flush(choice)]
 
-    # --- events -----------------------------------------------------------------------------------------------------
+    # --- events -------------------------------------------------------------------------------------------------------
+
+    def _note_end(self, event: Event) -> None:
+        """Note an event that tells how a candidate ends."""
+        match event:
+            case Start(kind=kind) if self._own.blocks or kind == "tool_call":
+                self._last[event.choice] = event.block
+            case Finish(choice, reason):
+                self._reasons[choice] = reason
+            case Failure():
+                self._failed = True
+            case StreamViolation("broken-json"):
+                self._unread = True
+            case _:
+                pass
 
     def _delta(self, event: Delta) -> Iterable[Event]:
         call = self._calls.get(event.block)
         if call is None:
             return self._pass(event, self._choices.get(event.block, 0)) if self._queues else (event,)
         call.add(event.text)
+        call.watcher = call.watcher or self.watch(call)
         if call.watcher is None:
-            call.watcher = self.watch(call)
-            if call.watcher is None:
-                self._leave(call)
-                return self._pass(event, call.start.choice)
+            self._leave(call)
+            return self._pass(event, call.start.choice)
         safe = call.watcher.feed(event.text)
         if not self._queues and safe >= call.length:
             return (event,)
         self._let_go(call, safe)
         kept = safe < call.length
-        if kept and self._situation.streamed and call.length - safe > MOST_HELD:
-            self._note(call)
-            self._leave(call)
+        if kept and self._context.streamed and call.length - safe > MOST_HELD:
+            self._abandon(call)
             kept = False
         return self._pass(event, call.start.choice, call, kept=kept)
 
     def _start(self, event: Start) -> Iterable[Event]:
         self._choices[event.block] = event.choice
-        if self._situation.streamed and (self._own.blocks or event.kind == "tool_call"):
-            self._last[event.choice] = event.block
+        if self._context.streamed:
+            self._note_end(event)
         out = self._settle_before(event)
         if event.kind != "tool_call" or event.form == "custom":
             return [*out, *self._pass(event, event.choice)]
-        call = Call.of(event)
-        self._calls[event.block] = call
+        call = self._calls[event.block] = Call(event, event.name)
         kept = self.keeps_start(event)
         if kept:
             call.watcher = Everything()
         return [*out, *self._pass(event, event.choice, call, kept=kept)]
-
-    def _label(self, event: CallUpdate, call: Call | None) -> Iterable[Event]:
-        if call is not None:
-            call.label(event)
-        return self._pass(event, self._choices.get(event.block, 0), call)
 
     def _close(self, event: Close, call: Call | None) -> Iterable[Event]:
         choice = self._choices.get(event.block, 0)
@@ -261,7 +249,7 @@ class ArgumentRewriter(ABC):
     # --- the queue of a candidate -------------------------------------------------------------------------------------
 
     def _pass(self, event: Event, choice: int, call: Call | None = None, *, kept: bool = False) -> Sequence[Event]:
-        """Lets an event go, or puts it behind what is kept of its candidate."""
+        """Let an event go, or put it behind the kept events of its candidate."""
         queue = self._queues.get(choice)
         if queue is None:
             if not kept:
@@ -272,42 +260,44 @@ class ArgumentRewriter(ABC):
         queue.size += entry.size
         if call is not None and kept:
             call.kept.append(entry)
-            self._keep(call)
+            block = call.start.block
+            self._keeping.setdefault(call.start.choice, {})[block] = call
+            if not call.tried:
+                self._fresh.setdefault(call.start.choice, {})[block] = call
         if call is not None and call.kept:
             call.last = entry
-        if queue.size > _MOST_BEHIND and self._situation.streamed:
+        if queue.size > _MOST_BEHIND and self._context.streamed:
             for other in list(self._keeping.get(choice, {}).values()):
-                self._note(other)
-                self._leave(other)
-        if not self._situation.streamed and call is not None and kept:
-            self._look_ahead()
-            self._decide(call, final=True)
+                self._abandon(other)
+        if not self._context.streamed and call is not None and kept:
+            if not self._looked_ahead:
+                self._looked_ahead = True
+                for one in self._context.frame_events:
+                    self._note_end(one)
+            if self.looks_ahead:
+                self._decide(call, final=True)
         return self._flush(choice)
 
-    def _keep(self, call: Call) -> None:
-        choice, block = call.start.choice, call.start.block
-        self._keeping.setdefault(choice, {})[block] = call
-        if not call.tried:
-            self._fresh.setdefault(choice, {})[block] = call
-
     def _let_go(self, call: Call, safe: int | None = None) -> None:
-        """The entries of a call up to this length of its text need not be kept any longer; all of them by default."""
+        """Stop keeping the entries of a call up to this length of its text; all of them by default."""
         while call.kept and (safe is None or call.kept[0].end <= safe):
             call.kept.popleft().kept = False
         if not call.kept:
             call.last = None
-            self._keeping.get(call.start.choice, {}).pop(call.start.block, None)
-            self._fresh.get(call.start.choice, {}).pop(call.start.block, None)
+            for calls in (self._keeping, self._fresh):
+                calls.get(call.start.choice, {}).pop(call.start.block, None)
 
     def _leave(self, call: Call) -> None:
-        """Follows a call no further; what is still kept of it leaves."""
+        """Stop following a call, and let its kept events go."""
         self._let_go(call)
         self._calls.pop(call.start.block, None)
 
-    def _note(self, call: Call) -> None:
-        self._situation.notes.append(
-            f"{self._rule.name}: the arguments of {call.name or 'a call'} are too long to be held back; left as they came"
+    def _abandon(self, call: Call) -> None:
+        name = call.name or "a call"
+        self._context.notes.append(
+            f"{self._rule.name}: the arguments of {name} are too long to be held back; left unchanged"
         )
+        self._leave(call)
 
     def _flush(self, choice: int) -> list[Event]:
         queue = self._queues.get(choice)
@@ -325,7 +315,7 @@ class ArgumentRewriter(ABC):
     # --- the end of a call --------------------------------------------------------------------------------------------
 
     def _settle_before(self, start: Start) -> list[Event]:
-        """What another part of the candidate settles: the calls that are closed, or complete when a call follows."""
+        """Decide on the calls that are closed, or complete when another call follows."""
         fresh = self._fresh.get(start.choice)
         if not fresh:
             return []
@@ -336,13 +326,10 @@ class ArgumentRewriter(ABC):
         return self._flush(start.choice)
 
     def _settle(self, choice: int) -> list[Event]:
-        """The candidate is over."""
+        """Decide on all calls of a candidate that is over."""
         for call in list(self._keeping.get(choice, {}).values()):
             self._decide(call, final=True)
         return self._flush(choice)
-
-    def _settle_all(self) -> list[Event]:
-        return [event for choice in list(self._queues) for event in self._settle(choice)]
 
     def _decide(self, call: Call, *, final: bool) -> None:
         watcher = call.watcher
@@ -355,7 +342,7 @@ class ArgumentRewriter(ABC):
         call.tried = True
         made = call.assembled()
         change = self.judge(made) if self._is_over(call.start, made) else None
-        if change is not None and not self._situation.permit.allows(self._rule.code, change.safety):
+        if change is not None and not self._context.permit.allows(self._rule.code, change.safety):
             change = None
         if change is not None and change.text.startswith(made.deltas[: call.sent]):
             self._carry_out(call, made, change)
@@ -363,52 +350,48 @@ class ArgumentRewriter(ABC):
             self._leave(call)
 
     def _is_over(self, start: Start, call: ToolCall) -> bool:
-        """Whether a call may be judged: the same question that the rules ask."""
+        """Return True if a call may be judged, by the condition that the rules use."""
         if self.ends_whole and (self._unread or REDACTED in call.arguments.text):
             return False
         if self._last.get(start.choice) != start.block:
-            return True  # what cuts a reply cuts its last call
+            return True  # a cut reply has only its last call cut
         reason = self._reasons.get(start.choice)
         return not self._failed and (not self.ends_whole or reason is None or claims_all(reason))
 
     def _tool(self, name: str | None) -> Tool | None:
-        request = self._situation.exchange.request
-        if name is None or request is None:
-            return None
-        if name not in self._tools:
-            self._tools[name] = request.tool(name)
-        return self._tools[name]
+        request = self._context.exchange.request
+        return request.tool(name) if name is not None and request is not None else None
 
-    # --- the repair ---------------------------------------------------------------------------------------------------
+    # --- the change ---------------------------------------------------------------------------------------------------
 
     def _carry_out(self, call: Call, made: ToolCall, change: Change) -> None:
+        came = [made.start_input.text] if made.start_input is not None else []
+        self._rule.record(
+            self._context,
+            change.safety,
+            f"{made.name or 'a call without a name'}: {change.done}",
+            made.pointer,
+            at=self._replace(call, change),
+            before="\n".join([*came, made.deltas] if made.deltas else came),
+            after="\n".join([change.text, *(separated.text for separated in change.separated)]),
+        )
+
+    def _replace(self, call: Call, change: Change) -> Event:
+        """Replace the kept arguments of a call. Return the event at which the change begins."""
         rest = change.text[call.sent :]
         entries = list(call.kept)
-        where = next((entry for entry in entries if entry.end > change.offset), entries[0]).event.frame
+        where = next((entry for entry in entries if entry.end > change.offset), entries[0]).event
         if isinstance(entries[0].event, Start):
-            rest = self._refill(entries[0], rest, alone=len(entries) == 1)
+            rest = self._refill(entries[0], entries[0].event, rest, alone=len(entries) == 1)
             del entries[0]
-        spread(entries, rest)
+        _spread(entries, rest)
         if change.separated:
             self._separate(call, change)
-        came = [made.start_input.text] if made.start_input is not None else []
-        self._situation.repairs.append(
-            self._rule.repair(
-                "response",
-                change.safety,
-                f"{made.name or 'a call without a name'}: {change.done}",
-                made.pointer,
-                event=where.number if where is not None and self._situation.streamed else None,
-                before="\n".join([*came, made.deltas] if made.deltas else came),
-                after="\n".join([change.text, *(separated.text for separated in change.separated)]),
-            )
-        )
         self._leave(call)
+        return where
 
-    def _refill(self, entry: Entry, text: str, *, alone: bool) -> str:
-        """Changes the input of a start; gives the text that is left for deltas. `alone`: the call has no deltas."""
-        start = entry.event
-        assert isinstance(start, Start)
+    def _refill(self, entry: Entry, start: Start, text: str, *, alone: bool) -> str:
+        """Change the input of a start. Return the text that is left for deltas. `alone`: the call has no deltas."""
         if alone and self._own.arguments != "text":
             given: Json = orjson.loads(text)
             entry.out = [start._replace(input=given)]
@@ -420,48 +403,37 @@ class ArgumentRewriter(ABC):
         return ""
 
     def _separate(self, call: Call, change: Change) -> None:
-        """Puts calls of their own behind the call that they were glued to. Its labels that named them go."""
-        choice = call.start.choice
-        for entry in self._queues[choice].entries:
+        """Put the separated calls behind the call that they were glued to, and drop its updates that named them."""
+        start, last = call.start, call.last
+        for entry in self._queues[start.choice].entries:
             event = entry.event
-            if isinstance(event, CallUpdate) and event.block == call.start.block and entry.end >= change.offset:
+            if isinstance(event, CallUpdate) and event.block == start.block and entry.end >= change.offset:
                 entry.out = []
-        last = call.last
         assert last is not None
-        taken = self._situation.taken
+        taken, frame = self._context.taken, last.event.frame
         for separated in change.separated:
             known = separated.id is not None and separated.id not in taken
-            id_ = separated.id if known else mint_where_used(self._situation, separated.name)
+            id_ = separated.id if known else mint_where_used(self._context, separated.name)
             if id_ is not None:
                 taken.add(id_)
-            last.out += self._made(call.start, separated.text, separated.name, id_, last.event.frame)
+            block = self._context.new_block()
+            self._choices[block] = start.choice
+            last.out += [
+                Start(block, "tool_call", start.pointer, start.choice, frame, None, id_, separated.name),
+                Delta(block, separated.text, frame),
+                Close(block, frame),
+            ]
 
-    def _made(self, like: Start, text: str, name: str | None, id_: str | None, frame: Frame | None) -> list[Event]:
-        block = self._situation.new_block()
-        self._choices[block] = like.choice
-        return [
-            Start(block, "tool_call", like.pointer, like.choice, frame, None, id_, name),
-            Delta(block, text, frame),
-            Close(block, frame),
-        ]
 
-    # --- whole bodies ---------------------------------------------------------------------------------------------------
-
-    def _look_ahead(self) -> None:
-        """Notes how each candidate of a whole body ends."""
-        if self._looked_ahead:
-            return
-        self._looked_ahead = True
-        for event in self._situation.frame_events:
-            match event:
-                case Start(kind=kind):
-                    if self._own.blocks or kind == "tool_call":
-                        self._last[event.choice] = event.block
-                case Finish(choice, reason):
-                    self._reasons[choice] = reason
-                case Failure():
-                    self._failed = True
-                case StreamViolation("broken-json"):
-                    self._unread = True
-                case _:
-                    pass
+def _spread(entries: Sequence[Entry], rest: str) -> None:
+    """Distribute `rest` over the kept deltas: those that bring its beginning stay, the first other one gets the
+    remainder."""
+    for number, entry in enumerate(entries):
+        delta = entry.event
+        assert isinstance(delta, Delta)
+        last = number + 1 == len(entries)
+        if rest.startswith(delta.text) and not (last and len(rest) > len(delta.text)):
+            rest = rest[len(delta.text) :]
+            continue
+        entry.out = [delta._replace(text=rest)] if rest else []
+        rest = ""

@@ -1,8 +1,8 @@
-"""The three repairs of arguments: several values in the place of one, no JSON object, values of wrong types."""
+"""Rewriters for the arguments of calls: several JSON values, no JSON object, values of wrong types, markup, repetition."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -15,14 +15,78 @@ from wirelint.arguments.schemas import accepts, validator
 from wirelint.events import CallUpdate, Close, Delta, Done, Event, Failure, Finish, Start, StreamViolation
 from wirelint.fix import MOST_HELD, RewriteContext
 from wirelint.fixes.argument_rewriter import ArgumentRewriter, Call
-from wirelint.model import Arguments, Tool, ToolCall
+from wirelint.fixes.rewriters import WaitingRewriter, ends_call, first_frame
+from wirelint.model import Arguments, Json, Tool, ToolCall
 from wirelint.text.excerpts import excerpt
 
-# Native markup that stuck to keys and values of a call's arguments goes.
+_EMPTY: tuple[Json, ...] = (None, {}, "", [])
 
 
-class Unmark(ArgumentRewriter):
-    """Arguments without the tags of the notation that they came in."""
+class SeparateValues(ArgumentRewriter):
+    """Makes one value of several JSON values, or one call of each."""
+
+    ends_whole = False
+
+    def watch(self, call: Call) -> Watcher | None:
+        return ValuesWatcher()
+
+    def keeps_start(self, start: Start) -> bool:
+        return start.input not in _EMPTY
+
+    def over_at_close(self, call: Call) -> bool:
+        return not call.length or super().over_at_close(call)
+
+    def judge(self, call: ToolCall) -> Change | None:
+        request = self._context.exchange.request
+        parallel = request is None or request.parallel_tool_calls is not False
+        return unglued(call, self._tool, parallel=parallel)
+
+
+class CompleteJson(ArgumentRewriter):
+    """Makes a JSON object of missing or damaged arguments."""
+
+    def watch(self, call: Call) -> Watcher | None:
+        return SyntaxWatcher()
+
+    def keeps_start(self, start: Start) -> bool:
+        if start.input in _EMPTY:
+            return False
+        return self._own.text_only or not isinstance(start.input, dict)
+
+    def judge(self, call: ToolCall) -> Change | None:
+        found = flaw(call, self._tool(call.name))
+        if found is not None:
+            return in_order(call, found, self._tool(call.name))
+        if call.start_input is not None and self._own.text_only and glued(call) is None:
+            return as_text(call)
+        return None
+
+
+class CoerceTypes(ArgumentRewriter):
+    """Converts values to the types of the declared schema."""
+
+    def watch(self, call: Call) -> Watcher | None:
+        tool = self._checked(call.name)
+        return KindWatcher(tool) if tool is not None else None
+
+    def keeps_start(self, start: Start) -> bool:
+        tool = self._checked(start.name)
+        schema = validator(tool) if isinstance(start.input, dict) and start.input else None
+        return schema is not None and not schema.accepts(start.input)
+
+    def judge(self, call: ToolCall) -> Change | None:
+        tool = self._checked(call.name)
+        schema = validator(tool)
+        return retyped(call, tool, schema) if tool is not None and schema is not None else None
+
+    def _checked(self, name: str | None) -> Tool | None:
+        """Return the client's tool of a name, if its schema can be checked."""
+        tool = self._tool(name)
+        return tool if tool is not None and not tool.hosted and validator(tool) is not None else None
+
+
+class StripMarkup(ArgumentRewriter):
+    """Removes native markup that stuck to keys and values."""
 
     def watch(self, call: Call) -> Watcher | None:
         return MarkupWatcher()
@@ -31,13 +95,13 @@ class Unmark(ArgumentRewriter):
         return bool(start.input) and may_be_polluted(write(start.input))
 
     def judge(self, call: ToolCall) -> Change | None:
-        request, tool = self._situation.exchange.request, self._tool(call.name)
+        request, tool = self._context.exchange.request, self._tool(call.name)
         found = polluted(call.arguments.mapping, tool, request) if request is not None else None
         return unmarked(call, found, tool) if found is not None else None
 
 
 def unmarked(call: ToolCall, found: Polluted, tool: Tool | None) -> Change | None:
-    """The arguments without markup; None where they would not fit then, or cannot follow what a stream has sent."""
+    """Return the arguments without markup; None if they do not fit then, or cannot continue what a stream has sent."""
     if found.cleaned is None or accepts(tool, found.cleaned) is False:
         return None
     text = call.arguments.text
@@ -51,146 +115,110 @@ def unmarked(call: ToolCall, found: Polluted, tool: Tool | None) -> Change | Non
     )
 
 
-# Argument deltas that each repeat all that came before: what each of them adds is passed on.
-#
-# Theory of operation. `{"ci`, `{"city":"O`, `{"city":"Oslo"}` are the deltas of one call; joined they are no JSON.
-# The first
-# one passes. The second begins like the first and breaks the JSON, which may still be damage of another kind, so it
-# waits for
-# what comes next: a delta that begins like both of them, or the end of the call, if the second alone is an object.
-
-_MOST_WAITING = 256
-"""Events that wait for what follows a second delta."""
-
-
 @dataclass(slots=True)
-class _Call:
-    """`told` is the last delta, `state` what is known of the deltas."""
+class _Growing:
+    """A call whose deltas may repeat. `before` is the last delta."""
 
     start: Start
-    told: str = ""
+    before: str = ""
     state: Literal["open", "grows", "plain"] = "open"
 
+    def is_plain(self) -> None:
+        self.state, self.before = "plain", ""
 
-class Increments:
-    """Passes on what each delta adds. `repaired` is called once per call: (start, the second delta)."""
 
-    phase: ClassVar[int] = 4
-    heeds_text: ClassVar[bool] = False
+class GrowingDeltas(WaitingRewriter):
+    """Reduces deltas that each repeat all text before them. `record` gets the start and the second delta of each call.
 
-    def __init__(self, context: RewriteContext, repaired: Callable[[Start, Delta], None]) -> None:
-        self._repaired = repaired
+    `{"ci`, `{"city":"O`, `{"city":"Oslo"}` are the deltas of one call; joined they are no JSON. The first passes. The
+    second begins like the first and breaks the JSON, which may be another fault, so it waits for the next delta, which
+    must begin like both, or for the end of the call, if the second alone is an object.
+    """
+
+    phase = 4
+
+    def __init__(self, context: RewriteContext, record: Callable[[Start, Delta], None]) -> None:
+        super().__init__()
+        self._record = record
         self._streamed = context.streamed
-        self._calls: dict[int, _Call] = {}
-        self._waiting: list[Event] = []
-
-    @property
-    def held(self) -> int | None:
-        return self._waiting[0].frame.number if self._waiting and self._waiting[0].frame else None
-
-    def push(self, event: Event) -> Iterable[Event]:
-        if not self._waiting:
-            return self._take(event)
-        second = self._waiting[0]
-        assert isinstance(second, Delta)
-        grows = self._grows(second, event)
-        if grows is None and len(self._waiting) < _MOST_WAITING:
-            self._waiting.append(event)
-            return ()
-        waiting, self._waiting = [*self._waiting[1:], event], []
-        out = list(self._decide(second, grows=bool(grows)))
-        for one in waiting:
-            out += self.push(one)
-        return out
+        self._calls: dict[int, _Growing] = {}
 
     def release(self) -> Iterable[Event]:
-        waiting, self._waiting = self._waiting, []
-        for event in waiting[:1]:
+        for event in self._held[:1]:
             assert isinstance(event, Delta)
             self._calls[event.block].state = "plain"
-        return waiting
+        return super().release()
 
-    def _take(self, event: Event) -> Iterable[Event]:
-        if isinstance(event, Start):
-            if event.kind == "tool_call" and event.form != "custom" and event.input in (None, {}, "", []):
-                self._calls[event.block] = _Call(event)
+    def take(self, event: Event) -> Iterable[Event]:
+        if isinstance(event, Start) and event.kind == "tool_call" and event.form != "custom" and event.input in _EMPTY:
+            self._calls[event.block] = _Growing(event)
+        if not isinstance(event, Delta) or not self._streamed or not event.text:
             return (event,)
-        call = self._calls.get(event.block) if isinstance(event, Delta) else None
-        if (
-            call is None
-            or not isinstance(event, Delta)
-            or call.state == "plain"
-            or not self._streamed
-            or not event.text
-        ):
+        call = self._calls.get(event.block)
+        if call is None or call.state == "plain":
             return (event,)
-        told, text = call.told, event.text
-        if not text.startswith(told) or len(text) > MOST_HELD or (call.state == "open" and told == text):
-            call.state, call.told = "plain", ""
+        before, text = call.before, event.text
+        if not text.startswith(before) or len(text) > MOST_HELD or (call.state == "open" and before == text):
+            call.is_plain()
             return (event,)
         if call.state == "grows":
             return self._add(call, event)
-        if not told:
-            call.told = text
+        if not before:
+            call.before = text
             return (event,)
-        if not breaks(told + text):
-            call.state, call.told = "plain", ""
-            return (event,)
-        self._waiting.append(event)
-        return ()
+        if breaks(before + text):
+            return self.wait_for(event)
+        call.is_plain()
+        return (event,)
 
-    def _grows(self, second: Delta, event: Event) -> bool | None:
-        """Whether the deltas of a call grow, now that an event follows the second one; None: more has to come."""
+    def decides(self, first: Event, event: Event) -> bool | None:
+        assert isinstance(first, Delta)
         match event:
-            case Delta(block=block, text=text) if block == second.block and text:
-                return text.startswith(second.text) and text != second.text
-            case CallUpdate(block=block) | Close(block=block) if block == second.block:
+            case Delta(block=block, text=text) if block == first.block and text:
+                return text.startswith(first.text) and text != first.text
+            case CallUpdate(block=block) if block == first.block:
                 pass
-            case Start(choice=choice) | Finish(choice=choice) if choice == self._calls[second.block].start.choice:
-                pass
-            case Done():
+            case _ if ends_call(self._calls[first.block].start, event):
                 pass
             case _:
                 return None
-        return Arguments(second.text).mapping is not None
+        return Arguments(first.text).mapping is not None
 
-    def _decide(self, second: Delta, *, grows: bool) -> Iterable[Event]:
+    def settle(self, held: Sequence[Event], event: Event, decided: bool) -> Iterable[Event]:
+        second = held[0]
+        assert isinstance(second, Delta)
         call = self._calls[second.block]
-        if not grows:
-            call.state, call.told = "plain", ""
+        if not decided:
+            call.is_plain()
             return (second,)
         call.state = "grows"
-        self._repaired(call.start, second)
+        self._record(call.start, second)
         return self._add(call, second)
 
-    def _add(self, call: _Call, event: Delta) -> Iterable[Event]:
-        added = event.text[len(call.told) :]
-        call.told = event.text
+    def _add(self, call: _Growing, event: Delta) -> Iterable[Event]:
+        added = event.text[len(call.before) :]
+        call.before = event.text
         return (event._replace(text=added),) if added else ()
 
 
-# Arguments in the announcement of a call, taken out where deltas bring the arguments as well.
-#
-# `response.output_item.added` of OpenAI's Responses has empty arguments, and clients append the deltas to them. The
-# start of
-# a call that was announced with arguments waits for its first delta, or for whatever else shows that none comes.
-
-
 class EmptyStarts:
-    """Empties the start of a call whose deltas repeat it. `told` hears of each start that is emptied."""
+    """Empties the arguments in the start of a call whose deltas repeat them. `record` records each of these starts.
 
-    phase: ClassVar[int] = 4
+    In OpenAI's Responses, `response.output_item.added` has empty arguments, and clients append the deltas. A start with
+    arguments waits for its first delta, or for an event that shows that none will come.
+    """
 
-    def __init__(self, told: Callable[[Start], None]) -> None:
-        self._told = told
+    phase: ClassVar[float] = 4
+
+    def __init__(self, record: Callable[[Start], None]) -> None:
+        self._record = record
         self._waiting: list[Event] = []
         self._open: dict[int, int] = {}
-        """The starts among them that nothing has followed yet: by block, their places."""
+        """By block, the places of waiting starts that nothing has followed yet."""
 
     @property
     def held(self) -> int | None:
-        frame = self._waiting[0].frame if self._waiting else None
-        return frame.number if frame is not None else None
+        return first_frame(self._waiting)
 
     def push(self, event: Event) -> Iterable[Event]:
         match event:
@@ -218,68 +246,5 @@ class EmptyStarts:
         for place in self._open.values():
             start = self._waiting[place]
             if isinstance(start, Start) and start.pointer == pointer:
-                self._told(start)
+                self._record(start)
                 self._waiting[place] = start._replace(given="")
-
-
-class Unglue(ArgumentRewriter):
-    """One value where several stand, or one call for each."""
-
-    ends_whole = False
-
-    def watch(self, call: Call) -> Watcher | None:
-        return ValuesWatcher()
-
-    def keeps_start(self, start: Start) -> bool:
-        return start.input not in (None, {}, "", [])
-
-    def over_at_close(self, call: Call) -> bool:
-        return not call.length or super().over_at_close(call)
-
-    def judge(self, call: ToolCall) -> Change | None:
-        request = self._situation.exchange.request
-        parallel = request is None or request.parallel_tool_calls is not False
-        return unglued(call, self._tool, parallel=parallel)
-
-
-class PutInOrder(ArgumentRewriter):
-    """An object where there is none, or damaged text."""
-
-    def watch(self, call: Call) -> Watcher | None:
-        return SyntaxWatcher()
-
-    def keeps_start(self, start: Start) -> bool:
-        if start.input in (None, {}, "", []):
-            return False
-        return self._own.text_only or not isinstance(start.input, dict)
-
-    def judge(self, call: ToolCall) -> Change | None:
-        found = flaw(call, self._tool(call.name))
-        if found is not None:
-            return in_order(call, found, self._tool(call.name))
-        if call.start_input is not None and self._own.text_only and glued(call) is None:
-            return as_text(call)
-        return None
-
-
-class Retype(ArgumentRewriter):
-    """Values of the types that the declared schema allows."""
-
-    def watch(self, call: Call) -> Watcher | None:
-        tool = self._judged(call.name)
-        return KindWatcher(tool) if tool is not None else None
-
-    def keeps_start(self, start: Start) -> bool:
-        tool = self._judged(start.name)
-        schema = validator(tool) if isinstance(start.input, dict) and start.input else None
-        return schema is not None and not schema.accepts(start.input)
-
-    def judge(self, call: ToolCall) -> Change | None:
-        tool = self._judged(call.name)
-        schema = validator(tool)
-        return retyped(call, tool, schema) if tool is not None and schema is not None else None
-
-    def _judged(self, name: str | None) -> Tool | None:
-        """The tool of a name, if it has a schema that arguments can be held to."""
-        tool = self._tool(name)
-        return tool if tool is not None and not tool.hosted and validator(tool) is not None else None

@@ -1,8 +1,8 @@
-"""A tool result that the model made up is cut out of its text, with all that follows from it.
+"""Fix for `fabricated-result`: a tool result that the model made up is cut out of its text, with all text after it.
 
-The text up to the result is the model's own and stays. What comes after it is told from something that never happened,
-and goes with it, up to the end of the block. The judgement is the rule's own, on the text so far; a marker waits for the
-first character behind it, since one that nothing follows is only spoken of.
+The text before the result is the model's own and stays. The text after it builds on something that never happened, and is
+cut to the end of the block. The judgement is the rule's own, on the text so far. A marker (`<tool_response>`) waits for the
+first character after it, since a marker that nothing follows is only mentioned.
 """
 
 from __future__ import annotations
@@ -11,15 +11,16 @@ from collections.abc import Callable
 from typing import ClassVar
 
 from wirelint.fix import MOST_HELD, RewriteContext
-from wirelint.fixes.text import MakeRepair, Pause, TextBlock, TextRewriter
+from wirelint.fixes.text import MakeRepair, Pause, TextBlock, TextBuffer, TextDecider, TextRewriter
 from wirelint.text.fabricated_results import Invented, cut_marker, invented_result, may_lead_to_marker, next_marker
 
 _READ = 16
 _SLACK = 1 << 18
+_CONTEXT = 512
 
 
-class Editor(TextRewriter):
-    """Repairs a reply under FB202. `counts` says whether a result of this form is one that the reply could not have."""
+class FabricationCutter(TextRewriter):
+    """Cuts fabricated results. `counts` returns True if the reply cannot have a result of this form."""
 
     phase: ClassVar[float] = 3.05
 
@@ -27,37 +28,41 @@ class Editor(TextRewriter):
         super().__init__(context, repair)
         self.counts = counts
 
-    def judge(self, strand: TextBlock) -> InventionJudge | None:
-        return InventionJudge(self, strand) if strand.start.kind == "text" else None
+    def decider(self, block: TextBlock) -> FabricationDecider | None:
+        return FabricationDecider(self, block) if block.start.kind == "text" else None
 
 
-class InventionJudge:
-    def __init__(self, editor: Editor, strand: TextBlock) -> None:
-        self._editor = editor
-        self._strand = strand
-        self._text: list[str] = []
-        self._tail = ""
-        self._base = 0
-        self._read = 0
+class FabricationDecider(TextDecider):
+    """Decides on one block. `_tail` is the end of its text from offset `_base` on; `_late` was not examined yet.
+
+    `_quiet`: no marker can be complete, or begin, in the text so far.
+    """
+
+    def __init__(self, cutter: FabricationCutter, block: TextBlock) -> None:
+        super().__init__(cutter, block)
+        self._cutter = cutter
+        self._text = TextBuffer()
         self._late: list[str] = []
+        self._tail = ""
+        self._base = self._read = 0
         self._gone = self._left = self._quiet = False
 
     def add(self, text: str) -> None:
-        strand = self._strand
+        block = self.block
         if self._gone:
-            strand.cut(strand.length - len(text), strand.length)
-            strand.sure = strand.length
+            block.cut(block.length - len(text), block.length)
+            self.let_go()
         elif self._left:
-            strand.sure = strand.length
-        elif self._quiet and not may_lead_to_marker(text):  # nearly all of it
+            self.let_go()
+        elif self._quiet and not may_lead_to_marker(text):  # the usual case
             self._late.append(text)
-            strand.sure = strand.length
+            self.let_go()
         else:
             self._join()
-            self._text.append(text)
+            self._text.add(text)
             self._tail += text
             self._decide(final=False)
-            self._quiet = strand.sure == strand.length and not self._tail.endswith("\n")
+            self._quiet = block.sure == block.length and not self._tail.endswith("\n")
 
     def note(self, text: str) -> bool:
         if self._left:
@@ -65,41 +70,40 @@ class InventionJudge:
         if self._gone or not self._quiet:
             return False
         self._late.append(text)
-        self._quiet = not may_lead_to_marker(text)  # a line that ends leads to one
+        self._quiet = not may_lead_to_marker(text)  # a marker may begin after a line end
         return True
-
-    def _join(self) -> None:
-        """Takes in the text that nothing was to be seen in."""
-        if self._late:
-            text = "".join(self._late)
-            self._late.clear()
-            self._text.append(text)
-            self._tail += text
-            self._trim()
 
     def pause(self, why: Pause) -> None:
         if why != "other":
             self._decide(final=True)
-        self.give_up()
-
-    def give_up(self) -> None:
-        self._strand.sure = self._strand.length
+        self.let_go()
 
     def leave(self) -> None:
         if not (self._gone or self._left):
             self._decide(final=False)
             self._left = not self._gone
-            self.give_up()
+            self.let_go()
+
+    def _join(self) -> None:
+        if self._late:
+            text = "".join(self._late)
+            self._late.clear()
+            self._text.add(text)
+            self._tail += text
+            self._trim()
 
     def _decide(self, *, final: bool) -> None:
-        """Goes through the markers in what is undecided."""
+        """Judge the markers in the undecided text."""
         self._join()
-        strand = self._strand
-        place = max(strand.sure - self._base, 0)
+        block = self.block
+        place = max(block.sure - self._base, 0)
         while (found := next_marker(self._tail, place)) is not None:
             start, end = found
             if not self._tail[end:].strip() and not final:
-                self._wait(start)
+                block.sure = max(block.sure, self._base + start)
+                if block.length - block.sure > MOST_HELD:
+                    self._stop_deciding()
+                self._trim()
                 return
             if (invented := self._judge()) is not None:
                 self._cut(invented)
@@ -107,53 +111,36 @@ class InventionJudge:
             if self._left:
                 return
             place = end
-        strand.sure = strand.length - (0 if final else cut_marker(self._tail))
+        block.sure = block.length - (0 if final else cut_marker(self._tail))
         self._trim()
 
-    def _wait(self, start: int) -> None:
-        strand = self._strand
-        strand.sure = max(strand.sure, self._base + start)
-        if strand.length - strand.sure > MOST_HELD:
-            self._left = True
-            self.give_up()
-        self._trim()
+    def _stop_deciding(self) -> None:
+        self._left = True
+        self.let_go()
 
     def _trim(self) -> None:
-        # The line in which the undecided begins is kept: markers are told by where in a line they stand.
-        line = self._tail.rfind("\n", 0, max(self._strand.sure - self._base, 0)) + 1
-        keep = max(line - 1, self._strand.sure - self._base - 512, 0)
+        # Keep the line in which undecided text begins: a marker depends on its place in the line.
+        line = self._tail.rfind("\n", 0, max(self.block.sure - self._base, 0)) + 1
+        keep = max(line - 1, self.block.sure - self._base - _CONTEXT, 0)
         self._base += keep
         self._tail = self._tail[keep:]
 
     def _judge(self) -> Invented | None:
-        if len(self._text) > 1:
-            self._text = ["".join(self._text)]
-        text = self._text[0]
+        """Return a fabricated result in the text so far. Reading stops when it becomes too much work."""
+        text = self._text.text()
         self._read += len(text)
         if self._read > _READ * len(text) + _SLACK:
-            self._left = True
-            self.give_up()
+            self._stop_deciding()
             return None
         found = invented_result(text)
-        return found if found is not None and self._editor.counts(found) else None
+        return found if found is not None and self._cutter.counts(found) else None
 
     def _cut(self, found: Invented) -> None:
-        strand, editor = self._strand, self._editor
-        start = max(found.start, strand.sure)
-        text = self._text[0]
-        kept = text[:start].rstrip()
-        event = strand.frame_at(start) if editor.context.streamed else None
-        start = max(len(kept), strand.sure)
-        strand.cut(start, strand.length)
-        strand.sure = strand.length
+        block, text = self.block, self._text.text()
+        start = max(found.start, block.sure)
+        event = self.event_at(start)
+        block.cut(max(len(text[:start].rstrip()), block.sure), block.length)
+        self.let_go()
         self._gone = True
-        editor.context.repairs.append(
-            editor.repair(
-                "response",
-                "unsafe",
-                f"cut the result that the model made up, from {found.marker} on",
-                strand.start.pointer,
-                event=event,
-                before=text[found.start :],
-            )
-        )
+        title = f"cut the fabricated result, from {found.marker} on"
+        self._cutter.record(block, title, event=event, before=text[found.start :])

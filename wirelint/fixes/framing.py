@@ -1,16 +1,16 @@
-"""Events of a stream that break its grammar, made well-formed.
+"""Rewriter that makes a stream well-formed.
 
-Theory of operation. The reader gives an offence with the events that it could read all the same. An offence that is taken
-out tells the writer to frame these events as they should be; one that is handed on leaves the frame as it is. Three faults
-need more than that. A document over several events waits until the reader has joined it or given it up. Events after the
-end go, whatever they are. A block that is never stopped shows itself after the stop reason, which the vendor sends after
-the last block: the stop reason waits for it.
+Theory of operation. The reader reports a violation together with the events that it could read all the same. If the
+rewriter drops the violation, the writer frames these events correctly; if it passes the violation on, the frame stays
+as it is. Three violations need more. A document over several events (`data: {"id":"x",` and `data: "choices":[…]}`)
+waits until the reader has joined it or given up. All events after the end are dropped. A block that is never closed
+shows only after the finish reason, which the vendor sends after the last block, so the finish reason waits while blocks
+are open.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
-from typing import ClassVar
+from collections.abc import Callable, Collection, Iterable, Iterator
 
 import orjson
 
@@ -30,32 +30,34 @@ from wirelint.events import (
     StreamViolation,
 )
 from wirelint.fix import MOST_HELD, RewriteContext
+from wirelint.fixes.rewriters import PassingRewriter, first_frame
 from wirelint.model import FaultKind
 
 _REFRAMED: frozenset[FaultKind] = frozenset({
     "missing-blank-line", "leading-space", "doubled-field", "parted-name", "event-missing", "event-mismatch",
 })  # fmt: skip
+_BEFORE_PIECES = frozenset({"missing-blank-line", "broken-json", "doubled-field", "cut-event"})
 
 
-class Framing:
-    """Repairs the offences of `fixable` kinds. `told` hears of the first one of each kind."""
+class Framing(PassingRewriter):
+    """Fixes violations of the kinds in `fixable`. `record` records the first one of each kind."""
 
-    phase: ClassVar[int] = 0
-    patient: ClassVar[bool] = True
+    phase = 0
+    patient = True
 
     def __init__(
-        self, context: RewriteContext, fixable: Collection[FaultKind], told: Callable[[StreamViolation], None]
+        self, context: RewriteContext, fixable: Collection[FaultKind], record: Callable[[StreamViolation], None]
     ) -> None:
-        self._situation = context
+        self._context = context
         self._fixable = fixable
-        self._told = told
-        self._known: set[FaultKind] = set()
+        self._record = record
+        self._recorded: set[FaultKind] = set()
         self._pieces: list[Event] = []
-        """The pieces of a document over several events, and what stood between them."""
+        """The pieces of a document over several events, and the events between them."""
         self._size = 0
         self._unjoined = False
         self._stop: list[Event] = []
-        """The stop reason that waits for open blocks, and what came after it."""
+        """The finish reason that waits for open blocks, and the events after it."""
         self._open: dict[int, None] = {}
         self._begun: set[int] = set()
         self._stopped: set[int] = set()
@@ -65,12 +67,12 @@ class Framing:
 
     @property
     def held(self) -> int | None:
-        numbers = [held[0].frame.number for held in (self._pieces, self._stop) if held and held[0].frame is not None]
-        return min(numbers, default=None)
+        return min((one for one in map(first_frame, (self._pieces, self._stop)) if one is not None), default=None)
 
     def push(self, event: Event) -> Iterable[Event]:
-        if self._late is not None and self._is_late(event):
-            return ()
+        late = event.frame is not None and (event.frame.number == self._late or isinstance(event, Done))
+        if self._late is not None and late:
+            return ()  # it follows the end, or ends the stream again
         if self._pieces:
             return self._join(event)
         if isinstance(event, (Other, StreamViolation)) and self._is_piece(event.frame):
@@ -78,7 +80,7 @@ class Framing:
             self._size = len(event.frame.raw) if event.frame is not None else 0
             return ()
         if isinstance(event, StreamViolation):
-            return self._offence(event)
+            return self._violation(event)
         self._note(event)
         return self._close_in_time(event)
 
@@ -87,23 +89,28 @@ class Framing:
         self._stop, self._pieces = [], []
         return waiting
 
-    def _is_late(self, event: Event) -> bool:
-        """Whether an event belongs to what comes after the end, or ends it once more."""
-        return event.frame is not None and (event.frame.number == self._late or isinstance(event, Done))
+    def _tell(self, violation: StreamViolation) -> None:
+        if violation.kind not in self._recorded:
+            self._recorded.add(violation.kind)
+            self._record(violation)
 
-    def _tell(self, offence: StreamViolation) -> None:
-        if offence.kind not in self._known:
-            self._known.add(offence.kind)
-            self._told(offence)
+    def _violations(self, kind: FaultKind, frame: Frame | None) -> bool:
+        """Return True if the events being pushed hold a violation of this kind in a frame."""
+        return any(
+            isinstance(event, StreamViolation) and event.kind == kind and event.frame is frame
+            for event in self._context.frame_events
+        )
 
     def _note(self, event: Event) -> None:
-        """Keeps the candidates that began and ended, and the blocks that are open."""
+        """Note which candidates have begun and ended, and which blocks are open."""
         match event:
             case Start():
                 self._begun.add(event.choice)
-                if self._closes_blocks and not self._undeclared and not self._in_head():
+                # Nothing closes the blocks that come with the head of a message.
+                in_head = any(isinstance(one, ReplyMeta) for one in self._context.frame_events)
+                if self._closes_blocks and not self._undeclared and not in_head:
                     self._open[event.block] = None
-            case CallUpdate() if self._closes_blocks and self._restarts(event.frame):
+            case CallUpdate() if self._closes_blocks and self._violations("restarted-part", event.frame):
                 self._open[event.block] = None
             case Close():
                 self._open.pop(event.block, None)
@@ -116,99 +123,82 @@ class Framing:
                 pass
         self._undeclared = False
 
-    def _restarts(self, frame: Frame | None) -> bool:
-        """Return True if a frame starts a call under the number of another one, which opens that block again."""
-        offences = [event for event in self._situation.frame_events if isinstance(event, StreamViolation)]
-        return any(one.kind == "restarted-part" and one.frame is frame for one in offences)
-
-    def _in_head(self) -> bool:
-        """Whether these are the blocks that a message began with, which nothing closes."""
-        return any(isinstance(event, ReplyMeta) for event in self._situation.frame_events)
-
     @property
     def _finished(self) -> bool:
         return bool(self._stopped) and self._begun <= self._stopped and not self._failed
 
-    # --- offences -----------------------------------------------------------------------------------------------------
+    # --- violations ---------------------------------------------------------------------------------------------------
 
-    def _offence(self, offence: StreamViolation) -> Iterable[Event]:
-        kind = offence.kind
-        self._undeclared = kind == "undeclared-part" and offence.detail.startswith("delta")
+    def _violation(self, violation: StreamViolation) -> Iterable[Event]:
+        kind = violation.kind
+        self._undeclared = kind == "undeclared-part" and violation.detail.startswith("delta")
         if kind == "broken-json":
             self._unjoined = False
+        if kind == "after-end" and kind in self._fixable:
+            self._tell(violation)
+            self._late = violation.frame.number if violation.frame is not None else None
+            return ()
+        if self._is_dropped(violation):
+            return ()
         if kind not in self._fixable:
-            return () if self._goes(offence) else (offence,)
+            return (violation,)
         match kind:
-            case "after-end":
-                self._tell(offence)
-                self._late = offence.frame.number if offence.frame is not None else None
-                return ()
-            case _ if self._goes(offence):
-                return ()
             case "cut-event":
-                return self._cut(offence)
+                return self._cut(violation)
             case "missing-end":
-                return self._end(offence)
+                if self._torn or not self._finished:
+                    return (violation,)
+                if "cut-event" not in self._recorded:
+                    self._tell(violation)
+                return *self._closed(), Done(None)
             case "unfinished-part":
-                return self._unfinished(offence)
-            case "event-missing" if offence.detail.endswith(" ping"):
-                return (offence,)
+                if not self._open:
+                    return (violation,)  # an item of a response, or a block whose start was lost
+                self._tell(violation)
+                return self._closed(violation.frame)
+            case "event-missing" if violation.detail.endswith(" ping"):
+                return (violation,)
             case "split-json":  # of pieces that did not wait
                 self._unjoined = False
-                return (offence,)
-            case _ if kind in _REFRAMED and self._is_read(offence):
-                self._tell(offence)
+                return (violation,)
+            case _ if kind in _REFRAMED and self._is_read(violation):
+                self._tell(violation)
                 return ()
             case _:
-                return (offence,)
+                return (violation,)
 
-    def _goes(self, offence: Event) -> bool:
-        """Return True if the event that an offence is about comes after the end of the stream, and is dropped for that."""
-        late = [
-            one for one in self._situation.frame_events if isinstance(one, StreamViolation) and one.kind == "after-end"
-        ]
-        return "after-end" in self._fixable and any(one.frame is offence.frame for one in late)
+    def _is_dropped(self, event: Event) -> bool:
+        """Return True if an event follows the end of the stream, and is dropped for that."""
+        return "after-end" in self._fixable and self._violations("after-end", event.frame)
 
-    def _is_read(self, offence: StreamViolation) -> bool:
-        """Return True if the frame holds a document. What holds none cannot be framed anew: it leaves as it came."""
-        frame = offence.frame
+    def _is_read(self, violation: StreamViolation) -> bool:
+        """Return True if the frame holds a document. A frame without one cannot be written anew."""
+        frame = violation.frame
         if frame is None or frame_document(frame):
             return frame is not None
-        if offence.kind == "doubled-field":
-            return True  # a reader tells of it when it has read the document behind it
-        told = [event for event in self._situation.frame_events if not isinstance(event, StreamViolation)]
-        return any(not isinstance(event, Other) or event.frame is not frame for event in told)
+        if violation.kind == "doubled-field":
+            return True  # a reader reports it when it has read the document behind it
+        read = [event for event in self._context.frame_events if not isinstance(event, StreamViolation)]
+        return any(not isinstance(event, Other) or event.frame is not frame for event in read)
 
-    def _cut(self, offence: StreamViolation) -> Iterable[Event]:
-        """The last event lacks its blank line: only where it says how the reply ends does a client miss it."""
-        events = self._situation.frame_events
+    def _cut(self, violation: StreamViolation) -> Iterable[Event]:
+        """Fix a last event without a blank line. Clients miss it only if it says how the reply ends."""
+        events = self._context.frame_events
         stopped = {event.choice for event in events if isinstance(event, Finish)}
         begun = self._begun | {event.choice for event in events if isinstance(event, Start)}
-        if "missing-blank-line" in self._known and self._finished and any(isinstance(event, Done) for event in events):
-            return ()  # the last of many; Anthropic's SDKs give the message out when this one comes
+        done = any(isinstance(event, Done) for event in events)
+        if "missing-blank-line" in self._recorded and self._finished and done:
+            return ()  # Anthropic's SDKs return the message at this event
         self._torn = not stopped or not begun <= self._stopped | stopped
         if self._torn:
-            return (offence,)
-        self._tell(offence)
+            return (violation,)
+        self._tell(violation)
         return ()
 
-    def _end(self, offence: StreamViolation) -> Iterable[Event]:
-        if self._torn or not self._finished:
-            return (offence,)
-        if "cut-event" not in self._known:
-            self._tell(offence)
-        return *self._closed(), Done(None)
-
-    def _unfinished(self, offence: StreamViolation) -> Iterable[Event]:
-        if not self._open:
-            return (offence,)  # nothing that can be stopped: an item of a response, a block whose start was lost
-        self._tell(offence)
-        return self._closed(offence.frame)
-
-    # --- blocks that are never stopped --------------------------------------------------------------------------------
+    # --- blocks that are never closed ---------------------------------------------------------------------------------
 
     def _close_in_time(self, event: Event) -> Iterable[Event]:
-        """Lets a stop reason wait while blocks are open, where the API closes blocks."""
+        """Hold back a finish reason while blocks are open."""
         if not self._stop:
             if not (isinstance(event, Finish) and self._open and "unfinished-part" in self._fixable):
                 return (event,)
@@ -221,7 +211,7 @@ class Framing:
         return ()
 
     def _closed(self, frame: Frame | None = None) -> Iterable[Event]:
-        """The open blocks closed, before the stop reason that waits."""
+        """Return the ends of the open blocks, and the waiting finish reason after them."""
         held, self._stop = self._stop, []
         place = held[0].frame if held else frame
         closes: list[Event] = [Close(block, place) for block in self._open] if place is not None else []
@@ -231,14 +221,13 @@ class Framing:
     # --- documents over several events --------------------------------------------------------------------------------
 
     def _is_piece(self, frame: Frame | None) -> bool:
-        """Whether a frame begins a document that it does not end."""
+        """Return True if a frame begins a document that it does not end."""
         if self._unjoined or frame is None or frame.data is None or not frame.data.lstrip().startswith("{"):
             return False
-        known = {"missing-blank-line", "broken-json", "doubled-field", "cut-event"}
-        for event in self._situation.frame_events:
-            if not isinstance(event, (Other, StreamViolation)) or (
-                isinstance(event, StreamViolation) and event.kind in known
-            ):
+        for event in self._context.frame_events:
+            if not isinstance(event, (Other, StreamViolation)):
+                return False
+            if isinstance(event, StreamViolation) and event.kind in _BEFORE_PIECES:
                 return False
         try:
             orjson.loads(frame.data)
@@ -249,35 +238,27 @@ class Framing:
     def _join(self, event: Event) -> Iterable[Event]:
         first = self._pieces[0].frame
         assert first is not None
-        if (
-            isinstance(event, StreamViolation)
-            and event.kind in ("split-json", "broken-json")
-            and event.frame is not None
-        ):
+        joins = isinstance(event, StreamViolation) and event.kind in ("split-json", "broken-json")
+        if isinstance(event, StreamViolation) and joins and event.frame is not None:
             if event.frame is first:
-                return self._joined(event)
-            if event.frame.number < first.number:  # the document began before, in what did not wait
+                return list(self._joined(event))
+            if event.frame.number < first.number:  # the document began earlier, in pieces that did not wait
                 return [*self.release(), event]
         self._pieces.append(event)
         self._size += len(event.frame.raw) if event.frame is not None else 0
         if self._size > MOST_HELD:
             self._unjoined = True
-            self._situation.notes.append("a document over several events is too long to be joined")
+            self._context.notes.append("a document over several events is too long to be joined")
         return self.release() if self._unjoined or event.frame is None else ()
 
-    def _joined(self, offence: StreamViolation) -> Iterable[Event]:
-        """Drops the pieces of a document that was joined; gives back those that never made one."""
+    def _joined(self, violation: StreamViolation) -> Iterator[Event]:
+        """Yield the waiting events without the pieces of a joined document; all of them if they never made one."""
         held, self._pieces = self._pieces, []
-        if offence.kind == "broken-json":
-            return [*(event for event in held if not self._goes(event)), offence]
-        self._tell(offence)
-        out: list[Event] = []
+        if violation.kind == "broken-json":
+            yield from (event for event in held if not self._is_dropped(event))
+            yield violation
+            return
+        self._tell(violation)
         for event in held:
-            if not _is_part(event):
-                out += self.push(event)
-        return out
-
-
-def _is_part(event: Event) -> bool:
-    """Whether what waited is a piece of the document, or an offence of one, and no comment."""
-    return event.frame is not None and event.frame.data is not None
+            if event.frame is None or event.frame.data is None:  # no piece, but a comment between pieces
+                yield from self.push(event)

@@ -1,42 +1,47 @@
-"""Native markup in earlier turns of the assistant: taken out where the history also has the call that it stands for.
+"""Fix for `xml-leak` in requests: native markup in earlier messages of the assistant.
 
-Theory of operation. Once markup stands in the history, the model writes it again. What may be done about it must be true:
-nothing is made up that did not happen. Two cases are certain enough. The message makes the same calls structurally: then
-the markup says them twice, and goes. Or the message makes no call, and the results right behind it answer none, as many as
-there are calls in the markup: then those were run, and the markup becomes the calls that they answer, under the ids of the
-results. In every other case a call that stands as text was never run, and the text is the truth.
+Theory of operation. A model imitates markup in its history. A fix must not invent anything, so only two cases qualify.
+The message has equal structured calls: then the markup is a duplicate, and is removed. Or the message has no call, and
+as many results follow it as its markup has calls, and answer no other call: then the calls did run, and the markup
+becomes the calls of these results, with their ids. In every other case the call was never run, and the text is true.
 
-A message of a model that was stuck in a loop (`text.loops`) is left as it is. So are all messages behind
-`_MOST_MARKS` marks of markup: agents send their history with each request, and each mark takes some 40 microseconds.
+Messages of a model that was stuck in a loop (`text.loops`) stay, and so do all messages after `_MOST_MARKS` marks of
+markup: agents send their history with each request, and each mark takes some 40 microseconds. Leaks are judged like
+those of a reply (`text.markup`), given the messages before them.
 
-Which markup is a call that went astray is judged as for a reply (`text.markup`), by what had been said before it.
+Edits have the form of each API. In a message of blocks, calls are blocks after the texts; in OpenAI's chat they are a
+member (`tool_calls`); in Responses they are items before the first of their outputs. A block whose text becomes empty
+is removed, since vendors refuse blank blocks, unless it carries a signature. An empty content is written as each API
+writes it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from wirelint.apis.traits import history_of, is_raw, traits
+import orjson
+
+from wirelint.apis.traits import history_of, is_raw, is_signed, traits
 from wirelint.dialects import NativeCall, find, may_hold_markup
 from wirelint.fix import Edit
-from wirelint.fixes.messages import can_hold_calls, with_calls, without
 from wirelint.history.id_demands import Demand, demand_of
 from wirelint.history.ids import restore
 from wirelint.history.pairing import Answer, orphans, pair
-from wirelint.model import Choice, Exchange, Message, Request, Text, ToolChoice, ToolResult
+from wirelint.model import Choice, Exchange, Json, Message, Request, Text, ToolChoice, ToolResult
 from wirelint.text.loops import MOST_MARKS, MarkCount, plain_from
 from wirelint.text.markup import Leak, judge, siblings
 from wirelint.text.pointers import at
 
 _MOST_JUDGED = 64
-"""Messages that are judged, each by all that was said before it. Counted from the first: a history stays what it was."""
+"""Messages that are judged, the first ones, so that the judgement does not change as the history grows."""
 _MOST_MARKS = 4 * MOST_MARKS
 
 
 @dataclass(frozen=True, slots=True)
 class Cleaning:
-    """What is to be done to one message. `answers`: the results whose calls the markup becomes; none for duplicates."""
+    """The change of one message. `answers`: the results whose calls the markup becomes; none for duplicates."""
 
     pointer: str
     edits: tuple[Edit, ...]
@@ -53,14 +58,14 @@ class Cleaning:
 
 
 def cleanings(exchange: Exchange) -> Iterator[Cleaning]:
-    """What can be done about markup in the history of a request, message by message."""
+    """Yield the changes that remove markup from the history of a request, message by message."""
     for _, cleaning in leaky(exchange):
         if cleaning is not None:
             yield cleaning
 
 
 def leaky(exchange: Exchange) -> Iterator[tuple[tuple[Leak, ...], Cleaning | None]]:
-    """The leaks in each message of a history that has any, and what can be done about them."""
+    """Yield the leaks of each message that has any, and the change that removes them."""
     request = exchange.request
     if request is None or is_raw(exchange.api, request):
         return
@@ -79,7 +84,7 @@ def leaky(exchange: Exchange) -> Iterator[tuple[tuple[Leak, ...], Cleaning | Non
             return
         leaks = tuple(_leaks(request, position, message))
         if not leaks or any(at(request.body, leak.part.pointer) != leak.part.text for leak in leaks):
-            continue  # a text that is put together from several places
+            continue  # a text joined from several places
         if message.calls:
             copies = tuple(leak for leak in leaks if leak.duplicate and leak.declared)
             edits = tuple(without(request, message, copies)) if copies else ()
@@ -89,12 +94,12 @@ def leaky(exchange: Exchange) -> Iterator[tuple[tuple[Leak, ...], Cleaning | Non
 
 
 def claimed(exchange: Exchange) -> frozenset[str]:
-    """The pointers of results that are no orphans once the markup before them is what it was meant to be."""
+    """Return the pointers of results that are no orphans once markup has become calls."""
     return frozenset(result.pointer for cleaning in cleanings(exchange) for result in cleaning.answers)
 
 
 def _leaks(request: Request, position: int, message: Message) -> Iterator[Leak]:
-    # The choice that this request makes is not the one under which the message was written.
+    # The tool choice of this request did not apply when the message was written.
     past = replace(request, messages=request.messages[:position], tool_choice=ToolChoice())
     for part in message.parts:
         if not isinstance(part, Text) or "[redacted:" in part.text:
@@ -125,7 +130,7 @@ def _promote(exchange: Exchange, request: Request, position: int, leaks: tuple[L
 
 
 def _answers(request: Request, position: int) -> list[Answer]:
-    """The results right behind a message, if none of them answers another call."""
+    """Return the results right after a message, if none of them answers another call."""
     end = position + 1
     while end < len(request.messages) and request.messages[end].results:
         end += 1
@@ -137,8 +142,140 @@ def _answers(request: Request, position: int) -> list[Answer]:
 
 
 def _answers_call(call: NativeCall, result: ToolResult, demand: Demand | None) -> bool:
-    """Whether a result may be that of a call, under an id that can stay."""
+    """Return True if a result may belong to a call, under an id that can stay."""
     id_ = result.call_id or ""
     if result.name not in (None, "", call.name) or restore(id_, call.name) is not None:
         return False
     return not id_ or demand is None or demand.fault(id_, call.name) is None
+
+
+# --- edits of messages ------------------------------------------------------------------------------------------------
+
+_SIGNING = re.compile(r"gemini-(?:[3-9]|\d\d)")
+
+
+def can_hold_calls(request: Request) -> bool:
+    """Return True if calls can be put into the history of a request. Recent Gemini models refuse unsigned ones."""
+    return request.api != "google.generate_content" or _SIGNING.search(request.model) is None
+
+
+def without(request: Request, message: Message, leaks: Sequence[Leak]) -> Iterator[Edit]:
+    """Yield the edits that remove markup from the texts of a message with calls."""
+    left = _remaining(message, leaks)
+    if history_of(request.api).content is None:
+        yield from _without_items(request, left)
+        return
+    texts = {pointer: text for pointer, text in left.items() if _block(pointer) is not None}
+    for pointer, text in left.items():
+        if pointer not in texts:
+            yield Edit("replace", pointer, text) if text else _emptied(request.api, pointer)
+    if texts:
+        yield from _without_blocks(request, texts)
+
+
+def with_calls(
+    request: Request, message: Message, leaks: Sequence[Leak], answers: Sequence[ToolResult]
+) -> Iterator[Edit]:
+    """Yield the edits that turn the markup of a message into the calls of some results, one for one."""
+    calls = [call for leak in leaks for call in leak.calls]
+    made = [_called(request.api, call, answer.call_id) for call, answer in zip(calls, answers, strict=True)]
+    history = history_of(request.api)
+    if history.blocks:
+        place = f"{message.pointer}/{history.content}"
+        yield Edit("replace", place, [*_rest(request, place, _remaining(message, leaks)), *made])
+        return
+    yield from without(request, message, leaks)
+    if history.content is None:
+        yield from (Edit("insert", answers[0].pointer, call) for call in made)
+    else:
+        yield Edit("replace", f"{message.pointer}/tool_calls", made)
+
+
+def _remaining(message: Message, leaks: Sequence[Leak]) -> dict[str, str]:
+    """Return the texts without leaks, by pointer. Blank text becomes empty."""
+    texts: dict[str, str] = {}
+    for part in message.parts:
+        spans = [leak.span for leak in leaks if leak.part is part]
+        if isinstance(part, Text) and spans:
+            starts, ends = [0, *(end for _, end in spans)], [*(start for start, _ in spans), len(part.text)]
+            left = "".join(part.text[start:end] for start, end in zip(starts, ends, strict=True))
+            texts[part.pointer] = left if left.strip() else ""
+    return texts
+
+
+def _block(pointer: str) -> str | None:
+    """Return the pointer of the block that a text belongs to; None for a content that is a text."""
+    block, _, field = pointer.rpartition("/")
+    return block if field == "text" and block.rpartition("/")[2].isdecimal() else None
+
+
+def _emptied(api: str, place: str) -> Edit:
+    """Return the edit that empties the content of a message with calls."""
+    if api == "cohere.chat":
+        return Edit("remove", place)
+    return Edit("replace", place, "" if api == "ollama.chat" else None)
+
+
+def _without_blocks(request: Request, texts: Mapping[str, str]) -> Iterator[Edit]:
+    blocks = {pointer: _block(pointer) or "" for pointer in texts}
+    row = next(iter(blocks.values())).rpartition("/")[0]
+    content = at(request.body, row)
+    signed = {pointer for pointer, block in blocks.items() if is_signed(at(request.body, block))}
+    gone = [pointer for pointer, text in texts.items() if not text and pointer not in signed]
+    if isinstance(content, list) and len(gone) == len(content):
+        yield _emptied(request.api, row)
+        return
+    for pointer, text in texts.items():
+        yield Edit("remove", blocks[pointer]) if pointer in gone else Edit("replace", pointer, text)
+
+
+def _without_items(request: Request, left: Mapping[str, str]) -> Iterator[Edit]:
+    """Yield the edits for Responses, where a turn can be several message items. An item without text is removed."""
+    items: dict[str, dict[str, str]] = {}
+    for pointer, text in left.items():
+        items.setdefault("/".join(pointer.split("/")[:3]), {})[pointer] = text
+    for item, texts in items.items():
+        content = at(request.body, f"{item}/content")
+        parts = len(content) if isinstance(content, list) else 1
+        if sum(not text for text in texts.values()) == parts:
+            yield Edit("remove", item)
+            continue
+        for pointer, text in texts.items():
+            yield Edit("replace", pointer, text) if text else Edit("remove", _block(pointer) or pointer)
+
+
+def _rest(request: Request, place: str, left: Mapping[str, str]) -> Iterator[Json]:
+    """Yield the blocks of a message with their remaining texts."""
+    content = at(request.body, place)
+    if isinstance(content, str):
+        if text := left.get(place):
+            yield {"type": "text", "text": text} if request.api == "anthropic.messages" else {"text": text}
+        return
+    for number, block in enumerate(content if isinstance(content, list) else ()):
+        text = left.get(f"{place}/{number}/text")
+        if text is None:
+            yield block
+        elif isinstance(block, dict) and (text or is_signed(block)):
+            yield {**block, "text": text}
+
+
+def _called(api: str, call: NativeCall, id_: str | None) -> Json:
+    """Return a call in the form of an API. It has no id if its result has none."""
+    arguments: Json = call.arguments or {}
+    match api:
+        case "anthropic.messages":
+            return {"type": "tool_use", "id": id_, "name": call.name, "input": arguments}
+        case "bedrock.converse":
+            return {"toolUse": {"toolUseId": id_, "name": call.name, "input": arguments}}
+        case "google.generate_content":
+            named: dict[str, Json] = {"id": id_} if id_ else {}
+            return {"functionCall": {**named, "name": call.name, "args": arguments}}
+        case "ollama.chat":
+            known: dict[str, Json] = {"id": id_} if id_ else {}
+            return {**known, "function": {"name": call.name, "arguments": arguments}}
+        case "openai.responses":
+            written = orjson.dumps(arguments).decode()
+            return {"type": "function_call", "call_id": id_, "name": call.name, "arguments": written}
+        case _:
+            written = orjson.dumps(arguments).decode()
+            return {"id": id_, "type": "function", "function": {"name": call.name, "arguments": written}}

@@ -1,132 +1,599 @@
-"""Reasoning in the visible text of a reply moves to the field that the API has for it.
+"""Fix for `think-leak`: reasoning in the visible text of a reply moves to the field that the API has for it.
 
-Theory of operation. At the beginning of a text, past white space and the framing of a turn, a few characters tell whether
-reasoning is opened there. If so it is passed on as reasoning while it comes, since a person waits for it; only what may
-begin the closing tag is held back, and after it the text begins anew. A tag that opens in the middle counts only as a
-pair, so there the thought waits for its end. Reasoning whose opening tag is missing can be told only at its end: it is
-moved where all of it is still here, in a whole body or within one event. Where the last reply of the same model began so,
-the text of a stream waits for that end; elsewhere it has left as text by then, and only the tag goes. Frames made of words
-are treated like pairs.
+Theory of operation. At the beginning of a text, after white space and the header of a turn, a few characters show
+whether reasoning opens there (`<think>\\nThe user`). If so, it leaves as reasoning while it arrives, since a person
+waits for it; only what may begin the closing tag is held back. After that tag the text begins again. A tag that opens
+in the middle counts only with its closing tag, so a thought there waits for its end. Reasoning without an opening tag
+is recognised only at its end (`…so 4.</think>The answer`). It moves if all of it is still here: in a whole body, within
+one event, or if the last reply of the same model began in a thought, so that the stream waited for the end. Elsewhere
+it has left as text, and only the tag is removed. Frames made of words (`assistantanalysis…assistantfinal`) are treated
+like pairs of tags.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
-from typing import ClassVar
+from dataclasses import replace
+from typing import ClassVar, Literal
 
 from wirelint.apis.traits import traits
 from wirelint.events import Close, Delta, Event, Frame, Start
-from wirelint.fix import RewriteContext
-from wirelint.fixes.text import MakeRepair, TextBlock, TextRewriter
-from wirelint.fixes.thought_decider import ThoughtJudge
+from wirelint.fix import MOST_HELD, RewriteContext
+from wirelint.fixes.text import MakeRepair, Pause, TextBlock, TextBuffer, TextDecider, TextRewriter
 from wirelint.model import Request
 from wirelint.text.asking import asks_for
-from wirelint.text.thinking import Thinking
+from wirelint.text.markup import call_spans
+from wirelint.text.reasoning_tags import CUT_TAG, CUT_TOKEN, MAY_OPEN, PLACE
+from wirelint.text.thinking import (
+    ANSWER_CLOSER,
+    ANSWER_OPENER,
+    CUT_ANSWER_CLOSER,
+    CUT_ANSWER_OPENER,
+    LONE_CLOSER,
+    LONE_CLOSER_CUT,
+    NATIVE,
+    Tag,
+    Thinking,
+    beginning,
+    ends_residue,
+    find,
+    may_hold_thinking,
+    may_open,
+    opener_at,
+    repeated,
+    residue_head,
+)
 
 Applies = Callable[[Thinking, bool], bool]
-"""Whether the rule counts a thought, given whether the candidate has reasoning of its own."""
+"""Return True if the rule reports a thought, given whether the candidate has reasoning of its own."""
+
+_DECISIVE = re.compile(r"\s*[^\s<]{1,64}[\s<]|\s*[^\s<]{16}")
+"""A word after an opener. It shows whether the text is about the tag."""
+_CLOSER_FIRSTS = re.compile(r"[<\[◁&]")
+_ROLES = ("assistant", "model", "ai")
+_CONTEXT = 128
+_LONGEST_HEAD = 128
+_LONGEST_LEAD = 1024
+_LONGEST_ANSWER_TAG = 16
+_MOST_LOOKS = 256
+_MOST_PAIRS = 64
+"""Tags in the middle of one text that are examined, and stretches of reasoning that are moved."""
+_KEPT = 4096
+"""Characters of a thought that are kept for the record."""
 
 
-class Mover(TextRewriter):
-    """Repairs a reply under LK103."""
+class ReasoningMover(TextRewriter):
+    """Moves the reasoning in the text blocks of a reply."""
 
     phase: ClassVar[float] = 3.0
 
     def __init__(
         self, context: RewriteContext, request: Request, repair: MakeRepair, applies: Applies, live: bool, inside: bool
     ) -> None:
-        """`live`: a thought may be passed on before its end is seen. `inside`: replies of this model begin in a thought."""
+        """`live`: a thought may leave before its end is seen. `inside`: replies of this model begin in a thought."""
         super().__init__(context, repair)
         self.request = request
         self.applies = applies
         self.live = live
         self.inside = inside
-        self.own = traits(request.api)
+        self.api = traits(request.api)
         self._own: dict[int, int] = {}
+        """The reasoning block of each candidate."""
         self._open: dict[int, int] = {}
-        self._calling: set[int] = set()
+        """The reasoning block that gets the thoughts of each text block."""
         self._ends: dict[int, tuple[str, int]] = {}
-        """Where in which text block the last thought in a reasoning block ended."""
+        """Where in which text block the last thought of each reasoning block ended."""
 
-    def judge(self, strand: TextBlock) -> ThoughtJudge | None:
-        return ThoughtJudge(self, strand) if strand.start.kind == "text" else None
+    def decider(self, block: TextBlock) -> ThoughtDecider | None:
+        return ThoughtDecider(self, block) if block.start.kind == "text" else None
 
     def meet(self, start: Start) -> None:
+        super().meet(start)
         if start.kind == "reasoning" and start.form != "opaque":
             self._own.setdefault(start.choice, start.block)
-        elif start.kind == "tool_call":
-            self._calling.add(start.choice)
 
     def has_calls(self, choice: int) -> bool:
-        """Whether the candidate has structured calls, as far as is known."""
-        return choice in self._calling or any(
-            isinstance(event, Start) and event.kind == "tool_call" and event.choice == choice
-            for event in (() if self.context.streamed else self.context.frame_events)
-        )
+        return super().has_calls(choice) or self._comes("tool_call", choice)
 
     def has_reasoning(self, choice: int) -> bool:
-        if choice in self._own:
-            return True
+        return choice in self._own or self._comes("reasoning", choice)
+
+    def _comes(self, kind: str, choice: int) -> bool:
+        """Return True if a whole body holds a part of this kind anywhere."""
         events = () if self.context.streamed else self.context.frame_events
-        return any(
-            isinstance(event, Start) and event.kind == "reasoning" and event.choice == choice for event in events
-        )
+        return any(isinstance(event, Start) and event.kind == kind and event.choice == choice for event in events)
 
-    def moved(self, strand: TextBlock, text: str, offset: int, frame: Frame | None) -> Iterable[Event]:
-        choice = strand.choice
-        block = self._open.get(strand.start.block) if self.own.blocks else self._own.get(choice)
-        if block is None:
-            if self.own.blocks and strand.opened:
-                yield Close(strand.block, frame)
-                strand.opened = False
-                strand.block = self.context.new_block()
-                strand.start = strand.start._replace(block=strand.block, wire_index=None, item=-1)
-            block = self.context.new_block()
-            place = (self.own.reasoning_at or "").format(choice)
-            yield Start(block, "reasoning", place, choice, frame)
-            if not self.own.blocks:
-                self._own[choice] = block
-        elif self._ends.get(block) != (strand.start.pointer, offset):
-            yield Delta(block, "\n\n", frame)  # another thought
-        self._open[strand.start.block] = block
-        self._ends[block] = strand.start.pointer, offset + len(text)
-        yield Delta(block, text, frame)
+    def moved(self, block: TextBlock, text: str, offset: int, frame: Frame | None) -> Iterable[Event]:
+        choice, has_blocks = block.choice, self.api.blocks
+        number = self._open.get(block.start.block) if has_blocks else self._own.get(choice)
+        if number is None:
+            if has_blocks and block.opened:
+                yield Close(block.number, frame)
+                block.opened = False
+                block.number = self.context.new_block()
+                block.start = block.start._replace(block=block.number, wire_index=None, item=-1)
+            number = self.context.new_block()
+            yield Start(number, "reasoning", (self.api.reasoning_at or "").format(choice), choice, frame)
+            if not has_blocks:
+                self._own[choice] = number
+        elif self._ends.get(number) != (block.start.pointer, offset):
+            yield Delta(number, "\n\n", frame)  # another thought
+        self._open[block.start.block] = number
+        self._ends[number] = block.start.pointer, offset + len(text)
+        yield Delta(number, text, frame)
 
-    def landed(self, strand: TextBlock, frame: Frame | None) -> Iterable[Event]:
-        block = self._open.pop(strand.start.block, None)
-        if block is not None and self.own.blocks:
-            yield Close(block, frame)
+    def landed(self, block: TextBlock, frame: Frame | None) -> Iterable[Event]:
+        number = self._open.pop(block.start.block, None)
+        if number is not None and self.api.blocks:
+            yield Close(number, frame)
 
     def unwraps(self, opener: str) -> bool:
-        """Whether a tag around the answer is framing: nobody asked for it."""
+        """Return True if the request does not ask for this tag around the answer."""
         return not asks_for(self.request, opener, opener.replace("<", "</"))
 
-    def unwrapped(self, strand: TextBlock, opener: str, event: int | None) -> None:
-        self.context.repairs.append(
-            self.repair(
-                "response",
-                "unsafe",
-                f"took the {opener} tag off the answer",
-                strand.start.pointer,
-                event=event,
-                before=opener,
-            )
-        )
+    def record_thought(self, block: TextBlock, tag: str, markup: str, thought: str, event: int | None) -> None:
+        thought = thought.strip()
+        moved = f"moved {len(thought)} characters of reasoning to {self.api.reasoning}"
+        title = moved if thought else f"dropped the empty {tag} block"
+        self.record(block, title, event=event, before=markup.strip(), after=thought)
 
-    def dropped(self, strand: TextBlock, closer: str, event: int | None) -> None:
-        title = f"dropped {closer}; the reasoning that it ends had left as text"
-        self.context.repairs.append(
-            self.repair("response", "unsafe", title, strand.start.pointer, event=event, before=closer)
-        )
 
-    def record(self, strand: TextBlock, tag: str, markup: str, thought: str, event: int | None) -> None:
-        size = len(thought.strip())
-        title = (
-            f"moved {size} characters of reasoning to {self.own.reasoning}"
-            if size
-            else f"dropped the empty {tag} block"
-        )
-        place = strand.start.pointer
-        self.context.repairs.append(
-            self.repair("response", "unsafe", title, place, event=event, before=markup.strip(), after=thought.strip())
-        )
+class AnswerTag:
+    """State of the tag that some models put around the answer: `<think>…</think><answer>…</answer>`.
+
+    `awaited`: right after a thought, where the tag may open. `open`: it has opened, and its end has not come yet.
+    """
+
+    __slots__ = ("_sought", "state")
+
+    def __init__(self) -> None:
+        self.state: Literal["none", "awaited", "open"] = "none"
+        self._sought = 0
+
+    def after_thought(self, *, at_beginning: bool) -> None:
+        self._sought = 0
+        if at_beginning:
+            self.state = "awaited"
+
+    def opener(self, text: str, *, final: bool) -> re.Match[str] | None:
+        """Return the tag if the text begins with it. The state stays `awaited` while it may still arrive."""
+        opener = ANSWER_OPENER.match(text)
+        if opener is not None or (text and (final or not CUT_ANSWER_OPENER.match(text))):
+            self.state = "none"
+        return opener
+
+    def opened(self) -> None:
+        self.state, self._sought = "open", 0
+
+    def closer(self, text: str) -> re.Match[str] | None:
+        closer = ANSWER_CLOSER.search(text, self._sought)
+        if closer is not None:
+            self.state = "none"
+        return closer
+
+    def cut_closer(self, text: str) -> int | None:
+        """Return where the end of a text may begin the closing tag."""
+        self._sought = max(len(text) - _LONGEST_ANSWER_TAG, 0)
+        place = text.rfind("<", self._sought)
+        return place if place >= 0 and CUT_ANSWER_CLOSER.match(text, place) else None
+
+
+class ThoughtDecider(TextDecider):
+    """Decides on one text block.
+
+    States: `start` at the beginning of what is said, `text` after it, `pair` while a thought waits for its end, `thought`
+    while one leaves as reasoning, `left` when nothing more is decided. `_buffer` is the text without moved thoughts; an
+    offset in its end is `_shift` less than in the block. `_lone`: all text waits for a closing tag without an opening one;
+    `_ended`: such a tag was removed, or is not looked for. `_checked`: the middle of the text was examined up to here.
+    """
+
+    def __init__(self, mover: ReasoningMover, block: TextBlock) -> None:
+        super().__init__(mover, block)
+        self._mover = mover
+        self._state: Literal["start", "text", "pair", "thought", "left"] = "start"
+        self._buffer = TextBuffer()
+        self._shift = 0
+        self._tag: Tag | None = None
+        self._from = self._checked = 0
+        self._pairs = self._looks = self._moved = 0
+        self._tail = self._markup = self._thought = ""
+        self._leading = self._swallowing = self._leaving = self._lone = False
+        self._ended = not self.streamed
+        self._answer = AnswerTag()
+        self._event: int | None = None
+
+    def add(self, text: str) -> None:
+        block = self.block
+        if self._state == "left":
+            self.let_go()
+            return
+        if self._swallowing and self._state == "text":
+            text = self._drop_space(text, block.length - len(text))
+        if self._state == "thought":
+            self._pass_on(text)
+            return
+        calm = self._state == "text" and block.sure == block.length - len(text)
+        self._keep(text)
+        if calm and self._is_calm(text):
+            self.let_go()
+            return
+        if self._state != "pair" or self._may_end(text):
+            self._decide(final=False)
+        if block.length - block.sure > MOST_HELD:
+            self._abandon(f"reasoning of more than {MOST_HELD} characters was released unchanged")
+
+    def note(self, text: str) -> bool:
+        if self._state == "left":
+            return True
+        if self._state != "text" or self._swallowing or self._answer.state == "open":
+            return False
+        self._keep(text)
+        return True
+
+    def pause(self, why: Pause) -> None:
+        if self._state == "left":
+            return
+        if self._state == "thought":
+            self._pass_on("", final=True)
+            self._end_thought("")
+            self._state = "left" if self._leaving else "text"
+        elif why == "close" and self._state == "pair" and self._is_residue and self.streamed:
+            return  # a call right after it shows that all of it was reasoning
+        else:
+            self._decide(final=True)
+        self.let_go()
+
+    def give_up(self) -> None:
+        if self._state in ("start", "pair"):
+            self._stop_deciding()
+        self.let_go()
+
+    def leave(self) -> None:
+        if self._state not in ("thought", "left"):
+            self._decide(final=False)
+        self._leaving, self._lone = True, False
+        if self._state != "thought":
+            self._stop_deciding()
+
+    @property
+    def _is_residue(self) -> bool:
+        """Return True if a frame made of words waits."""
+        return self._tag is None and not self._lone
+
+    def _stop_deciding(self) -> None:
+        """Let all waiting text go. A closing tag that is still to come can be removed all the same."""
+        self._state = "text" if self._lone else "left"
+        self._lone = False
+        self.let_go()
+
+    def _abandon(self, note: str) -> None:
+        self._mover.warn(note)
+        self._stop_deciding()
+
+    # --- the text so far ----------------------------------------------------------------------------------------------
+
+    def _keep(self, text: str) -> None:
+        self._buffer.add(text)
+        self._tail = (self._tail + text)[-_CONTEXT:]
+
+    def _window(self, text: str) -> str:
+        """Return the end of the text so far, which includes `text`."""
+        return self._tail if len(text) <= _CONTEXT // 2 else self._tail + text
+
+    def _is_calm(self, text: str) -> bool:
+        """Return True if no tag can be complete in a delta, or begin at its end."""
+        window = self._window(text)
+        if not MAY_OPEN.search(window):
+            return True
+        if self._answer.state == "open":
+            return False
+        return not may_hold_thinking(window) and not CUT_TAG.search(window, max(len(window) - _LONGEST_HEAD, 0))
+
+    def _may_end(self, text: str) -> bool:
+        window = self._window(text)
+        if self._lone:
+            return LONE_CLOSER.search(window) is not None
+        if self._tag is None:
+            return ends_residue(window[-len(text) - 64 :])
+        return self._tag.closer.search(window) is not None
+
+    def _find(self, text: str) -> Thinking | None:
+        if not may_hold_thinking(text):
+            return None
+        return find(text, (end for _, end in call_spans(text, self._mover.request)))
+
+    def _applies(self, found: Thinking) -> bool:
+        return self._mover.applies(found, self._mover.has_reasoning(self.block.choice))
+
+    # --- decisions ----------------------------------------------------------------------------------------------------
+
+    def _decide(self, *, final: bool) -> None:
+        while True:
+            if self._moved > _MOST_PAIRS:
+                self._abandon(
+                    f"more than {_MOST_PAIRS} stretches of reasoning in one text; the rest was left unchanged"
+                )
+                return
+            before = self._state, self._shift
+            waits = self._begin(final=final) if self._state == "start" else self._watch(final=final)
+            if self._state == "thought":
+                return
+            if waits is not None or (self._state, self._shift) == before:
+                break
+        self.block.sure = max(self.block.sure, self.block.length if waits is None else waits + self._shift)
+
+    def _begin(self, *, final: bool) -> int | None:
+        """Decide at the beginning of what is said.
+
+        Return the offset from which text waits; None if the beginning is over.
+        """
+        if self._swallowing:
+            self._buffer.replace(self._drop_space(self._buffer.text(), self._shift))
+        if self._answer.state == "awaited" and self._awaits_answer(final=final):
+            return 0
+        text = self._buffer.text()
+        if self.streamed and len(text) > _LONGEST_LEAD and self._looks > _MOST_LOOKS:
+            self._state = "text"
+            return None
+        self._looks += 1
+        found = self._find(text)
+        if found is not None and found.whole and self._applies(found):
+            self._move(found)
+            return None
+        start = beginning(text)
+        opened = opener_at(text, start)
+        if opened is not None:
+            tag, end = opened
+            thought = found or Thinking(tag.name, "opened", start, len(text), (end, len(text)), False, tag.native)
+            decided = final or _DECISIVE.match(text, end) is not None
+            if found is not None and decided and self._mover.live and self._applies(found):
+                self._open(tag, text, start, end)
+                return None
+            if not final and self._applies(replace(thought, whole=True)):
+                self._wait_for(tag, start)
+                if not decided:
+                    self._state = "start"
+                return 0
+        elif not final and (self._is_undecided(text, start) or self._is_inside()):
+            return 0
+        self._state = "text"
+        return None
+
+    def _is_inside(self) -> bool:
+        """Return True if the text most likely begins inside a thought, and start to wait for its end."""
+        mover = self._mover
+        if self._ended or not mover.inside or mover.has_reasoning(self.block.choice):
+            return False
+        self._lone, self._tag, self._from, self._state = True, None, 0, "pair"
+        return True
+
+    def _is_undecided(self, text: str, start: int) -> bool:
+        """Return True if the text so far may still open a thought."""
+        rest = len(text) - start
+        if not rest:
+            return True
+        if rest <= _LONGEST_HEAD and (may_open(text, start) or CUT_TOKEN.match(text, start)):
+            return True
+        if text[:start].strip() and any(role.startswith(text[start:]) for role in _ROLES):
+            return True
+        head = residue_head(text, start, self._mover.context.exchange.model)
+        if head:
+            self._tag, self._from, self._state = None, start, "pair"
+        return head is not False
+
+    def _awaits_answer(self, *, final: bool) -> bool:
+        """Remove a tag around the answer right after a thought. Return True if the rest of a tag may be to come."""
+        text = self._buffer.text()
+        opener = self._answer.opener(text, final=final)
+        if opener is not None and self._mover.unwraps(opener[0]):
+            self._answer.opened()
+            self._take_out(0, opener.end())
+            title = f"removed the {opener[0]} tag around the answer"
+            self._mover.record(self.block, title, event=self.event_at(self._shift - 1), before=opener[0])
+            self._buffer.replace(self._drop_space(self._buffer.text(), self._shift))
+        return bool(text) and self._answer.state == "awaited"
+
+    def _take_out(self, start: int, end: int) -> None:
+        """Remove a tag. The text before it is decided, and nothing of the tag has left."""
+        block, text = self.block, self._buffer.text()
+        block.cut(start + self._shift, end + self._shift)
+        self._buffer.replace(text[:start] + text[end:])
+        self._shift += end - start
+        block.sure = max(block.sure, start + self._shift)
+
+    def _watch(self, *, final: bool) -> int | None:
+        """Decide in the middle of a text. Return the offset from which text waits."""
+        place = None
+        if self._answer.state == "open" and self._state == "text":
+            text = self._buffer.text()
+            closer = self._answer.closer(text)
+            inner = self._find(text) if closer is not None else None
+            if closer is not None and (inner is None or inner.start > closer.start()):
+                self._take_out(closer.start(), closer.end())
+            elif closer is None and not final:
+                place = self._answer.cut_closer(text)
+        waits = self._watch_thoughts(final=final)
+        return min((one for one in (place, waits) if one is not None), default=None)
+
+    def _watch_thoughts(self, *, final: bool) -> int | None:
+        """Decide on thoughts in the middle. A tag that opens where a thought may begin waits for its end."""
+        text = self._buffer.text()
+        if self._state == "pair":
+            found = self._find(text)
+            undecided = self._lone and not final and found is not None and found.end == len(text)
+            if found is not None and not undecided and self._may_move(found, final=final):
+                self._state, self._ended, self._lone = "text", self._ended or self._lone, False
+                self._move(found)
+                return None
+            if not final and (undecided or not self._is_closed(text)):
+                return self._from
+            self._lone = False
+            self._state, self._checked = "text", self._from + 1
+            self._pairs += 1
+        if final or self._pairs > _MOST_PAIRS:
+            found = self._find(text) if final and self._pairs <= _MOST_PAIRS else None
+            if found is not None and self._may_move(found, final=final):
+                self._move(found)
+            elif found is not None:
+                self._drop_closer(text, found)
+            return None
+        for mark in MAY_OPEN.finditer(text, self._checked):
+            place, short = mark.start(), len(text) - mark.start() <= _LONGEST_HEAD
+            if not self._ended and (closer := LONE_CLOSER.match(text, place)) is not None:
+                if closer.end() == len(text):
+                    self._checked = place
+                    return place
+                found = self._find(text)
+                if found is not None and found.end == closer.end() and self._drop_closer(text, found):
+                    return self._watch_thoughts(final=False)
+                self._ended = True  # only the first one counts
+            elif not self._ended and short and LONE_CLOSER_CUT.match(text, place):
+                self._checked = place
+                return place
+            if not PLACE.search(text, max(place - 64, 0), place):
+                continue
+            tag = next((tag for tag in NATIVE if tag.opener.match(text, place)), None)
+            if tag is not None:
+                self._wait_for(tag, place)
+                return self._watch_thoughts(final=False)
+            if short and any(tag.cut_opener.match(text, place) for tag in NATIVE):
+                self._checked = place
+                return place
+        self._checked = len(text)
+        return None
+
+    def _drop_closer(self, text: str, found: Thinking) -> bool:
+        """Remove the closing tag of a thought that has left as text. Return True if it was one."""
+        if self._ended or found.evidence != "closed" or not self._applies(found):
+            return False
+        closer = LONE_CLOSER.search(text, found.body[1])
+        if closer is None or closer.start() + self._shift < self.block.sure:
+            return False
+        self._ended = True
+        event = self.event_at(closer.start() + self._shift)
+        self._take_out(closer.start(), closer.end())
+        title = f"dropped {closer[0]}; the reasoning before it had left as text"
+        self._mover.record(self.block, title, event=event, before=closer[0])
+        self._checked = closer.start()
+        return True
+
+    def _may_move(self, found: Thinking, *, final: bool) -> bool:
+        if found.start + self._shift < self.block.sure or not self._applies(found):
+            return False
+        return found.whole or (final and found.evidence == "residue" and self._mover.has_calls(self.block.choice))
+
+    def _is_closed(self, text: str) -> bool:
+        """Return True if the end of the waiting thought is here."""
+        if self._lone:
+            return LONE_CLOSER.search(text) is not None
+        if self._tag is None:
+            return ends_residue(text[self._from :])
+        opener = self._tag.opener.match(text, self._from)
+        return opener is None or self._tag.closer.search(text, opener.end()) is not None
+
+    def _wait_for(self, tag: Tag, start: int) -> None:
+        self._state, self._tag, self._from = "pair", tag, start
+
+    def _move(self, found: Thinking) -> None:
+        """Move a thought that is complete."""
+        block, text, shift = self.block, self._buffer.text(), self._shift
+        self._moved += 1
+        self._event = self.event_at(found.start + shift)
+        body = text[slice(*found.body)]
+        lead = found.body[0] + len(body) - len(body.lstrip())
+        head, rest = text[: found.start], text[found.end :]
+        leads = found.start == beginning(text) or not head.strip()  # only the header of a turn may precede it
+        first = 0 if leads else found.start
+        swallow = leads or head[-1].isspace()
+        after = found.end + (len(rest) - len(rest.lstrip()) if swallow else 0)
+        block.cut(first + shift, lead + shift)
+        block.move(lead + shift, found.body[1] + shift)
+        block.cut(found.body[1] + shift, after + shift)
+        self._mover.record_thought(block, found.tag, text[found.start : found.end], body, self._event)
+        self._buffer.replace(text[:first] + text[after:])
+        self._shift += after - first
+        self._checked = first
+        self._swallowing = swallow and after == len(text)
+        self._state = "text" if text[:first].strip() else "start"
+        self._answer.after_thought(at_beginning=self._state == "start")
+
+    def _drop_space(self, text: str, start: int) -> str:
+        """Cut the white space at the beginning of `text`, which begins at this offset of the block."""
+        rest = text.lstrip()
+        gone = len(text) - len(rest)
+        self.block.cut(start, start + gone)
+        self.block.sure = max(self.block.sure, start + gone)
+        self._shift += gone
+        self._swallowing = not rest
+        return rest
+
+    # --- a thought that leaves while it arrives -----------------------------------------------------------------------
+
+    def _open(self, tag: Tag, text: str, start: int, end: int) -> None:
+        block = self.block
+        self._state, self._tag = "thought", tag
+        block.busy = True
+        self._event = self.event_at(start + self._shift)
+        self._markup, self._thought = text[start:end], ""
+        block.cut(self._shift, end + self._shift)  # with the header of a turn before the tag
+        block.sure = end + self._shift
+        self._buffer.replace("")
+        self._leading, self._tail = True, ""
+        self._pass_on(text[end:])
+
+    def _pass_on(self, text: str, *, final: bool = False) -> None:
+        """Move more of a thought. What may begin its closing tag waits in `_tail`."""
+        block, tag = self.block, self._tag
+        assert tag is not None
+        window = self._tail + text
+        if self._leading:
+            gone = len(window) - len(window.lstrip())
+            if end := repeated(window[gone:], tag, 0):  # `<think><think>`
+                gone += end + len(window[gone + end :]) - len(window[gone + end :].lstrip())
+            block.cut(block.sure, block.sure + gone)
+            block.sure += gone
+            window = window[gone:]
+            self._leading = not window
+            if not final and tag.cut_opener.match(window):
+                self._tail, self._leading = window, True
+                return
+        closer = tag.closer.search(window)
+        if closer is not None:
+            self._think(window[: closer.start()])
+            self._end_thought(closer[0])
+            if self._leaving:
+                self._stop_deciding()
+                return
+            self._shift = block.sure
+            self._state, self._swallowing, self._checked = "start", True, 0
+            self._answer.after_thought(at_beginning=True)
+            self._buffer.replace("")
+            self._tail = ""
+            if rest := window[closer.end() :]:
+                self._keep(rest)
+            self._decide(final=final)
+            return
+        cut = len(window)
+        for mark in () if final else _CLOSER_FIRSTS.finditer(window, max(len(window) - _LONGEST_HEAD, 0)):
+            if tag.cut_closer.match(window, mark.start()):
+                cut = mark.start()
+                break
+        self._think(window[:cut])
+        self._tail = window[cut:]
+
+    def _think(self, text: str) -> None:
+        block = self.block
+        block.move(block.sure, block.sure + len(text))
+        block.sure += len(text)
+        if len(self._thought) < _KEPT:
+            self._thought += text
+
+    def _end_thought(self, closer: str) -> None:
+        block, tag = self.block, self._tag
+        assert tag is not None
+        self._moved += 1
+        block.busy = False
+        block.cut(block.sure, block.sure + len(closer))
+        block.sure += len(closer)
+        self._mover.record_thought(block, tag.name, self._markup + self._thought + closer, self._thought, self._event)

@@ -1,40 +1,483 @@
-"""Native markup in the text of a reply becomes the calls that it was meant to be.
+"""Fix for `xml-leak`: native markup in the text of a reply becomes structured calls.
 
-Theory of operation. The text is watched for openers (`dialects`). While an opener may still become a call its text is held
-back; a run of sibling blocks waits until something follows that cannot change it, or the text ends. Then the rule's own
-judgement decides on the text so far. A run that is to be promoted leaves the text, and the prose goes on at once; the calls
-follow at the end of the candidate, because a reply that has structured calls after all must get no others: then the markup
-is given back as text, or dropped where it says the same. Markup in reasoning counts only if nothing follows the reasoning,
-so there everything from the run on waits.
+Theory of operation. The text is read as it arrives (`dialects.look`). While an opener may still become a call of a declared
+tool, the text from there on is held back: `<tool_call>{"name":"look`. A run of sibling blocks waits until other text
+follows or the text ends. Then the rule's own judgement decides, on the text so far. Markup that can become no call of a
+declared tool leaves, but is read again from its start all the same, so that a marker inside its arguments is not taken for
+a call.
 
-Each scan reads what is undecided once more. Scans come when something may have closed, and are otherwise so far apart that
-together they stay linear in the text.
+A promoted run is removed from the text, and the prose continues at once. The calls follow at the end of the candidate,
+because a reply that has structured calls after all must not get more of them: then the markup is put back as text, or
+dropped if it duplicates a structured call. Markup in reasoning counts only if nothing follows the reasoning, so everything
+from the run on waits there.
+
+Each scan reads the undecided text again. Scans happen when something may have closed, and otherwise so rarely that they
+stay linear in the text. Quotation is judged by the whole text so far, within a budget of its own.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from wirelint.apis.traits import Ending, ending, traits
+from wirelint.dialects import Block, Look, NativeCall, find, has_opener, held_suffix, look, next_opener
+from wirelint.dialects.openers import may_go_on
 from wirelint.events import Close, Delta, Event, Finish, Frame, Start
 from wirelint.fix import MOST_HELD, RewriteContext
-from wirelint.fixes.callids import make_call, write_arguments
-from wirelint.fixes.markup import MarkupJudge, Promotion
-from wirelint.fixes.text import Candidate, MakeRepair, TextBlock, TextRewriter
+from wirelint.fixes.calls import make_call, write_arguments
+from wirelint.fixes.text import Candidate, MakeRepair, Pause, TextBlock, TextBuffer, TextDecider, TextRewriter
 from wirelint.history.minting import mint_where_used
-from wirelint.model import Arguments, Request, ToolCall
+from wirelint.model import Arguments, Choice, Part, Reasoning, Refusal, Request, Text, ToolCall
+from wirelint.text.excerpts import counted
+from wirelint.text.markup import BETWEEN, MOST_MASKED, OWN_FENCE, Said, judge, masked, may_quote, siblings
+from wirelint.text.quoting import is_quoted
 
 PUT_BACK = "markup beside structured calls was put back behind the text that had left"
 _MOST_PENDING = 16 * MOST_HELD
 _HONEST: frozenset[Ending] = frozenset({"length", "filtered", "refused", "paused", "failed"})
-"""Endings that stay: they say something else than that the reply is complete."""
+"""Endings that stay, since they report more than that the reply is complete."""
+_CONTEXT = 256
+"""Characters before undecided text that are read with it, since an opener depends on them."""
+_HEADER = 600
+_SCANS = 6
+_SLACK = 1 << 16
+_INNER = 4
+"""Openers after the first one that are examined while the first may still be a call of an undeclared tool."""
+_CLOSING = re.compile(r"[>}\])\n`]|&gt;")
+_AFTER = re.compile(r"(?:[\s}\],)\"'`*”’»]|\\[nrt]?)*")
+"""Text between a call and the end of the quotation around it."""
+
+
+# --- quotation in a text that is still arriving -----------------------------------------------------------------------
+
+_PARSES = 4
+_LONGEST_PARAGRAPH = 2048
+_QUOTE_MARK = re.compile(r"[`\t]|~~~| {4}|(?m:^)[ \d.)*+-]{0,64}>")
+_FENCE_LINE = re.compile(r"^[ \t>]{0,8}(?:`{3,}|~{3,})[ \t]*$", re.MULTILINE)
+_TICKS = re.compile(r"`+")
+_PARAGRAPH_END = re.compile(r"\n[ \t]*\n")
+
+
+class Quotation(TextBuffer):
+    """The text of one block so far, with leaks masked, and what it quotes."""
+
+    __slots__ = ("_fenced_from", "_maskable", "_parsed", "_parsed_size", "_quotes")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._quotes = False
+        self._parsed = self._parsed_size = 0
+        self._fenced_from = -1
+        self._maskable = MOST_MASKED
+
+    def mask(self, start: int, end: int) -> None:
+        """Mask a leak, so that quotation marks in it do not count for later text."""
+        so_far = self.text()
+        if self._maskable and may_quote(so_far, start, end):
+            self._maskable -= 1
+            self.replace(masked(so_far, start, end))
+
+    def is_quoted(self, offset: int) -> bool:
+        """Return True if the text at an offset is quoted, by the text so far. An open fence is parsed once."""
+        so_far = self.text()
+        if self._fenced_from >= 0:
+            if not _FENCE_LINE.search(so_far[self._fenced_from : offset]):
+                return True
+            self._fenced_from = -1
+        start = self.readable_from(offset)
+        if start is None:
+            return True
+        shown = so_far[start:]
+        if OWN_FENCE.match(so_far, offset):  # the leak begins a fence, which does not quote it
+            shown = f"{so_far[start:offset]}x"
+        if not is_quoted(shown, offset - start, offset - start + 1):
+            return False
+        if start == 0 and is_quoted(so_far + "\n\nx", len(so_far) + 2, len(so_far) + 3):
+            self._fenced_from = offset
+        return True
+
+    def readable_from(self, offset: int) -> int | None:
+        """Return where to begin reading to judge quotation at an offset; None if the text counts as quoted, unread.
+
+        Usually that is the beginning. A text without fences that was read too often is read from its last paragraph.
+        """
+        so_far = self.text()
+        if len(so_far) != self._parsed_size:
+            fresh = so_far[max(self._parsed_size - 80, 0) :]
+            self._quotes = self._quotes or _QUOTE_MARK.search(fresh) is not None
+            self._parsed_size = len(so_far)
+            self._parsed += len(so_far) if self._quotes else 0
+        if self._parsed <= _PARSES * len(so_far) + _SLACK:
+            return 0
+        if "```" in so_far or "~~~" in so_far:
+            return None
+        return max(so_far.rfind("\n\n", 0, offset), offset - _LONGEST_PARAGRAPH, 0)
+
+
+def open_code(text: str, start: int, end: int) -> int:
+    """Return the number of backticks of inline code that opens before `start` and may close after `end`; 0 for none.
+
+    Inline code ends with its paragraph.
+    """
+    if "`" not in text or _PARAGRAPH_END.search(text, end):
+        return 0
+    begin = 0
+    for paragraph in _PARAGRAPH_END.finditer(text, 0, start):
+        begin = paragraph.end()
+    opened = 0
+    for ticks in _TICKS.finditer(text, begin, start):
+        size = len(ticks[0])
+        opened = 0 if opened == size else opened or size
+    closed = bool(opened) and re.search(rf"(?<!`)`{{{opened}}}(?!`)", text[end:]) is not None
+    return 0 if closed else opened
+
+
+# --- the decision on one block ----------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Promotion:
+    """A run of markup that was removed from the text."""
+
+    block: TextBlock
+    text: str
+    calls: tuple[NativeCall, ...]
+    event: int | None
+
+
+class MarkupDecider(TextDecider):
+    """Decides on the markup in one block.
+
+    `_buffer` is the end of the text, from offset `_base` on; `_fresh` is text that was not scanned yet. The text is read up
+    to offset `_read`; what is between `_read` and `sure` has left undecided. `_names` are the tools of a run that is
+    `_parked`: it waits for what follows the block. `_complete`: the open markup may be complete. `_exact`: the arguments of
+    all structured calls are complete.
+    """
+
+    def __init__(self, promoter: MarkupPromoter, block: TextBlock) -> None:
+        super().__init__(promoter, block)
+        self._promoter = promoter
+        self._request = promoter.request
+        self._base = self._read = 0
+        self._buffer = ""
+        self._fresh: list[str] = []
+        self._fresh_size = 0
+        self._quotation = Quotation()
+        self._open = self._left = self._swallowing = self._said = self._exact = False
+        self._complete = self._parking = self._parked = self._closing = False
+        self._names: set[str] = set()
+        self._last: Promotion | None = None
+        self._scanned = self._last_size = 0
+        self._in_reasoning = block.start.kind == "reasoning"
+        self._answers = not self._in_reasoning
+
+    @property
+    def is_open(self) -> bool:
+        """Return True if later text may change how the text so far is read."""
+        return self._open and not self._left
+
+    def add(self, text: str) -> None:
+        block = self.block
+        if self._left:
+            self.let_go()
+            return
+        if self._answers and not text.isspace():
+            self._promoter.spoken.add(block.choice)
+            self._answers = False
+        self._quotation.add(text)
+        if self._swallowing and not self._open:
+            text = self._swallow(text)
+        if not self._open and self._said and not self._fresh and not self._swallowing:
+            window = self._buffer + text
+            if not has_opener(window, self._request.tools, block.sure - self._base):
+                self._read = block.sure = max(block.sure, block.length - self._held(window))
+                self._buffer = window[-_CONTEXT - (block.length - block.sure) :]
+                self._base = block.length - len(self._buffer)
+                return
+        self._fresh.append(text)
+        self._fresh_size += len(text)
+        if not self.streamed:
+            return  # the text is scanned at its end
+        if self._is_due(text):
+            self._scan(final=False)
+        if block.length - block.sure > MOST_HELD:
+            self._abandon(f"markup of more than {MOST_HELD} characters was released unchanged")
+        elif self._scanned > 4 * (_SCANS * block.length + _SLACK):
+            self._abandon("text full of tags without calls was left unchanged")
+
+    def note(self, text: str) -> bool:
+        if self._left:
+            return True
+        if self._open or self._fresh or self._swallowing or self._answers or not self.streamed or not self._said:
+            return False
+        self._quotation.add(text)
+        self._read = self.block.length + len(text)
+        self._buffer = (self._buffer + text)[-_CONTEXT:]
+        self._base = self._read - len(self._buffer)
+        return True
+
+    def pause(self, why: Pause) -> None:
+        if self._left:
+            return
+        if self._in_reasoning and why != "stop":
+            if self._fresh:
+                self._scan(final=False)
+            if why != "close" or not self._open:  # else the next part decides
+                self._release()
+            return
+        self._closing = why == "close"
+        self._parking = why != "stop" and self.streamed
+        if self._parked and self._parking and self._names <= self._promoter.names(self.block.choice):
+            return
+        self._parked = False
+        self._exact = why == "stop"
+        self._scan(final=True)
+        if not self._parked:
+            self._release()
+
+    def give_up(self) -> None:
+        if self.block.sure < self.block.length:
+            self._left = self._open
+            self._release()
+
+    def leave(self) -> None:
+        if not self._left:
+            self._parked = False
+            self._scan(final=False)
+            self._left = True
+            self._release()
+
+    def _abandon(self, note: str) -> None:
+        self._promoter.warn(note)
+        self._left = True
+        self._release()
+
+    def _release(self) -> None:
+        self.let_go()
+        self._read = self.block.length
+        self._open = False
+        self._join()
+        self._trim()
+
+    def _park(self, run: tuple[Block, ...], text: str) -> bool:
+        """Return True if a run at the end of its text waits: for the next part, or for the arguments of equal calls."""
+        if not self._parking or text[run[-1].end :].strip() or not all(block.complete for block in run):
+            return False
+        self._names = {call.name for block in run for call in block.calls}
+        known = self._promoter.names(self.block.choice)
+        self._parked = self._closing if not known else self._names <= known
+        return self._parked
+
+    def _held(self, window: str) -> int:
+        return held_suffix(window, self._request.tools, cut=len(window) < self.block.length)
+
+    def _swallow(self, text: str) -> str:
+        """Remove white space after a promoted run that white space, or nothing, precedes. Return the rest of the text."""
+        rest = text.lstrip()
+        block = self.block
+        gone = len(text) - len(rest)
+        start = block.length - len(text)
+        block.cut(start, start + gone)
+        if self._last is not None:
+            self._last.text += text[:gone]
+        if block.sure == start:
+            self._read = block.sure = start + gone
+        self._join()
+        self._buffer += text[:gone]
+        self._swallowing = not rest
+        return rest
+
+    def _is_due(self, text: str) -> bool:
+        """Return True if it is time to scan: something may have closed, or there is much more text than last time."""
+        size = len(self._buffer) + self._fresh_size
+        if not self._open or size >= self._last_size + max(self._last_size >> 1, 256):
+            return True
+        block = self.block
+        if self._scanned > _SCANS * block.length + _SLACK:
+            return False
+        return self._complete or block.length - block.sure <= _HEADER or _CLOSING.search(text) is not None
+
+    def _join(self) -> None:
+        if self._fresh:
+            self._buffer += "".join(self._fresh)
+            self._fresh.clear()
+            self._fresh_size = 0
+
+    def _trim(self) -> None:
+        keep = max(min(self.block.sure, self._read) - self._base - _CONTEXT, 0)
+        self._base += keep
+        self._buffer = self._buffer[keep:]
+
+    def _scan(self, *, final: bool) -> None:
+        self._join()
+        block, text, base = self.block, self._buffer, self._base
+        self._scanned += len(text)
+        self._last_size = len(text)
+        if not (self._said or final or text.strip()):
+            return
+        waits = self._decide(text, base, final=final)
+        if not (self._said or (final and not self._parked) or text[:waits].strip()):
+            waits = 0  # white space at the beginning waits for what follows
+        decided = block.regions[-1].end if block.regions else 0
+        block.sure = max(block.sure, decided, base + waits)
+        self._said = self._said or block.sure > 0
+        self._trim()
+
+    def _decide(self, text: str, base: int, *, final: bool) -> int:
+        """Return the offset in the buffer up to which the text may leave."""
+        start = self._read - base
+        seen = Look(find(text, self._request.tools, start)) if final else look(text, self._request.tools, start)
+        end = len(text) - (0 if final else self._held(text))
+        seen = _before(seen, end)
+        self._complete = self._open = False
+        runs = list(siblings(text, seen.blocks))
+        for run in runs:
+            last = run is runs[-1]
+            if final and last and self._park(run, text):
+                return self._wait(run[0].start, base)
+            if not final and (self._waits_for_end(run) or (last and self._may_grow(text, run, seen, end))):
+                return self._wait_for(run, base, end)
+            self._read = base + self._settle(run, text, base, over=final)
+        if seen.open is None:
+            self._read = base + end
+            return end
+        self._read = base + seen.open
+        self._open = True
+        if self._quotation.is_quoted(self._read):
+            return end
+        if not seen.hopeful:
+            return self._inner_call(text, seen.open, end)
+        self._complete = seen.begun is not None and seen.begun.complete
+        return seen.open
+
+    def _inner_call(self, text: str, start: int, end: int) -> int:
+        """Return where a call of a declared tool may begin after an opener of an undeclared one, else `end`.
+
+        `<tool_call>so <tool_call>{"name": "declared", …`: the first opener may turn out to begin nothing.
+        """
+        tools = self._request.tools
+        for _ in range(_INNER):
+            place = next_opener(text, start + 1, tools)
+            if place is None or place >= end:
+                return end
+            self._scanned += len(text)
+            seen = look(text, tools, place)
+            if seen.blocks or (seen.open is not None and seen.hopeful):
+                return place
+            if seen.open is None:
+                return end
+            start = seen.open
+        return end
+
+    def _wait(self, start: int, base: int) -> int:
+        self._open = True
+        self._read = base + start
+        return start
+
+    def _wait_for(self, run: tuple[Block, ...], base: int, end: int) -> int:
+        """Hold back a run that may change, if all its tools are declared and it is not quoted."""
+        start = self._wait(run[0].start, base)
+        if not self._is_declared(run) or self._quotation.is_quoted(base + start):
+            return end
+        self._complete = run[-1].complete
+        return start
+
+    def _is_declared(self, run: tuple[Block, ...]) -> bool:
+        names = {tool.name for tool in self._request.client_tools}
+        return all(call.name in names for block in run for call in block.calls)
+
+    def _may_grow(self, text: str, run: tuple[Block, ...], seen: Look, end: int) -> bool:
+        """Return True if later text may belong to the last run, or change the quotation around it."""
+        after = run[-1].end
+        if seen.open is not None:
+            return BETWEEN.fullmatch(text, after, seen.open) is not None
+        if _AFTER.fullmatch(text, after, end) is not None or may_go_on(BETWEEN, text, after):
+            return True
+        return 0 < open_code(text, run[0].start, after) < 3
+
+    def _waits_for_end(self, run: tuple[Block, ...]) -> bool:
+        """Return True for calls in reasoning, which count only if nothing follows the reasoning."""
+        if not self._in_reasoning or self.block.choice in self._promoter.spoken:
+            return False
+        return self._is_declared(run) and all(block.complete for block in run)
+
+    def _settle(self, run: tuple[Block, ...], text: str, base: int, *, over: bool) -> int:
+        """Decide on a run. Return the offset after it, and after white space and end-of-turn tokens that go with it."""
+        block, promoter = self.block, self._promoter
+        start, end = run[0].start, run[-1].end
+        if base + start < block.sure:
+            return end  # it has left
+        so_far, origin = self._quotation.text(), self._quotation.readable_from(base + start)
+        if origin is None:
+            return end
+        moved = base - origin
+        placed = tuple(replace(one, start=one.start + moved, end=one.end + moved) for one in run)
+        structured = promoter.calls(block.choice)
+        part = _part(block.start, so_far[origin:])
+        parts: tuple[Part, ...] = (part, *structured)
+        if isinstance(part, Reasoning) and block.choice in promoter.spoken:
+            parts = (*parts, Text("…", ""))
+        leak = judge(self._request, Choice(block.choice, parts, None, ""), part, placed)
+        if leak is not None:
+            self._quotation.mask(base + start, base + end)
+        if leak is None or not (leak.promotable or self._may_be_duplicate(leak.declared, run, structured)):
+            return end
+        calls = tuple(call for one in run for call in one.calls)
+        promotion = Promotion(block, text[start:end], calls, self.event_at(base + start))
+        if not promoter.promote(promotion):
+            return end
+        before = so_far[: base + start]
+        block.cut(0 if not before.strip() else base + start, base + end)
+        last = over and text[end:].strip() and BETWEEN.fullmatch(text, end) is not None
+        if last or not before.strip() or before[-1].isspace():
+            after = len(text) if last else end + len(text[end:]) - len(text[end:].lstrip())
+            block.cut(base + end, base + after)
+            promotion.text += text[end:after]
+            self._last = promotion
+            self._swallowing = after == len(text)
+            end = after
+        return end
+
+    def _may_be_duplicate(self, declared: bool, run: tuple[Block, ...], structured: Sequence[ToolCall]) -> bool:
+        """Return True if structured calls may equal the markup. In a stream their arguments may still be arriving."""
+        calls = [call for block in run for call in block.calls]
+        if not (declared and structured and calls) or self._in_reasoning or not all(block.complete for block in run):
+            return False
+        if self.streamed and not self._exact:
+            return {call.name for call in calls} <= {call.name for call in structured}
+        return _are_among(calls, structured)
+
+
+def _before(seen: Look, end: int) -> Look:
+    """Return what can be read before an offset from which another opener may begin."""
+    blocks = tuple(block for block in seen.blocks if block.start < end)
+    return seen if seen.open is not None and seen.open < end else Look(blocks)
+
+
+def _part(start: Start, text: str) -> Said:
+    match start.kind:
+        case "reasoning":
+            return Reasoning(text, start.pointer)
+        case "refusal":
+            return Refusal(text, start.pointer)
+        case _:
+            return Text(text, start.pointer)
+
+
+def _are_among(calls: Sequence[NativeCall], structured: Sequence[ToolCall]) -> bool:
+    made = [(call.name, call.arguments.mapping) for call in structured]
+    return all((call.name, call.arguments) in made for call in calls)
+
+
+# --- the rewriter -----------------------------------------------------------------------------------------------------
 
 
 @dataclass(slots=True)
 class _Structured:
-    """A call that the reply has by itself, as far as it has come."""
+    """A structured call of the reply, as far as it has arrived."""
 
     start: Start
     texts: list[str] = field(default_factory=list)
@@ -45,80 +488,76 @@ class _Structured:
         return ToolCall(self.start.id, self.start.name, given, self.start.pointer)
 
 
-class Promoter(TextRewriter):
-    """Repairs a reply under LK101."""
+class MarkupPromoter(TextRewriter):
+    """Turns the markup in a reply into calls. `spoken`: candidates that have begun to answer in text."""
 
     phase: ClassVar[float] = 3.1
 
     def __init__(self, context: RewriteContext, request: Request, repair: MakeRepair) -> None:
         super().__init__(context, repair)
         self.request = request
-        self.pending: dict[int, list[Promotion]] = {}
         self.spoken: set[int] = set()
-        """Candidates that have begun to answer in text."""
-        self._structured: dict[int, _Structured] = {}
-        self._judges: list[MarkupJudge] = []
-        self._looked_ahead = False
+        self._pending: dict[int, list[Promotion]] = {}
         self._pending_size = 0
+        self._structured: dict[int, _Structured] = {}
+        self._deciders: list[MarkupDecider] = []
+        self._looked_ahead = False
 
     @property
     def patient(self) -> bool:
-        """Not while something has begun of which all that comes decides what it is, though it has left."""
-        return not any(judge.is_open for judge in self._judges)
+        """Return False while later text may change how earlier text is read, though it has left."""
+        return not any(decider.is_open for decider in self._deciders)
 
-    def judge(self, strand: TextBlock) -> MarkupJudge | None:
-        if strand.start.kind not in ("text", "reasoning", "refusal") or strand.start.form == "opaque":
+    def decider(self, block: TextBlock) -> MarkupDecider | None:
+        if block.start.kind not in ("text", "reasoning", "refusal") or block.start.form == "opaque":
             return None
-        judge = MarkupJudge(self, strand)
-        self._judges.append(judge)
-        return judge
+        self._deciders.append(MarkupDecider(self, block))
+        return self._deciders[-1]
 
     def forget(self) -> None:
         super().forget()
-        self._judges.clear()
+        self._deciders.clear()
 
     def push(self, event: Event) -> Iterable[Event]:
-        if not self._looked_ahead:
-            self._look_ahead()
-        if isinstance(event, Delta) and event.block in self._structured and self.context.streamed:
-            self._structured[event.block].texts.append(event.text)
+        if not self._looked_ahead:  # in a whole body all calls are known from the beginning
+            self._looked_ahead = True
+            for one in () if self.context.streamed else self.context.frame_events:
+                self._note_call(one)
+        if self.context.streamed:
+            self._note_call(event)
         return super().push(event)
 
-    def _look_ahead(self) -> None:
-        """In a whole body all calls are known from the beginning."""
-        self._looked_ahead = True
-        for event in () if self.context.streamed else self.context.frame_events:
-            if isinstance(event, Start) and event.kind == "tool_call":
-                self._structured[event.block] = _Structured(event)
-            elif isinstance(event, Delta) and event.block in self._structured:
-                self._structured[event.block].texts.append(event.text)
+    def _note_call(self, event: Event) -> None:
+        if isinstance(event, Start) and event.kind == "tool_call":
+            self._structured.setdefault(event.block, _Structured(event))
+        elif isinstance(event, Delta) and event.block in self._structured:
+            self._structured[event.block].texts.append(event.text)
 
     def meet(self, start: Start) -> None:
-        if start.kind == "tool_call":
-            self._structured.setdefault(start.block, _Structured(start))
+        self._note_call(start)
 
     def names(self, choice: int) -> set[str]:
-        """The names of the structured calls of a candidate."""
+        """Return the names of the structured calls of a candidate."""
         return {call.start.name or "" for call in self._structured.values() if call.start.choice == choice}
 
     def calls(self, choice: int) -> tuple[ToolCall, ...]:
-        """The structured calls of a candidate, as far as they have come."""
+        """Return the structured calls of a candidate, as far as they have arrived."""
         return tuple(call.call() for call in self._structured.values() if call.start.choice == choice)
 
     def promote(self, promotion: Promotion) -> bool:
-        """Takes a run over; not behind the end of its candidate, nor when there is too much of them already."""
-        if self._candidate(promotion.strand.choice).ended:
+        """Accept a run, unless its candidate has ended or too many runs wait."""
+        if self._candidate(promotion.block.choice).ended:
             return False
         self._pending_size += len(promotion.text)
         if self.context.streamed and self._pending_size > _MOST_PENDING:
             return False
-        self.pending.setdefault(promotion.strand.choice, []).append(promotion)
+        self._pending.setdefault(promotion.block.choice, []).append(promotion)
         return True
 
     # --- the end of a candidate ---------------------------------------------------------------------------------------
 
     def ending(self, candidate: Candidate, event: Event) -> Iterable[Event]:
-        promotions = self.pending.pop(candidate.number, [])
+        promotions = self._pending.pop(candidate.number, [])
         structured = self.calls(candidate.number)
         if structured or not promotions:
             for promotion in promotions:
@@ -130,53 +569,43 @@ class Promoter(TextRewriter):
         yield from self._finish(candidate.number, event)
 
     def dying(self, candidate: Candidate) -> Iterable[Event]:
-        for promotion in self.pending.pop(candidate.number, []):
-            yield from self._as_text(promotion, promotion.text, None)
+        for promotion in self._pending.pop(candidate.number, []):
+            yield from self._as_text(promotion, None)
 
     def _make_calls(self, promotion: Promotion, frame: Frame | None) -> Iterator[Event]:
-        choice, lines = promotion.strand.choice, []
+        lines = []
         for call in promotion.calls:
             id_ = mint_where_used(self.context, call.name)
             arguments = call.arguments or {}
             lines.append(f"{call.name}({write_arguments(arguments)}){f' as {id_}' if id_ is not None else ''}")
-            yield from make_call(self.context, choice, call.name, id_, arguments, frame)
+            yield from make_call(self.context, promotion.block.choice, call.name, id_, arguments, frame)
         self._record(promotion, "promoted", "\n".join(lines))
 
     def _give_back(self, promotion: Promotion, structured: Sequence[ToolCall], frame: Frame | None) -> Iterator[Event]:
-        made = [(call.name, call.arguments.mapping) for call in structured]
-        if all((call.name, call.arguments) in made for call in promotion.calls):
+        if _are_among(promotion.calls, structured):
             self._record(promotion, "dropped the markup of", "")
         else:
-            if self.context.streamed and PUT_BACK not in self.context.notes:
-                self.context.notes.append(PUT_BACK)
-            yield from self._as_text(promotion, promotion.text, frame)
+            if self.context.streamed:
+                self.warn(PUT_BACK)
+            yield from self._as_text(promotion, frame)
 
-    def _as_text(self, promotion: Promotion, text: str, frame: Frame | None) -> Iterator[Event]:
-        strand, frame = promotion.strand, frame or promotion.strand.start.frame
-        if strand.opened and not strand.closed:
-            yield Delta(strand.block, text, frame)
+    def _as_text(self, promotion: Promotion, frame: Frame | None) -> Iterator[Event]:
+        block, frame = promotion.block, frame or promotion.block.start.frame
+        if block.opened and not block.closed:
+            yield Delta(block.number, promotion.text, frame)
             return
-        block = self.context.new_block()
-        yield strand.start._replace(block=block, frame=frame, wire_index=None, item=-1)
-        yield Delta(block, text, frame)
-        yield Close(block, frame)
+        number = self.context.new_block()
+        yield block.start._replace(block=number, frame=frame, wire_index=None, item=-1)
+        yield Delta(number, promotion.text, frame)
+        yield Close(number, frame)
 
     def _record(self, promotion: Promotion, what: str, after: str) -> None:
-        count = len(promotion.calls)
         names = ", ".join(dict.fromkeys(call.name for call in promotion.calls))
-        repair = self.repair(
-            "response",
-            "unsafe",
-            f"{what} {'a call' if count == 1 else f'{count} calls'} of {names}",
-            promotion.strand.start.pointer,
-            event=promotion.event,
-            before=promotion.text.strip(),
-            after=after,
-        )
-        self.context.repairs.append(repair)
+        title = f"{what} {counted(len(promotion.calls), 'call')} of {names}"
+        self.record(promotion.block, title, event=promotion.event, before=promotion.text.strip(), after=after)
 
     def _finish(self, choice: int, event: Event) -> Iterator[Event]:
-        """The finish reason of a reply that has calls now."""
+        """Yield the end of a candidate that has calls now."""
         own = traits(self.request.api)
         if not isinstance(event, Finish):
             if own.tells_calls:

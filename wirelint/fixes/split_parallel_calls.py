@@ -1,25 +1,25 @@
-"""A call that wraps others becomes the calls that it wraps.
+"""Rewriter that replaces a call of `multi_tool_use.parallel` with the calls that it wraps.
 
-OpenAI's models were trained with a tool that runs several at once, `multi_tool_use.parallel`; its arguments name them:
-`{"tool_uses": [{"recipient_name": "functions.lookup", "parameters": {…}}]}`. Where it comes out as a call, no client has
-such a tool. It is held until it is whole; then the calls inside stand in its place, if every one of them is of a declared
-tool.
+OpenAI's models were trained with a tool that runs several others:
+`{"tool_uses": [{"recipient_name": "functions.lookup", "parameters": {…}}]}`. No client has such a tool. The call is held
+until it is complete, and replaced if all wrapped calls are of declared tools.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import orjson
 
 from wirelint.arguments.tool_names import match
-from wirelint.events import CallUpdate, Close, Delta, Done, Event, Finish, Frame, Start
-from wirelint.fix import MOST_HELD, AppliedFix, RewriteContext
-from wirelint.fixes.callids import make_call
+from wirelint.events import CallUpdate, Close, Delta, Event, Frame, Start
+from wirelint.fix import MOST_HELD, RewriteContext
+from wirelint.fixes.calls import make_call
+from wirelint.fixes.rewriters import WaitingRewriter, ends_call
 from wirelint.history.minting import mint_where_used
 from wirelint.model import Json, Request
 
@@ -28,99 +28,80 @@ _WRAPPER = re.compile(r"(?:functions?\.)?multi_tool_use[._]parallel")
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """One of the calls inside."""
+    """One wrapped call."""
 
     name: str
     arguments: dict[str, Json]
 
 
 def wraps(name: str | None) -> bool:
-    """Whether a name is that of the wrapper."""
+    """Return True for the name of the wrapper."""
     return name is not None and _WRAPPER.fullmatch(name) is not None
 
 
 def uses(arguments: Json, request: Request) -> tuple[Use, ...]:
-    """The calls that a wrapper's arguments hold; empty unless all of them are calls of declared tools."""
+    """Return the calls in a wrapper's arguments; none unless all of them are of declared tools."""
     listed = arguments.get("tool_uses") if isinstance(arguments, dict) else None
     names = [tool.name for tool in request.client_tools]
     found: list[Use] = []
     for use in listed if isinstance(listed, list) else ():
-        recipient = use.get("recipient_name") if isinstance(use, dict) else None
-        given = use.get("parameters") if isinstance(use, dict) else None
+        recipient, given = (use.get("recipient_name"), use.get("parameters")) if isinstance(use, dict) else (None, None)
         if not isinstance(recipient, str) or not isinstance(given, dict):
             return ()
-        meant = recipient if recipient in names else None
-        if meant is None and (other := match(recipient, names)) is not None and other.certain:
-            meant = other.name
-        if meant is None:
+        other = match(recipient, names)
+        if recipient not in names and (other is None or not other.certain):
             return ()
-        found.append(Use(meant, given))
+        found.append(Use(recipient if recipient in names or other is None else other.name, given))
     return tuple(found)
 
 
-class FanOut:
-    """Puts the calls inside in the place of a wrapper. `record` makes the record of that."""
+class ParallelSplitter(WaitingRewriter):
+    """Puts the wrapped calls in the place of a wrapper. `record` records the change."""
 
+    phase = 2
     patient: ClassVar[bool] = True
-    heeds_text: ClassVar[bool] = False
-    phase: ClassVar[float] = 2
+    most_waiting: ClassVar[int] = MOST_HELD
 
     def __init__(
-        self, context: RewriteContext, request: Request, record: Callable[[Start, str, tuple[Use, ...]], AppliedFix]
+        self, context: RewriteContext, request: Request, record: Callable[[Start, str, tuple[Use, ...]], None]
     ) -> None:
-        self._situation = context
+        super().__init__()
+        self._context = context
         self._request = request
         self._record = record
-        self._held: list[Event] = []
         self._size = 0
+        self._gone: set[int] = set()
 
-    @property
-    def held(self) -> int | None:
-        return self._held[0].frame.number if self._held and self._held[0].frame else None
+    def take(self, event: Event) -> Iterable[Event]:
+        if isinstance(event, Start) and event.kind == "tool_call" and wraps(event.name):
+            self._size = 0
+            return self.wait_for(event)
+        own = isinstance(event, (Delta, CallUpdate, Close)) and event.block in self._gone
+        return () if own else (event,)
 
-    def push(self, event: Event) -> Iterable[Event]:
-        if not self._held:
-            if isinstance(event, Start) and event.kind == "tool_call" and wraps(event.name):
-                self._held.append(event)
-                return ()
-            return (event,)
-        start = self._held[0]
+    def decides(self, first: Event, event: Event) -> bool | None:
+        assert isinstance(first, Start)
+        if isinstance(event, Delta) and event.block == first.block:
+            self._size += len(event.text)
+            return False if self._size > MOST_HELD else None
+        return ends_call(first, event) or None
+
+    def settle(self, held: Sequence[Event], event: Event, decided: bool) -> Iterable[Event]:
+        start = held[0]
         assert isinstance(start, Start)
-        match event:
-            case Delta(block, text) if block == start.block:
-                self._size += len(text)
-                self._held.append(event)
-                return () if self._size <= MOST_HELD else self.release()
-            case Close(block) if block == start.block:
-                self._held.append(event)
-                return self._decide(start)
-            case Start(choice=choice) | Finish(choice=choice) if choice == start.choice:
-                return [*self._decide(start), *self.push(event)]
-            case Done():
-                return [*self._decide(start), event]
-            case _:
-                self._held.append(event)
-                return ()
-
-    def release(self) -> Iterable[Event]:
-        held, self._held, self._size = self._held, [], 0
-        return held
-
-    def _decide(self, start: Start) -> Iterable[Event]:
-        held = list(self.release())
-        text = "".join(event.text for event in held if isinstance(event, Delta) and event.block == start.block)
-        inside = uses(_value(text) if text else start.input, self._request)
+        text = "".join(one.text for one in held if isinstance(one, Delta) and one.block == start.block)
+        inside = uses(_value(text) if text else start.input, self._request) if decided else ()
         if not inside:
-            return held
-        self._situation.repairs.append(self._record(start, text or json.dumps(start.input), inside))
-        own = (Delta, CallUpdate, Close)
-        others = [event for event in held[1:] if not (isinstance(event, own) and event.block == start.block)]
-        return [*self._make(start, inside, held[-1].frame), *others]
+            return (start,)
+        self._record(start, text or json.dumps(start.input), inside)
+        self._gone.add(start.block)
+        closes = isinstance(event, Close) and event.block == start.block
+        return self._make(start, inside, event.frame if closes else held[-1].frame)
 
     def _make(self, start: Start, inside: tuple[Use, ...], frame: Frame | None) -> Iterator[Event]:
         for number, use in enumerate(inside):
-            id_ = start.id if number == 0 and start.id else mint_where_used(self._situation, use.name)
-            yield from make_call(self._situation, start.choice, use.name, id_, use.arguments, frame, start.pointer)
+            id_ = start.id if number == 0 and start.id else mint_where_used(self._context, use.name)
+            yield from make_call(self._context, start.choice, use.name, id_, use.arguments, frame, start.pointer)
 
 
 def _value(text: str) -> Json:

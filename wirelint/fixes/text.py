@@ -1,32 +1,35 @@
-"""What all repairs of text share: the text of a block is held back no longer than it takes to decide on it.
+"""Base classes of fixes that change text. They hold a text back only until they have decided on it.
 
-Theory of operation. A block of text is a row of deltas. A `Judge` looks at the text as it comes and says up to which
-offset it is decided (`sure`), and what becomes of stretches before that offset: they stay, they go (`cut`), or they are
-moved to another block (`move`). A delta leaves when all of it is decided: the event itself where nothing in it changes,
-so that its frame leaves byte for byte, else what is left of it. One whose end is open waits as a whole.
+Theory of operation. A block of text arrives as deltas: `"<thi"`, `"nk>The"`, ` user wants`. A `TextDecider` per block reads
+them. It sets the offset up to which the text is decided (`sure`), and marks stretches before that offset that are removed
+(`cut`) or go to another block (`move`). A delta leaves when all of its text is decided: the event itself if nothing in it
+changes, so that its frame leaves byte for byte, else an event with the rest of its text. A delta whose end is undecided
+waits as a whole.
 
-Within a candidate nothing overtakes anything. The start of a block waits for its first text that stays: a block of which
-nothing stays never was. Whatever else comes in the candidate makes the judges decide on what they have; at its end they
-are told so, and may put something before it.
+Within a candidate no event overtakes another. The start of a block waits for the first text that stays; a block of which
+nothing stays never appears. Any other event of the candidate is a pause: deciders decide on what they can. At the end of
+the candidate they decide on everything, and the rewriter may put events before the end.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal, Protocol
+from typing import ClassVar, Literal
 
 from wirelint.apis.traits import traits
 from wirelint.events import CallUpdate, Close, Delta, Done, Event, Finish, Frame, Start
-from wirelint.fix import AppliedFix, RewriteContext
-
-# A text that arrives piece by piece, and is put together only when somebody looks at all of it.
+from wirelint.fix import AppliedFix, RewriteContext, Safety
 
 _LOOSE = 256
+"""Pieces that a buffer keeps apart. A small string takes ten times the memory of its characters."""
 
 
-class Pieces:
+class TextBuffer:
+    """A text that arrives in pieces, joined when it is read."""
+
     __slots__ = ("_joined", "_late")
 
     def __init__(self) -> None:
@@ -46,71 +49,57 @@ class Pieces:
         return self._joined[0] if self._joined else ""
 
     def replace(self, text: str) -> None:
-        """Another text in the place of all that there is."""
         self._joined = [text] if text else []
         self._late.clear()
 
 
-# Blocks of text on their way, and what waits with them: the state that all repairs of text share.
-
 MakeRepair = Callable[..., AppliedFix]
-"""`Rule.repair` of the rule that hands a rewriter out."""
+"""`Rule.repair` of the rule that makes the rewriter."""
 
 Pause = Literal["other", "close", "stop"]
-"""Why no more text may come: something else begins, the block is closed, the candidate ends."""
-
-
-class Judge(Protocol):
-    """Decides on the text of one block.
-
-    `add` is told of more text, `pause` that something else has come: it decides on what it can, on everything unless it
-    waits for what comes after its block. Both answer by `strand.sure`, `strand.cut` and `strand.move`.
-    `give_up` lets go of everything undecided. `leave` decides on what can be decided, as `add` does in a stream, and leaves
-    all else as it comes; only what is being moved or cut is moved or cut to its end. `note` keeps text in which nothing can
-    begin, while all is decided; False:
-    it has to be added.
-    """
-
-    def add(self, text: str) -> None: ...
-
-    def note(self, text: str) -> bool: ...
-
-    def pause(self, why: Pause) -> None: ...
-
-    def give_up(self) -> None: ...
-
-    def leave(self) -> None: ...
+"""Why a text may be over: another part begins, the block closes, the candidate ends."""
 
 
 @dataclass(slots=True)
 class Region:
-    """A stretch of a block that does not stay. `text` to put in its place, `lane` 1 for what moves to another block."""
+    """A stretch of a block that does not stay. `moves`: it goes to another block."""
 
     start: int
     end: int
     moves: bool = False
 
 
+@dataclass(slots=True)
+class Item:
+    """A waiting event; for a delta, with its block and the offsets of its text there."""
+
+    event: Event
+    block: TextBlock | None = None
+    start: int = 0
+    end: int = 0
+
+
 @dataclass(slots=True, eq=False)
 class TextBlock:
-    """One block on its way. Offsets count the characters of its text from its beginning.
+    """A block of text in transit. Offsets count the characters of its text.
 
-    `opened` is the start event while it waits, `block` the number under which text leaves now.
+    `number` is the block number under which its text leaves. `opened`: its start has left. `changed`: part of it was cut
+    or moved. `busy`: the decider needs pauses although all text is decided. `queue` holds the waiting events of its
+    candidate, `latest` is the last delta.
     """
 
     start: Start
+    queue: deque[Item]
+    number: int
+    latest: Delta | None = None
     length: int = 0
     sure: int = 0
-    block: int = -1
     opened: bool = False
     changed: bool = False
     closed: bool = False
     busy: bool = False
-    """Set by a judge for which a pause matters though all text is decided."""
     regions: deque[Region] = field(default_factory=deque)
-    places: deque[tuple[int, int]] = field(default_factory=deque)
-    """(offset, frame number) of the deltas that are waiting."""
-    judge: Judge | None = None
+    decider: TextDecider | None = None
 
     @property
     def choice(self) -> int:
@@ -118,15 +107,20 @@ class TextBlock:
 
     @property
     def waits(self) -> bool:
-        """Whether the block's start is held back, in the place where it came."""
+        """Return True if the start of the block is held back in its place."""
         return not (self.opened or self.changed or self.closed)
+
+    @property
+    def undecided(self) -> bool:
+        """Return True if the decider needs to know of a pause."""
+        return self.decider is not None and (self.sure < self.length or self.busy)
 
     def cut(self, start: int, end: int) -> None:
         if end > start:
             self.regions.append(Region(start, end))
 
     def move(self, start: int, end: int) -> None:
-        """Marks a stretch as moving. A stretch that goes on from the last one extends it."""
+        """Mark a stretch as moving, or extend the last one if it ends here."""
         last = self.regions[-1] if self.regions else None
         if last is not None and last.moves and last.end == start:
             last.end = end
@@ -134,37 +128,65 @@ class TextBlock:
             self.regions.append(Region(start, end, moves=True))
 
     def frame_at(self, offset: int) -> int | None:
-        """The number of the frame with which the text at an offset came, as long as it waits."""
+        """Return the number of the frame that brought the text at an offset, while it waits."""
+        if self.latest is not None and offset >= self.length - len(self.latest.text):
+            return self.latest.frame.number if self.latest.frame is not None else 0
         found = None
-        for place, number in self.places:
-            if place > offset:
-                break
-            found = number
+        for item in self.queue:
+            if item.block is self and isinstance(item.event, Delta):
+                if item.start > offset:
+                    break
+                found = item.event.frame.number if item.event.frame is not None else 0
         return found
 
 
 @dataclass(slots=True)
-class Item:
-    """An event that waits; a delta with the stretch of its block that it holds."""
-
-    event: Event
-    strand: TextBlock | None = None
-    start: int = 0
-    end: int = 0
-
-
-@dataclass(slots=True)
 class Candidate:
-    """What is known of one candidate: its strands in the order of their appearance, and what waits."""
+    """The state of a candidate: its open text blocks in order, and the events that wait."""
 
     number: int
-    strands: list[TextBlock] = field(default_factory=list)
+    blocks: list[TextBlock] = field(default_factory=list)
     queue: deque[Item] = field(default_factory=deque)
     ended: bool = False
 
 
+class TextDecider(ABC):
+    """Decides on the text of one block, through `block.sure`, `block.cut` and `block.move`. Subclasses override methods."""
+
+    def __init__(self, rewriter: TextRewriter, block: TextBlock) -> None:
+        self.block = block
+        self.streamed = rewriter.context.streamed
+
+    @abstractmethod
+    def add(self, text: str) -> None:
+        """Take more text, which `block.length` includes already."""
+
+    def note(self, text: str) -> bool:
+        """Keep text in which nothing can begin, while all text before it is decided. False: pass it to `add` instead."""
+        return False
+
+    @abstractmethod
+    def pause(self, why: Pause) -> None:
+        """Decide on all text, unless the decision depends on what follows the block."""
+
+    def give_up(self) -> None:
+        """Let all undecided text go."""
+        self.let_go()
+
+    @abstractmethod
+    def leave(self) -> None:
+        """Decide on what can be decided, and let all other text go from now on. A cut or a move is still completed."""
+
+    def let_go(self) -> None:
+        self.block.sure = self.block.length
+
+    def event_at(self, offset: int) -> int | None:
+        """Return the number of the stream event that brought the text at an offset."""
+        return self.block.frame_at(offset) if self.streamed else None
+
+
 class TextRewriter:
-    """The common part; a repair says what judges which block, and what it puts before the end of a candidate."""
+    """Passes text blocks through their deciders. A subclass makes the deciders."""
 
     phase: ClassVar[float] = 3
 
@@ -175,99 +197,118 @@ class TextRewriter:
     def __init__(self, context: RewriteContext, repair: MakeRepair) -> None:
         self.context = context
         self.repair = repair
-        self._strands: dict[int, TextBlock] = {}
+        self._blocks: dict[int, TextBlock] = {}
         self._homes: dict[int, int] = {}
         self._candidates: dict[int, Candidate] = {}
+        self._calling: set[int] = set()
         self._left = False
 
-    # --- what a repair says -------------------------------------------------------------------------------------------
+    # --- for subclasses -----------------------------------------------------------------------------------------------
 
-    def judge(self, strand: TextBlock) -> Judge | None:
-        """What decides on a block's text; None for blocks that are left alone."""
+    def decider(self, block: TextBlock) -> TextDecider | None:
+        """Return the decider of a block; None for a block that stays as it is."""
         return None
 
     def meet(self, start: Start) -> None:
-        """Something else begins in a candidate."""
+        """Note that a part begins."""
+        if start.kind == "tool_call":
+            self._calling.add(start.choice)
 
-    def moved(self, strand: TextBlock, text: str, offset: int, frame: Frame | None) -> Iterable[Event]:
-        """What becomes of text that moves, from an offset in the block."""
+    def has_calls(self, choice: int) -> bool:
+        """Return True if a structured call of the candidate is known."""
+        return choice in self._calling
+
+    def moved(self, block: TextBlock, text: str, offset: int, frame: Frame | None) -> Iterable[Event]:
+        """Return the events for moved text, which began at an offset of its block."""
         return ()
 
-    def landed(self, strand: TextBlock, frame: Frame | None) -> Iterable[Event]:
-        """What comes between the last text that has moved and text that stays."""
+    def landed(self, block: TextBlock, frame: Frame | None) -> Iterable[Event]:
+        """Return the events between moved text and text that stays."""
         return ()
 
     def ending(self, candidate: Candidate, event: Event) -> Iterable[Event]:
-        """What leaves at the end of a candidate: the event that ends it, and what comes before it."""
+        """Return the events for the end of a candidate: `event`, and what comes before it."""
         return (event,)
 
     def dying(self, candidate: Candidate) -> Iterable[Event]:
-        """What leaves when a reply breaks off, of what is no longer in the queue."""
+        """Return events that a broken reply still needs, besides the queue."""
         return ()
 
-    # --- the way through ----------------------------------------------------------------------------------------------
+    def record(
+        self,
+        block: TextBlock,
+        title: str,
+        *,
+        event: int | None,
+        before: str,
+        after: str = "",
+        safety: Safety = "unsafe",
+    ) -> None:
+        """Record a change of a block."""
+        made = self.repair("response", safety, title, block.start.pointer, event=event, before=before, after=after)
+        self.context.repairs.append(made)
+
+    def warn(self, note: str) -> None:
+        """Tell the user once about a fix that was not made."""
+        if note not in self.context.notes:
+            self.context.notes.append(note)
+
+    # --- the interface of the pipeline --------------------------------------------------------------------------------
 
     @property
     def held(self) -> int | None:
-        lowest: int | None = None
-        for candidate in self._candidates.values():
-            for frame in self._waiting(candidate):
-                if frame is not None and (lowest is None or frame.number < lowest):
-                    lowest = frame.number
-                    break
-        return lowest
+        firsts = (next(self._waiting(candidate), None) for candidate in self._candidates.values())
+        return min((frame.number for frame in firsts if frame is not None), default=None)
 
-    def _waiting(self, candidate: Candidate) -> Iterator[Frame | None]:
-        """The frame of the first event that waits."""
-        for strand in candidate.strands[-2:]:
-            if strand.waits:
-                yield strand.start.frame
-        if candidate.queue:
-            yield candidate.queue[0].event.frame
+    def _waiting(self, candidate: Candidate) -> Iterator[Frame]:
+        """Yield the frames of the events that wait, the earliest first."""
+        for block in candidate.blocks[-2:]:
+            if block.waits and block.start.frame is not None:
+                yield block.start.frame
+        if candidate.queue and (frame := candidate.queue[0].event.frame) is not None:
+            yield frame
 
     def push(self, event: Event) -> Iterable[Event]:
         match event:
-            case Delta(block, text):
-                strand = self._strands.get(block)
-                if strand is None:
-                    return self._other(event, self._homes.get(block))
-                return self._text(strand, event, text)
+            case Delta(number, text):
+                block = self._blocks.get(number)
+                return self._text(block, event, text) if block is not None else self._other(event, number)
             case Start():
                 return self._start(event)
-            case Close(block):
-                strand = self._strands.get(block)
-                return self._other(event, self._homes.get(block)) if strand is None else self._close(strand, event)
-            case CallUpdate(block):
-                return self._other(event, self._homes.get(block))
+            case Close(number):
+                block = self._blocks.get(number)
+                return self._close(block, event) if block is not None else self._other(event, number)
+            case CallUpdate(number):
+                return self._other(event, number)
             case Finish(choice):
                 return self._stop(self._candidate(choice), event)
             case Done():
-                out: list[Event] = []
-                for candidate in self._candidates.values():
-                    out += [one for one in self._stop(candidate, event) if one is not event]
-                return [*out, event]
+                return self._stop_all(event)
             case _:
-                return self._last(event)
+                # A whole body may lack a finish reason; then its last event ends it.
+                events = self.context.frame_events
+                last = not self.context.streamed and bool(events) and events[-1] is event
+                return self._stop_all(event) if last else (event,)
 
     def note(self, event: Delta) -> bool:
-        strand = self._strands.get(event.block)
-        if strand is None or strand.judge is None or strand.sure != strand.length or not strand.opened:
+        block = self._blocks.get(event.block)
+        if block is None or block.decider is None or block.sure != block.length or not block.opened:
             return False
-        candidate = self._candidates[strand.choice]
-        if strand.regions or candidate.queue or len(candidate.strands) > 1 or not strand.judge.note(event.text):
+        candidate = self._candidates[block.choice]
+        if block.regions or candidate.queue or len(candidate.blocks) > 1 or not block.decider.note(event.text):
             return False
-        strand.length = strand.sure = strand.length + len(event.text)
+        block.length = block.sure = block.length + len(event.text)
         return True
 
     def release(self) -> Iterable[Event]:
         out: list[Event] = []
         for candidate in self._candidates.values():
-            for strand in candidate.strands:
-                if strand.judge is not None:
-                    strand.judge.give_up()
-                    strand.sure = strand.length
+            for block in candidate.blocks:
+                if block.decider is not None:
+                    block.decider.give_up()
+                    block.sure = block.length
             out += self._flush(candidate)
-            out += [self._begin(strand) for strand in candidate.strands if strand.waits]
+            out += [self._begin(block) for block in candidate.blocks if block.waits]
             out += self.dying(candidate)
         return out
 
@@ -275,18 +316,21 @@ class TextRewriter:
         self._left = True
         out: list[Event] = []
         for candidate in self._candidates.values():
-            for strand in candidate.strands:
-                if strand.judge is not None:
-                    strand.judge.leave()
+            for block in candidate.blocks:
+                if block.decider is not None:
+                    block.decider.leave()
             out += self._flush(candidate)
         return out
 
     def forget(self) -> None:
-        """The reply is over: what holds itself in a circle is let go of."""
-        for strand in self._strands.values():
-            strand.judge = None
-        self._strands.clear()
+        """Break reference cycles when the reply is over: collecting them as garbage would stop the proxy for a while."""
+        for block in self._blocks.values():
+            block.decider = None
+            block.queue.clear()
+        self._blocks.clear()
         self._candidates.clear()
+
+    # --- events -------------------------------------------------------------------------------------------------------
 
     def _candidate(self, number: int) -> Candidate:
         found = self._candidates.get(number)
@@ -301,100 +345,79 @@ class TextRewriter:
         # In a whole body a block is complete when the next one begins.
         out = [] if self.context.streamed else self._pause(candidate, "close")
         out += self._pause(candidate, "other")
-        for strand in candidate.strands:
-            if strand.changed:
-                out += self.landed(strand, event.frame)
-            elif strand.waits and not strand.length:
-                out.append(self._begin(strand))
-        candidate.strands = [strand for strand in candidate.strands if not strand.closed]
-        strand = TextBlock(event, block=event.block)
-        strand.judge = self.judge(strand) if not self._left else None
-        if strand.judge is None:
+        for block in candidate.blocks:
+            if block.changed:
+                out += self.landed(block, event.frame)
+            elif block.waits and not block.length:
+                out.append(self._begin(block))
+        candidate.blocks = [block for block in candidate.blocks if not block.closed]
+        block = TextBlock(event, candidate.queue, event.block)
+        block.decider = self.decider(block) if not self._left else None
+        if block.decider is None:
             if candidate.queue:
                 candidate.queue.append(Item(event))
                 return out
             return [*out, event]
-        self._strands[event.block] = strand
-        candidate.strands.append(strand)
-        if not traits(self.context.exchange.api).blocks:  # where a start has no form on the wire
-            strand.opened = True
+        self._blocks[event.block] = block
+        candidate.blocks.append(block)
+        if not traits(self.context.exchange.api).blocks:  # the start has no form on the wire
+            block.opened = True
             out.append(event)
         return out
 
-    def _text(self, strand: TextBlock, event: Delta, text: str) -> Iterable[Event]:
-        judge = strand.judge
-        assert judge is not None
-        candidate = self._candidates[strand.choice]
-        out: list[Event] = []
-        if len(candidate.strands) > 1:
-            out = self._pause_others(candidate, strand)
-        start = strand.length
-        strand.length = start + len(text)
-        if strand.sure != start or not strand.opened:
-            strand.places.append((start, event.frame.number if event.frame is not None else 0))
-        judge.add(text)
-        if strand.sure == strand.length and strand.opened and not (strand.regions or candidate.queue):
-            if strand.block != event.block:
-                event = event._replace(block=strand.block)
-            return (event,) if not out else [*out, event]  # nearly all of them
-        if not strand.places:
-            strand.places.append((start, event.frame.number if event.frame is not None else 0))
-        candidate.queue.append(Item(event, strand, start, strand.length))
-        out += self._flush(candidate)
-        return out
-
-    def _close(self, strand: TextBlock, event: Close) -> Iterable[Event]:
-        candidate = self._candidates[strand.choice]
-        out = self._pause_others(candidate, strand)
-        if strand.judge is not None and (strand.sure < strand.length or strand.busy):
-            strand.judge.pause("close")
-        candidate.queue.append(Item(event, strand, strand.length, strand.length))
+    def _text(self, block: TextBlock, event: Delta, text: str) -> Iterable[Event]:
+        assert block.decider is not None
+        candidate = self._candidates[block.choice]
+        out = self._pause(candidate, "other", but=block) if len(candidate.blocks) > 1 else []
+        start = block.length
+        block.length = start + len(text)
+        block.latest = event
+        block.decider.add(text)
+        if block.sure == block.length and block.opened and not (block.regions or candidate.queue):  # the usual case
+            event = event if block.number == event.block else event._replace(block=block.number)
+            return (event,) if not out else [*out, event]
+        candidate.queue.append(Item(event, block, start, block.length))
         return [*out, *self._flush(candidate)]
+
+    def _close(self, block: TextBlock, event: Close) -> Iterable[Event]:
+        candidate = self._candidates[block.choice]
+        out = self._pause(candidate, "other", but=block)
+        if block.decider is not None and block.undecided:
+            block.decider.pause("close")
+        candidate.queue.append(Item(event, block, block.length, block.length))
+        return [*out, *self._flush(candidate)]
+
+    def _stop_all(self, event: Event) -> Iterable[Event]:
+        stops = [one for candidate in self._candidates.values() for one in self._stop(candidate, event)]
+        return [*(one for one in stops if one is not event), event]
 
     def _stop(self, candidate: Candidate, event: Event) -> Iterable[Event]:
         out = self._pause(candidate, "stop")
-        for strand in candidate.strands:
-            if strand.changed:
-                out += self.landed(strand, event.frame)
-            elif strand.waits:  # nothing was ever said in it
-                out.append(self._begin(strand))
-        if candidate.ended:  # text behind its end becomes nothing else, and leaves before the stream ends
+        for block in candidate.blocks:
+            if block.changed:
+                out += self.landed(block, event.frame)
+            elif block.waits:  # it never had text
+                out.append(self._begin(block))
+        if candidate.ended:  # a second end changes nothing; what is kept leaves before the stream ends
             return [*out, *self.dying(candidate), event]
         candidate.ended = True
         return [*out, *self.ending(candidate, event)]
 
-    def _other(self, event: Event, choice: int | None) -> Iterable[Event]:
+    def _other(self, event: Event, number: int) -> Iterable[Event]:
+        choice = self._homes.get(number)
         if choice is None:
             return (event,)
         candidate = self._candidates[choice]
-        if not candidate.queue and not any(map(_is_undecided, candidate.strands)):
-            return (event,)
         out = self._pause(candidate, "other")
         if candidate.queue:
             candidate.queue.append(Item(event))
             return out
         return [*out, event]
 
-    def _last(self, event: Event) -> Iterable[Event]:
-        """A whole body may lack a finish reason; then its last event ends it."""
-        events = self.context.frame_events
-        if self.context.streamed or not events or events[-1] is not event:
-            return (event,)
-        out: list[Event] = []
-        for candidate in self._candidates.values():
-            out += [one for one in self._stop(candidate, event) if one is not event]
-        return [*out, event]
-
-    def _pause(self, candidate: Candidate, why: Pause) -> list[Event]:
-        for strand in candidate.strands:
-            if strand.judge is not None and _is_undecided(strand):
-                strand.judge.pause(why)
-        return self._flush(candidate)
-
-    def _pause_others(self, candidate: Candidate, strand: TextBlock) -> list[Event]:
-        for other in candidate.strands:
-            if other is not strand and other.judge is not None and (other.sure < other.length or other.busy):
-                other.judge.pause("other")
+    def _pause(self, candidate: Candidate, why: Pause, but: TextBlock | None = None) -> list[Event]:
+        for block in candidate.blocks:
+            if block is not but and block.decider is not None and block.undecided:
+                block.decider.pause(why)
         return self._flush(candidate)
 
     # --- what leaves --------------------------------------------------------------------------------------------------
@@ -404,77 +427,61 @@ class TextRewriter:
         queue = candidate.queue
         while queue:
             item = queue[0]
-            strand = item.strand
-            if strand is None:
+            if item.block is None:
                 out.append(item.event)
+            elif item.block.sure < item.end:
+                break
             elif isinstance(item.event, Close):
-                if strand.sure < strand.length:
-                    break
-                out += self._end(strand, item.event)
+                out += self._end(item.block, item.event)
             elif isinstance(item.event, Delta):
-                if strand.sure < item.end:
-                    break
-                out += self._cut_up(strand, item)
-                while strand.places and strand.places[0][0] < item.end:
-                    strand.places.popleft()
+                out += self._cut_up(item.block, item.event, item)
             queue.popleft()
         return out
 
-    def _end(self, strand: TextBlock, event: Close) -> Iterator[Event]:
-        strand.closed = True
-        if strand.changed:
-            yield from self.landed(strand, event.frame)
-            if not strand.opened:
-                return  # nothing of it stays
-        elif not strand.opened:
-            yield strand.start
-            strand.opened = True
-        if strand.block == event.block:
-            yield event
-        elif strand.block >= 0:
-            yield event._replace(block=strand.block)
+    def _end(self, block: TextBlock, event: Close) -> Iterator[Event]:
+        block.closed = True
+        if block.changed:
+            yield from self.landed(block, event.frame)
+            if not block.opened:
+                return  # nothing of the block stays
+        elif not block.opened:
+            yield self._begin(block)
+        yield event if block.number == event.block else event._replace(block=block.number)
 
-    def _cut_up(self, strand: TextBlock, item: Item) -> Iterator[Event]:
-        """What is left of a delta, in order."""
-        event = item.event
-        assert isinstance(event, Delta)
+    def _cut_up(self, block: TextBlock, event: Delta, item: Item) -> Iterator[Event]:
+        """Yield the events for a decided delta, in the order of its text."""
         place = item.start
         if not event.text:
-            yield from self._keep(strand, event, None)
-        while strand.regions and strand.regions[0].start < item.end:
-            region = strand.regions[0]
+            yield from self._keep(block, event, None)
+        while block.regions and block.regions[0].start < item.end:
+            region = block.regions[0]
             start, end = max(region.start, item.start), min(region.end, item.end)
             if start > place:
-                yield from self._keep(strand, event, event.text[place - item.start : start - item.start])
-            strand.changed = True
+                yield from self._keep(block, event, event.text[place - item.start : start - item.start])
+            block.changed = True
             if region.moves and end > start:
-                yield from self.moved(strand, event.text[start - item.start : end - item.start], start, event.frame)
+                yield from self.moved(block, event.text[start - item.start : end - item.start], start, event.frame)
             place = max(place, end)
             if region.end > item.end:
                 break
-            strand.regions.popleft()
+            block.regions.popleft()
         if place == item.start and item.end > place:
-            yield from self._keep(strand, event, None)
+            yield from self._keep(block, event, None)
         elif place < item.end:
-            yield from self._keep(strand, event, event.text[place - item.start :])
+            yield from self._keep(block, event, event.text[place - item.start :])
 
     @staticmethod
-    def _begin(strand: TextBlock) -> Start:
-        strand.opened = True
-        return strand.start
+    def _begin(block: TextBlock) -> Start:
+        block.opened = True
+        return block.start
 
-    def _keep(self, strand: TextBlock, event: Delta, text: str | None) -> Iterator[Event]:
-        """Text that stays; None: the whole delta, as it is."""
-        if strand.changed:
-            yield from self.landed(strand, event.frame)
-        if not strand.opened:
-            strand.opened = True
-            yield strand.start._replace(frame=event.frame) if strand.changed else strand.start
+    def _keep(self, block: TextBlock, event: Delta, text: str | None) -> Iterator[Event]:
+        """Yield the events for text that stays; None for a whole delta that does not change."""
+        if block.changed:
+            yield from self.landed(block, event.frame)
+        if not block.opened:
+            block.opened = True
+            yield block.start._replace(frame=event.frame) if block.changed else block.start
         if text is not None:
             event = event._replace(text=text)
-        yield event if strand.block == event.block else event._replace(block=strand.block)
-
-
-def _is_undecided(strand: TextBlock) -> bool:
-    """Whether a pause has something to decide in a block."""
-    return strand.judge is not None and (strand.sure < strand.length or strand.busy)
+        yield event if block.number == event.block else event._replace(block=block.number)

@@ -158,19 +158,19 @@ class Back:
 
     @property
     def admits(self) -> bool:
-        """Whether the result says that the call failed, or was not carried out."""
+        """Return True if the result says that the call failed, or was not carried out."""
         if outcome(self.result).error or self._fails:
             return True
         return len(self.result.text) <= _LONGEST_REFUSAL and _NOT_RUN.search(self.result.text) is not None
 
     @property
     def _fails(self) -> bool:
-        """Whether the result is a note, in whatever words, that something went wrong."""
+        """Return True if the result is a note, in whatever words, that something went wrong."""
         text = self.result.text
         return len(text) <= _LONGEST_NOTE and _FAILS.search(_NO_FAULT.sub(" ", text)) is not None
 
     def takes_up(self, truth: str) -> bool:
-        """Whether a result speaks of what the server answered: then its words are of that, not of the call."""
+        """Return True if a result speaks of what the server answered: then its words are of that, not of the call."""
         told, given = set(_WEIGHTY.findall(self.result.text.casefold())), set(_WEIGHTY.findall(truth.casefold()))
         return not outcome(self.result).error and len(told) >= _FEW and 2 * len(told & given) >= len(told)
 

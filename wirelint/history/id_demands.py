@@ -161,7 +161,7 @@ _CLAUDE = re.compile(r"claude", re.IGNORECASE)
 
 
 def is_kimi_k2(model: str) -> bool:
-    """Whether a model's name, as any host writes it, means one of the K2 family (K2, K2 Thinking, K2.5, K2.6)."""
+    """Return True if a model's name, as any host writes it, means one of the K2 family (K2, K2 Thinking, K2.5, K2.6)."""
     return _KIMI_K2.search(model) is not None
 
 
@@ -184,7 +184,7 @@ def demand_of(exchange: Exchange) -> Demand | None:
 
 
 def is_openai(url: str) -> bool:
-    """Whether a request goes to OpenAI's own service, or to the one that Azure runs."""
+    """Return True if a request goes to OpenAI's own service, or to the one that Azure runs."""
     host = urlsplit(url).hostname or ""
     return any(_is(host, domain) for domain in _OPENAI)
 
@@ -226,7 +226,7 @@ def complaint(exchange: Exchange) -> Demand | None:
 
 
 def is_broken_native(id_: str, name: str | None) -> bool:
-    """Whether an id is a mangled `functions.NAME:N` for a call of this very function."""
+    """Return True if an id is a mangled `functions.NAME:N` for a call of this very function."""
     origin = restore(id_, name)
     return bool(name) and origin is not None and (origin.id or "").startswith(f"functions.{(name or '').strip()}:")
 

@@ -328,7 +328,7 @@ def is_other_kind(id_: str) -> bool:
 
 
 def is_placeholder(id_: str) -> bool:
-    """Whether an id is what a program writes when it has none: `undefined`, `null`, `defaulttoolid`."""
+    """Return True if an id is what a program writes when it has none: `undefined`, `null`, `defaulttoolid`."""
     return _PLACEHOLDER.fullmatch(id_.strip()) is not None
 
 

@@ -132,7 +132,7 @@ def _without_collisions(found: Sequence[Mangling], pairs: Sequence[Pair]) -> Ite
 
 
 def _collide(group: Sequence[Pair]) -> bool:
-    """Whether calls of different ids are more than one call that was sent several times."""
+    """Return True if calls of different ids are more than one call that was sent several times."""
     if len({each.call.id for each in group}) == 1:
         return False
     said = {
@@ -223,7 +223,7 @@ def _passed(call: ToolCall, exchange: Exchange, ledger: Ledger, history: set[str
 
 
 def _foreign(id_: str, name: str) -> bool:
-    """Whether an id is well-formed as some vendor's own: one that another model gave, not one that a client made up.
+    """Return True if an id is well-formed as some vendor's own: one that another model gave, not one that a client made up.
 
     Nine letters and digits are too little to tell when they spell the function's name. A UUID says nothing of a vendor:
     clients that keep calls in a store of their own put one in the place of every id.
@@ -250,8 +250,8 @@ def _alike(call: ToolCall, conversation: str | None, ledger: Ledger, history: se
 
 
 def _qualifies(id_: str, issued: str) -> bool:
-    """Whether an id is a counter of one reply (`call_0`) with something put before it: ids of that kind come again and
-    again, and a client that keeps calls by id has to tell them apart.
+    """Return True if an id is a counter of one reply (`call_0`) with something put before it: ids of that kind come
+    again and again, and a client that keeps calls by id has to tell them apart.
     """
     counter, tail = _OF_A_REPLY.fullmatch(issued), _QUALIFIED.search(id_[-64:])
     return counter is not None and tail is not None and tail["stem"].endswith(counter["stem"])
@@ -269,7 +269,7 @@ def _takes(exchange: Exchange, call: ToolCall) -> bool:
 
 
 def _forced(exchange: Exchange, call: ToolCall, original: str) -> bool:
-    """Whether the target would refuse the original, or be misled by it, and takes what stands there now."""
+    """Return True if the target would refuse the original, or be misled by it, and takes what stands there now."""
     demand = demand_of(exchange)
     if demand is None or not call.id:
         return False

@@ -169,7 +169,7 @@ class _Pairer:
         return self._again(answer) if free else True
 
     def _again(self, answer: Answer) -> bool:
-        """Whether a result may be one more of a call that was answered, where nobody counts them."""
+        """Return True if a result may be one more of a call that was answered, where nobody counts them."""
         if self.history.counted:
             return False
         before = bisect.bisect_left(self.pairs, answer.position, key=lambda pair: pair.position)
@@ -285,7 +285,7 @@ def removals(request: Request, found: Sequence[Answer]) -> dict[str, tuple[Edit,
 
 
 def keeps_words(edits: Sequence[Edit]) -> bool:
-    """Whether the edits of a result keep what it says as text."""
+    """Return True if the edits of a result keep what it says as text."""
     return any(edit.op == "replace" for edit in edits)
 
 
@@ -377,7 +377,7 @@ def _of_gemini(response: Json) -> str:
 
 
 def _speaks(block: Mapping[str, Json]) -> bool:
-    """Whether a block is something else than blank text."""
+    """Return True if a block is something else than blank text."""
     if block.get("type") != "text" and "text" not in block:
         return True
     text = block.get("text")

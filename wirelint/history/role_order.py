@@ -124,7 +124,7 @@ def _turns(request: Request, kinds: frozenset[Kind]) -> Iterator[Misplaced]:
 
 
 def _goes_on(request: Request) -> bool:
-    """Whether the caller says that the assistant is to go on with its own words."""
+    """Return True if the caller says that the assistant is to go on with its own words."""
     messages = request.body.get("messages")
     last = messages[-1] if isinstance(messages, list) and messages else None
     return isinstance(last, dict) and (last.get("prefix") is True or last.get("partial") is True)
@@ -179,7 +179,7 @@ def _results(request: Request, kinds: frozenset[Kind]) -> Iterator[Misplaced]:
 
 
 def _answered_late(request: Request, call: int, result: int) -> bool:
-    """Whether the assistant has gone on before a result came, where results are in the user's messages."""
+    """Return True if the assistant has gone on before a result came, where results are in the user's messages."""
     between = request.messages[call + 1 : min(result, call + 1 + _LOOKED_AT)]
     return any(message.role == "assistant" for message in between)
 

@@ -42,7 +42,7 @@ class Succession:
 
     @property
     def complete(self) -> bool:
-        """Whether the arguments so far are whole values, the last of them an object."""
+        """Return True if the arguments so far are whole values, the last of them an object."""
         scanner = self._scanner
         return self._given or (scanner.closed is not None and scanner.second is None and scanner.top == "{")
 
@@ -57,7 +57,7 @@ class Succession:
             self._scanner = Scanner()
 
     def undecided(self, id_: str | None, name: str | None) -> bool:
-        """Whether an announcement can only be judged by what follows it."""
+        """Return True if an announcement can only be judged by what follows it."""
         return self.judge(id_, name, follows=True) != self.judge(id_, name, follows=False)
 
     def judge(self, id_: str | None, name: str | None, *, follows: bool) -> CheckResult:

@@ -60,7 +60,7 @@ class Turn:
 
     @property
     def empty(self) -> bool:
-        """Whether nothing is said in it that a client would send back."""
+        """Return True if nothing is said in it that a client would send back."""
         for part in self._parts:
             if part.text.strip() if isinstance(part, _WORDS) else isinstance(part, (ToolCall, ToolResult, Opaque)):
                 return False

@@ -43,7 +43,7 @@ def routes(mode: Mode, program: str, given: Mapping[str, str], asked: Mapping[st
 
 
 def reads_proxies(program: str, given: Mapping[str, str]) -> bool:
-    """Whether a program, and what it may start, can be trusted to read proxy variables."""
+    """Return True if a program, and what it may start, can be trusted to read proxy variables."""
     name = Path(program).name.lower().removesuffix(".exe")
     if name in _READ_PROXIES or re.match(r"(python|pypy|ipython|pytest)", name):
         return True

@@ -88,7 +88,7 @@ def read_target(name: str, url: str) -> Target:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host name or address is this machine."""
+    """Return True if a host name or address is this machine."""
     bare = host.strip("[]").lower().removesuffix(".")
     if bare == "localhost" or bare.endswith(".localhost"):
         return True

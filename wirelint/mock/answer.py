@@ -70,7 +70,7 @@ class Answer:
 
     @property
     def server_sent(self) -> bool:
-        """Whether the body is a stream of server-sent events."""
+        """Return True if the body is a stream of server-sent events."""
         return dict(self.headers).get("content-type", "").startswith("text/event-stream")
 
 

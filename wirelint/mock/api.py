@@ -52,7 +52,7 @@ class Api(Protocol):
     """A keep-alive event that is not a comment; for APIs without one, a comment."""
 
     def serves(self, headers: Mapping[str, str]) -> bool:
-        """Whether a request at the path is of this API; the first one that says so gets it."""
+        """Return True if a request at the path is of this API; the first one that says so gets it."""
         ...
 
     def read_request(self, body: dict[str, Json], target: str) -> Ask:

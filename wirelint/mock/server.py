@@ -216,7 +216,7 @@ class _Connection:
         return True
 
     def next_cycle(self) -> bool:
-        """Whether the connection can carry another request."""
+        """Return True if the connection can carry another request."""
         if self._h11.our_state is not h11.DONE or self._h11.their_state is not h11.DONE:
             return False
         self._h11.start_next_cycle()

@@ -97,7 +97,7 @@ class Service:
         return json_answer(404, shape.make_error(404, f"Unknown request URL: {method} {path!a}."))
 
     def reaches_api(self, method: str, target: str) -> bool:
-        """Whether a request counts, for the numbers and for the turns of the faults."""
+        """Return True if a request counts, for the numbers and for the turns of the faults."""
         path = target.partition("?")[0].rstrip("/")
         return method == "POST" and (path == tools.PATH or any(re.fullmatch(api.path, path) for api in APIS))
 

@@ -68,53 +68,34 @@ class Policy:
 
 
 @dataclass(frozen=True, slots=True)
-class Breach:
-    """A value that a policy does not allow. `why` is one line, `instead` the replacement.
+class Fault:
+    """One thing wrong with the arguments of a call. `path` is its place, `safety` that of its fix, None without a fix.
 
-    `act`: what the policy does, `report` if nothing or nothing that would help. `unjudged`: the value could not be judged.
+    `order` and `done` describe the fix in the imperative and in the past tense: `drop path`, `dropped path`. `instead`
+    replaces the value, GONE removes it. `blocks`: the fix removes the call. `judged` is False if the value could not be
+    judged.
     """
 
-    policy: Policy
+    message: str
+    severity: Severity
+    confidence: Confidence
     path: Path
-    before: Json | Gone
-    why: str
-    act: Action = "report"
+    safety: Safety | None = None
+    order: str = ""
+    done: str = ""
     instead: Json | Gone = GONE
-    unjudged: bool = False
-
-    @property
-    def where(self) -> str:
-        return ".".join(map(str, self.path))
-
-    @property
-    def order(self) -> str:
-        """The action in the imperative: `drop path`."""
-        return self._action("set" if isinstance(self.before, Gone) else "replace", "drop", "block")
-
-    @property
-    def done(self) -> str:
-        """The action in the past tense: `dropped path`."""
-        return self._action("set" if isinstance(self.before, Gone) else "replaced", "dropped", "blocked")
-
-    def _action(self, replace: str, drop: str, block: str) -> str:
-        match self.act:
-            case "replace":
-                return f"{replace} {self.where} by {_shown(self.instead)}"
-            case "drop":
-                return f"{drop} {self.where}"
-            case "block":
-                return f"{block} the call"
-            case "report":
-                return ""
+    blocks: bool = False
+    judged: bool = True
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
-    """The breaches of a call. `arguments` after fixes; `blocked`: the breach for which the call is removed."""
+class Outcome:
+    """The faults of a call, those fixed (`made`), the changed top-level arguments; `blocked`: the call is removed."""
 
-    breaches: tuple[Breach, ...]
-    arguments: dict[str, Json]
-    blocked: Breach | None = None
+    faults: tuple[Fault, ...]
+    made: tuple[Fault, ...] = ()
+    changes: Mapping[str, Json | Gone] | None = None
+    blocked: Fault | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,43 +112,52 @@ class Policies:
     def of(self, tool: str) -> tuple[Policy, ...]:
         return tuple(policy for policy in self.policies if policy.covers(tool))
 
-    def judge(self, tool: str, arguments: dict[str, Json], allowed: Callable[[Safety], bool] = any_safety) -> Judgement:
+    def judge(self, tool: str, arguments: dict[str, Json], allowed: Callable[[Safety], bool] = any_safety) -> Outcome:
         """Apply the policies of a tool to the arguments of a call. Fixes that are not `allowed` are only reported."""
-        breaches: list[Breach] = []
+        faults: list[Fault] = []
+        made: list[Fault] = []
         now = arguments
         for policy in self.of(tool):
             for path in _places(policy, now):
-                breach = self._apply(policy, tool, path, now)
-                if breach is None:
+                fault = self._fault(policy, tool, path, _get(now, path))
+                if fault is None:
                     continue
-                breaches.append(breach)
-                if breach.act == "report" or not allowed(policy.safety):
+                faults.append(fault)
+                if fault.safety is None or not allowed(fault.safety):
                     continue
-                if breach.act == "block":
-                    return Judgement(tuple(breaches), now, breach)
+                made.append(fault)
+                if fault.blocks:
+                    return Outcome(tuple(faults), tuple(made), None, fault)
                 now = copy.deepcopy(arguments) if now is arguments else now
-                _put(now, path, breach.instead)
-        return Judgement(tuple(breaches), now)
+                _put(now, path, fault.instead)
+        return Outcome(tuple(faults), tuple(made), _changes(arguments, now))
 
-    def _apply(self, policy: Policy, tool: str, path: Path, arguments: dict[str, Json]) -> Breach | None:
-        value = _get(arguments, path)
+    def _fault(self, policy: Policy, tool: str, path: Path, value: Json | Gone) -> Fault | None:
         try:
             why = self._why(policy, path, value)
         except UnjudgedError as error:
-            return Breach(policy, path, value, f"cannot be judged: {error}", unjudged=True)
+            message = f"policy {policy.name}: {_where(path)} {_quoted(value)} cannot be judged: {error}"
+            return Fault(message, "info", "low", path, judged=False)
         if why is None:
             return None
-        breach = Breach(policy, path, value, why)
+        where, missing = _where(path), isinstance(value, Gone)
+        text = policy.message or (f"{where} is missing" if missing else f"{where} {_quoted(value)} is {why}")
+        fault = Fault(f"policy {policy.name}: {text}", policy.severity, "high", path)
+        safety = policy.safety
         match policy.action:
             case "replace":
                 instead = _instead(policy, tool, path, value)
-                helps = not self._breaks(policy, path, instead)
-                return replace(breach, act="replace", instead=instead) if helps else breach
-            case "drop":
-                can = not (policy.required or isinstance(value, Gone) or isinstance(path[-1], int))
-                return replace(breach, act="drop") if can else breach
-            case action:
-                return replace(breach, act=action)
+                if self._breaks(policy, path, instead):
+                    return fault
+                shown, verb = "null" if instead is None else excerpt(str(instead)), "set" if missing else "replace"
+                order, done = f"{verb} {where} by {shown}", f"{'set' if missing else 'replaced'} {where} by {shown}"
+                return replace(fault, safety=safety, order=order, done=done, instead=instead)
+            case "drop" if not (policy.required or missing or isinstance(path[-1], int)):
+                return replace(fault, safety=safety, order=f"drop {where}", done=f"dropped {where}")
+            case "block":
+                return replace(fault, safety=safety, order="block the call", done="blocked the call", blocks=True)
+            case _:
+                return fault
 
     def _why(self, policy: Policy, path: Path, value: Json | Gone) -> str | None:
         if isinstance(value, Gone) or value is None:
@@ -186,17 +176,39 @@ class Policies:
 NO_POLICIES: Final = Policies()
 
 
-def describe(breach: Breach) -> str:
-    """One line: policy, argument, value, what is wrong."""
-    policy, before = breach.policy, breach.before
-    if policy.message and not breach.unjudged:
-        text = policy.message
-    elif isinstance(before, Gone):
-        text = f"{breach.where} is missing"
-    else:
-        value = f'"{excerpt(before)}"' if isinstance(before, str) else excerpt(str(before))
-        text = f"{breach.where} {value} {'' if breach.unjudged else 'is '}{breach.why}"
-    return f"policy {policy.name}: {text}"
+def judge_arguments(
+    name: str,
+    arguments: dict[str, Json],
+    tool: Tool | None,
+    policies: Policies = NO_POLICIES,
+    said: Said | None = None,
+    allowed: Callable[[Safety], bool] = any_safety,
+) -> Outcome:
+    """Judge the arguments of a call. `said`: the conversation; without it only policies apply. `allowed`: fixes to make."""
+    outcome = policies.judge(name, arguments, allowed) if policies else Outcome(())
+    if outcome.blocked is not None or tool is None or said is None:
+        return outcome
+    faults, made, changes = list(outcome.faults), list(outcome.made), dict(outcome.changes or {})
+    reported = {fault.path for fault in faults if fault.judged}
+    for invention in inventions(arguments, tool, said):
+        if invention.leaf.path not in reported:
+            faults.append(fault := _of_invention(invention))
+            if fault.safety is not None and allowed(fault.safety):
+                made.append(fault)
+                changes[str(fault.path[0])] = fault.instead
+    return Outcome(tuple(faults), tuple(made), changes or None)
+
+
+def _of_invention(invention: Invention) -> Fault:
+    leaf, found = invention.leaf, invention.sign
+    order, done, instead = {
+        "": ("", "", GONE),
+        "null": (f"replace {leaf.where} by null", f"replaced {leaf.where} by null", None),
+        "nothing": (f"drop {leaf.where}", f"dropped {leaf.where}", GONE),
+    }[invention.instead]
+    severity: Severity = "info" if found.confidence == "low" else "warning"
+    message, safety = f"{leaf.where} {_quoted(leaf.value)} is {found.why}", "unsafe" if order else None
+    return Fault(message, severity, found.confidence, leaf.path, safety, order, done, instead)  # type: ignore[arg-type]
 
 
 # --- places in arguments ----------------------------------------------------------------------------------------------
@@ -267,93 +279,15 @@ def _name_of(path: Path) -> str:
     return next((step for step in reversed(path) if isinstance(step, str)), "")
 
 
-def _shown(value: Json | Gone) -> str:
-    return "nothing" if isinstance(value, Gone) else "null" if value is None else excerpt(str(value))
+def _where(path: Path) -> str:
+    return ".".join(map(str, path))
 
 
-# --- one outcome for reports and fixes --------------------------------------------------------------------------------
+def _quoted(value: Json | Gone) -> str:
+    return f'"{excerpt(value)}"' if isinstance(value, str) else excerpt(str(value))
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """One thing wrong with the arguments of a call. `safety`: that of its fix, None without a fix.
-
-    `order` and `done` describe the fix in the imperative and in the past tense; `path` is the place in the arguments.
-    """
-
-    message: str
-    severity: Severity
-    confidence: Confidence
-    path: Path
-    safety: Safety | None = None
-    order: str = ""
-    done: str = ""
-    blocks: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """The faults of a call, those fixed (`made`), the changed top-level arguments; `blocked`: the call is removed."""
-
-    faults: tuple[Fault, ...]
-    made: tuple[Fault, ...] = ()
-    changes: Mapping[str, Json | Gone] | None = None
-    blocked: Fault | None = None
-
-
-def judge_arguments(
-    name: str,
-    arguments: dict[str, Json],
-    tool: Tool | None,
-    policies: Policies = NO_POLICIES,
-    said: Said | None = None,
-    allowed: Callable[[Safety], bool] = any_safety,
-) -> Outcome:
-    """Judge the arguments of a call. `said`: the conversation; without it only policies apply. `allowed`: fixes to make."""
-    judged = policies.judge(name, arguments, allowed) if policies else Judgement((), arguments)
-    faults = [_of_breach(breach) for breach in judged.breaches]
-    made = [fault for fault in faults if fault.safety is not None and allowed(fault.safety)]
-    if judged.blocked is not None:
-        return Outcome(tuple(faults), tuple(made), None, faults[-1])
-    now = judged.arguments
-    changes: dict[str, Json | Gone] = {
-        key: now.get(key, GONE)
-        for key in {**arguments, **now}
-        if not _is_same(now.get(key, GONE), arguments.get(key, GONE))
-    }
-    reported = {breach.path for breach in judged.breaches if not breach.unjudged}
-    for invention in inventions(arguments, tool, said) if tool is not None and said is not None else ():
-        if invention.leaf.path in reported:
-            continue
-        fault = _of_invention(invention)
-        faults.append(fault)
-        if fault.safety is not None and allowed(fault.safety):
-            made.append(fault)
-            changes[str(invention.leaf.path[0])] = None if invention.instead == "null" else GONE
-    return Outcome(tuple(faults), tuple(made), changes or None)
-
-
-def _is_same(one: Json | Gone, other: Json | Gone) -> bool:
-    return type(one) is type(other) and one == other
-
-
-def _of_breach(breach: Breach) -> Fault:
-    policy = breach.policy
-    if breach.unjudged:
-        return Fault(describe(breach), "info", "low", breach.path)
-    safety = policy.safety if breach.act != "report" else None
-    words = breach.order, breach.done
-    return Fault(describe(breach), policy.severity, "high", breach.path, safety, *words, blocks=breach.act == "block")
-
-
-def _of_invention(invention: Invention) -> Fault:
-    leaf, found = invention.leaf, invention.sign
-    value = f'"{excerpt(leaf.value)}"' if isinstance(leaf.value, str) else str(leaf.value)
-    order, done = {
-        "": ("", ""),
-        "null": (f"replace {leaf.where} by null", f"replaced {leaf.where} by null"),
-        "nothing": (f"drop {leaf.where}", f"dropped {leaf.where}"),
-    }[invention.instead]
-    severity: Severity = "info" if found.confidence == "low" else "warning"
-    message, safety = f"{leaf.where} {value} is {found.why}", "unsafe" if order else None
-    return Fault(message, severity, found.confidence, leaf.path, safety, order, done)  # type: ignore[arg-type]
+def _changes(arguments: dict[str, Json], now: dict[str, Json]) -> dict[str, Json | Gone] | None:
+    """Return the top-level arguments that differ."""
+    pairs = {key: (now.get(key, GONE), arguments.get(key, GONE)) for key in {**arguments, **now}}
+    return {key: one for key, (one, other) in pairs.items() if type(one) is not type(other) or one != other} or None

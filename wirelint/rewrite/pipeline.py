@@ -1,20 +1,17 @@
-"""The rewriters of one reply, one behind the other.
+"""Pipeline of the rewriters of one reply, in the order of their phases.
 
-Text in which nothing can begin (`rewriters.quiet`) does not go through them at once. While nothing is held, and the last
-text came out as it went in, such text passes by; the rewriters get it in one piece before the next event that they have to
-see. They decide on text the same way however it was cut, so all that comes out of that is the piece itself.
+Text in which no fix can begin (`fixes.prefilter`) does not go through the rewriters at once. While nothing is held, and
+the last text came out unchanged, such text leaves; the rewriters get it later, joined to one delta, before the next event
+that they have to see. How a text is cut makes no difference to a rewriter, so that delta comes out unchanged; if it does
+not, the pipeline fails and the reply goes on without rewriters.
 
-A text with more marks of markup than any reply has (`text.loops`) is a model's that is stuck in a loop. From the
-character on that shows it, the rewriters leave all text as it comes, in this and in all other blocks.
-
-Most replies are nothing but such text. A chain can sleep as long as that is so (`plain`): its rewriters are made when there
-is something for them, and get what has passed by before it.
+A text with more marks of markup than any reply has (`text.loops`) is that of a model stuck in a loop. From the character
+that shows it, the rewriters leave all text as it comes, in all blocks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Literal, TypeAlias
 
@@ -23,24 +20,22 @@ from wirelint.dialects.openers import THOUGHT_ENDS
 from wirelint.engine import internal
 from wirelint.events import CallUpdate, Close, Delta, Event, Finish, Frame, ReplyMeta, Start
 from wirelint.fix import RewriteContext, Rewriter
-from wirelint.fixes.prefilter import CLEAR, LOUD, REACH, in_line, is_patient, quiet
-from wirelint.model import Request
-from wirelint.rewrite.plain import Plain
+from wirelint.fixes.prefilter import REACH, in_line, is_patient, prefilter_for
 from wirelint.rule import Finding, Rule
 from wirelint.text.loops import MOST_MARKS, MarkCount
 
 _MOST_LATER = 1 << 14
-"""Characters that may pass by before the rewriters get them."""
+"""Characters that may leave before the rewriters get them."""
 _ENDING = frozenset(end[-1] for end in THOUGHT_ENDS)
-"""With what the markup ends behind which a text begins anew."""
+"""Last characters of the markup behind which a text begins anew (`</think>`)."""
 _LEFT = f"more than {MOST_MARKS} tags and tokens in the text of one reply; the rest of it was left as it came"
 
 
-class ChainError(Exception):
+class PipelineError(Exception):
     """A rewriter raised. `rule` is the name of its rule.
 
     `sent` is the frame of text that had left when the rewriters got it: what is released of it must not leave again.
-    `rescued` are the events that others had released before.
+    `rescued` are the events that other rewriters had released before.
     """
 
     def __init__(self, rule: str, error: Exception) -> None:
@@ -52,62 +47,32 @@ class ChainError(Exception):
 
 
 Stages: TypeAlias = "Sequence[tuple[str, Rewriter]]"
-"""The names of rules with a rewriter of each, in the order of a chain."""
-Seen: TypeAlias = "list[tuple[Frame | None, Sequence[Event]]]"
-"""Frames that have left, with their events; None for text that has left in several."""
+"""Names of rules, each with its rewriter, in the order of the pipeline."""
 
 
-@dataclass(slots=True)
-class Asleep:
-    """What a chain knows as long as it sleeps. `make` gives the rewriters, and is told what has passed by."""
+class Pipeline:
+    """Rewriters of one reply. What one of them hands on is pushed into the next."""
 
-    plain: Plain | None
-    """None: it is woken by the first frame."""
-    make: Callable[[Seen], tuple[RewriteContext, Stages]]
-    seen: Seen = field(default_factory=list)
-
-
-class Chain:
-    """What one rewriter hands on is pushed into the next, in the order of their phases, then of their rules' codes."""
-
-    def __init__(self, stages: Stages, tools: Iterable[str] = ()) -> None:
+    def __init__(self, stages: Stages, tools: Iterable[str] = (), context: RewriteContext | None = None) -> None:
+        """`tools`: names of the declared tools. `context` gets a note when the text is that of a loop."""
         self._put(stages)
-        self.asleep: Asleep | None = None
-        """None from the moment on in which the rewriters are there."""
+        self._context = context
         self._texts: set[int] = set()
         self._homes: dict[int, int] = {}
-        """Blocks and the candidates that they belong to."""
+        """Candidate of each block."""
         self._ended: set[int] = set()
-        """Candidates whose finish reason has come. What a server sends for them behind it passes as it came."""
+        """Candidates whose finish reason has come. What a server sends for them behind it passes unchanged."""
         self._tools = frozenset(tools)
         self._counts: dict[int, MarkCount] = {}
         self._over: Literal["no", "now", "yes"] = "no"
-        """Whether there have been too many marks: `now`, the rewriters are to be told with the next event."""
-        self._situation: RewriteContext | None = None
-        self._is_quiet = quiet(self._tools)
-        self._may_begin = self._is_quiet.may_begin
+        """Whether there have been too many marks: `now`, the rewriters get to know with the next event."""
+        self._may_start = prefilter_for(self._tools).may_start
         self._calm: int | None = None
         self._in_line = False
         self._tail = ""
         self._last: int | None = None
         self._later: list[Delta] = []
         self._later_size = 0
-
-    @classmethod
-    def sleeping(
-        cls,
-        request: Request | None,
-        make: Callable[[Seen], tuple[RewriteContext, Stages]],
-        *,
-        late: bool,
-        counts: bool = False,
-    ) -> Chain:
-        """One that sleeps. `late`: until something comes that is not plain, not only until something comes. `counts`: token
-        counts are not plain."""
-        chain = cls((), [tool.name for tool in request.tools] if request is not None else ())
-        plain = Plain(request.model or "", chain._is_quiet, counts=counts) if late and request is not None else None
-        chain.asleep = Asleep(plain, make)
-        return chain
 
     def _put(self, stages: Stages) -> None:
         self._names = [name for name, _ in stages]
@@ -116,85 +81,14 @@ class Chain:
         self._notes = [getattr(rewriter, "note", None) for rewriter in self._stages]
         phases = [getattr(rewriter, "phase", 3) for rewriter in self._stages]
         self._structural = next((place for place, phase in enumerate(phases) if phase > 1), len(phases))
-        """Rewriters of the framing and of ids, which come first. They see what comes behind a finish reason, too."""
+        """Number of rewriters of framing and ids, which come first. They see what comes behind a finish reason, too."""
 
     def __bool__(self) -> bool:
-        return bool(self._stages) or self.asleep is not None
-
-    # --- asleep -------------------------------------------------------------------------------------------------------
-
-    def sleeps_through(self, frame: Frame, events: Sequence[Event], waiting: Sequence[Delta] = ()) -> bool:
-        """Whether a frame may leave without being pushed. `waiting`: text before it that has waited for more, and leaves
-        with it."""
-        asleep = self.asleep
-        if asleep is None or asleep.plain is None or (waiting and not self._ends_after(waiting, events[0])):
-            return False
-        if not asleep.plain.takes(events):
-            return False
-        if self._later:
-            self._put_off()
-        asleep.seen.append((frame, [*waiting, *events] if waiting else events))
-        self.know(events)
-        if type(events[-1]) is Delta:
-            self.left(events, untouched=True)
-        else:
-            self._calm, self._tail = None, ""
-            self._note_ended(events)
-        return True
-
-    def _note_ended(self, events: Sequence[Event]) -> None:
-        """Note the candidates whose finish reason has come."""
-        self._ended.update(event.choice for event in events if type(event) is Finish)
-
-    def _ends_after(self, waiting: Sequence[Delta], end: Event) -> bool:
-        return type(end) is Finish and self.ends_in_a_word(waiting[0].block, "".join(piece.text for piece in waiting))
-
-    def ends_in_a_word(self, block: int, text: str) -> bool:
-        """Whether what may begin something at the end of a text that waits are mere letters: nothing if the text ends."""
-        place = self.glance(block, text)
-        return place >= 0 and text[place:].isalpha()
-
-    def wake(self) -> None:
-        """Has the rewriters made, if the chain sleeps, and hands them what has passed by. Raises ChainError."""
-        asleep = self.asleep
-        if asleep is None:
-            return
-        self._put_off()
-        self.asleep = None
-        context, stages = asleep.make(asleep.seen)
-        self._situation = context
-        self._put(stages)
-        try:
-            for frame, events in asleep.seen:
-                if frame is None:
-                    self._hand_all(events[0])
-                else:
-                    context.frame_events = events
-                    self._see(events)
-        except ChainError:
-            self._put(())  # nothing of theirs is of use: all that they have got has left
-            raise
-
-    def _put_off(self) -> None:
-        """Puts text that has passed by down with the rest."""
-        if self._later and self.asleep is not None:
-            self.asleep.seen.append((None, [self._joined()]))
-
-    def _see(self, events: Sequence[Event]) -> None:
-        """Gives the rewriters a frame that has left. Raises ChainError, also if they would do anything with it."""
-        out = self._run(events, 0)
-        for event in events:
-            self._count(event)
-        if len(out) != len(events) or any(one is not other for one, other in zip(out, events, strict=True)):
-            raise ChainError("plain text", ValueError("a rewriter acts on a frame that has left already"))
-        if self.held is not None:
-            raise ChainError("plain text", ValueError("a rewriter holds a frame that has left already"))
-
-    # --- awake --------------------------------------------------------------------------------------------------------
+        return bool(self._stages)
 
     @property
     def held(self) -> int | None:
-        """The number of the first frame of which any rewriter holds something back."""
+        """Number of the first frame of which a rewriter holds something back, None if nothing is held."""
         lowest: int | None = None
         for stage in self._stages:
             held = stage.held
@@ -202,58 +96,37 @@ class Chain:
                 lowest = held
         return lowest
 
-    def glance(self, block: int, text: str) -> int:
-        """Whether text may leave before the rewriters have seen it, as `rewriters.quiet` has it.
+    def may_pass(self, block: int, text: str) -> bool:
+        """Return True if more text of a block may leave before the rewriters see it; the text then counts as forwarded.
 
-        To be asked while nothing is held. Text that leaves must be told to `advance_tail` and handed to `take_later`.
+        The text goes to `take_later` afterwards. After False nothing was changed.
         """
         if block != self._calm or not text:
-            return LOUD
-        if self._over == "yes":
-            return CLEAR  # whatever begins in it: it is left as it comes
-        return self._is_quiet(text, self._in_line, self._tail if len(self._tail) == REACH else "")
-
-    def try_fast_path(self, block: int, text: str) -> bool:
-        """Return True if no rewriter can act on text in the middle of a line; the text then counts as forwarded.
-
-        `glance` and `advance_tail` in one step. After False, and when this raises, nothing was changed.
-        """
-        tail = self._tail
-        if block != self._calm or not self._in_line or len(tail) != REACH or not text.isprintable():
             return False
-        whole = tail + text
-        if self._may_begin(whole, REACH) is not None:
+        if self._over != "yes" and self._may_start(text, self._in_line, self._tail if len(self._tail) == REACH else ""):
             return False
-        self._tail = whole[-REACH:]
-        return True
-
-    def is_in_line(self, block: int) -> bool:
-        """Whether text of a block has left last, as it came in, and its line goes on."""
-        return block == self._calm and self._in_line
-
-    def advance_tail(self, text: str) -> None:
-        """Has it known that text has left which the rewriters have not seen."""
         if not self._in_line or "\n" in text:
             self._in_line = in_line(text, self._in_line)
         self._tail = (self._tail + text)[-REACH:]
+        return True
 
     def take_later(self, event: Delta) -> None:
-        """Has the rewriters get text later, which was let pass: one piece or several joined. Raises ChainError."""
+        """Take text that has left, for the rewriters to get it later: one delta or several joined. Raises PipelineError."""
         if self._homes.get(event.block) in self._ended:
-            return  # it comes behind a finish reason, and no rewriter needs it
+            return  # behind a finish reason no rewriter needs it
         self._later.append(event)
         self._later_size += len(event.text)
         if self._later_size > _MOST_LATER:
             self._catch_up()
 
     def left(self, events: Sequence[Event], *, untouched: bool) -> None:
-        """Has it known how a frame left whose events were pushed; `untouched` only if nothing is held either."""
+        """Take the events of a frame that were pushed and have left. `untouched`: unchanged, and nothing is held."""
         event = _last_said(events)
         if not untouched or event is None or event.block not in self._texts or not self._is_patient():
             self._calm, self._tail = None, ""
             return
         if event.text.rstrip()[-1:] in _ENDING or (self._calm != event.block and event.text.isspace()):
-            self._calm, self._tail = None, ""  # where a thought has ended the text begins anew, be it with white space
+            self._calm, self._tail = None, ""  # behind `</think>` the text begins anew, even with white space
             return
         if self._last != event.block:
             self._in_line, self._tail = False, ""
@@ -265,10 +138,10 @@ class Chain:
         return all(map(is_patient, self._stages))
 
     def push(self, events: Sequence[Event]) -> Sequence[Event]:
-        """What comes out for events that come in. Raises ChainError."""
+        """Push the events of a frame and return what comes out. Raises PipelineError."""
         if self._later:
             self._catch_up()
-        self.know(events)
+        self._note_blocks(events)
         out = self._leave() if self._over == "now" else []
         if (
             self._ended
@@ -279,7 +152,7 @@ class Chain:
             return [*out, *self.push(events[late + 1 :])]
         made = self._push(events)
         if type(events[-1] if events else None) is not Delta:
-            self._note_ended(events)
+            self._ended.update(event.choice for event in events if type(event) is Finish)
         return [*out, *made] if out else made
 
     def _is_late(self, event: Event) -> bool:
@@ -304,7 +177,7 @@ class Chain:
         return self._run(events, 0)
 
     def _count(self, event: Event) -> int | None:
-        """Counts the marks of an event that says text; the offset in its text from which on there are too many."""
+        """Count the marks of a text delta. Return the offset in its text from which on there are too many, else None."""
         if type(event) is not Delta or self._over != "no" or event.block not in self._texts:
             return None
         count = self._counts.get(event.block)
@@ -318,7 +191,7 @@ class Chain:
         return plain_from - before
 
     def _leave_within(self, event: Delta, at: int) -> Sequence[Event]:
-        """Has the rewriters leave all text from an offset on. A text that leaves as it came is not cut."""
+        """Have the rewriters leave all text from an offset on. A text that leaves unchanged is not cut."""
         first, rest = event._replace(text=event.text[:at]), event._replace(text=event.text[at:])
         out = [*self._run((first,), 0), *self._leave(), *(self._run((rest,), 0) if rest.text else ())]
         for place, one in enumerate(out):
@@ -328,23 +201,25 @@ class Chain:
         return out
 
     def _leave(self) -> list[Event]:
-        """Has the rewriters leave all text from now on. Raises ChainError."""
+        """Have the rewriters leave all text from now on. Raises PipelineError."""
         self._over = "yes"
         self._counts.clear()
-        if self._situation is not None and _LEFT not in self._situation.notes:
-            self._situation.notes.append(_LEFT)
+        if self._context is not None and _LEFT not in self._context.notes:
+            self._context.notes.append(_LEFT)
         out: list[Event] = []
-        for place, stage in reversed(list(enumerate(self._stages))):  # the last first: what the others held is plain
+        for place, stage in reversed(
+            list(enumerate(self._stages))
+        ):  # the last first: what the others held is text to it
             if (leave := getattr(stage, "leave", None)) is None:
                 continue
             try:
                 left = list(leave())
             except Exception as error:
-                raise ChainError(self._names[place], error) from error
+                raise PipelineError(self._names[place], error) from error
             out = [*self._run(left, place + 1), *out]
         return out
 
-    def know(self, events: Sequence[Event]) -> None:
+    def _note_blocks(self, events: Sequence[Event]) -> None:
         """Note which blocks are text, and the candidates of all blocks."""
         for event in events:
             if type(event) is Start:
@@ -353,59 +228,55 @@ class Chain:
                     self._texts.add(event.block)
 
     def _joined(self) -> Delta:
-        """The text that has passed by, which is no longer kept here."""
+        """Return the text that left before the rewriters saw it, as one delta, and forget it."""
         later, self._later, self._later_size = self._later, [], 0
         last = later[-1]
         return last if len(later) == 1 else last._replace(text="".join(event.text for event in later))
 
     def _catch_up(self) -> None:
-        """Hands the text that has passed by to the rewriters; as long as they sleep, it is put down for them."""
-        if self.asleep is not None:
-            self._put_off()
-        else:
-            self._hand_all(self._joined())
-
-    def _hand_all(self, piece: Event) -> None:
-        assert isinstance(piece, Delta)
+        """Give the rewriters the text that has left. Raises PipelineError."""
+        piece = self._joined()
         self._count(piece)
         try:
             for number, stage in enumerate(self._stages):
                 self._hand(piece, number, stage)
-        except ChainError as failure:
+        except PipelineError as failure:
             failure.sent = piece.frame
             raise
 
     def _hand(self, piece: Delta, number: int, stage: Rewriter) -> None:
-        """Gives a rewriter text that has left. Raises ChainError, also if the rewriter would do anything with it."""
+        """Give a rewriter text that has left. Raises PipelineError, also if the rewriter would change or hold it."""
         if not self._heed[number] and stage.held is None:
             return
         note = self._notes[number]
         try:
             out = [piece] if note is not None and note(piece) else list(stage.push(piece))
         except Exception as error:
-            raise ChainError(self._names[number], error) from error
+            raise PipelineError(self._names[number], error) from error
         if len(out) != 1 or out[0] is not piece or stage.held is not None:
-            raise ChainError("quiet text", ValueError("a rewriter acts on text that has left already"))
+            raise PipelineError("harmless text", ValueError("a rewriter acts on text that has left already"))
 
     def release(self) -> list[Event]:
-        """All that is held back, as far as the rewriters can still give it. Raises ChainError for the first that cannot."""
+        """Return all that is held back. Raises PipelineError for the first rewriter that cannot give it."""
         if self._later:
             self._catch_up()
         self._calm, self._tail = None, ""
         out: list[Event] = []
-        failed: ChainError | None = None
+        failed: PipelineError | None = None
         for place, stage in enumerate(self._stages):
             try:
                 out += self._run(list(stage.release()), place + 1)
             except Exception as error:  # fail open: what the others hold must come out all the same
-                failed = failed or (error if isinstance(error, ChainError) else ChainError(self._names[place], error))
+                failed = failed or (
+                    error if isinstance(error, PipelineError) else PipelineError(self._names[place], error)
+                )
         if failed is not None:
             failed.rescued = out
             raise failed
         return out
 
     def forget(self) -> None:
-        """The reply is over: what the rewriters have kept goes at once, and is not left to the garbage collector."""
+        """Drop what the rewriters keep: the reply is over. Reference cycles would leave it to the garbage collector."""
         for stage in self._stages:
             if (forget := getattr(stage, "forget", None)) is not None:
                 forget()
@@ -427,7 +298,7 @@ class Chain:
                 else:
                     out = [one for event in events for one in push(event)]
             except Exception as error:
-                raise ChainError(self._names[number], error) from error
+                raise PipelineError(self._names[number], error) from error
             if only_text and (len(out) != 1 or out[0] is not first):
                 only_text = False
             events = out
@@ -437,7 +308,7 @@ class Chain:
 
 
 def stages_of(rules: Iterable[Rule], context: RewriteContext, faults: list[Finding]) -> Stages:
-    """The rewriters that rules have for a reply; a rule that fails to make one goes without, and is told of."""
+    """Return the rewriters of rules for a reply. A rule that fails to make its rewriter is reported in `faults`."""
     made: list[tuple[int, str, str, Rewriter]] = []
     channel = channel_of(context.exchange.api)
     for rule in _able(tuple(rules)):
@@ -456,12 +327,12 @@ def stages_of(rules: Iterable[Rule], context: RewriteContext, faults: list[Findi
 
 @lru_cache(maxsize=32)
 def _able(rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
-    """The rules that may have a rewriter at all."""
+    """Return the rules that define `rewriter`."""
     return tuple(rule for rule in rules if type(rule).rewriter is not Rule.rewriter)
 
 
 def _last_said(events: Sequence[Event]) -> Delta | None:
-    """The piece of text of a frame that says no more than it, beside what begins with it; None for any other."""
+    """Return the text delta of a frame that holds nothing else but starts; None for any other frame."""
     last = events[-1] if events else None
     if type(last) is not Delta or [event for event in events[:-1] if type(event) not in (Start, ReplyMeta)]:
         return None

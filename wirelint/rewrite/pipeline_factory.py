@@ -1,28 +1,25 @@
-"""What a reply is repaired with: its rewriters and its writer. They are made when something needs them."""
+"""Rewriters and writer of one reply. They are made when the first frame arrives."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 
 from wirelint.apis import ReplyWriter
 from wirelint.apis.traits import traits
-from wirelint.engine import Session, internal
-from wirelint.events import Event
-from wirelint.fix import AppliedFix, FixPolicy, RewriteContext, asks_for_counts
-from wirelint.fixes.prefilter import Quiet, quiet
+from wirelint.engine import Session, internal, within_limits
+from wirelint.fix import AppliedFix, FixPolicy, RewriteContext
 from wirelint.model import Request
 from wirelint.rewrite.frame_queue import Waiting
-from wirelint.rewrite.pipeline import Chain, Seen, Stages, stages_of
-from wirelint.rewrite.plain import are_known, are_late, begins_nothing, says_plainly
-from wirelint.rewrite.unread import is_clean
+from wirelint.rewrite.pipeline import Pipeline, stages_of
 from wirelint.rule import Finding, Rule
+from wirelint.settings.scopes import Kind
 from wirelint.state.ledger import HERE, Ledger, SeenFrom, completed
 from wirelint.wire.websocket import is_socket
 
 
 class PipelineFactory:
-    """The parts of one repair, `notes`, `repairs` and `faults` among them, which the rewriters fill."""
+    """Parts of the repair of one reply. The rewriters fill `notes`, `repairs` and `faults`."""
 
     def __init__(
         self, session: Session, rules: Sequence[Rule], ledger: Ledger, permit: FixPolicy, request: Request | None
@@ -33,46 +30,23 @@ class PipelineFactory:
         self.faults: list[Finding] = []
         self.writer: ReplyWriter | None = None
         self.idle = False
-        """Whether it is known that there are no rewriters."""
-        self.session, self._rules, self._ledger, self._permit = session, rules, ledger, permit
+        """Whether the pipeline was made and has no rewriters."""
+        self.session, self.rules, self._ledger, self._permit = session, rules, ledger, permit
         self._forwarded = request
-        self._chain: Chain | None = None
 
-    def chain(self) -> Chain:
-        """The rewriters, which are still to be made. To be asked for when it is known whether the reply is a stream."""
-        late = self.session.streamed and self.may_sleep
-        self._chain = Chain.sleeping(self.answered, self._make, late=late, counts=self.takes_counts_out)
-        return self._chain
-
-    @property
-    def takes_counts_out(self) -> bool:
-        """Return True if the event with the token counts, else plain, is to be taken out."""
-        return asks_for_counts(self.session.request, self._forwarded)
+    def pipeline(self) -> Pipeline:
+        """Make the rewriters and the writer. Call this when the framing of the reply is known."""
+        self.writer = self.session.api.reply_writer(streamed=self.session.streamed)
+        stages = stages_of(self.rules, self.context, self.faults) if self._is_written() else ()
+        self.idle = not stages
+        tools = [tool.name for tool in self.answered.tools] if self.answered is not None else ()
+        return Pipeline(stages, tools, self.context)
 
     @cached_property
     def answered(self) -> Request | None:
         """The request that the upstream answers."""
         request = self._forwarded if self._forwarded is not None else self.session.request
         return completed(request, self.session.url, self._ledger) if request is not None else None
-
-    @property
-    def kind(self) -> tuple[str, str, str]:
-        """What tells the replies of one server apart by their forms: API, URL and model."""
-        request = self.answered
-        return self.session.api.name, self.session.url, request.model if request is not None else ""
-
-    @property
-    def may_sleep(self) -> bool:
-        """Whether all rewriters are nothing to plain frames, if the reply is a stream."""
-        if self._ledger.knows_thoughts and self.context.ledger.begins_inside(self.context.exchange):
-            return False  # text waits for the end of a thought from its first word on
-        return are_late(self._rules, self.session.api.name)
-
-    @property
-    def slept(self) -> Seen | None:
-        """What has left, if nothing of it has woken the rewriters; None otherwise."""
-        asleep = self._chain.asleep if self._chain is not None else None
-        return asleep.seen if asleep is not None else None
 
     def tell(self, culprit: str, error: Exception) -> None:
         """Takes down that something failed."""
@@ -90,25 +64,6 @@ class PipelineFactory:
         assert self.writer is not None
         return self.writer.write(waiting.frame, waiting.events, waiting.out)
 
-    def is_needless(self, events: Iterable[Event]) -> bool:
-        """Whether nothing is to be repaired in a whole reply, which the session has read; these are all its events."""
-        return self.says_plainly(events) or is_clean(self.session, self.context, self._rules)
-
-    def says_plainly(self, events: Iterable[Event]) -> bool:
-        """Whether a whole reply is seen by its events to be nothing to any rewriter."""
-        request = self._answered_plainly
-        return request is not None and says_plainly(events, request.model, _quiet(request))
-
-    def leaves_alone(self, text: str) -> bool:
-        """The same of one that is known to say a text and its end."""
-        request = self._answered_plainly
-        return request is not None and begins_nothing(text, request.model, _quiet(request))
-
-    @property
-    def _answered_plainly(self) -> Request | None:
-        """The request, where it is known of all rewriters what they leave alone."""
-        return self.answered if are_known(tuple(self._rules)) else None
-
     @cached_property
     def context(self) -> RewriteContext:
         """What the rewriters may know."""
@@ -124,16 +79,6 @@ class PipelineFactory:
         if request is not None and request.is_partial:  # the server has calls that the body does not show
             made.taken.update(issued.id for issued in seen.calls(HERE))
         return made
-
-    def _make(self, seen: Seen) -> tuple[RewriteContext, Stages]:
-        """The rewriters, and the writer, which gets to know of what has left before it was there."""
-        self.writer = self.session.api.reply_writer(streamed=self.session.streamed)
-        for frame, events in seen:
-            if frame is not None:
-                self.writer.write(frame, events, events)
-        stages = stages_of(self._rules, self.context, self.faults) if self._is_written() else ()
-        self.idle = not stages
-        return self.context, stages
 
     def _is_written(self) -> bool:
         """Return True if the reply is whole, or a stream in a form that the API has; a note is made if it is not.
@@ -151,5 +96,22 @@ class PipelineFactory:
         return False
 
 
-def _quiet(request: Request) -> Quiet:
-    return quiet(frozenset([tool.name for tool in request.tools]))
+def is_clean(session: Session, context: RewriteContext, rules: Sequence[Rule]) -> bool:
+    """Return True if no rule that could repair a whole reply finds anything in it.
+
+    Pushing a whole reply through the pipeline instead takes three times as long (365 against 111 µs for 1.5 KB of prose).
+    """
+    reply = session.reply()
+    able = [rule for rule in rules if type(rule).rewriter is not Rule.rewriter]
+    if reply is None or any(type(rule).check_reply is Rule.check_reply for rule in able):
+        return False
+    exchange = context.exchange.but(reply=reply, end="complete")
+    if within_limits(exchange) is not exchange:
+        return False  # the rules see only its beginning; the rewriters note that its rest is left as it came
+    holds = Kind.of(exchange).holds
+    try:
+        return not any(
+            list(rule.check_reply(exchange, context.ledger)) for rule in able if rule.requires_in_reply <= holds
+        )
+    except Exception:  # fail open: the rewriters decide, and judging the exchange reports the rule
+        return False

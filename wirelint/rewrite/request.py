@@ -80,7 +80,7 @@ class _Able(NamedTuple):
 
 @lru_cache(maxsize=256)
 def _able(rules: tuple[Rule, ...], api: str) -> _Able:
-    able = (rule for rule in rules if type(rule).mend is not Rule.mend and _acts_on(rule, api))
+    able = (rule for rule in rules if type(rule).fix_request is not Rule.fix_request and _acts_on(rule, api))
     anything = tuple(sorted(able, key=lambda rule: rule.code))
     return _Able(anything, tuple(rule for rule in anything if "history" not in rule.requires_in_request))
 
@@ -92,7 +92,7 @@ def answering(rules: tuple[Rule, ...], api: str) -> tuple[Rule, ...]:
 
 
 def _acts_on(rule: Rule, api: str) -> bool:
-    return channel_of(api) in rule.channels and (rule.mends is None or api in rule.mends)
+    return channel_of(api) in rule.channels and (rule.request_apis is None or api in rule.request_apis)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +161,7 @@ class _Work:
             f"the repair of requests by {rule.name}",
             lambda: [
                 (edits, repair)
-                for edits, repair in rule.mend(self.exchange, self._ledger, self._permit)
+                for edits, repair in rule.fix_request(self.exchange, self._ledger, self._permit)
                 if self._permit.allows(repair.code, repair.safety)
             ],
         )

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from wirelint.apis.ahead import ReadAhead
 from wirelint.engine import Session
 from wirelint.fix import AppliedFix, FixPolicy
 from wirelint.model import Request
-from wirelint.rewrite.pages import Pages
 from wirelint.rewrite.stream import LONGEST_HOLD, ReplyStream
 from wirelint.rule import Finding, Rule
 from wirelint.state.ledger import Ledger
-from wirelint.wire import Sniffer
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,27 +34,15 @@ def rewrite_reply(
     chunks: Sequence[tuple[float, int]] = (),
     longest_hold: float = LONGEST_HOLD,
     request: Request | None = None,
-    later: Callable[[Sequence[tuple[bytes, float | None]]], None] | None = None,
-    pages: Pages | None = None,
 ) -> Rewritten:
-    """Repairs the body of a reply whose head the session has. `complete`: it ended as HTTP has it.
+    """Repair the body of a reply whose head the session has read. `complete`: the body ended as HTTP asks.
 
-    `chunks` are its arrivals as they were recorded, (milliseconds after the request, bytes): with them the time for which
-    text is held counts as it did live. The session has read the whole body afterwards, whatever came of the repair;
-    unless there is somebody who has it read `later`, in these pieces, because nothing is to be repaired. `pages` are what
-    replies may be written like, and are learnt from this one.
+    `chunks` are the recorded arrivals, (milliseconds after the request, bytes): with them held text is released at the
+    time at which it was released live. Afterwards the session has read the whole body.
     """
     rewriting = ReplyStream.begin(session, rules, ledger, permit, longest_hold, request)
     if rewriting is None:
         session.feed(body)
-        return Rewritten(body)
-    if complete and _says_plainly(rewriting, body, pages):
-        pieces = tuple(arrived(body, chunks))
-        if later is not None:
-            later(pieces)
-        else:
-            for data, at in pieces:
-                session.feed(data, at)
         return Rewritten(body)
     out: list[bytes] = []
     for data, at in arrived(body, chunks):
@@ -80,24 +65,3 @@ def arrived(body: bytes, chunks: Sequence[tuple[float, int]]) -> Iterable[tuple[
     for at, size in chunks:
         yield body[start : start + size], at
         start += size
-
-
-def _says_plainly(rewriting: ReplyStream, body: bytes, pages: Pages | None) -> bool:
-    """Whether a reply is nothing to any rewriter, told by its events before the session takes them in."""
-    making = rewriting.making
-    try:
-        if pages is not None and pages.say_plainly(making, body):
-            return True
-        session = making.session
-        frame = Sniffer(session.reply_headers).whole(body)
-        if frame is None:
-            return False
-        ahead = ReadAhead(frame, lambda: session.api.reply_reader(streamed=False))
-        session.reader = ahead
-        plain = making.says_plainly(events := ahead.events)
-        if pages is not None:
-            pages.learn(making, frame, events, plain=plain)
-        return plain
-    except Exception as error:  # fail open: it is read as any other
-        making.tell("repairing the reply", error)
-        return False

@@ -8,7 +8,8 @@ its exchange; a proxy removes the header before it forwards the request, capture
 request only, so fixes, which come before the reply, and checks use the same rules.
 
 Most exchanges have nothing that most rules look for: no call, no history of calls. What a rule requires
-(`Rule.requires_in_…`) is looked for once for all rules (`Kind`), and only `Applicable` rules run.
+(`Rule.requires_in_…`) is looked for once for all rules (`Kind`), and only `Applicable` rules run. To run all checks instead
+costs 60 to 160 µs more for a plain exchange.
 """
 
 from __future__ import annotations
@@ -79,14 +80,14 @@ class Layer:
         return before if selected == ignored == 0 else selected > ignored
 
     def grade(self, rule: Rule) -> Grade | None:
-        """The severity that this layer gives to a rule: that of the longest selector."""
+        """Return the severity that this layer gives to a rule: that of the longest selector."""
         ranked = [(rank(rule, (selector,)), grade) for selector, grade in self.severity]
         best = max((place for place, _ in ranked), default=0)
         return next((grade for place, grade in ranked if place == best), None) if best else None
 
 
 def _rules_of(layers: Sequence[Layer], known: Iterable[Rule]) -> Iterator[Rule]:
-    """The rules in force under layers, with their severities."""
+    """Yield the rules in force under layers, with their severities."""
     for rule in known:
         selected, severity = True, None
         for layer in layers:
@@ -98,7 +99,7 @@ def _rules_of(layers: Sequence[Layer], known: Iterable[Rule]) -> Iterator[Rule]:
 
 
 def _fixes_of(layers: Sequence[Layer], known: Registry) -> FixPolicy:
-    """The fixes allowed under layers."""
+    """Return the fixes allowed under layers."""
 
     def last(name: str) -> object:
         values = (getattr(layer, name) for layer in reversed(layers))
@@ -115,13 +116,13 @@ def _fixes_of(layers: Sequence[Layer], known: Registry) -> FixPolicy:
 
 
 def silenced(headers: Mapping[str, str]) -> str:
-    """The names in the header, normalised; empty without the header."""
+    """Return the names in the header, normalised; empty without the header."""
     value = headers.get(HEADER)
     return ",".join(_names_in(value)) if value else ""
 
 
 def unknown(value: str, known: Registry) -> list[str]:
-    """One line for each name in the header that matches no rule."""
+    """Return one line for each name in the header that matches no rule."""
     lines = []
     for name in _names_in(value):
         try:
@@ -170,17 +171,17 @@ class Kind(NamedTuple):
         return cls(exchange.open, exchange.missing, read, reply is not None, frozenset(holds))
 
 
-def applicable(rules: Iterable[Rule], kind: Kind, *, brief: bool = False) -> tuple[Applicable, ...]:
-    """The rules that may find something, in order. `brief`: the exchange is shorter than `shortest_limit` of the rules."""
-    found = (Applicable(rule, checks_of(rule, kind, brief=brief)) for rule in rules)
+def applicable(rules: Iterable[Rule], kind: Kind) -> tuple[Applicable, ...]:
+    """Return the rules that may find something, in order."""
+    found = (Applicable(rule, checks_of(rule, kind)) for rule in rules)
     return tuple(one for one in found if one.checks)
 
 
-def checks_of(rule: Rule, kind: Kind, *, brief: bool = False) -> tuple[Check, ...]:
-    """The checks of a rule that may find something; for an open exchange only those of its course in time."""
+def checks_of(rule: Rule, kind: Kind) -> tuple[Check, ...]:
+    """Return the checks of a rule that may find something; for an open exchange only `check_course`."""
     if rule.needs & kind.missing:
         return ()
-    checks: list[Check] = [rule.check_course] if rule.is_timed and not (brief and rule.takes) else []
+    checks: list[Check] = [rule.check_course] if rule.is_timed else []
     if kind.open:
         return tuple(checks)
     if kind.request and rule.requires_in_request <= kind.holds and type(rule).check_request is not Rule.check_request:
@@ -188,17 +189,6 @@ def checks_of(rule: Rule, kind: Kind, *, brief: bool = False) -> tuple[Check, ..
     if kind.reply and rule.requires_in_reply <= kind.holds and type(rule).check_reply is not Rule.check_reply:
         checks.append(rule.check_reply)
     return tuple(checks)
-
-
-def shortest_limit(rules: Iterable[Rule]) -> float:
-    """Seconds that an exchange must last before any rule with a time limit can find something."""
-    return min((rule.takes for rule in rules if rule.is_timed and rule.takes), default=0.0)
-
-
-def seconds_of(exchange: Exchange) -> float:
-    """How long an exchange lasted, as far as its times are known."""
-    times, timing = exchange.arrivals.times, exchange.timing
-    return max(max(times) if times else 0.0, timing.duration or 0.0, timing.first_byte or 0.0) / 1000
 
 
 # --- scopes -----------------------------------------------------------------------------------------------------------
@@ -216,28 +206,26 @@ class Scope:
     answerers: tuple[Rule, ...] = field(init=False, compare=False, repr=False)
     menders: tuple[Rule, ...] = field(init=False, compare=False, repr=False)
     rewriters: tuple[Rule, ...] = field(init=False, compare=False, repr=False)
-    _limit: float = field(init=False, compare=False, repr=False)
-    _applicable: dict[tuple[str, Kind, bool], tuple[Applicable, ...]] = field(
+    _applicable: dict[tuple[str, Kind], tuple[Applicable, ...]] = field(
         init=False, default_factory=dict, compare=False, repr=False
     )
 
     def __post_init__(self) -> None:
-        for name, method in (("answerers", "answer"), ("menders", "mend"), ("rewriters", "rewriter")):
+        for name, method in (("answerers", "answer"), ("menders", "fix_request"), ("rewriters", "rewriter")):
             able = tuple(rule for rule in self.rules if getattr(type(rule), method) is not getattr(Rule, method))
             object.__setattr__(self, name, able)
-        object.__setattr__(self, "_limit", shortest_limit(self.rules))
 
     @property
     def repairs(self) -> bool:
         return bool(self.permit and self.rules)
 
     def applicable(self, channel: str, exchange: Exchange) -> tuple[Applicable, ...]:
-        """The rules that may find something in an exchange of a channel, in order."""
-        key = channel, Kind.of(exchange), seconds_of(exchange) < self._limit
+        """Return the rules that may find something in an exchange of a channel, in order."""
+        key = channel, Kind.of(exchange)
         found = self._applicable.get(key)
         if found is None:
-            rules = (rule for rule in self.rules if channel in rule.channels)
-            found = self._applicable[key] = applicable(rules, key[1], brief=key[2])
+            found = applicable((rule for rule in self.rules if channel in rule.channels), key[1])
+            self._applicable[key] = found
         return found
 
 
@@ -286,22 +274,22 @@ class Scopes(Sequence[Rule]):
 
     @classmethod
     def over(cls, rules: Sequence[Rule]) -> Scopes:
-        """Scopes with the same rules for every exchange; scopes are returned unchanged."""
+        """Return scopes with these rules for every exchange; scopes are returned unchanged."""
         return rules if isinstance(rules, Scopes) else cls(Registry(tuple(rules)), Layer())
 
     @property
     def everywhere(self) -> tuple[Rule, ...]:
-        """The rules in force for any exchange, one per code."""
+        """Return the rules in force for any exchange, one per code."""
         found = {rule.code: rule for scope in reversed(self._scopes()) for rule in scope.rules}
         return tuple(sorted(found.values(), key=lambda rule: rule.code)) if self._routes else self.default.rules
 
     @cached_property
     def repair(self) -> bool:
-        """True if fixes are allowed for any exchange."""
+        """Return True if fixes are allowed for any exchange."""
         return any(scope.repairs for scope in self._scopes())
 
     def of(self, exchange: Exchange) -> Scope:
-        """The scope of an exchange, with or without its reply."""
+        """Return the scope of an exchange, with or without its reply."""
         silent = silenced(exchange.request_headers)
         if not self._routes and not silent:
             return self.default

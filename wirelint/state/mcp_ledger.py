@@ -97,7 +97,7 @@ class ToolWire:
         self._clock = self._text = 0
 
     def __bool__(self) -> bool:
-        """Whether any server has been heard of."""
+        """Return True if any server has been heard of."""
         return bool(self._servers)
 
     # --- questions ----------------------------------------------------------------------------------------------------
@@ -125,12 +125,12 @@ class ToolWire:
         )
 
     def is_read(self, served: Served) -> bool:
-        """Whether everything that passed to and from a server could be read."""
+        """Return True if everything that passed to and from a server could be read."""
         server = self._servers.get(served.server)
         return server is not None and not server.unread
 
     def was_listed_before(self, served: Served, call_id: str | None) -> bool:
-        """Whether a server had listed its tools when the model made a call that passed on this wire."""
+        """Return True if a server had listed its tools when the model made a call that passed on this wire."""
         made = self._made.get(call_id or "")
         server = self._servers.get(served.server)
         return made is not None and server is not None and server.since < made
@@ -140,7 +140,7 @@ class ToolWire:
         return self._made.get(call_id or "", 0)
 
     def knows_session(self, exchange: Exchange) -> bool:
-        """Whether every request of the session of an exchange has passed here, and none was forgotten."""
+        """Return True if every request of the session of an exchange has passed here, and none was forgotten."""
         return not self._forgotten and place_of(exchange) in self._begun
 
     def waits(self, exchange: Exchange, id_: str) -> str | None:
@@ -346,14 +346,14 @@ def _parameters(schema: Json) -> frozenset[str] | None:
 
 
 def _may_be(declared: Tool | None, served: Served | None) -> bool:
-    """Whether nothing says that two tools differ."""
+    """Return True if nothing says that two tools differ."""
     if declared is None or served is None or declared.schema is None or served.parameters is None:
         return True
     return (_parameters(declared.schema) or frozenset()) == served.parameters
 
 
 def _is_described_alike(declared: Tool, served: Served) -> bool:
-    """Whether two tools of which one name ends like the other are one, by what is said of them."""
+    """Return True if two tools of which one name ends like the other are one, by what is said of them."""
     one, other = (" ".join(text[:_SHOWN].split()) for text in (declared.description, served.description))
     if not one or not other or served.parameters is None or declared.schema is None:
         return False

@@ -53,7 +53,7 @@ _DIALOGUE = re.compile(
 
 
 def asks_for(request: Request, *literals: str) -> bool:
-    """Whether the system prompt, a tool's description, the user or a prefilled answer holds one of the literals.
+    """Return True if the system prompt, a tool's description, the user or a prefilled answer holds one of the literals.
 
     A mention inside of a prohibition is not asking.
     """
@@ -61,13 +61,13 @@ def asks_for(request: Request, *literals: str) -> bool:
 
 
 def hears(request: Request, *literals: str) -> bool:
-    """Whether one of the literals stands anywhere in the request but in what the assistant said before."""
+    """Return True if one of the literals stands anywhere in the request but in what the assistant said before."""
     texts = [*_asking(request), *_heard(request)]
     return any(literal in text for text in texts for literal in literals)
 
 
 def demands_json(request: Request) -> bool:
-    """Whether the request demands an answer in JSON (`response_format`, and what other APIs call it)."""
+    """Return True if the request demands an answer in JSON (`response_format`, and what other APIs call it)."""
     for field in ("response_format", "format", "text", "output_config"):
         value = request.body.get(field)
         inner = value.get("format", value) if isinstance(value, dict) else value
@@ -80,7 +80,7 @@ def demands_json(request: Request) -> bool:
 
 
 def asks_about_calls(request: Request) -> bool:
-    """Whether the user's last words are about how tool calls are written."""
+    """Return True if the user's last words are about how tool calls are written."""
     words = last_words(request)
     if not mentions(words, _CALL_CUES) or _CALLS.search(words) is None:
         return False
@@ -88,24 +88,24 @@ def asks_about_calls(request: Request) -> bool:
 
 
 def asks_about_tokens(request: Request) -> bool:
-    """Whether the user's last words are about chat templates or their tokens."""
+    """Return True if the user's last words are about chat templates or their tokens."""
     words = last_words(request)
     return mentions(words, _TOKEN_CUES) and _TOKENS.search(words) is not None
 
 
 def asks_about_thinking_tags(request: Request) -> bool:
-    """Whether the user's last words are about the tags that reasoning is put in."""
+    """Return True if the user's last words are about the tags that reasoning is put in."""
     words = last_words(request)
     return mentions(words, *_TAG_CUES) and _TAGS.search(words) is not None
 
 
 def prompts_for_thinking_tags(request: Request) -> bool:
-    """Whether the instructions speak of tags or blocks to think in, without naming them."""
+    """Return True if the instructions speak of tags or blocks to think in, without naming them."""
     return any(mentions(text, *_TAG_CUES) and _says(text, _TAGS) for text in _asking(request))
 
 
 def asks_for_dialogue(request: Request) -> bool:
-    """Whether speakers may be named in the answer: it is to be a play, a transcript, an example of a prompt."""
+    """Return True if speakers may be named in the answer: it is to be a play, a transcript, an example of a prompt."""
     return any(_DIALOGUE.search(text) is not None for text in _asking(request))
 
 

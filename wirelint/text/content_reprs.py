@@ -134,7 +134,7 @@ class LiteralReader:
         return arguments
 
     def _goes_on(self, closer: str, *, first: bool) -> bool:
-        """Whether another item follows; steps over the bracket, the comma and blanks on the way to it."""
+        """Return True if another item follows; steps over the bracket, the comma and blanks on the way to it."""
         if first:
             self.position += 1
         self._blanks()
@@ -213,7 +213,7 @@ Foreign = Literal["Python", "JavaScript", "Go", "Ruby"]
 
 
 def may_be_foreign(text: str) -> bool:
-    """Whether `read_foreign` can find anything; `text` begins with no blanks."""
+    """Return True if `read_foreign` can find anything; `text` begins with no blanks."""
     return text.startswith(("[map[", "content=", "[{:", "[{t", "[ {", '[{"type"=', '[{"type" =')) or (
         "Message" in text[:64] and _CONSTRUCTED.match(text) is not None
     )
@@ -340,7 +340,7 @@ class ContentRepr:
 
 
 def may_hold_repr(text: str) -> bool:
-    """Whether `find_reprs` can find anything at all; cheap, and False for nearly every text."""
+    """Return True if `find_reprs` can find anything at all; cheap, and False for nearly every text."""
     first = text[:64].lstrip()[:1]
     if first and (first in "[{" or (first.isupper() and "type='" in text)):
         return True
@@ -406,7 +406,7 @@ def unwrap(text: str) -> str | None:
 
 
 def speaks_of_structures(text: str, syntax: Syntax) -> bool:
-    """Whether a text shows such structures, or speaks of them: whoever reads it may be sent one on purpose."""
+    """Return True if a text shows such structures, or speaks of them: whoever reads it may be sent one on purpose."""
     return _ABOUT.search(text) is not None or (syntax == "JSON" and _ABOUT_JSON.search(text) is not None)
 
 

@@ -154,12 +154,12 @@ class Occurrence:
 
     @property
     def other_speaker(self) -> bool:
-        """Whether somebody else than the assistant begins to speak here."""
+        """Return True if somebody else than the assistant begins to speak here."""
         return self.role in _OTHER_SPEAKERS or (self.token in _OTHERS_TURNS and self.role != "assistant")
 
     @property
     def announces(self) -> bool:
-        """Whether the token begins something else than the answer: a tool call, a result, a thought."""
+        """Return True if the token begins something else than the answer: a tool call, a result, a thought."""
         return self.role in _NO_ANSWER or _NOT_SPEECH.search(self.token) is not None
 
 
@@ -176,7 +176,7 @@ class Framing:
 
     @property
     def at_edges(self) -> bool:
-        """Whether taking the edges off takes every token off."""
+        """Return True if taking the edges off takes every token off."""
         return all(token.end <= self.leading or token.start >= self.trailing for token in self.tokens)
 
     @property
@@ -230,13 +230,13 @@ def residue(text: str, model: str) -> int:
 
 
 def is_label(text: str) -> bool:
-    """Whether what a text begins with is, or may become, the label of a speaker: plays have them too."""
+    """Return True if what a text begins with is, or may become, the label of a speaker: plays have them too."""
     begun = text.lstrip()
     return begun.startswith(_SPEAKER) or bool(begun and _SPEAKER.startswith(begun))
 
 
 def residue_may_come(text: str, model: str) -> bool:
-    """Whether the beginning of a text, all there is so far, may still turn out to be a role's or channel's name."""
+    """Return True if the beginning of a text, all there is so far, may still turn out to be a role's or channel's name."""
     begun = text.lstrip()
     if len(begun) > _LONGEST_BEGINNING or residue(text, model):
         return False
@@ -257,7 +257,7 @@ def ends_in_token(text: str) -> int:
 
 
 def may_become_token(text: str) -> bool:
-    """Whether a token stands at the beginning of a text, or may when more comes."""
+    """Return True if a token stands at the beginning of a text, or may when more comes."""
     return _TOKEN.match(text) is not None or may_go_on(_TOKEN, text, 0)
 
 
@@ -376,7 +376,7 @@ class _Row:
         return opens is not None and self.first.get("[/INST]", opens) < opens
 
     def _in_a_row(self, position: int) -> bool:
-        """Whether the token stands side by side with another that no one but a template writes beside it."""
+        """Return True if the token stands side by side with another that no one but a template writes beside it."""
         token = self.tokens[position]
         for other in self.tokens[max(position - 1, 0) : position + 2]:
             between = self.text[min(token.end, other.end) : max(token.start, other.start)]
@@ -388,7 +388,7 @@ class _Row:
 
 
 def _apart(text: str, token: Occurrence) -> bool:
-    """Whether a blank parts the token from words that do not end a sentence."""
+    """Return True if a blank parts the token from words that do not end a sentence."""
     before = text[max(token.start - 64, 0) : token.start]
     return before[-1:].isspace() and before.rstrip()[-1:] not in tuple(".!?)\"'”…:;}]>|")
 

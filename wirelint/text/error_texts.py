@@ -112,7 +112,7 @@ _REASONS = frozenset({
 
 
 def is_own_error(text: str, tool: str, arguments: Mapping[str, Json] | None = None) -> bool:
-    """Whether what a tool of this name gave, called with these arguments, is an error of its own."""
+    """Return True if what a tool of this name gave, called with these arguments, is an error of its own."""
     stripped = text.strip()
     if not stripped:
         return False
@@ -178,13 +178,13 @@ def _misses_argument(text: str, arguments: Mapping[str, Json] | None) -> bool:
 
 
 def _echoes(text: str, arguments: Mapping[str, Json] | None) -> bool:
-    """Whether a text names what was asked for."""
+    """Return True if a text names what was asked for."""
     given = (value for value in (arguments or {}).values() if isinstance(value, str) and len(value) > 2)
     return any(value in text for value in given)
 
 
 def _says_error(text: str) -> bool:
-    """Whether an object holds an error and nothing else."""
+    """Return True if an object holds an error and nothing else."""
     try:
         document: Json = orjson.loads(text)
     except orjson.JSONDecodeError:

@@ -145,7 +145,7 @@ def next_marker(text: str, start: int) -> tuple[int, int] | None:
 
 
 def may_lead_to_marker(text: str) -> bool:
-    """Whether text in the middle of a line may bring a marker nearer; False for nearly all of it."""
+    """Return True if text in the middle of a line may bring a marker nearer; False for nearly all of it."""
     return _SPARK.search(text) is not None
 
 
@@ -168,7 +168,7 @@ def cut_marker(text: str) -> int:
 
 
 def may_become_marker(text: str) -> bool:
-    """Whether what a result begins with stands at the beginning of a text, or may when more comes."""
+    """Return True if what a result begins with stands at the beginning of a text, or may when more comes."""
     return _MARKERS.match(text) is not None or may_go_on(_MARKERS, text, 0)
 
 

@@ -61,5 +61,5 @@ def family(model: str) -> str | None:
 
 @lru_cache(maxsize=256)
 def thinks(model: str) -> bool:
-    """Whether the name is that of a model with a reasoning channel."""
+    """Return True if the name is that of a model with a reasoning channel."""
     return _THINKERS.search(model.lower()) is not None

@@ -72,7 +72,7 @@ class Framer:
 
     @functools.cached_property
     def labels(self) -> bool:
-        """Whether the name of a speaker that begins a line is framing: nobody asked for a text with speakers."""
+        """Return True if the name of a speaker that begins a line is framing: nobody asked for a text with speakers."""
         return (
             not self._raw and not asks_for_dialogue(self._request) and not hears(self._request, "ASSISTANT:", "Human:")
         )
@@ -172,7 +172,7 @@ def remedy(text: str, framing: Framing, *, streamed: bool, calls: bool) -> Remed
 
 
 def runs_on(framing: Framing) -> bool:
-    """Whether somebody else begins to speak: nobody who explains tokens does that."""
+    """Return True if somebody else begins to speak: nobody who explains tokens does that."""
     return any(token.other_speaker for token in framing.tokens)
 
 

@@ -56,7 +56,7 @@ class Missing:
 
     @property
     def sure(self) -> bool:
-        """Whether the turn was closed by a token, so that it is over for certain."""
+        """Return True if the turn was closed by a token, so that it is over for certain."""
         return bool(self.template.ends)
 
 
@@ -122,7 +122,7 @@ def missing_header(prompt: str, family: str | None = None) -> Missing | None:
 
 
 def _is_over(template: ChatTemplate, said: str) -> bool:
-    """Whether the last turn is closed, or has words in it where nothing closes turns."""
+    """Return True if the last turn is closed, or has words in it where nothing closes turns."""
     if template.ends:
         return said.endswith(template.ends)
     if template.family == "DeepSeek" and said.endswith(("<｜tool▁outputs▁end｜>", "<｜tool▁output▁end｜>")):

@@ -141,12 +141,12 @@ def blame(leak: Leak, model: str) -> Literal["gateway", "model"]:
 
 
 def promises_call(choice: Choice) -> bool:
-    """Whether the finish reason speaks of a call that is not there."""
+    """Return True if the finish reason speaks of a call that is not there."""
     return ending(choice.finish_reason) == "calls" and not choice.calls
 
 
 def may_quote(text: str, start: int, end: int) -> bool:
-    """Whether something in a leak could be taken for the beginning or the end of a quotation."""
+    """Return True if something in a leak could be taken for the beginning or the end of a quotation."""
     return text.find("`", start, end) >= 0 or text.find("~~~", start, end) >= 0
 
 
@@ -215,19 +215,19 @@ def _certainty(
 
 
 def _sets_up(request: Request, text: str) -> bool:
-    """Whether the prompt sets up the shape that a text has: the client reads it by itself then."""
+    """Return True if the prompt sets up the shape that a text has: the client reads it by itself then."""
     marks = tuple(dict.fromkeys(match[0] for match in _SHAPE_MARKS.finditer(text[:_SHAPE_REACH])))[:_HEADS_WANTED]
     return bool(marks) and all(asks_for(request, mark) for mark in marks)
 
 
 def _is_all(text: str, blocks: Sequence[Block]) -> bool:
-    """Whether nothing but reasoning stands before some blocks."""
+    """Return True if nothing but reasoning stands before some blocks."""
     before = text[: blocks[0].start].rstrip()
     return not before or before.endswith(THOUGHT_ENDS)
 
 
 def _names_recipients(request: Request, text: str, markup: str) -> bool:
-    """Whether a text is Functionary's: to `all` first, then to a tool behind `>>>`, which quotes nothing there."""
+    """Return True if a text is Functionary's: to `all` first, then to a tool behind `>>>`, which quotes nothing there."""
     told = text.lstrip().startswith("all\n") or "functionary" in request.model.lower()
     return told and markup.lstrip().startswith(">>>")
 
@@ -242,7 +242,7 @@ def _is_quoted(text: str, blocks: tuple[Block, ...]) -> bool:
 
 
 def _stands_for_call(request: Request, choice: Choice, part: Said, blocks: tuple[Block, ...]) -> bool:
-    """Whether a fenced call is all the reply has to say, and nobody wanted to see one.
+    """Return True if a fenced call is all the reply has to say, and nobody wanted to see one.
 
     The fence must hold nothing else: a document with an example in it is fenced as a whole too.
     """
@@ -258,7 +258,7 @@ def _stands_for_call(request: Request, choice: Choice, part: Said, blocks: tuple
 
 
 def _was_called(request: Request, calls: Sequence[NativeCall]) -> bool:
-    """Whether one of the tools is no longer declared but has been called in this conversation."""
+    """Return True if one of the tools is no longer declared but has been called in this conversation."""
     known = {made.name for message in request.messages for made in message.calls}
     return any(call.name in known for call in calls)
 

@@ -48,7 +48,7 @@ def alive(exchange: Exchange, idle: int) -> str:
 
 
 def unseen(reply: Reply, before: float) -> bool:
-    """Whether a silence of `before` milliseconds is explained by what the provider did and does not show."""
+    """Return True if a silence of `before` milliseconds is explained by what the provider did and does not show."""
     parts = [part for choice in reply.choices for part in choice.parts]
     if any(choice.hosted for choice in reply.choices):
         return True
@@ -60,7 +60,7 @@ def unseen(reply: Reply, before: float) -> bool:
 
 
 def written(reply: Reply, within: float) -> bool:
-    """Whether all that a reply says takes as long as `within` milliseconds to be generated."""
+    """Return True if all that a reply says takes as long as `within` milliseconds to be generated."""
     said, thought = _count(reply.usage, _SAID), _count(reply.usage, _THOUGHT)
     tokens = (said or 0) + (thought or 0)
     if said is None:

@@ -46,7 +46,7 @@ class Cues:
         self._last = ("", "" in words)
 
     def stand_in(self, text: str) -> bool:
-        """Whether a text holds one of them.
+        """Return True if a text holds one of them.
 
         That of the last text is kept: a whole reply is looked at to be repaired, and again when it is judged.
         """
@@ -73,7 +73,7 @@ def _rarest(word: str) -> str:
 
 
 def mentions(text: str, *groups: tuple[str, ...]) -> bool:
-    """Whether a text holds, whatever its case, one string of each group. The strings are in lower case."""
+    """Return True if a text holds, whatever its case, one string of each group. The strings are in lower case."""
     lower = text.lower()
     for cues in groups:
         for cue in cues:
@@ -194,7 +194,7 @@ def mask(text: str) -> str:
 
 
 def _may_hold_blocks(text: str) -> bool:
-    """Whether there can be a block at all: a fence, indented code, or a line that a quote or a tag begins."""
+    """Return True if there can be a block at all: a fence, indented code, or a line that a quote or a tag begins."""
     if any(mark in text for mark in _BLOCK_MARKS):
         return True
     return ("<" in text or ">" in text) and _BEGINS_BLOCK.search(text) is not None

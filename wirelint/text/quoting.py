@@ -235,7 +235,7 @@ _QUOTES = {'"': '"', "'": "'", "“": "”", "‘": "’", "«": "»", "„": "�
 
 
 def is_mention(text: str, start: int, end: int) -> bool:
-    """Whether the stretch is shown or named in the text rather than being there for what it does."""
+    """Return True if the stretch is shown or named in the text rather than being there for what it does."""
     before, after = text[start - 1 : start], text[end : end + 1]
     if before in _QUOTES and after == _QUOTES[before]:
         return True

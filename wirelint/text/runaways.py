@@ -53,7 +53,7 @@ def find(text: str) -> Runaway | None:
 
 
 def _is_turn(rest: str, label: str) -> bool:
-    """Whether what follows a label is what a user says."""
+    """Return True if what follows a label is what a user says."""
     if not rest.strip():
         return label in ("Human", "USER")
     if len(rest.split(maxsplit=3)) < 3:

@@ -328,7 +328,7 @@ def _ends_a_thought(text: str, closer: re.Match[str]) -> bool:
 
 
 def may_become_tag(text: str) -> bool:
-    """Whether a tag of reasoning, or of an answer, stands at the beginning of a text, or may when more comes."""
+    """Return True if a tag of reasoning, or of an answer, stands at the beginning of a text, or may when more comes."""
     return any(pattern.match(text) is not None for pattern in _TAGS_AND_CUTS)
 
 
@@ -344,13 +344,8 @@ def opener_at(text: str, start: int) -> tuple[Tag, int] | None:
 
 
 def may_open(text: str, start: int) -> bool:
-    """Whether the end of a text, from `start` on, may become an opener or a closer."""
+    """Return True if the end of a text, from `start` on, may become an opener or a closer."""
     return _ANY_CUT.match(text, start) is not None
-
-
-def is_spoken_of(text: str, end: int) -> bool:
-    """Whether the words after an opener speak of the tag."""
-    return _SPOKEN_OF.match(text, end) is not None
 
 
 def residue_head(text: str, start: int, model: str) -> bool | None:
@@ -376,7 +371,7 @@ def residue_head(text: str, start: int, model: str) -> bool | None:
 
 
 def ends_residue(text: str) -> bool:
-    """Whether the end of a frame made of words may stand in a text."""
+    """Return True if the end of a frame made of words may stand in a text."""
     ends = (_FINAL, FINAL_RESPONSE, *(end for _, end in _SENTENCES))
     return any(end.search(text) for end in ends)
 

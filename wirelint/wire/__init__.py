@@ -13,7 +13,7 @@ from wirelint.wire.aws_eventstream import CONTENT_TYPE, MessageStream, looks_lik
 from wirelint.wire.json_array import ArrayStream, looks_like_array
 from wirelint.wire.ndjson import TYPES, JsonLines, WholeOrLines
 from wirelint.wire.sse import EventStream
-from wirelint.wire.whole import WholeBody, whole_frame
+from wirelint.wire.whole import WholeBody
 
 __all__ = [
     "ArrayStream",
@@ -105,11 +105,6 @@ class Sniffer:
         if verdict is False and (array := looks_like_array(head)) is not False:
             return [] if array is None else self._go_on(ArrayStream())
         return [] if verdict is None else self._decide(verdict)
-
-    def whole(self, body: bytes) -> Frame | None:
-        """The frame of a body that is whole, if it is one document by its type and its beginning. Nothing is fed by it."""
-        plain = self._framer is None and not self._head and self._type == "application/json" and body[:1] == b"{"
-        return whole_frame(body) if plain else None
 
     def skip(self, events: int) -> int | None:
         """The number of the first of some events that are whole and are read elsewhere; None where they have to be fed."""

@@ -137,7 +137,7 @@ class WholeOrLines:
         return bytes(self._head) if self._framer is None else self._framer.waiting
 
     def _ends_line(self, known: int) -> bool:
-        """Whether the first line that is not blank has ended. Only if it is a document these may be lines."""
+        """Return True if the first line that is not blank has ended. Only if it is a document these may be lines."""
         head = self._head
         while (end := head.find(b"\n", known)) >= 0:
             line = head[:end].removeprefix(_BOM)

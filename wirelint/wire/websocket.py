@@ -28,7 +28,7 @@ _SIGNS = tuple(f'"{name}"'.encode() for name in _CLOSES)
 
 
 def is_socket(scheme: str) -> bool:
-    """Whether a URL of this scheme is that of a WebSocket, on which a message asks as a POST does elsewhere."""
+    """Return True if a URL of this scheme is that of a WebSocket, on which a message asks as a POST does elsewhere."""
     return scheme in ("ws", "wss")
 
 
@@ -39,17 +39,17 @@ def socket_url(url: str) -> str:
 
 
 def opens(message: bytes) -> bool:
-    """Whether a client's message begins an exchange."""
+    """Return True if a client's message begins an exchange."""
     return _OPENS.encode() in message and _type_of(message) == _OPENS
 
 
 def may_open(message: bytes) -> bool:
-    """Whether a client's message that is too large to be read seems to begin an exchange."""
+    """Return True if a client's message that is too large to be read seems to begin an exchange."""
     return _OPENS.encode() in message[:_HEAD] or _OPENS.encode() in message[-_HEAD:]
 
 
 def closes(message: bytes) -> bool:
-    """Whether a server's message ends one."""
+    """Return True if a server's message ends one."""
     return any(sign in message for sign in _SIGNS) and _type_of(message) in _CLOSES
 
 

@@ -50,7 +50,7 @@ class Murmur(Rule):
             if found := _MURMUR.search(choice.text):
                 yield self.finding("response", f"a murmur: {found[1]}", fix=Fix("unsafe", "say it loudly"))
 
-    def mend(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
+    def fix_request(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
         for message in exchange.request.messages if exchange.request is not None else ():
             if message.role == "user" and _MURMUR.search(message.text):
                 loud = _MURMUR.sub(lambda found: found[1].upper(), message.text)

@@ -91,7 +91,7 @@ class Tab:
         return int(self.run("document.querySelectorAll('*').length"))
 
     def quiet(self) -> bool:
-        """Whether nothing was asked of a network, nothing failed, and nothing was blocked."""
+        """Return True if nothing was asked of a network, nothing failed, and nothing was blocked."""
         return (
             self.errors,
             self.dialogs,

@@ -77,7 +77,7 @@ _Place = tuple[_Thread, int]
 
 
 def is_line(value: Mapping[str, Json]) -> bool:
-    """Whether an object may be a line of a session log."""
+    """Return True if an object may be a line of a session log."""
     return value.get("type") in _ENTRIES and any(sign in value for sign in _SIGNS)
 
 

@@ -164,7 +164,7 @@ def written(body: bytes, headers: Headers, *, from_mitmproxy: bool, as_base64: b
 
 
 def _is_latin1(headers: Headers, from_mitmproxy: bool) -> bool:
-    """Whether the text of a body is its bytes read as Latin-1."""
+    """Return True if the text of a body is its bytes read as Latin-1."""
     kind = next((value for name, value in headers if name.lower() == "content-type"), "").lower()
     return from_mitmproxy and "charset" not in kind and not any(name in kind for name in _READ_AS_UTF8)
 

@@ -384,7 +384,7 @@ def _has_said(node: Node, turn: Turn) -> bool:
 
 
 def _may_have_said(node: Node, turn: Turn) -> bool:
-    """Whether an answer is one of a node's in another form, or was given in the place of one that never came."""
+    """Return True if an answer is one of a node's in another form, or was given in the place of one that never came."""
     return not node.answers or any(answer.resembles(turn) for answer in node.answers)
 
 

@@ -29,7 +29,7 @@ class Said:
         return cls(turn.mark, turn.size, turn.ids, turn.ends if turn.assistant else ("", ""))
 
     def resembles(self, turn: Turn) -> bool:
-        """Whether a turn begins or ends like it."""
+        """Return True if a turn begins or ends like it."""
         return any(one and one == other for one, other in zip(self.ends, turn.ends, strict=True))
 
 
@@ -76,7 +76,7 @@ class Node:
 
     @property
     def continued(self) -> bool:
-        """Whether its conversation has gone on from here."""
+        """Return True if its conversation has gone on from here."""
         return any(
             child.conversation == self.conversation and (child.children or not child.broken) for child in self.children
         )
@@ -125,7 +125,7 @@ def asks_the_same(node: Node, added: Sequence[Turn]) -> bool:
 
 
 def said_the_same(node: Node, made: Sequence[Turn]) -> bool:
-    """Whether a node has given all of these answers."""
+    """Return True if a node has given all of these answers."""
     said = [(answer.mark, answer.ids) for answer in node.answers]
     return not [turn for turn in made if (turn.mark, turn.ids) not in said]
 

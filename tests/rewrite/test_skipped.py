@@ -1,4 +1,4 @@
-"""What a reply is spared: rewriters where nothing is found, and the reading of events before they leave."""
+"""Replies without a fault: no rewriter for whole ones, and text deltas of streams that leave before they are parsed."""
 
 from __future__ import annotations
 
@@ -8,15 +8,13 @@ import pytest
 
 from tests.build import REGISTRY, Talk, as_record, chunk, exchange, schema, sse
 from tests.fixes.drive import UNSAFE, run
-from wirelint.apis.likeness import Likeness
+from wirelint.apis.delta_pattern import DeltaPattern
 from wirelint.capture.record import Record
 from wirelint.engine import Session, lower
-from wirelint.events import Delta, Event, Start
+from wirelint.events import Delta, Event
 from wirelint.fix import RewriteContext, Rewriter
 from wirelint.model import Exchange
 from wirelint.rewrite import ReplyStream
-from wirelint.rewrite.pipeline import Chain
-from wirelint.rewrite.unread import Pending
 from wirelint.rule import Finding, Rule
 from wirelint.state.ledger import Ledger
 
@@ -45,15 +43,6 @@ class _Spy(Rule):
     def rewriter(self, context: RewriteContext) -> Rewriter | None:
         self.asked += 1
         return None
-
-
-def test_text_whose_end_a_rewriter_would_hold_does_not_leave_alone() -> None:
-    """`tool` may be the beginning of `tool_code`. What shows that it is none has to reach the rewriters with it."""
-    chain, pending = Chain((), ()), Pending[str]()
-    chain.know([Start(0, "text", "", 0, None)])
-    chain.left([Delta(0, "The tide", None)], untouched=True)
-    pieces = [" turns\ntool", "u_\n<fun", " is none", " and goes on"]
-    assert [pending.ripe(piece, 0, piece, chain) for piece in pieces] == [[], [], pieces[:3], pieces[3:]]
 
 
 @pytest.mark.parametrize("api", ["openai.chat", "anthropic.messages"])
@@ -167,7 +156,7 @@ MIXED = {
 def test_what_leaves_does_not_depend_on_when_it_is_read(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     record = _stream(words)
     quick = _all(record)
-    monkeypatch.setattr(Likeness, "of", classmethod(lambda cls, event: None))
+    monkeypatch.setattr(DeltaPattern, "of", classmethod(lambda cls, event: None))
     assert quick == _all(record)
 
 
@@ -208,5 +197,5 @@ def test_what_has_left_unread_does_not_leave_again_when_it_is_failed_at() -> Non
     out = [piece for event in events for piece in rewriting.feed(event)] + rewriting.end()
     assert b"".join(out) == record.response_body
     assert [fault.message for fault in rewriting.faults] == [
-        "the repair of quiet text failed: ValueError: a rewriter acts on text that has left already"
+        "the repair of harmless text failed: ValueError: a rewriter acts on text that has left already"
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.build import chunk, sse
-from wirelint.apis.likeness import Likeness
+from wirelint.apis.delta_pattern import DeltaPattern
 from wirelint.engine import Session
 from wirelint.events import Delta, Frame
 
@@ -16,8 +16,8 @@ def _delta(text: str, raw: bytes, block: int = 0) -> Delta:
     return Delta(block, text, Frame(3, raw, None, raw[6:-2].decode()))
 
 
-def _like(text: str, form: bytes = EVENT) -> Likeness | None:
-    return Likeness.of(_delta(text, form % text.encode()))
+def _like(text: str, form: bytes = EVENT) -> DeltaPattern | None:
+    return DeltaPattern.of(_delta(text, form % text.encode()))
 
 
 @pytest.mark.parametrize(
@@ -26,6 +26,8 @@ def _like(text: str, form: bytes = EVENT) -> Likeness | None:
         pytest.param(EVENT % b" harbour", " harbour", id="another text"),
         pytest.param(EVENT % "Fähre 渡し船".encode(), "Fähre 渡し船", id="beyond ASCII"),
         pytest.param(EVENT % b"", None, id="no text"),
+        pytest.param(EVENT.replace(b"}}]}", b"}}]     }") % b" quay", " quay", id="blanks between brackets"),
+        pytest.param(EVENT.replace(b'"index"', b' "index"') % b" quay", None, id="blanks elsewhere"),
         pytest.param(EVENT % b'x"}}],"usage":{"a":"', None, id="more than a text"),
         pytest.param(EVENT % b'a\\n\\"\\u00e9\\"', 'a\n"é"', id="escapes"),
         pytest.param(EVENT % b"a\\", None, id="half an escape"),
@@ -62,7 +64,7 @@ def test_the_text_of_what_is_alike(raw: bytes, text: str | None) -> None:
     ],
 )
 def test_events_that_show_nothing(event: Delta) -> None:
-    assert Likeness.of(event) is None
+    assert DeltaPattern.of(event) is None
 
 
 @pytest.mark.parametrize(
@@ -95,7 +97,7 @@ IDLE_EVENT = (
     b'data: {"id":"a","created":%d,"system_fingerprint":"fp_%s","choices":[{"delta":{"content":"%s"}}],'
     b'"sequence_number": %d,"obfuscation":"%s"}\n\n'
 )
-IDLE = Likeness.of(_delta(" ferry", IDLE_EVENT % (2, b"8", b" ferry", 10, b"x8")))
+IGNORING = DeltaPattern.of(_delta(" ferry", IDLE_EVENT % (2, b"8", b" ferry", 10, b"x8")))
 
 
 @pytest.mark.parametrize(
@@ -114,8 +116,8 @@ IDLE = Likeness.of(_delta(" ferry", IDLE_EVENT % (2, b"8", b" ferry", 10, b"x8")
     ],
 )
 def test_values_that_nobody_reads_may_differ(raw: bytes, text: str | None) -> None:
-    assert IDLE is not None
-    assert IDLE.text(raw) == text
+    assert IGNORING is not None
+    assert IGNORING.text(raw) == text
 
 
 _TEXT = b'"choices":[{"delta":{"content":"%(text)s"}}]'
@@ -149,7 +151,7 @@ def test_one_value_that_changes_with_every_event(form: str, value: bytes, text: 
     """After the first of such events the others are told by it alone, and no less exactly."""
     event = ONE_IDLE[form]
     for before in range(3):
-        like = Likeness.of(_delta(" ferry", event % {b"value": b"x8", b"text": b" ferry"}))
+        like = DeltaPattern.of(_delta(" ferry", event % {b"value": b"x8", b"text": b" ferry"}))
         assert like is not None
         for number in range(before):
             assert like.text(event % {b"value": b"y%d" % number, b"text": b" quay %d" % number}) == f" quay {number}"
@@ -169,7 +171,7 @@ def test_one_value_that_changes_with_every_event(form: str, value: bytes, text: 
     ],
 )
 def test_no_other_values_may_differ(form: bytes) -> None:
-    like = Likeness.of(_delta("b", form % (b"b", b"1")))
+    like = DeltaPattern.of(_delta("b", form % (b"b", b"1")))
     assert like is not None
     assert like.text(form % (b"c", b"1")) == "c"
     assert like.text(form % (b"c", b"2")) is None
@@ -223,7 +225,7 @@ def test_a_session_reads_the_same_with_it_and_without(form: str, cut: str, monke
         "by byte": [bytes([byte]) for event in (*events, *again) for byte in event],
     }
     quick = _read(pieces[cut])
-    monkeypatch.setattr(Likeness, "of", classmethod(lambda cls, event: None))
+    monkeypatch.setattr(DeltaPattern, "of", classmethod(lambda cls, event: None))
     assert quick == _read(pieces[cut])
 
 

@@ -1,0 +1,158 @@
+"""Byte pattern of a stream's text deltas: it gives the text of an event without parsing the event.
+
+Nearly every event of a streamed reply is the one before it with another text:
+
+    data: {"id":"a","choices":[{"index":0,"delta":{"content":" ferry"}}]}\\n\\n
+    data: {"id":"a","choices":[{"index":0,"delta":{"content":" leaves"}}]}\\n\\n
+
+A pattern is compiled from one parsed event and confirmed by the next one: all bytes are fixed but the text, the members
+that no reader looks at (`IGNORED`), and blanks between the closing brackets (Anthropic pads its events with them:
+`"}       }`). An event that matches says its text and nothing else, so a reader that would parse it would say so, too.
+What matches the text's gap is a JSON string without an unescaped quotation mark, and the text of the two events that made
+the pattern stood there and nowhere else; so nothing is guessed. A pattern holds until an event of another kind arrives.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import orjson
+
+from wirelint.events import Delta, Event, Frame, Start
+
+IGNORED = frozenset(
+    {"created", "created_at", "obfuscation", "p", "sequence_number", "service_tier", "system_fingerprint"}
+)
+"""Top-level members that no reader looks at and that change between events: times, counts, padding that hides the length
+of a text (OpenAI `obfuscation`, Mistral and Bedrock `p`)."""
+
+
+_MEMBERS = re.compile(
+    rb'"(%s)" ?: ?(?:"([^"\\\x00-\x1f\x7f-\xff]*)"|(0|[1-9][0-9]{0,17})(?=[ ,}]))'
+    % b"|".join(sorted(map(str.encode, IGNORED)))
+)
+_STRING = rb'[^"\\\x00-\x1f\x7f-\xff]*+'
+_NUMBER = rb"(?:0|[1-9][0-9]{0,17})"
+_TEXT = rb'([^"\\\x00-\x1f]++(?:\\.[^"\\\x00-\x1f]*+)*+|(?:\\.[^"\\\x00-\x1f]*+)++)'
+_BRACKETS = re.compile(rb"(?<=[}\]]) *(?=[}\]])")
+_MOST_FAILURES = 4
+"""Events in a row that were not confirmed. Compiling a pattern costs as much as parsing several events."""
+
+
+class DeltaPattern:
+    """Pattern of the text deltas of one block, made from `event`, whose text stands at `start` to `end` of its frame."""
+
+    __slots__ = ("_event", "_match", "_span", "block", "item")
+
+    def __init__(self, event: Delta, span: tuple[int, int]) -> None:
+        self.block, self.item = event.block, event.item
+        self._event, self._span = event, span
+        self._match: re.Pattern[bytes] | None = None
+
+    @classmethod
+    def of(cls, event: Delta) -> DeltaPattern | None:
+        """Return the pattern of an event, None where the place of its text in the frame is ambiguous."""
+        span = _span_of(event)
+        # A CR may be half of a line end, so the event would end elsewhere.
+        if span is None or event.frame is None or not event.frame.raw.endswith(b"\n"):
+            return None
+        if any(start < span[1] and span[0] < end for start, end, _ in _ignored(event.frame)):
+            return None
+        return cls(event, span)
+
+    def is_confirmed_by(self, event: Delta) -> bool:
+        """Return True if the next event of the stream, a single delta, matches and says the text that was parsed."""
+        same = event.block == self.block and event.item == self.item and event.text != self._event.text
+        return same and event.frame is not None and self.text(event.frame.raw) == event.text
+
+    def text(self, raw: bytes) -> str | None:
+        """Return the text of an event that matches, None for any other event and for an empty text."""
+        if self._match is None:
+            self._match = self._compile()
+        found = self._match.fullmatch(raw)
+        return _decoded(found[1]) if found is not None else None
+
+    def _compile(self) -> re.Pattern[bytes]:
+        frame, (begin, end) = self._event.frame, self._span
+        assert frame is not None
+        raw = frame.raw
+        gaps = sorted([*_ignored(frame), (begin, end, _TEXT)])
+        source, at = b"", 0
+        for start, stop, pattern in gaps:
+            source += re.escape(raw[at:start]) + pattern
+            at = stop
+        last = raw.rfind(b'"') + 1  # behind it nothing is part of a string
+        source += re.escape(raw[at:last])
+        source += b" *+".join(map(re.escape, _BRACKETS.split(raw[max(at, last) :])))
+        return re.compile(source, re.DOTALL)
+
+
+class PatternLearner:
+    """Makes a pattern from the events of one stream. `pattern` is what the next event probably matches."""
+
+    __slots__ = ("_before", "_failures", "pattern")
+
+    def __init__(self) -> None:
+        self.pattern: DeltaPattern | None = None
+        self._before: DeltaPattern | None = None
+        self._failures = 0
+
+    def see(self, frame: Frame, events: Sequence[Event]) -> None:
+        """Take the parsed events of the next frame. Anything but text drops the pattern."""
+        event, before, alone = events[-1] if events else None, self._before, len(events) == 1
+        if type(event) is not Delta or event.frame is not frame or not (alone or _begins(events[:-1], event)):
+            self.pattern = self._before = None
+            return
+        if alone and before is not None:
+            if before.is_confirmed_by(event):
+                self.pattern, self._before, self._failures = before, None, 0
+                return
+            self._failures += 1
+        if not alone:
+            self.pattern = None
+        self._before = DeltaPattern.of(event) if self._failures < _MOST_FAILURES else None
+
+
+def _begins(others: Sequence[Event], event: Delta) -> bool:
+    """Return True if a frame only begins a block and gives a piece of its text."""
+    return len(others) == 1 and type(others[0]) is Start and others[0].block == event.block
+
+
+def _span_of(event: Delta) -> tuple[int, int] | None:
+    """Return where the text of an event stands in its frame, in bytes, without the quotation marks. None if ambiguous."""
+    text = event.text
+    if event.frame is None or not text.isprintable() or '"' in text or "\\" in text or not text:
+        return None  # a character that is not printable may be escaped in JSON
+    raw, literal = event.frame.raw, b'"%s"' % text.encode()
+    if raw.count(literal) != 1 or (b"\\" in raw and (b"\\u" in raw or "/" in text)):
+        return None  # an escaped form of the text could stand elsewhere
+    start = raw.index(literal) + 1
+    return start, start + len(literal) - 2
+
+
+def _ignored(frame: Frame) -> list[tuple[int, int, bytes]]:
+    """Return the ignored values of a frame: start, end, pattern. Their names occur once and at the top of the document."""
+    raw = frame.raw
+    found = [value for value in _MEMBERS.finditer(raw) if raw.count(b'"%s"' % value[1]) == 1]
+    if not found:
+        return []
+    try:
+        document = orjson.loads(frame.data or "")
+    except orjson.JSONDecodeError:
+        return []
+    members = document if isinstance(document, dict) else {}
+    kinds = [(value, 3 if value[2] is None else 2) for value in found if value[1].decode() in members]
+    return [(*value.span(kind), _STRING if kind == 2 else _NUMBER) for value, kind in kinds]
+
+
+def _decoded(literal: bytes) -> str | None:
+    """Return the text of a JSON string given without its quotation marks, None if it is not valid."""
+    try:
+        text = literal.decode()
+        if text.isprintable() and "\\" not in text:  # nearly every text
+            return text
+        said: str = orjson.loads(f'"{text}"')
+    except (UnicodeDecodeError, orjson.JSONDecodeError):
+        return None
+    return said or None

@@ -1,0 +1,253 @@
+"""Calls that fixes make, rename, renumber and remove.
+
+Theory of operation. An id or a name may come in pieces or later (`"name":"get_"`, `"name":"weather"`), so a call waits
+until its arguments begin or it ends; nearly always that is in the same frame. Then its start is judged once. Servers
+that repeat the id or the name in every event do so in the frames of the arguments, so these frames are written anew
+too. A removed call leaves a sentence in its place, and a candidate that would end with calls but has none left ends
+like an answer.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import orjson
+
+from wirelint.apis.traits import traits
+from wirelint.events import CallUpdate, Close, Delta, Event, Finish, Frame, Start
+from wirelint.fix import RewriteContext
+from wirelint.fixes.finish import without_calls
+from wirelint.fixes.rewriters import WaitingRewriter, completes_name
+from wirelint.model import Json, Request
+from wirelint.text.escaping import printable
+from wirelint.text.excerpts import excerpt, listed
+
+_PLAIN = re.compile(r"[\w.:-]+", re.ASCII)
+_MOST_LISTED = 20
+
+
+def make_call(
+    context: RewriteContext,
+    choice: int,
+    name: str | None,
+    id_: str | None,
+    arguments: dict[str, Json],
+    frame: Frame | None,
+    pointer: str | None = None,
+) -> Iterator[Event]:
+    """Yield the events of a whole call. `pointer`: its place, if that is not behind the other calls of its candidate."""
+    own = traits(context.exchange.api)
+    block = context.new_block()
+    place = (own.calls_at or "").format(choice) if pointer is None else pointer
+    held = own.start_holds_arguments(streamed=context.streamed)
+    given: Json = arguments if held else {} if own.arguments == "block" else None
+    yield Start(block, "tool_call", place, choice, frame, None, id_, name, given)
+    if not held:
+        yield Delta(block, write_arguments(arguments), frame)
+    yield Close(block, frame)
+
+
+def write_arguments(arguments: dict[str, Json]) -> str:
+    try:
+        return orjson.dumps(arguments).decode()
+    except (orjson.JSONEncodeError, UnicodeDecodeError):  # integers of more than 64 bits, lone surrogates
+        return json.dumps(arguments)
+
+
+def removal_text(name: str, request: Request) -> str:
+    """Return the sentence that replaces a call of an undeclared tool."""
+    names = [f"`{_shown(tool.name)}`" for tool in request.client_tools]
+    offered = listed(names, _MOST_LISTED) if names else "no tools at all"
+    why = f"because this request declares no such tool; it declares {offered}"
+    return f"wirelint took out a call of `{_shown(name)}`, {why}."
+
+
+def _shown(name: str) -> str:
+    return printable(excerpt(name)).replace("`", "'")
+
+
+def joined_name(pieces: Sequence[str | None]) -> str:
+    """Return a name as clients join it from pieces. Servers that repeat the whole name send equal pieces."""
+    said = [piece for piece in pieces if piece]
+    return said[0] if len(set(said)) == 1 else "".join(said)
+
+
+def may_repeat(frame: Frame | None, text: str) -> bool:
+    """Return True if a frame may repeat an id or a name, in any JSON notation."""
+    return frame is not None and frame.data is not None and (text in frame.data or not _PLAIN.fullmatch(text))
+
+
+class CallRemover:
+    """Removes calls from a reply, with a text in the place of each, and corrects the finish reason."""
+
+    def __init__(self, context: RewriteContext) -> None:
+        self._context = context
+        self._gone: set[int] = set()
+        self._left: dict[int, int] = {}
+        self._emptied: set[int] = set()
+        self._texts: dict[int, tuple[int, int]] = {}
+        """The text block of each candidate, with its place in the frame."""
+
+    def note(self, start: Start) -> None:
+        """Note a part that stays so far."""
+        if start.kind == "tool_call":
+            self._left[start.choice] = self._left.get(start.choice, 0) + 1
+        elif start.kind == "text":
+            self._texts[start.choice] = (start.block, start.item)
+
+    def is_removed(self, event: Event) -> bool:
+        """Return True if an event belongs to a removed call."""
+        return isinstance(event, (Delta, CallUpdate, Close)) and event.block in self._gone
+
+    def remove(self, start: Start, text: str) -> list[Event]:
+        """Return the events to send instead of a noted call: its text, in a block of its own where the API has blocks."""
+        choice, frame = start.choice, start.frame
+        self._gone.add(start.block)
+        self._emptied.add(choice)
+        self._left[choice] -= 1
+        own = traits(self._context.exchange.api)
+        if choice in self._texts and not own.blocks:
+            block, item = self._texts[choice]
+            return [Delta(block, f"\n\n{text}", frame, item)]
+        block = self._context.new_block()
+        begun: list[Event] = [
+            Start(block, "text", own.text_at.format(choice), choice, frame),
+            Delta(block, text, frame),
+        ]
+        if own.blocks:
+            return [*begun, Close(block, frame)]
+        self._texts[choice] = (block, -1)
+        return begun
+
+    def finish(self, event: Finish) -> Finish:
+        """Return the end of a candidate. One without its calls ends like an answer."""
+        if event.choice in self._emptied and not self._left.get(event.choice):
+            right = without_calls(self._context.exchange.api, event.reason)
+            return event._replace(reason=right) if right else event
+        return event
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The start of a call, with its id, its name, and the name as clients join it from pieces."""
+
+    start: Start
+    id: str | None
+    name: str | None
+    joined: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rename:
+    """Give a call this name."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Renumber:
+    """Give a call this id."""
+
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Remove:
+    """Remove a call, and put this text in its place."""
+
+    text: str
+
+
+class CallHeads(WaitingRewriter):
+    """Changes ids and names of calls and removes calls, as a rule judges. It judges the calls in order."""
+
+    patient: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        context: RewriteContext,
+        judge: Callable[[Head], Rename | Renumber | Remove | None],
+        is_settled: Callable[[Start], bool | None],
+        phase: float,
+    ) -> None:
+        """`judge` returns the change of a call and records it.
+
+        `is_settled` returns True for a start that needs no judgement, False for one that can be judged at once, and None
+        for one whose id or name may be incomplete.
+        """
+        super().__init__()
+        self.phase = phase
+        self._context = context
+        self._judge, self._is_settled = judge, is_settled
+        self._names: dict[int, str] = {}
+        """The original names of renamed calls."""
+        self._ids: dict[int, str] = {}
+        """The original ids of renumbered calls."""
+        self._remover = CallRemover(context)
+
+    def decides(self, first: Event, event: Event) -> bool | None:
+        assert isinstance(first, Start)
+        return completes_name(first, event) or None
+
+    def settle(self, held: Sequence[Event], event: Event, decided: bool) -> Iterable[Event]:
+        """Return the events for the start of a call whose id and name are complete."""
+        start = held[0]
+        assert isinstance(start, Start)
+        self._remover.note(start)
+        said: list[Start | CallUpdate] = [start]
+        said += [one for one in held[1:] if isinstance(one, CallUpdate) and one.block == start.block]
+        id_, name = (next(filter(None, some), None) for some in ([one.id for one in said], [one.name for one in said]))
+        match self._judge(Head(start, id_, name, joined_name([one.name for one in said]))):
+            case Remove(text):
+                return self._remover.remove(start, text)
+            case Rename(right):
+                self._names[start.block] = name or ""
+                return (start._replace(name=right, id=id_),)
+            case Renumber(new):
+                self._context.taken.add(new)
+                self._ids[start.block] = id_ or ""
+                return (start._replace(id=new),)
+            case None:
+                return (start,)
+
+    def release(self) -> Iterable[Event]:
+        out: list[Event] = []
+        for event in super().release():
+            if isinstance(event, Start) and event.kind == "tool_call":
+                self._remover.note(event)
+                out.append(event)
+            else:
+                out += self.take(event)
+        return out
+
+    def take(self, event: Event) -> Iterable[Event]:
+        if self._remover.is_removed(event):
+            return ()
+        match event:
+            case Start(kind="tool_call") if (settled := self._is_settled(event)) is not True:
+                # In a whole body the id and the name are complete, even if the end of the call is missing.
+                now = settled is False or not self._context.streamed
+                return self.settle([event], event, True) if now else self.wait_for(event)
+            case Start():
+                self._remover.note(event)
+            case Delta(block=block):
+                words = [known[block] for known in (self._ids, self._names) if block in known]
+                return (event._replace(),) if any(may_repeat(event.frame, word) for word in words) else (event,)
+            case CallUpdate(block=block) if block in self._ids:
+                return (event._replace(id=None),) if event.name else ()
+            case CallUpdate(block=block) if block in self._names and event.name:
+                return (event._replace(name=None),) if event.id else ()
+            case Finish():
+                return (self._remover.finish(event),)
+            case _:
+                pass
+        return (event,)
+
+
+def has_head(start: Start) -> bool | None:
+    """Return False if a start has an id and a name, so that it can be judged at once; None if one may follow."""
+    return False if start.id and start.name else None
