@@ -10,13 +10,14 @@ demo: $(VENV)/installed-demo
 	@$(RUN) -m wirelint demo
 
 # The tests start about a hundred processes; without bytecode files each process would compile every module again.
+# A file's tests run in one worker (`loadfile`), because they share a proxy.
 test test-all: export PYTHONDONTWRITEBYTECODE =
 
 test: install
-	$(RUN) -m pytest -q -n auto --dist loadgroup
+	$(RUN) -m pytest -q -n auto --dist loadfile --no-loadscope-reorder
 
 test-all: install
-	$(RUN) -m pytest -q -n auto --dist loadgroup --all
+	$(RUN) -m pytest -q -n auto --dist loadfile --no-loadscope-reorder --all
 
 check: install
 	$(RUN) -m ruff check .

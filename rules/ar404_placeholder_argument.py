@@ -5,9 +5,8 @@ from functools import partial
 from typing import ClassVar
 
 from wirelint.arguments.argument_faults import came_whole
-from wirelint.arguments.argument_members import Gone
-from wirelint.arguments.invented import Said
-from wirelint.arguments.placeholders import refused
+from wirelint.arguments.argument_markup import Gone
+from wirelint.arguments.placeholders import Said, misnamed, refused
 from wirelint.fixes.policy_fixes import PolicyRewriter, block_text
 from wirelint.model import Exchange, Json, Part, Reply, Request, Rpc, Tool, ToolCall, ToolResult
 from wirelint.policy import NO_POLICIES, Fault, Outcome, Policies, judge_arguments
@@ -35,11 +34,11 @@ class PlaceholderArgument(Rule):
     """A call has a placeholder instead of a real value, or violates an argument policy.
 
     ## What it does
-    Looks at the arguments of every call for placeholders: `default` for a workspace, `/path/to/config.json` for a file,
-    `your_api_key`, `<project-id>`, `user@example.com`, the word `null` in quotes. For a call to an MCP server it
-    reports the argument that the server's error names (`Unknown workspace: 'default'`): a warning for a placeholder,
-    else an info. It also applies the policies of a `--policy` file, which hold what operators know about the arguments
-    of their tools.
+    Looks at the arguments of every call for placeholders: `default` for a workspace, `/path/to/config.json` for a
+    file, `your_api_key`, `<project-id>`, `user@example.com`, the word `null` in quotes. For a call to an MCP server
+    it reports the argument that the server's error names (`Unknown workspace: 'default'`): a warning for a
+    placeholder, else an info; and a parameter that the error calls missing or unknown, as an info. It also applies
+    the policies of a `--policy` file, which hold what operators know about the arguments of their tools.
 
     ## Why is this bad?
     The model knows that a parameter exists but not its value, and writes a plausible one. The tool fails or, worse,
@@ -106,7 +105,19 @@ class PlaceholderArgument(Rule):
                 if answered is None or REDACTED in answered[1]:
                     continue
                 call, error = answered
-                for found in refused(call.arguments.mapping or {}, error):
+                arguments = call.arguments.mapping or {}
+                named = list(misnamed(arguments, error))
+                for name, is_given in named:
+                    place = f"{call.pointer}/arguments"
+                    yield self.finding(
+                        "request",
+                        f"{call.name}: the server {f'does not know {name}' if is_given else f'misses {name}'}: "
+                        f"{excerpt(error, 90)!r}",
+                        f"{place}/{escaped(name)}" if is_given else place,
+                        severity="info",
+                        confidence="medium",
+                    )
+                for found in refused({} if named else arguments, error):
                     why = f", which is {found.sign.why}" if found.sign is not None else ""
                     yield self.finding(
                         "request",

@@ -6,13 +6,28 @@ from collections.abc import Iterator
 from wirelint.apis.traits import is_raw
 from wirelint.claims import evidence
 from wirelint.claims.actions import Kind
-from wirelint.claims.announcements import asked, assented, besides, composes, looks_back, plays
-from wirelint.claims.claims import Claim, claims, may_claim, says_done, told_of
+from wirelint.claims.announcements import (
+    accepted_offer,
+    asked,
+    asks_about_past,
+    asks_for_text,
+    orders_beside_text,
+    plays,
+)
+from wirelint.claims.claims import Claim, bare_done, claims, may_claim, reported_outcomes
 from wirelint.claims.evidence import brought_along, calls_before, on_record, tools_used
-from wirelint.claims.order_check import answering, performed, read_off, readings
+from wirelint.claims.order_check import (
+    answering,
+    claim_by_name,
+    claim_in_order_verb,
+    is_brief,
+    ordered,
+    performed,
+    read_off,
+    readings,
+)
 from wirelint.claims.side_effects import Reach, has_place, reach
-from wirelint.claims.tool_match import done_as_ordered, done_by_name, is_brief, ordered
-from wirelint.claims.toolkinds import Ability, abilities, cannot, matching, reports, spoken_of, topics_in
+from wirelint.claims.toolkinds import Ability, abilities, cannot, matching, reports, tool_by_words, topics_in
 from wirelint.history.handed_back import never_ran
 from wirelint.model import Choice, Exchange, Reply, Request, Text
 from wirelint.rule import REDACTED, Confidence, Finding, Rule, Severity, excerpt
@@ -93,7 +108,11 @@ class FabricatedCall(Rule):
             if choice.calls or choice.hosted:
                 continue
             for part, claim, fitting in _unbacked(request, choice, used):
-                if looks_back(words) or composes(words) or any(reports(text, claim.kinds) for text in results):
+                if (
+                    asks_about_past(words)
+                    or asks_for_text(words)
+                    or any(reports(text, claim.kinds) for text in results)
+                ):
                     continue
                 names = ", ".join(sorted({one.tool.name for one in used}))
                 idle = never_ran(fitting.tool, ledger.tools)
@@ -119,7 +138,7 @@ class FabricatedCall(Rule):
                 fitting = next(matching(able, claim.kinds, claim.verb, claim.object), None)
                 weight = _weigh(claim, read, request, fitting) if fitting is not None else 0
                 if fitting is None and claim.form == "said" and claim.verb in _USES:
-                    fitting = spoken_of(able, claim.object)
+                    fitting = tool_by_words(able, claim.object)
                     weight = 2 if fitting is not None and _is_unexplained(claim, request) else 0
                 if weight < 2 and number < _MOST_LINKED and (tool := _ordered(claim, read, request, able)):
                     weight, fitting = 2, tool
@@ -184,21 +203,23 @@ def _weigh(claim: Claim, read: Prose, request: Request, fitting: Ability) -> int
     if reached is Reach.NO:
         return 0
     words = evidence.last_words(request)
-    wanted = asked(words) | assented(words, _text_before(request))
+    wanted = asked(words) | accepted_offer(words, _text_before(request))
     if claim.form == "state":
-        return 2 if _is_set(claim, words, read) and fitting.kinds & {"control"} and not looks_back(words) else 0
+        return 2 if _is_set(claim, words, read) and fitting.kinds & {"control"} and not asks_about_past(words) else 0
     if claim.form in ("passive", "terse", "missed") and len(read.text) > _LONGEST_TERSE:
         return 0
     if _is_fiction(request) and not wanted & claim.kinds:
         return 0
-    if (looks_back(words) or claim.earlier) and any(message.role == "assistant" for message in request.messages):
+    if (asks_about_past(words) or claim.earlier) and any(message.role == "assistant" for message in request.messages):
         return 0 if calls_before(claim, request) else 1
     if on_record(claim, request, wanted):
         return 0
     weight = {Reach.SURE: 3, Reach.MAYBE: 1}[reached]
     if claim.verb == "results":
-        spoken_of = any("result" in message.text.lower() for message in request.messages if message.role != "assistant")
-        return 0 if spoken_of else 2
+        tool_by_words = any(
+            "result" in message.text.lower() for message in request.messages if message.role != "assistant"
+        )
+        return 0 if tool_by_words else 2
     if claim.form in ("passive", "terse", "missed"):
         named = claim.form == "missed" and _LOOKED_IN.search(claim.object) is not None
         named = named or (claim.form == "terse" and _reports_back(claim, read))
@@ -208,7 +229,7 @@ def _weigh(claim: Claim, read: Prose, request: Request, fitting: Ability) -> int
         weight = 2
     elif reached is Reach.MAYBE and wanted & claim.kinds and not read.fenced:
         weight = 2
-    if (composes(words) and not _is_ordered_beside(words, claim)) or _is_quoted_back(claim, words):
+    if (asks_for_text(words) and not _is_ordered_beside(words, claim)) or _is_quoted_back(claim, words):
         return 0
     if brought_along(claim, request) or evidence.was_summarised(request):
         weight = min(weight, 1)
@@ -234,7 +255,7 @@ _LONGEST_ORDER = 120
 def _is_set(claim: Claim, words: str, read: Prose) -> bool:
     """Return True if a short order names the reported state: "hall light off", "heating to 19"."""
     state_text = read.masked[claim.start : claim.end].lower()
-    if len(words) > _LONGEST_ORDER or "?" in words or composes(words):
+    if len(words) > _LONGEST_ORDER or "?" in words or asks_for_text(words):
         return False
     if re.search(r"\b(?:is|are|was|were|have|I|it['’]s|if|when)\b", words):
         return False
@@ -254,11 +275,11 @@ def _text_before(request: Request) -> str:
 
 def _by_name(read: Prose, request: Request) -> tuple[Claim, Ability] | None:
     """Return a claim that a tool, given by its name, answered."""
-    reported = list(told_of(read, [tool.name for tool in request.client_tools]))
+    reported = list(reported_outcomes(read, [tool.name for tool in request.client_tools]))
     if not reported:
         return None
     words = evidence.last_words(request)
-    if looks_back(words) or composes(words) or evidence.was_summarised(request):
+    if asks_about_past(words) or asks_for_text(words) or evidence.was_summarised(request):
         return None
     conversation = " ".join(message.text for message in request.messages if message.role != "system")
     for name, claim in reported:
@@ -270,7 +291,7 @@ def _by_name(read: Prose, request: Request) -> tuple[Claim, Ability] | None:
 
 def _is_ordered_beside(words: str, claim: Claim) -> bool:
     """Return True if the claim is about an action that was ordered beside a text to compose."""
-    return bool(besides(words) & claim.kinds) or (has_place(claim.object) and has_place(words))
+    return bool(orders_beside_text(words) & claim.kinds) or (has_place(claim.object) and has_place(words))
 
 
 _MOST_LINKED = 16
@@ -282,8 +303,8 @@ def _is_unexplained(claim: Claim, request: Request) -> bool:
     """Return True if nothing explains a claim: no other speaker, no earlier call, no text that was ordered."""
     words = evidence.last_words(request)
     if (
-        looks_back(words)
-        or composes(words)
+        asks_about_past(words)
+        or asks_for_text(words)
         or claim.earlier
         or _is_fiction(request)
         or evidence.was_summarised(request)
@@ -297,7 +318,7 @@ def _ordered(claim: Claim, read: Prose, request: Request, able: tuple[Ability, .
     words = evidence.last_words(request)
     if claim.form == "passive" and len(read.text) > _LONGEST_TERSE:
         return None
-    if looks_back(words) or composes(words) or _is_fiction(request) or evidence.was_summarised(request):
+    if asks_about_past(words) or asks_for_text(words) or _is_fiction(request) or evidence.was_summarised(request):
         return None
     if _is_quoted_back(claim, words):
         return None
@@ -313,13 +334,13 @@ def _in_its_verb(read: Prose, request: Request) -> tuple[Claim, Ability] | None:
     if not is_brief(read) or (request.has_history and any(message.calls for message in request.messages)):
         return None
     words, able = evidence.last_words(request), abilities(request.tools)
-    found = done_by_name(read, words, able)
+    found = claim_by_name(read, words, able)
     if found is None:
-        found = done_as_ordered(read, words, able)
-        if found is None or composes(words):
+        found = claim_in_order_verb(read, words, able)
+        if found is None or asks_for_text(words):
             return None
     # Last, because reading the whole order is slow and most replies have no such claim.
-    handed_over = composes(words) and re.search(r"[:：] *\S", words) is not None
+    handed_over = asks_for_text(words) and re.search(r"[:：] *\S", words) is not None
     return None if handed_over or _orders_no_action(request, words) else found
 
 
@@ -336,12 +357,12 @@ def _carried_out(read: Prose, request: Request) -> tuple[Claim, Ability] | None:
     if found_claim is None and read_there and not evidence.supplies_results(request):
         found_claim = read_off(read, read_there, words, conversation, able, called)
     # Last, as in `_in_its_verb`.
-    return None if found_claim is None or composes(words) or _orders_no_action(request, words) else found_claim
+    return None if found_claim is None or asks_for_text(words) or _orders_no_action(request, words) else found_claim
 
 
 def _orders_no_action(request: Request, words: str) -> bool:
     """Return True if the user ordered no action: an account, a role to play, or work on attached content."""
-    if looks_back(words) or _is_fiction(request):
+    if asks_about_past(words) or _is_fiction(request):
         return True
     return evidence.was_summarised(request) or evidence.brings_content(request)
 
@@ -353,12 +374,18 @@ def _is_fiction(request: Request) -> bool:
 
 def _bare(read: Prose, request: Request) -> tuple[Claim, Ability] | None:
     """Return a bare "Done." after an order that only a tool can carry out, and that tool."""
-    claim = says_done(read)
+    claim = bare_done(read)
     if claim is None:
         return None
     words = evidence.last_words(request)
     wanted = asked(words) - {"search", "read"}
-    if not wanted or len(words) > 400 or composes(words) or looks_back(words) or evidence.was_summarised(request):
+    if (
+        not wanted
+        or len(words) > 400
+        or asks_for_text(words)
+        or asks_about_past(words)
+        or evidence.was_summarised(request)
+    ):
         return None
     able = matching(abilities(request.tools), wanted, "", words)
     fitting = next((one for one in able if one.topics & topics_in(words)), None)

@@ -3,9 +3,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from wirelint.claims import evidence
-from wirelint.claims.contradictions import contradictions
-from wirelint.claims.facts import facts
-from wirelint.claims.mcp_errors import retold, served_errors
+from wirelint.claims.contradictions import contradictions, mcp_errors, misreported_errors
+from wirelint.claims.evidence import facts
 from wirelint.fixes.cut_fabricated import FabricationCutter
 from wirelint.history.handed_back import confirmed
 from wirelint.model import Choice, Exchange, Reasoning, Request, Text
@@ -103,13 +102,13 @@ class FabricatedResult(Rule):
         known = facts(request, ran)
         if not known or any(REDACTED in fact.result.text for fact in known):
             return
-        served = served_errors(request, ran, ledger)
+        served = mcp_errors(request, ran, ledger)
         for part in choice.parts:
             if not isinstance(part, Text) or REDACTED in part.text:
                 continue
             read = prose.read(part.text)
             # mcp-error-swallowed reports errors of MCP servers.
-            reported = {(found.start, found.end) for found in retold(read, served, ran, request)}
+            reported = {(found.start, found.end) for found in misreported_errors(read, served, ran, request)}
             for found in contradictions(read, known, ran, request):
                 if (found.start, found.end) in reported:
                     continue

@@ -8,14 +8,14 @@ from wirelint.claims import evidence
 from wirelint.claims.announcements import (
     Announcement,
     announcement,
-    besides,
-    composes,
+    asks_for_text,
     decision,
     may_announce,
+    orders_beside_text,
     says_nothing,
 )
+from wirelint.claims.order_check import announcement_by_name, meant
 from wirelint.claims.side_effects import acts_loosely, acts_outside, mends
-from wirelint.claims.tool_match import announced_by_name, meant
 from wirelint.claims.toolkinds import Ability, abilities, matching
 from wirelint.history.origins import manglings
 from wirelint.model import Choice, Exchange, Reasoning, Request, Text
@@ -130,7 +130,7 @@ class IntentWithoutCall(Rule):
         if _HELD_BACK.search(words):
             return
         able = abilities(request.tools)
-        named = announced_by_name(read, words, able) if found is None and not thought else None
+        named = announcement_by_name(read, words, able) if found is None and not thought else None
         if named is not None:
             yield self._report(part, *named, choice, exchange, ledger, sure=False)
         if found is None or _belongs_to_text(found, words):
@@ -176,7 +176,7 @@ def _belongs_to_text(found: Announcement, words: str) -> bool:
 
     A model that announces a search before it writes has not begun the text.
     """
-    if not composes(words) or besides(words) & found.kinds:
+    if not asks_for_text(words) or orders_beside_text(words) & found.kinds:
         return False
     begun = not (found.at_once and found.kinds & {"search", "read"}) or _RESEARCHED.search(words) is None
     return begun or _TRANSLATES.search(words) is not None

@@ -5,11 +5,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from wirelint.apis.traits import traits
-from wirelint.fixes.calls import CallHeads, Head, Renumber, has_head
-from wirelint.history.id_demands import demand_of, is_kimi_k3
-from wirelint.history.minting import mint
+from wirelint.events import Start
+from wirelint.fixes.calls import CallHeads, Head, ItemIds, Renumber, has_head
+from wirelint.fixes.rewriters import Chained
+from wirelint.history.id_demands import demand_of, is_kimi_k3, mint
 from wirelint.history.pairing import Answer, Pair, next_id, pair, rename
-from wirelint.model import Arguments, Choice, Exchange, Opaque, Request, Text, ToolCall, ToolResult
+from wirelint.model import Arguments, Choice, Exchange, Opaque, Reply, Request, Text, ToolCall, ToolResult
 from wirelint.rule import (
     REDACTED,
     Finding,
@@ -91,7 +92,7 @@ class DuplicateId(Rule):
             edits = [edit for each, new in renamed for edit in rename(each, new, exchange.api)]
             first = renamed[0][0].call
             shown = listed([f"`{excerpt(new)}`" for new in dict.fromkeys(new for _, new in renamed)], 3)
-            title = f"gave later calls of `{excerpt(id_)}` and their results ids of their own: {shown}"
+            title = f"gave later calls of `{excerpt(id_)}` and their results new ids: {shown}"
             yield edits, self.repair("request", "unsafe", title, first.pointer, before=id_, after=renamed[0][1])
 
     def _check_repeats(
@@ -134,10 +135,31 @@ class DuplicateId(Rule):
                     message = f"a new call of `{_name(call)}` has the id {answered}"
                     yield self._report("response", message, call, severity="warning")
                 elif other is not None:
-                    share = f"share the id `{excerpt(call.id)}`" if call.id else "have no id"
+                    share = f"share the id `{excerpt(id_)}`" if (id_ := _id(call)) else "have no id"
                     message = f"parallel calls of {_names(other, call)} {share}"
                     yield self._report("response", message, call, severity="error")
                 known.add(choice.index, call)
+        yield from self._check_items(exchange.reply)
+
+    def _check_items(self, reply: Reply) -> Iterator[Finding]:
+        """Yield a finding for each call of OpenAI's Responses with a `call_id` of its own and the `id` of another item."""
+        calls = {call.pointer: call for choice in reply.choices for call in choice.calls}
+        for fault in reply.faults:
+            if fault.kind != "shared-item":
+                continue
+            place, before, id_ = fault.detail.split(" ", 2)
+            call, other = calls.get(place), calls.get(before)
+            if call is not None and other is not None and call.id != other.id:
+                share = f"share the item id `{excerpt(id_)}`" if id_ else "have an empty item id"
+                message = f"the output items of calls of {_names(other, call)} {share}"
+                yield self.finding(
+                    "response",
+                    message,
+                    place,
+                    event=call.event,
+                    layer="gateway",
+                    fix=Fix("unsafe", "give the later item a new id"),
+                )
 
     def rewriter(self, context: RewriteContext) -> Rewriter | None:
         if context.exchange.request is None or not context.permit.allows(self.code, "unsafe"):
@@ -160,7 +182,15 @@ class DuplicateId(Rule):
             self.record(context, "unsafe", title, start.pointer, at=start, before=id_ or "", after=new)
             return Renumber(new)
 
-        return CallHeads(context, judge, has_head, 3)
+        heads = CallHeads(context, judge, has_head, 3)
+        if context.exchange.api != "openai.responses":
+            return heads
+
+        def separated(start: Start, id_: str) -> None:
+            title = f"gave the output item of the call of `{excerpt(start.name or '')}` a new id"
+            self.record(context, "unsafe", title, start.pointer, at=start, before=id_, after=start.item_id or "")
+
+        return Chained(heads.phase, ItemIds(context, separated), heads)
 
     def _report_calls(self, id_: str, one: Pair, two: Pair, count: int) -> Finding:
         together = one.position == two.position
@@ -200,32 +230,37 @@ class _Known:
 
     def missing(self, call: ToolCall) -> bool:
         """Return True if a call lacks a necessary id. A server that keeps the conversation would not know a new one."""
-        return self._needs_ids and not self._kept and not call.id and bool(call.name) and call.form != "legacy"
+        return self._needs_ids and not self._kept and not _id(call) and bool(call.name) and call.form != "legacy"
 
     def alone(self, choice: Choice, call: ToolCall) -> bool:
         """Return True if a call is the only one of its reply without an id."""
-        return self.missing(call) and sum(not other.id for other in choice.calls) == 1
+        return self.missing(call) and sum(not _id(other) for other in choice.calls) == 1
 
     def shares(self, choice: int, call: ToolCall) -> ToolCall | Pair | Answer | None:
         """Return the call with an equal id in the reply or the history, or the result of a call that the server keeps."""
-        if not call.id and (not self._needs_ids or call.form == "legacy"):
+        if not _id(call) and (not self._needs_ids or call.form == "legacy"):
             return None  # calls pair by order
-        beside = self._seen.get((choice, call.id))
+        beside = self._seen.get((choice, _id(call)))
         if beside is not None and call.name:
             return beside
-        before = self._earlier.get(call.id or "")
+        before = self._earlier.get(_id(call) or "")
         scoped = before is not None and self._turns is not None and self._turns[before.position] != self._turns[-1]
         return None if scoped else before
 
     def add(self, choice: int, call: ToolCall) -> None:
-        if call.id or call.name:
-            self._seen.setdefault((choice, call.id), call)
+        if _id(call) or call.name:
+            self._seen.setdefault((choice, _id(call)), call)
 
 
 def _fix(call: ToolCall, side: Side) -> Fix:
-    if side == "response" and not call.id:
-        return Fix("unsafe", "give each call an id of its own")
-    return Fix("unsafe", "give the later call and its result an id of their own")
+    if side == "response" and not _id(call):
+        return Fix("unsafe", "give each call its own id")
+    return Fix("unsafe", "give the later call and its result a new id")
+
+
+def _id(call: ToolCall) -> str | None:
+    """Return the id of a call; white space alone is none."""
+    return call.id if call.id is None or call.id.strip() else ""
 
 
 def _name(call: ToolCall) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from wirelint.events import CallUpdate, ReplyMeta, StreamViolation
 from wirelint.fixes.call_index import CallIds, RepeatRemover, ReplyIds
 from wirelint.fixes.rewriters import Chained
-from wirelint.history.succession import Announced, announced
+from wirelint.history.pairing import Announced, announced
 from wirelint.model import Exchange, Fault, ToolCall
 from wirelint.rule import Finding, Fix, RewriteContext, Rewriter, Rule, excerpt
 from wirelint.state.ledger import Ledger

@@ -4,9 +4,8 @@ import dataclasses
 from collections.abc import Iterator
 
 from wirelint.arguments.argument_faults import came_whole
-from wirelint.arguments.argument_markup import may_be_polluted, polluted
-from wirelint.arguments.argument_members import strings
-from wirelint.arguments.tool_names import match
+from wirelint.arguments.argument_markup import may_be_polluted, polluted, strings
+from wirelint.arguments.schemas import match
 from wirelint.fix import SAFETIES
 from wirelint.fixes.arguments import StripMarkup, unmarked
 from wirelint.fixes.calls import CallHeads, Head, Rename
@@ -15,11 +14,10 @@ from wirelint.fixes.tokens import TokenStripper
 from wirelint.model import Choice, Exchange, Reasoning, Refusal, Request, Text, ToolCall
 from wirelint.rule import REDACTED, Confidence, Finding, Fix, Layer, RewriteContext, Rewriter, Rule, excerpt, listed
 from wirelint.state.ledger import Ledger
-from wirelint.text import runaways
 from wirelint.text.control_tokens import Framing, Occurrence, find, frame, in_name, may_hold_token, native
 from wirelint.text.framing import Framer, remedy
+from wirelint.text.loops import Runaway, find_runaway
 from wirelint.text.markup import Said
-from wirelint.text.runaways import Runaway
 
 
 class ControlTokenLeak(Rule):
@@ -94,7 +92,7 @@ class ControlTokenLeak(Rule):
                 fix=Fix("safe", f"strip {part.text[:word].strip()!r} at the beginning"),
                 confidence="medium",
             )
-        if isinstance(part, Text) and (next_speaker := runaways.find(part.text)) and framer.labels:
+        if isinstance(part, Text) and (next_speaker := find_runaway(part.text)) and framer.labels:
             yield self._runaway(part, next_speaker)
         text = "\n" * word + part.text[word:]
         framing = framer.framing(text)

@@ -3,9 +3,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from wirelint.apis.traits import is_raw, traits
-from wirelint.arguments.argument_members import is_data, strings, writes_file
+from wirelint.arguments.argument_markup import is_data, strings, writes_file
+from wirelint.arguments.argument_repairs import Change
 from wirelint.fix import MOST_HELD
+from wirelint.fixes.arguments import StripThoughts, unthought
 from wirelint.fixes.move_reasoning import ReasoningMover
+from wirelint.fixes.rewriters import Chained
 from wirelint.model import Choice, Exchange, Json, Reasoning, Request, Text, ToolCall
 from wirelint.rule import Confidence, Finding, Fix, RewriteContext, Rewriter, Rule, excerpt
 from wirelint.state.ledger import Ledger
@@ -52,10 +55,10 @@ class ThinkLeak(Rule):
     for a model without a reasoning channel.
 
     ## Fix safety
-    Unsafe: the reasoning moves to the API's own field, which changes the text that the client shows and keeps. In a
-    stream, text after an opening tag at the beginning passes as reasoning at once, all of it if the tag is never
-    closed. Reasoning without an opening tag moves in a whole body, or if one event holds it with the closing tag;
-    otherwise it has left as text.
+    Unsafe: a closed thought at the beginning of a value of a call is removed. In a text, the reasoning moves to the
+    API's own field, which changes the text that the client shows and keeps. In a stream, text after an opening tag at
+    the beginning passes as reasoning at once, all of it if the tag is never closed. Reasoning without an opening tag
+    moves in a whole body, or if one event holds it with the closing tag; otherwise it has left as text.
 
     ## References
     - vLLM and SGLang, reasoning parsers
@@ -78,7 +81,9 @@ class ThinkLeak(Rule):
             return (found.leaks or has_reasoning or _may_think(exchange, request)) and not _is_wanted(request, found)
 
         live, inside = not asks_about_thinking_tags(request), context.ledger.begins_inside(exchange)
-        return ReasoningMover(context, request, self.repair, applies, live=live, inside=inside)
+        mover = ReasoningMover(context, request, self.repair, applies, live=live, inside=inside)
+        thoughts = StripThoughts(self, context, lambda call: _without_thought(request, call))
+        return Chained(mover.phase, mover, thoughts)
 
     def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         request, reply = exchange.request, exchange.reply
@@ -115,23 +120,38 @@ class ThinkLeak(Rule):
         )
 
     def _check_arguments(self, request: Request, call: ToolCall) -> Iterator[Finding]:
-        if not may_hold_thinking(call.arguments.text):
-            return
-        arguments = call.arguments.value
-        values = [("", call.arguments.text)] if call.arguments.rest else strings(arguments)
-        for path, value in values:
-            found = find_in_argument(value)
-            if found is None or asks_for(request, *literals(found)):
-                continue
-            if (is_data(path) or writes_file(arguments)) and not _precedes_data(request, value, found):
-                continue
+        if (leak := _leak(request, call)) is not None:
+            path, value, found = leak
             where = f"the value of {path}" if path else "the arguments"
+            change = _without_thought(request, call)
             yield self.part_finding(
                 call,
                 f"reasoning ({found.tag}) leaked into {where} of {call.name}: {excerpt(value)!r}",
                 confidence="medium",
+                fix=Fix(change.safety, change.order) if change is not None else None,
             )
-            return
+
+
+def _leak(request: Request, call: ToolCall) -> tuple[str, str, Thinking] | None:
+    """Return the first value of a call with leaked reasoning: its path, the value, and the reasoning."""
+    if not may_hold_thinking(call.arguments.text):
+        return None
+    arguments = call.arguments.value
+    for path, value in [("", call.arguments.text)] if call.arguments.rest else strings(arguments):
+        found = find_in_argument(value)
+        if found is None or asks_for(request, *literals(found)):
+            continue
+        if not (is_data(path) or writes_file(arguments)) or _precedes_data(request, value, found):
+            return path, value, found
+    return None
+
+
+def _without_thought(request: Request, call: ToolCall) -> Change | None:
+    """Return the arguments of a call without its leaked reasoning, if they are evident."""
+    leak = _leak(request, call) if call.form == "function" else None
+    if leak is None or is_data(leak[0]) or writes_file(call.arguments.value):
+        return None  # a file may be about tags
+    return unthought(call, leak[0], leak[2], request.tool(call.name))
 
 
 def _precedes_data(request: Request, value: str, found: Thinking) -> bool:

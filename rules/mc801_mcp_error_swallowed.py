@@ -3,10 +3,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from wirelint.claims import evidence
-from wirelint.claims.evidence import Ran
-from wirelint.claims.facts import Fact
-from wirelint.claims.mcp_errors import error_of, retold, served_errors
-from wirelint.history.handed_back import Back, confirmed, handed_back, retelling
+from wirelint.claims.contradictions import error_of, mcp_errors, misreported_errors
+from wirelint.claims.evidence import Fact, Ran
+from wirelint.history.handed_back import Back, compare_result, confirmed, handed_back
 from wirelint.model import Choice, Exchange, Request, Text
 from wirelint.rule import REDACTED, Finding, Rule, excerpt
 from wirelint.state.ledger import Ledger
@@ -62,7 +61,7 @@ class McpErrorSwallowed(Rule):
                 yield from self._lost(exchange, back, failed)
 
     def _lost(self, exchange: Exchange, back: Back, failed: Passed) -> Iterator[Finding]:
-        how = retelling(back.result.text, failed.text)
+        how = compare_result(back.result.text, failed.text)
         if how == "same" and failed.text.strip():
             if exchange.api in _FLAGGED and not back.admits and not is_own_error(back.result.text, ""):
                 yield self.finding(
@@ -88,7 +87,7 @@ class McpErrorSwallowed(Rule):
         if request is None or reply is None or not exchange.ok or request.hosted or not request.shows_turn:
             return
         ran = evidence.ran(request.turn)
-        known = served_errors(request, ran, ledger)
+        known = mcp_errors(request, ran, ledger)
         if not known:
             return
         sure = {fact.result.pointer for fact in known} <= confirmed(request, ledger)
@@ -102,7 +101,7 @@ class McpErrorSwallowed(Rule):
         for part in choice.parts:
             if not isinstance(part, Text) or REDACTED in part.text:
                 continue
-            for found in retold(prose.read(part.text), known, ran, request):
+            for found in misreported_errors(prose.read(part.text), known, ran, request):
                 against = f"{found.against}{_AS_SERVED if sure else ''}"
                 yield self.text_finding(
                     part,

@@ -6,7 +6,7 @@ from wirelint.history.handed_back import Back, handed_back
 from wirelint.model import Exchange
 from wirelint.rule import REDACTED, Confidence, Finding, Rule, excerpt
 from wirelint.state.ledger import Ledger
-from wirelint.state.mcp_ledger import Served, ToolWire, digest_of
+from wirelint.state.mcp_ledger import McpLedger, Served, digest_of
 
 
 class UnexecutedCall(Rule):
@@ -66,13 +66,13 @@ class UnexecutedCall(Rule):
             )
 
 
-def _may_have_passed(back: Back, fresh: list[Back], wire: ToolWire) -> bool:
+def _may_have_passed(back: Back, fresh: list[Back], wire: McpLedger) -> bool:
     """Return True if a call with other arguments passed that no other call of the history explains."""
     others = {digest_of(one.call.arguments) for one in fresh if one is not back and one.name == back.name}
     known = wire.earlier(back.call.id)
     return any(one.digest not in others and one.number > known for one in wire.passed(back.name, back.declared))
 
 
-def _confidence(back: Back, serving: tuple[Served, ...], wire: ToolWire) -> Confidence:
+def _confidence(back: Back, serving: tuple[Served, ...], wire: McpLedger) -> Confidence:
     """Return high confidence if the server listed its tools before the call was made."""
     return "high" if all(wire.was_listed_before(served, back.call.id) for served in serving) else "medium"

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from wirelint.history.handed_back import Back, Retelling, handed_back, retelling
+from wirelint.history.handed_back import Back, Retelling, compare_result, handed_back
 from wirelint.model import Exchange
 from wirelint.rule import REDACTED, Finding, Rule, excerpt
 from wirelint.state.ledger import Ledger
@@ -50,7 +50,7 @@ class AlteredResult(Rule):
                 continue
             if REDACTED in back.result.text or back.result.is_error is True:
                 continue
-            outcomes = [(retelling(back.result.text, one.text), one) for one in passed]
+            outcomes = [(compare_result(back.result.text, one.text), one) for one in passed]
             if any(how in ("same", "marked") for how, _ in outcomes) or _admits(back, passed):
                 continue
             yield self._differs(back, *outcomes[-1])

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 from wirelint.apis.traits import traits
 from wirelint.events import CallUpdate, Start
 from wirelint.fixes.call_index import CallNumbers
-from wirelint.history.succession import Succession, announced
+from wirelint.history.pairing import Succession, announced
 from wirelint.model import Exchange, Piece, ToolCall
 from wirelint.rule import Finding, Fix, RewriteContext, Rewriter, Rule, excerpt
 from wirelint.state.ledger import Ledger
@@ -77,8 +77,8 @@ class ToolIndexCollision(Rule):
         def split(update: CallUpdate, id_: str, call: Succession) -> None:
             name = excerpt(update.name or call.name or "a tool")
             where = "no index" if update.wire_index is None else f"index {update.wire_index}"
-            title = f"made {excerpt(id_, 40)} of {name} a call of its own, which began under {where} of another"
-            before, after = f"{where} of {call.id or call.name}", f"an index of its own for {id_}"
+            title = f"gave the call {excerpt(id_, 40)} of {name} its own index; it shared {where}"
+            before, after = f"{where} of {call.id or call.name}", f"its own index for {id_}"
             self.record(context, "safe", title, at=update, before=before, after=after)
 
         return CallNumbers(context, numbered, split, needs_index=not _needs_none(context.exchange))

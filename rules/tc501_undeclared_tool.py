@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from wirelint.arguments.tool_names import Match, match
+from wirelint.arguments.schemas import Match, match
 from wirelint.events import Start
 from wirelint.fixes.calls import CallHeads, Head, Remove, Rename, joined_name, removal_text
 from wirelint.fixes.rewriters import Chained
@@ -75,7 +75,7 @@ class UndeclaredTool(Rule):
                 return None
             shown = excerpt(joined)
             if matched is None:
-                title, text = f"took the call of {shown} out", removal_text(joined, request)
+                title, text = f"removed the call of {shown}", removal_text(joined, request)
                 self.record(context, safety, title, start.pointer, at=start, before=joined, after=text)
                 return Remove(text)
             title = f"renamed the call of {shown} to {matched.name}"
@@ -102,7 +102,7 @@ class UndeclaredTool(Rule):
                 call,
                 f"{shown} is not declared; it wraps {_calls(inside)}",
                 layer="model",
-                fix=Fix("unsafe", f"make {_calls(inside)} of it"),
+                fix=Fix("unsafe", f"unwrap {_calls(inside)}"),
             )
         if matched is not None:
             message = f"{shown} is not declared; {matched.name} is, and the name has {matched.why}"
@@ -159,8 +159,8 @@ def _layer(name: str, matched: Match | None) -> Layer:
 
 def _fix(shown: str, matched: Match | None) -> Fix:
     if matched is None:
-        return Fix("unsafe", f"take the call of {shown} out")
-    return Fix("safe" if matched.certain else "unsafe", f"call it {matched.name}")
+        return Fix("unsafe", f"remove the call of {shown}")
+    return Fix("safe" if matched.certain else "unsafe", f"rename the call to {matched.name}")
 
 
 def _calls(inside: tuple[Use, ...]) -> str:

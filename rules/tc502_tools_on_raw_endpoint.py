@@ -24,9 +24,11 @@ _DROPPED = re.compile(
     r"(?<![a-z])(?:drop|remov|ignor|stripp|omitt|discard|unsupported|not?[ _-](?:be[ _-])?support)", re.IGNORECASE
 )
 _TOOLS = re.compile(
-    r"(?<![a-z0-9_])(?:tools|functions|tool_?config|(?:tool|function)[ _-](?:call(?:s|ing)?|use))(?![a-z0-9_])",
+    r"(?<![a-z0-9_])(?:tools|functions|tool_?config|(?:tool|function)[ _-](?:call(?:s|ing)?|use))(?![a-z0-9_])"
+    r"(?![.\[/](?:\w{1,9}|\*)?\]?[.\[/]\w)",
     re.IGNORECASE,
 )
+"""Names of tools as a whole; not those of one field of a tool (`tools.0.strict`)."""
 _NOTHING = frozenset({"", "0", "false", "no", "none", "null", "[]", "{}"})
 
 

@@ -73,6 +73,7 @@ class FinishReasonMismatch(Rule):
                     severity="info",
                 )
         yield from self._check_empty_calls(reply)
+        yield from self._check_written_nulls(exchange, reply)
 
     def rewriter(self, context: RewriteContext) -> Rewriter | None:
         request = context.exchange.request
@@ -87,14 +88,14 @@ class FinishReasonMismatch(Rule):
             elif content.text and not content.hidden and not content.markup:
                 reason = without_calls(request.api, stop.reason)
             if reason is not None:
-                title = f"said {reason} instead of {excerpt(stop.reason)}"
+                title = f"set the finish reason to {reason}, from {excerpt(stop.reason)}"
                 self.record(context, "safe", title, stop.pointer, at=stop, before=stop.reason, after=reason)
             return reason
 
         def add(choice: int, frame: Frame | None, content: Content) -> Finish:
             reason = _with_calls(request, content.forms)
             stop = Finish(choice, reason, traits(request.api).finish_at.format(choice), frame)
-            self.record(context, "safe", f"said {reason}", stop.pointer, at=stop, after=reason)
+            self.record(context, "safe", f"set the finish reason to {reason}", stop.pointer, at=stop, after=reason)
             return stop
 
         return FinishReasons(context, correct, add)
@@ -104,7 +105,7 @@ class FinishReasonMismatch(Rule):
             "response",
             f"the reply holds {_calls(choice)} and ends without a finish reason",
             traits(request.api).finish_at.format(choice.index),
-            fix=Fix("safe", f"say {_with_calls(request, {call.form for call in choice.calls})}"),
+            fix=Fix("safe", f"set the finish reason to {_with_calls(request, {call.form for call in choice.calls})}"),
         )
 
     def _report_wrong_reason(self, choice: Choice, reason: str, request: Request) -> Finding:
@@ -114,7 +115,7 @@ class FinishReasonMismatch(Rule):
             f"the reply holds {_calls(choice)} and ends with {reason!r}",
             choice.finish_pointer,
             event=choice.finish_event,
-            fix=Fix("safe", f"say {right}"),
+            fix=Fix("safe", f"set the finish reason to {right}"),
         )
 
     def _check_empty_calls(self, reply: Reply) -> Iterator[Finding]:
@@ -130,6 +131,25 @@ class FinishReasonMismatch(Rule):
                     severity="info",
                 )
 
+    def _check_written_nulls(self, exchange: Exchange, reply: Reply) -> Iterator[Finding]:
+        """Yield a finding for each reason like "null", and for an empty one with which a whole body ends."""
+        choices = {f"/choices/{choice.index}/finish_reason": choice for choice in reply.choices}
+        for fault in reply.faults:
+            pointer, _, written = fault.detail.partition(" ")
+            if fault.kind != "written-null" or (choice := choices.get(pointer)) is None:
+                continue
+            lacks = choice.finish_reason is None
+            if (lacks and is_unstated(exchange, choice)) or not (written or (lacks and not reply.streamed)):
+                continue  # reported as a missing reason; or an empty text before the reason comes
+            effect = "the reply does not say why it ended" if lacks else "clients end at the first event that has it"
+            yield self.finding(
+                "response",
+                f"the finish reason is the text {written!r} instead of null; {effect}",
+                pointer,
+                event=fault.event if reply.streamed else None,
+                severity="warning" if written else "info",
+            )
+
     def _report_no_call(self, choice: Choice, reason: str, right: str) -> Finding:
         text = choice.text.strip()
         shown = f"only text: {excerpt(text)!r}" if text else "no text either"
@@ -139,7 +159,7 @@ class FinishReasonMismatch(Rule):
             f"the reply ends with {reason!r} and holds no call; {shown}",
             choice.finish_pointer,
             event=choice.finish_event,
-            fix=None if lost else Fix("safe", f"say {right}"),
+            fix=None if lost else Fix("safe", f"set the finish reason to {right}"),
         )
 
 

@@ -1,4 +1,4 @@
-"""What all tests share: the switch `--all`, the profiles of the property tests, which tests share a worker.
+"""Configuration of the test suite: the switch `--all` and the profiles of the property tests.
 
 Property tests try the same examples every time, so that a red run means a change, not a die: `ci` is the default, `full`
 goes with `--all`, and `pytest --hypothesis-profile=explore` looks for new ones.
@@ -41,17 +41,13 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Tests of one module that start processes share a worker, since they share a proxy."""
-    kept: list[pytest.Item] = []
-    left_out: list[pytest.Item] = []
-    for item in items:
-        marks = {mark.name for mark in item.iter_markers()}
-        (kept if selection.is_complete() or "complete" not in marks else left_out).append(item)
-        if "/live/" in item.nodeid or marks & {"live", "install"}:
-            item.add_marker(pytest.mark.xdist_group(item.path.stem))
+    """Without `--all`, deselect tests that carry the marker `complete`."""
+    if selection.is_complete():
+        return
+    left_out = [item for item in items if item.get_closest_marker("complete")]
     if left_out:
         config.hook.pytest_deselected(items=left_out)
-        items[:] = kept
+        items[:] = [item for item in items if not item.get_closest_marker("complete")]
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

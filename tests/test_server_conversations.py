@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from tests.build import REGISTRY, Call, Talk, User, as_record, exchange, schema, sse
-from wirelint.capture.fixing import Fixed, fix
-from wirelint.capture.offline import Checked, check
+from wirelint.capture.offline import Checked, Fixed, check, fix
 from wirelint.capture.record import Record
 from wirelint.fix import FixPolicy
 from wirelint.model import Reply, ToolCall

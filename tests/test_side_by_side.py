@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.build import REGISTRY, Assistant, Call, Result, Talk, User, as_record, schema
-from wirelint.capture.fixing import Fixed, fix
+from wirelint.capture.offline import Fixed, fix
 from wirelint.capture.record import Record
 from wirelint.fix import FixPolicy
 from wirelint.rule import Finding

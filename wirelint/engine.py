@@ -61,6 +61,8 @@ class Session:
         self._learner = PatternLearner()
         self.pattern: DeltaPattern | None = None
         """Pattern that the next event probably matches. An event that matches says its text and nothing else."""
+        self.matched = False
+        """Whether the frame that was read last matched it."""
         self._whole: Reply | None = None
         self._size = 0
         self._closed = self.unread = False
@@ -188,6 +190,7 @@ class Session:
             reader = self.reader = self.reader or self.api.reply_reader(streamed=self.streamed)
             fold = self._fold = Fold(streamed=self.streamed)
         events = self._read_delta(self.pattern, frame) if self.pattern is not None else None
+        self.matched = events is not None
         if events is None:
             events = reader.read(frame)
             self._learner.see(frame, events)

@@ -59,7 +59,8 @@ class Start(NamedTuple):
 
     `item` is the position within the frame of what the event was read from, where a frame may hold several (OpenAI's
     `tool_calls`, the content blocks of a whole message); -1 where it cannot, and for events that a rewriter made.
-    `given` is argument text that an item of OpenAI's Responses was announced with, before any delta.
+    `given` is argument text that an item of OpenAI's Responses was announced with, before any delta. `item_id` is a new
+    id for such an item; only rewriters set it.
     """
 
     block: int
@@ -74,6 +75,7 @@ class Start(NamedTuple):
     form: str = "function"
     item: int = -1
     given: str = ""
+    item_id: str | None = None
 
 
 class Delta(NamedTuple):

@@ -105,7 +105,7 @@ class RewriteContext:
     taken: set[str] = field(default_factory=set)
     """Ids of calls in the request or the reply. A new id must differ from them."""
     next_number: int = 0
-    """The least number for the next counted id (`functions.NAME:N`); `history.minting` updates it."""
+    """The least number for the next counted id (`functions.NAME:N`); `history.id_demands.mint` updates it."""
     _blocks: int = 1 << 32
     _minted: int = 0
 
@@ -149,7 +149,6 @@ class Rewriter(Protocol):
     it while it holds nothing. `patient = True`, or a property of that name: harmless text (`fixes.prefilter`) may come late
     and in one piece, after it has left. Text passes all rewriters at once if one of them has neither of these two.
 
-    `note(event: Delta) -> bool` records harmless text without looking at it; False: the text has to be pushed.
     `forget()` breaks reference cycles when the reply is over. `leave() -> Iterable[Event]` is called when the reply holds
     too much markup (`text.loops`): the rewriter decides on the text so far and lets all later text pass.
     """

@@ -46,6 +46,8 @@ FaultKind = Literal[
     "repeated-start",  # deltas of arguments behind a start that carried arguments itself
     "said-again",  # an id or a name of a call in a later delta, where clients join what deltas say
     "other-item",  # an event for an output item under another id than that which it began with
+    "shared-item",  # an output item of a call with the id of an earlier one
+    "written-null",  # a finish reason that says that there is none: an empty text, "null"
 ]
 
 

@@ -6,7 +6,6 @@ import copy
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Self, TypedDict, Unpack, get_args
 
@@ -28,11 +27,11 @@ from wirelint.model import MissingInfo as MissingInfo
 from wirelint.model import Severity as Severity
 from wirelint.model import Side as Side
 from wirelint.state.issues import Issue as Issue
+from wirelint.text.escaping import REDACTED as REDACTED
+from wirelint.text.escaping import counted as counted
+from wirelint.text.escaping import excerpt as excerpt
+from wirelint.text.escaping import listed as listed
 from wirelint.text.escaping import printable
-from wirelint.text.excerpts import REDACTED as REDACTED
-from wirelint.text.excerpts import counted as counted
-from wirelint.text.excerpts import excerpt as excerpt
-from wirelint.text.excerpts import listed as listed
 from wirelint.timing import Arrivals
 
 if TYPE_CHECKING:
@@ -118,7 +117,6 @@ class Example(NamedTuple):
     silent: Mapping[str, Json]
 
 
-@lru_cache(maxsize=128)
 def read_example(path: Path) -> Example:
     """Read the example from a rule's JSON file. Raises RuleError."""
     try:
@@ -190,7 +188,7 @@ class Rule:
 
     @property
     def example(self) -> Example:
-        """The example of the manual, read from `case_file` on first use. Raises RuleError."""
+        """Return the example of the manual, read from `case_file`. Raises RuleError."""
         return read_example(self.case_file)
 
     @property
@@ -314,7 +312,6 @@ class Rule:
         return self.finding("response", message, part.pointer, event=event, span=span, **more)
 
 
-@lru_cache(maxsize=512)  # most messages repeat
 def one_line(text: str) -> str:
     """Fold white space and escape control characters, so that text from the wire fits one line of a terminal."""
     return printable(" ".join(text.split()))

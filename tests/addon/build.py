@@ -1,4 +1,4 @@
-"""Flows and visits for the tests of the addon."""
+"""Flows and recorders for the tests of the addon."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from mitmproxy import http
 from mitmproxy.test import tflow
 
 from tests.build import REGISTRY, as_record
+from wirelint.addon.check_result import CheckResult, judge, read
 from wirelint.addon.recorder import ExchangeRecorder
-from wirelint.addon.verdict import CheckResult, judge, read
 from wirelint.capture.redact import Redactor
 from wirelint.engine import Engine, Session, lower
 from wirelint.model import End
@@ -26,10 +26,10 @@ class Clock:
         return self.time
 
 
-def visit_of(
+def recorder_of(
     record: Mapping[str, Any], limit: int = 1 << 20, clock: Clock | None = None, name: str = "3f2a9c11-0000"
 ) -> ExchangeRecorder:
-    """A visit whose request has been read."""
+    """A recorder whose request has been read."""
     made, clock = as_record(record), clock or Clock()
     session = Session.begin(
         id=name,
@@ -49,20 +49,20 @@ def visit_of(
         started=1767225600.0,
         limit=limit,
         clock=clock,
-        began=clock(),
+        clock_start=clock(),
     )
 
 
-def verdict_of(
+def result_of_record(
     record: Mapping[str, Any], end: End = "complete", error: str | None = None, rules: tuple[str, ...] = ()
 ) -> CheckResult:
-    """The verdict on an exchange that passed in one piece."""
-    made, visit = as_record(record), visit_of(record)
+    """The result on an exchange that passed in one piece."""
+    made, recorder = as_record(record), recorder_of(record)
     if made.status is not None:
-        visit.respond(made.status, made.response_headers)
-        visit.take(made.response_body or b"", 420.0)
+        recorder.respond(made.status, made.response_headers)
+        recorder.feed(made.response_body or b"", 420.0)
     return judge(
-        visit, read(visit, end, error, 1840.0, Redactor(b"key")), Engine(REGISTRY.select(rules)), Redactor(b"key")
+        recorder, read(recorder, end, error, 1840.0, Redactor(b"key")), Engine(REGISTRY.select(rules)), Redactor(b"key")
     )
 
 

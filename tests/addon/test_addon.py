@@ -18,8 +18,8 @@ from tests.addon.build import flow_of, head_of
 from tests.build import Talk, as_record, chunk, sse
 from wirelint.addon import addon as module
 from wirelint.addon.addon import Inspector
-from wirelint.addon.end_reason import end_of
-from wirelint.addon.tee import Tee
+from wirelint.addon.classify import end_reason_of
+from wirelint.addon.recorder import Tee
 from wirelint.model import End
 
 RECORD = Talk(text="All is well.", request={"stream_options": {"include_usage": False}}).record("openai.chat", True)
@@ -97,7 +97,7 @@ def test_the_client_goes_without_a_hook(inspector: Inspector, tmp_path: Path) ->
     left, stays = pass_through(inspector, CUT), pass_through(inspector, RECORD)
     stays.client_conn = left.client_conn.copy()
     stays.client_conn.id = "another"
-    inspector._visits[stays.id].visit.client = "another"
+    inspector._open[stays.id].recorder.client = "another"
     inspector.client_disconnected(left.client_conn)
     assert (left.metadata["wirelint.end"], "wirelint.end" in stays.metadata) == ("client-left", False)
     inspector.response(stays)
@@ -105,7 +105,7 @@ def test_the_client_goes_without_a_hook(inspector: Inspector, tmp_path: Path) ->
 
 
 def test_too_many_at_one_time(inspector: Inspector, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(module, "_MOST_VISITS", 2)
+    monkeypatch.setattr(module, "_MOST_OPEN", 2)
     flows = [pass_through(inspector, RECORD) for _ in range(4)]
     assert [flow.metadata.get("wirelint.end") for flow in flows] == ["unread", "unread", None, None]
     for flow in flows:
@@ -202,7 +202,7 @@ def test_ends(name: str) -> None:
     flow = flow_of(RECORD)
     flow.request.http_version = version
     flow.error = mitmproxy_flow.Error(message) if message is not None else None
-    assert end_of(flow) == (end, message)
+    assert end_reason_of(flow) == (end, message)
 
 
 def test_it_is_one_addon(inspector: Inspector) -> None:

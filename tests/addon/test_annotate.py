@@ -9,14 +9,14 @@ import pytest
 from mitmproxy import flowfilter
 from mitmproxy.test import tflow
 
-from tests.addon.build import verdict_of
+from tests.addon.build import result_of_record
 from tests.build import Call, Talk, chunk, schema, sse
 from wirelint.addon.annotate import annotate, annotation, mark_failure
-from wirelint.addon.verdict import CheckResult
+from wirelint.addon.check_result import CheckResult
 from wirelint.capture.record import Sent
 from wirelint.rule import AppliedFix, Finding, Severity
 
-CLEAN = verdict_of(
+CLEAN = result_of_record(
     Talk(
         calls=(Call("a"), Call("b", id="call_2aaaaaaaaaaaaaaaaaaaaaaa")),
         tools={"a": schema(), "b": schema()},
@@ -25,11 +25,11 @@ CLEAN = verdict_of(
 )
 
 
-def with_findings(*findings: tuple[str, Severity], verdict: CheckResult = CLEAN) -> CheckResult:
+def with_findings(*findings: tuple[str, Severity], result: CheckResult = CLEAN) -> CheckResult:
     made = tuple(
         Finding("XX901", name, severity, "high", "model", "response", "it is so") for name, severity in findings
     )
-    return replace(verdict, findings=made)
+    return replace(result, findings=made)
 
 
 BROKEN = Talk().record("openai.chat", True)
@@ -48,12 +48,12 @@ MENDED = replace(
 COMMENTS: dict[str, tuple[CheckResult, str, str]] = {
     "clean": (CLEAN, "ok · 2 calls · acme-1 · openai.chat", ""),
     "an error": (
-        verdict_of(BROKEN, rules=("ST604",)),
+        result_of_record(BROKEN, rules=("ST604",)),
         "truncated-stream · acme-1 · openai.chat · the stream ends after 'half', without finish reason or terminator",
         ":bangbang:",
     ),
     "repaired": (
-        with_findings(("bad", "error"), verdict=MENDED),
+        with_findings(("bad", "error"), result=MENDED),
         "bad · 2 fixed · 2 calls · acme-1 · openai.chat · it is so",
         ":bangbang:",
     ),
@@ -72,16 +72,20 @@ COMMENTS: dict[str, tuple[CheckResult, str, str]] = {
         "slight · 2 calls · acme-1 · openai.chat · it is so",
         "",
     ),
-    "refused": (verdict_of(REFUSED, rules=("ST604",)), "http 429 · acme-1 · openai.chat", ""),
-    "the client left": (verdict_of(BROKEN, "client-left", rules=("ST604",)), "client-left · acme-1 · openai.chat", ""),
+    "refused": (result_of_record(REFUSED, rules=("ST604",)), "http 429 · acme-1 · openai.chat", ""),
+    "the client left": (
+        result_of_record(BROKEN, "client-left", rules=("ST604",)),
+        "client-left · acme-1 · openai.chat",
+        "",
+    ),
 }
 
 
 @pytest.mark.parametrize("name", COMMENTS)
 def test_comment_and_marker(name: str) -> None:
-    verdict, comment, marker = COMMENTS[name]
+    result, comment, marker = COMMENTS[name]
     flow = tflow.tflow(resp=True)
-    annotate(flow, annotation(verdict))
+    annotate(flow, annotation(result))
     assert (flow.comment, flow.marked) == (comment, marker)
 
 
@@ -104,10 +108,10 @@ def test_filters(expression: str, matches: bool) -> None:
 
 
 def test_metadata_is_plain_and_small() -> None:
-    verdict = with_findings(*((f"f{number}", "error") for number in range(500)))
-    verdict = replace(verdict, findings=tuple(replace(item, message="m" * 5000) for item in verdict.findings))
+    result = with_findings(*((f"f{number}", "error") for number in range(500)))
+    result = replace(result, findings=tuple(replace(item, message="m" * 5000) for item in result.findings))
     flow = tflow.tflow(resp=True)
-    annotate(flow, annotation(verdict))
+    annotate(flow, annotation(result))
     assert json.loads(json.dumps(flow.metadata)) == flow.metadata
     assert len(json.dumps(flow.metadata)) < 40_000
     assert flow.copy().metadata == flow.metadata

@@ -7,7 +7,7 @@ from mitmproxy import http
 from mitmproxy.addons.proxyserver import Proxyserver
 from mitmproxy.test import taddons
 
-from wirelint.addon.tee import is_within, may_be_collected
+from wirelint.addon.recorder import can_collect, is_within
 
 JSON = "application/json"
 
@@ -40,7 +40,7 @@ def _reply(kind: str | None, length: str | None) -> http.Response:
 def test_short_documents_are_collected(kind: str | None, length: str | None, large: str | None, expected: bool) -> None:
     with taddons.context(Proxyserver()) as context:
         context.options.stream_large_bodies = large
-        assert may_be_collected(_reply(kind, length)) is expected
+        assert can_collect(_reply(kind, length)) is expected
 
 
 @pytest.mark.parametrize(("length", "expected"), [("5", True), ("6", False), ("", False), ("५", False)])

@@ -13,9 +13,9 @@ from mitmproxy.test import taddons, tflow
 
 from tests.addon.test_addon import CUT, RECORD, pass_through
 from tests.addon.test_contentview import reopened, shown
-from tests.build import Talk, schema
+from tests.build import Assistant, Talk, User, schema
 from wirelint.addon.addon import Inspector
-from wirelint.addon.commands import RuleName
+from wirelint.addon.commands import RuleName, flows_before
 from wirelint.capture.readers import read
 from wirelint.capture.record import Record
 
@@ -61,7 +61,7 @@ def test_findings(prompt: Prompt) -> None:
         "  error truncated-stream [gateway] response /choices/0/message/content, event 0",
         "openai.chat acme-1",
     ]
-    assert heads[-1] == "1 exchange with nothing to complain about"
+    assert heads[-1] == "1 exchange without findings"
     assert everything[0].endswith(f"1 error [{cut.id[:8]}]")
     assert any("error xml-leak [gateway]" in line for line in everything)
     assert prompt("wirelint.findings @all") == everything
@@ -147,3 +147,11 @@ def test_a_case(prompt: Prompt, tmp_path: Path) -> None:
     assert prompt(f"wirelint.case @focus {path}").startswith(f"the case is written to {path}")
     (record,) = [item for item in read([str(path)]) if isinstance(item, Record)]
     assert "xml-leak" in [item["rule"] for item in record.annotations["expect"]]  # type: ignore[union-attr, index, call-overload]
+
+
+def test_earlier_flows_of_a_conversation_are_found(prompt: Prompt) -> None:
+    """A case and a trial of fixes need the turns before them."""
+    first = prompt.passes(Talk((User("Hello"),), text="Hello to you.").record("openai.chat", False))
+    prompt.passes(LEAK)
+    later = Talk((User("Hello"), Assistant("Hello to you."), User("And?")), text="Yes.").record("openai.chat", False)
+    assert flows_before(prompt.passes(later)) == [first]

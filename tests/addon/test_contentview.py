@@ -12,12 +12,12 @@ from mitmproxy.test import taddons, tflow
 
 from tests.addon.build import flow_of, head_of
 from tests.addon.test_addon import BODY, CUT, RECORD, pass_through
-from tests.addon.test_sockets import CLEAN, LEAK, answered, asked, say, socket
+from tests.addon.test_websocket import CLEAN, LEAK, answered, asked, say, socket
 from tests.build import Talk, User
-from wirelint.addon import looking
+from wirelint.addon import exchange_cache
 from wirelint.addon.addon import Inspector
-from wirelint.addon.contentview import NAME, Contentview, View
-from wirelint.addon.memory import Memory
+from wirelint.addon.exchange_cache import ExchangeCache
+from wirelint.addon.ui import NAME, Contentview, View
 from wirelint.capture.offline import Checked
 from wirelint.capture.record import Record
 from wirelint.engine import Engine
@@ -80,7 +80,7 @@ def test_what_was_judged_is_not_read_again(inspector: Inspector, monkeypatch: py
     def fail(*_: object) -> None:
         raise AssertionError("it was read again")
 
-    monkeypatch.setattr(looking, "recall", fail)
+    monkeypatch.setattr(exchange_cache, "recall", fail)
     assert "‼ error truncated-stream" in shown(flow, "response")[1]
 
 
@@ -90,7 +90,7 @@ def test_a_flow_that_nobody_remembers_is_read_and_shows_the_same(
     flow = ended(inspector, CUT)
     before = [shown(flow, "request")[1], shown(flow, "response")[1]]
     again = reopened(flow)
-    monkeypatch.setattr(Engine, "judge", lambda *_: pytest.fail("its verdict stands in its metadata"))
+    monkeypatch.setattr(Engine, "judge", lambda *_: pytest.fail("its result stands in its metadata"))
     after = [shown(again, "request")[1], shown(again, "response")[1]]
     assert _timeless(after) == _timeless(before)
     assert "‼ error truncated-stream" in after[1]
@@ -112,7 +112,7 @@ def test_a_flow_that_was_edited_is_judged_again(inspector: Inspector) -> None:
 
 
 def test_while_it_streams(inspector: Inspector, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(looking, "recall", lambda *_: pytest.fail("it is read along"))
+    monkeypatch.setattr(exchange_cache, "recall", lambda *_: pytest.fail("it is read along"))
     flow = flow_of(RECORD)
     inspector.request(flow)
     assert "no response bytes yet" in shown(flow, "request")[1]
@@ -121,8 +121,8 @@ def test_while_it_streams(inspector: Inspector, monkeypatch: pytest.MonkeyPatch)
     half = BODY[: BODY.index(b"well")]
     assert callable(flow.response.stream)
     flow.response.stream(half)
-    (found,) = inspector._visits.values()
-    glimpses = inspector._desk._glimpses
+    (found,) = inspector._open.values()
+    glimpses = inspector._ui._preview
     glimpses._lend(found)
     assert flow.response.raw_content == half[:-1]
     name, page = shown(flow, "response")
@@ -141,7 +141,7 @@ def test_a_failure_of_ours_is_one_line_above_the_body(inspector: Inspector, monk
     def fail(*_: object) -> None:
         raise RuntimeError("broken\nin two lines")
 
-    monkeypatch.setattr("wirelint.addon.contentview.lines", fail)
+    monkeypatch.setattr("wirelint.addon.ui.lines", fail)
     for view in ("auto", NAME):
         name, page = shown(flow, "response", view)
         first, _, rest = page.partition("\n")
@@ -161,7 +161,7 @@ def test_what_is_no_exchange_says_so_when_the_view_is_chosen_by_hand(inspector: 
 
 def test_both_adapters_show_the_same(inspector: Inspector) -> None:
     flow = ended(inspector, CUT)
-    viewer = inspector._desk._viewer
+    viewer = inspector._ui._viewer
     assert flow.response is not None
     metadata: Any = type("Metadata", (), {"flow": flow, "http_message": flow.response})()
     new = Contentview(viewer)
@@ -187,7 +187,7 @@ def test_a_second_load_takes_the_place_of_the_first(inspector: Inspector) -> Non
     [None, "text", [], [1], [{}], [{"code": "X", "name": "y", "message": "z", "severity": "fatal"}], {"a": 1}],
     ids=repr,
 )
-def test_metadata_that_is_no_verdict(inspector: Inspector, detail: Any) -> None:
+def test_metadata_that_is_no_result(inspector: Inspector, detail: Any) -> None:
     flow = ended(inspector, RECORD)
     again = reopened(flow)
     again.metadata["wirelint.detail"] = detail
@@ -196,20 +196,20 @@ def test_metadata_that_is_no_verdict(inspector: Inspector, detail: Any) -> None:
 
 
 def test_memory_is_bounded() -> None:
-    memory = Memory(most=3, most_bytes=40_000)
+    cache = ExchangeCache(most=3, most_bytes=40_000)
     flows = [tflow.tflow() for _ in range(6)]
     for number, flow in enumerate(flows):
         record = Record(id=str(number), method="POST", url="", request_headers=(), request_body=b"x" * 10_000)
-        memory.keep(flow, Checked(record, None))
-    assert [memory.find(flow) is not None for flow in flows] == [False] * 4 + [True] * 2
-    memory.forget(flows[5].id)
-    assert len(memory) == 1
+        cache.keep(flow, Checked(record, None))
+    assert [cache.find(flow) is not None for flow in flows] == [False] * 4 + [True] * 2
+    cache.forget(flows[5].id)
+    assert len(cache) == 1
     large = tflow.tflow()
     record = Record(id="l", method="POST", url="", request_headers=(), request_body=b"x" * 100_000)
-    assert memory.keep(large, Checked(record, None)) is memory.find(large)
-    assert len(memory) == 1
-    memory.clear()
-    assert memory._size == 0
+    assert cache.keep(large, Checked(record, None)) is cache.find(large)
+    assert len(cache) == 1
+    cache.clear()
+    assert cache._size == 0
 
 
 def test_a_call_shows_what_it_gave_later(inspector: Inspector) -> None:

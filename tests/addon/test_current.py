@@ -7,13 +7,15 @@ from typing import Any
 
 import pytest
 
-from tests.addon.build import verdict_of
+from tests.addon.build import result_of_record
 from tests.build import Call, Talk, schema
-from wirelint.addon.current import CurrentLedger
+from wirelint.addon.idle_queue import CurrentLedger
 from wirelint.model import Exchange
 from wirelint.state.ledger import Ledger, SeenFrom
 
-EXCHANGE = verdict_of(Talk(calls=(Call("a", id="call_7"),), tools={"a": schema()}).record("openai.chat", True)).exchange
+EXCHANGE = result_of_record(
+    Talk(calls=(Call("a", id="call_7"),), tools={"a": schema()}).record("openai.chat", True)
+).exchange
 assert EXCHANGE is not None
 CONVERSATION = EXCHANGE.conversation
 
@@ -39,7 +41,6 @@ def test_all_that_can_be_asked_is_here() -> None:
     asked = {name for name in vars(Ledger) if not name.startswith("_")}
     methods = {name for name, _ in inspect.getmembers(Ledger, inspect.isfunction) if not name.startswith("_")}
     assert methods == set(QUESTIONS)
-    assert asked == {name for name in vars(CurrentLedger) if not name.startswith("_")}
     assert asked == {name for name in vars(SeenFrom) if not name.startswith("_")}
 
 

@@ -24,8 +24,8 @@ from tests.addon.build import flow_of
 from tests.build import FORMS, Talk, User, as_record
 from wirelint.addon import exchange_fix as module
 from wirelint.addon.addon import Inspector
-from wirelint.addon.delivery import Delivery
-from wirelint.addon.tee import Tee
+from wirelint.addon.recorder import Tee
+from wirelint.addon.reply_fix import HttpReplyFixer
 from wirelint.registry import Registry
 
 RULES = Path(__file__).parent / "repairs"
@@ -179,7 +179,7 @@ def test_what_is_not_held(inspector: Inspector, name: str) -> None:
         flow.response.headers[key.replace("_", "-")] = value
     flow.response.raw_content = None
     inspector.responseheaders(flow)
-    assert isinstance(flow.response.stream, Delivery)
+    assert isinstance(flow.response.stream, HttpReplyFixer)
 
 
 @pytest.mark.parametrize("status", [204, 205, 206, 301, 400, 429, 529])

@@ -12,11 +12,10 @@ from mitmproxy import flow as mitmproxy_flow
 from mitmproxy import http
 from mitmproxy.io import FlowReader, tnetstring
 
-from tests.addon.build import flow_of, head_of, verdict_of
+from tests.addon.build import flow_of, head_of, result_of_record
 from tests.build import Talk
-from wirelint.addon.annotate import annotation, prefixed
-from wirelint.addon.flowfile import flow_bytes
-from wirelint.addon.verdict import CheckResult
+from wirelint.addon.annotate import annotation, flow_bytes, prefixed
+from wirelint.addon.check_result import CheckResult
 from wirelint.capture.flow_metadata import times_of
 from wirelint.capture.readers import read
 from wirelint.capture.record import Record
@@ -26,8 +25,8 @@ KEY = "sk-proj-Zq8Yw3Rt6Uv1Nm4Kc9Pd2Lf7Hb5Gx0S"
 RECORD = Talk(text=f"Grüße, {KEY}").record("openai.chat", True)
 
 
-def copy_of(flow: http.HTTPFlow, verdict: CheckResult) -> http.HTTPFlow:
-    make = flow_bytes(flow, verdict.record, annotation(verdict))
+def copy_of(flow: http.HTTPFlow, result: CheckResult) -> http.HTTPFlow:
+    make = flow_bytes(flow, result.record, annotation(result))
     # What happens to the flow between the hook and the writer's thread must not show.
     flow.request.headers["authorization"] = "changed"
     flow.comment = "changed"
@@ -44,18 +43,18 @@ def flow_with_reply() -> http.HTTPFlow:
 
 
 def test_it_holds_the_record_and_the_annotation() -> None:
-    verdict = verdict_of(RECORD)
+    result = result_of_record(RECORD)
     flow = flow_with_reply()
     flow.metadata["proxyauth"] = ("user", KEY)
-    copy = copy_of(flow, verdict)
+    copy = copy_of(flow, result)
     assert copy.response is not None
     assert (copy.id, copy.request.raw_content, copy.response.raw_content) == (
-        verdict.record.id,
-        verdict.record.request_body,
-        verdict.record.response_body,
+        result.record.id,
+        result.record.request_body,
+        result.record.response_body,
     )
-    assert copy.comment == annotation(verdict).comment
-    assert copy.metadata == annotation(verdict).metadata | prefixed(times_of(verdict.record))
+    assert copy.comment == annotation(result).comment
+    assert copy.metadata == annotation(result).metadata | prefixed(times_of(result.record))
     assert copy.request.path == "/v1/chat/completions"
     assert KEY not in repr(copy.get_state())
     assert "x-wirelint-end" not in copy.response.headers
@@ -64,9 +63,9 @@ def test_it_holds_the_record_and_the_annotation() -> None:
 def test_codings_are_undone_and_lengths_are_true() -> None:
     record = Talk().record("openai.chat", False)
     body = record["response"]["body"].encode()
-    verdict = verdict_of(record)
+    result = result_of_record(record)
     headers = (("Content-Encoding", "gzip"), ("Content-Length", str(len(gzip.compress(body)))))
-    copy = copy_of(flow_with_reply(), replace(verdict, record=replace(verdict.record, response_headers=headers)))
+    copy = copy_of(flow_with_reply(), replace(result, record=replace(result.record, response_headers=headers)))
     assert copy.response is not None
     assert (copy.response.content, dict(copy.response.headers)) == (body, {"Content-Length": str(len(body))})
 
@@ -81,16 +80,16 @@ ENDS: dict[str, tuple[End, bool]] = {
 @pytest.mark.parametrize("name", ENDS)
 def test_how_it_ended(name: str, tmp_path: Path) -> None:
     end, answered = ENDS[name]
-    verdict = verdict_of(RECORD, end, "the connection broke", rules=("ST604",))
+    result = result_of_record(RECORD, end, "the connection broke", rules=("ST604",))
     flow = flow_with_reply()
     flow.error = mitmproxy_flow.Error("the connection broke")
-    made = replace(verdict.record, end=end)
+    made = replace(result.record, end=end)
     if not answered:
         flow.response = None
         made = replace(made, status=None, response_body=None, response_headers=())
     path = tmp_path / "flows.mitm"
-    verdict = replace(verdict, record=made)
-    path.write_bytes(flow_bytes(flow, made, annotation(verdict))())
+    result = replace(result, record=made)
+    path.write_bytes(flow_bytes(flow, made, annotation(result))())
     copy = next(iter(FlowReader(io.BytesIO(path.read_bytes())).stream()))
     assert isinstance(copy, http.HTTPFlow)
     assert (copy.error is None) is answered, "with both, mitmproxy would write it into a HAR twice"
@@ -102,21 +101,21 @@ def test_how_it_ended(name: str, tmp_path: Path) -> None:
 
 
 def test_bytes_of_headers_that_are_no_utf8() -> None:
-    verdict = verdict_of(RECORD)
-    record = replace(verdict.record, response_headers=(("x-odd", b"\xff".decode("utf-8", "surrogateescape")),))
-    copy = copy_of(flow_with_reply(), replace(verdict, record=record))
+    result = result_of_record(RECORD)
+    record = replace(result.record, response_headers=(("x-odd", b"\xff".decode("utf-8", "surrogateescape")),))
+    copy = copy_of(flow_with_reply(), replace(result, record=record))
     assert copy.response is not None
     assert copy.response.headers.fields == ((b"x-odd", b"\xff"),)
 
 
 @pytest.mark.parametrize("answered", [True, False])
 def test_it_has_every_field_of_the_installed_mitmproxy(answered: bool) -> None:
-    flow, verdict = flow_with_reply(), verdict_of(RECORD)
-    record = verdict.record
+    flow, result = flow_with_reply(), result_of_record(RECORD)
+    record = result.record
     if not answered:
         flow.response, flow.error = None, mitmproxy_flow.Error("gone")
         record = replace(record, status=None, error="gone")
-    ours = tnetstring.loads(flow_bytes(flow, record, annotation(verdict))())
+    ours = tnetstring.loads(flow_bytes(flow, record, annotation(result))())
     theirs = tnetstring.loads(tnetstring.dumps(flow.get_state()))
     assert isinstance(ours, dict)
     assert isinstance(theirs, dict)
@@ -126,7 +125,7 @@ def test_it_has_every_field_of_the_installed_mitmproxy(answered: bool) -> None:
 
 
 def test_the_bytes_are_those_of_mitmproxys_own_writer() -> None:
-    data = flow_bytes(flow_with_reply(), verdict_of(RECORD).record, annotation(verdict_of(RECORD)))()
+    data = flow_bytes(flow_with_reply(), result_of_record(RECORD).record, annotation(result_of_record(RECORD)))()
     assert tnetstring.dumps(in_order(tnetstring.loads(data))) == data  # type: ignore[arg-type]
 
 
@@ -142,7 +141,7 @@ def fields_of(state: object) -> set[str] | None:
 
 
 def test_a_connection_that_changed_is_written_anew() -> None:
-    flow, verdict = flow_with_reply(), verdict_of(RECORD)
-    flow_bytes(flow, verdict.record, annotation(verdict))()
+    flow, result = flow_with_reply(), result_of_record(RECORD)
+    flow_bytes(flow, result.record, annotation(result))()
     flow.client_conn.timestamp_end = 4.5
-    assert copy_of(flow, verdict).client_conn.timestamp_end == 4.5
+    assert copy_of(flow, result).client_conn.timestamp_end == 4.5

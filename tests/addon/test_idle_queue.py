@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from wirelint.addon.idle_queue import LARGE, Backlog
+from wirelint.addon.idle_queue import LARGE, IdleQueue
 
 
 class Clock:
@@ -23,7 +23,7 @@ class Clock:
 
 def made(
     most: int = 1 << 20, busy: Callable[[], bool] = lambda: False, clock: Clock | None = None
-) -> tuple[Backlog[str], list[str], Clock]:
+) -> tuple[IdleQueue[str], list[str], Clock]:
     done: list[str] = []
     clock = clock or Clock()
 
@@ -34,10 +34,10 @@ def made(
 
         return rest
 
-    return Backlog(work, busy, clock, most), done, clock
+    return IdleQueue(work, busy, clock, most), done, clock
 
 
-async def settle(waiting: Backlog[str], clock: Clock) -> None:
+async def settle(waiting: IdleQueue[str], clock: Clock) -> None:
     async with asyncio.timeout(20):
         while len(waiting):
             clock.now += 0.5
@@ -180,7 +180,7 @@ def test_the_traffic_may_end_without_another_piece(loop: Loop) -> None:
     assert done == ["a"]
 
 
-def threaded(gate: threading.Event) -> tuple[Backlog[str], list[tuple[str, str, bool]]]:
+def threaded(gate: threading.Event) -> tuple[IdleQueue[str], list[tuple[str, str, bool]]]:
     """A backlog whose large pieces are read when the gate opens; what was done of which piece, whether on the loop."""
     done: list[tuple[str, str, bool]] = []
     here = threading.get_ident()
@@ -191,7 +191,7 @@ def threaded(gate: threading.Event) -> tuple[Backlog[str], list[tuple[str, str, 
         done.append(("read", item, threading.get_ident() == here))
         return lambda: done.append(("judged", item, threading.get_ident() == here))
 
-    return Backlog(work, lambda: False, most=4 * LARGE), done
+    return IdleQueue(work, lambda: False, most=4 * LARGE), done
 
 
 def test_a_large_piece_is_read_by_a_thread_while_the_loop_goes_on() -> None:

@@ -6,10 +6,10 @@ import random
 from dataclasses import replace
 from pathlib import Path
 
-from tests.addon.build import visit_of
+from tests.addon.build import recorder_of
 from tests.build import Assistant, Call, Result, Talk, Turn, User, as_record
-from wirelint.addon.verdict import CheckResult, judge
-from wirelint.addon.verdict import read as read_visit
+from wirelint.addon.check_result import CheckResult, judge
+from wirelint.addon.check_result import read as read_visit
 from wirelint.capture.format import encode
 from wirelint.capture.offline import Checked, check
 from wirelint.capture.readers import read
@@ -38,17 +38,17 @@ def _talks(draw: random.Random) -> list[Talk]:
 
 def _pass(talk: Talk, number: int, engine: Engine) -> CheckResult:
     record = talk.record("openai.chat", number % 2 == 0)
-    made, visit = as_record(record), visit_of(record, name=f"flow-{number}")
-    visit.respond(made.status or 200, made.response_headers)
-    visit.take(made.response_body or b"", 420.0)
-    return judge(visit, read_visit(visit, "complete", None, 1840.0, Redactor(b"key")), engine, Redactor(b"key"))
+    made, recorder = as_record(record), recorder_of(record, name=f"flow-{number}")
+    recorder.respond(made.status or 200, made.response_headers)
+    recorder.feed(made.response_body or b"", 420.0)
+    return judge(recorder, read_visit(recorder, "complete", None, 1840.0, Redactor(b"key")), engine, Redactor(b"key"))
 
 
 def test_a_capture_gives_the_same_conversations(tmp_path: Path) -> None:
     engine = Engine(())
     verdicts = [_pass(talk, number, engine) for number, talk in enumerate(_talks(random.Random(5)))]
     file = tmp_path / "exchanges.jsonl"
-    file.write_bytes(b"".join(encode(verdict.record, verdict.annotations()) for verdict in verdicts))
+    file.write_bytes(b"".join(encode(result.record, result.annotations()) for result in verdicts))
     assert _KEY.encode() not in file.read_bytes()
     again = [item for item in check(read([str(file)]), ()) if isinstance(item, Checked)]
 

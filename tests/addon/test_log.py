@@ -10,22 +10,23 @@ from dataclasses import replace
 import pytest
 from mitmproxy.log import LegacyLogEvents
 
-from tests.addon.build import verdict_of
+from tests.addon.build import result_of_record
 from tests.build import Call, Talk, chunk, schema, sse
 from wirelint.addon import log
-from wirelint.addon.words import one_line, shorten
+from wirelint.addon.check_result import shorten
 from wirelint.capture.redact import Redactor
 from wirelint.rule import AppliedFix, Finding
+from wirelint.text.escaping import printable
 
-CLEAN = verdict_of(
+CLEAN = result_of_record(
     Talk(calls=(Call("a"),), tools={"a": schema()}, request={"stream_options": {"include_usage": False}}).record(
         "openai.chat", True
     )
 )
-WHOLE = verdict_of(Talk(text="All is well.").record("anthropic.messages", False))
+WHOLE = result_of_record(Talk(text="All is well.").record("anthropic.messages", False))
 CUT = Talk().record("openai.chat", True)
 CUT["response"]["body"] = sse(chunk({"content": "half"}), done=False)
-REFUSED = verdict_of(Talk(status=429).record("openai.chat", False), rules=("ST604",))
+REFUSED = result_of_record(Talk(status=429).record("openai.chat", False), rules=("ST604",))
 MIXED = replace(
     CLEAN,
     findings=tuple(
@@ -56,7 +57,7 @@ LINES = {
         "openai.chat acme-1 200 stream, 1.84 s (first token 0.42 s), 1 call: ok, 2 fixed [3f2a9c11]",
     ),
     "cut off": (
-        verdict_of(CUT, "upstream-died", "gone", rules=("ST604",)),
+        result_of_record(CUT, "upstream-died", "gone", rules=("ST604",)),
         "openai.chat acme-1 200 stream, 1.84 s (first token 0.42 s), upstream-died: 1 error [3f2a9c11]",
     ),
     "refused": (REFUSED, "openai.chat acme-1 429, 1.84 s: not judged [3f2a9c11]"),
@@ -65,8 +66,8 @@ LINES = {
 
 @pytest.mark.parametrize("name", LINES)
 def test_the_line_of_an_exchange(name: str) -> None:
-    verdict, line = LINES[name]
-    assert log.exchange_line(verdict) == line
+    result, line = LINES[name]
+    assert log.exchange_line(result) == line
 
 
 def test_the_line_of_a_finding() -> None:
@@ -116,7 +117,7 @@ ESCAPED = {
 @pytest.mark.parametrize("name", ESCAPED)
 def test_one_line(name: str) -> None:
     given, shown = ESCAPED[name]
-    assert one_line(given) == shown
+    assert printable(given) == shown
 
 
 def test_an_output_that_cannot_show_it(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
@@ -163,7 +164,7 @@ ADDRESSES = {
 @pytest.mark.parametrize("address", ADDRESSES.values(), ids=ADDRESSES)
 def test_addresses_in_lines_have_no_credential(address: str, caplog: pytest.LogCaptureFixture) -> None:
     token = ("Ab3dEf6hIj9l" * 3)[:33]
-    log.redact_with(Redactor())  # one addon before this test may have turned it off
+    log.set_redactor(Redactor())  # one addon before this test may have turned it off
     caplog.set_level(logging.INFO)
     log.say(f"wirelint: no answer from {address.format(token)}")
     log.log_failure("the recorder", ValueError(address.format(token)))

@@ -15,7 +15,7 @@ from tests.addon.test_addon import captured
 from tests.rules.mcp import call, note, request, result, text
 from wirelint.addon import mcp_streams as module
 from wirelint.addon.addon import Inspector
-from wirelint.addon.tee import Tee
+from wirelint.addon.recorder import Tee
 
 ENDPOINT = b"event: endpoint\ndata: /messages/?session_id=s1\n\n"
 ASKED = call("search_wiki", {"query": "leave"}, 2)
@@ -93,7 +93,7 @@ def test_an_answer_on_the_stream_of_a_session(tmp_path: Path, status: int) -> No
 
 
 def test_the_stream_of_a_reply_that_stays_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_LINGERS", 0.0)
+    monkeypatch.setattr(module, "_OPEN_AFTER_ANSWER", 0.0)
 
     async def play(inspector: Inspector) -> None:
         flow = begun(inspector, "/mcp", [ASKED, request("tools/list", 3)])

@@ -16,7 +16,8 @@ from mitmproxy.tools.main import process_options
 from mitmproxy.tools.web.master import WebMaster
 
 from wirelint.addon import proxy as runner
-from wirelint.addon import starting
+from wirelint.addon import proxy as starting
+from wirelint.cli import main
 from wirelint.cli.run import proxy
 from wirelint.registry import shipped
 
@@ -48,6 +49,7 @@ REFUSED = {
     "foo": "no scheme and no full host name; give a URL such as https://foo",
     "foo:8000": "no scheme",
     "https://a b": "'a b' is no host name",
+    "http:/x": "--upstream http:/x: two slashes must follow the scheme; write http://x",
 }
 
 
@@ -56,6 +58,15 @@ def test_what_cannot_be_an_upstream(given: str, told: str) -> None:
     result = CliRunner().invoke(proxy, ["--upstream", given], standalone_mode=False)
     assert told in str(result.exception)
     assert "\n" not in str(result.exception)
+
+
+def test_missing_upstream_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("sys.argv", ["wirelint", "proxy"])
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    assert stopped.value.code == 2
+    cure = "give the API's address, as in --upstream https://api.openai.com"
+    assert capsys.readouterr().err == f"wirelint: --upstream URL is missing: {cure}\n"
 
 
 LOOPBACK = ["--listen-host", "127.0.0.1"]
@@ -168,7 +179,7 @@ def test_listens_on_this_machine_only(
         opts = asyncio.run(parse())
         opened.append((opts.listen_host, opts.web_host if web else "127.0.0.1"))
 
-    monkeypatch.setattr(starting, "run", start)
+    monkeypatch.setattr(starting, "run_mitmproxy", start)
     tool = ["--web"] if web else []
     result = CliRunner().invoke(proxy, ["--upstream", "https://h.test", *tool, *given], standalone_mode=False)
     assert (result.exception, opened) == (None, [(expected, "127.0.0.1")])

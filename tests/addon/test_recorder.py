@@ -8,11 +8,10 @@ from collections.abc import Callable
 import brotli
 import pytest
 
-from tests.addon.build import Clock, visit_of
+from tests.addon.build import Clock, recorder_of
 from tests.build import Talk, chunk, sse
 from tests.cuts import cuts, split
-from wirelint.addon.recorder import ExchangeRecorder
-from wirelint.addon.tee import Tee
+from wirelint.addon.recorder import ExchangeRecorder, Tee
 from wirelint.capture.record import Record
 from wirelint.engine import MOST_TEXT
 from wirelint.model import Timing
@@ -22,11 +21,11 @@ PLAIN = RECORD["response"]["body"].encode()
 SQUEEZED = gzip.compress(PLAIN)
 
 
-def record_of(visit: ExchangeRecorder) -> Record:
-    return visit.record("complete", None, (), Timing())
+def record_of(recorder: ExchangeRecorder) -> Record:
+    return recorder.record("complete", None, (), Timing())
 
 
-def never(visit: ExchangeRecorder, culprit: str, error: Exception) -> None:
+def never(recorder: ExchangeRecorder, culprit: str, error: Exception) -> None:
     raise AssertionError(culprit) from error
 
 
@@ -35,56 +34,56 @@ def never(visit: ExchangeRecorder, culprit: str, error: Exception) -> None:
 )
 def test_every_cut_gives_the_same_copy(coding: str, body: bytes) -> None:
     for places in cuts(len(body)):
-        visit = visit_of(RECORD)
-        visit.respond(200, (("content-type", "text/event-stream"), ("Content-Encoding", coding)))
-        tee = Tee(visit, never)
+        recorder = recorder_of(RECORD)
+        recorder.respond(200, (("content-type", "text/event-stream"), ("Content-Encoding", coding)))
+        tee = Tee(recorder, never)
         pieces = split(body, places)
         assert [tee(piece) for piece in pieces] == pieces
         assert tee(b"") == []
-        visit.catch_up()
-        assert (visit.raw_body(), record_of(visit).response_body) == (body, PLAIN)
-        assert visit.session is not None
-        assert visit.session.terminated
+        recorder.catch_up()
+        assert (recorder.raw_body(), record_of(recorder).response_body) == (body, PLAIN)
+        assert recorder.session is not None
+        assert recorder.session.terminated
 
 
 def test_an_empty_piece_is_not_the_end() -> None:
-    visit = visit_of(RECORD)
-    visit.respond(200, ())
-    tee = Tee(visit, never)
+    recorder = recorder_of(RECORD)
+    recorder.respond(200, ())
+    tee = Tee(recorder, never)
     for piece in (b"", PLAIN[:30], b"", PLAIN[30:], b"", b""):
         assert tee(piece) == (piece or [])
-    assert record_of(visit).response_body == PLAIN
+    assert record_of(recorder).response_body == PLAIN
 
 
 def test_times_are_counted_from_the_request() -> None:
     clock = Clock()
-    visit = visit_of(RECORD, clock=clock)
+    recorder = recorder_of(RECORD, clock=clock)
     clock.time += 0.25
-    visit.respond(200, ())
+    recorder.respond(200, ())
     clock.time += 0.5
-    Tee(visit, never)(PLAIN)
-    assert (visit.first_byte, visit.now()) == (250.0, 750.0)
+    Tee(recorder, never)(PLAIN)
+    assert (recorder.first_byte, recorder.now()) == (250.0, 750.0)
     clock.time += 1.0
-    visit.catch_up()
-    assert visit.session is not None
-    assert visit.session.finish("complete").chunks == ((750.0, len(PLAIN)),)
+    recorder.catch_up()
+    assert recorder.session is not None
+    assert recorder.session.finish("complete").chunks == ((750.0, len(PLAIN)),)
 
 
 def test_pieces_are_read_together_each_as_of_its_time() -> None:
     clock = Clock()
-    visit = visit_of(RECORD, clock=clock)
-    visit.respond(200, ())
-    tee = Tee(visit, never)
-    assert visit.session is not None
+    recorder = recorder_of(RECORD, clock=clock)
+    recorder.respond(200, ())
+    tee = Tee(recorder, never)
+    assert recorder.session is not None
     for piece in (PLAIN[:700], PLAIN[700:]):
         clock.time += 0.5
         tee(piece)
-    assert not visit.session.streamed, "nothing is read yet"
+    assert not recorder.session.streamed, "nothing is read yet"
     tee(b":" * (1 << 15))
-    assert visit.session.terminated, "enough has come to be read"
+    assert recorder.session.terminated, "enough has come to be read"
     tee(b"\n\n")
-    visit.catch_up()
-    exchange = visit.session.finish("complete")
+    recorder.catch_up()
+    exchange = recorder.session.finish("complete")
     assert exchange.chunks == ((500.0, 700), (1000.0, len(PLAIN) - 700), (1000.0, 1 << 15), (1000.0, 2))
     assert exchange.timing.first_token == 500.0
 
@@ -100,85 +99,85 @@ LETTING_GO: dict[str, tuple[str, bytes, int, bool]] = {
 @pytest.mark.parametrize("name", LETTING_GO)
 def test_what_is_not_read_passes_all_the_same(name: str) -> None:
     coding, body, limit, kept = LETTING_GO[name]
-    visit = visit_of(RECORD, limit)
-    visit.respond(200, (("content-encoding", coding),))
-    tee = Tee(visit, never)
+    recorder = recorder_of(RECORD, limit)
+    recorder.respond(200, (("content-encoding", coding),))
+    tee = Tee(recorder, never)
     pieces = split(body, (10, 20))
     assert [tee(piece) for piece in pieces] == pieces
-    visit.catch_up()
-    assert visit.unread
-    assert len(visit.notes) == 1
-    assert record_of(visit).response_body is None
-    assert visit.raw_body() == (body if kept else None)
-    assert visit.session is not None
-    assert visit.session.finish("complete").end == "unread"
+    recorder.catch_up()
+    assert recorder.is_unread
+    assert len(recorder.notes) == 1
+    assert record_of(recorder).response_body is None
+    assert recorder.raw_body() == (body if kept else None)
+    assert recorder.session is not None
+    assert recorder.session.finish("complete").end == "unread"
 
 
 def test_a_reply_that_says_too_much_is_let_go() -> None:
-    visit = visit_of(RECORD, 1 << 30)
-    visit.respond(200, (("content-type", "text/event-stream"),))
-    tee = Tee(visit, never)
+    recorder = recorder_of(RECORD, 1 << 30)
+    recorder.respond(200, (("content-type", "text/event-stream"),))
+    tee = Tee(recorder, never)
     event = sse(chunk({"content": "more and more " * 5000}), done=False).encode()
     for _ in range(MOST_TEXT // 70_000 + 2):
         assert tee(event) == event
-    visit.catch_up()
-    assert visit.unread
-    assert visit.notes == ["the reply is too long to be judged; it passed unread"]
-    assert (visit.raw_body(), record_of(visit).response_body) == (None, None)
-    assert visit.session is not None
-    assert visit.session.finish("complete").end == "unread"
+    recorder.catch_up()
+    assert recorder.is_unread
+    assert recorder.notes == ["the reply is too long to be judged; it passed unread"]
+    assert (recorder.raw_body(), record_of(recorder).response_body) == (None, None)
+    assert recorder.session is not None
+    assert recorder.session.finish("complete").end == "unread"
 
 
 def test_memory_is_let_go_at_the_limit() -> None:
-    visit = visit_of(RECORD, 4096)
-    visit.respond(200, ())
+    recorder = recorder_of(RECORD, 4096)
+    recorder.respond(200, ())
     for _ in range(200):
-        visit.take(b"x" * 1000, 1.0)
-    assert visit._raw.getvalue() == visit._plain == b""
-    assert visit.session is not None
-    assert visit.session._fold is None
+        recorder.feed(b"x" * 1000, 1.0)
+    assert recorder._raw.getvalue() == recorder._plain == b""
+    assert recorder.session is not None
+    assert recorder.session._fold is None
 
 
 def test_a_bomb_is_let_pass_unread() -> None:
-    visit = visit_of(RECORD, 1 << 20)
-    visit.respond(200, (("content-encoding", "gzip"),))
+    recorder = recorder_of(RECORD, 1 << 20)
+    recorder.respond(200, (("content-encoding", "gzip"),))
     bomb = gzip.compress(bytes(16 << 20))
-    visit.take(bomb, 1.0)
-    assert visit.notes == ["the reply is larger than wirelint_max_body (1048576 bytes); it passed unread"]
-    assert record_of(visit).response_body is None
-    assert visit._raw.getvalue() == visit._plain == b""
+    recorder.feed(bomb, 1.0)
+    assert recorder.notes == ["the reply is larger than wirelint_max_body (1048576 bytes); it passed unread"]
+    assert record_of(recorder).response_body is None
+    assert recorder._raw.getvalue() == recorder._plain == b""
 
 
 def test_a_failure_goes_to_whoever_asked_and_nowhere_else(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("wirelint.addon.recorder._BATCH", 1)  # read at once, in the call of the tee
     seen: list[str] = []
-    visit = visit_of(RECORD)
+    recorder = recorder_of(RECORD)
 
-    def fail(visit: ExchangeRecorder, culprit: str, error: Exception) -> None:
+    def fail(recorder: ExchangeRecorder, culprit: str, error: Exception) -> None:
         seen.append(f"{culprit}: {error}")
-        visit.fail(culprit, error)
+        recorder.fail(culprit, error)
 
     def raising(data: bytes, at: float | None = None) -> None:
         raise RuntimeError("no")
 
-    visit.respond(200, (("content-encoding", "gzip"),))
-    assert visit.session is not None
-    visit.session.feed = raising  # type: ignore[method-assign]
-    tee = Tee(visit, fail)
+    recorder.respond(200, (("content-encoding", "gzip"),))
+    assert recorder.session is not None
+    recorder.session.feed = raising  # type: ignore[method-assign]
+    tee = Tee(recorder, fail)
     pieces = split(SQUEEZED, (15, 40))
     assert [tee(piece) for piece in pieces] == pieces
     assert seen == ["reading the reply: no"]
-    visit.catch_up()
-    assert [fault.name for fault in visit.faults] == ["internal-error"]
-    assert record_of(visit).response_body == PLAIN, "what passed is captured all the same"
+    recorder.catch_up()
+    assert [fault.name for fault in recorder.faults] == ["internal-error"]
+    assert record_of(recorder).response_body == PLAIN, "what passed is captured all the same"
 
 
 def test_faults_are_bounded() -> None:
-    visit = visit_of(RECORD)
+    recorder = recorder_of(RECORD)
     for number in range(100):
-        visit.fail("it", ValueError(number))
-        visit.fail("it", ValueError(number))
-    assert len(visit.faults) == 8
+        recorder.fail("it", ValueError(number))
+        recorder.fail("it", ValueError(number))
+    assert len(recorder.faults) == 8
 
 
 INNER: dict[str, Callable[[bytes], object]] = {
@@ -190,17 +189,17 @@ INNER: dict[str, Callable[[bytes], object]] = {
 
 @pytest.mark.parametrize("name", INNER)
 def test_the_callable_of_another_addon_has_the_last_word(name: str) -> None:
-    visit = visit_of(RECORD)
-    visit.respond(200, ())
-    tee = Tee(visit, never, INNER[name])  # type: ignore[arg-type]
+    recorder = recorder_of(RECORD)
+    recorder.respond(200, ())
+    tee = Tee(recorder, never, INNER[name])  # type: ignore[arg-type]
     assert tee(PLAIN) == INNER[name](PLAIN)
     assert tee(b"") == INNER[name](b"")
-    assert record_of(visit).response_body == PLAIN
+    assert record_of(recorder).response_body == PLAIN
 
 
 def test_after_the_end_nothing_is_kept() -> None:
-    visit = visit_of(RECORD)
-    visit.respond(200, ())
-    visit.close()
-    assert Tee(visit, never)(PLAIN) == PLAIN
-    assert visit._raw.getvalue() == b""
+    recorder = recorder_of(RECORD)
+    recorder.respond(200, ())
+    recorder.close()
+    assert Tee(recorder, never)(PLAIN) == PLAIN
+    assert recorder._raw.getvalue() == b""

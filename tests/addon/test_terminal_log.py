@@ -11,20 +11,22 @@ import pytest
 from mitmproxy.addons.termlog import TermLogHandler
 from rich.cells import cell_len
 
-from tests.addon.build import verdict_of
+from tests.addon.build import result_of_record
 from tests.addon.test_log import CLEAN, FIXES, MENDED, MIXED, WHOLE
 from tests.build import Talk
 from wirelint.addon import log, terminal_log
-from wirelint.addon.verdict import CheckResult
+from wirelint.addon.check_result import CheckResult
 from wirelint.rule import Finding
 
 FOUND = Finding(
     "LK101", "xml-leak", "error", "high", "model", "response", "tool call search_notes leaked into the text as markup",
     "/choices/0/message/content", 7,
 )  # fmt: skip
-LONG = verdict_of(Talk(text="Hi.", model="some-vendor/a-model-of-a-very-long-name-0905").record("openai.chat", False))
-WIDE = verdict_of(Talk(text="Hi.", model="模型" * 12).record("openai.chat", False))
-REFUSED = verdict_of(Talk(status=429).record("openai.chat", False), rules=("ST604",))
+LONG = result_of_record(
+    Talk(text="Hi.", model="some-vendor/a-model-of-a-very-long-name-0905").record("openai.chat", False)
+)
+WIDE = result_of_record(Talk(text="Hi.", model="模型" * 12).record("openai.chat", False))
+REFUSED = result_of_record(Talk(status=429).record("openai.chat", False), rules=("ST604",))
 DIED = replace(CLEAN, record=replace(CLEAN.record, end="upstream-died"))
 
 
@@ -102,22 +104,22 @@ SCREENS: dict[str, tuple[CheckResult, list[str]]] = {
 
 @pytest.mark.parametrize("name", SCREENS)
 def test_the_screen(name: str, terminal: Terminal) -> None:
-    verdict, lines = SCREENS[name]
-    log.log_exchange(verdict)
+    result, lines = SCREENS[name]
+    log.log_exchange(result)
     assert plain(terminal.getvalue()) == lines
 
 
 @pytest.mark.parametrize("columns", [40, 60, 80, 104, 160])
 def test_nothing_is_wider_than_the_terminal(columns: int, terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", str(columns))
-    for verdict, _ in SCREENS.values():
+    for result, _ in SCREENS.values():
         terminal.seek(0)
         terminal.truncate()
-        log.log_exchange(verdict)
+        log.log_exchange(result)
         first, *others = plain(terminal.getvalue())
         assert cell_len(first) <= max(columns, 70)
         assert all(cell_len(line) <= columns for line in others)
-        assert ("first 0.42 s" in first) == (columns >= 104 and verdict.streamed)
+        assert ("first 0.42 s" in first) == (columns >= 104 and result.streamed)
 
 
 def test_a_clean_exchange_is_dim_and_a_fault_is_red(terminal: Terminal) -> None:
@@ -137,7 +139,7 @@ def test_no_color(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_open_exchange(terminal: Terminal) -> None:
     assert CLEAN.exchange is not None
     timing = replace(CLEAN.exchange.timing, duration=31_000.0)
-    log.log_early(replace(CLEAN.exchange, timing=timing), "acme-1", [replace(FOUND, severity="warning")])
+    log.log_open(replace(CLEAN.exchange, timing=timing), "acme-1", [replace(FOUND, severity="warning")])
     line = "12:00:00 ▲ openai.chat        acme-1               200  31.0 s open     3f2a9c11"
     assert plain(terminal.getvalue())[0] == line
 

@@ -13,13 +13,13 @@ import pytest
 from mitmproxy import http
 from mitmproxy.test import taddons
 
-from tests.addon.build import Clock, flow_of, head_of, visit_of
+from tests.addon.build import Clock, flow_of, head_of, recorder_of
 from tests.build import REGISTRY, Talk, as_record, chunk, sse
 from wirelint.addon.addon import Inspector
 from wirelint.addon.exchange_fix import ExchangeFixer
-from wirelint.addon.failures import Failures
+from wirelint.addon.log import Failures
 from wirelint.addon.recorder import ExchangeRecorder
-from wirelint.addon.timeouts import Open, Watch
+from wirelint.addon.timeouts import Open, Timeouts
 from wirelint.engine import Engine
 from wirelint.model import Exchange
 from wirelint.rule import Finding
@@ -60,9 +60,9 @@ class Loop:
 
 @dataclass
 class One:
-    visit: ExchangeRecorder
+    recorder: ExchangeRecorder
     flow: http.HTTPFlow
-    mending: ExchangeFixer | None = None
+    fixer: ExchangeFixer | None = None
 
 
 @dataclass
@@ -76,7 +76,7 @@ class Scene:
     def __post_init__(self) -> None:
         self.loop = Loop(self.clock)
         self.failures = Failures()
-        self.watch = Watch(lambda: self.opens, self._report, self.failures, self.clock)
+        self.watch = Timeouts(lambda: self.opens, self._report, self.failures, self.clock)
         self.watch.follow(Engine(REGISTRY.select(["ST6"])))
 
     def _report(self, one: Open, exchange: Exchange, findings: tuple[Finding, ...]) -> None:
@@ -84,13 +84,13 @@ class Scene:
         self.told += [(round(self.clock.time - 100), finding.name) for finding in findings]
 
     def begin(self, record: dict[str, Any] = RECORD) -> One:
-        one = One(visit_of(record, clock=self.clock), flow_of(record))
+        one = One(recorder_of(record, clock=self.clock), flow_of(record))
         self.opens.append(one)
         self.watch.wake()
         return one
 
     def answer(self, one: One) -> None:
-        one.visit.respond(200, (("content-type", "text/event-stream"),))
+        one.recorder.respond(200, (("content-type", "text/event-stream"),))
 
 
 @pytest.fixture
@@ -126,9 +126,9 @@ def test_what_is_reported_and_when(scene: Scene, name: str) -> None:
     one = scene.begin()
     for at, data in steps:
         scene.loop.run_until(100 + at)
-        if one.visit.status is None:
+        if one.recorder.status is None:
             scene.answer(one)
-        one.visit.note(data)
+        one.recorder.store_for_later(data)
     scene.loop.run_until(100 + end)
     assert [rule for _, rule in scene.told] == [rule for _, rule in told]
     for (when, _), (least, _) in zip(scene.told, told, strict=True):
@@ -141,7 +141,7 @@ def test_an_exchange_that_goes_on_is_looked_at_once_per_limit(scene: Scene) -> N
     looks = 0
     for second in range(600):
         looks += scene.loop.run_until(100 + second)
-        one.visit.note(BEGUN)
+        one.recorder.store_for_later(BEGUN)
     assert looks <= 600 / 30 + 1
     assert scene.told == []
 
@@ -163,7 +163,7 @@ def test_thousands_at_a_time(scene: Scene) -> None:
     scene.loop.run_until(130)
     for one in ones[::2]:
         scene.answer(one)
-        one.visit.note(BEGUN)
+        one.recorder.store_for_later(BEGUN)
     scene.loop.run_until(159)
     assert scene.told == []
     scene.loop.run_until(165)
@@ -175,15 +175,15 @@ def _intercept(one: One) -> None:
 
 
 def _give_up(one: One) -> None:
-    one.visit.give_up("too large")
+    one.recorder.mark_unread("too large")
 
 
 def _load(one: One) -> None:
-    one.visit.live = False
+    one.recorder.is_live = False
 
 
 def _listen(one: One) -> None:
-    one.visit.method = "GET"
+    one.recorder.method = "GET"
 
 
 LEFT_ALONE = {
@@ -226,16 +226,16 @@ def test_closed(scene: Scene) -> None:
 def test_a_failure_concerns_one_exchange(scene: Scene) -> None:
     broken, well = scene.begin(), scene.begin()
     scene.answer(broken)
-    broken.visit.note(BEGUN)
-    broken.visit._decoder = object()  # type: ignore[assignment]
+    broken.recorder.store_for_later(BEGUN)
+    broken.recorder._decoder = object()  # type: ignore[assignment]
     scene.loop.run_until(200)
     assert [rule for _, rule in scene.told] == ["silent-hang"]
-    assert [fault.name for fault in broken.visit.faults] == ["internal-error"]
-    assert well.visit.faults == []
+    assert [fault.name for fault in broken.recorder.faults] == ["internal-error"]
+    assert well.recorder.faults == []
 
 
 def test_without_a_loop_nothing_is_watched() -> None:
-    watch = Watch(list, lambda *_: None, Failures(), Clock())
+    watch = Timeouts(list, lambda *_: None, Failures(), Clock())
     watch.follow(Engine(REGISTRY.select(["ST6"])))
     watch.wake()
     watch.close()

@@ -13,7 +13,7 @@ from mitmproxy import http
 from mitmproxy.test import taddons, tflow
 
 from wirelint.addon.addon import Inspector
-from wirelint.addon.tee import Tee
+from wirelint.addon.recorder import Tee
 from wirelint.capture.offline import Checked, check
 from wirelint.capture.readers import read
 from wirelint.view import Statistics

@@ -1,4 +1,4 @@
-"""A verdict waits while others are served, comes all the same and in order, and does not wait where it is needed."""
+"""A result waits while others are served, comes all the same and in order, and does not wait where it is needed."""
 
 from __future__ import annotations
 

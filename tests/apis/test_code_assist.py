@@ -11,7 +11,7 @@ from tests.apis.shape import Shape
 from tests.apis.shapes_gemini import wrapped
 from tests.apis.talk_google_generate_content import record
 from tests.build import REGISTRY, Assistant, Call, Result, Talk, User, as_record
-from wirelint.capture.fixing import Fixed, fix
+from wirelint.capture.offline import Fixed, fix
 from wirelint.fix import FixPolicy
 
 TOOLS = {"read_note": ("Read a note.", {"type": "object", "properties": {"id": {"type": "integer"}}})}

@@ -137,7 +137,7 @@ def test_what_a_client_makes_of_it_whatever_the_cuts(api: str, shape: Shape, for
 
 @pytest.mark.parametrize(("api", "shape"), STREAMS)
 def test_idle_members_say_nothing(api: str, shape: Shape) -> None:
-    """Events are told to be alike whatever these say (`apis.delta_pattern`)."""
+    """Readers ignore these members, so events that differ in them match one pattern (`apis.delta_pattern`)."""
     body = body_of(shape, "stream")
     idle = {**dict.fromkeys(IGNORED, "q7"), "created": 7, "sequence_number": 7}
     other = b"\n".join(_with_members(line, idle) for line in body.split(b"\n"))

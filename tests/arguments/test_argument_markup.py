@@ -1,11 +1,21 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
 from tests.build import Talk, User, read, schema
-from wirelint.arguments.argument_markup import MarkupWatcher, may_be_polluted, polluted
+from wirelint.arguments.argument_markup import (
+    GONE,
+    MarkupWatcher,
+    is_data,
+    may_be_polluted,
+    polluted,
+    rewrite,
+    strings,
+    writes_file,
+)
 from wirelint.model import Json, Request, Tool
 
 TOOL = Tool(
@@ -121,3 +131,73 @@ def test_every_beginning_of_a_closing_tag_waits() -> None:
         for length in range(1, len(tag)):
             assert MarkupWatcher().feed(f'{{"a": "b{tag[:length]}') == len('{"a": "b'), tag[:length]
     assert MarkupWatcher().feed('{"a": "b</parametric') == len('{"a": "b</parametric')
+
+
+CASES: dict[str, tuple[str, dict[str, Any], str]] = {
+    # text, changes, text after
+    "replaced": ('{"a":1,"b":"x"}', {"b": "y"}, '{"a":1,"b":"y"}'),
+    "replaced first": ('{"a": 1, "b": "x"}', {"a": None}, '{"a": null, "b": "x"}'),
+    "by an object": ('{"a": 1}', {"a": {"b": [1]}}, '{"a": {"b": [1]}}'),
+    "taken out first": ('{"a":1,"b":2}', {"a": GONE}, '{"b":2}'),
+    "taken out last": ('{"a": 1, "b": 2}', {"b": GONE}, '{"a": 1}'),
+    "taken out in the middle": ('{"a":1,"b":2,"c":3}', {"b": GONE}, '{"a":1,"c":3}'),
+    "taken out first of three": ('{"a":1,"b":2,"c":3}', {"a": GONE}, '{"b":2,"c":3}'),
+    "all taken out": ('{"a":1}', {"a": GONE}, "{}"),
+    "two taken out": ('{"a":1,"b":2,"c":3}', {"a": GONE, "c": GONE}, '{"b":2}'),
+    "added": ('{"a":1}', {"b": "x"}, '{"a":1,"b":"x"}'),
+    "added with blanks": ('{"a": 1}', {"b": "x"}, '{"a": 1, "b": "x"}'),
+    "added to nothing": ("{}", {"b": "x"}, '{"b": "x"}'),
+    "added in the place of the only one": ('{"a":1}', {"a": GONE, "b": 2}, '{"b":2}'),
+    "lines": ('{\n  "a": 1,\n  "b": 2\n}', {"b": GONE}, '{\n  "a": 1\n}'),
+    "lines, the first": ('{\n  "a": 1,\n  "b": 2\n}', {"a": GONE}, '{\n  "b": 2\n}'),
+    "what nothing changes stays odd": (
+        '{ "a" :1.50 , "\\u00e4":"\\u00e4", "b":2}',
+        {"b": 3},
+        '{ "a" :1.50 , "\\u00e4":"\\u00e4", "b":3}',
+    ),
+    "letters": ('{"a":"x"}', {"a": "Göteborg"}, '{"a":"Göteborg"}'),
+    "taken out and not there": ('{"a":1}', {"z": GONE}, '{"a":1}'),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_changes(name: str) -> None:
+    text, changes, wanted = CASES[name]
+    made = rewrite(text, changes)
+    assert made is not None
+    assert made.text == wanted
+    assert made.text[: made.offset] == text[: made.offset]
+    after = {**json.loads(text), **changes}
+    assert json.loads(made.text) == {key: value for key, value in after.items() if value is not GONE}
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[1]", '{"a":1', '{"a":1}{}', '{"a" 1}', '{"a":1,"a":2}', "{a:1}", '{"a":1 "b":2}']
+)
+def test_what_is_no_object_is_left(text: str) -> None:
+    assert rewrite(text, {"a": 2}) is None
+
+
+def test_strings_come_in_order_with_their_names() -> None:
+    value = json.loads('{"a": "1", "b": {"c": ["2", 3, {"d": "4"}]}, "e": null}')
+    assert list(strings(value)) == [
+        ("a", "a"), ("a", "1"), ("b", "b"), ("b.c", "c"), ("b.c", "2"), ("b.c.d", "d"), ("b.c.d", "4"), ("e", "e"),
+    ]  # fmt: skip
+
+
+def test_depth_is_no_danger() -> None:
+    value = json.loads("[" * 900 + '"deep"' + "]" * 900)
+    assert list(strings(value)) == [("", "deep")]
+
+
+@pytest.mark.parametrize(("path", "expected"), [("code", True), ("a.Content", True), ("city", False), ("", False)])
+def test_is_data(path: str, expected: bool) -> None:
+    assert is_data(path) is expected
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [({"path": "a", "x": "b"}, True), ({"File": "a"}, True), ({"x": "b"}, False), ("path", False)],
+)
+def test_writes_file(arguments: object, expected: bool) -> None:
+    assert writes_file(arguments) is expected  # type: ignore[arg-type]

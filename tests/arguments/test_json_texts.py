@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from wirelint.arguments.argument_faults import mended, spells, unquoted
 from wirelint.arguments.json_continuation import Scanner, continuation, same, write
-from wirelint.arguments.json_repair import mended, spells, unquoted
 from wirelint.model import Json
 
 VALUES = st.recursive(

@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 
 from tests.build import schema
 from wirelint.arguments import schemas
-from wirelint.model import Tool
+from wirelint.arguments.argument_repairs import KindWatcher
+from wirelint.arguments.schemas import ANY, element, kinds, match, member
+from wirelint.model import Json, Tool
 
 DRAFT_7 = "http://json-schema.org/draft-07/schema#"
 
@@ -268,3 +270,238 @@ def test_no_schema_makes_it_fail(declared: dict[str, Any], value: dict[str, Any]
     if compiled is not None:
         assert bool(compiled.violations(value)) <= (not compiled.accepts(value))
         compiled.coerced(value)
+
+
+TOOLS = ("bash", "Read", "get_weather", "list-files", "mcp__hub__find_issue", "calendar", "tools_index")
+
+# written → the tool it means
+CERTAIN = {
+    "BASH": "bash",
+    "read": "Read",
+    "getWeather": "get_weather",
+    "get-weather": "get_weather",
+    "Get Weather": "get_weather",
+    "list_files": "list-files",
+    "ListFiles": "list-files",
+    "functions.bash": "bash",
+    "functions.functions.bash": "bash",
+    "function.bash": "bash",
+    "functions/bash": "bash",
+    "functions:bash": "bash",
+    "functions bash": "bash",
+    "functions__bash": "bash",
+    "functions.Bash": "bash",
+    "functions.bash:3": "bash",
+    "functionsbash": "bash",
+    "functionsget_weather0": "get_weather",
+    "bash json": "bash",
+    "bash commentary json": "bash",
+    "functions.bash in commentary": "bash",
+    "to=functions.get_weather code": "get_weather",
+    "Read</arg_value>": "Read",
+    "Read\n<arg_key>path</arg_key>\n<arg_value>a</arg_value>": "Read",
+    "bash:0": "bash",
+    "default_api.get_weather": "get_weather",
+    "default_api:get_weather": "get_weather",
+    "tools.Read": "Read",
+    "multi_tool_use.bash": "bash",
+    "to=functions.bash": "bash",
+    "mcp__local__Read": "Read",
+    "mcp__local__read": "Read",
+    "find_issue": "mcp__hub__find_issue",
+    "hub.find_issue": "mcp__hub__find_issue",
+    "mcp_hub_find_issue": "mcp__hub__find_issue",
+    "functions.mcp__hub__find_issue": "mcp__hub__find_issue",
+    "bashbash": "bash",
+    "bash.bash": "bash",
+    "bash bash": "bash",
+    "calendar__calendar": "calendar",
+    "get_weatherget_weather": "get_weather",
+    "bash<|channel|>commentary": "bash",
+    "bash<|channel|>json": "bash",
+    "<|constrain|>bash": "bash",
+    "assistant<|channel|>commentary to=functions.bash": "bash",
+    "<|tool_call_begin|>functions.bash:0": "bash",
+    "bash</tool_call>": "bash",
+    "bash\n<arg_key>": "bash",
+    'bash{"command": "ls"}': "bash",
+    "bash(command='ls')": "bash",
+    "[bash]": "bash",
+    "`bash`": "bash",
+    '"bash"': "bash",
+    "**bash**": "bash",
+    " bash\n": "bash",
+    "index": None,
+    "tool_index": None,
+}
+LIKELY = {"shell.bash": "bash", "weather.get_weather": "get_weather", "fs/Read": "Read"}
+NONE = [
+    "", " ", "\n", "functions", "functions.", "tool", "web_search", "bas", "bashful", "rebash", "get_weather_forecast",
+    "weather",
+    "mcp__other__find_issue", "mcp__hub__close_issue", "functions.web_search", "toolsbash", "toolbox.web.answer",
+    "multi_tool_use.parallel", "{}", "<|im_end|>", "x" * 10_000, "bash" * 1_000, "a" * 500, "mcp__" * 100, "<" * 500,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("written", "meant"), CERTAIN.items(), ids=map(repr, CERTAIN))
+def test_certain(written: str, meant: str | None) -> None:
+    found = match(written, TOOLS)
+    assert (found and found.name) == meant
+    assert found is None or (found.certain and found.why)
+
+
+@pytest.mark.parametrize(("written", "meant"), LIKELY.items(), ids=LIKELY)
+def test_likely(written: str, meant: str) -> None:
+    found = match(written, TOOLS)
+    assert found is not None
+    assert (found.name, found.certain) == (meant, False)
+
+
+@pytest.mark.parametrize("written", NONE, ids=lambda written: repr(written[:30]))
+def test_none(written: str) -> None:
+    assert match(written, TOOLS) is None
+
+
+AMBIGUOUS = {
+    "two cases": ("READ", ("read", "Read")),
+    "two spellings": ("ReadFile", ("read_file", "read-file")),
+    "two servers": ("find", ("mcp__a__find", "mcp__b__find")),
+    "nothing declared": ("bash", ()),
+    "an empty name declared": ("bash", ("",)),
+}
+
+
+@pytest.mark.parametrize(("written", "declared"), AMBIGUOUS.values(), ids=AMBIGUOUS)
+def test_ambiguous(written: str, declared: tuple[str, ...]) -> None:
+    assert match(written, declared) is None
+
+
+def test_exact_wins_over_folded() -> None:
+    found = match("functions.read", ("Read", "read"))
+    assert found is not None
+    assert found.name == "read"
+
+
+@settings(deadline=None)
+@given(st.text(max_size=40), st.lists(st.text(max_size=12), max_size=5))
+def test_only_declared_names_are_given(written: str, declared: list[str]) -> None:
+    found = match(written, declared)
+    assert found is None or found.name in declared
+
+
+TREE = {
+    "$defs": {
+        "node": {"type": "object", "properties": {"size": {"type": "integer"}, "next": {"$ref": "#/$defs/node"}}}
+    },
+    "$ref": "#/$defs/node",
+}
+LOOP = {"$defs": {"a": {"$ref": "#/$defs/a"}}, "$ref": "#/$defs/a"}
+
+# schema, the way to a place in the value → the kinds allowed there
+PLACES: dict[str, tuple[Any, list[str | int], set[str]]] = {
+    "the whole": ({"type": "object"}, [], {"object"}),
+    "nothing said": ({}, ["a"], set(ANY)),
+    "one type": ({"properties": {"a": {"type": "integer"}}}, ["a"], {"number"}),
+    "several types": ({"properties": {"a": {"type": ["integer", "null"]}}}, ["a"], {"number", "null"}),
+    "a type that nobody knows": ({"properties": {"a": {"type": "file"}}}, ["a"], set(ANY)),
+    "an enumeration": ({"properties": {"a": {"enum": [1, None]}}}, ["a"], {"number", "null"}),
+    "a type and an enumeration": (
+        {"properties": {"a": {"type": ["string", "integer"], "enum": [1, 2]}}},
+        ["a"],
+        {"number"},
+    ),
+    "a constant": ({"properties": {"a": {"const": True}}}, ["a"], {"boolean"}),
+    "any of several": (
+        {"properties": {"a": {"anyOf": [{"type": "number"}, {"type": "null"}]}}},
+        ["a"],
+        {"number", "null"},
+    ),
+    "one of several, one of them open": ({"properties": {"a": {"oneOf": [{"type": "number"}, {}]}}}, ["a"], set(ANY)),
+    "all of several": (
+        {"properties": {"a": {"allOf": [{"type": ["number", "null"]}, {"type": ["null", "string"]}]}}},
+        ["a"],
+        {"null"},
+    ),
+    "elements": ({"properties": {"a": {"items": {"type": "string"}}}}, ["a", 3], {"string"}),
+    "the first elements": ({"prefixItems": [{"type": "string"}], "items": {"type": "null"}}, [0], {"string"}),
+    "elements after the first": ({"prefixItems": [{"type": "string"}], "items": {"type": "null"}}, [1], {"null"}),
+    "elements, said as in draft 7": ({"items": [{"type": "string"}, {"type": "null"}]}, [1], {"null"}),
+    "other members": ({"additionalProperties": {"type": "null"}}, ["x"], {"null"}),
+    "other members, by patterns": (
+        {"patternProperties": {"^x": {"type": "string"}}, "additionalProperties": {"type": "null"}},
+        ["x"],
+        set(ANY),
+    ),
+    "forbidden members": ({"additionalProperties": False}, ["x"], set(ANY)),
+    "members of one alternative": (
+        {"anyOf": [{"type": "object", "properties": {"a": {"type": "null"}}}, {"type": "string"}]},
+        ["a"],
+        {"null"},
+    ),
+    "members of several alternatives": (
+        {"anyOf": [{"properties": {"a": {"type": "null"}}}, {"properties": {"a": {"type": "string"}}}]},
+        ["a"],
+        {"null", "string"},
+    ),
+    "members of one alternative, another is silent": (
+        {"anyOf": [{"properties": {"a": {"type": "null"}}}, {"properties": {"b": {"type": "string"}}}]},
+        ["a"],
+        set(ANY),
+    ),
+    "a tree": (TREE, ["next", "next", "size"], {"number"}),
+    "a circle": (LOOP, ["a"], set(ANY)),
+    "a reference to nowhere": ({"properties": {"a": {"$ref": "#/$defs/x"}}}, ["a"], set(ANY)),
+    "a reference to the root": ({"type": "object", "properties": {"a": {"$ref": "#"}}}, ["a"], {"object"}),
+}
+
+
+@pytest.mark.parametrize(("schema", "way", "expected"), PLACES.values(), ids=PLACES)
+def test_kinds_at_a_place(schema: Json, way: list[str | int], expected: set[str]) -> None:
+    place = schema
+    for step in way:
+        place = element(place, step, schema) if isinstance(step, int) else member(place, step, schema)
+    assert kinds(place, schema) == expected
+
+
+DECLARED: dict[str, Json] = {
+    "type": "object",
+    "properties": {
+        "n": {"type": "integer"},
+        "s": {"type": "string"},
+        "list": {
+            "type": "array",
+            "items": {"type": "object", "properties": {"n": {"type": "integer", "nullable": True}}},
+        },
+        "open": {},
+    },
+}
+
+# text → where the first value of a wrong kind begins that may be read as a right one
+WRONG: dict[str, int | None] = {
+    '{"n":1,"s":"x"}': None,
+    '{"n":"1"': 5,
+    '{"s":"x","n" : "1"': 15,
+    '{"s":1': 5,
+    '{"s":true': 5,
+    '{"s":null': None,
+    '{"s":{}': None,
+    '{"n":true': None,
+    '{"n":null': None,
+    '{"list":"[]"': 8,
+    '{"list":[{"n":null},{"n":2},{"n":"3"': 33,
+    '{"open":{"n":"1","list":[{"n":"2"}]},"n":"3"': 41,
+    '{"list":[[{"n":"2"}]],"other":"x"}': None,
+    '{"\\u006e":"1"': 10,
+    '"text"': 0,
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), WRONG.items(), ids=WRONG)
+def test_the_first_wrong_value(text: str, expected: int | None) -> None:
+    for step in (1, 2, 100):
+        watcher = KindWatcher(Tool("t", "/tools/0", schema=DECLARED))
+        safe = 0
+        for place in range(0, len(text), step):
+            safe = watcher.feed(text[place : place + step])
+        assert safe == (len(text) if expected is None else expected)
+        assert watcher.suspicious == (expected is not None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from wirelint.arguments.argument_watchers import VoidWatcher
+from wirelint.arguments.argument_repairs import VoidWatcher
 
 NAMES = frozenset({"cwd", "user"})
 

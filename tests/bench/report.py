@@ -14,7 +14,7 @@ _SHOWN = 14
 
 
 ENGINE = "The engine, MB/s (in brackets: of what orjson and a split reach)"
-MARKUP = "Looking for markup in text without any, MB/s (in brackets: of what a search for one substring reaches)"
+MARKUP = "ExchangeLookup for markup in text without any, MB/s (in brackets: of what a search for one substring reaches)"
 
 
 def show_throughput(console: Console, results: Sequence[Throughput], title: str = ENGINE) -> None:

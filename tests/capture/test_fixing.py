@@ -12,9 +12,8 @@ import pytest
 
 from tests.build import FORMS, REGISTRY, Talk, User, as_record, schema
 from tests.capture.shouts import NONE, SAFE, UNSAFE, load_rule, record
-from wirelint.capture.fixing import Fixed, fix, true_headers
 from wirelint.capture.format import changes, decode, encode
-from wirelint.capture.offline import Checked, check
+from wirelint.capture.offline import Checked, Fixed, check, fix, true_headers
 from wirelint.capture.readers import Problem
 from wirelint.capture.readers.documents import load
 from wirelint.capture.record import Headers, Record, Sent
@@ -268,7 +267,7 @@ def test_reading_that_fails_hides_no_other(rules: tuple[Rule, ...], monkeypatch:
         raise RuntimeError("burst")
 
     told: list[str] = []
-    monkeypatch.setattr("wirelint.capture.fixing.rewrite_reply", burst)
+    monkeypatch.setattr("wirelint.capture.offline.rewrite_reply", burst)
     bad, good = as_record(record(answer="LOUD")), Record("g", "GET", "https://h/v1/models")
     first, second = fix([bad, good], rules, SAFE, lambda culprit, error: told.append(f"{culprit}: {error}"))
     assert isinstance(first, Fixed)

@@ -16,8 +16,7 @@ import orjson
 import pytest
 
 from tests.build import REGISTRY
-from wirelint.capture.fixing import fix
-from wirelint.capture.offline import Checked, check
+from wirelint.capture.offline import Checked, check, fix
 from wirelint.capture.readers import Problem, read
 from wirelint.capture.record import Record
 from wirelint.fix import FixPolicy

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.selection import rotated, sampled
-from wirelint.capture import fragments, literals
+from wirelint.capture import literals, streams
 from wirelint.capture.literals import Scope, find_in_json, find_in_text
-from wirelint.capture.probe import harmless
 from wirelint.capture.redact import Redactor
+from wirelint.capture.secret_patterns import harmless
 
 BASE62 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 HEX = "0123456789abcdef"
@@ -146,7 +146,7 @@ FORMS = ("openai", "anthropic", "two channels", "carriage returns", "lines")
 def without_quick_look() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(literals, "harmless", lambda _: False)
-        patch.setattr(fragments, "_holds_nothing", lambda *_: False)
+        patch.setattr(streams, "harmless", lambda _: False)
         yield
 
 
@@ -223,7 +223,7 @@ def test_a_secret_in_one_event_of_many(name: str) -> None:
 
 
 def test_a_large_body_is_looked_at_block_by_block(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fragments, "_BLOCK", 200)
+    monkeypatch.setattr(streams, "_BLOCK", 200)
     for name in SHAPES:
         events = [
             stream([f"{sample(name)} " if number == 3 else f"word {number} "], "anthropic") for number in range(9)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from types import FrameType
@@ -10,11 +12,16 @@ from typing import Any
 
 import pytest
 
+from tests.apis.shapes_bedrock import CLAUDE_EVENTS, HELLO, carried, stream
+from tests.apis.talk_bedrock_converse import delta, said, stop
+from tests.apis.talk_google_generate_content import array, reply
+from tests.build import as_record, exchange
 from tests.selection import sampled
-from wirelint.capture import fragments
+from wirelint.capture import streams
 from wirelint.capture.record import Record
 from wirelint.capture.redact import Redactor
 from wirelint.wire import EventStream
+from wirelint.wire.aws_eventstream import content_of, split
 
 R = Redactor(b"k")
 KEY = "sk-proj-Zq81LmN0pXv72RtYc5Wb"
@@ -114,7 +121,7 @@ def test_every_cut(channel: str, text: str, expected: str) -> None:
     build = CHANNELS[channel]
     for pieces in _cuts(text):
         for body in (_stream(build, pieces), _stream(build, pieces, ascii_only=False, line="\r\n")):
-            redacted = R.body(body, streamed=True)
+            redacted = R.body(body)
             assert redacted is not None
             assert _joined(build, redacted) == expected, pieces
             assert len(_texts(redacted)) == len(pieces) + 1
@@ -220,6 +227,85 @@ def test_a_known_secret_at_every_cut(channel: str) -> None:
         assert _joined(build, redacted) == f"it is {redactor.mark(secret)}.", pieces
 
 
+# --- other framings ---------------------------------------------------------------------------------------------------
+
+SPOKEN = "sk-proj-9fK2mQ7xR4tB1vN8cL5wZ3yH6jD0pS"
+
+
+def spoken(body: bytes) -> str:
+    messages, rest = split(body)
+    assert rest == b""
+    return "".join(content_of(raw).decode() for raw in messages)
+
+
+def claude(words: str) -> bytes:
+    told = json.loads(json.dumps(CLAUDE_EVENTS).replace('"Hel"', json.dumps(words)))
+    return carried(*told)
+
+
+MESSAGES = {
+    "in a message": stream(delta(0, said(f"The key is {SPOKEN}, keep it.")), stop(0)),
+    "over two messages": stream(
+        delta(0, said(f"The key is {SPOKEN[:15]}")), delta(0, said(f"{SPOKEN[15:]}, keep it.")), stop(0)
+    ),
+    "carried in base64": claude(f"The key is {SPOKEN}, keep it."),
+}
+
+
+@pytest.mark.parametrize("body", MESSAGES.values(), ids=MESSAGES)
+def test_messages_of_aws(body: bytes) -> None:
+    headers = (("authorization", f"Bearer {SPOKEN}"),)
+    record = Record(
+        id="1", method="POST", url="http://llm.test/model/acme/converse-stream", request_headers=headers,
+        request_body=b"{}", status=200, response_headers=(), response_body=body, chunks=((1.0, len(body)),),
+    )  # fmt: skip
+    clean = Redactor().record(record).response_body
+    assert clean is not None
+    assert clean != body
+    text = spoken(clean)
+    assert SPOKEN not in text
+    assert SPOKEN[:15] not in text
+    assert SPOKEN[15:] not in text
+    assert "[redacted:" in text
+    assert base64.b64encode(SPOKEN.encode())[:-4] not in clean
+    assert len(split(clean)[0]) == len(split(body)[0])
+    assert Redactor().record(record).chunks == ((1.0, len(clean)),)
+
+
+@pytest.mark.parametrize(
+    "body", [stream(*HELLO), carried(*CLAUDE_EVENTS), stream(*HELLO)[:-5]], ids=["plain", "carried", "cut"]
+)
+def test_clean_messages_are_the_same_object(body: bytes) -> None:
+    assert Redactor().body(body) is body
+
+
+SECRET = "sk-ant-api03-Zx81mQv7LtPw29KdRs64HbYc0NfJe35GuAoIq7"
+
+
+@pytest.mark.parametrize("step", [5, 17, 200])
+@pytest.mark.parametrize("cut", [False, True], ids=["whole", "cut off"])
+def test_elements_of_an_array(step: int, cut: bool) -> None:
+    said = f"The key is {SECRET}, keep it. 鍵 " + "x" * 40
+    pieces = [said[start : start + step] for start in range(0, len(said), step)]
+    body = array(*(reply([{"text": piece}]) for piece in pieces))
+    body = body[:-30] if cut else body
+    url = "/v1beta/models/gemini-2.5-pro:streamGenerateContent"
+    record = as_record(exchange(url, {"contents": [{"parts": [{"text": "Which?"}]}]}, body))
+    kept = (Redactor().record(record).response_body or b"").decode()
+    texts = re.findall(r'"text": "([^"]*)"', kept)
+    joined = "".join(texts)
+    assert SECRET not in joined
+    assert "[redacted:" in joined
+    assert joined.startswith("The key is ")
+    assert cut or [len(json.loads(kept)), "".join(texts)[-3:]] == [len(pieces), "xxx"]
+
+
+def test_a_clean_array() -> None:
+    body = array(*(reply([{"text": word}]) for word in ("All", " is", " well")))
+    record = as_record(exchange("/v1beta/models/m:streamGenerateContent", {}, body))
+    assert Redactor().record(record).response_body == body.encode()
+
+
 # --- the work grows with the bytes ------------------------------------------------------------------------------------
 
 
@@ -262,7 +348,7 @@ def test_the_work_grows_with_the_bytes(name: str) -> None:
 
 
 def _steps(body: bytes) -> int:
-    """Lines of `fragments` that are run while a body is redacted."""
+    """Lines of `streams` that are run while a body is redacted."""
     steps = 0
 
     def line(frame: FrameType, event: str, _: object) -> Any:
@@ -271,7 +357,7 @@ def _steps(body: bytes) -> int:
         return line
 
     def call(frame: FrameType, event: str, _: object) -> Any:
-        return line if frame.f_code.co_filename == fragments.__file__ else None
+        return line if frame.f_code.co_filename == streams.__file__ else None
 
     before = sys.gettrace()
     sys.settrace(call)

@@ -14,10 +14,9 @@ from collections.abc import Callable
 
 import pytest
 
-from wirelint.capture.probe import harmless
 from wirelint.capture.record import Record
 from wirelint.capture.redact import Redactor
-from wirelint.capture.secret_patterns import Form, find_tokens, forms
+from wirelint.capture.secret_patterns import Form, find_tokens, forms, harmless
 from wirelint.capture.secrets import MARK, Span
 
 HEX, LOW, UP, WORD = "0123456789abcdef", "a-z0-9", "A-Z0-9", "A-Za-z0-9"
@@ -65,6 +64,9 @@ KINDS: dict[str, str] = {
     "dynatrace": "dt0c01.{u24}.{u64}", "grafana": "glsa_{w32}_{x8}", "grafana cloud": "glc_{w100}",
     "grafana old": "eyJrIjoi{w80}", "new relic": "NRAK-{u27}", "new relic insert": "NRII-{w32}",
     "new relic insert, underlines": "NRII-{w8}_{w8}_{w14}", "zhipu": "{x32}.{w14}aZ", "mapbox": "sk.eyJ{w80}.{w22}",
+    "nuget": "oy2{l43}", "crates.io": "cio{w32}", "twitter": "AAAAAAAAAAAAAAAAAAAAA{w30}%3D{w60}",
+    "launchdarkly": "sdk-{x8}-{x4}-{x4}-{x4}-{x12}", "launchdarkly mobile": "mob-{x8}-{x4}-{x4}-{x4}-{x12}",
+    "launchdarkly api": "api-{x8}-{x4}-{x4}-{x4}-{x12}",
     "contentful": "CFPAT-{w20}-{w22}", "adafruit": "aio_{w28}",
     "new relic licence": "{x36}NRAL", "sentry": "sntrys_eyJpYXQiO{w80}_{w43}", "sentry user": "sntryu_{x64}",
     "posthog": "phx_{w43}", "stripe": "sk_live_{w24}", "stripe restricted": "rk_test_{w24}", "stripe webhook":
@@ -82,6 +84,7 @@ ADDRESSES: dict[str, tuple[str, str]] = {
     "discord": ("https://discord.com/api/webhooks/123456789012345678/", "{w68}"),
     "discord old": ("https://discordapp.com/api/v10/webhooks/123456789012345678/", "{w68}"),
     "teams": ("https://acme.webhook.office.com/webhookb2/", "{x8}-{x4}@{x8}/IncomingWebhook/{x32}/{x8}-{x4}"),
+    "zapier": ("https://hooks.zapier.com/hooks/catch/1234567/", "{l12}"),
     "telegram": ("https://api.telegram.org/bot", "{d10}:AA{w33}"),
     "user": ("https://u:", "{w20}@h.example"),
 }
@@ -214,6 +217,12 @@ STAYS: dict[str, str] = {
     "words": "pa-rticular key-value sdk-based sess-ions task-manager-service-for-7-teams risk-management-2024-report-final "
     "secret_santa_list secret_getSomethingFromSomewhere re_evaluate re_calculate_the_total_amount_of_2 "
     "fc-barcelona pul-sar",
+    "styles": "sk-child-circle-before-12 sk-fading-circle1 sk-cube-grid-9 sk-folding-cube sk-wandering-cubes2 "
+    "precio-de-la-maquina-del-socio SOCIOSSWS the machine that I login to with a password",
+    "variables": "PRIMARY_KEY=user_id_of_2024 CACHE_KEY=user:12345:profile NEXT_TOKEN=aB3dE5fG7hJ9kLmN "
+    "IDEMPOTENCY_KEY=0b1e6a5c-93a0-4a53-9c43-0c4d6a1f2b3c STRANGE_KEY=0b1e6a5c-93a0-4a53-9c43-0c4d6a1f2b3c "
+    "SSH_PUBLIC_KEY=AAAAC3NzaC1lZDI1NTE5 EVENT_KEY=item-12-of-list VENDOR_KEY=/etc/keys/server1.pem "
+    "MY_KEY=created_at_time the machine needs login and password reset",
     "code": "self.atlasv1.run(hvs.x) SK = 1; dp.pt.x; s.upper(); s.split; ya29 = 1; obj.acc_count; Q~x; EAAA; "
     "sk_test; npm_config_cache",
     "numbers": "3.14159265358979 1741234567.123456 12:34:56 1234567890:AM 2/3 1//2 1//0 10:15:00.000Z",

@@ -17,12 +17,11 @@ from mitmproxy.io import FlowReader, FlowWriter
 from mitmproxy.test import tflow
 
 from tests.capture.shouts import NONE, SAFE, UNSAFE, load_rule, record
-from wirelint.capture.fixing import Fixed, fix
 from wirelint.capture.format import changes
+from wirelint.capture.offline import Fixed, fix
 from wirelint.capture.readers import Problem, open_source
 from wirelint.capture.record import Record
-from wirelint.capture.staging import Staging, TargetError
-from wirelint.capture.writers import write
+from wirelint.capture.writers import Staging, TargetError, write
 from wirelint.fix import FixPolicy
 from wirelint.rule import Rule
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from wirelint.claims.claims import claims, letter_start, may_claim, says_done
+from wirelint.claims.claims import bare_done, claims, letter_start, may_claim
 from wirelint.text import prose
 
 CLAIMED = {
@@ -62,7 +62,7 @@ def test_a_salutation_on_the_first_line_is_the_replys_own() -> None:
     ("text", "done"), [("Done.", True), ("✅ All set!", True), ("Done! What else?", False), ("Not done.", False)]
 )
 def test_says_done(text: str, done: bool) -> None:
-    assert (says_done(prose.read(text)) is not None) == done
+    assert (bare_done(prose.read(text)) is not None) == done
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from wirelint.claims.contradictions import contradictions
-from wirelint.claims.evidence import Ran
-from wirelint.claims.facts import facts
+from wirelint.claims.contradictions import admits, contradictions
+from wirelint.claims.evidence import Ran, facts
 from wirelint.model import Arguments, Request, Tool, ToolCall, ToolResult
 from wirelint.text import prose
 
@@ -40,3 +39,21 @@ CASES = {
 def test_contradictions(name: str, arguments: str, result: str, text: str, expected: bool) -> None:
     ran = [Ran(ToolCall("1", name, Arguments(arguments), ""), ToolResult("1", result, ""))]
     assert bool(list(contradictions(prose.read(text), facts(REQUEST, ran), ran))) is expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("The import failed.", True),
+        ("It could not be saved.", True),
+        ("It ran without any errors.", False),
+        ("There were no errors, but it timed out.", True),
+        ("Es lief ohne Fehler.", False),
+        ("没有任何错误。", False),
+        ("エラーはありません。", False),
+        ("エラーが発生しました。抱歉", True),
+        ("`error` is a name", False),
+    ],
+)
+def test_admits(text: str, expected: bool) -> None:
+    assert admits(prose.read(text)) is expected

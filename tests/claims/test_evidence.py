@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from wirelint.claims.evidence import anything_ran, last_words, outcome, ran
-from wirelint.model import Arguments, Message, Request, Text, Tool, ToolCall, ToolResult
+from wirelint.claims.evidence import anything_ran, last_words, outcome, ran, tools_used
+from wirelint.model import Arguments, HostedCall, Message, Request, Text, Tool, ToolCall, ToolResult
 
 SAYS = {
     "flag": (ToolResult("1", "x", "", is_error=True), (True, set())),
@@ -73,3 +73,24 @@ def test_calls_and_results_are_paired() -> None:
     assert one.call is not None
     assert one.result is not None
     assert one.call.id == one.result.call_id
+
+
+GO = Message("user", (Text("go", ""),), "")
+RECORDS_CALL = Message("assistant", (ToolCall("1", "read", Arguments("{}"), ""),), "")
+OTHER = Message("assistant", (ToolCall("2", "gone", Arguments("{}"), ""),), "")
+RECORDS_RESULT = Message("tool", (ToolResult("1", "ok", ""),), "")
+HOSTED = Message("assistant", (HostedCall("1", "web_search", ""),), "")
+
+USED = {
+    "called in this turn": ((GO, RECORDS_CALL, RECORDS_RESULT), ["read"]),
+    "called before": ((GO, RECORDS_CALL, RECORDS_RESULT, GO), []),
+    "one that is not declared": ((GO, OTHER, RECORDS_CALL, RECORDS_RESULT), []),
+    "one that the provider ran": ((GO, HOSTED, RECORDS_CALL, RECORDS_RESULT), []),
+    "nothing": ((GO,), []),
+}
+
+
+@pytest.mark.parametrize(("messages", "names"), USED.values(), ids=USED)
+def test_tools_used(messages: tuple[Message, ...], names: list[str]) -> None:
+    request = Request("openai.chat", "m", messages, (Tool("read", "", "Reads a file."), Tool("send", "")), {})
+    assert [one.tool.name for one in tools_used(request)] == names

@@ -2,7 +2,14 @@ from __future__ import annotations
 
 import pytest
 
-from wirelint.claims.announcements import asked, assented, besides, composes, looks_back, plays
+from wirelint.claims.announcements import (
+    accepted_offer,
+    asked,
+    asks_about_past,
+    asks_for_text,
+    orders_beside_text,
+    plays,
+)
 
 
 @pytest.mark.parametrize(
@@ -22,10 +29,10 @@ def test_asked(text: str, kinds: set[str]) -> None:
 
 
 def test_what_a_user_is_after() -> None:
-    assert looks_back("What did you change?")
-    assert not looks_back("Change it.")
-    assert composes("Draft a letter to Ann")
-    assert not composes("Send it to Ann")
+    assert asks_about_past("What did you change?")
+    assert not asks_about_past("Change it.")
+    assert asks_for_text("Draft a letter to Ann")
+    assert not asks_for_text("Send it to Ann")
 
 
 @pytest.mark.parametrize(
@@ -55,7 +62,7 @@ def test_plays(text: str, expected: bool) -> None:
     ],
 )
 def test_composes_by_genre(words: str, expected: bool) -> None:
-    assert composes(words) is expected
+    assert asks_for_text(words) is expected
 
 
 @pytest.mark.parametrize(
@@ -66,9 +73,9 @@ def test_composes_by_genre(words: str, expected: bool) -> None:
     ],
 )
 def test_besides(words: str, expected: set[str]) -> None:
-    assert besides(words) == expected
+    assert orders_beside_text(words) == expected
 
 
 def test_assented() -> None:
-    assert "book" in assented("Yes please", "It is broken. Shall I refund it?")
-    assert not assented("No", "Shall I refund it?")
+    assert "book" in accepted_offer("Yes please", "It is broken. Shall I refund it?")
+    assert not accepted_offer("No", "Shall I refund it?")

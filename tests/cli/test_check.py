@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from mitmproxy import http
+from mitmproxy.io import FlowWriter
+from mitmproxy.test import tflow
 
 from tests.build import Talk, User, chunk, exchange, sse
 from tests.cli.conftest import Ran
+from wirelint.wire import content_coding
 
 Wirelint = Callable[..., Ran]
 
@@ -183,3 +188,21 @@ def test_of_what_could_not_be_read_nothing_is_claimed(wirelint: Wirelint, tmp_pa
     path = tmp_path / "half.jsonl"
     path.write_text(json.dumps(CLEAN) + "\n[1, 2]\n")
     assert "1 exchange in 1 file: nothing found in what could be read" in wirelint("check", path).err
+
+
+def test_a_reply_that_is_too_large_to_decode_is_not_called_clean(
+    wirelint: Wirelint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(content_coding, "MOST_PLAIN", 1 << 16)
+    flow = tflow.tflow(resp=True)
+    body = b'{"model": "m", "messages": [{"role": "user", "content": "x"}]}'
+    flow.request = http.Request.make("POST", "https://api.openai.com/v1/chat/completions", body)
+    flow.response = http.Response.make(200, b"", {"content-type": "text/event-stream", "content-encoding": "gzip"})
+    flow.response.raw_content = gzip.compress(b'data: {"choices": []}\n\n' * 10_000)
+    with (tmp_path / "large.flow").open("wb") as file:
+        FlowWriter(file).add(flow)  # type: ignore[no-untyped-call, unused-ignore]
+    ran = wirelint("check", tmp_path / "large.flow")
+    assert "nothing found in what could be read; bodies of 1 exchange not read (too large or damaged)" in ran.err
+    assert (
+        "larger than 0 MiB without its content-encoding" in wirelint("show", tmp_path / "large.flow", columns=200).out
+    )

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.build import REGISTRY, Talk, User, lint
+from tests.build import REGISTRY, Assistant, Call, Result, Talk, Turn, User, lint, schema
 from tests.capture.shouts import record, write, write_rule
 from tests.cli.conftest import Ran
 from tests.rules.case import expand, fires
@@ -374,3 +374,24 @@ def test_a_part_that_was_taken_out_is_shown(wirelint: Wirelint, tmp_path: Path) 
     shown = wirelint("show", source).out
     assert "(left out)" in shown
     assert shown.count("How warm?") == 1
+
+
+def test_markup_in_the_history_is_removed_only_with_the_option(wirelint: Wirelint, tmp_path: Path) -> None:
+    """The markup repeats a call of its message."""
+    markup = '<tool_call>\n{"name": "find_ship", "arguments": {"name": "Aurora"}}\n</tool_call>'
+    call = Call("find_ship", {"name": "Aurora"}, "call_Rw4kTz8QnXv2LbYc6MsPdHfG")
+    history: list[Turn] = [
+        User("Where is the Aurora?"),
+        Assistant(markup, (call,)),
+        Result(call.id, "in Oslo"),
+        User("Thanks."),
+    ]
+    talk = Talk(history, text="Welcome.", tools={"find_ship": schema(name="string")}).record("openai.chat", False)
+    source, out = write(tmp_path / "in.jsonl", talk), tmp_path / "out.jsonl"
+    only = ("--select", "xml-leak", "--unsafe-fixes", "--force")
+    wirelint("fix", source, "-o", out, *only)
+    assert "forwarded" not in _lines(out)[0]
+    ran = wirelint("fix", source, "-o", out, *only, "--clean-history")
+    assert ran.err.startswith("Fixed 1 problem (1 unsafe) in 1 of 1 exchange; nothing remains\n")
+    message = json.loads(_lines(out)[0]["forwarded"]["body"])["messages"][1]
+    assert (message["content"], message["tool_calls"][0]["id"]) == (None, call.id)

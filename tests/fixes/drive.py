@@ -1,4 +1,4 @@
-"""Replies repaired as they are live: a small driver for all tests of repairs."""
+"""Driver for tests of fixes: replies are fixed like live traffic."""
 
 from __future__ import annotations
 

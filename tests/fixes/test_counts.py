@@ -1,4 +1,4 @@
-"""Token counts that a repair asked for: the client sees the stream that it would have seen without them."""
+"""Token counts that a fix requested: the client gets the stream without their event."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from tests.build import REGISTRY, as_record, chunk, exchange, sse
 from tests.cuts import split
 from tests.rewrite.mending import UNSAFE, head
-from wirelint.capture.fixing import fix
+from wirelint.capture.offline import fix
 from wirelint.capture.record import Record
 from wirelint.engine import Session
 from wirelint.fix import FixPolicy
@@ -85,7 +85,7 @@ OTHERS = REGISTRY.select(["ALL"], ["ST601"])
 
 @pytest.mark.parametrize("rules", [(RULE,), OTHERS], ids=["alone", "with others"])
 @pytest.mark.parametrize("name", STREAMS)
-def test_the_event_that_was_asked_for_is_taken_out_again(name: str, rules: tuple[Rule, ...]) -> None:
+def test_the_requested_event_is_removed(name: str, rules: tuple[Rule, ...]) -> None:
     came, wanted = STREAMS[name]
     raw = came.encode()
     events = [event + b"\n\n" for event in raw.split(b"\n\n")[:-1]]
@@ -99,7 +99,7 @@ def test_the_event_that_was_asked_for_is_taken_out_again(name: str, rules: tuple
 @pytest.mark.parametrize(
     "permit", [FixPolicy("safe"), FixPolicy("unsafe", lambda code: code != "ST605")], ids=["safe", "others"]
 )
-def test_nothing_is_taken_out_where_nothing_was_asked_for(permit: FixPolicy) -> None:
+def test_nothing_is_removed_without_a_changed_request(permit: FixPolicy) -> None:
     came, _ = STREAMS["as OpenAI does"]
     got, rewriting = passed(came, [came.encode()], REGISTRY.rules, permit)
     assert got.decode() == came
@@ -107,7 +107,7 @@ def test_nothing_is_taken_out_where_nothing_was_asked_for(permit: FixPolicy) -> 
 
 
 @pytest.mark.parametrize("wanted", [True, False])
-def test_a_client_that_says_what_it_wants_gets_it(wanted: bool) -> None:
+def test_a_client_that_decides_itself_keeps_its_stream(wanted: bool) -> None:
     came, _ = STREAMS["as OpenAI does"]
     asked = {**ASKED, "stream_options": {"include_usage": wanted}}
     record = as_record(exchange(PATH, asked, came, content_type="text/event-stream"))
@@ -115,7 +115,7 @@ def test_a_client_that_says_what_it_wants_gets_it(wanted: bool) -> None:
     assert (fixed.record.forwarded, fixed.record.delivered) == (None, None)  # type: ignore[union-attr]
 
 
-def test_a_capture_of_such_an_exchange_is_repaired_as_it_was_live() -> None:
+def test_a_capture_is_fixed_like_live_traffic() -> None:
     came, wanted = STREAMS["as OpenAI does"]
     record: Record = as_record(exchange(PATH, ASKED, came, content_type="text/event-stream"))
     (fixed,) = fix([record], REGISTRY.rules, UNSAFE)

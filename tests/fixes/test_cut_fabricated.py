@@ -1,4 +1,4 @@
-"""Results that a model made up leave the text, with what follows them; nothing else does."""
+"""Fabricated results are cut with the text after them; other text stays."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ KEPT = {
 
 @pytest.mark.parametrize(("api", "stream"), FORMS)
 @pytest.mark.parametrize(("text", "left"), CUT.values(), ids=CUT)
-def test_it_is_cut(text: str, left: str | None, api: str, stream: bool) -> None:
+def test_fabricated_results_are_cut(text: str, left: str | None, api: str, stream: bool) -> None:
     record = dataclasses.replace(BASE, text=text).record(api, stream)
     result = run(record, ["fabricated-result", "xml-leak", "finish-reason-mismatch"])
     reply = result.after.reply
@@ -54,7 +54,7 @@ def test_it_is_cut(text: str, left: str | None, api: str, stream: bool) -> None:
 
 @pytest.mark.parametrize(("api", "stream"), FORMS)
 @pytest.mark.parametrize("text", KEPT.values(), ids=KEPT)
-def test_it_stays(text: str, api: str, stream: bool) -> None:
+def test_other_text_stays(text: str, api: str, stream: bool) -> None:
     record = dataclasses.replace(BASE, text=text).record(api, stream)
     body = record["response"]["body"].encode()
     for places in list(cuts(len(body)))[-3:]:
@@ -65,7 +65,7 @@ def test_it_stays(text: str, api: str, stream: bool) -> None:
 
 @pytest.mark.parametrize("step", [1, 2, 3, 5, 11, 200])
 @pytest.mark.parametrize("text", [*(text for text, _ in CUT.values()), *KEPT.values()])
-def test_how_the_text_is_cut_into_deltas_does_not_matter(text: str, step: int) -> None:
+def test_fabricated_results_are_cut_in_any_deltas(text: str, step: int) -> None:
     def said(step: int, stream: bool) -> str:
         talk = dataclasses.replace(BASE, text=text, step=step)
         reply = run(talk.record("openai.chat", stream), ["fabricated-result"]).after.reply
@@ -75,7 +75,7 @@ def test_how_the_text_is_cut_into_deltas_does_not_matter(text: str, step: int) -
     assert said(step, True) == said(step, False)
 
 
-def test_many_markers_in_vain_cost_no_more_than_a_few_readings() -> None:
+def test_many_markers_are_read_a_few_times_only() -> None:
     text = "The tag `<tool_response>` is a tag. " * 4000
     record = dataclasses.replace(BASE, text=text, step=40).record("openai.chat", True)
     assert run(record, ["fabricated-result"]).delivered == record["response"]["body"].encode()

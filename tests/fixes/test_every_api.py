@@ -1,4 +1,4 @@
-"""Every fault of a reply in every API that can hold it, whole and streamed: found, repaired as claimed, and then sound.
+"""Every fault of a reply in every API that can have it, whole and streamed: found, fixed as claimed, and gone afterwards.
 
 A fault is a `Talk`, or a healthy stream with something changed in its documents. What the client has in the end is told in
 the vocabulary of the model; that it is the same in the vocabulary of the vendor is what `traits` is asked for.
@@ -346,7 +346,7 @@ def _nth(body: str, end: str, change: Callable[[str], str]) -> str:
 
 @pytest.mark.parametrize("damage", FRAMINGS.values(), ids=FRAMINGS)
 @pytest.mark.parametrize("api", SSE)
-def test_framing_is_put_right(api: str, damage: Callable[[str, str], str]) -> None:
+def test_framing_is_fixed_in_every_api(api: str, damage: Callable[[str, str], str]) -> None:
     record = Talk(ASK, "It rains, and it will rain on until the day after tomorrow.").record(api, True)
     end = "\r\n\r\n" if api.startswith("google") else "\n\n"
     record["response"]["body"] = damage(record["response"]["body"], end)
@@ -364,7 +364,7 @@ def test_framing_is_put_right(api: str, damage: Callable[[str, str], str]) -> No
 
 @pytest.mark.parametrize("api", [api for api in ALL if traits(api).id_model is None and api in CALLING])
 @pytest.mark.parametrize("streamed", [False, True])
-def test_where_calls_have_no_ids_a_made_one_has_none(api: str, streamed: bool) -> None:
+def test_a_made_call_has_no_id_in_an_api_without_ids(api: str, streamed: bool) -> None:
     result = run(record_of(FAULTS["markup"], api, streamed), ["xml-leak"])
     assert result.after.reply is not None
     assert [call.id for call in result.after.reply.choices[0].calls] == [None]
@@ -373,7 +373,7 @@ def test_where_calls_have_no_ids_a_made_one_has_none(api: str, streamed: bool) -
 
 @pytest.mark.parametrize("api", [api for api in ALL if traits(api).id_model is not None and api in CALLING])
 @pytest.mark.parametrize("streamed", [False, True])
-def test_a_made_id_is_like_the_vendors(api: str, streamed: bool) -> None:
+def test_a_made_id_has_the_form_of_the_vendor(api: str, streamed: bool) -> None:
     result = run(record_of(FAULTS["markup"], api, streamed), ["xml-leak"])
     assert result.after.reply is not None
     made, model = result.after.reply.choices[0].calls[0].id or "", traits(api).id_model or ""
@@ -427,7 +427,7 @@ CLEAN_IN_EVERY_API = [
 
 @pytest.mark.parametrize("streamed", [False, True], ids=["whole", "stream"])
 @pytest.mark.parametrize(("talk", "api"), CLEAN_IN_EVERY_API)
-def test_a_healthy_reply_leaves_as_it_came(talk: Talk, api: str, streamed: bool) -> None:
+def test_a_healthy_reply_stays_unchanged(talk: Talk, api: str, streamed: bool) -> None:
     record = (replace(talk, tools={}) if api in PLAIN else talk).record(api, streamed)
     result = run(record)
     body = record["response"]["body"]

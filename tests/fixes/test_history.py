@@ -1,4 +1,4 @@
-"""Markup in earlier turns of the assistant: what is made of it, and above all what is left alone."""
+"""Fixes of markup in earlier turns of the assistant, and markup that stays."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ LEFT: dict[str, list[Any]] = {
 
 @pytest.mark.parametrize("api", APIS)
 @pytest.mark.parametrize(("came", "wanted"), CASES.values(), ids=CASES.keys())
-def test_history_becomes_true(came: list[Any], wanted: list[Any], api: str) -> None:
+def test_markup_in_a_history_is_removed_or_becomes_calls(came: list[Any], wanted: list[Any], api: str) -> None:
     body, made = mend(came, api)
     expected, _ = mend(wanted, api, FixPolicy(None))
     assert turns(made.body) == turns(expected)
@@ -132,7 +132,7 @@ def said(made: Mended) -> Iterator[tuple[Any, ...]]:
 
 @pytest.mark.parametrize("api", [*APIS, *ELSEWHERE])
 @pytest.mark.parametrize("history", LEFT.values(), ids=LEFT.keys())
-def test_what_is_not_certain_stays(history: list[Any], api: str) -> None:
+def test_uncertain_markup_stays(history: list[Any], api: str) -> None:
     body, made = mend(history, api)
     assert made.body is body
 
@@ -141,7 +141,7 @@ def test_what_is_not_certain_stays(history: list[Any], api: str) -> None:
     "permit", [FixPolicy("unsafe"), FixPolicy("safe", clean_history=True)], ids=["not asked for", "safe"]
 )
 @pytest.mark.parametrize("api", APIS)
-def test_it_is_done_only_when_asked_for(permit: FixPolicy, api: str) -> None:
+def test_a_history_is_cleaned_only_with_permission(permit: FixPolicy, api: str) -> None:
     body, made = mend([ASK, Assistant(ONE, (FIND,)), AT], api, permit)
     assert made.body is body
 
@@ -160,7 +160,7 @@ ODD: dict[str, tuple[list[Any], dict[str, Any]]] = {
 
 @pytest.mark.parametrize("api", APIS)
 @pytest.mark.parametrize(("history", "more"), ODD.values(), ids=ODD.keys())
-def test_no_call_is_made_up(history: list[Any], more: dict[str, Any], api: str) -> None:
+def test_no_call_is_invented(history: list[Any], more: dict[str, Any], api: str) -> None:
     """Results that answer nothing are dropped, as they are without this option; the text stays."""
     _, made = mend(history, api, **more)
     _, plain = mend(history, api, FixPolicy("unsafe"), **more)
@@ -186,7 +186,7 @@ def _read(body: bytes, api: str) -> Any:
     return read(record)
 
 
-def test_a_loop_in_the_history_is_left_and_what_follows_is_cleaned() -> None:
+def test_a_loop_in_the_history_stays_and_later_markup_is_cleaned() -> None:
     stuck = Assistant("<tool_call>{" * 5000)
     body, mended = mend([ASK, stuck, NOW, Assistant(ONE, (FIND,)), AT, NOW], "openai.chat")
     before, after = json.loads(body)["messages"], json.loads(mended.body)["messages"]
@@ -194,7 +194,7 @@ def test_a_loop_in_the_history_is_left_and_what_follows_is_cleaned() -> None:
     assert [message.get("content") for message in after[3:4]] in ([""], [None])
 
 
-def test_so_much_markup_of_a_history_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_a_bounded_number_of_marks_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each text by itself is no loop; there are many of them."""
     searched: list[str] = []
 

@@ -1,4 +1,4 @@
-"""A model that is stuck in a loop: its tags pass as they came, with a note, in a time that grows with the text."""
+"""Models stuck in a loop: their tags pass unchanged, with a note, in linear time."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def cuts(body: bytes) -> Iterator[int]:
 
 @pytest.mark.parametrize("unit", UNITS)
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
-def test_it_is_quick(unit: str, stream: bool) -> None:
+def test_loops_take_bounded_time(unit: str, stream: bool) -> None:
     """Any of these took longer than ten seconds."""
     record = talk(unit * (24_000 // len(unit))).record("openai.chat", stream)
     body = record["response"]["body"].encode()
@@ -54,7 +54,7 @@ def test_it_is_quick(unit: str, stream: bool) -> None:
 
 @pytest.mark.parametrize("api", APIS)
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
-def test_what_comes_after_too_many_marks_is_left(api: str, stream: bool) -> None:
+def test_text_after_too_many_marks_stays(api: str, stream: bool) -> None:
     said = "a <tool_call> b " * (2 * MOST_MARKS) + CALL
     done = run(talk(said).record(api, stream), ["xml-leak"])
     assert not done.changed
@@ -62,7 +62,7 @@ def test_what_comes_after_too_many_marks_is_left(api: str, stream: bool) -> None
 
 
 @pytest.mark.parametrize(("api", "step"), sampled(list(product(APIS, [0, 1, 8, 64])), 4))
-def test_what_came_before_is_repaired_the_same_in_any_pieces(api: str, step: int) -> None:
+def test_text_before_too_many_marks_is_fixed_in_any_pieces(api: str, step: int) -> None:
     said = CALL + "\nand then\n" + "a <tool_call> b " * (2 * MOST_MARKS)
     done = run(talk(said, step or 7).record(api, bool(step)), ["xml-leak"])
     assert done.after.reply is not None
@@ -78,6 +78,6 @@ def test_a_reply_with_many_calls_is_repaired() -> None:
     assert not done.notes
 
 
-def test_a_reply_full_of_calls_of_its_own_is_left() -> None:
+def test_marks_in_structured_calls_do_not_count() -> None:
     made = Talk((User("Go on."),), calls=[Call("look", {"q": "</think>" * 4000})], tools=TOOLS)
     assert not run(made.record("openai.chat", False)).changed

@@ -1,4 +1,4 @@
-"""What is said to be quiet text is nothing to any rewriter: none changes it, and none holds it back."""
+"""The prefilter lets only text pass that no rewriter changes or holds back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls of replies put right: their ids, their numbers, their names, and the finish reason that goes with them."""
+"""Fixes of ids, indexes and names of calls, and of finish reasons."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from tests.build import Assistant, Call, Result, Talk, User, chunk, exchange, schema, sse
-from tests.fixes.drive import SAFE, UNSAFE, run
+from tests.fixes.drive import UNSAFE, run
 from wirelint.model import Choice, Reply
 
 CHAT, CLAUDE = "openai.chat", "anthropic.messages"
@@ -249,7 +249,6 @@ SHORT = Talk(
 )
 
 ALIKE = {
-    "parallel calls that share an id": (TWINS, Want([("a", "feed", OWL), (NEW, "feed", CAT)], rules=["ID305"])),
     "an id of the history": (AGAIN, Want([(NEW, "feed", CAT), ("b", "feed", OWL)], rules=["ID305"])),
     "Kimi's short form, after names": (
         SHORT,
@@ -257,22 +256,6 @@ ALIKE = {
             [("functions.feed:1", "feed", CAT), ("functions.Brush:2", "Brush", CAT)],
             rules=["ID302", "ID302", "TC501"],
         ),
-    ),
-    "another case": (
-        Talk(ASK, calls=(Call("brush", {"who": "cat"}, "a"),), tools=TOOLS),
-        Want([("a", "Brush", CAT)], rules=["TC501"]),
-    ),
-    "a prefix": (
-        Talk(ASK, text="Now.", calls=(Call("functions.feed", {"who": "cat"}, "a"),), tools=TOOLS),
-        Want([("a", "feed", CAT)], "Now.", rules=["TC501"]),
-    ),
-    "markup in the name": (
-        Talk(ASK, calls=(Call("feed<|channel|>commentary", {"who": "cat"}, "a"),), tools=TOOLS),
-        Want([("a", "feed", CAT)], rules=["TC501"]),
-    ),
-    "the only call is taken out": (
-        Talk(ASK, calls=(Call("weed", {"who": "cat"}, "a"),), tools=TOOLS),
-        Want([], gone("weed"), "stop", ["TC501"]),
     ),
     "the only call is taken out, there are no tools": (
         Talk(ASK, calls=(Call("weed", {"who": "cat"}, "a"),)),
@@ -297,14 +280,6 @@ ALIKE = {
             tools=TOOLS,
         ),
         Want([("b", "mcp__barn__open_gate", "{}"), ("c", "feed", CAT)], gone("weed"), rules=["TC501", "TC501"]),
-    ),
-    "calls and stop": (
-        Talk(ASK, text="Now.", calls=(Call("feed", {"who": "cat"}, "a"),), tools=TOOLS, finish="stop"),
-        Want([("a", "feed", CAT)], "Now.", rules=["TC503"]),
-    ),
-    "no calls and tool_calls": (
-        Talk(ASK, text="All are fed.", tools=TOOLS, finish="tool"),
-        Want([], "All are fed.", "stop", rules=["TC503"]),
     ),
     "the only call is taken out, and the reason was stop": (
         Talk(ASK, calls=(Call("weed", {}, "a"),), tools=TOOLS, finish="stop"),
@@ -469,24 +444,7 @@ def test_messages(talk: Talk, want: Want, stream_: bool) -> None:
     _check(talk.record(CLAUDE, stream_), want._replace(text=text, reason=reason))
 
 
-LEFT = {
-    "a call that can only be taken out": Talk(ASK, calls=(Call("weed", {}, "a"),), tools=TOOLS),
-    "a name that probably means a tool": Talk(ASK, calls=(Call("barn.feed", {}, "a"),), tools=TOOLS),
-    "a shared id": TWINS,
-}
-
-
-@pytest.mark.parametrize("stream_", [False, True], ids=["whole", "streamed"])
-@pytest.mark.parametrize("api", [CHAT, CLAUDE])
-@pytest.mark.parametrize("talk", LEFT.values(), ids=LEFT)
-def test_safe_leaves_alone(talk: Talk, api: str, stream_: bool) -> None:
-    record = talk.record(api, stream_)
-    done = run(record, RULES, SAFE)
-    assert done.delivered == record["response"]["body"].encode()
-    assert done.repairs == ()
-
-
-def test_a_call_whose_name_is_open_is_released_as_it_came() -> None:
+def test_a_call_with_an_incomplete_name_is_released_unchanged() -> None:
     record = stream([entry(0, "a", "weed", "")], reason=None)
     body_ = record["response"]["body"].removesuffix("data: [DONE]\n\n")
     record = {**record, "response": {**record["response"], "body": body_}}
@@ -494,7 +452,7 @@ def test_a_call_whose_name_is_open_is_released_as_it_came() -> None:
     assert done.delivered == body_.encode()
 
 
-def test_what_is_held_waits_for_its_frame_alone() -> None:
+def test_only_the_frame_of_a_held_call_waits() -> None:
     """The first event leaves at once; the start of the call waits for its arguments, no longer."""
     record = stream("Now.", [entry(0, "a", "weed", "")], [entry(0, text=OWL)], "Later.")
     data = record["response"]["body"].encode()
@@ -505,7 +463,7 @@ def test_what_is_held_waits_for_its_frame_alone() -> None:
     assert b"wirelint" in done.pieces[2]
 
 
-def test_a_name_is_put_right_in_a_whole_reply_that_does_not_say_its_end() -> None:
+def test_a_name_is_fixed_in_a_whole_body_without_a_finish_reason() -> None:
     block = {"type": "tool_use", "id": "t", "name": "mcp__barn__feed", "input": {}}
     reply = {"id": "m", "type": "message", "role": "assistant", "content": [block]}
     asked = {**body({}), "max_tokens": 64, "tools": [{"name": "feed", "input_schema": schema()}]}
@@ -514,7 +472,7 @@ def test_a_name_is_put_right_in_a_whole_reply_that_does_not_say_its_end() -> Non
     assert run(exchange("/v1/messages", asked, done.delivered.decode()), RULES, UNSAFE).repairs == ()
 
 
-def test_what_comes_behind_the_stop_of_a_block_begins_none() -> None:
+def test_a_delta_behind_the_close_begins_no_block() -> None:
     late = {"type": "content_block_delta", "index": 0, "delta": {"type": "input_json_delta", "partial_json": " "}}
     record = claude(*use(0, "a", "feed", OWL), *use(0, "b", "feed"), late)
     done = run(record, RULES, UNSAFE)
@@ -548,7 +506,7 @@ def test_text_behind_the_end_stands_in_a_block_that_is_closed() -> None:
     assert run(record, [], UNSAFE).repairs == ()
 
 
-def test_a_second_terminator_ends_nothing() -> None:
+def test_a_second_terminator_adds_no_finish_reason() -> None:
     record = stream([entry(0, "a", "feed", OWL)], reason=None)
     record["response"]["body"] += "data: [DONE]\n\n"
     done = run(record, RULES, UNSAFE)

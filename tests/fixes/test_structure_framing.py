@@ -1,4 +1,4 @@
-"""Streams whose framing is broken, as a client gets them: read here as strictly as the standard reads them."""
+"""Streams with broken framing, read strictly by the standard after the fix."""
 
 from __future__ import annotations
 
@@ -342,7 +342,7 @@ def test_the_pieces_of_a_huge_document_do_not_wait() -> None:
     ]
 
 
-def test_nothing_else_waits() -> None:
+def test_events_leave_with_their_last_byte() -> None:
     """Every event leaves with its last byte, a stop reason after open blocks excepted."""
     came = named(HEAD, OPEN, HELLO, REASON, CLOSE, STOP).encode()
     edges = [place + 2 for place in range(len(came)) if came.startswith(b"\n\n", place)]

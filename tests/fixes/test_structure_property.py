@@ -1,4 +1,4 @@
-"""Streams of calls as a gateway with several faults at once would send them, against the calls that it meant."""
+"""Streams of calls with several faults at once, compared with the intended calls."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def entries(call: Sent, id_: str, index: int | None, ids: bool) -> list[dict[str
     st.booleans(),
     st.randoms(use_true_random=False),
 )
-def test_what_was_meant_arrives(
+def test_the_intended_calls_arrive(
     candidates: Sequence[Sequence[Sent]], fault: str, reason: str, ended: bool, random: Any
 ) -> None:
     rows: list[list[dict[str, Any]]] = []

@@ -1,4 +1,4 @@
-"""Markup in text becomes calls: what is promoted, what stays as it came, and that no cut of the stream matters."""
+"""Markup in text becomes calls, or stays, at every cut of the stream."""
 
 from __future__ import annotations
 
@@ -144,20 +144,20 @@ def test_a_whole_body(case: Case, api: str) -> None:
     assert passed.untouched == (not case.calls)
 
 
-@pytest.mark.parametrize("api", [OPENAI, ANTHROPIC])
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_every_cut_in_two_and_every_character(case: Case, api: str) -> None:
-    cuts = [[case.text[:place], case.text[place:]] for place in sampled(range(1, len(case.text)), 3)]
-    for pieces in (list(case.text), *cuts):
-        passed = passes(case, pieces, api)
-        assert passed.said == expected(case, api), pieces
-        assert passed.untouched == (not case.calls)
+def test_every_cut_in_two_and_every_character(case: Case) -> None:
+    cuts = [[case.text[:place], case.text[place:]] for place in sampled(range(1, len(case.text)), 2)]
+    for api in rotated([OPENAI, ANTHROPIC], case.text):
+        for pieces in (list(case.text), *cuts):
+            passed = passes(case, pieces, api)
+            assert passed.said == expected(case, api), pieces
+            assert passed.untouched == (not case.calls)
 
 
 @pytest.mark.parametrize("path", sorted(VECTORS.glob("*.jsonl")), ids=lambda path: path.stem)
 def test_every_vector_is_read_in_a_stream_as_in_a_body(path: Path) -> None:
-    """Character by character, and cut in two at any place; the default run tries one of these for each vector."""
-    for line in path.read_text(encoding="utf-8").splitlines():
+    """Character by character, and cut in two at any place; the default run tries one of these for some vectors."""
+    for line in sampled(path.read_text(encoding="utf-8").splitlines(), 4):
         vector = json.loads(line)
         tools = {tool["name"]: tool.get("schema") or schema() for tool in vector["tools"]}
         case = Case(vector["text"], "", talk=Talk(tools=tools))
@@ -199,7 +199,7 @@ def test_markup_behind_the_end_leaves_before_the_stream_ends() -> None:
     assert passed.delivered == record["response"]["body"].encode()
 
 
-def test_markup_behind_the_end_of_a_stream_that_breaks_off_leaves_as_it_came() -> None:
+def test_markup_behind_the_end_of_a_broken_stream_stays() -> None:
     record = Talk(text="Wait.", tools=TOOLS).record(OPENAI, True)
     late = sse(*(chunk({"content": piece}) for piece in (" ", HERMES[:9], HERMES[9:])), done=False)
     record["response"]["body"] = record["response"]["body"].rpartition("data: [DONE]")[0] + late
@@ -248,7 +248,7 @@ def test_ids_go_on_where_the_history_ended(stream: bool) -> None:
 
 @pytest.mark.parametrize("api", [OPENAI, ANTHROPIC])
 @pytest.mark.parametrize("ended", [True, False])
-def test_without_a_finish_reason(api: str, ended: bool) -> None:
+def test_markup_before_a_missing_finish_reason(api: str, ended: bool) -> None:
     """A terminator without a reason ends the reply all the same; a stream that breaks off gives back what it held."""
     passed = send(Talk(tools=TOOLS), [("text", ["Hm. ", HERMES, " so"])], RULE, api=api, reason=None, ended=ended)
     if ended:
@@ -258,7 +258,7 @@ def test_without_a_finish_reason(api: str, ended: bool) -> None:
         assert passed.choice.text == f"Hm. so{HERMES} "
 
 
-def test_a_stream_that_dies_in_the_markup_leaves_as_it_came() -> None:
+def test_a_stream_that_dies_in_the_markup_stays_unchanged() -> None:
     pieces = ["Hm. ", HERMES[:20], HERMES[20:50]]
     passed = send(Talk(tools=TOOLS), [("text", pieces)], RULE, reason=None, ended=False)
     assert passed.untouched
@@ -279,12 +279,12 @@ def test_a_stream_that_dies_in_the_markup_leaves_as_it_came() -> None:
     ],
     ids=["json never closed", "parameter never closed", "openers", "invokes", "tokens", "fences"],
 )
-def test_markup_that_leads_nowhere_leaves_as_it_came(text: str) -> None:
+def test_unfinished_markup_stays_unchanged(text: str) -> None:
     passed = send(Talk(tools=TOOLS), [("text", [text[at : at + 23] for at in range(0, len(text), 23)])], RULE)
     assert passed.untouched
 
 
-def test_a_run_over_the_limit_stays_and_is_told_of() -> None:
+def test_a_run_over_the_limit_stays_with_a_note() -> None:
     long = HERMES.replace("Bodø", "B" * MOST_HELD)
     for streamed in (False, True):
         passed = send(
@@ -321,7 +321,7 @@ def test_a_stream_is_repaired_as_a_body(parts: list[str], steps: list[int], api:
     assert all(not isinstance(event, Delta) or event.text for event in streamed.out)
 
 
-def test_of_a_model_stuck_in_a_loop_of_calls_as_many_are_repaired_whole_and_streamed() -> None:
+def test_a_loop_of_calls_is_fixed_alike_whole_and_streamed() -> None:
     piece, count = f"{HERMES} then ", 10_000 if is_complete() else 1_500
     whole = send(Talk(tools=TOOLS), [("text", [piece * count])], RULE, streamed=False).choice
     streamed = send(Talk(tools=TOOLS), [("text", [piece] * count)], RULE).choice

@@ -60,7 +60,7 @@ def test_thinking_comes_before_text_and_no_block_is_empty(stream: bool) -> None:
     assert done.delivered.count(b'"type": "text"') + done.delivered.count(b'"type":"text"') == 1
 
 
-def test_a_thought_is_passed_on_while_it_comes() -> None:
+def test_a_thought_streams_as_reasoning() -> None:
     pieces = ["<think>", "Okay, ", "they ", "greet", " me", "</think>", "Hi"]
     passed = send(Talk(), [("text", pieces)], ["think-leak"])
     started = next(
@@ -81,10 +81,35 @@ def test_a_name_of_a_channel_before_calls(api: str, stream: bool) -> None:
     assert (choice.text, choice.reasoning) == ("", said.removeprefix("thought\n"))
 
 
+@pytest.mark.parametrize("words", ["", "assistantfinalIt leaves soon."], ids=["alone", "then an answer"])
+@pytest.mark.parametrize("step", [5, 400])
+@pytest.mark.parametrize(("api", "stream"), FORMS)
+def test_a_call_in_a_channel_whose_tokens_are_gone(api: str, stream: bool, step: int, words: str) -> None:
+    said = f'analysisWe need the ferry.assistantcommentary to=functions.find_ferry json{{"harbour": "Bodø"}}{words}'
+    done = run(Talk(text=said, step=step, tools=TOOLS, model="gpt-oss-20b").record(api, stream))
+    assert done.after.reply is not None
+    choice = done.after.reply.choices[0]
+    assert (choice.text, choice.reasoning) == (words.removeprefix("assistantfinal"), "We need the ferry.")
+    assert [(call.name, call.arguments.mapping) for call in choice.calls] == [("find_ferry", {"harbour": "Bodø"})]
+
+
+@pytest.mark.parametrize(
+    "text", ["It is 4.</think>", "It is 4.\n</think>\n\n", "It\nis 4. [/THINK]", "<think>Hm.</think>4</think>"]
+)
+@pytest.mark.parametrize("step", [3, 400])
+@pytest.mark.parametrize("stream", [False, True])
+def test_an_answer_with_a_lone_closing_tag_behind_it_stays(text: str, step: int, stream: bool) -> None:
+    for api in APIS:
+        if channel_of(api.name) == "model":
+            done = run(Talk(text=text, step=step).record(api.name, stream))
+            assert done.after.reply is not None
+            assert "4" in done.after.reply.choices[0].text, api.name
+
+
 @pytest.mark.parametrize(
     "text", ["a <|im_end|> " * 3_000, "hi\n<think>\n" * 3_000, "<|im_start|>" * 3_000], ids=range(3)
 )
-def test_text_full_of_tags_is_linear_and_leaves_as_it_came(text: str) -> None:
+def test_text_full_of_tags_stays_unchanged(text: str) -> None:
     pieces = [text[at : at + 11] for at in range(0, len(text), 11)]
     talk = Talk((User("What are special tokens and think tags?"),))
     assert send(talk, [("text", pieces)], ["think-leak", "control-token-leak"]).untouched
@@ -97,7 +122,7 @@ STREAMS = [api.name for api in APIS if channel_of(api.name) == "model" and not i
 
 @pytest.mark.parametrize("step", [1, 3, 7])
 @pytest.mark.parametrize("api", STREAMS)
-def test_a_lone_closing_tag_goes_from_a_stream_and_the_next_reply_waits_for_it(api: str, step: int) -> None:
+def test_a_lone_closing_tag_is_removed_and_the_next_reply_waits_for_one(api: str, step: int) -> None:
     first, plain = (Talk(text=text, step=step).record(api, True) for text in (LONE, "Hello!"))
     alone = run(first, ["think-leak"])
     assert _said(alone) == (f"{SENTENCE}\n\n\nHello, friend!", "")
@@ -121,13 +146,13 @@ def test_a_lone_closing_tag_goes_from_a_stream_and_the_next_reply_waits_for_it(a
     ],
 )
 @pytest.mark.parametrize("step", [1, 5])
-def test_no_lone_closing_tag(text: str, step: int) -> None:
+def test_a_mentioned_closing_tag_stays(text: str, step: int) -> None:
     first, spoken = (Talk(text=said, step=step).record(OPENAI, True) for said in (LONE, text))
     for records in ([spoken], [first, spoken]):
         assert run(records, ["think-leak"]).delivered == as_record(spoken, 1).response_body
 
 
-def test_a_thought_that_takes_too_long_leaves_as_text_and_its_tag_goes() -> None:
+def test_a_thought_that_takes_too_long_leaves_as_text_without_its_tag() -> None:
     record = Talk(text=LONE, step=3).record(OPENAI, True)
     body = as_record(record, 1).response_body or b""
     done = run([record, record], ["think-leak"], cuts=range(40, len(body), 40), step=100.0, longest_hold=2_500.0)
@@ -147,7 +172,7 @@ def _said(done: Result) -> tuple[str, str]:
     return choice.text, choice.reasoning.strip()
 
 
-def test_another_conversation_does_not_say_how_this_one_goes_on() -> None:
+def test_replies_of_other_conversations_do_not_count() -> None:
     def turn(*said: str, text: str) -> dict[str, object]:
         history = [User("Hi"), *(turn for one in said for turn in (Assistant(one), User("And?")))]
         return Talk(history, text=text, step=3).record(OPENAI, True)

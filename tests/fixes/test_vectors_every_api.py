@@ -1,4 +1,4 @@
-"""The vectors that lie beside the repository, through every API that can carry text and calls, whole and streamed.
+"""The vectors beside the repository, in every API with text and calls, whole and streamed.
 
 A vector is the text of a reply. One of class `call` is found as leaked markup, and repaired the client has the calls that
 it says; one of class `none`, `reasoning` or `control_token` is no leaked call. What a dialect of its own cannot tell is
@@ -65,7 +65,7 @@ def test_calls_are_made(api: str, streamed: bool) -> None:
 
 @pytest.mark.parametrize("streamed", [False, True], ids=["whole", "stream"])
 @pytest.mark.parametrize("api", CALLING)
-def test_other_text_is_left(api: str, streamed: bool) -> None:
+def test_text_without_calls_stays(api: str, streamed: bool) -> None:
     if api == "bedrock.converse":
         pytest.importorskip("botocore")
     changed: list[str] = []

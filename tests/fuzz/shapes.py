@@ -20,7 +20,7 @@ from wirelint.capture.record import Record
 from wirelint.dialects import FAMILIES
 from wirelint.dialects.openers import Either, LineStart, Name, Opener, Run, TextStart, WordStart
 from wirelint.text.control_tokens import EDGES, SURE
-from wirelint.text.reasoning_tags import REASONING_TAGS, SENTENCE_HEADS
+from wirelint.text.thinking import REASONING_TAGS, SENTENCE_HEADS
 
 Place: TypeAlias = Literal["text", "reasoning", "arguments", "string", "name", "id", "result", "history"]
 

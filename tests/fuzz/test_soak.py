@@ -9,6 +9,7 @@ import pytest
 from tests.fuzz.soak import PLAYS, Outcome, soak
 
 
+@pytest.mark.complete
 @pytest.mark.live
 def test_a_few_seconds_of_load(tmp_path: Path) -> None:
     outcome = soak(3.0, 1, tmp_path, lambda _: None)

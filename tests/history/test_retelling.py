@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from wirelint.history.handed_back import retelling
+from wirelint.history.handed_back import compare_result
 from wirelint.text.error_texts import is_own_error
 
 CASES = {
@@ -31,12 +31,12 @@ CASES = {
 
 @pytest.mark.parametrize(("told", "truth", "expected"), CASES.values(), ids=CASES)
 def test_retelling(told: str, truth: str, expected: str) -> None:
-    assert retelling(told, truth) == expected
+    assert compare_result(told, truth) == expected
 
 
 def test_long_texts_take_no_more_than_their_length() -> None:
     for text in ("[" * 100_000, '"' * 100_000, "\\" * 200_000, "a " * 200_000, "(" * 200_000):
-        assert retelling(text, text + " b") in ("same", "marked", "shortened", "lost", "altered")
+        assert compare_result(text, text + " b") in ("same", "marked", "shortened", "lost", "altered")
 
 
 @pytest.mark.parametrize("piece", ["error ", "a error:", "tool x ", "\n    at f(a:1", "not found ", "❌ ", "x: "])

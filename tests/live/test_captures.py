@@ -20,6 +20,7 @@ from mitmproxy.io import FlowReader
 
 from tests.build import REGISTRY, Call, Talk, User, as_record, chunk, schema, sse
 from tests.live.harness import SCRIPT, Client, Peer, Proxy, Upstream, post, replying, running, wait_until
+from tests.selection import rotated
 from wirelint.capture.offline import Checked, check
 from wirelint.capture.readers import read
 from wirelint.capture.record import Record
@@ -145,7 +146,7 @@ def har(flows: Path, folder: Path) -> Path:
     return out
 
 
-@pytest.mark.parametrize("fix", ["off", "unsafe"])
+@pytest.mark.parametrize("fix", rotated(["off", "unsafe"], "files", 1))
 def test_every_file_gives_the_verdict_of_the_live_run(upstream: Upstream, tmp_path: Path, fix: str) -> None:
     saved = tmp_path / "saved.mitm"
     options = ("wirelint_captures=caught", f"wirelint_fix={fix}", f"save_stream_file={saved}")

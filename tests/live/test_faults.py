@@ -15,10 +15,7 @@ from tests.selection import sampled
 pytestmark = pytest.mark.live
 
 _SABOTEUR = """
-from wirelint.addon import annotate, tee, verdict
-from wirelint.addon import addon
-from wirelint.addon import classify
-from wirelint.addon import recorder
+from wirelint.addon import addon, annotate, classify, recorder
 from wirelint.apis import openai_chat
 from wirelint.capture.redact import Redactor
 from wirelint.capture.store import Store
@@ -29,9 +26,11 @@ PLACES = {
     "begin": (Session, "begin"), "respond": (Session, "respond"), "feed": (Session, "feed"),
     "finish": (Session, "finish"), "check": (Engine, "check"), "ledger": (Ledger, "record"),
     "put": (Store, "put_all"), "redact": (Redactor, "record"), "annotate": (addon, "annotate"),
-    "annotation": (annotate, "annotation"), "log": (addon, "log_exchange"), "take": (recorder.ExchangeRecorder, "note"),
+    "annotation": (annotate, "annotation"), "log": (addon, "log_exchange"),
+    "take": (recorder.ExchangeRecorder, "store_for_later"),
     "decoder": (recorder, "decoder"), "visit": (classify, "ExchangeRecorder"), "tee": (addon, "Tee"),
-    "ending": (addon, "end_of"), "body": (recorder.ExchangeRecorder, "raw_body"), "request": (openai_chat, "read_request"),
+    "ending": (addon, "end_reason_of"), "body": (recorder.ExchangeRecorder, "raw_body"),
+    "request": (openai_chat, "read_request"),
 }
 current = None
 

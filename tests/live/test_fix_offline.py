@@ -10,8 +10,8 @@ from tests.build import REGISTRY
 from tests.live.harness import Upstream, running
 from tests.live.test_captures import drive_all
 from tests.selection import sampled
-from wirelint.capture.fixing import Fixed, fix
 from wirelint.capture.format import changes
+from wirelint.capture.offline import Fixed, fix
 from wirelint.capture.readers import read
 from wirelint.capture.record import Record
 from wirelint.capture.replay import mended, replay

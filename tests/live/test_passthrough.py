@@ -50,7 +50,7 @@ def ask(proxy: Proxy, record: dict[str, Any], script: str, test: str, **headers:
 
 @pytest.mark.parametrize(
     ("api", "stream", "coding"),
-    [(*form, coding) for form, coding in sampled(list(product(FORMS, CODINGS)), 4)],
+    [(*form, coding) for form, coding in sampled(list(product(FORMS, CODINGS)), 3)],
     ids=str,
 )
 def test_every_byte_arrives_as_it_came(proxy: Proxy, upstream: Upstream, api: str, stream: bool, coding: str) -> None:

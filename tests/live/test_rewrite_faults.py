@@ -6,6 +6,7 @@ import json
 import re
 import threading
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ from tests.live.leaks import (
 )
 from tests.live.scenes import ANTHROPIC, OPENAI, Form
 from tests.live.strict import assemble
-from tests.selection import is_complete
+from tests.selection import is_complete, sampled
 
 pytestmark = pytest.mark.live
 
@@ -52,8 +53,7 @@ DEATHS: dict[str, tuple[dict[str, Any], Callable[[Peer], None]]] = {
 }
 
 
-@pytest.mark.parametrize("form", [OPENAI, ANTHROPIC])
-@pytest.mark.parametrize("death", DEATHS)
+@pytest.mark.parametrize(("death", "form"), sampled(list(product(DEATHS, [OPENAI, ANTHROPIC])), 5), ids=str)
 def test_the_upstream_dies_while_text_is_held(repairing: Proxy, upstream: Upstream, death: str, form: str) -> None:
     headers, end = DEATHS[death]
     events = split_events(body_of(OPEN[form, True]))
@@ -148,10 +148,11 @@ OPENERS = {
     "a full-width section": "<｜tool▁calls▁begin｜>",
     "less-than signs": "<",
 }
+LARGE = ("a Hermes call", "a native call", "thinking")
 FILL = {"less-than signs": "<"}
 
 
-@pytest.mark.parametrize("opener", OPENERS)
+@pytest.mark.parametrize("opener", sampled(list(OPENERS), 3))
 def test_a_megabyte_that_is_never_closed(repairing: Proxy, upstream: Upstream, opener: str) -> None:
     """The upstream waits in the middle until the client has all but what may be held."""
     text = PROSE + OPENERS[opener] + FILL.get(opener, "abcdefg ") * (MEGABYTE // len(FILL.get(opener, "abcdefg ")))
@@ -192,8 +193,7 @@ def test_a_megabyte_that_is_never_closed(repairing: Proxy, upstream: Upstream, o
     assert repairing.wait_for_record(test)["end"] == "complete"
 
 
-@pytest.mark.parametrize("form", FORMS, ids=str)
-@pytest.mark.parametrize("opener", ["a Hermes call", "a native call", "thinking"])
+@pytest.mark.parametrize(("opener", "form"), sampled(list(product(LARGE, FORMS)), 4), ids=str)
 def test_a_megabyte_at_once(repairing: Proxy, upstream: Upstream, opener: str, form: Form) -> None:
     record = records(PROSE + OPENERS[opener] + "abcdefg " * (MEGABYTE // 8), step=MEGABYTE)[form]
     body = body_of(record)

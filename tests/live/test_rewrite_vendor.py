@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.live.harness import PATIENCE, Peer, Upstream, replying, running
-from wirelint.launch.demo.agent import Wire
-from wirelint.launch.demo.comparison import Mender, Score, play, tasks
+from wirelint.launch.demo.comparison import Mender, Score, Wire, play, tasks
 from wirelint.launch.demo.vendor import Vendor
 from wirelint.registry import Registry
 

@@ -184,7 +184,7 @@ def test_a_large_request_passes_unread(repairing: Proxy) -> None:
 
 
 def test_the_capture_is_repaired_the_same_offline(repairing: Proxy, tmp_path: Path) -> None:
-    from wirelint.capture.fixing import Fixed, fix
+    from wirelint.capture.offline import Fixed, fix
     from wirelint.capture.readers import read
     from wirelint.fix import FixPolicy
     from wirelint.registry import Registry

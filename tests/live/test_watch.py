@@ -334,7 +334,7 @@ def test_the_client_leaves(watching: Proxy, upstream: Upstream) -> None:
     assert gone.wait(PATIENCE)
     record = watching.wait_for_record("leaving")
     assert [(one["name"], one["severity"]) for one in record["findings"]] == [("silent-hang", "error")]
-    assert "only the head of a message came; the client left" in record["findings"][0]["message"]
+    assert "only the head of a message came; the client disconnected" in record["findings"][0]["message"]
     assert record["end"] == "client-left"
 
 

@@ -24,7 +24,7 @@ def test_list_names_every_fault_and_mode() -> None:
 
 
 WRONG = [
-    (["--fault", "xml-leek"], r"Error: --fault: no fault is called 'xml-leek'; did you mean xml-leak\?"),
+    (["--fault", "xml-leek"], r"Error: --fault: unknown fault 'xml-leek'; did you mean xml-leak\?"),
     (["--fault", "stream-stall+seconds=x"], "Error: --fault: 'seconds=x': a number"),
 ]
 

@@ -15,7 +15,7 @@ from wirelint.mock.answer import Answer, Pause
 from wirelint.mock.faults import NOT_PLAYED
 from wirelint.mock.scenario import HEADER
 from wirelint.mock.service import APIS, Service
-from wirelint.mock.tools import TOOL_FAULTS
+from wirelint.mock.tools import MCP_STAGES
 
 NO_RULES = {"http-error"}
 """What a server may well say."""
@@ -119,7 +119,7 @@ def found(fault: str, route: Route, stream: bool, options: str = "") -> tuple[st
     return dict(answer.headers)[HEADER], {finding.name for finding in judged}
 
 
-@pytest.mark.parametrize("fault", [name for name in FAULTS if name not in NO_RULES and name not in TOOL_FAULTS])
+@pytest.mark.parametrize("fault", [name for name in FAULTS if name not in NO_RULES and name not in MCP_STAGES])
 def test_a_fault_breaks_the_rule_of_its_name(fault: str) -> None:
     pytest.importorskip("botocore")
     wrong, shown = [], 0
@@ -146,7 +146,7 @@ def excused(fault: str, route: Route, said: str) -> bool:
 
 
 MODES = [
-    (name, mode) for name, fault in FAULTS.items() for mode in fault.modes[1:] if name not in (*NO_RULES, *TOOL_FAULTS)
+    (name, mode) for name, fault in FAULTS.items() for mode in fault.modes[1:] if name not in (*NO_RULES, *MCP_STAGES)
 ]
 
 

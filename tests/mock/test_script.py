@@ -61,7 +61,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"reply": [{"when": {"modell": "x"}}]}, "reply 1: when: 'modell': no such key; did you mean model?"),
     ({"reply": [{}, {"fault": "xml-leak+x=1"}]}, "reply 2: fault: 'x=1': no such option"),
     ({"reply": [{"times": 0}]}, "reply 1: times: a whole number of 1 or more"),
-    ({"reply": [{"calls": [{"arguments": {}}]}]}, "reply 1: calls: write"),
+    ({"reply": [{"calls": [{"arguments": {}}]}]}, "reply 1: calls: a name"),
     ({"reply": [{"when": {"stream": "yes"}}]}, "reply 1: when: stream: true or false"),
     ({"seed": "x"}, "seed: a whole number"),
     ({"faults": "xml-leak"}, "faults: a list"),

@@ -1,4 +1,4 @@
-"""Policy files: what can be written in them, and what is said of one that is wrong."""
+"""Policy files: keys and errors."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ WRONG: dict[str, tuple[str, str, str]] = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_what_is_wrong_is_one_line_with_file_key_and_cure(name: str) -> None:
+def test_errors_are_one_line_with_file_key_and_cure(name: str) -> None:
     text, key, cure = WRONG[name]
     with pytest.raises(ConfigError) as caught:
         parse(text, "policies.toml")
@@ -82,7 +82,7 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
         load(tmp_path / "latin.toml")
 
 
-def test_what_is_left_out_has_its_default() -> None:
+def test_missing_keys_have_defaults() -> None:
     (policy,) = parse('[[policy]]\narguments = "path"\nabsolute-path = true\n', "p.toml").policies
     assert (policy.name, policy.tools, policy.action, policy.safety, policy.severity) == (
         "policy 1",
@@ -112,7 +112,7 @@ NAMES = {
 
 
 @pytest.mark.parametrize(("name", "covered"), NAMES.items())
-def test_tools_are_meant_with_the_prefix_of_their_server(name: str, covered: bool) -> None:
+def test_tool_names_match_with_the_prefix_of_a_server(name: str, covered: bool) -> None:
     (policy,) = parse(CHECKED + 'tools = "search"\n', "p.toml").policies
     assert policy.covers(name) is covered
 

@@ -1,4 +1,4 @@
-"""Arguments held to policies: every check, on values it allows and values it does not; what is put in their place."""
+"""Checks and actions of argument policies."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from wirelint.arguments.argument_members import Gone
+from wirelint.arguments.argument_markup import Gone
 from wirelint.policy import Outcome, Policies
 from wirelint.policy.checks import Kind, RealDisk
 from wirelint.policy.file import parse
@@ -127,7 +127,7 @@ UNJUDGED = {
 
 
 @pytest.mark.parametrize("name", UNJUDGED)
-def test_what_cannot_be_judged_is_told_and_left(name: str) -> None:
+def test_values_that_cannot_be_judged_are_reported_only(name: str) -> None:
     keys, value = UNJUDGED[name]
     outcome = policies(keys + '\naction = "drop"').judge("t", {"a": value})
     (fault,) = outcome.faults
@@ -142,7 +142,7 @@ def test_absent_arguments_break_only_what_requires_them() -> None:
     assert fault.message == "policy p: a is missing"
 
 
-def test_the_message_of_the_file_is_what_is_said() -> None:
+def test_the_message_of_the_file_is_used() -> None:
     (fault,) = policies('absolute-path = true\nmessage = "ask for  the path first"').judge("t", {"a": "x"}).faults
     assert fault.message == "policy p: ask for the path first"
 
@@ -202,7 +202,7 @@ def test_actions(name: str) -> None:
     assert policies(keys).judge("t", after(given, outcome)).changes is None, "a second time changes nothing"
 
 
-def test_what_is_not_allowed_is_not_made() -> None:
+def test_fixes_that_are_not_permitted_are_not_made() -> None:
     held = policies('absolute-path = true\naction = "replace"\nwith = "/srv"')
     outcome = held.judge("t", {"a": "x"}, lambda safety: safety == "safe")
     assert outcome.changes is None

@@ -1,4 +1,4 @@
-"""Policies in force on replies: reported, replaced, dropped, blocked; in every API, whole and streamed, at every cut."""
+"""Policies on replies: report, replace, drop and block, in every API, whole and streamed, at every cut."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def test_of_two_calls_one_is_blocked(form: tuple[str, bool]) -> None:
 
 
 @pytest.mark.parametrize("form", ALL, ids=ids)
-def test_what_no_policy_minds_leaves_as_it_came(form: tuple[str, bool]) -> None:
+def test_arguments_within_all_policies_stay_unchanged(form: tuple[str, bool]) -> None:
     said = talk(lookup(workspace="/srv/kb", shelf="letters"), Call("note", {"text": "default"}, "call_f6e5d4c3b2a1"))
     text = WORKSPACE + BELOW.format(action="block", more="")
     record = said.record(*form)
@@ -175,7 +175,7 @@ def test_a_report_changes_nothing(form: tuple[str, bool]) -> None:
     ]
 
 
-def test_a_root_of_another_machine_is_told_of() -> None:
+def test_a_root_of_another_machine_is_reported() -> None:
     text = BELOW.format(action="drop", more="").replace("/srv/kb", "/mnt/far")
     result = repaired(text, talk(lookup(shelf="Harbour")), ("openai.chat", True))
     assert not result.changed
@@ -197,7 +197,7 @@ def _waits(said: Talk) -> list[int]:
     return [n + 1 - b"".join(out[: n + 1]).count(b"\n\n") for n in range(len(events))]
 
 
-def test_calls_that_no_policy_is_about_are_not_held() -> None:
+def test_calls_without_a_policy_are_not_held() -> None:
     assert set(_waits(talk(Call("note", {"text": "a long note " * 20}), text="Well."))) == {0}
 
 
@@ -207,7 +207,7 @@ def test_a_call_under_a_policy_is_held_until_it_is_over() -> None:
     assert waits[2:-2] == list(range(1, len(waits) - 3))
 
 
-def test_a_stream_that_is_cut_off_hands_on_what_was_held() -> None:
+def test_a_broken_stream_releases_held_events() -> None:
     record = talk(lookup(workspace="default")).record("openai.chat", True)
     body = record["response"]["body"]
     cut = body[: body.index('finish_reason": "tool_calls') - 200]
@@ -221,7 +221,7 @@ def test_a_redacted_value_is_not_judged() -> None:
     assert (result.findings, result.changed) == ((), False)
 
 
-def test_a_policy_speaks_alone_of_the_arguments_that_it_is_about() -> None:
+def test_other_checks_skip_arguments_that_a_policy_reports() -> None:
     result = run(talk(lookup(workspace="default")).record("openai.chat", False), [rule(WORKSPACE)], FixPolicy(None))
     assert [finding.message for finding in result.findings] == [
         'lookup: policy the workspace: workspace "default" is no absolute path'
@@ -242,7 +242,7 @@ BROKEN: dict[str, Talk] = {
 
 @pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize("name", BROKEN)
-def test_policies_act_on_what_other_repairs_have_made(name: str, streamed: bool) -> None:
+def test_policies_apply_to_the_results_of_other_fixes(name: str, streamed: bool) -> None:
     rules = [
         one if one.code != "AR404" else rule(WORKSPACE + BELOW.format(action="drop", more="")) for one in REGISTRY.rules
     ]

@@ -1,4 +1,4 @@
-"""Policies in force on calls that go to a server of tools: changed before they are sent, or answered in its place."""
+"""Policies on calls to MCP servers: the request is changed, or answered instead of the server."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_each_call_of_a_batch_is_changed() -> None:
     assert len(repairs) == 2
 
 
-def test_what_is_not_permitted_is_not_changed() -> None:
+def test_only_permitted_changes_are_made() -> None:
     given = message({"workspace": "x", "shelf": "Harbour"})
     assert mended(WORKSPACE + DROP, given, SAFE) == (
         message({"workspace": "/srv/kb", "shelf": "Harbour"}),
@@ -95,7 +95,7 @@ def test_what_is_not_permitted_is_not_changed() -> None:
     assert mended(WORKSPACE + DROP, given, NO_FIXES) == (given, [])
 
 
-def test_bytes_that_are_not_changed_stay_as_they_were() -> None:
+def test_other_bytes_of_a_request_stay() -> None:
     given = b'{"a" : 1.50,"shelf":"x"}'
     text = b'{"jsonrpc":"2.0", "id": 7,"method":"tools/call","params":{"name":"lookup","arguments":' + given + b"}}"
     head = read({**record({}), "request": {**record({})["request"], "body": text.decode()}})
@@ -103,7 +103,7 @@ def test_bytes_that_are_not_changed_stay_as_they_were() -> None:
     assert body == text.replace(b'"shelf":"x"', b'"shelf":null')
 
 
-def test_a_blocked_call_is_answered_in_the_place_of_the_server() -> None:
+def test_a_blocked_call_is_answered_instead_of_the_server() -> None:
     head = read(record(message({"shelf": "Harbour"}, id_="a")))
     answer = answer_request(head, [rule(BLOCK)], Ledger(), UNSAFE).answer
     assert answer is not None
@@ -153,5 +153,5 @@ def test_a_rule_that_fails_to_answer_lets_the_request_pass() -> None:
     assert "out of ink" in answered.faults[0].message
 
 
-def test_without_policies_nothing_is_said_of_requests() -> None:
+def test_requests_are_not_judged_without_policies() -> None:
     assert lint([record(message({"workspace": "default", "cwd": "null"}))], ["AR404"]) == ()

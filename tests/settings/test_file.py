@@ -1,4 +1,4 @@
-"""Configuration files: where they are looked for, what they say, and what is said of those that cannot be used."""
+"""Configuration files: search, keys and errors."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_the_nearest_file_counts(tmp_path: Path) -> None:
     assert find(inner).layer.ignore == ("ID",)
 
 
-def test_a_project_file_that_was_named(tmp_path: Path) -> None:
+def test_a_named_project_file(tmp_path: Path) -> None:
     path = tmp_path / "pyproject.toml"
     path.write_text('[[tool.wirelint.route]]\nhost = "a"\nselect = ["LK"]\n', encoding="utf-8")
     assert [route.layer.select for route in load(path).routes] == [("LK",)]
@@ -121,7 +121,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_what_cannot_be_used_is_told_in_one_line(tmp_path: Path, name: str) -> None:
+def test_errors_are_one_line(tmp_path: Path, name: str) -> None:
     text, says = WRONG[name]
     path = tmp_path / "wirelint.toml"
     path.write_bytes(text.encode("latin-1"))

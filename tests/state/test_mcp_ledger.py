@@ -13,14 +13,14 @@ from tests.rules.mcp import QUERY, call, called, error, introduced, listed, note
 from wirelint.apis import by_name
 from wirelint.model import Arguments, Tool
 from wirelint.state.ledger import Ledger
-from wirelint.state.mcp_ledger import Passed, ToolWire, digest_of
+from wirelint.state.mcp_ledger import McpLedger, Passed, digest_of
 
 SEARCH = Tool("search", "/tools/0", "Search the wiki.", QUERY)
 SERVED = {"search": ("Search the wiki.", QUERY)}
 
 
-def wire(records: Iterable[Mapping[str, Any]], **bounds: int) -> ToolWire:
-    made = ToolWire(**bounds)
+def wire(records: Iterable[Mapping[str, Any]], **bounds: int) -> McpLedger:
+    made = McpLedger(**bounds)
     for number, record in enumerate(records):
         made.record(read(record, number))
     return made
@@ -141,7 +141,7 @@ def test_what_came_first() -> None:
     made = read(
         Talk((User("x"),), "", (Call("search", {}, "c1"),), tools={"search": QUERY}).record("openai.chat", False)
     )
-    before, after = ToolWire(), ToolWire()
+    before, after = McpLedger(), McpLedger()
     for known, order in ((before, (listed(SERVED), made)), (after, (made, listed(SERVED)))):
         for one in order:
             known.record(one if not isinstance(one, dict) else read(one))

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests.shared import SHARED
-from wirelint.text.control_tokens import find, frame, in_name, native, residue
+from wirelint.text.control_tokens import EDGES, ENDS, OPENS, SURE, TEMPLATES, find, frame, in_name, native, residue
 
 # id: (text, tokens that count, where the framing at the edges ends and begins again, the token it overruns)
 FRAMED = {
@@ -118,3 +118,17 @@ def test_vectors() -> None:
     missed = [vector["case"] for vector in vectors if frame(vector["text"], find(vector["text"])) is None]
     assert vectors
     assert missed == []
+
+
+def test_every_token_of_the_table_is_found_and_counts() -> None:
+    for template in TEMPLATES:
+        for token in (*template.opens, *template.ends, *template.others):
+            text = f"Two.\n{token}\nThree."
+            framing = frame(text, find(text))
+            assert framing is not None, token
+            assert framing.tokens[0].token == token
+
+
+def test_a_token_is_sure_or_it_is_not() -> None:
+    assert not SURE & EDGES
+    assert not OPENS & ENDS

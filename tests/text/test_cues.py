@@ -10,7 +10,7 @@ from tests.shared import SHARED, traffic
 from wirelint.capture.replay import replay
 from wirelint.claims import evidence
 from wirelint.text import asking
-from wirelint.text.prose import Cues, has_word_at_end, has_word_of, mentions
+from wirelint.text.prose import mentions
 
 LOOKS: dict[str, tuple[re.Pattern[str], tuple[tuple[str, ...], ...]]] = {
     "calls": (asking._CALLS, (asking._CALL_CUES,)),
@@ -47,20 +47,6 @@ def test_what_the_pattern_finds_is_mentioned(name: str, text: str) -> None:
     assert mentions(text, *cues)
 
 
-CUES = Cues("<tool", "it's ", " look ", "Human:", "quer", "ok\n", "的吗", "é")
-
-
-@pytest.mark.parametrize("cue", CUES.words)
-@pytest.mark.parametrize("around", [("", ""), ("one ", " more"), ("<'H:q\né的", "的é\nq:H'<")])
-def test_a_cue_stands_in_a_text(cue: str, around: tuple[str, str]) -> None:
-    assert CUES.stand_in(cue.join(around))
-
-
-@pytest.mark.parametrize("text", ["", "< tool", "its look", "human: QUER", "ok", "的 吗", "<'H:q\n的"])
-def test_no_cue_stands_in_a_text(text: str) -> None:
-    assert not CUES.stand_in(text)
-
-
 def test_one_of_each_group() -> None:
     assert mentions("An Ox and a mare", ("ox", "cow"), ("mare",))
     assert not mentions("An ox", ("ox", "cow"), ("mare",))
@@ -77,24 +63,3 @@ def test_nothing_recorded_is_ruled_out() -> None:
     assert texts
     for pattern, cues in LOOKS.values():
         assert [text for text in texts if pattern.search(text) and not mentions(text, *cues)] == []
-
-
-SOUGHT = frozenset({"suche", "lese"})
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "x " * 40 + "ich suche das",
-        "Ich LESE! " + "x " * 40,
-        "x " * 35 + "versuche es",
-        "x " * 36 + "vorlese da ist es",
-        "x " * 40,
-        "",
-        "(suche)\n" + "y " * 20,
-    ],
-)
-@pytest.mark.parametrize("size", [3, 8, 9, 10, 12, 200])
-def test_the_end_of_a_text_is_told_by_the_whole_as_by_itself(text: str, size: int) -> None:
-    tail = text[-size:]
-    assert has_word_at_end(text, tail, SOUGHT) == has_word_of(tail, SOUGHT)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from wirelint.text import quoting
-from wirelint.text.quoting import fence_is_whole_message, is_quoted, quoted_spans
+from wirelint.text.quoting import fence_is_whole_message, is_mention, is_quoted, quoted_spans
 
 SPANS = [
     ("plain", "Nothing here, *not* even <b>this</b>.", []),
@@ -124,3 +124,35 @@ def test_every_inline_code_of_the_parser_is_found(text: str) -> None:
     found = [text[span.start : span.end] for span in quoting._spans(text) if span.kind == "inline"]
     assert len(found) == wanted
     assert all(span[0] == span[-1] == "`" for span in found)
+
+
+USED = {
+    "glued": "Done.<T>",
+    "alone on a line": "Done.\n<T>\nMore",
+    "in a sentence": "Then he said <T> and left",
+    "one quotation mark": 'He said "yes.<T>',
+}
+SPOKEN = {
+    "inline code": "It ends with `<T>` always",
+    "fence": "```\n<T>\n```",
+    "quotation marks": 'It prints "<T>" twice',
+    "curly quotation marks": "It prints “<T>” twice",
+    "brackets": "a marker (<T>) of its own",
+    "article before": "see the <T> there",
+    "its kind before": "The token <T> was new",
+    "its kind after": "<T> tokens are special",
+    "a verb after": "<T> marks the end",
+    "block quote": "> <T>\n\nso it was",
+}
+
+
+@pytest.mark.parametrize("text", USED.values(), ids=USED)
+def test_used(text: str) -> None:
+    start = text.index("<T>")
+    assert not is_mention(text, start, start + 3)
+
+
+@pytest.mark.parametrize("text", SPOKEN.values(), ids=SPOKEN)
+def test_spoken_of(text: str) -> None:
+    start = text.index("<T>")
+    assert is_mention(text, start, start + 3)

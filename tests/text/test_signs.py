@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from wirelint.text.signs import settle
+from wirelint.text.escaping import settle
 
 SHOWN = {
     "utf-8": "● ✓ │ ^^^ … 漢 ü",

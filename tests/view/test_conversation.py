@@ -9,8 +9,7 @@ import pytest
 from rich.console import Console
 
 from tests.build import REGISTRY, Assistant, Call, Result, Talk, User, as_record, schema
-from wirelint.capture.fixing import Fixed, fix
-from wirelint.capture.offline import Checked, check
+from wirelint.capture.offline import Checked, Fixed, check, fix
 from wirelint.view.text import conversation, index
 
 TOOLS = {"look_up": schema(city="string")}

@@ -10,8 +10,7 @@ import pytest
 
 from tests.build import REGISTRY, Assistant, Call, Result, Talk, User, as_record, chunk, forms, schema, sse
 from wirelint.apis import APIS
-from wirelint.capture.fixing import fix
-from wirelint.capture.offline import Checked, check
+from wirelint.capture.offline import Checked, check, fix
 from wirelint.fix import FixPolicy
 from wirelint.model import Side
 from wirelint.view.mitm import Shown, lines, plain

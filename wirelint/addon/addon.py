@@ -1,19 +1,18 @@
-"""The addon: mitmproxy's hooks, and nothing that could be anywhere else.
+"""The mitmproxy addon: hooks, and the life of one exchange.
 
-Theory of operation. A request to a known API starts an `ExchangeRecorder`, kept by the id of its flow. `responseheaders`
-puts a `Tee` on the reply, whatever its type, so that nothing is held back and we read a copy; with repairs on, an
-`ExchangeFixer` takes the place of the tee and changes what is sent on. The recorder finishes once: in
-`response`, in `error` (a client that closes at the terminator ends there), when the client's connection goes, or when the
-proxy stops; whichever comes first. Then it is judged, annotated, captured and logged, in the order in which exchanges
-end: that is the order of the captures, so the ledger of an offline run is the same. All other traffic is left alone.
+A request to a known API creates an `ExchangeRecorder`, kept by flow id. `responseheaders` sets a `Tee` as the stream
+of every reply, so nothing is delayed and a copy is read; with fixes on, an `ExchangeFixer` takes the place of the tee.
+An exchange ends once: in `response`, in `error` (a client that closes at `data: [DONE]` ends there), when the client's
+connection closes, or when the proxy stops, whichever is first. It is then checked, captured, logged and annotated in
+the order in which exchanges end. Captures keep that order, so the ledger of an offline run is equal. Other traffic is
+left alone.
 
-The verdict on an exchange is there when its `response` or `error` hook returns, unless it is large or other exchanges are
-under way at that moment. These come first: it then waits in a `Backlog`, and what shows flows is told when it has come. A
-large exchange is read and freed of its secrets by a thread; it is judged on mitmproxy's loop, where the ledger is.
+The result is there when the `response` or `error` hook returns, unless the exchange is large or others are in
+progress: then it waits in an `IdleQueue`. A thread reads and redacts a large exchange; checks run on mitmproxy's loop,
+as they use the ledger.
 
-Everything fails open. A hook of ours that raises has done nothing; the failure is logged once per culprit and stands on
-the exchange as the finding `internal-error`.
-"""
+Everything fails open. A hook that raises has had no effect; the failure is logged once per culprit and becomes the
+finding `internal-error` of the exchange."""
 
 from __future__ import annotations
 
@@ -27,26 +26,29 @@ from mitmproxy.addonmanager import Loader
 from mitmproxy.flow import Flow
 
 from wirelint.addon import mitm_compat, options, terminal_log
-from wirelint.addon.annotate import Drawn, annotate, mark_failure
-from wirelint.addon.classify import duration_of, may_be_ours, note_unknown, open_unread, open_visit
-from wirelint.addon.current import CurrentLedger
-from wirelint.addon.end_reason import Ended, Readers, end_of
-from wirelint.addon.exchange_fix import ExchangeFixer
-from wirelint.addon.failures import Failures
-from wirelint.addon.flowfile import capture
+from wirelint.addon.annotate import AnnotationCache, annotate, capture, mark_failure
+from wirelint.addon.check_result import CheckResult, Reading, judge, read, unchecked_result
+from wirelint.addon.classify import (
+    EndedExchange,
+    IgnoreHeader,
+    ImmediateReaders,
+    duration_of,
+    end_reason_of,
+    may_be_ours,
+    note_unknown,
+    open_recorder,
+    open_unread,
+)
+from wirelint.addon.exchange_cache import AddonState
+from wirelint.addon.exchange_fix import ExchangeFixer, finish_body
 from wirelint.addon.http_headers import body_of, headers_of
-from wirelint.addon.idle_queue import LARGE, Backlog
-from wirelint.addon.ignoring import Ignoring
-from wirelint.addon.log import log_exchange, redact_with, say
-from wirelint.addon.looking import Insight
-from wirelint.addon.mcp_streams import Lingering
-from wirelint.addon.recorder import ExchangeRecorder
-from wirelint.addon.rest import finish_body
-from wirelint.addon.sockets import Sockets
-from wirelint.addon.tee import Tee, is_collected
-from wirelint.addon.timeouts import Open, Watch, announce, withdraw
-from wirelint.addon.ui import Desk
-from wirelint.addon.verdict import CheckResult, Reading, judge, read, without_judgement
+from wirelint.addon.idle_queue import LARGE, CurrentLedger, IdleQueue
+from wirelint.addon.log import Failures, log_exchange, say, set_redactor
+from wirelint.addon.mcp_streams import McpStreams
+from wirelint.addon.recorder import ExchangeRecorder, Tee, let_collect
+from wirelint.addon.timeouts import Open, Timeouts, announce, withdraw
+from wirelint.addon.ui import UserInterface
+from wirelint.addon.websocket import WebSockets
 from wirelint.capture.redact import Redactor
 from wirelint.capture.store import Store
 from wirelint.engine import Engine, Session, lower
@@ -55,37 +57,37 @@ from wirelint.rule import Finding
 from wirelint.state.ledger import Ledger
 from wirelint.wire.content_coding import TooLargeError
 
-_NO_WORD = "the connection ended without a word about this exchange"
-_MOST_VISITS = 4096
-"""Exchanges under way at one time; above it the oldest is let go."""
+_NO_END_HOOK = "the connection ended without a word about this exchange"
+_MOST_OPEN = 4096
+"""Exchanges in progress; above it the oldest ends unread."""
 
 P = ParamSpec("P")
 
 
 def _fail_open(hook: Callable[Concatenate[Inspector, P], None]) -> Callable[Concatenate[Inspector, P], None]:
-    """A hook that never raises: the traffic goes on as if it had returned."""
+    """Return the hook with its exceptions logged; traffic goes on as if it had returned."""
 
     @functools.wraps(hook)
     def run(self: Inspector, /, *args: P.args, **kwargs: P.kwargs) -> None:
         try:
             hook(self, *args, **kwargs)
         except Exception as error:  # fail open
-            self._failures.tell(f"the hook {hook.__name__}", error)
+            self._failures.log(f"the hook {hook.__name__}", error)
             flow = next((argument for argument in args if isinstance(argument, http.HTTPFlow)), None)
             if flow is not None:
-                self._stand_on(flow, f"the hook {hook.__name__}", error)
+                self._add_failure(flow, f"the hook {hook.__name__}", error)
 
     return run
 
 
-class _Open(NamedTuple):
-    visit: ExchangeRecorder
+class _OpenExchange(NamedTuple):
+    recorder: ExchangeRecorder
     flow: http.HTTPFlow
-    mending: ExchangeFixer | None
+    fixer: ExchangeFixer | None
 
 
 class Inspector:
-    """One instance per proxy; it holds all state, and a reloaded script begins with a new one."""
+    """The addon: one instance per proxy, which holds all state. A reloaded script starts with a new one."""
 
     name = "wirelint"
 
@@ -94,20 +96,22 @@ class Inspector:
         self._engine = Engine(())
         self._redactor = Redactor()
         self._store: Store | None = None
-        self._visits: OrderedDict[str, _Open] = OrderedDict()
-        self._failures, self._readers = Failures(), Readers()
-        self._backlog = Backlog(self._begin_to_settle, self.is_busy)
-        self._ledger = CurrentLedger(lambda: self._engine.ledger, self._backlog.drain)
-        insight = Insight(
-            self._visits.get, self._backlog.drain, lambda: self._engine, lambda: self._redactor, lambda: self._settings
+        self._open: OrderedDict[str, _OpenExchange] = OrderedDict()
+        self._failures, self._readers = Failures(), ImmediateReaders()
+        self._queue = IdleQueue(self._start_settling, self.is_busy)
+        self._ledger = CurrentLedger(lambda: self._engine.ledger, self._queue.drain)
+        state = AddonState(
+            self._open.get, self._queue.drain, lambda: self._engine, lambda: self._redactor, lambda: self._settings
         )
-        self._desk = Desk(insight, self._visits.values, self._failures)
-        self._ignoring = Ignoring(lambda: self._settings.known if self._settings is not None else None, self._failures)
-        self._watch = Watch(
-            lambda: (*self._visits.values(), *self._sockets.under_way()), self._announce, self._failures
+        self._ui = UserInterface(state, self._open.values, self._failures)
+        self._ignore_header = IgnoreHeader(
+            lambda: self._settings.known if self._settings is not None else None, self._failures
         )
-        self._lingering = Lingering(self._visits, self._settle, self._ledger, self._failures)
-        self._sockets = Sockets(self._settle, self._ledger, self._failures)
+        self._timeouts = Timeouts(
+            lambda: (*self._open.values(), *self._sockets.under_way()), self._announce, self._failures
+        )
+        self._mcp_streams = McpStreams(self._open, self._settle, self._ledger, self._failures)
+        self._sockets = WebSockets(self._settle, self._ledger, self._failures)
         self._complaint: str | None = None
         self._running = False
 
@@ -118,7 +122,7 @@ class Inspector:
         self._complaint = options.settle(ctx.options.deferred)
         for option in options.OPTIONS:
             loader.add_option(option.name, str, option.default, option.help)
-        self._desk.load(loader)
+        self._ui.load(loader)
 
     def configure(self, updated: set[str]) -> None:
         self._readers.configure(ctx.options, updated)
@@ -140,37 +144,37 @@ class Inspector:
         terminal_log.settle()
 
     def done(self) -> None:
-        """The proxy stops, or the script is loaded anew."""
-        self._watch.close()
-        for found in tuple(self._visits.values()):
+        """Finish everything: the proxy stops, or the script is reloaded."""
+        self._timeouts.close()
+        for found in tuple(self._open.values()):
             self._sweep(found.flow, "client-left", "the proxy was stopped")
         self._sockets.sweep(None, "the proxy was stopped")
-        self._backlog.drain()
+        self._queue.drain()
         self._close_store()
-        self._desk.done()
+        self._ui.done()
 
     @property
     def pending(self) -> int:
-        """What is under way, or not judged and written down yet."""
+        """Return the number of exchanges in progress or not yet written."""
         waiting = self._store.waiting if self._store is not None else 0
-        return len(self._visits) + len(self._backlog) + self._sockets.open + waiting
+        return len(self._open) + len(self._queue) + self._sockets.open + waiting
 
     def _apply(self, settings: options.Settings) -> None:
-        self._backlog.drain()  # what has ended is judged by what was in force then
+        self._queue.drain()  # what has ended is judged by what was in force then
         before, self._settings = self._settings, settings
         mitm_compat.is_enabled = settings.mitm_compat
         if before is None or before.rules != settings.rules:
             self._engine = Engine(settings.rules, self._engine.ledger, self._failures.rule)
-            self._watch.follow(self._engine)
+            self._timeouts.follow(self._engine)
         if before is None or before.redact != settings.redact:
             self._redactor = Redactor(enabled=settings.redact)
-            redact_with(self._redactor)
+            set_redactor(self._redactor)
         if before is None or (before.captures, before.redact) != (settings.captures, settings.redact):
             self._close_store()
             if settings.captures is not None:
                 # A new folder is a new file to a reader of it, and begins with an empty ledger.
                 self._engine.ledger = Ledger()
-                self._store = Store(settings.captures, self._redactor, report=lambda told: say(f"wirelint: {told}"))
+                self._store = Store(settings.captures, self._redactor, report=lambda text: say(f"wirelint: {text}"))
 
     def _close_store(self) -> None:
         store, self._store = self._store, None
@@ -178,16 +182,16 @@ class Inspector:
             try:
                 store.close()
             except Exception as error:  # fail open
-                self._failures.tell("closing the captures", error)
+                self._failures.log("closing the captures", error)
 
     # --- traffic ---------------------------------------------------------------------------------------------------
 
     def requestheaders(self, flow: http.HTTPFlow) -> None:
-        self._ignoring.begins(flow)
-        self._desk.begins(flow)
+        self._ignore_header.begins(flow)
+        self._ui.begins(flow)
 
     def tcp_start(self, flow: Flow) -> None:
-        self._desk.begins(flow)
+        self._ui.begins(flow)
 
     udp_start = dns_request = tcp_start
 
@@ -205,57 +209,57 @@ class Inspector:
             if unread is not None:
                 self._remember(flow, unread)
             return
-        visit = open_visit(flow, body, self._settings.max_body)
+        recorder = open_recorder(flow, body, self._settings.max_body)
         try:
-            visit.session = Session.begin(
+            recorder.session = Session.begin(
                 id=flow.id,
-                method=visit.method,
-                url=visit.url,
-                headers=lower(visit.request_headers),
-                body=visit.request_body or b"",
-                started=visit.started,
+                method=recorder.method,
+                url=recorder.url,
+                headers=lower(recorder.request_headers),
+                body=recorder.request_body or b"",
+                started=recorder.started,
                 max_body=self._settings.max_body,
                 later=not self._settings.repairs,
             )
-            if self._settings.repairs and visit.session is not None:
-                visit.session.read_request()
+            if self._settings.repairs and recorder.session is not None:
+                recorder.session.read_request()
         except Exception as error:  # fail open: the reply is still passed on as it comes, and captured
-            self._failures.fail(visit, "reading the request", error)
-        if visit.session is None and not visit.faults and not note_unknown(visit):
+            self._failures.fail(recorder, "reading the request", error)
+        if recorder.session is None and not recorder.faults and not note_unknown(recorder):
             return
-        mending = None
-        if self._settings.repairs and flow.live and not visit.unknown:
-            mending = ExchangeFixer.begin(
-                flow, visit, self._settings, self._ledger, self._failures, self._lingering.streams
+        fixer = None
+        if self._settings.repairs and flow.live and not recorder.unknown_reason:
+            fixer = ExchangeFixer.begin(
+                flow, recorder, self._settings, self._ledger, self._failures, self._mcp_streams.streams
             )
-        self._remember(flow, visit, mending)
+        self._remember(flow, recorder, fixer)
 
     @_fail_open
     def responseheaders(self, flow: http.HTTPFlow) -> None:
-        if flow.id not in self._visits or flow.response is None:
+        if flow.id not in self._open or flow.response is None:
             return
-        visit, _, mending = self._visits[flow.id]
+        recorder, _, fixer = self._open[flow.id]
         before = flow.response.stream
         # A reply that is here already (made by an addon, or loaded from a file) is not streamed.
         streamed = flow.response.raw_content is None
-        if streamed and mending is None and not before and is_collected(flow, flow.response, visit, self._failures):
+        if streamed and fixer is None and not before and let_collect(flow, flow.response, recorder, self._failures):
             streamed = False
         if streamed:
-            flow.response.stream = Tee(visit, self._failures.fail, before if callable(before) else None)
+            flow.response.stream = Tee(recorder, self._failures.fail, before if callable(before) else None)
         try:
-            visit.respond(flow.response.status_code, headers_of(flow.response))
+            recorder.respond(flow.response.status_code, headers_of(flow.response))
         except Exception as error:  # fail open
-            self._failures.fail(visit, "reading the head of the reply", error)
-        self._lingering.mind(flow, visit, streamed=streamed, blocks=mending is not None and mending.blocks)
-        if streamed and mending is not None:
-            mending.ready(flow.response, before)
+            self._failures.fail(recorder, "reading the head of the reply", error)
+        self._mcp_streams.mind(flow, recorder, streamed=streamed, blocks=fixer is not None and fixer.blocks)
+        if streamed and fixer is not None:
+            fixer.ready(flow.response, before)
 
     @_fail_open
     def response(self, flow: http.HTTPFlow) -> None:
-        if flow.id in self._visits and flow.response is not None:
-            mending = self._visits[flow.id].mending
-            if mending is not None:
-                mending.response(flow.response)
+        if flow.id in self._open and flow.response is not None:
+            fixer = self._open[flow.id].fixer
+            if fixer is not None:
+                fixer.response(flow.response)
         self._end(flow)
 
     @_fail_open
@@ -266,7 +270,7 @@ class Inspector:
     def websocket_message(self, flow: http.HTTPFlow) -> None:
         if self._settings is not None:
             self._sockets.message(flow, self._settings)
-            self._watch.wake()
+            self._timeouts.wake()
 
     @_fail_open
     def websocket_end(self, flow: http.HTTPFlow) -> None:
@@ -274,147 +278,149 @@ class Inspector:
 
     @_fail_open
     def client_disconnected(self, client: connection.Client) -> None:
-        """The last chance for exchanges that a crashed layer left without `response` and `error`."""
-        for found in tuple(self._visits.values()):
-            if found.visit.client == client.id:
-                self._sweep(found.flow, "client-left", _NO_WORD)
-        self._sockets.sweep(client, _NO_WORD)
+        """Finish exchanges for which a crashed layer called neither `response` nor `error`."""
+        for found in tuple(self._open.values()):
+            if found.recorder.client == client.id:
+                self._sweep(found.flow, "client-left", _NO_END_HOOK)
+        self._sockets.sweep(client, _NO_END_HOOK)
 
     # --- one exchange ----------------------------------------------------------------------------------------------
 
-    def _remember(self, flow: http.HTTPFlow, visit: ExchangeRecorder, mending: ExchangeFixer | None = None) -> None:
-        self._visits[flow.id] = _Open(visit, flow, mending)
-        self._watch.wake()
-        self._desk.began()
-        while len(self._visits) > _MOST_VISITS:
-            oldest = next(iter(self._visits.values()))
-            oldest.visit.give_up("too many exchanges at one time; this one was let go")
+    def _remember(self, flow: http.HTTPFlow, recorder: ExchangeRecorder, fixer: ExchangeFixer | None = None) -> None:
+        self._open[flow.id] = _OpenExchange(recorder, flow, fixer)
+        self._timeouts.wake()
+        self._ui.began()
+        while len(self._open) > _MOST_OPEN:
+            oldest = next(iter(self._open.values()))
+            oldest.recorder.mark_unread("too many exchanges at one time; this one was let go")
             self._sweep(oldest.flow, "unread", None)
 
     @_fail_open
     def _sweep(self, flow: http.HTTPFlow, end: End, error: str | None) -> None:
-        """Ends an exchange that mitmproxy will say nothing about any more."""
+        """End an exchange for which mitmproxy calls no further hook."""
         self._end(flow, end, error)
 
     def _end(self, flow: http.HTTPFlow, end: End | None = None, error: str | None = None) -> None:
-        """Judges, captures, annotates and logs an exchange; the second call for a flow does nothing."""
-        found = self._visits.pop(flow.id, None)
+        """End an exchange; the second call for a flow has no effect."""
+        found = self._open.pop(flow.id, None)
         if found is None:
             return
-        visit = found.visit
-        self._desk.ending(flow)
+        recorder = found.recorder
+        self._ui.ending(flow)
         if end is None:
-            end, error = end_of(flow)
-            if visit.cut_short:
-                end, error = "upstream-died", visit.cut_short
-        finish_body(flow, visit, found.mending, self._failures)
-        self._settle(Ended(visit, flow, end, error, visit.now() if visit.live else duration_of(flow)))
+            end, error = end_reason_of(flow)
+            if recorder.broken_reason:
+                end, error = "upstream-died", recorder.broken_reason
+        finish_body(flow, recorder, found.fixer, self._failures)
+        self._settle(
+            EndedExchange(recorder, flow, end, error, recorder.now() if recorder.is_live else duration_of(flow))
+        )
 
-    def _settle(self, ended: Ended) -> None:
-        if self._may_wait(ended.visit):
-            self._backlog.put(ended, ended.visit.size)
+    def _settle(self, ended: EndedExchange) -> None:
+        if self._may_wait(ended.recorder):
+            self._queue.put(ended, ended.recorder.size)
         else:
-            self._backlog.drain()
-            self._finish(ended, self._look_through(ended))
+            self._queue.drain()
+            self._finish(ended, self._read_ended(ended))
 
-    def _may_wait(self, visit: ExchangeRecorder) -> bool:
-        """Return True if somebody else's traffic comes first, and nobody needs the verdict at once."""
-        if not visit.live or self._readers.there:
+    def _may_wait(self, recorder: ExchangeRecorder) -> bool:
+        """Return True if other traffic comes first and no one needs the result at once."""
+        if not recorder.is_live or self._readers.there:
             return False
-        return bool(self._backlog) or self.is_busy() or visit.size >= LARGE
+        return bool(self._queue) or self.is_busy() or recorder.size >= LARGE
 
     def is_busy(self) -> bool:
-        """Return True if an answer is under way. A stream on which a server may speak some day is open all the time."""
-        return any(found.visit.method != "GET" for found in self._visits.values())
+        """Return True if a reply is in progress. A `GET` stream of MCP is open all the time and does not count."""
+        return any(found.recorder.method != "GET" for found in self._open.values())
 
-    def _begin_to_settle(self, ended: Ended) -> Callable[[], None]:
-        """What a thread may do of the work on an exchange that has ended; gives the rest."""
-        return functools.partial(self._catch_up, ended, self._look_through(ended))
+    def _start_settling(self, ended: EndedExchange) -> Callable[[], None]:
+        """Read an ended exchange, possibly in a thread. Return the rest of the work, for the loop."""
+        return functools.partial(self._catch_up, ended, self._read_ended(ended))
 
-    def _catch_up(self, ended: Ended, reading: Reading | Exception) -> None:
+    def _catch_up(self, ended: EndedExchange, reading: Reading | Exception) -> None:
         try:
             self._finish(ended, reading)
         except Exception as error:  # fail open
-            self._failures.tell("the end of an exchange", error)
-            self._stand_on(ended.flow, "the end of an exchange", error)
-        self._desk.show(ended.flow)
+            self._failures.log("the end of an exchange", error)
+            self._add_failure(ended.flow, "the end of an exchange", error)
+        self._ui.show(ended.flow)
 
     def _announce(self, found: Open, exchange: Exchange, findings: tuple[Finding, ...]) -> None:
-        """Tells what is wrong with an exchange that is still under way."""
+        """Report findings of an exchange that is still open."""
         try:
-            announce(found.flow, found.visit, exchange, findings, self._redactor)
+            announce(found.flow, found.recorder, exchange, findings, self._redactor)
         except Exception as error:  # fail open
-            self._failures.add(found.visit, "telling of an open exchange", error)
-        self._desk.show(found.flow)
+            self._failures.add(found.recorder, "telling of an open exchange", error)
+        self._ui.show(found.flow)
 
-    def _finish(self, ended: Ended, reading: Reading | Exception) -> None:
+    def _finish(self, ended: EndedExchange, reading: Reading | Exception) -> None:
         try:
             self._tell(ended, reading)
         finally:
-            ended.visit.close()
+            ended.recorder.close()
 
-    def _tell(self, ended: Ended, reading: Reading | Exception) -> None:
-        visit, flow = ended.visit, ended.flow
-        self._failures.dealt_with(visit.faults)
-        verdict, drawn = self._judge(ended, reading), Drawn()
-        verdict = self._attempt(visit, verdict, "writing the capture", lambda: self._capture(ended, verdict, drawn))
-        verdict = self._attempt(visit, verdict, "logging the exchange", lambda: log_exchange(verdict))
-        withdraw(flow, visit)
-        annotate(flow, drawn.of(verdict), verdict.record if visit.live else None)
-        self._desk.judged(flow, verdict)
+    def _tell(self, ended: EndedExchange, reading: Reading | Exception) -> None:
+        recorder, flow = ended.recorder, ended.flow
+        self._failures.log_handled(recorder.faults)
+        result, drawn = self._judge(ended, reading), AnnotationCache()
+        result = self._attempt(recorder, result, "writing the capture", lambda: self._capture(ended, result, drawn))
+        result = self._attempt(recorder, result, "logging the exchange", lambda: log_exchange(result))
+        withdraw(flow, recorder)
+        annotate(flow, drawn.of(result), result.record if recorder.is_live else None)
+        self._ui.judged(flow, result)
 
     def _attempt(
-        self, visit: ExchangeRecorder, verdict: CheckResult, culprit: str, act: Callable[[], None]
+        self, recorder: ExchangeRecorder, result: CheckResult, culprit: str, act: Callable[[], None]
     ) -> CheckResult:
-        """Does something with a verdict; when it fails, the verdict says so from then on."""
+        """Run a step of finishing; if it fails, add the failure to the result."""
         try:
             act()
         except Exception as error:  # fail open
-            self._failures.fail(visit, culprit, error)
-            return verdict.with_fault(visit.faults[-1])
-        return verdict
+            self._failures.fail(recorder, culprit, error)
+            return result.with_fault(recorder.faults[-1])
+        return result
 
-    def _look_through(self, ended: Ended) -> Reading | Exception:
-        """Reads an exchange that has ended, and takes the secrets out of it. Never raises."""
-        visit = ended.visit
+    def _read_ended(self, ended: EndedExchange) -> Reading | Exception:
+        """Read and redact an exchange that has ended. Never raises."""
+        recorder = ended.recorder
         try:
-            if visit.session is not None:
-                visit.session.read_request()
+            if recorder.session is not None:
+                recorder.session.read_request()
         except Exception as error:  # fail open
-            visit.session = None
-            self._failures.fail(visit, "reading the request", error)
+            recorder.session = None
+            self._failures.fail(recorder, "reading the request", error)
         try:
-            visit.catch_up()
+            recorder.catch_up()
         except Exception as error:  # fail open
-            self._failures.fail(visit, "reading the reply", error)
+            self._failures.fail(recorder, "reading the reply", error)
         try:
-            return read(visit, ended.end, ended.error, ended.duration, self._redactor)
+            return read(recorder, ended.end, ended.error, ended.duration, self._redactor)
         except Exception as error:  # fail open
             return error
 
-    def _judge(self, ended: Ended, reading: Reading | Exception) -> CheckResult:
-        visit = ended.visit
+    def _judge(self, ended: EndedExchange, reading: Reading | Exception) -> CheckResult:
+        recorder = ended.recorder
         try:
             if isinstance(reading, Exception):
                 raise reading
-            return judge(visit, reading, self._engine, self._redactor)
+            return judge(recorder, reading, self._engine, self._redactor)
         except Exception as failure:  # fail open
-            self._failures.fail(visit, "judging the exchange", failure)
-        return without_judgement(visit, ended.end, ended.error, self._redactor)
+            self._failures.fail(recorder, "judging the exchange", failure)
+        return unchecked_result(recorder, ended.end, ended.error, self._redactor)
 
-    def _capture(self, ended: Ended, verdict: CheckResult, drawn: Drawn) -> None:
-        """Hands the exchange to the writer. What was loaded from a file is not written down a second time."""
-        if self._store is not None and ended.visit.live:
-            capture(self._store, ended.flow, verdict, drawn.of)
+    def _capture(self, ended: EndedExchange, result: CheckResult, drawn: AnnotationCache) -> None:
+        """Write the exchange to the captures, unless it was loaded from a file."""
+        if self._store is not None and ended.recorder.is_live:
+            capture(self._store, ended.flow, result, drawn.of)
 
     # --- failures --------------------------------------------------------------------------------------------------
 
-    def _stand_on(self, flow: http.HTTPFlow, culprit: str, error: Exception) -> None:
-        """Has a failure stand on the exchange: in its verdict while there will be one, else on the flow itself."""
+    def _add_failure(self, flow: http.HTTPFlow, culprit: str, error: Exception) -> None:
+        """Add a failure to the exchange if it is still open, else to the flow."""
         try:
-            if flow.id in self._visits:
-                self._visits[flow.id].visit.add_fault(culprit, error)
+            if flow.id in self._open:
+                self._open[flow.id].recorder.add_fault(culprit, error)
             else:
                 mark_failure(flow, culprit)
         except Exception as failure:  # fail open
-            self._failures.tell("marking a flow", failure)
+            self._failures.log("marking a flow", failure)

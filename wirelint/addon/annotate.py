@@ -1,26 +1,38 @@
-"""What a flow shows of its verdict: comment, marker and metadata.
+"""Annotation of flows (comment, marker, metadata), and copies of flows for `flows.mitm`.
 
-mitmweb's comment column is about twenty characters wide, so the comment begins with what matters. Its table has no place
-for metadata, but filters find them (`~meta xml-leak`) and flow files keep them; only plain values may stand there, or the
-flow could not be saved. Markers are characters that every text font has: ‼ and ⚠.
-"""
+mitmweb's comment column shows about twenty characters, so a comment begins with the worst finding. Filters use
+metadata (`~meta xml-leak`) and flow files keep it; other than plain values would break saving. Markers are ‼ and ⚠,
+which every font has.
+
+A captured copy is redacted and its bodies are decoded. It shows what was received, as all captures do; what was sent
+is in its metadata. An incomplete exchange has the response header `x-wirelint-end`, which a HAR keeps, and no
+mitmproxy `error` beside its response: mitmproxy would run both hooks when reading it back, and write the exchange into
+a HAR twice."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import copy
+import functools
+import io
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
+from mitmproxy import flow as mitmproxy_flow
 from mitmproxy import http
+from mitmproxy.io import FlowWriter
 
-from wirelint.addon.verdict import CheckResult, names_of, worst_of
-from wirelint.addon.words import one_line, shorten
-from wirelint.capture.flow_metadata import NAMES, beside_sent
+from wirelint.addon.check_result import CheckResult, names_of, shorten, worst_of
+from wirelint.capture.flow_metadata import NAMES, beside_received, beside_sent, times_of
+from wirelint.capture.format import encode
 from wirelint.capture.offline import Checked
-from wirelint.capture.record import Record
+from wirelint.capture.record import Headers, Record
+from wirelint.capture.store import Piece, Store
 from wirelint.engine import INTERNAL_NAME
 from wirelint.model import Exchange, Json
 from wirelint.rule import Finding
+from wirelint.text.escaping import printable
 from wirelint.view.findings import flat
+from wirelint.wire.websocket import is_socket
 
 MARKERS = {"error": ":bangbang:", "warning": ":warning:"}
 """By severity. Exchanges with nothing worse than an info are not marked."""
@@ -33,57 +45,57 @@ _PREFIX = "wirelint."
 
 @dataclass(frozen=True, slots=True)
 class Annotation:
-    """`metadata` is what stands on every copy of the flow; both sides of a changed exchange come to it (`sides`)."""
+    """Comment, marker and metadata of a flow, without the other side of a changed exchange (`flow_metadata`)."""
 
     comment: str
     marker: str
     metadata: dict[str, Json]
 
 
-class Drawn:
-    """The annotation of a verdict, made once for all who want it."""
+class AnnotationCache:
+    """Annotation of a result, made once."""
 
     __slots__ = ("_last",)
 
     def __init__(self) -> None:
         self._last: tuple[CheckResult, Annotation] | None = None
 
-    def of(self, verdict: CheckResult) -> Annotation:
-        if self._last is None or self._last[0] is not verdict:
-            self._last = verdict, annotation(verdict)
+    def of(self, result: CheckResult) -> Annotation:
+        if self._last is None or self._last[0] is not result:
+            self._last = result, annotation(result)
         return self._last[1]
 
 
-def annotation(verdict: CheckResult) -> Annotation:
-    """The annotation of a verdict. Keys of the metadata are stable; lists are bounded."""
-    names, worst, fixed = names_of(verdict.new), verdict.worst, verdict.fixed
+def annotation(result: CheckResult) -> Annotation:
+    """Return the annotation of a result. Metadata keys are stable; lists are bounded."""
+    names, worst, fixed = names_of(result.new), result.worst, result.fixed
     metadata: dict[str, Json] = {
         "findings": list[Json](names),
         "severity": worst or "none",
-        "api": verdict.api,
-        "model": verdict.model[:200],
-        "end": verdict.record.end,
-        "detail": _details(verdict) if names else [],
+        "api": result.api,
+        "model": result.model[:200],
+        "end": result.record.end,
+        "detail": _details(result) if names else [],
     }
-    if verdict.exchange is not None and verdict.exchange.conversation is not None:
-        metadata["conversation"] = verdict.exchange.conversation
-    if verdict.record.error is not None:
-        metadata["error"] = verdict.record.error[:_MESSAGE]
-    if verdict.known:
-        metadata["known"] = verdict.known
+    if result.exchange is not None and result.exchange.conversation is not None:
+        metadata["conversation"] = result.exchange.conversation
+    if result.record.error is not None:
+        metadata["error"] = result.record.error[:_MESSAGE]
+    if result.known:
+        metadata["known"] = result.known
     if fixed:
         metadata["fixed"] = list[Json](fixed)
-    if verdict.notes:
-        metadata["notes"] = [note[:_MESSAGE] for note in verdict.notes]
+    if result.notes:
+        metadata["notes"] = [note[:_MESSAGE] for note in result.notes]
     return Annotation(
-        comment=_comment(verdict, names),
+        comment=_comment(result, names),
         marker=MARKERS.get(worst, ""),
         metadata=prefixed(metadata),
     )
 
 
-def _details(verdict: CheckResult) -> list[Json]:
-    checked = Checked(verdict.record, verdict.exchange, verdict.new[:_DETAILS])
+def _details(result: CheckResult) -> list[Json]:
+    checked = Checked(result.record, result.exchange, result.new[:_DETAILS])
     details: list[Json] = []
     for finding in checked.findings:
         detail = flat(checked, finding)
@@ -97,10 +109,9 @@ def prefixed(metadata: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def annotate(flow: http.HTTPFlow, made: Annotation, record: Record | None = None) -> None:
-    """Puts an annotation on a flow. A comment or a marker that somebody else had set stays.
+    """Annotate a flow. A comment or marker set by someone else stays.
 
-    `record` is given for an exchange that passed just now: its flow shows what was sent on, and what came in stands
-    beside it. In a flow from a file both sides stay as they are there.
+    `record`: an exchange that passed just now; its flow shows the sent side, and the received side goes into metadata.
     """
     ours = f"{_PREFIX}findings" in flow.metadata
     several = flow.websocket is not None or flow.request.method == "GET"
@@ -120,8 +131,8 @@ def annotate(flow: http.HTTPFlow, made: Annotation, record: Record | None = None
         flow.marked = made.marker
 
 
-def early_annotation(exchange: Exchange, model: str, findings: tuple[Finding, ...]) -> Annotation:
-    """The annotation of an exchange that is still under way."""
+def open_annotation(exchange: Exchange, model: str, findings: tuple[Finding, ...]) -> Annotation:
+    """Return the annotation of an exchange that is still open."""
     names, worst = names_of(findings), worst_of(findings)
     head = f"{names[0]} +{len(names) - 1}" if len(names) > 1 else names[0]
     said = next(finding.message for finding in reversed(findings) if finding.name == names[0])
@@ -134,14 +145,14 @@ def early_annotation(exchange: Exchange, model: str, findings: tuple[Finding, ..
         "end": "open",
     }
     return Annotation(
-        comment=one_line(" · ".join([head, "still open", *facts, shorten(said, _COMMENTED)])),
+        comment=printable(" · ".join([head, "still open", *facts, shorten(said, _COMMENTED)])),
         marker=MARKERS.get(worst, ""),
         metadata=prefixed(metadata),
     )
 
 
-def take_back(flow: http.HTTPFlow, comment: str, marker: str) -> None:
-    """Takes an annotation off a flow again. What somebody else has put there since stays."""
+def remove_annotation(flow: http.HTTPFlow, comment: str, marker: str) -> None:
+    """Remove an annotation, except for later changes by someone else."""
     for name in [name for name in flow.metadata if str(name).startswith(_PREFIX)]:
         del flow.metadata[name]
     flow.comment = flow.comment.removeprefix(comment).removeprefix(" | ")
@@ -156,40 +167,136 @@ def _is_worse(flow: http.HTTPFlow, made: Annotation) -> bool:
 
 
 def mark_failure(flow: http.HTTPFlow, culprit: str) -> None:
-    """Marks a flow that has no verdict because of us, beside what already stands there."""
+    """Mark a flow that has no result because of an internal failure."""
     before = flow.metadata.get(f"{_PREFIX}findings")
     flow.metadata[f"{_PREFIX}findings"] = [*(before if isinstance(before, list) else []), INTERNAL_NAME]
     flow.metadata.setdefault(f"{_PREFIX}severity", "warning")
-    comment = one_line(f"{INTERNAL_NAME} · {culprit}")
+    comment = printable(f"{INTERNAL_NAME} · {culprit}")
     flow.comment = f"{comment} | {flow.comment}" if flow.comment else comment
     flow.marked = flow.marked or MARKERS["warning"]
 
 
-def _comment(verdict: CheckResult, names: list[str]) -> str:
+def _comment(result: CheckResult, names: list[str]) -> str:
     parts = [f"{names[0]} +{len(names) - 1}" if len(names) > 1 else names[0]] if names else []
-    if trouble := _trouble(verdict):
+    if trouble := _trouble(result):
         parts.append(trouble)
-    if verdict.known:
-        parts.append(f"+{verdict.known} known")
-    parts = parts or ["ok" if verdict.api else "not judged"]
-    if verdict.record.fixes:
-        parts.append(f"{len(verdict.record.fixes)} fixed")
-    if calls := verdict.calls:
+    if result.known:
+        parts.append(f"+{result.known} known")
+    parts = parts or ["ok" if result.api else "not judged"]
+    if result.record.fixes:
+        parts.append(f"{len(result.record.fixes)} fixed")
+    if calls := result.calls:
         parts.append("1 call" if calls == 1 else f"{calls} calls")
-    parts += [part for part in (verdict.model[:60], verdict.api) if part]
+    parts += [part for part in (result.model[:60], result.api) if part]
     if len(names) > 1:
         parts.append(", ".join(names[1:9]))
-    worst = next((finding for finding in verdict.new if names and finding.name == names[0]), None)
+    worst = next((finding for finding in result.new if names and finding.name == names[0]), None)
     if worst is not None:
         parts.append(shorten(worst.message, _COMMENTED))
-    return one_line(" · ".join(parts))
+    return printable(" · ".join(parts))
 
 
-def _trouble(verdict: CheckResult) -> str:
-    """Why there is less to say than usual."""
-    record = verdict.record
+def _trouble(result: CheckResult) -> str:
+    """Return why there is less to report than usual."""
+    record = result.record
     if record.end not in ("complete", "unknown"):
         return record.end
     if record.status is None:
         return "no reply"
     return "" if 200 <= record.status < 300 else f"http {record.status}"
+
+
+END_HEADER = "x-wirelint-end"
+
+
+def flow_bytes(original: http.HTTPFlow, record: Record, made: Annotation) -> Callable[[], bytes]:
+    """Return a function that serialises the copy. It may run later in a thread: it does not use `original`."""
+    flow = http.HTTPFlow(copy.copy(original.client_conn), copy.copy(original.server_conn))
+    flow.id, flow.timestamp_created, flow.is_replay = record.id, original.timestamp_created, original.is_replay
+    flow.comment, flow.marked = made.comment, made.marker
+    flow.request = _request(original.request, record)
+    if original.response is not None and record.status is not None:
+        flow.response = _response(original.response, record)
+    elif record.error is not None:
+        flow.error = mitmproxy_flow.Error(record.error)
+
+    def make() -> bytes:
+        flow.metadata = {**made.metadata, **prefixed({**beside_received(record), **times_of(record)})}
+        file = io.BytesIO()
+        FlowWriter(file).add(flow)  # type: ignore[no-untyped-call, unused-ignore]
+        return file.getvalue()
+
+    return make
+
+
+def _request(original: http.Request, record: Record) -> http.Request:
+    said, _, address = record.url.partition("://")
+    return http.Request(
+        host=original.host,
+        port=original.port,
+        method=record.method.encode(),
+        scheme=(said if is_socket(said) else original.scheme).encode(),
+        authority=b"",
+        path=(address[address.find("/") :] if "/" in address else "/").encode("utf-8", "surrogateescape"),
+        http_version=original.http_version.encode(),
+        headers=_fields(_headers(record.request_headers, record.request_body)),
+        content=record.request_body,
+        trailers=None,
+        timestamp_start=original.timestamp_start,
+        timestamp_end=original.timestamp_end,
+    )
+
+
+def _response(original: http.Response, record: Record) -> http.Response:
+    headers = _headers(record.response_headers, record.response_body)
+    if record.end != "complete":
+        headers = [field for field in headers if field[0].lower() != END_HEADER]
+        headers.append((END_HEADER, record.end))
+    assert record.status is not None
+    return http.Response(
+        http_version=original.http_version.encode(),
+        status_code=record.status,
+        reason=original.reason.encode("utf-8", "surrogateescape"),
+        headers=_fields(headers),
+        content=record.response_body,
+        trailers=None,
+        timestamp_start=original.timestamp_start,
+        timestamp_end=original.timestamp_end,
+    )
+
+
+def _fields(headers: Iterable[tuple[str, str]]) -> http.Headers:
+    return http.Headers(
+        [(name.encode("utf-8", "surrogateescape"), value.encode("utf-8", "surrogateescape")) for name, value in headers]
+    )
+
+
+def _headers(fields: Headers, body: bytes | None) -> list[tuple[str, str]]:
+    """Return the headers adapted to a decoded body; unchanged without a body."""
+    if body is None:
+        return list(fields)
+    headers: list[tuple[str, str]] = []
+    length = False
+    for name, value in fields:
+        match name.lower():
+            case "content-encoding":
+                continue
+            case "content-length":
+                if length:
+                    continue
+                length, value = True, str(len(body))
+        headers.append((name, value))
+    return headers
+
+
+def capture(
+    store: Store, flow: http.HTTPFlow, result: CheckResult, annotation: Callable[[CheckResult], Annotation]
+) -> None:
+    """Write an exchange to both capture files."""
+    record, annotations = result.record, result.annotations()
+    size = len(record.request_body or b"") + len(record.response_body or b"") + 4096
+    pieces = [Piece("exchanges.jsonl", functools.partial(encode, record, annotations))]
+    try:
+        pieces.append(Piece("flows.mitm", flow_bytes(flow, record, annotation(result))))
+    finally:  # a flow that cannot be copied costs its own file alone
+        store.put_all(*pieces, size=size)

@@ -1,7 +1,7 @@
-"""The commands of mitmproxy's prompt: `wirelint.findings`, `wirelint.explain`, `wirelint.fix`; those that write: `papers`.
+"""Commands of mitmproxy's prompt: `wirelint.findings`, `wirelint.explain`, `wirelint.fix`, `wirelint.view`,
+`wirelint.case`.
 
-Results are lists of lines, which the console shows in a window and mitmweb beneath its prompt. What is wrong with an
-argument is one line as well.
+Results are lists of lines, which the console shows in a window and mitmweb below its prompt. Errors are one line.
 """
 
 from __future__ import annotations
@@ -17,46 +17,42 @@ from typing import Any, NamedTuple
 from mitmproxy import command, ctx, exceptions, flow, http, types
 
 from wirelint.addon.annotate import annotate, annotation
+from wirelint.addon.check_result import CheckResult, shorten
+from wirelint.addon.exchange_cache import AddonState, ExchangeCache, ExchangeLookup
 from wirelint.addon.log import finding_line, say
-from wirelint.addon.looking import Insight, Looking
-from wirelint.addon.memory import Memory
-from wirelint.addon.verdict import CheckResult
-from wirelint.addon.words import one_line, shorten
 from wirelint.capture.cases import NoFindingError, encode_case, reproduce
-from wirelint.capture.fixing import Fixed, fix, true_headers
-from wirelint.capture.offline import Checked
+from wirelint.capture.offline import Checked, Fixed, fix, true_headers
 from wirelint.capture.readers.flows import record_of
 from wirelint.capture.record import Headers, Sent
 from wirelint.fix import FixPolicy
 from wirelint.model import Side
 from wirelint.registry import Registry, RuleError, safeties
 from wirelint.rule import Rule
+from wirelint.text.escaping import printable
 from wirelint.view.findings import known_note, tally
 from wirelint.view.html import write_report
-
-# A fix tried on a flow that passed: a copy of it, as both ends would have had it.
 
 _TRIED = "fix tried"
 
 
-class Tried(NamedTuple):
-    """`copy` is None when there was nothing to repair."""
+class FixPreview(NamedTuple):
+    """Fixes tried on a recorded flow. `copy` is None if there was nothing to fix."""
 
     fixed: Fixed
     copy: http.HTTPFlow | None
 
 
-def try_fix(
+def preview_fix(
     flow: http.HTTPFlow, earlier: Sequence[http.HTTPFlow], rules: Sequence[Rule], permit: FixPolicy
-) -> Tried | None:
-    """What a repair makes of a flow, in the light of `earlier` ones. None: it is of no API that is understood."""
+) -> FixPreview | None:
+    """Try fixes on a flow, with `earlier` flows as history. None: the API is unknown."""
     records = [dataclasses.replace(record_of(one), source="flows") for one in (*earlier, flow)]
     *_, fixed = fix(records, rules, permit)
     if not isinstance(fixed, Fixed) or fixed.exchange is None:
         return None
     if not fixed.record.fixes:
-        return Tried(fixed, None)
-    return Tried(fixed, _copy(flow, fixed))
+        return FixPreview(fixed, None)
+    return FixPreview(fixed, _copy(flow, fixed))
 
 
 def _copy(flow: http.HTTPFlow, fixed: Fixed) -> http.HTTPFlow:
@@ -68,7 +64,7 @@ def _copy(flow: http.HTTPFlow, fixed: Fixed) -> http.HTTPFlow:
     record = dataclasses.replace(came, id=copy.id, source="")
     exchange = dataclasses.replace(fixed.exchange, id=copy.id) if fixed.exchange is not None else None
     notes = came.annotations.get("notes")
-    verdict = CheckResult(
+    result = CheckResult(
         record,
         exchange,
         fixed.findings,
@@ -76,7 +72,7 @@ def _copy(flow: http.HTTPFlow, fixed: Fixed) -> http.HTTPFlow:
         exchange.model if exchange is not None else "",
         tuple(note for note in notes if isinstance(note, str)) if isinstance(notes, list) else (),
     )
-    made = annotation(verdict)
+    made = annotation(result)
     copy.comment = copy.marked = ""
     annotate(copy, dataclasses.replace(made, comment=f"{_TRIED} · {made.comment}"), record)
     return copy
@@ -85,7 +81,7 @@ def _copy(flow: http.HTTPFlow, fixed: Fixed) -> http.HTTPFlow:
 def _put(
     message: http.Message, sent: Sent | None, headers: Headers, body: bytes | None, flow: http.HTTPFlow, side: Side
 ) -> None:
-    """Gives a message what was sent on; what came in, where that is not what the flow shows; else nothing new."""
+    """Set a message to its sent side; to its received side if the flow shows another; else leave it."""
     if sent is None:
         received = flow.metadata.get("wirelint.received")
         if not isinstance(received, dict) or side not in received or body is None:
@@ -105,7 +101,7 @@ _MOST_LINES = 2000
 
 
 class RuleName(str):
-    """The type of an argument: the name or the code of a rule."""
+    """Argument type: name or code of a rule."""
 
     __slots__ = ()
 
@@ -114,7 +110,7 @@ _NO_RULE = RuleName()
 
 
 class _RuleNames:
-    """How mitmproxy completes and checks such an argument."""
+    """Completion and validation of that type in mitmproxy."""
 
     typ = RuleName
     display = "rule"
@@ -134,8 +130,8 @@ class _RuleNames:
 
 
 class Commands:
-    def __init__(self, insight: Insight, looking: Looking, memory: Memory) -> None:
-        self._insight, self._looking, self._memory = insight, looking, memory
+    def __init__(self, state: AddonState, lookup: ExchangeLookup, cache: ExchangeCache) -> None:
+        self._state, self._lookup, self._cache = state, lookup, cache
         # A table of mitmproxy's that is open to additions, though nothing says so: completion comes with it.
         types.CommandTypes.typemap[RuleName] = _RuleNames(self._rules)
 
@@ -153,12 +149,12 @@ class Commands:
             exchange = checked.exchange
             what = " ".join(part for part in ((exchange.api, exchange.model) if exchange else ()) if part)
             counts = " ".join(filter(None, (tally(checked.findings), known_note(len(checked.known)))))
-            lines.append(one_line(f"{what or one.request.path}: {counts} [{one.id[:8]}]"))
-            lines += [one_line(finding_line(finding)) for finding in checked.findings]
+            lines.append(printable(f"{what or one.request.path}: {counts} [{one.id[:8]}]"))
+            lines += [printable(finding_line(finding)) for finding in checked.findings]
         if len(lines) > _MOST_LINES:
             lines[_MOST_LINES:] = [f"… {len(lines) - _MOST_LINES} more lines; name fewer flows, as with ~marked"]
         many = "1 exchange" if clean == 1 else f"{clean} exchanges"
-        return [*lines, f"{many} with nothing to complain about"]
+        return [*lines, f"{many} without findings"]
 
     @command.command("wirelint.explain")  # type: ignore[untyped-decorator]
     def explain(self, rule: RuleName = _NO_RULE) -> Sequence[str]:
@@ -178,7 +174,7 @@ class Commands:
         lines: list[str] = []
         made: list[http.HTTPFlow] = []
         for one in flows:
-            if isinstance(one, http.HTTPFlow) and self._looking.knows(one):
+            if isinstance(one, http.HTTPFlow) and self._lookup.knows(one):
                 lines += self._try(one, made)
         if not lines:
             raise wrong("none of these flows is an exchange that wirelint understands")
@@ -186,31 +182,31 @@ class Commands:
         return lines
 
     def _try(self, one: http.HTTPFlow, made: list[http.HTTPFlow]) -> list[str]:
-        if self._insight.open(one.id) is not None:
+        if self._state.open(one.id) is not None:
             return [f"{one.id[:8]}: still under way; try again when it has ended"]
-        tried = try_fix(one, flows_before(one), self._insight.engine().rules, FixPolicy("unsafe"))
+        tried = preview_fix(one, flows_before(one), self._state.engine().rules, FixPolicy("unsafe"))
         if tried is None:
             return [f"{one.id[:8]}: this is of no API that wirelint understands"]
         if tried.copy is None:
             return [f"{one.id[:8]}: nothing to repair"]
         made.append(tried.copy)
         fixed = tried.fixed
-        self._memory.keep(tried.copy, Checked(fixed.record, fixed.exchange, fixed.findings).folded)
-        left = tally(fixed.remaining) or "nothing"
+        self._cache.keep(tried.copy, Checked(fixed.record, fixed.exchange, fixed.findings).folded)
+        left = tally(fixed.remaining) or "none"
         many = "1 repair" if len(fixed.record.fixes) == 1 else f"{len(fixed.record.fixes)} repairs"
-        lines = [f"{one.id[:8]}: {many}, {left} left to complain about; see the copy {tried.copy.id[:8]}"]
+        lines = [f"{one.id[:8]}: {many}, findings left: {left}; see the copy {tried.copy.id[:8]}"]
         titles = [f"  ✎ {repair.name} ({repair.safety}) {repair.title}" for repair in fixed.record.fixes]
-        return lines + [one_line(shorten(title, 400)) for title in titles]
+        return lines + [printable(shorten(title, 400)) for title in titles]
 
     # --- helpers ------------------------------------------------------------------------------------------------------
 
     def _exchanges(self, flows: Sequence[flow.Flow]) -> Iterator[tuple[http.HTTPFlow, Checked]]:
         for one in flows:
-            if isinstance(one, http.HTTPFlow) and self._looking.knows(one):
-                yield one, self._looking.look(one).checked
+            if isinstance(one, http.HTTPFlow) and self._lookup.knows(one):
+                yield one, self._lookup.look(one).checked
 
     def _rules(self) -> Sequence[Rule]:
-        return self._insight.engine().rules
+        return self._state.engine().rules
 
     def _rule(self, name: str) -> Rule:
         for rule in self._rules():
@@ -223,15 +219,15 @@ class Commands:
 
 
 def flows_before(one: http.HTTPFlow) -> list[http.HTTPFlow]:
-    """The flows that passed before in the same conversation, the latest of them."""
-    talk = one.metadata.get("wirelint.state.ledger")
+    """Return the latest earlier flows of the conversation."""
+    talk = one.metadata.get("wirelint.conversation")
     if not talk:
         return []
     before: list[http.HTTPFlow] = []
     for other in _all_flows():
         if other is one:
             break
-        if isinstance(other, http.HTTPFlow) and other.metadata.get("wirelint.state.ledger") == talk:
+        if isinstance(other, http.HTTPFlow) and other.metadata.get("wirelint.conversation") == talk:
             before.append(other)
     return before[-_EARLIER:]
 
@@ -249,44 +245,43 @@ def _add(flows: Sequence[http.HTTPFlow]) -> None:
 
 
 def wrong(text: str) -> exceptions.CommandError:
-    """What is wrong with a command, in one line."""
-    return exceptions.CommandError(one_line(text))
+    """Return an error of a command, in one line."""
+    return exceptions.CommandError(printable(text))
 
 
-# The commands that write files: `wirelint.view` for a page of exchanges, `wirelint.case` for a reproducer of one.
+class ExportCommands:
+    """Commands that write files."""
 
-
-class Papers:
-    def __init__(self, insight: Insight, looking: Looking) -> None:
-        self._insight, self._looking = insight, looking
+    def __init__(self, state: AddonState, lookup: ExchangeLookup) -> None:
+        self._state, self._lookup = state, lookup
 
     @command.command("wirelint.view")  # type: ignore[untyped-decorator]
     def report(self, flows: Sequence[flow.Flow], path: types.Path) -> str:
         """Write a report of these flows to an HTML file."""
         out = _file(path, "report.html")
-        known = [one for one in flows if isinstance(one, http.HTTPFlow) and self._looking.knows(one)]
+        known = [one for one in flows if isinstance(one, http.HTTPFlow) and self._lookup.knows(one)]
         if not known:
             raise wrong("none of these flows is an exchange that wirelint understands; nothing was written")
-        items = (self._looking.look(one).checked for one in known)
+        items = (self._lookup.look(one).checked for one in known)
         try:
-            written = write_report(items, out, rules=self._insight.engine().rules, title="mitmproxy")
+            written = write_report(items, out, rules=self._state.engine().rules, title="mitmproxy")
         except OSError as error:
             raise wrong(_unwritable(path, error)) from error
         many = "1 exchange" if written.exchanges == 1 else f"{written.exchanges} exchanges"
-        return one_line(f"{many} written to {out.absolute()}")
+        return printable(f"{many} written to {out.absolute()}")
 
     @command.command("wirelint.case")  # type: ignore[untyped-decorator]
     def case(self, flow: flow.Flow, path: types.Path) -> str:
         """Write a minimal redacted reproducer of this flow's findings to a file, fit to be given away."""
         out = _file(path, "case.jsonl")
-        if not isinstance(flow, http.HTTPFlow) or not self._looking.knows(flow):
+        if not isinstance(flow, http.HTTPFlow) or not self._lookup.knows(flow):
             raise wrong("this flow is no exchange that wirelint understands; nothing was written")
-        if self._insight.open(flow.id) is not None:
+        if self._state.open(flow.id) is not None:
             raise wrong("this exchange is still under way; make a case of it when it has ended")
-        if not self._looking.look(flow).checked.findings:
+        if not self._lookup.look(flow).checked.findings:
             raise wrong("nothing was found in this exchange; there is nothing to reproduce")
         record, before = record_of(flow), [record_of(one) for one in flows_before(flow)]
-        rules = self._insight.engine().rules
+        rules = self._state.engine().rules
 
         def make() -> str:
             return _write(out, lambda: encode_case(reproduce(record, rules, prior=before)))
@@ -297,20 +292,20 @@ class Papers:
             return make()
         # It takes seconds, in which the traffic has to go on.
         loop.run_in_executor(None, lambda: say(f"wirelint: {make()}", logging.WARNING))
-        return one_line(f"the case of {flow.id[:8]} is being made; the event log tells when it is at {out.absolute()}")
+        return printable(f"the case of {flow.id[:8]} is being made; the event log tells when it is at {out.absolute()}")
 
 
 def _write(out: Path, make: Callable[[], bytes]) -> str:
-    """Writes a file; what there is to say about it."""
+    """Write a file and return a message about it."""
     try:
         out.write_bytes(make())
     except NoFindingError as error:
-        return one_line(f"no case was made: {error}")
+        return printable(f"no case was made: {error}")
     except OSError as error:
-        return one_line(_unwritable(str(out), error))
+        return printable(_unwritable(str(out), error))
     except Exception as error:  # fail open: in a thread nobody would hear of it
-        return one_line(f"no case was made: {type(error).__name__}: {error}")
-    return one_line(f"the case is written to {out.absolute()}; see it with: wirelint show {out}")
+        return printable(f"no case was made: {type(error).__name__}: {error}")
+    return printable(f"the case is written to {out.absolute()}; see it with: wirelint show {out}")
 
 
 def _file(path: str, usual: str) -> Path:

@@ -1,15 +1,13 @@
-"""The repair of one exchange while it passes: which messages are repaired, and in which way.
+"""Fixes of one HTTP exchange in transit: which messages are fixed, and how.
 
-Theory of operation. A request is whole in its hook and is repaired there. A reply that is one JSON document, asked for
-without streaming, is left to mitmproxy to hold until its hook, so that its header can say what was done. Every other reply
-gets a `Delivery`. Left alone are error replies, codings that nobody knows, bodies above the limit, and replies that another
-addon rewrites while they stream.
+A request is complete in its hook and is fixed there. A JSON reply to a request without streaming is buffered by
+mitmproxy and fixed in its hook, so that its header can name the fixes. Every other reply gets an `HttpReplyFixer`. Not
+fixed: error replies, unknown content codings, bodies above the limit, and streams that another addon rewrites.
 
-The exchange that is judged stays what came in: the client's own request and the upstream's own reply. For the repair of a
-reply the request is the one that was *forwarded*. The reply continues that one, so its ids are the upstream's own (restored
-where a client had mangled them), and new ones have to go on in their form and their count. The ids of the client's own
-request count as taken as well, since a new one comes back beside them in the next request.
-"""
+Checks see what was received: the client's request and the upstream's reply. The fix of a reply continues the
+*forwarded* request, because its ids are the upstream's own (restored where a client had mangled them) and new ids
+follow their form. Ids of the client's request count as used too, since a new id appears next to them in the next
+request."""
 
 from __future__ import annotations
 
@@ -18,9 +16,6 @@ from collections.abc import Sequence
 import orjson
 from mitmproxy import http
 
-from wirelint.addon.blocking import AddedAnswers, SessionStreams
-from wirelint.addon.delivery import CUT_OFF, Delivery
-from wirelint.addon.failures import Failures
 from wirelint.addon.http_headers import (
     HEADER,
     add_field,
@@ -30,9 +25,11 @@ from wirelint.addon.http_headers import (
     is_signed,
     replace_body,
 )
+from wirelint.addon.log import Failures
+from wirelint.addon.mcp_streams import BatchAnswers, SessionStreams
 from wirelint.addon.options import Settings
-from wirelint.addon.recorder import ExchangeRecorder
-from wirelint.addon.tee import Stream, collect, is_json, is_within, length_of
+from wirelint.addon.recorder import ExchangeRecorder, Stream, Tee, collect, is_json, is_within, length_of
+from wirelint.addon.reply_fix import CUT_OFF, HttpReplyFixer
 from wirelint.apis import channel_of
 from wirelint.capture.record import Sent
 from wirelint.fix import AppliedFix, Edit
@@ -48,96 +45,96 @@ _GOOD = (200, 201, 202, 203)
 
 
 class ExchangeFixer:
-    """One for every exchange, and only where repairs are asked for by its `scope`. Nothing in here raises."""
+    """Fixer of one exchange, if its `scope` allows fixes. No method raises."""
 
     def __init__(
         self,
         flow: http.HTTPFlow,
-        visit: ExchangeRecorder,
+        recorder: ExchangeRecorder,
         settings: Settings,
         scope: Scope,
         ledger: Ledger,
         failures: Failures,
         streams: SessionStreams,
     ) -> None:
-        self._flow, self._visit, self._scope = flow, visit, scope
+        self._flow, self._recorder, self._scope = flow, recorder, scope
         self._settings, self._ledger, self._failures = settings, ledger, failures
         self._streams = streams
-        self._delivery: Delivery | None = None
-        self._added: AddedAnswers | None = None
+        self._delivery: HttpReplyFixer | None = None
+        self._added: BatchAnswers | None = None
         self._held = False
 
     @classmethod
     def begin(
         cls,
         flow: http.HTTPFlow,
-        visit: ExchangeRecorder,
+        recorder: ExchangeRecorder,
         settings: Settings,
         ledger: Ledger,
         failures: Failures,
         streams: SessionStreams,
     ) -> ExchangeFixer | None:
-        """Repairs the request, before it leaves. None when nothing may be repaired in this exchange."""
+        """Create a fixer and fix the request before it leaves. None if nothing may be fixed in this exchange."""
         try:
-            scope = settings.scope_of(visit.session)
+            scope = settings.scope_of(recorder.session)
         except Exception as error:  # fail open: the exchange passes as it comes
-            failures.add(visit, "finding the settings of the exchange", error)
+            failures.add(recorder, "finding the settings of the exchange", error)
             return None
         if not scope.repairs:
             return None
-        mending = cls(flow, visit, settings, scope, ledger, failures, streams)
-        mending.request()
-        return mending
+        fixer = cls(flow, recorder, settings, scope, ledger, failures, streams)
+        fixer.request()
+        return fixer
 
     @property
     def blocks(self) -> bool:
-        """Return True if there are policies, by which calls may be blocked."""
+        """Return True if policies may block calls."""
         return bool(self._settings.policies)
 
     # --- requests -----------------------------------------------------------------------------------------------------
 
     def request(self) -> None:
-        """Repairs the request, before it leaves."""
+        """Fix the request before it leaves."""
         try:
-            self._mend()
+            self._fix_request()
         except Exception as error:  # fail open: the request goes out as it is
-            self._failures.add(self._visit, "repairing the request", error)
+            self._failures.add(self._recorder, "repairing the request", error)
 
-    def _mend(self) -> None:
-        visit, request = self._visit, self._flow.request
-        session, body = visit.session, visit.request_body
+    def _fix_request(self) -> None:
+        recorder, request = self._recorder, self._flow.request
+        session, body = recorder.session, recorder.request_body
         if session is None or session.request is None or not body:
             return
         head = session.head()
         if self._answer(head):
             return
         mended = mend_request(head, body, self._scope.menders, self._ledger, self._scope.permit)
-        visit.faults += mended.faults
+        recorder.faults += mended.faults
         if mended.body is body or mended.body == body:
             return
-        if not is_decodable(request, visit.limit):
-            visit.notes.append("the request is not what its content-encoding says; it was not repaired")
+        if not is_decodable(request, recorder.limit):
+            recorder.notes.append("the request is not what its content-encoding says; it was not repaired")
             return
         if is_signed(request):
-            visit.notes.append("a header vouches for the body of the request; it was not repaired")
+            recorder.notes.append("a header vouches for the body of the request; it was not repaired")
             return
         replace_body(request, mended.body)
-        visit.forwarded = Sent(headers_of(request), mended.body)
-        visit.asked = mended.request
-        visit.note_fixes(mended.repairs)
+        recorder.forwarded = Sent(headers_of(request), mended.body)
+        recorder.sent_request = mended.request
+        recorder.note_fixes(mended.repairs)
 
     def _answer(self, head: Exchange) -> bool:
-        """Answers a request that must not be sent; whether it did."""
-        visit, settings = self._visit, self._settings
+        """Answer a request that must not be sent. Return True if it was answered."""
+        recorder, settings = self._recorder, self._settings
         answered = answer_request(head, self._scope.answerers, self._ledger, self._scope.permit)
-        visit.faults += answered.faults
+        recorder.faults += answered.faults
         if answered.answer is None:
             return False
         document, repair, edits, status = answered.answer
         fields = {"content-type": "application/json"}
         if settings.header:
             fields[HEADER] = f'answered; rules="{repair.name}"'
-        told = "the request was not sent; the reply is wirelint's own"
+        note = "the request was not sent; the reply is wirelint's own"
         if edits:
             return self._answer_in_part(document, repair, edits)
         takes_json = "application/json" in self._flow.request.headers.get("accept", "") or isinstance(document, list)
@@ -145,135 +142,169 @@ class ExchangeFixer:
             self._flow.response = http.Response.make(status, orjson.dumps(document), fields)
         elif self._streams.answer(head, document):
             self._flow.response = http.Response.make(202, b"Accepted", {**fields, "content-type": "text/plain"})
-            told = "the request was not sent; the answer on the stream of its session is wirelint's own"
+            note = "the request was not sent; the answer on the stream of its session is wirelint's own"
         else:
-            visit.notes.append("the call is to be blocked, and was sent: the stream of its session was not found")
+            recorder.notes.append("the call is to be blocked, and was sent: the stream of its session was not found")
             return False
-        visit.notes.append(told)
-        visit.note_fixes((repair,))
+        recorder.notes.append(note)
+        recorder.note_fixes((repair,))
         return True
 
     def _answer_in_part(self, document: Json, repair: AppliedFix, edits: Sequence[Edit]) -> bool:
-        """Sends what is left of a batch; the answers to what is not sent come with the reply."""
-        visit, request = self._visit, self._flow.request
-        body = apply(visit.request_body or b"", edits)
-        if not is_decodable(request, visit.limit) or is_signed(request):
-            visit.notes.append("the call is to be blocked, and was sent: the batch cannot be changed")
+        """Send the allowed messages of a batch; the reply gets the answers to the others."""
+        recorder, request = self._recorder, self._flow.request
+        body = apply(recorder.request_body or b"", edits)
+        if not is_decodable(request, recorder.limit) or is_signed(request):
+            recorder.notes.append("the call is to be blocked, and was sent: the batch cannot be changed")
             return False
         replace_body(request, body)
-        visit.forwarded = Sent(headers_of(request), body)
-        visit.note_fixes((repair,))
-        self._added = AddedAnswers(visit, document if isinstance(document, list) else [document])
+        recorder.forwarded = Sent(headers_of(request), body)
+        recorder.note_fixes((repair,))
+        self._added = BatchAnswers(recorder, document if isinstance(document, list) else [document])
         return True
 
     # --- replies ------------------------------------------------------------------------------------------------------
 
     def ready(self, response: http.Response, before: bool | Stream) -> None:
-        """Readies the repair of a reply whose head has come. `before`: how it would be streamed without us."""
+        """Prepare the fix of a reply whose head has arrived. `before`: its stream setting without wirelint."""
         tee = response.stream
         try:
             self._ready(response, before)
         except Exception as error:  # fail open: it passes as it comes
             response.stream = tee
-            self._failures.add(self._visit, "preparing the repair of the reply", error)
+            self._failures.add(self._recorder, "preparing the repair of the reply", error)
 
     def _ready(self, response: http.Response, before: bool | Stream) -> None:
-        visit, settings = self._visit, self._settings
+        recorder, settings = self._recorder, self._settings
         if self._added is not None:
             self._added.begin(self._flow.request, response)
             return
-        if not self._is_repairable(response) or visit.session is None:
+        if not self._is_repairable(response) or recorder.session is None:
             return
         if callable(before):
-            visit.notes.append("another addon rewrites this reply while it streams; it was not repaired")
+            recorder.notes.append("another addon rewrites this reply while it streams; it was not repaired")
             return
         if not before and self._is_document(response):
             self._held, response.stream = True, False
-            collect(self._flow, visit, self._failures)
+            collect(self._flow, recorder, self._failures)
             return
-        rewriting = ReplyStream.begin(
-            visit.session, self._scope.rewriters, self._ledger, self._scope.permit, settings.hold * 1000, visit.asked
+        reply_stream = ReplyStream.begin(
+            recorder.session,
+            self._scope.rewriters,
+            self._ledger,
+            self._scope.permit,
+            settings.hold * 1000,
+            recorder.sent_request,
         )
-        if rewriting is not None:
+        if reply_stream is not None:
             announce = f"fix={self._scope.permit.most}" if settings.header else ""
-            self._delivery = Delivery(self._flow, visit, rewriting, self._failures, announce)
+            self._delivery = HttpReplyFixer(self._flow, recorder, reply_stream, self._failures, announce)
 
     def _is_repairable(self, response: http.Response) -> bool:
-        visit = self._visit
-        if visit.session is None or channel_of(visit.session.api.name) != "model":
+        recorder = self._recorder
+        if recorder.session is None or channel_of(recorder.session.api.name) != "model":
             return False  # what tools say is passed on as it comes
-        good = response.status_code in _GOOD and is_plainly_framed(visit.session.reply_headers)
-        return good and visit.readable and not visit.unread
+        good = response.status_code in _GOOD and is_plainly_framed(recorder.session.reply_headers)
+        return good and recorder.is_readable and not recorder.is_unread
 
     def _is_document(self, response: http.Response) -> bool:
-        """Return True if a reply is a JSON document that nobody waits to see the beginning of, small enough to be held."""
-        session = self._visit.session
+        """Return True if the reply is a JSON document that may be buffered: not streamed, and within the limit."""
+        session = self._recorder.session
         if session is None or session.request is None or session.request.stream or not is_json(response):
             return False
-        return length_of(response) is None or is_within(response, self._visit.limit)
+        return length_of(response) is None or is_within(response, self._recorder.limit)
 
     def response(self, response: http.Response) -> None:
-        """Repairs a reply that is whole and not yet on its way."""
-        visit = self._visit
+        """Fix a buffered reply before it leaves."""
+        recorder = self._recorder
         try:
             if self._added is not None:
                 self._added.response(response)
                 return
-            if self._delivery is None and visit.empty and response.raw_content and self._is_repairable(response):
+            if self._delivery is None and recorder.is_empty and response.raw_content and self._is_repairable(response):
                 self._rewrite(response, response.raw_content)
         except Exception as error:  # fail open
-            self._failures.fail(visit, "repairing the reply", error)
+            self._failures.fail(recorder, "repairing the reply", error)
 
     def _rewrite(self, response: http.Response, raw: bytes) -> None:
-        visit, settings = self._visit, self._settings
-        kept = visit.keep_whole(raw)
-        if kept is None or visit.session is None:
+        recorder, settings = self._recorder, self._settings
+        kept = recorder.store_whole(raw)
+        if kept is None or recorder.session is None:
             return
         plain, chunks = kept
-        if not visit.decoded_to_its_end:
-            visit.notes.append(f"{CUT_OFF}; it was not repaired")
-            visit.take_kept(plain, chunks)
+        if not recorder.decoded_to_its_end:
+            recorder.notes.append(f"{CUT_OFF}; it was not repaired")
+            recorder.feed_stored(plain, chunks)
             return
         made = rewrite_reply(
-            visit.session,
+            recorder.session,
             plain,
             self._scope.rewriters,
             self._ledger,
             self._scope.permit,
             chunks=chunks,
             longest_hold=settings.hold * 1000,
-            request=visit.asked,
+            request=recorder.sent_request,
         )
-        visit.faults += made.faults
-        visit.reread = visit.reread or bool(made.faults)
-        visit.notes += made.notes
+        recorder.faults += made.faults
+        recorder.must_reread = recorder.must_reread or bool(made.faults)
+        recorder.notes += made.notes
         if made.body == plain:
             return
         replace_body(response, made.body)
-        visit.note_fixes(made.repairs)
+        recorder.note_fixes(made.repairs)
         if settings.header:
             names = ", ".join(dict.fromkeys(repair.name for repair in made.repairs))
             add_field(response, HEADER, f'rewrote; rules="{names}"')
-        visit.delivered = Sent(headers_of(response), made.body)
+        recorder.delivered = Sent(headers_of(response), made.body)
 
     def catch_up(self) -> None:
-        """Has what has come by read, as far as it was put off."""
+        """Parse postponed bytes."""
         if self._delivery is not None:
             self._delivery.catch_up()
 
     def end(self, response: http.Response) -> bool:
-        """The exchange is over: puts the body that the client got where mitmproxy has none. False: that is not known."""
-        visit = self._visit
+        """Set the flow's body to the one that the client received. Return False if that is unknown here."""
+        recorder = self._recorder
         if self._added is not None:
             return self._added.done
         if self._delivery is not None:
             self._delivery.settle()
-            response.raw_content = visit.delivered.body if visit.delivered is not None else visit.raw_body()
+            response.raw_content = recorder.delivered.body if recorder.delivered is not None else recorder.raw_body()
             return True
-        if self._held and response.raw_content is None and visit.collected:
-            response.raw_content = visit.raw_body()
+        if self._held and response.raw_content is None and recorder.is_collected:
+            response.raw_content = recorder.raw_body()
             return True
         if self._held and response.raw_content is None:
-            visit.notes.append("the reply was cut off while it was held to be repaired; what had come of it is lost")
+            recorder.notes.append("the reply was cut off while it was held to be repaired; what had come of it is lost")
             return True
         return False
+
+
+def finish_body(
+    flow: http.HTTPFlow, recorder: ExchangeRecorder, fixer: ExchangeFixer | None, failures: Failures
+) -> None:
+    """Complete the recorder from the flow's reply, and set the flow's body. Never raises."""
+    response = flow.response
+    if response is None:
+        return
+    try:
+        if recorder.status is None:
+            recorder.respond(response.status_code, headers_of(response))
+        if response.raw_content is None and not recorder.is_live:
+            recorder.mark_unread("the reply was not recorded")
+        elif fixer is not None and fixer.end(response):
+            return
+        elif (
+            response.raw_content is None
+            and recorder.is_empty
+            and not (recorder.is_collected or type(response.stream) is Tee)
+        ):
+            recorder.mark_unread("another addon took the stream over; the reply passed unread")
+        elif response.raw_content is None:
+            # What came by is what the client got; without this mitmproxy has no body to show, filter or save.
+            response.raw_content = recorder.raw_body()
+        elif recorder.is_empty:
+            recorder.feed_whole(recorder.recorded_body() or response.raw_content)
+    except Exception as error:  # fail open
+        failures.fail(recorder, "reading the reply", error)

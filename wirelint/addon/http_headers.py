@@ -1,11 +1,9 @@
-"""The heads of messages that are changed: what says how long a body is and how it is coded has to stay true.
+"""Headers of changed messages: length, coding and framing have to stay true.
 
-Theory of operation. mitmproxy frames a streamed body by the headers that the reply has when they are sent, and corrects
-none of them. A body whose length is not known beforehand is chunked for a client of HTTP/1.1, which keeps its connection;
-an older client sees the end of the connection; HTTP/2 and 3 have frames of their own and forbid the field. A reply that the
-upstream ends with its connection is left like that, because mitmproxy could not tell whether that connection is of use
-afterwards. A whole body is left to mitmproxy, which codes it as it was and corrects its length.
-"""
+mitmproxy frames a streamed body by the headers at the time of sending and corrects none. A body of unknown length is
+chunked for HTTP/1.1; an older client sees the close of the connection; HTTP/2 and 3 forbid transfer-encoding. A reply
+ended by the close of the upstream's connection is left like that, because mitmproxy cannot reuse that connection. For
+a buffered body mitmproxy encodes and corrects the length."""
 
 from __future__ import annotations
 
@@ -34,16 +32,14 @@ def headers_of(message: http.Message) -> Headers:
 
 
 def field_of(message: http.Message, name: bytes) -> str | None:
-    """The value of a header field, whose name is in lower case here; repeated ones joined. None: there is none."""
+    """Return the value of a header (lower-case name), repeated ones joined; None if absent."""
     found = [value for other, value in message.headers.fields if other.lower() == name]
     return b", ".join(found).decode("utf-8", "surrogateescape") if found else None
 
 
 def body_of(message: http.Message, most: int) -> bytes | None:
-    """The body without its content codings; as it is, where they cannot be undone. Raises TooLargeError above `most` bytes.
-
-    mitmproxy's own `content` and `text` are not asked: they decode without a bound.
-    """
+    """Return the decoded body, or the raw one if it cannot be decoded. Raises TooLargeError above `most` bytes;
+    mitmproxy's own `content` has no limit."""
     raw = message.raw_content
     if raw is None or b"content-encoding" not in _names(message):
         return raw
@@ -57,11 +53,11 @@ def body_of(message: http.Message, most: int) -> bytes | None:
 
 _Fields = tuple[tuple[bytes, bytes], ...]
 _asked: list[tuple[_Fields, frozenset[bytes]]] = [((), frozenset())]
-"""The fields that were asked about last, and their names. A message is asked about several times in a row."""
+"""Last header fields and their names; one message is queried several times in a row."""
 
 
 def _names(message: http.Message) -> frozenset[bytes]:
-    """The names of its header fields, in lower case."""
+    """Return the lower-case header names."""
     fields = message.headers.fields
     known, names = _asked[0]
     if known is not fields:
@@ -71,12 +67,12 @@ def _names(message: http.Message) -> frozenset[bytes]:
 
 
 def is_signed(request: http.Request) -> bool:
-    """Return True if a header vouches for the body: changed, the request would be refused."""
+    """Return True if a header signs the body: a changed request would be rejected."""
     return not _SIGNED.isdisjoint(_names(request))
 
 
 def is_decodable(request: http.Request, most: int) -> bool:
-    """Return True if the body, of no more than `most` bytes, is what the header says of its coding, to its end."""
+    """Return True if the body, of at most `most` bytes, matches its content-encoding to the end."""
     if b"content-encoding" not in _names(request):
         return True
     try:
@@ -88,18 +84,17 @@ def is_decodable(request: http.Request, most: int) -> bool:
 
 
 def has_known_end(response: http.Response) -> bool:
-    """Return True if the end of a body can be told from a connection that broke: not where the one is the other."""
+    """Return True if the end of the body differs from a broken connection."""
     return response.http_version.startswith("HTTP/1") and not _LENGTHS.isdisjoint(_names(response))
 
 
 def is_plainly_framed(fields: Mapping[str, str]) -> bool:
-    """Return True if a body comes without codings of its transfer, which mitmproxy does not undo. `fields`: by names
-    in lower case."""
+    """Return True if the body has no transfer coding that mitmproxy keeps. `fields`: by lower-case name."""
     return fields.get("transfer-encoding", "").strip().lower() in ("", "chunked", "identity")
 
 
 def make_open_ended(request: http.Request, response: http.Response) -> None:
-    """Readies the head of a streamed reply for a body of any length, without content codings."""
+    """Adapt the head of a streamed reply to a body of any length without content coding."""
     ends_with_connection = response.http_version.startswith("HTTP/1") and not has_known_end(response)
     _drop(response, _CODED)
     if ends_with_connection:
@@ -112,7 +107,7 @@ def make_open_ended(request: http.Request, response: http.Response) -> None:
 
 
 def replace_body(message: http.Message, body: bytes) -> None:
-    """Puts a whole body in the place of another, coded as the one before; mitmproxy drops a coding it cannot make."""
+    """Replace a buffered body, in its content coding; mitmproxy drops a coding that it cannot encode."""
     _drop(message, _DIGESTS)
     names = [name.lower() for name, _ in message.headers.fields]
     if b"content-encoding" in names or b"transfer-encoding" in names or names.count(b"content-length") != 1:
@@ -126,7 +121,7 @@ def replace_body(message: http.Message, body: bytes) -> None:
 
 
 def add_field(message: http.Message, name: str, value: str) -> None:
-    """Puts a field behind the others."""
+    """Append a header."""
     message.headers.fields = (*message.headers.fields, (name.encode(), value.encode("utf-8", "surrogateescape")))
 
 

@@ -1,15 +1,12 @@
-"""Work that can wait until the traffic leaves room for it.
+"""Queue for work that can wait until traffic leaves room for it.
 
-Theory of operation. A proxy has one thread; whatever is done on it is waited for by everybody whose bytes are under way.
-What is not needed at once is put here and done in the order in which it came. When there is no traffic, it is done at once,
-one piece after the other. While there is, a piece waits for a while, and those that have are done together: of several
-pieces one behind the other all but the first are done in a fraction of the time, since the code and data that they need are
-at hand. After a few of them, nearly all of the time is left to the traffic. What waits is bounded. Above the bound, some of
-the oldest pieces are done on the spot: those who bring more than can be done are slowed down by it, and nothing is lost.
+mitmproxy has one thread, so work delays all traffic. Items run in order: at once without traffic, else after up to 0.5
+s and several together, because consecutive items run in a fraction of the time of separate ones. Traffic then gets 95
+% of the time. The queue is bounded: above the bound the oldest items run at once, which slows down whoever brings more
+than can be done.
 
-The first half of a large piece is done by a thread of its own as soon as the piece is here: it takes up to a second for the
-events of one long reply, for which nobody else's bytes would move. Its second half has its turn on the loop as any other.
-"""
+The first half of a large item runs in a thread: parsing a long reply takes up to a second. Its second half runs on the
+loop."""
 
 from __future__ import annotations
 
@@ -19,7 +16,9 @@ import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from wirelint.state.ledger import Ledger
 
 T = TypeVar("T")
 
@@ -27,17 +26,17 @@ LARGE = 1 << 17
 """Bytes from which on a piece is large: a hundred of one-character events of a stream, and a second of 20 MB of them."""
 _MOST = 64 << 20
 _LEFT = 19
-"""What the traffic has for each second of this work, in seconds."""
+"""Seconds for traffic per second of this work."""
 _AT_ONCE = 0.005
-"""Seconds after which no other piece is begun."""
+"""Seconds after which no further item starts."""
 _SHORTEST, _LONGEST = 0.005, 0.1
 """Bounds of a pause, in seconds."""
 _WAITS = 0.5
-"""Seconds for which a piece waits for the traffic to end. Somebody may look for what is said of it."""
+"""Seconds that an item waits for traffic to end; someone may be waiting for the result."""
 
 
 class _Waiting(NamedTuple, Generic[T]):
-    """`begun`: the first half of a large piece, which gives the second."""
+    """Queued item. `begun`: the first half of a large item, which returns the second."""
 
     item: T
     size: int
@@ -45,11 +44,10 @@ class _Waiting(NamedTuple, Generic[T]):
     begun: Future[Callable[[], None]] | None
 
 
-class Backlog(Generic[T]):
-    """`work` does the first half of a piece and gives the second; neither raises. `work` may be called by a thread.
+class IdleQueue(Generic[T]):
+    """Bounded queue. `work` does the first half of an item, maybe in a thread, and returns the second; neither raises.
 
-    `busy` tells whether there is traffic, `clock` gives seconds. `most` is how many bytes may wait, by what `put` is told;
-    a large piece may wait by itself, whatever its size.
+    `busy` returns True during traffic. `most` is the limit in bytes; one large item may wait whatever its size.
     """
 
     def __init__(
@@ -64,29 +62,29 @@ class Backlog(Generic[T]):
         self._thread: ThreadPoolExecutor | None = None
         self._size = 0
         self._timer: asyncio.TimerHandle | None = None
-        self._patient = False
-        """Whether the timer has been set while there was traffic."""
+        self._set_while_busy = False
+        """True if the timer was set during traffic."""
 
     def __len__(self) -> int:
         return len(self._waiting)
 
     def put(self, item: T, size: int) -> None:
-        """Has a piece done later. `size`: about how many bytes of memory wait with it."""
+        """Queue an item. `size`: its approximate memory use in bytes."""
         self._waiting.append(_Waiting(item, size, self._clock(), self._begin(item) if size >= LARGE else None))
         self._size += size
         if self._is_full():
-            self._do_some()
+            self._run_some()
             while self._is_full():
-                self._do()
+                self._run_next()
         self._plan(_SHORTEST)
 
     def drain(self) -> None:
-        """Does all that waits."""
+        """Run all queued items now."""
         while self._waiting:
-            self._do()
+            self._run_next()
 
     def _begin(self, item: T) -> Future[Callable[[], None]] | None:
-        """Has a thread do the first half of a piece; None where nobody would come back to it."""
+        """Start the first half of an item in a thread; None without an event loop."""
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:
@@ -105,50 +103,65 @@ class Backlog(Generic[T]):
     def _is_full(self) -> bool:
         return self._size > self._most and not (len(self._waiting) == 1 and self._waiting[0].begun is not None)
 
-    def _may_go_on(self) -> bool:
-        """Return True if the oldest piece is not in the hands of the thread."""
+    def _is_next_ready(self) -> bool:
+        """Return True if there is an item that is not in the thread."""
         return bool(self._waiting) and ((begun := self._waiting[0].begun) is None or begun.done())
 
-    def _do(self) -> None:
+    def _run_next(self) -> None:
         item, size, _, begun = self._waiting.popleft()
         self._size -= size
         rest = begun.result() if begun is not None else self._work(item)
         rest()
 
-    def _do_some(self, *, ripe: bool = False) -> float:
-        """Does pieces for a short time, or those of them that have waited for long enough; how many seconds it took."""
+    def _run_some(self, *, only_due: bool = False) -> float:
+        """Run items for 5 ms, or only those that are due. Return the seconds taken."""
         start = self._clock()
         took = 0.0
-        while self._may_go_on() and took < _AT_ONCE and not (ripe and self._ripens() > 0.0):
-            self._do()
+        while self._is_next_ready() and took < _AT_ONCE and not (only_due and self._remaining_wait() > 0.0):
+            self._run_next()
             took = self._clock() - start
         return took
 
     def _plan(self, pause: float) -> None:
-        """Has work done after a pause, or later as long as there is traffic."""
+        """Schedule work after a pause, or later during traffic."""
         busy = self._busy()
-        if self._timer is not None and self._patient and not busy:  # the traffic that was waited for is over
+        if self._timer is not None and self._set_while_busy and not busy:  # the traffic that was waited for is over
             self._timer.cancel()
             self._timer = None
-        if self._timer is not None or not self._may_go_on():
+        if self._timer is not None or not self._is_next_ready():
             return
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:  # nobody would ever come back to it
             self.drain()
             return
-        self._patient = busy
-        self._timer = loop.call_later(max(pause, self._ripens()) if busy else pause, self._step)
+        self._set_while_busy = busy
+        self._timer = loop.call_later(max(pause, self._remaining_wait()) if busy else pause, self._step)
 
-    def _ripens(self) -> float:
-        """Seconds until the oldest piece has waited for long enough."""
+    def _remaining_wait(self) -> float:
+        """Return the seconds until the oldest item is due."""
         return self._waiting[0].since + _WAITS - self._clock() if self._waiting else 0.0
 
     def _step(self) -> None:
         self._timer = None
         if not self._busy():
-            self._do_some()
+            self._run_some()
             self._plan(0.0)
         else:
-            took = self._do_some(ripe=True)
+            took = self._run_some(only_due=True)
             self._plan(min(max(_LEFT * took, _SHORTEST), _LONGEST))
+
+
+class CurrentLedger(Ledger):
+    """Ledger of `find` after `catch_up` has checked all exchanges that have ended. Most fixes never read it."""
+
+    def __init__(self, find: Callable[[], Ledger], catch_up: Callable[[], None]) -> None:
+        super().__init__()
+        self._find, self._catch_up = find, catch_up
+
+    def __getattribute__(self, name: str) -> Any:
+        if name.startswith("_"):
+            return object.__getattribute__(self, name)
+        if name != "knows_thoughts":  # read for every reply; exchanges in the queue do not matter for it
+            self._catch_up()
+        return getattr(self._find(), name)

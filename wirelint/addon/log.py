@@ -1,24 +1,24 @@
-"""The lines of a run: one per exchange, one under it per finding. Plain text here; a terminal shows them as `screen` says.
+"""Log lines of a run: one per exchange, one below it per finding; and the log of internal failures.
 
-They go through `logging`, so mitmdump prints them, and mitmweb and the console show them in their event logs. Findings
-are warnings there from the severity `warning` on. Nothing is an error: mitmproxy would take that for a reason to stop.
-"""
+Lines are plain text through `logging`; `terminal_log` lays them out for a terminal. Findings from `warning` on are
+logged as warnings, nothing as an error: mitmproxy exits on errors during start."""
 
 from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from mitmproxy.log import LegacyLogEvents
 
 from wirelint.addon import terminal_log
-from wirelint.addon.verdict import CheckResult
-from wirelint.addon.words import one_line, shorten
+from wirelint.addon.check_result import CheckResult, shorten
+from wirelint.addon.recorder import ExchangeRecorder
 from wirelint.apis import channel_of
 from wirelint.capture.redact import Redactor
 from wirelint.model import Exchange
 from wirelint.rule import SEVERITIES, AppliedFix, Finding
+from wirelint.text.escaping import printable
 from wirelint.view.findings import known_note, place
 
 logger = logging.getLogger("wirelint")
@@ -28,39 +28,39 @@ _redactors = [Redactor()]
 _MESSAGE = 400
 
 
-def log_exchange(verdict: CheckResult) -> None:
-    """The line of an exchange, and those of its findings and fixes."""
+def log_exchange(result: CheckResult) -> None:
+    """Log an exchange, its findings and fixes."""
     if not is_shown(logging.WARNING):
         return
-    say(exchange_line(verdict), look=terminal_log.exchange_look(verdict))
-    new = verdict.new
+    say(exchange_line(result), look=terminal_log.exchange_look(result))
+    new = result.new
     for finding in new[:_SHOWN]:
-        say_finding(finding)
+        log_finding(finding)
     if len(new) > _SHOWN:
-        _remark(f"… {len(new) - _SHOWN} more: wirelint show {verdict.record.id[:8]}")
-    fixes = verdict.record.fixes
+        _remark(f"… {len(new) - _SHOWN} more: wirelint show {result.record.id[:8]}")
+    fixes = result.record.fixes
     for fix in fixes[:_SHOWN]:
         say(fix_line(fix), look=terminal_log.fix_look(fix))
     if len(fixes) > _SHOWN:
-        _remark(f"… {len(fixes) - _SHOWN} more fixes: wirelint show {verdict.record.id[:8]}")
-    for note in verdict.notes:
+        _remark(f"… {len(fixes) - _SHOWN} more fixes: wirelint show {result.record.id[:8]}")
+    for note in result.notes:
         _remark(f"note: {note}")
 
 
-def log_early(exchange: Exchange, model: str, findings: Sequence[Finding]) -> None:
-    """The lines of an exchange that is still open, and of what is wrong with it already."""
-    say(early_line(exchange, model, findings), logging.WARNING, terminal_log.early_look(exchange, model, findings))
+def log_open(exchange: Exchange, model: str, findings: Sequence[Finding]) -> None:
+    """Log findings of an exchange that is still open."""
+    say(open_line(exchange, model, findings), logging.WARNING, terminal_log.open_look(exchange, model, findings))
     for finding in findings:
-        say_finding(finding)
+        log_finding(finding)
 
 
-def say_finding(finding: Finding) -> None:
+def log_finding(finding: Finding) -> None:
     level = logging.INFO if finding.severity == "info" else logging.WARNING
     say(finding_line(finding), level, terminal_log.finding_look(finding))
 
 
-def redact_with(redactor: Redactor) -> None:
-    """Take credentials out of all lines by this redactor, which knows those that requests carried, or lets them stand."""
+def set_redactor(redactor: Redactor) -> None:
+    """Redact all lines with this redactor."""
     _redactors[:] = [redactor]
 
 
@@ -69,26 +69,26 @@ def _remark(text: str) -> None:
     say(f"  {text}", look=terminal_log.note_look(text))
 
 
-def exchange_line(verdict: CheckResult) -> str:
+def exchange_line(result: CheckResult) -> str:
     """`openai.chat kimi-k2 200 stream, 1.84 s (first token 0.42 s), 2 calls: 1 error, 2 fixed [3f2a9c11]`."""
-    record = verdict.record
+    record = result.record
     status = "no reply" if record.status is None else str(record.status)
-    facts = [f"{status} stream" if verdict.streamed else status]
+    facts = [f"{status} stream" if result.streamed else status]
     if record.timing.duration is not None:
         took = terminal_log.seconds(record.timing.duration)
         token = record.timing.first_token
         facts.append(
-            f"{took} (first token {terminal_log.seconds(token)})" if token is not None and verdict.streamed else took
+            f"{took} (first token {terminal_log.seconds(token)})" if token is not None and result.streamed else took
         )
-    if verdict.calls:
-        facts.append("1 call" if verdict.calls == 1 else f"{verdict.calls} calls")
+    if result.calls:
+        facts.append("1 call" if result.calls == 1 else f"{result.calls} calls")
     if record.end != "complete":
         facts.append(record.end)
-    who = " ".join(part for part in (verdict.api or terminal_log.unread(verdict), shorten(verdict.model, 48)) if part)
-    return f"{who} {', '.join(facts)}: {_counts(verdict)} [{record.id[:8]}]"
+    who = " ".join(part for part in (result.api or terminal_log.unread(result), shorten(result.model, 48)) if part)
+    return f"{who} {', '.join(facts)}: {_counts(result)} [{record.id[:8]}]"
 
 
-def early_line(exchange: Exchange, model: str, findings: Sequence[Finding]) -> str:
+def open_line(exchange: Exchange, model: str, findings: Sequence[Finding]) -> str:
     """`openai.chat kimi-k2 200 stream, open for 31.0 s: 1 warning so far [3f2a9c11]`."""
     status = "no reply yet" if exchange.status is None else str(exchange.status)
     if exchange.reply is not None and exchange.reply.streamed:
@@ -110,12 +110,12 @@ def fix_line(fix: AppliedFix) -> str:
 
 
 def log_fault(fault: Finding) -> None:
-    """A failure of our own that was dealt with where it happened, and became a finding there."""
+    """Log an internal failure that is already a finding."""
     say(f"wirelint: {shorten(fault.message, _MESSAGE)}; further failures of this are not logged", logging.WARNING)
 
 
 def log_failure(culprit: str, error: BaseException) -> None:
-    """A failure of our own. Its traceback shows at `--set termlog_verbosity=debug`."""
+    """Log an internal failure. Its traceback appears with `--set termlog_verbosity=debug`."""
     say(
         f"wirelint: {culprit} failed: {type(error).__name__}: {shorten(str(error), _MESSAGE)}; traffic passes as it is, "
         "further failures of this are not logged",
@@ -125,39 +125,36 @@ def log_failure(culprit: str, error: BaseException) -> None:
 
 
 def is_shown(level: int) -> bool:
-    """Return True if a line of this level is shown anywhere: after `-q` it is not.
-
-    mitmproxy hands every line on to all of its addons as well, in a hook that is out of use: that alone takes longer than
-    to judge a short exchange.
-    """
+    """Return True if lines of this level are displayed: not with `-q`. mitmproxy hands each line to every addon, which
+    is slow."""
     handlers = [handler for handler in logging.root.handlers if handler.level <= level]
     return bool([handler for handler in handlers if not isinstance(handler, LegacyLogEvents)])
 
 
 def say(text: str, level: int = logging.INFO, look: terminal_log.Look | None = None) -> None:
-    """One line, in characters that the output can show. `look`: how a terminal shows it, when not as it is."""
+    """Log one line, in characters that the output can encode. `look`: its layout in a terminal."""
     if not is_shown(level):
         return
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
-    line = one_line(_redactors[0].text(text)).encode(encoding, "backslashreplace").decode(encoding)
+    line = printable(_redactors[0].text(text)).encode(encoding, "backslashreplace").decode(encoding)
     logger.log(level, "%s", line, extra={terminal_log.LOOK: look} if look is not None else None)
 
 
-def _is_judged(verdict: CheckResult) -> bool:
-    exchange = verdict.exchange
+def _is_judged(result: CheckResult) -> bool:
+    exchange = result.exchange
     if exchange is None:
         return False
     settled = exchange.status is not None and 200 <= exchange.status < 300 and exchange.end != "unread"
     return exchange.ok or (settled and channel_of(exchange.api) == "mcp")  # what is only taken has no body
 
 
-def _counts(verdict: CheckResult) -> str:
-    counts = _tally(verdict.new)
-    if verdict.known:
-        counts.append(known_note(verdict.known))
-    counts = counts or ["ok" if _is_judged(verdict) else "not judged"]
-    if verdict.record.fixes:
-        counts.append(f"{len(verdict.record.fixes)} fixed")
+def _counts(result: CheckResult) -> str:
+    counts = _tally(result.new)
+    if result.known:
+        counts.append(known_note(result.known))
+    counts = counts or ["ok" if _is_judged(result) else "not judged"]
+    if result.record.fixes:
+        counts.append(f"{len(result.record.fixes)} fixed")
     return ", ".join(counts)
 
 
@@ -168,3 +165,41 @@ def _tally(findings: Sequence[Finding]) -> list[str]:
         if count:
             counts.append(f"{count} {severity if count == 1 or severity == 'info' else severity + 's'}")
     return counts
+
+
+class Failures:
+    """Internal failures: each culprit is logged once, and the exchange gets a finding."""
+
+    def __init__(self) -> None:
+        self._logged: set[str] = set()
+
+    def fail(self, recorder: ExchangeRecorder, culprit: str, error: Exception) -> None:
+        """Record a failure after which the exchange cannot be parsed further."""
+        recorder.fail(culprit, error)
+        self.log(culprit, error)
+
+    def add(self, recorder: ExchangeRecorder, culprit: str, error: Exception) -> None:
+        """Record a failure that leaves the exchange readable."""
+        recorder.add_fault(culprit, error)
+        self.log(culprit, error)
+
+    def rule(self, name: str, error: Exception) -> None:
+        self.log(f"rule {name}", error)
+
+    def log(self, culprit: str, error: BaseException) -> None:
+        """Log a failure."""
+        if culprit in self._logged:
+            return
+        self._logged.add(culprit)
+        try:
+            log_failure(culprit, error)
+        except Exception:  # fail open: logging itself failed
+            return
+
+    def log_handled(self, faults: Iterable[Finding]) -> None:
+        """Log failures that were handled elsewhere and are findings already."""
+        for fault in faults:
+            culprit = fault.message.partition(" failed: ")[0]
+            if culprit not in self._logged:
+                self._logged.add(culprit)
+                log_fault(fault)

@@ -1,48 +1,186 @@
-"""Streams of servers of tools that stay open: what has been answered on them is judged and known while they go on.
+"""MCP SSE streams that outlive a response, and policies' answers to blocked calls on them.
 
-Theory of operation. In the older transport of MCP all answers come on one stream, which is open as long as its session; in
-the newer one a server may keep the stream of a reply open when it has answered. Results that are known only when such a
-stream ends are known too late: the model has been told of them long before. So what such a stream has brought is an
-exchange of its own as soon as it holds an answer that somebody waits for (`Visit.split`), and is judged, written down and
-taken into the ledger in the order in which that happened. A reader of the captures finds these parts in the same order, so
-it says the same.
+In the older HTTP+SSE transport all responses arrive on one `GET` stream that is open as long as its session; in
+Streamable HTTP a server may keep the stream of a reply open after its response. A result known only at the end of the
+stream is known too late: the model has already seen it. So each JSON-RPC response that a request waits for becomes its
+own exchange as soon as it arrives (`ExchangeRecorder.split`): checked, captured and recorded in the ledger in that
+order. Captures keep the order, so offline checks agree.
 
-An answer may come before the post that asked for it has been settled; that post is over then, for nothing more will come of
-it. The reply to a post is left to its server for a moment after the answer, since most of them end it then.
+A response may arrive before the `POST` that requested for it has been finished; that `POST` ends then. The stream
+of a `POST` gets one second after its response, since most servers close it then.
+
+Blocked calls: the other messages of a batch are sent on, and the reply gets our answers, in its array or as the first
+SSE event. In the older transport `POST` gets 202, and the answer goes onto the session's stream between two events.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, Iterable, MutableMapping
 from functools import partial
 from typing import Generic, Protocol, TypeVar
 
+import orjson
 from mitmproxy import http
 
-from wirelint.addon.blocking import SessionStreams
-from wirelint.addon.end_reason import Ended
-from wirelint.addon.failures import Failures
-from wirelint.addon.recorder import ExchangeRecorder
-from wirelint.apis import channel_of
-from wirelint.model import Exchange, Reply, Request, Rpc, ToolCall, ToolResult
+from wirelint.addon.classify import EndedExchange
+from wirelint.addon.http_headers import body_of, headers_of, make_open_ended, replace_body
+from wirelint.addon.log import Failures
+from wirelint.addon.mitm_compat import attach
+from wirelint.addon.recorder import ExchangeRecorder, Tee, is_json
+from wirelint.apis import channel_of, document_of
+from wirelint.apis.mcp import is_stream
+from wirelint.capture.record import Sent
+from wirelint.model import Exchange, Json, Reply, Request, Rpc, ToolCall, ToolResult
 from wirelint.state.ledger import Ledger
 from wirelint.state.mcp_ledger import place_of
+from wirelint.wire.content_coding import TooLargeError
 
-# Which requests of JSON-RPC an exchange asks, and which it answers, by their ids.
+_LOOKS = 0.1
+"""Seconds between two polls of a stream."""
+_MOST_STREAMS = 1024
 
 
-def asked_ids(request: Request | None) -> set[str]:
-    """The ids of what a post wants to have answered."""
+def as_event(document: Json) -> bytes:
+    """Return a JSON-RPC message as an SSE event."""
+    return b"event: message\ndata: %s\n\n" % orjson.dumps(document)
+
+
+class BatchAnswers:
+    """Our answers to blocked members of a batch, added to the reply to the others."""
+
+    def __init__(self, recorder: ExchangeRecorder, answers: list[Json]) -> None:
+        self._recorder, self._answers = recorder, answers
+        self._first: bytes | None = None
+        self.done = False
+
+    def begin(self, request: http.Request, response: http.Response) -> None:
+        """Prepare a reply whose head has arrived."""
+        tee = response.stream
+        kind = response.headers.get("content-type", "")
+        if not kind.startswith("text/event-stream"):
+            response.stream = False
+            return
+        if response.headers.get("content-encoding", "identity") != "identity" or not isinstance(tee, Tee):
+            self._recorder.notes.append("the blocked call was not answered: the reply comes in a coding")
+            return
+        make_open_ended(request, response)
+        self._first = b"".join(map(as_event, self._answers))
+        first = [self._first]
+
+        def stream(data: bytes) -> Iterable[bytes]:
+            made = tee(data)
+            pieces = [made] if isinstance(made, bytes) else list(made)
+            return [first.pop(), *pieces] if first else pieces
+
+        response.stream = stream
+
+    def response(self, response: http.Response) -> None:
+        """Add the answers to a complete reply."""
+        recorder = self._recorder
+        if self._first is not None:
+            came = recorder.raw_body()
+            recorder.delivered = Sent(headers_of(response), self._first + came if came is not None else None)
+            response.raw_content = recorder.delivered.body
+            self.done = True
+            return
+        raw = response.raw_content
+        if raw is None or self.done:
+            return
+        if raw:
+            recorder.feed_whole(raw)
+        try:
+            replied = document_of(body_of(response, recorder.limit) or b"") if is_json(response) else None
+        except TooLargeError:
+            recorder.notes.append("the blocked call was not answered: the reply is too large")
+            return
+        answers: list[Json] = [
+            *(replied if isinstance(replied, list) else [] if replied is None else [replied]),
+            *self._answers,
+        ]
+        if not (200 <= response.status_code < 300):
+            return
+        response.status_code = 200
+        response.headers["content-type"] = "application/json"
+        replace_body(response, orjson.dumps(answers))
+        recorder.delivered = Sent(headers_of(response), orjson.dumps(answers))
+        self.done = True
+
+
+class SessionStreams:
+    """Open session streams of the older transport; tracked only if there are policies."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, _Stream] = {}
+
+    def mind(self, flow: http.HTTPFlow, recorder: ExchangeRecorder) -> None:
+        """Track the stream if the reply is a session stream."""
+        response = flow.response
+        if recorder.method != "GET" or response is None or not is_stream(response.headers.get("content-type", "")):
+            return
+        if response.headers.get("content-encoding", "identity") != "identity":
+            return
+        stream = _Stream(recorder)
+        if attach(flow, stream):
+            self._open = {name: one for name, one in self._open.items() if one.is_open}
+            self._open[flow.id] = stream
+            while len(self._open) > _MOST_STREAMS:
+                del self._open[next(iter(self._open))]
+
+    def answer(self, post: Exchange, document: Json) -> bool:
+        """Queue an answer on the session stream of a `POST`. Return False if the stream is unknown."""
+        for stream in self._open.values():
+            if stream.is_of(post):
+                stream.queue.append(as_event(document))
+                return True
+        return False
+
+
+class _Stream:
+    """Session stream that is polled ten times a second and sends queued answers between two events."""
+
+    def __init__(self, recorder: ExchangeRecorder) -> None:
+        self._recorder = recorder
+        self.queue: list[bytes] = []
+
+    @property
+    def is_open(self) -> bool:
+        return self._recorder.session is not None
+
+    def is_of(self, post: Exchange) -> bool:
+        session = self._recorder.session
+        if session is None:
+            return False
+        self._recorder.catch_up()
+        exchange = session.look(self._recorder.now(), self._recorder.arrivals())
+        return exchange.reply is not None and place_of(exchange) == place_of(post)
+
+    def due(self) -> float | None:
+        return _LOOKS
+
+    def release(self) -> Iterable[bytes]:
+        raw = self._recorder.raw_body()
+        if not self.queue or raw is None or not raw.endswith((b"\n\n", b"\r\n\r\n", b"\r\r")):
+            return []
+        made, self.queue = self.queue, []
+        self._recorder.notes.append(f"{len(made)} answers of wirelint's own were put on this stream")
+        return made
+
+    def flush(self) -> Iterable[bytes]:
+        return self.queue
+
+
+def request_ids(request: Request | None) -> set[str]:
+    """Return the ids of the JSON-RPC requests in a `POST`."""
     parts = [part for message in request.messages for part in message.parts] if request is not None else []
-    asked = [
+    requested = [
         part.id for part in parts if isinstance(part, ToolCall) or (isinstance(part, Rpc) and part.form == "request")
     ]
-    return {id_ for id_ in asked if id_ is not None}
+    return {id_ for id_ in requested if id_ is not None}
 
 
-def answered_ids(reply: Reply | None) -> set[str]:
-    """The ids that the answers in a reply have."""
+def response_ids(reply: Reply | None) -> set[str]:
+    """Return the ids of the JSON-RPC responses in a reply."""
     found: set[str] = set()
     for part in (part for choice in reply.choices for part in choice.parts) if reply is not None else ():
         if isinstance(part, ToolResult) and part.call_id is not None:
@@ -52,13 +190,13 @@ def answered_ids(reply: Reply | None) -> set[str]:
     return found
 
 
-_LINGERS = 1.0
-"""Seconds for which the stream of a reply may stay open behind its answer."""
+_OPEN_AFTER_ANSWER = 1.0
+"""Seconds for which a reply may stay open after its response."""
 
 
 class Open(Protocol):
     @property
-    def visit(self) -> ExchangeRecorder: ...
+    def recorder(self) -> ExchangeRecorder: ...
     @property
     def flow(self) -> http.HTTPFlow: ...
 
@@ -66,16 +204,16 @@ class Open(Protocol):
 T = TypeVar("T", bound=Open)
 
 
-class Lingering(Generic[T]):
-    """`found` are the exchanges under way by the ids of their flows, `settle` takes over one that is done with.
+class McpStreams(Generic[T]):
+    """Tracks MCP streams. No method raises.
 
-    Nothing in here raises.
+    `found`: exchanges in progress by flow id. `settle` takes an exchange that has ended.
     """
 
     def __init__(
         self,
         found: MutableMapping[str, T],
-        settle: Callable[[Ended], None],
+        settle: Callable[[EndedExchange], None],
         ledger: Ledger,
         failures: Failures,
     ) -> None:
@@ -84,82 +222,87 @@ class Lingering(Generic[T]):
         self._due: dict[str, None] = {}
         self.streams = SessionStreams()
 
-    def mind(self, flow: http.HTTPFlow, visit: ExchangeRecorder, *, streamed: bool, blocks: bool) -> None:
-        """The head of a reply has come. `blocks`: there may be calls that are answered here."""
-        if not (streamed and visit.live and visit.session is not None and channel_of(visit.session.api.name) == "mcp"):
+    def mind(self, flow: http.HTTPFlow, recorder: ExchangeRecorder, *, streamed: bool, blocks: bool) -> None:
+        """Track a reply whose head has arrived. `blocks`: calls may be answered by policies."""
+        if not (
+            streamed
+            and recorder.is_live
+            and recorder.session is not None
+            and channel_of(recorder.session.api.name) == "mcp"
+        ):
             return
-        if "text/event-stream" in dict(visit.response_headers).get("content-type", "text/event-stream"):
-            visit.heard_by = partial(self._heard, flow, visit)
+        if "text/event-stream" in dict(recorder.response_headers).get("content-type", "text/event-stream"):
+            recorder.on_data = partial(self._heard, flow, recorder)
             if blocks:
-                self._mind_stream(flow, visit)
+                self._mind_stream(flow, recorder)
 
-    def _mind_stream(self, flow: http.HTTPFlow, visit: ExchangeRecorder) -> None:
+    def _mind_stream(self, flow: http.HTTPFlow, recorder: ExchangeRecorder) -> None:
         try:
-            self.streams.mind(flow, visit)
+            self.streams.mind(flow, recorder)
         except Exception as error:  # fail open: nothing is put on it
-            self._failures.add(visit, "reaching the client", error)
+            self._failures.add(recorder, "reaching the client", error)
 
-    def _heard(self, flow: http.HTTPFlow, visit: ExchangeRecorder) -> None:
-        visit.catch_up()
-        if visit.session is None or visit.unread or not visit.session.terminated:
+    def _heard(self, flow: http.HTTPFlow, recorder: ExchangeRecorder) -> None:
+        recorder.catch_up()
+        if recorder.session is None or recorder.is_unread or not recorder.session.terminated:
             return
-        if visit.method == "GET":
-            self._part(flow, visit)
-        elif flow.id not in self._due and _is_answered(visit):
+        if recorder.method == "GET":
+            self._part(flow, recorder)
+        elif flow.id not in self._due and _is_answered(recorder):
             self._due[flow.id] = None
-            asyncio.get_running_loop().call_later(_LINGERS, self._let_go, flow)
+            asyncio.get_running_loop().call_later(_OPEN_AFTER_ANSWER, self._release, flow)
 
-    def _part(self, flow: http.HTTPFlow, visit: ExchangeRecorder) -> None:
-        """Has what came on a stream be an exchange of its own, if somebody waits for it."""
+    def _part(self, flow: http.HTTPFlow, recorder: ExchangeRecorder) -> None:
+        """Split what arrived on a stream into an exchange if a request waits for it."""
         try:
-            if visit.session is None:
+            if recorder.session is None:
                 return
-            exchange = visit.session.look(visit.now(), visit.arrivals())
-            answered = answered_ids(exchange.reply)
+            exchange = recorder.session.look(recorder.now(), recorder.arrivals())
+            answered = response_ids(exchange.reply)
             for one, post in self._posts():
-                asked = asked_ids(post.request)
-                if asked and asked <= answered and place_of(post) == place_of(exchange):
+                requested = request_ids(post.request)
+                if requested and requested <= answered and place_of(post) == place_of(exchange):
                     self._end(one)
             if not any(self._ledger.tools.waits(exchange, id_) is not None for id_ in answered):
                 return
-            part = visit.split()
+            part = recorder.split()
             if part is not None:
-                self._settle(Ended(part, flow, "complete", None, part.now()))
+                self._settle(EndedExchange(part, flow, "complete", None, part.now()))
         except Exception as error:  # fail open: it is judged when the stream has ended
-            self._failures.add(visit, "parting a stream", error)
+            self._failures.add(recorder, "parting a stream", error)
 
     def _posts(self) -> list[tuple[T, Exchange]]:
-        """The posts under way whose answers may come on a stream: those that stream no answer themselves."""
+        """Return the open `POST`s whose responses may arrive on a stream."""
         return [
-            (one, one.visit.session.head())
+            (one, one.recorder.session.head())
             for one in self._found.values()
-            if one.visit.method == "POST"
-            and one.visit.session is not None
-            and one.visit.session.api.name == "mcp"
-            and one.visit.status in (None, 202)
+            if one.recorder.method == "POST"
+            and one.recorder.session is not None
+            and one.recorder.session.api.name == "mcp"
+            and one.recorder.status in (None, 202)
         ]
 
-    def _let_go(self, flow: http.HTTPFlow) -> None:
-        """The stream of a reply is open although it has answered."""
+    def _release(self, flow: http.HTTPFlow) -> None:
+        """Finish a `POST` whose stream stays open after its response."""
         self._due.pop(flow.id, None)
         one = self._found.get(flow.id)
         if one is None:
             return
-        one.visit.notes.append("the stream stayed open behind its answer; what follows is not read")
+        one.recorder.notes.append("the stream stayed open behind its answer; what follows is not read")
         if flow.response is not None and flow.response.raw_content is None:
-            flow.response.raw_content = one.visit.raw_body()
+            flow.response.raw_content = one.recorder.raw_body()
         self._end(one)
 
     def _end(self, one: T) -> None:
-        """An exchange is over although its reply has not ended."""
+        """Finish an exchange before its reply has ended."""
         self._found.pop(one.flow.id, None)
-        self._settle(Ended(one.visit, one.flow, "complete", None, one.visit.now()))
+        self._settle(EndedExchange(one.recorder, one.flow, "complete", None, one.recorder.now()))
 
 
-def _is_answered(visit: ExchangeRecorder) -> bool:
-    """Return True if all that was posted is answered."""
-    session = visit.session
+def _is_answered(recorder: ExchangeRecorder) -> bool:
+    """Return True if all JSON-RPC requests of the `POST` are answered."""
+    session = recorder.session
     if session is None:
         return False
-    asked = asked_ids(session.request)
-    return bool(asked) and asked <= answered_ids(session.reply())
+    requested = request_ids(session.request)
+    return bool(requested) and requested <= response_ids(session.reply())

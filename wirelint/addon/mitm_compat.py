@@ -1,10 +1,8 @@
 """The one module that uses internals of mitmproxy: it sends to a client when mitmproxy has no hook for it.
 
-mitmproxy calls the rewriter of a stream only when bytes have arrived, never when the upstream dies. For one exchange its
-layer, an `HttpStream`, gets a handler of events around its own:
-
+mitmproxy calls a stream only when bytes arrive, not when the upstream dies. The layer of an exchange gets an outer handler:
 - Held text leaves when its time is over (the layer requests a `Wakeup`) and when the upstream dies.
-- Empty data, which HTTP/2 allows in mid-stream, is dropped, so that an empty call of the stream means its end.
+- Empty data of HTTP/2 in mid-stream is dropped, so that an empty call of the stream means its end.
 - A body that breaks off while mitmproxy collects it is sent as far as it came, without an error page.
 - A WebSocket sends several messages in place of one.
 
@@ -14,6 +12,7 @@ Off, or with an untried mitmproxy, held text leaves with the next bytes or is lo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
 from mitmproxy import ctx, http, version
 from mitmproxy.proxy import commands, events, layer
@@ -23,7 +22,8 @@ from mitmproxy.proxy.layers.websocket import WebsocketLayer
 from wsproto.connection import ConnectionState
 from wsproto.events import CloseConnection, Event, TextMessage
 
-from wirelint.addon.passage import Held, HeldMessages
+if TYPE_CHECKING:
+    from wirelint.addon.reply_fix import Held, HeldMessages
 
 is_enabled = True  # `wirelint_mitm_compat`
 Handler = Callable[[events.Event], layer.CommandGenerator[None]]
@@ -40,11 +40,11 @@ def attach(flow: http.HTTPFlow, held: Held) -> bool:
         if isinstance(event, http_events.ResponseData) and not event.data:
             return
         if isinstance(event, http_events.ResponseProtocolError) and _is_sending(stream):
-            yield from _send(stream, held.remains())
+            yield from _send(stream, held.flush())
         yield from before(event)
 
     def wake(_: events.Event) -> layer.CommandGenerator[None]:
-        yield from _send(stream, held.overdue() if _is_sending(stream) else ())
+        yield from _send(stream, held.release() if _is_sending(stream) else ())
 
     stream._handle_event = _waking(lambda: held.due() if _is_sending(stream) else None, pass_on, wake)
     return True
@@ -89,11 +89,11 @@ def attach_socket(flow: http.HTTPFlow, held: HeldMessages) -> bool:
         return b"".join(client.send(TextMessage(content.decode("utf-8", "replace"))) for content in messages)
 
     def send(event: Event) -> commands.SendData:
-        first = write(held.remains() if isinstance(event, CloseConnection) else held.ready())
+        first = write(held.flush() if isinstance(event, CloseConnection) else held.take_ready())
         return commands.SendData(client.conn, first + send_one(event).data)
 
     def wake(_: events.Event) -> layer.CommandGenerator[None]:
-        if data := write(held.overdue()):
+        if data := write(held.release()):
             yield commands.SendData(client.conn, data)
 
     client.send2 = send  # type: ignore[method-assign]
@@ -102,7 +102,7 @@ def attach_socket(flow: http.HTTPFlow, held: HeldMessages) -> bool:
 
 
 def _waking(due: Callable[[], float | None], pass_on: Handler, wake: Handler) -> Handler:
-    """Return a handler that requests one `Wakeup` at a time for the moment when held text has to leave."""
+    """Return a handler that requests one `Wakeup` for the time when held text has to leave."""
     is_set = False
 
     def handle(event: events.Event) -> layer.CommandGenerator[None]:

@@ -1,9 +1,7 @@
-"""The options of the addon: declared as text, read and checked here.
+"""Options of the addon: declared as text, parsed and validated here.
 
-mitmproxy checks little by itself. A bad number or a value given twice makes it leave the addon out and run on without it,
-without a word; a misspelt name is taken silently. So every option is text, is read in `configure`, and whatever is wrong
-becomes one line that names the option, the value and the cure.
-"""
+mitmproxy leaves an addon out, silently, for a bad number or a repeated value, and accepts misspelt names. So every
+option is text, is parsed in `configure`, and each error is one line with option, value and cure."""
 
 from __future__ import annotations
 
@@ -32,7 +30,7 @@ from wirelint.settings.scopes import Layer, Scope, Scopes
 
 
 class Option(NamedTuple):
-    """`many`: several values may be given, parted by commas or in options of their own."""
+    """Option of mitmproxy. `many`: several values, comma-separated or repeated."""
 
     name: str
     default: str
@@ -106,16 +104,15 @@ _SWITCH = {"on": True, "true": True, "yes": True, "off": False, "false": False, 
 
 
 class SettingError(ValueError):
-    """A value that cannot be used. The text is one line: option, value, cure."""
+    """Unusable value. One line: option, value, cure."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The options as they are meant. `max_body` in bytes, `hold` in seconds; `captures` None: nothing is written.
+    """Parsed options. `max_body` in bytes, `hold` in seconds; `captures` None: nothing is written; `keep_flows` None:
+    all.
 
-    `policies`: whether there are any. `rules` say what is in force for which exchange, and what may be repaired;
-    `known` are all rules there are.
-    `keep_flows` None: all of them.
+    `rules`: the rules and fixes of each exchange. `known`: all rules. `policies`: whether there are any.
     """
 
     rules: Scopes
@@ -132,24 +129,22 @@ class Settings:
 
     @property
     def permit(self) -> FixPolicy:
-        """What may be repaired where no route matches."""
+        """Return the fixes allowed where no route matches."""
         return self.rules.default.permit
 
     def scope_of(self, session: Session | None) -> Scope:
-        """What is in force for an exchange whose request has come. Raises what reading it raises."""
+        """Return the scope of an exchange whose request has arrived. Raises parse errors."""
         return self.rules.of(session.head()) if session is not None else self.rules.default
 
     @property
     def repairs(self) -> bool:
-        """Return True if anything may be repaired in any exchange."""
+        """Return True if any exchange may be fixed."""
         return self.rules.repair
 
 
 def settle(deferred: dict[str, object]) -> str | None:
-    """Makes text of values that wait for the addon to be loaded; a complaint about what cannot be one.
-
-    `deferred` is mitmproxy's own table: strings of `--set` in an object with `val`, or values of config.yaml.
-    """
+    """Convert deferred values to text; return an error for those that cannot be. `deferred`: mitmproxy's table
+    (`--set`, config.yaml)."""
     complaint: str | None = None
     for option in OPTIONS:
         if option.name not in deferred:
@@ -165,7 +160,7 @@ def settle(deferred: dict[str, object]) -> str | None:
 
 
 def refuse(complaint: str, *, running: bool) -> None:
-    """Stops a start in one line; tells a running proxy, which then keeps the value it had."""
+    """Stop a start in one line; in a running proxy keep the old value and raise OptionsError."""
     if not running and ctx.master.addons.get("errorcheck") is not None:  # type: ignore[no-untyped-call]
         # An error that is logged while mitmproxy starts makes it stop with status 1. An exception would do so too, under
         # a traceback.
@@ -175,7 +170,7 @@ def refuse(complaint: str, *, running: bool) -> None:
 
 
 def complaint_about(deferred: Mapping[str, object]) -> str | None:
-    """What is wrong with our options in mitmproxy's table of values that wait for an addon; None when nothing is."""
+    """Return what is wrong with our deferred options; None if nothing is."""
     copy = dict(deferred)
     if (complaint := settle(copy) or misspelt(copy)) is not None:
         return complaint
@@ -188,7 +183,7 @@ def complaint_about(deferred: Mapping[str, object]) -> str | None:
 
 
 def misspelt(deferred: Mapping[str, object]) -> str | None:
-    """A complaint about an option that only looks like one of ours."""
+    """Return an error for a misspelt option."""
     for name in deferred:
         if name.startswith("wirelint_") and name not in _NAMES:
             near = difflib.get_close_matches(name, _NAMES, 1, 0.0)
@@ -197,34 +192,32 @@ def misspelt(deferred: Mapping[str, object]) -> str | None:
 
 
 def read_from(table: object) -> Settings:
-    """The settings that mitmproxy's own table of options amounts to. Raises SettingError."""
+    """Parse mitmproxy's options. Raises SettingError."""
     return read({option.name: getattr(table, option.name) for option in OPTIONS}, given(table))
 
 
 def given(options: object) -> set[str]:
-    """The names of our options that mitmproxy's own table of options has a value for: all others are at their defaults."""
+    """Return the names of our options that were set."""
     table: Mapping[str, object] = getattr(options, "_options", {})
     found = ((option.name, table.get(option.name)) for option in OPTIONS)
     return {name for name, entry in found if getattr(entry, "value", optmanager.unset) is not optmanager.unset}
 
 
 def read(options: Mapping[str, str | None], given: Collection[str] | None = None) -> Settings:
-    """The settings that values by option name amount to. Raises SettingError.
-
-    `given`: the options that the user gave; where the configuration has a word on another, that counts. None: all of them.
-    """
+    """Parse values by option name. `given`: those set by the user, which win over the configuration; None: all. Raises
+    SettingError."""
     values = {option.name: (options.get(option.name) or "").strip() for option in OPTIONS}
     given = _NAMES if given is None else given
     config = _config(values[CONFIG.name])
-    asked = _asked(values, given)
+    selection = _selection(values, given)
     if config.policy is not None and POLICY.name not in given:
         values[POLICY.name] = str(config.policy)
     values |= {name: value for key, value in config.live if (name := f"wirelint_{key}") not in given}
     known = _registry(values, config, given, _limits(values, config, given))
-    _check(asked, known, values)
+    _check(selection, known, values)
     try:
         config.check(known)
-        return _settings(values, known, Scopes(known, config.layer, config.routes, asked))
+        return _settings(values, known, Scopes(known, config.layer, config.routes, selection))
     except ConfigError as error:
         raise SettingError(str(error)) from error
     except SettingError as error:
@@ -247,7 +240,7 @@ def _settings(values: Mapping[str, str], known: Registry, scopes: Scopes) -> Set
 
 
 def _config(value: str) -> Config:
-    """The configuration: the file that was named, none at `off`, else the nearest."""
+    """Return the configuration: the named file, none for `off`, else the nearest."""
     try:
         if value.lower() in ("off", "none"):
             return NO_CONFIG
@@ -256,8 +249,8 @@ def _config(value: str) -> Config:
         raise SettingError(f"{CONFIG.name}={value}: {error}" if value else str(error)) from error
 
 
-def _asked(values: Mapping[str, str], given: Collection[str]) -> Layer:
-    """What the options say of rules and repairs; those at their defaults leave that to the configuration."""
+def _selection(values: Mapping[str, str], given: Collection[str]) -> Layer:
+    """Return the rule selection of the options; defaults leave it to the configuration."""
 
     def items(option: Option) -> tuple[str, ...]:
         return tuple(_items(values[option.name]))
@@ -282,7 +275,7 @@ def _limits(values: Mapping[str, str], config: Config, given: Collection[str]) -
 
 
 def _blamed(error: SettingError, config: Config) -> SettingError:
-    """The complaint about a value, naming the file where it stands there."""
+    """Return the error with the configuration file named, if the value is from it."""
     for key, value in config.live:
         said = f"wirelint_{key}={value}: "
         if str(error).startswith(said):
@@ -290,10 +283,10 @@ def _blamed(error: SettingError, config: Config) -> SettingError:
     return error
 
 
-def _check(asked: Layer, known: Registry, values: Mapping[str, str]) -> None:
-    """Raises SettingError for a selector that means no rule."""
+def _check(selection: Layer, known: Registry, values: Mapping[str, str]) -> None:
+    """Raise SettingError for a selector that matches no rule."""
     try:
-        asked.check(known)
+        selection.check(known)
     except RuleError as error:
         key, _, said = str(error).partition(": ")
         name = f"wirelint_{key.replace('-', '_')}"
@@ -301,7 +294,7 @@ def _check(asked: Layer, known: Registry, values: Mapping[str, str]) -> None:
 
 
 def _registry(values: Mapping[str, str], config: Config, given: Collection[str], limits: Limits) -> Registry:
-    """The rules there are."""
+    """Return all rules."""
     folders = [Path(item).expanduser() for item in _items(values[RULES.name], os.pathsep)]
     value = values[POLICY.name]
     try:
@@ -310,8 +303,8 @@ def _registry(values: Mapping[str, str], config: Config, given: Collection[str],
     except RuleError as error:
         raise SettingError(f"{RULES.name}={values[RULES.name]}: {error}") from error
     except ConfigError as error:
-        stands = f"{POLICY.name}={value}" if POLICY.name in given else f"{config.source}: policy"
-        raise SettingError(f"{stands}: {error}") from error
+        source = f"{POLICY.name}={value}" if POLICY.name in given else f"{config.source}: policy"
+        raise SettingError(f"{source}: {error}") from error
     return Registry(tuple(rule.within(limits) for rule in registry.rules))
 
 

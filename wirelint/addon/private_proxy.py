@@ -1,11 +1,9 @@
-"""A mitmproxy that belongs to one command: the process behind `wirelint run` and `wirelint doctor`.
+"""Private mitmproxy of one command: the child process of `wirelint run` and `wirelint doctor`.
 
-Theory of operation. Its parent talks to it by standard input and output, a line of JSON each. First it says where it
-listens: a port as an HTTP proxy, and one a base URL that leads to a vendor; all are bound at port 0, so none is looked for
-first and lost before it is used. Then it waits for one line: `{"stop": SECONDS}`, how long exchanges that are under way
-may take to end. The end of standard input means that the parent is gone, and it ends at once. All else that mitmproxy
-prints goes to standard error, which the parent leads to a file.
-"""
+The parent talks to it over standard input and output, one JSON line each. First the child reports its ports, all bound
+at port 0: one HTTP proxy port, and one base URL per vendor. Then it waits for `{"stop": SECONDS}`, the grace period
+for exchanges in progress. End of input means that the parent is gone; it stops at once. mitmproxy's output goes to
+standard error."""
 
 from __future__ import annotations
 
@@ -23,15 +21,15 @@ from mitmproxy.proxy.mode_servers import ServerInstance
 from mitmproxy.tools.dump import DumpMaster
 
 from wirelint.addon.addon import Inspector
-from wirelint.addon.starting import StartError, start
-from wirelint.launch.doctor.clients import ANSWER, PATH
+from wirelint.addon.proxy import StartError, start
+from wirelint.launch.doctor import ANSWER, PATH
 
 _POLL = 0.05
 _LOOPBACK = "127.0.0.1"
 
 
-class Private:
-    """The addon that keeps the parent informed and obeys it."""
+class ParentLink:
+    """Addon that reports to the parent and obeys it."""
 
     name = "wirelint-private"
 
@@ -49,7 +47,7 @@ class Private:
         self._begin(self._open())
 
     def requestheaders(self, flow: http.HTTPFlow) -> None:
-        """A client that takes its base URL through the proxy as well would pass twice; here it takes the short way."""
+        """Shorten the way of a client that sends its base URL through the proxy as well, to avoid passing twice."""
         request = flow.request
         if request.port in self._servers and request.host in (_LOOPBACK, "localhost"):
             own, (origin, _) = flow.client_conn.sockname[1], self._servers[request.port]
@@ -59,7 +57,7 @@ class Private:
                 request.scheme, request.host, request.port = scheme, host.strip("[]"), int(port)
 
     def request(self, flow: http.HTTPFlow) -> None:
-        """What `wirelint doctor` asks, no server but this one can answer."""
+        """Answer the probe of `wirelint doctor`."""
         if self._answers and flow.request.path == PATH:
             flow.response = http.Response.make(200, ANSWER, {"content-type": "text/plain"})
 
@@ -108,14 +106,14 @@ class Private:
 
 
 def main() -> None:
-    """Runs until the parent is gone or says so. `argv`: the origins, with commas, then arguments of mitmdump."""
+    """Run until the parent stops it. `argv`: origins, comma-separated, then arguments of mitmdump."""
     report = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     origins = [origin for origin in sys.argv[1].split(",") if origin]
 
     def make(given: options.Options) -> DumpMaster:
         master = DumpMaster(given)
-        master.addons.add(Private(origins, report))  # type: ignore[no-untyped-call]
+        master.addons.add(ParentLink(origins, report))  # type: ignore[no-untyped-call]
         return master
 
     errors = _Errors(logging.ERROR)
@@ -133,7 +131,7 @@ def main() -> None:
 
 
 class _Errors(logging.Handler):
-    """Keeps the first error: while mitmproxy starts, it is the reason why it does not."""
+    """Handler that keeps the first error: during the start it is the reason of failure."""
 
     first = ""
 

@@ -1,14 +1,30 @@
-"""mitmproxy with the addon in front of an upstream, in this very process: what `wirelint proxy` runs."""
+"""mitmproxy with the addon in front of an upstream, in this process: the work of `wirelint proxy`, and checked starts.
+
+mitmproxy rejects wrong arguments in its own words, and notices a busy port after announcing that it listens. `start`
+lets mitmproxy parse its arguments, then looks for what will fail, and reports it in one line."""
 
 from __future__ import annotations
 
+import argparse
+import contextlib
+import difflib
+import io
+import itertools
 import logging
 import re
-from collections.abc import Sequence
-from typing import Literal
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Literal, NoReturn
 from urllib.parse import urlsplit
 
-from wirelint.launch.variables import is_loopback
+from mitmproxy import options as mitmproxy_options
+from mitmproxy.proxy import mode_specs
+from mitmproxy.tools import cmdline
+from mitmproxy.tools.main import run as run_mitmproxy
+
+from wirelint.addon import options as ours
+from wirelint.launch.environment import is_loopback
+from wirelint.launch.listening import check
 from wirelint.registry import shipped
 
 Tool = Literal["mitmdump", "mitmweb", "mitmproxy"]
@@ -18,22 +34,18 @@ _HOST = re.compile(r"[\w.:%-]+")
 
 
 class UpstreamError(ValueError):
-    """An upstream that mitmproxy's reverse mode cannot take. One line: what, why, the cure."""
+    """Upstream that reverse mode cannot use. One line: what, why, the cure."""
 
 
 def arguments(upstream: str, host: str, port: int, extra: Sequence[str] = ()) -> list[str]:
-    """mitmproxy's own arguments. What the user gave it comes last, so it wins. Raises UpstreamError.
-
-    Without `--listen-host` mitmproxy listens on all interfaces of the machine. The option beats `--set listen_host=…`
-    wherever they stand, so it is left out where the user sets that one.
-    """
+    """Return mitmproxy's arguments; the user's come last and win. Raises UpstreamError."""
     script = shipped("addons") / "inspector.py"
     bound = [] if any(word.startswith("listen_host=") for word in extra) else ["--listen-host", host]
     return ["--mode", f"reverse:{origin(upstream)}", *bound, "--listen-port", str(port), "-s", str(script), *extra]
 
 
 def calm(tool: Tool, extra: Sequence[str]) -> list[str]:
-    """What keeps mitmdump from printing every flow beside our line of it, unless the user says how much it is to print."""
+    """Return options that keep mitmdump from printing every flow, unless the user sets its verbosity."""
     said = any(word.startswith(("flow_detail", "--flow-detail", "-v", "--verbose")) for word in extra)
     return ["--set", "flow_detail=0"] if tool == "mitmdump" and not said else []
 
@@ -43,6 +55,9 @@ def origin(upstream: str) -> str:
 
     Without a scheme the host must be a full name (https) or this machine (http). Raises UpstreamError.
     """
+    if re.match(r"https?:", upstream) and "://" not in upstream:  # `http:/x` is a URL without a host
+        whole = re.sub(r":/?", "://", upstream, count=1)
+        raise UpstreamError(f"--upstream {upstream}: two slashes must follow the scheme; write {whole}")
     try:
         url = upstream if "://" in upstream else f"{_scheme(upstream)}://{upstream}"
         parts = urlsplit(url)
@@ -76,11 +91,9 @@ def _scheme(address: str) -> str:
 
 
 def run(tool: Tool, upstream: str, host: str, port: int, extra: Sequence[str] = ()) -> int:
-    """Runs until it is told to stop; mitmproxy's exit status. Raises UpstreamError and StartError."""
+    """Run until stopped; return mitmproxy's exit status. Raises UpstreamError and StartError."""
     given = [*calm(tool, extra), *arguments(upstream, host, port, extra)]
     from mitmproxy.options import Options
-
-    from wirelint.addon.starting import start
 
     if given[:1] != ["--mode"]:
         logging.getLogger("mitmproxy.proxy.server").setLevel(logging.WARNING)  # "client connect", and its end
@@ -101,3 +114,113 @@ def run(tool: Tool, upstream: str, host: str, port: int, extra: Sequence[str] = 
                 return ConsoleMaster(options)
 
     return start(tool, given, make, "--port")
+
+
+_PARSERS: dict[Tool, Callable[[mitmproxy_options.Options], argparse.ArgumentParser]] = {
+    "mitmdump": cmdline.mitmdump,
+    "mitmweb": cmdline.mitmweb,
+    "mitmproxy": cmdline.mitmproxy,
+}
+
+
+class StartError(RuntimeError):
+    """mitmproxy cannot start. One line: what, why, the cure."""
+
+
+def start(tool: Tool, arguments: Sequence[str], make: Callable[[mitmproxy_options.Options], Any], port: str) -> int:
+    """Run mitmproxy until it stops; return its exit status. `make` creates the master, `port` is the option for the
+    port. Raises StartError."""
+    before, said, argv = sys.stderr, io.StringIO(), sys.argv[:]
+    started = False
+
+    def checked(given: mitmproxy_options.Options) -> Any:
+        master = make(given)
+        begin = master.run
+
+        async def run_checked() -> None:
+            nonlocal started
+            sys.stderr = before
+            if (complaint := next(complaints(tool, given, port), None)) is not None:
+                raise StartError(complaint)
+            started = True
+            await begin()
+
+        master.run = run_checked
+        return master
+
+    sys.argv[:] = [tool]  # mitmproxy's messages begin with it; its hints on old options would speak of our own
+    try:
+        with contextlib.redirect_stderr(said):
+            run_mitmproxy(checked, _parser(tool), arguments, _filters if tool == "mitmdump" else None)  # type: ignore[arg-type]
+    except SystemExit as stopped:
+        status = stopped.code if isinstance(stopped.code, int) else int(stopped.code is not None)
+        if status and not started:
+            why = _named(reason(said.getvalue()), arguments)
+            raise StartError(f"{why}; {tool} --options lists what can be set") from None
+        return status
+    finally:
+        sys.argv[:] = argv
+    return 0
+
+
+def _filters(arguments: Any) -> dict[str, str]:
+    """Return the options of mitmdump's positional filter argument."""
+    words = " ".join(arguments.filter_args or ())
+    return dict.fromkeys(("save_stream_filter", "readfile_filter", "dumper_filter"), words) if words else {}
+
+
+def _parser(tool: Tool) -> Callable[[mitmproxy_options.Options], argparse.ArgumentParser]:
+    """Return a factory of mitmproxy's parser that raises StartError for a wrong argument, without hints on old options."""
+
+    def refuse(message: str) -> NoReturn:
+        raise StartError(f"{message}; {tool} --options lists what can be set")
+
+    def make(given: mitmproxy_options.Options) -> argparse.ArgumentParser:
+        parser = _PARSERS[tool](given)
+        parser.error = refuse  # type: ignore[method-assign]
+        return parser
+
+    return make
+
+
+def reason(said: str) -> str:
+    """Return the reason from mitmproxy's output: `mitmdump: error: unrecognized arguments: --nope` after its usage."""
+    lines = [line.strip() for line in said.splitlines() if line.strip() and not line.startswith(("usage:", " "))]
+    text = lines[-1] if lines else "mitmproxy refused its arguments"
+    for tool in _PARSERS:
+        text = text.removeprefix(f"{tool}: ").removeprefix("error: ")
+    return text
+
+
+def _named(why: str, arguments: Sequence[str]) -> str:
+    """Add the values set to a reason that names none: mitmproxy 11 says only `must be "true"`."""
+    given = [after for before, after in itertools.pairwise(arguments) if before == "--set"]
+    wrong = [one for one in given if not one.startswith(("wirelint_", "flow_detail=0", "showhost=false"))]
+    if not wrong or any(one.partition("=")[0] in why for one in wrong) or why.startswith(("unrecognized", "No such")):
+        return why
+    return f"--set {', '.join(wrong)}: {why}"
+
+
+def complaints(tool: Tool, given: Any, port: str) -> Iterator[str]:
+    """Yield what will fail, given mitmproxy's options before the start."""
+    if tool == "mitmproxy" and not sys.stdout.isatty():
+        yield "mitmproxy's console needs a terminal; start it in one, or leave out --console"
+    complaint = ours.complaint_about(given.deferred)
+    if complaint is not None:
+        yield complaint
+    if len(given.scripts) < 2:  # another script may bring options of its own
+        for name, value in given.deferred.items():
+            # Options from mitmproxy's config.yaml may be for other runs.
+            if hasattr(value, "val") and not name.startswith("wirelint_"):
+                near = difflib.get_close_matches(name, given.keys(), 1)
+                hint = f"did you mean {near[0]}?" if near else f"{tool} --options lists those there are"
+                yield f"--set {name}: neither mitmproxy nor wirelint has this option; {hint}"
+    for mode in given.mode if given.server else ():
+        spec = mode_specs.ProxyMode.parse(mode)
+        number = spec.listen_port(given.listen_port)
+        if number is not None and spec.transport_protocol != "udp":
+            host = spec.listen_host(given.listen_host)
+            if (taken := check(host, number, port)) is not None:
+                yield taken
+    if tool == "mitmweb" and (taken := check(given.web_host, given.web_port, "--set web_port=PORT")) is not None:
+        yield f"mitmweb's page: {taken}"

@@ -1,18 +1,23 @@
-"""One exchange while it passes: what is known of it, and a copy of its bytes. No mitmproxy in here.
+"""Recorder of one exchange: a copy of its bytes with their times, the parser's session, and what was changed.
 
-A visit begins with the request, reads the reply as it arrives, and ends once. Bytes are noted with their times and read a
-batch at a time: the same work takes a fraction of what it takes piece by piece between other things, and nobody waits
-for it whose chunk has just come. It never holds more of a body than the
-limit; above that, and where a coding cannot be undone, it lets go of what it has and the exchange counts as unread.
-"""
+Lifecycle: created with the request, `respond` at the reply's head, then bytes through `store_for_later` (read in
+batches), `feed` or `feed_whole`, and `close` once at the end. Bytes are read in batches because that costs a fraction
+of reading each chunk, and because no chunk waits for it. A recorder never holds more of a body than `limit`. Above it,
+and where a content coding cannot be decoded, the exchange is marked unread. `Tee` is the stream callable that feeds a
+recorder."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from io import BytesIO
+from typing import TYPE_CHECKING
 
+from mitmproxy import ctx, http
+
+from wirelint.addon.http_headers import field_of
+from wirelint.addon.mitm_compat import attach_whole
 from wirelint.apis.unknown import is_text
 from wirelint.capture.record import Headers, Record, Sent
 from wirelint.engine import Session, internal, lower
@@ -24,11 +29,12 @@ from wirelint.timing import NO_ARRIVALS, ArrivalLog, Arrivals
 from wirelint.wire import EventStream
 from wirelint.wire.content_coding import CodingError, Decoder, TooLargeError, decode, decoder
 
-# Pieces of a reply that have come for some time, read in one go.
+if TYPE_CHECKING:  # the log reads check results, which read recorders
+    from wirelint.addon.log import Failures
 
 
 def feed_all(session: Session, pieces: Sequence[tuple[bytes, float | None]]) -> None:
-    """Feed a session pieces of a body, each with its time. Runs of text deltas are taken in together."""
+    """Feed a session pieces of a body, each with its time. Consecutive text deltas are fed together."""
     alike: list[tuple[bytes, float | None, str]] = []
     pattern = session.pattern
     for data, at in pieces:
@@ -54,22 +60,26 @@ def _take(session: Session, block: int, alike: list[tuple[bytes, float | None, s
 _MOST_FAULTS = 8
 _MOST_FIXES = 1000
 _BATCH = 1 << 15
-"""Bytes that are read together."""
+"""Bytes parsed together."""
 
 
 @dataclass(slots=True, eq=False)
 class ExchangeRecorder:
-    """`clock` gives seconds that only grow, `began` is its value when the request was complete; `started` is Unix time.
+    """Recorder of one exchange.
 
-    `session` is None when the request could not be read because of a failure of ours: then `faults` says so. `live` is
-    False for a flow that was loaded from a file. `forwarded` is the request that was sent instead of the client's and
-    `asked` what the upstream understands by it, `delivered` the reply that the client got instead of the upstream's.
-    `reread`: reading along failed, and the bytes have to be read again. `collected`: the reply came on the wire, and is
-    handed over as a whole. `due` is when it may have been silent for too long (`watch`), by the clock; `asked_of` are the
-    silences that were looked at, `early` what was found before its end, and `shown` the comment and the marker for that.
-    `unknown` says why an exchange of no known API is recorded all the same; it has no session either.
-    `cut_short` says why the client saw its reply end badly, though that of the upstream ended as HTTP asks.
-    `heard_by` is called when bytes have come.
+    `clock` is monotonic, in seconds; `clock_start` is its value when the request was complete; `started` is Unix time.
+    `session`: None if reading the request failed; `faults` says why. Also None if `unknown_reason` is set: the
+    exchange is of no
+    known API and is recorded without being checked.
+    `is_live`: False for a flow loaded from a file.
+    `forwarded`, `sent_request`: the request sent in place of the client's, as bytes and parsed. `delivered`: the reply
+    sent in
+    place of the upstream's.
+    `must_reread`: the session is incomplete, and the stored bytes have to be parsed again.
+    `is_collected`: mitmproxy buffered the reply and passes it as a whole.
+    `due`, `checked_silences`, `open_findings`, `open_annotation`: used by `timeouts` for exchanges that are still open.
+    `broken_reason`: why the client saw a broken reply although the upstream's HTTP message ended correctly.
+    `on_data`: called after each stored chunk.
     """
 
     id: str
@@ -82,8 +92,8 @@ class ExchangeRecorder:
     started: float
     limit: int
     clock: Callable[[], float]
-    began: float
-    live: bool = True
+    clock_start: float
+    is_live: bool = True
     status: int | None = None
     response_headers: Headers = ()
     first_byte: float | None = None
@@ -91,190 +101,190 @@ class ExchangeRecorder:
     faults: list[Finding] = field(default_factory=list)
     forwarded: Sent | None = None
     delivered: Sent | None = None
-    asked: Request | None = None
+    sent_request: Request | None = None
     fixes: list[AppliedFix] = field(default_factory=list)
-    reread: bool = False
-    collected: bool = False
+    must_reread: bool = False
+    is_collected: bool = False
     due: float = 0.0
-    asked_of: set[tuple[str, float]] = field(default_factory=set)
-    early: list[Finding] = field(default_factory=list)
-    shown: tuple[str, str] | None = None
-    unknown: str = ""
-    cut_short: str = ""
-    heard_by: Callable[[], None] | None = None
-    _heard: ArrivalLog = field(default_factory=ArrivalLog)
-    _known: Record | None = None
+    checked_silences: set[tuple[str, float]] = field(default_factory=set)
+    open_findings: list[Finding] = field(default_factory=list)
+    open_annotation: tuple[str, str] | None = None
+    unknown_reason: str = ""
+    broken_reason: str = ""
+    on_data: Callable[[], None] | None = None
+    _arrivals: ArrivalLog = field(default_factory=ArrivalLog)
+    _recorded: Record | None = None
     _decoder: Decoder | None = None
     _raw: BytesIO = field(default_factory=BytesIO)
     _plain: bytearray = field(default_factory=bytearray)
     _size: int = 0
-    _waiting: list[bytes] = field(default_factory=list)
-    _times: list[float] = field(default_factory=list)
-    _behind: int = 0
-    _unread: bool = False
-    _broken: bool = False
-    _closed: bool = False
+    _queued: list[bytes] = field(default_factory=list)
+    _queued_at: list[float] = field(default_factory=list)
+    _queued_size: int = 0
+    _is_unread: bool = False
+    _is_broken: bool = False
+    _is_closed: bool = False
     _parts: int = 1
-    _before: bytes = b""
-    _repeated: int = 0
+    _earlier_parts: bytes = b""
+    _repeated_size: int = 0
 
     @property
-    def readable(self) -> bool:
-        """Return True if the session can be asked for an exchange."""
-        return self.session is not None and not self._broken
+    def is_readable(self) -> bool:
+        """Return True if the session can return an exchange."""
+        return self.session is not None and not self._is_broken
 
     def now(self) -> float:
-        """Milliseconds since the request."""
-        return round((self.clock() - self.began) * 1000, 3)
+        """Return the milliseconds since the request."""
+        return round((self.clock() - self.clock_start) * 1000, 3)
 
     def respond(self, status: int, headers: Headers) -> None:
-        """The head of the reply. Interim replies (1xx) never come here."""
-        known = self._known if self.delivered is not None else None
+        """Record the head of the reply. mitmproxy does not report interim (1xx) responses."""
+        known = self._recorded if self.delivered is not None else None
         self.status, self.response_headers = status, known.response_headers if known is not None else headers
-        self.first_byte = self.now() if self.live else None
+        self.first_byte = self.now() if self.is_live else None
         fields = lower(self.response_headers)
-        if self.readable and self.session is not None:
+        if self.is_readable and self.session is not None:
             self.session.respond(status, fields)
         try:
             self._decoder = decoder(coding, self.limit) if (coding := _coding(fields.get("content-encoding"))) else None
         except CodingError as error:
-            self.give_up(f"the reply cannot be read: {error}", keep_raw=True)
+            self.mark_unread(f"the reply cannot be read: {error}", keep_raw=True)
 
-    def recall(self, known: Record) -> None:
-        """An exchange of a file, which was changed when it passed: what came in is judged, whatever the flow shows."""
-        self._known = known
+    def restore_record(self, known: Record) -> None:
+        """Take both sides of a changed exchange from a recorded flow. Checks see the received bytes, not the sent ones."""
+        self._recorded = known
         self.request_headers, self.request_body = known.request_headers, known.request_body
         self.forwarded, self.delivered, self.fixes = known.forwarded, known.delivered, list(known.fixes)
 
-    def known_body(self) -> bytes | None:
-        """The reply's body as it came in, without codings, where the flow may show another one."""
-        if self._known is None or self.delivered is None:
+    def recorded_body(self) -> bytes | None:
+        """Return the received, decoded reply body of a recorded flow that shows another body, else None."""
+        if self._recorded is None or self.delivered is None:
             return None
         self._decoder = None
-        return self._known.response_body
+        return self._recorded.response_body
 
-    def expect_plain(self) -> str | None:
-        """The codings of the reply. Whoever asks undoes them, and hands over what they leave."""
+    def take_coding(self) -> str | None:
+        """Return the content coding of the reply and stop decoding here: the caller decodes and passes plain bytes."""
         coding = _coding(lower(self.response_headers).get("content-encoding")) if self._decoder is not None else None
         self._decoder = None
         return coding
 
-    def take(self, data: bytes, at: float | None = None) -> None:
-        """Bytes of the reply's body as they are on the wire, and when they came (ms after the request)."""
+    def feed(self, data: bytes, at: float | None = None) -> None:
+        """Store and parse body bytes as they are on the wire. `at`: arrival in ms after the request."""
         plain = self.keep(data)
         if plain and self.session is not None:
             self.session.feed(plain, at)
 
     def record_arrival(self, data: bytes) -> None:
-        """Bytes came that are handed over later, as a part of the whole body."""
-        self._heard.add(self.now(), data)
+        """Note the arrival of a chunk that mitmproxy is buffering; the body comes later through `feed_whole`."""
+        self._arrivals.add(self.now(), data)
 
-    def take_whole(self, data: bytes) -> None:
-        """The body of a reply that was collected, as it is on the wire."""
-        for piece, at in arrived(data, self._heard.chunks):
-            self.take(piece, self.now() if at is None and self.collected else at)
+    def feed_whole(self, data: bytes) -> None:
+        """Store and parse a buffered body as it is on the wire."""
+        for piece, at in arrived(data, self._arrivals.chunks):
+            self.feed(piece, self.now() if at is None and self.is_collected else at)
 
     @property
     def decoded_to_its_end(self) -> bool:
-        """Return True if the codings of the bytes that came have come to their end."""
+        """Return True if the content coding of the stored bytes is complete."""
         return self._decoder is None or self._decoder.finished
 
-    def keep_whole(self, data: bytes) -> tuple[bytes, tuple[tuple[float, int], ...]] | None:
-        """Takes a copy of such a body; gives what is to be read of it, and the arrivals of that. None: nothing is read."""
+    def store_whole(self, data: bytes) -> tuple[bytes, tuple[tuple[float, int], ...]] | None:
+        """Store a buffered body. Return its decoded bytes and their arrivals, or None if it is not to be parsed."""
         pieces: list[bytes] = []
         chunks: list[tuple[float, int]] = []
-        for piece, at in arrived(data, self._heard.chunks):
+        for piece, at in arrived(data, self._arrivals.chunks):
             plain = self.keep(piece)
             if plain is None:
                 return None
             pieces.append(plain)
-            if plain and (at is not None or self.collected):
+            if plain and (at is not None or self.is_collected):
                 chunks.append((self.now() if at is None else at, len(plain)))
         return b"".join(pieces), tuple(chunks)
 
-    def take_kept(self, plain: bytes, chunks: Sequence[tuple[float, int]]) -> None:
-        """Has such a copy read."""
+    def feed_stored(self, plain: bytes, chunks: Sequence[tuple[float, int]]) -> None:
+        """Parse decoded bytes that `store_whole` returned."""
         if self.session is not None:
             for data, at in arrived(plain, chunks):
                 self.session.feed(data, at)
 
     def arrivals(self) -> Arrivals:
-        """What is known by now of when the reply came."""
+        """Return the arrival times known so far."""
         read = self.session.arrivals() if self.session is not None else NO_ARRIVALS
-        return read or self._heard.arrivals(framed=False)
+        return read or self._arrivals.arrivals(framed=False)
 
-    def note(self, data: bytes) -> None:
-        """Bytes of the reply's body that came just now. They are read later: `catch_up` before anything is asked."""
+    def store_for_later(self, data: bytes) -> None:
+        """Store body bytes that arrived now. `catch_up` parses them, at the latest after 32 KiB."""
         if self.store(data):
-            self._waiting.append(data)
-            self._times.append(self.clock())
-            self._behind += len(data)
-            if self._behind >= _BATCH:
+            self._queued.append(data)
+            self._queued_at.append(self.clock())
+            self._queued_size += len(data)
+            if self._queued_size >= _BATCH:
                 self.catch_up()
 
     def catch_up(self) -> None:
-        """Reads what was noted, each piece as of the time at which it came."""
-        pieces, times = self._waiting, self._times
-        self._pass_over()
+        """Parse the queued bytes with the times of their arrival."""
+        pieces, times = self._queued, self._queued_at
+        self._clear_queue()
         came = zip(pieces, times, strict=True)
-        read = [(self._plain_of(piece), round((time - self.began) * 1000, 3)) for piece, time in came]
+        read = [(self._plain_of(piece), round((time - self.clock_start) * 1000, 3)) for piece, time in came]
         if self.session is not None:
             feed_all(self.session, [(plain, at) for plain, at in read if plain])
-        self.mind_the_text()
+        self.check_text_limit()
 
-    def mind_the_text(self) -> None:
-        """Lets go of a reply that says more than is judged."""
-        if self.session is not None and self.session.unread and not self._unread:
+    def check_text_limit(self) -> None:
+        """Mark the exchange unread if its text exceeds the limit of the session."""
+        if self.session is not None and self.session.unread and not self._is_unread:
             lacking = self.session.unread_because
-            self.give_up(
+            self.mark_unread(
                 lacking or "the reply is too long to be judged; it passed unread", keep_raw=lacking is not None
             )
 
-    def _pass_over(self) -> None:
-        self._waiting, self._times, self._behind = [], [], 0
+    def _clear_queue(self) -> None:
+        self._queued, self._queued_at, self._queued_size = [], [], 0
 
     def keep(self, data: bytes) -> bytes | None:
-        """Takes a copy of bytes that came; gives what is to be read of them, None when nothing is read any more."""
+        """Store bytes and return them decoded, or None if they are not to be parsed."""
         if not self.store(data):
             return None
         return data if self._decoder is None else self._plain_of(data)
 
     def store(self, data: bytes) -> bool:
-        """The same of bytes without codings; whether they are to be read."""
-        if self._closed or not data:
+        """Store bytes without decoding them. Return True if they are to be parsed."""
+        if self._is_closed or not data:
             return False
         self._size += len(data)
         if self._size > self.limit:
-            if self._raw.tell() or not self._unread:
-                self.give_up(f"the reply is larger than wirelint_max_body ({self.limit} bytes); it passed unread")
+            if self._raw.tell() or not self._is_unread:
+                self.mark_unread(f"the reply is larger than wirelint_max_body ({self.limit} bytes); it passed unread")
             return False
         self._raw.write(data)
-        return not (self._unread or self._broken or self.session is None)
+        return not (self._is_unread or self._is_broken or self.session is None)
 
     def _plain_of(self, data: bytes) -> bytes | None:
-        """Bytes without their codings; None once it is known that they cannot be read."""
-        if self._unread:
+        """Decode bytes; None if they cannot be decoded."""
+        if self._is_unread:
             return None
         if self._decoder is None:
             return data
         try:
             plain = self._decoder.feed(data)
         except TooLargeError:
-            self.give_up(f"the reply is larger than wirelint_max_body ({self.limit} bytes); it passed unread")
+            self.mark_unread(f"the reply is larger than wirelint_max_body ({self.limit} bytes); it passed unread")
             return None
         except CodingError as error:
-            self.give_up(f"the reply is not what its content-encoding says: {error}", keep_raw=True)
+            self.mark_unread(f"the reply is not what its content-encoding says: {error}", keep_raw=True)
             return None
         self._plain += plain
         return plain
 
-    def give_up(self, note: str, *, keep_raw: bool = False) -> None:
-        """What is left of the exchange passes unread. `keep_raw`: its bytes are still worth recording."""
-        self._unread = True
+    def mark_unread(self, note: str, *, keep_raw: bool = False) -> None:
+        """Stop parsing; the rest passes unread. `keep_raw`: record the bytes nevertheless."""
+        self._is_unread = True
         self.notes.append(note)
         self._decoder = None
         self._plain.clear()
-        self._pass_over()
+        self._clear_queue()
         if not keep_raw:
             self._raw = BytesIO()
             self._size = max(self._size, self.limit + 1)
@@ -282,27 +292,27 @@ class ExchangeRecorder:
             self.session.abandon()
 
     def fail(self, culprit: str, error: BaseException) -> None:
-        """Something of ours raised: the session is not asked any more, and the exchange says why."""
-        self._broken = True
+        """Record an internal failure after which the session cannot be used."""
+        self._is_broken = True
         self.add_fault(culprit, error)
 
     def add_fault(self, culprit: str, error: BaseException) -> None:
-        """A failure that leaves the session usable."""
+        """Record an internal failure that leaves the session usable."""
         fault = internal(culprit, error)
         if fault not in self.faults and len(self.faults) < _MOST_FAULTS:
             self.faults.append(fault)
 
     def split(self) -> ExchangeRecorder | None:
-        """What has come of a stream of events, as an exchange of its own, and goes on behind it under another name.
+        """Return the recorded part of an open MCP SSE stream as its own exchange; None if that is not possible now.
 
-        None where that cannot be done now. An event that names the address of a session is part of all that come after it.
-        """
+        This recorder goes on behind it with the next id (`…~2`). `event: endpoint` names the session's address; it is
+        repeated at the head of every later part."""
         raw, stream = self._raw.getvalue(), EventStream()
         frames = stream.feed(raw)
-        if self._decoder is not None or self._unread or self._broken or stream.waiting or not frames:
+        if self._decoder is not None or self._is_unread or self._is_broken or stream.waiting or not frames:
             return None
-        part = dataclasses.replace(self, notes=[], faults=[], heard_by=None)
-        self._before += raw[self._repeated :]
+        part = dataclasses.replace(self, notes=[], faults=[], on_data=None)
+        self._earlier_parts += raw[self._repeated_size :]
         self._parts += 1
         self.id = f"{self.id.rpartition('~')[0] or self.id}~{self._parts}"
         headers = lower(self.request_headers)
@@ -314,44 +324,48 @@ class ExchangeRecorder:
         self.first_byte = part.first_byte
         self._raw, self._plain, self._size = BytesIO(), bytearray(), 0
         first = frames[0].raw if frames[0].event == "endpoint" else b""
-        self._repeated = len(first)
-        self.take(first, self.first_byte)
+        self._repeated_size = len(first)
+        self.feed(first, self.first_byte)
         return part
 
     def note_fixes(self, repairs: Sequence[AppliedFix]) -> None:
-        """What was changed; of very many changes the first ones."""
+        """Add applied fixes, up to a limit."""
         room = _MOST_FIXES - len(self.fixes)
         self.fixes += repairs[:room]
         if len(repairs) > room:
-            self.notes.append(f"{len(repairs) - room} more fixes were made than are told here")
+            self.notes.append(f"{len(repairs) - room} more fixes are not listed")
 
     @property
     def size(self) -> int:
-        """About how many bytes of memory it takes."""
+        """Return the approximate memory use in bytes."""
         return len(self.request_body or b"") + min(self._size, self.limit) + 4096
 
     @property
-    def unread(self) -> bool:
-        return self._unread
+    def is_unread(self) -> bool:
+        return self._is_unread
 
     @property
-    def overflown(self) -> bool:
-        """Return True if the body is larger than what is kept of it."""
+    def is_over_limit(self) -> bool:
+        """Return True if the body exceeds `limit`."""
         return self._size > self.limit
 
     @property
-    def empty(self) -> bool:
-        """Return True if no byte of the reply's body has come by."""
+    def is_empty(self) -> bool:
+        """Return True if no byte of the reply body has been stored."""
         return self._size == 0
 
     def raw_body(self) -> bytes | None:
-        """The body as it was on the wire; None when it was not kept."""
-        if self._size > self.limit or len(self._before) > self.limit:
+        """Return the body as it was on the wire; None if it was not kept."""
+        if self._size > self.limit or len(self._earlier_parts) > self.limit:
             return None
-        return self._before + self._raw.getvalue()[self._repeated :] if self._before else self._raw.getvalue()
+        return (
+            self._earlier_parts + self._raw.getvalue()[self._repeated_size :]
+            if self._earlier_parts
+            else self._raw.getvalue()
+        )
 
     def record(self, end: End, error: str | None, chunks: tuple[tuple[float, int], ...], timing: Timing) -> Record:
-        """The exchange as bytes, codings undone."""
+        """Return the exchange as a `Record` with decoded bodies."""
         body = self._body()
         return Record(
             id=self.id,
@@ -372,11 +386,11 @@ class ExchangeRecorder:
         )
 
     def _body(self) -> bytes | None:
-        if self.status is None or self._unread:
+        if self.status is None or self._is_unread:
             return None
         if self._decoder is None:
             return self._readable(self._raw.getvalue())
-        if not (self._broken or self.unknown):
+        if not (self._is_broken or self.unknown_reason):
             return bytes(self._plain)
         try:  # reading stopped somewhere; the bytes did not
             coding = _coding(lower(self.response_headers).get("content-encoding"))
@@ -385,17 +399,107 @@ class ExchangeRecorder:
             return None
 
     def _readable(self, body: bytes) -> bytes | None:
-        """A body as it is recorded. Of what nobody understands only text is: the rest may be a file of somebody's."""
-        return body if not self.unknown or is_text(body) else None
+        """Return the body to record. Of an unknown API only text is kept: other bytes may be a private file."""
+        return body if not self.unknown_reason or is_text(body) else None
 
     def close(self) -> None:
-        """Lets go of everything; what still arrives is not looked at."""
-        self._closed = True
-        self._pass_over()
+        """Release all bytes and ignore later ones."""
+        self._is_closed = True
+        self._clear_queue()
         self._raw, self._plain, self.session = BytesIO(), bytearray(), None
 
 
 def _coding(value: str | None) -> str | None:
-    """The codings that have to be undone, None when there are none."""
+    """Return the content codings to decode, None if there are none."""
     names = [name for item in (value or "").split(",") if (name := item.strip().lower()) and name != "identity"]
     return ", ".join(names) or None
+
+
+Stream = Callable[[bytes], bytes | Iterable[bytes]]
+
+
+class Tee:
+    """Stream callable that passes every byte on unchanged and records a copy.
+
+    mitmproxy sends each non-empty `bytes` as one chunk; `b""` would end a chunked reply in the middle, so "nothing" is
+    an empty list. A call with `b""` may mean the end, and may come several times. An exception would lose the chunk
+    and hang the client. `inner` is the stream callable of another addon; it gets the upstream's bytes as it would
+    without wirelint."""
+
+    def __init__(
+        self,
+        recorder: ExchangeRecorder,
+        fail: Callable[[ExchangeRecorder, str, Exception], None],
+        inner: Stream | None = None,
+    ) -> None:
+        self._recorder = recorder
+        self._fail = fail
+        self._inner = inner
+
+    def __call__(self, data: bytes) -> bytes | Iterable[bytes]:
+        recorder = self._recorder
+        try:
+            if data:
+                recorder.store_for_later(data)
+                if recorder.on_data is not None:
+                    recorder.on_data()
+        except Exception as error:  # fail open: the bytes go on, whatever reading them did
+            self._fail(recorder, "reading the reply", error)
+        if self._inner is not None:
+            return self._inner(data)
+        return data or []
+
+
+_SHORT = 1 << 18
+"""Largest JSON document that mitmproxy buffers as usual: it is useless before its end, and streaming it costs more."""
+
+
+def is_json(response: http.Response) -> bool:
+    """Return True if the content type is JSON."""
+    kind = (field_of(response, b"content-type") or "").partition(";")[0].strip().lower()
+    return kind == "application/json" or kind.endswith("+json")
+
+
+def length_of(response: http.Response) -> str | None:
+    """Return the value of content-length."""
+    return field_of(response, b"content-length")
+
+
+def is_within(response: http.Response, limit: int) -> bool:
+    """Return True if content-length is present and at most `limit`."""
+    length = length_of(response) or ""
+    return length.isascii() and length.isdigit() and int(length) <= limit
+
+
+def can_collect(response: http.Response) -> bool:
+    """Return True if mitmproxy may buffer a reply without delaying anything useful: a short JSON document."""
+    streamed = getattr(ctx.options, "stream_large_bodies", None)  # it may be shorter than ours
+    return is_json(response) and is_within(response, _SHORT) and not streamed
+
+
+def collect(flow: http.HTTPFlow, recorder: ExchangeRecorder, failures: Failures) -> bool:
+    """Record a reply that mitmproxy buffers, also if it breaks off. Return False if that is not possible."""
+
+    def cut(raw: bytes) -> None:
+        try:
+            recorder.feed_whole(raw)
+        except Exception as error:  # fail open
+            failures.fail(recorder, "reading the reply", error)
+
+    def heard(raw: bytes) -> None:
+        try:
+            recorder.record_arrival(raw)
+        except Exception as error:  # fail open: it has no time then
+            failures.add(recorder, "reading the reply", error)
+
+    recorder.is_collected = attach_whole(flow, heard, cut)
+    return recorder.is_collected
+
+
+def let_collect(flow: http.HTTPFlow, response: http.Response, recorder: ExchangeRecorder, failures: Failures) -> bool:
+    """Return True if mitmproxy buffers the reply; the recorder then gets it as a whole."""
+    try:
+        return can_collect(response) and collect(flow, recorder, failures)
+    except Exception as error:  # fail open: it is streamed
+        failures.add(recorder, "reaching the client", error)
+        return False

@@ -1,7 +1,6 @@
-"""A script for proxies that tests start: it answers `GET /.wirelint/pending` with what is not on disk yet.
+"""Script for proxies in tests: answers `GET /.wirelint/pending` with the number of exchanges not yet written.
 
-A client has its reply before the exchange is judged and written down. Whoever wants to read the captures of it asks here
-until nothing is left: `{"pending": 0}`.
+A client has its reply before the exchange is checked and captured; a test polls until `{"pending": 0}`.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ PATH = "/.wirelint/pending"
 
 
 class Status:
-    """Loaded after the inspector, in the same proxy."""
+    """Loaded after the addon, in the same proxy."""
 
     name = "wirelint-status"
 

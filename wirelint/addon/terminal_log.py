@@ -5,9 +5,9 @@
                ● xml-leak (gateway) tool call search_notes leaked into the text  [response /content/0, event 9]
                ✎ xml-leak (safe) promoted a call of search_notes
 
-The lines themselves are plain text and go through `logging` (see `log`); each carries along how it looks here. The handler
-that mitmproxy prints to a terminal with gets a formatter that knows of that; every other one, and a pipe, has the text.
-"""
+The lines themselves are plain text and go through `logging` (see `log`); each carries along how it looks here. The
+handler that mitmproxy prints to a terminal with gets a formatter that knows of that; every other one, and a pipe, has
+the text."""
 
 from __future__ import annotations
 
@@ -23,11 +23,10 @@ from mitmproxy.addons.termlog import TermLogHandler
 from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
-from wirelint.addon.verdict import CheckResult
-from wirelint.addon.words import one_line, shorten
+from wirelint.addon.check_result import CheckResult, shorten
 from wirelint.model import Exchange
 from wirelint.rule import AppliedFix, Finding
-from wirelint.text.signs import ERRORS
+from wirelint.text.escaping import ERRORS, printable
 from wirelint.view.findings import MARKS, STYLES, known_note, place
 from wirelint.view.screen import Screen, hung
 
@@ -46,30 +45,30 @@ _WIDE = 104
 _MESSAGE = 400
 
 
-def exchange_look(verdict: CheckResult) -> Look:
+def exchange_look(result: CheckResult) -> Look:
     """An exchange that has ended. One without findings is a dim line."""
-    record = verdict.record
+    record = result.record
 
     def look(width: int) -> Iterator[Text]:
-        style = "" if verdict.new else "dim"
-        mark = Text(MARKS[verdict.worst], STYLES[verdict.worst]) if verdict.worst else Text("✓", "green dim")
+        style = "" if result.new else "dim"
+        mark = Text(MARKS[result.worst], STYLES[result.worst]) if result.worst else Text("✓", "green dim")
         took, token = record.timing.duration, record.timing.first_token
-        calls = f"{verdict.calls} call{'s' if verdict.calls > 1 else ''}" if verdict.calls else ""
-        if verdict.exchange is None or (record.status or 0) >= 400:
-            mark = mark if verdict.worst else Text("-", "dim")
+        calls = f"{result.calls} call{'s' if result.calls > 1 else ''}" if result.calls else ""
+        if result.exchange is None or (record.status or 0) >= 400:
+            mark = mark if result.worst else Text("-", "dim")
         yield _row(
-            mark, verdict.api or unread(verdict), verdict.model, record.status, seconds(took), calls, record.id, style,
-            width, verdict.streamed, f"first {seconds(token)}" if token is not None and verdict.streamed else "",
+            mark, result.api or unread(result), result.model, record.status, seconds(took), calls, record.id, style,
+            width, result.streamed, f"first {seconds(token)}" if token is not None and result.streamed else "",
         )  # fmt: skip
         if record.end not in ("complete", "unknown"):
             yield Text(f"{' ' * _BENEATH}{record.end}", "yellow")
-        if verdict.known:
-            yield Text(f"{' ' * _BENEATH}{known_note(verdict.known)}", "dim")
+        if result.known:
+            yield Text(f"{' ' * _BENEATH}{known_note(result.known)}", "dim")
 
     return look
 
 
-def early_look(exchange: Exchange, model: str, findings: Iterable[Finding]) -> Look:
+def open_look(exchange: Exchange, model: str, findings: Iterable[Finding]) -> Look:
     """An exchange that is still open, and something is wrong with it already."""
     worst = next(severity for severity in MARKS if any(finding.severity == severity for finding in findings))
 
@@ -85,23 +84,23 @@ def early_look(exchange: Exchange, model: str, findings: Iterable[Finding]) -> L
 def finding_look(finding: Finding) -> Look:
     style = STYLES[finding.severity]
     text = Text.assemble((f"{MARKS[finding.severity]} {finding.name}", f"bold {style}"), (f" ({finding.layer})", style))
-    text.append(f" {shorten(one_line(finding.message), _MESSAGE)}").append(f"  [{one_line(place(finding))}]", "dim")
+    text.append(f" {shorten(printable(finding.message), _MESSAGE)}").append(f"  [{printable(place(finding))}]", "dim")
     return lambda width: hung(text, width, _BENEATH, 2)
 
 
 def fix_look(fix: AppliedFix) -> Look:
     text = Text.assemble((f"✎ {fix.name}", "bold green"), (f" ({fix.safety})", "green"))
-    text.append(f" {shorten(one_line(fix.title), _MESSAGE)}", "green")
+    text.append(f" {shorten(printable(fix.title), _MESSAGE)}", "green")
     return lambda width: hung(text, width, _BENEATH, 2)
 
 
 def note_look(note: str) -> Look:
-    return lambda width: hung(Text(one_line(note), "dim"), width, _BENEATH, 2)
+    return lambda width: hung(Text(printable(note), "dim"), width, _BENEATH, 2)
 
 
-def unread(verdict: CheckResult) -> str:
+def unread(result: CheckResult) -> str:
     """What to call an exchange without an API: one of none that is understood, unless reading it failed."""
-    return "unread request" if verdict.findings else "unknown API"
+    return "unread request" if result.findings else "unknown API"
 
 
 def seconds(milliseconds: float | None) -> str:
@@ -124,11 +123,11 @@ def _row(
     row.append(f" {took:>{_TOOK}} ", style)
     if wide:
         row.append(f"{'stream' if streamed else '':<{_FORM}} {token:<{_TOKEN}} ", style)
-    return row.append(f"{calls:<{_CALLS}} ", style).append(one_line(name[:_ID]), style or "cyan")
+    return row.append(f"{calls:<{_CALLS}} ", style).append(printable(name[:_ID]), style or "cyan")
 
 
 def _cell(text: str, size: int) -> str:
-    text = one_line(text)
+    text = printable(text)
     if cell_len(text) > size:
         text = f"{set_cell_size(text, size - 1).rstrip()}…"
     return set_cell_size(text, size)

@@ -1,11 +1,9 @@
-"""Exchanges that are under way, looked at when nothing has come for too long.
+"""Timed rules for exchanges that are still open.
 
-Theory of operation. Bytes that come leave their time, and nothing else is done for each of them. One timer serves all
-exchanges. It goes off when the first of them may be due: when nothing has come for as long as the shortest limit. What has
-come since then is read, which puts most of them off until later; of the others the rules are asked that judge how an
-exchange goes in time. So an exchange that goes on is looked at once per limit, and one that ends before costs nothing.
-
-A rule is asked once for each silence. What it finds is provisional: the exchange is judged as a whole when it has ended.
+Arriving bytes only leave their time. One timer serves all exchanges: it fires when the shortest limit may have passed
+for the first of them, queued bytes are parsed, and timed rules check the rest. So an active exchange is checked once
+per limit, and one that ends earlier costs nothing. A rule runs once per silence. Its findings are provisional: they
+appear on the flow and in the log at once, are not captured, and the result at the end of the exchange replaces them.
 """
 
 from __future__ import annotations
@@ -19,9 +17,8 @@ from typing import Protocol
 
 from mitmproxy import http
 
-from wirelint.addon.annotate import annotate, early_annotation, take_back
-from wirelint.addon.failures import Failures
-from wirelint.addon.log import log_early
+from wirelint.addon.annotate import annotate, open_annotation, remove_annotation
+from wirelint.addon.log import Failures, log_open
 from wirelint.addon.recorder import ExchangeRecorder
 from wirelint.apis import channel_of
 from wirelint.capture.redact import Redactor
@@ -30,60 +27,58 @@ from wirelint.model import Exchange
 from wirelint.rule import Finding
 from wirelint.wire.websocket import is_socket
 
-# What is said of an exchange before it has ended, because something about it will not wait.
-#
-# It stands on the flow and in the log at once. None of it is written down: when the exchange has ended, its verdict
-# takes the
-# place of all that was said before.
-
 
 def announce(
-    flow: http.HTTPFlow, visit: ExchangeRecorder, exchange: Exchange, findings: tuple[Finding, ...], redactor: Redactor
+    flow: http.HTTPFlow,
+    recorder: ExchangeRecorder,
+    exchange: Exchange,
+    findings: tuple[Finding, ...],
+    redactor: Redactor,
 ) -> None:
-    """Tells of findings in an open exchange."""
+    """Report findings of an open exchange."""
     clean = [dataclasses.replace(finding, message=redactor.text(finding.message)) for finding in findings]
     model = redactor.text(exchange.model)
-    visit.early += clean
-    log_early(exchange, model, clean)
-    withdraw(flow, visit)
-    made = early_annotation(exchange, model, tuple(visit.early))
-    visit.shown = (made.comment, "" if flow.marked else made.marker)
+    recorder.open_findings += clean
+    log_open(exchange, model, clean)
+    withdraw(flow, recorder)
+    made = open_annotation(exchange, model, tuple(recorder.open_findings))
+    recorder.open_annotation = (made.comment, "" if flow.marked else made.marker)
     annotate(flow, made)
 
 
-def withdraw(flow: http.HTTPFlow, visit: ExchangeRecorder) -> None:
-    """Takes back what was put on a flow."""
-    if visit.shown is not None:
-        take_back(flow, *visit.shown)
-        visit.shown = None
+def withdraw(flow: http.HTTPFlow, recorder: ExchangeRecorder) -> None:
+    """Remove the provisional annotation from a flow."""
+    if recorder.open_annotation is not None:
+        remove_annotation(flow, *recorder.open_annotation)
+        recorder.open_annotation = None
 
 
 _GRAIN = 1 / 30
-"""The shortest time between two looks, as a part of the shortest limit: how late a report may come."""
+"""Shortest pause between two checks as a fraction of the shortest limit; reports are late by at most that."""
 _LEAST = 0.01
 
 
 class Repairing(Protocol):
-    """What repairs the reply of an exchange, and may have put off the reading of it."""
+    """Fixer of a reply that may have postponed parsing."""
 
     def catch_up(self) -> None: ...
 
 
 class Open(Protocol):
-    """An exchange that is under way."""
+    """Exchange in progress."""
 
     @property
-    def visit(self) -> ExchangeRecorder: ...
+    def recorder(self) -> ExchangeRecorder: ...
     @property
     def flow(self) -> http.HTTPFlow: ...
     @property
-    def mending(self) -> Repairing | None: ...
+    def fixer(self) -> Repairing | None: ...
 
 
-class Watch:
-    """`found` gives the exchanges under way, `report` is told what the rules of `engine` find in one of them.
+class Timeouts:
+    """Timer for timed rules. Nothing raises.
 
-    `clock` is that of the visits. Nothing in here raises, nor does `report`.
+    `found` returns the exchanges in progress; `report` gets the findings of one. `clock` is that of the recorders.
     """
 
     def __init__(
@@ -99,14 +94,14 @@ class Watch:
         self._timer: asyncio.TimerHandle | None = None
 
     def follow(self, engine: Engine) -> None:
-        """From now on the rules of this engine are asked."""
+        """Use the rules of this engine from now on."""
         self._engine = engine
         self._shortest = min((rule.patience for rule in engine.timed), default=math.inf)
         self.close()
         self.wake(self._shortest)
 
     def wake(self, delay: float | None = None) -> None:
-        """There is something to watch. `delay` in seconds, until a new exchange may be due if it is None."""
+        """Start the timer. `delay` in seconds; None: until a new exchange may be due."""
         if self._timer is not None or self._shortest == math.inf:
             return
         try:
@@ -126,50 +121,50 @@ class Watch:
         soonest = now + self._shortest
         found = tuple(self._found())
         for one in found:
-            if one.visit.due <= now:
-                one.visit.due = self._look_at(one, now)
-            soonest = min(soonest, one.visit.due)
+            if one.recorder.due <= now:
+                one.recorder.due = self._look_at(one, now)
+            soonest = min(soonest, one.recorder.due)
         if found:
             self.wake(max(soonest - self._clock(), self._shortest * _GRAIN, _LEAST))
 
     def _look_at(self, one: Open, now: float) -> float:
-        """Looks at an exchange; when it may be due again."""
-        visit = one.visit
-        asks = visit.method == "POST" or is_socket(visit.url.partition(":")[0])
-        if not visit.live or visit.unread or not visit.readable or not asks:
+        """Check an exchange; return when it may be due again."""
+        recorder = one.recorder
+        asks = recorder.method == "POST" or is_socket(recorder.url.partition(":")[0])
+        if not recorder.is_live or recorder.is_unread or not recorder.is_readable or not asks:
             return math.inf
         try:
             return self._ask(one, now)
         except Exception as error:  # fail open: it is judged when it has ended
-            self._failures.add(visit, "watching the exchange", error)
+            self._failures.add(recorder, "watching the exchange", error)
             return math.inf
 
     def _ask(self, one: Open, now: float) -> float:
-        visit = one.visit
+        recorder = one.recorder
         if one.flow.intercepted:  # it waits for the user
             return now + self._shortest
-        if one.mending is not None:
-            one.mending.catch_up()
-        visit.catch_up()
-        if visit.session is None or visit.session.terminated:
+        if one.fixer is not None:
+            one.fixer.catch_up()
+        recorder.catch_up()
+        if recorder.session is None or recorder.session.terminated:
             return math.inf
-        arrivals = visit.arrivals()
+        arrivals = recorder.arrivals()
         next_due = math.inf
         findings: list[Finding] = []
         exchange: Exchange | None = None
-        channel = channel_of(visit.session.api.name)
+        channel = channel_of(recorder.session.api.name)
         for rule in self._engine.timed:
             if channel not in rule.channels:
                 continue
             due = rule.due(arrivals)
-            if due is None or (rule.code, due) in visit.asked_of:
+            if due is None or (rule.code, due) in recorder.checked_silences:
                 continue
-            at = visit.began + due / 1000
+            at = recorder.clock_start + due / 1000
             if at > now:
                 next_due = min(next_due, at)
                 continue
-            visit.asked_of.add((rule.code, due))
-            exchange = exchange or visit.session.look(max(visit.now(), due), arrivals)
+            recorder.checked_silences.add((rule.code, due))
+            exchange = exchange or recorder.session.look(max(recorder.now(), due), arrivals)
             for one_in_force in self._engine.rules.of(exchange).rules:
                 if one_in_force.code == rule.code:
                     findings += self._engine.run(one_in_force, exchange)

@@ -1,35 +1,208 @@
-"""All that people see of flows in mitmweb and the console: the content view, replies while they stream, commands, and how
-many flows are kept. This is what the inspector tells these parts, and nothing in here raises. None of them is an addon of
-its own: mitmproxy asks every addon there is about every event, twice, and has no use for most of the answers.
-"""
+"""User interface in mitmweb and the console: content view, live preview, commands, and flow retention. No hook raises.
+
+These parts are not addons of their own, because mitmproxy calls every addon for every event. mitmproxy 11 wants lines
+of styled spans from a content view, mitmproxy 12 a text; both take the view with the highest priority. A failure is
+shown as one line above the raw body."""
 
 from __future__ import annotations
 
 import asyncio
+import shutil
 import sys
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Literal, Protocol
 
-from mitmproxy import ctx, flow, http
+from mitmproxy import contentviews, ctx, flow, http, websocket
 from mitmproxy.addonmanager import Loader
 
-from wirelint.addon.commands import Commands, Papers
-from wirelint.addon.contentview import Viewer, install
-from wirelint.addon.failures import Failures
-from wirelint.addon.looking import Insight, Looking, passed_body
-from wirelint.addon.memory import Memory
+from wirelint.addon.check_result import CheckResult
+from wirelint.addon.commands import Commands, ExportCommands
+from wirelint.addon.exchange_cache import AddonState, ExchangeCache, ExchangeLookup, received_body
+from wirelint.addon.log import Failures
 from wirelint.addon.timeouts import Open
-from wirelint.addon.verdict import CheckResult
 from wirelint.capture.offline import Checked
+from wirelint.model import Side
+from wirelint.view.findings import visible
+from wirelint.view.mitm import WIDTH, Line, Shown, Span, Style, failure, lines, plain
 
-# Replies that are shown while they stream: mitmproxy has no body of them before their end.
-#
-# Theory of operation. Where flows are shown at all (mitmweb, the console), a timer goes round the open exchanges, a
-# few at a
-# time, and lends each flow a copy of what has passed so far; before the exchange ends the copy is taken away again, so that
-# nothing else ever takes it for the reply. The last byte stays out of it: the body at the end is then always another
-# one, and
-# mitmweb, which asks for a view anew only when the body is another, does ask.
+NAME = "LLM exchange"
+
+_OURS = 100.0
+_NOT_OURS = -1.0
+
+_IN_CONSOLE: dict[Style, str] = {
+    "head": "header",
+    "speaker": "header",
+    "text": "text",
+    "thinking": "content_none",
+    "remark": "content_none",
+    "call": "replay",
+    "result": "text",
+    "failed": "error",
+    "minus": "to_client",
+    "plus": "Token_Name_Tag",
+    "error": "error",
+    "warning": "warn",
+    "info": "offset",
+}
+"""mitmproxy 11: names of its palettes."""
+_IN_BROWSER: dict[Style, str] = {
+    "head": "header",
+    "speaker": "header",
+    "text": "text",
+    "thinking": "content_none",
+    "remark": "content_none",
+    "call": "Token_Keyword_Constant",
+    "result": "Token_Name_Tag",
+    "failed": "Token_Literal_String",
+    "minus": "Token_Literal_String",
+    "plus": "Token_Name_Tag",
+    "error": "Token_Literal_String header",
+    "warning": "Token_Literal_Number header",
+    "info": "offset",
+}
+"""mitmproxy 11: classes of mitmweb's style sheet."""
+
+
+class ExchangeView:
+    """Content view, without the parts that depend on the version of mitmproxy."""
+
+    def __init__(self, lookup: ExchangeLookup, failures: Failures) -> None:
+        self._lookup, self._failures = lookup, failures
+
+    def claims(self, flow: object, message: object) -> bool:
+        try:
+            if not isinstance(flow, http.HTTPFlow):
+                return False
+            if isinstance(message, websocket.WebSocketMessage):
+                return self._lookup.is_known_turn(flow, message)
+            return message is not None and self._lookup.knows(flow)
+        except Exception as error:  # fail open: another view shows it
+            self._failures.log("choosing the content view", error)
+            return False
+
+    def page(self, data: bytes, flow: object, message: object) -> list[Line]:
+        try:
+            found = self._look(flow, message)
+            if found is None:
+                return _raw("there is no exchange to this content", data)
+            shown, side = found
+            if shown.checked.exchange is None and not shown.open:
+                why = next((finding.message for finding in shown.checked.findings), "")
+                return _raw(why or "unrecognised API", data)
+            return lines(shown, side, _width())
+        except Exception as error:  # fail open
+            self._failures.log("the content view", error)
+            return _raw(f"the view of this exchange failed ({type(error).__name__}: {error})", data)
+
+    def _look(self, flow: object, message: object) -> tuple[Shown, Side] | None:
+        match flow, message:
+            case http.HTTPFlow(), http.Message():
+                return self._lookup.look(flow), "response" if isinstance(message, http.Response) else "request"
+            case http.HTTPFlow(), websocket.WebSocketMessage():
+                return self._lookup.find_turn(flow, message)
+            case _:
+                return None
+
+
+def _raw(why: str, data: bytes) -> list[Line]:
+    text = visible(data.decode("utf-8", "backslashreplace"))
+    return [failure(why), (), *((Span("text", line),) for line in text.split("\n"))]
+
+
+class Contentview:
+    """Adapter for mitmproxy 12."""
+
+    name = NAME
+    syntax_highlight: Literal["none"] = "none"
+
+    def __init__(self, viewer: ExchangeView) -> None:
+        self._viewer = viewer
+
+    def prettify(self, data: bytes, metadata: contentviews.Metadata) -> str:
+        return plain(self._viewer.page(data, metadata.flow, metadata.http_message or metadata.websocket_message))
+
+    def render_priority(self, data: bytes, metadata: contentviews.Metadata) -> float:
+        return (
+            _OURS
+            if self._viewer.claims(metadata.flow, metadata.http_message or metadata.websocket_message)
+            else _NOT_OURS
+        )
+
+    def __lt__(self, other: Named) -> bool:
+        return self.name < other.name
+
+
+class View:
+    """Adapter for mitmproxy 11."""
+
+    name = NAME
+
+    def __init__(self, viewer: ExchangeView) -> None:
+        self._viewer = viewer
+
+    def __call__(
+        self,
+        data: bytes,
+        *,
+        flow: object = None,
+        http_message: object = None,
+        websocket_message: object = None,
+        **_: object,
+    ) -> tuple[str, Iterator[list[tuple[str, str]]]]:
+        styles = _IN_CONSOLE if _is_console() else _IN_BROWSER
+        page = self._viewer.page(data, flow, http_message or websocket_message)
+        return NAME, ([(styles[span.style], span.text) for span in line] or [("text", " ")] for line in page)
+
+    def render_priority(
+        self,
+        data: bytes,
+        *,
+        flow: object = None,
+        http_message: object = None,
+        websocket_message: object = None,
+        **_: object,
+    ) -> float:
+        return _OURS if self._viewer.claims(flow, http_message or websocket_message) else _NOT_OURS
+
+    def __lt__(self, other: Named) -> bool:
+        return self.name < other.name
+
+
+class Named(Protocol):
+    name: str
+
+
+def _is_console() -> bool:
+    return ctx.master.addons.get("consoleaddon") is not None  # type: ignore[no-untyped-call]
+
+
+def _width() -> int:
+    """Return the width in columns: the console's, or one that fits mitmweb's pane."""
+    if not _is_console():
+        return WIDTH
+    columns = shutil.get_terminal_size((WIDTH, 24)).columns
+    return (columns // 2 if ctx.options.console_layout == "horizontal" else columns) - 2
+
+
+def install(viewer: ExchangeView) -> Callable[[], None]:
+    """Add the view to mitmproxy, replacing that of an earlier load. Return a function that removes it."""
+    if hasattr(contentviews, "Contentview"):
+        contentviews.add(Contentview(viewer))
+        return lambda: None  # a later one takes its place; until then it knows no flow
+    old: Any = contentviews
+    view = View(viewer)
+    if (earlier := old.get(NAME)) is not None:
+        old.remove(earlier)
+    old.add(view)
+
+    def remove() -> None:
+        if old.get(NAME) is view:
+            old.remove(view)
+
+    return remove
+
 
 _PAUSE = 0.7
 """Seconds between two looks at the open exchanges."""
@@ -39,8 +212,11 @@ _LARGEST = 8 << 20
 """Bytes of a body above which it is shown at its end."""
 
 
-class Glimpses:
-    """`found` gives the exchanges under way, `show` has a flow shown anew."""
+class LivePreview:
+    """Shows replies while they stream; mitmproxy has no body of them before the end.
+
+    A timer gives each open flow a copy of the bytes so far, and removes it before the exchange ends. The copy lacks
+    the last byte, so that the final body differs and mitmweb asks for the view again. `show` redraws a flow."""
 
     def __init__(
         self, found: Callable[[], Iterable[Open]], show: Callable[[http.HTTPFlow], None], failures: Failures
@@ -56,7 +232,7 @@ class Glimpses:
             self._timer = None
 
     def wake(self) -> None:
-        """There is an exchange under way."""
+        """Start the timer, since an exchange is in progress."""
         if self._timer is not None or not is_shown():
             return
         try:
@@ -67,69 +243,66 @@ class Glimpses:
 
     def _step(self) -> None:
         self._timer = None
-        found = [one for one in self._found() if one.visit.live]
+        found = [one for one in self._found() if one.recorder.is_live]
         start = self._turn % len(found) if len(found) > _AT_ONCE else 0
         self._turn = start + _AT_ONCE
         for one in [*found[start:], *found[:start]][:_AT_ONCE]:
             try:
                 self._lend(one)
             except Exception as error:  # fail open: it is shown at its end
-                self._failures.tell("showing a reply that streams", error)
+                self._failures.log("showing a reply that streams", error)
         if found:
             self.wake()
 
     def _lend(self, one: Open) -> None:
-        flow, visit = one.flow, one.visit
+        flow, recorder = one.flow, one.recorder
         if flow.response is None or (flow.response.raw_content is not None and flow.id not in self._lent):
             return
-        if visit.session is None or visit.session.terminated:
+        if recorder.session is None or recorder.session.terminated:
             return  # it is as good as over
-        body = passed_body(visit)
+        body = received_body(recorder)
         if body is None or not 2 <= len(body) <= _LARGEST or len(body) == self._lent.get(flow.id):
             return
         self._lent[flow.id] = len(body)
         flow.response.raw_content = body[:-1]
         self._show(flow)
 
-    def take_back(self, flow: http.HTTPFlow) -> None:
+    def remove_annotation(self, flow: http.HTTPFlow) -> None:
         """The exchange has ended: from here on its body is what mitmproxy and the addon make it."""
         if self._lent.pop(flow.id, None) is not None and flow.response is not None:
             flow.response.raw_content = None
 
 
 def is_shown() -> bool:
-    """Return True if there is somebody to look at flows: mitmdump has no view of them."""
+    """Return True if flows are displayed: mitmdump has no view."""
     master = getattr(ctx, "master", None)
     return master is not None and "view" in master.addons.lookup
 
 
-def forget_drawn() -> None:
-    """mitmproxy's console draws a body anew only when the body is another; what is known of it may be another, too."""
+def clear_console_cache() -> None:
+    """Clear the console's cache of rendered bodies, which does not notice new findings."""
     flowview = sys.modules.get("mitmproxy.tools.console.flowview")
     clear = getattr(getattr(getattr(flowview, "FlowDetails", None), "_get_content_view", None), "cache_clear", None)
     if clear is not None:
         clear()
 
 
-# How many flows a long run keeps. mitmweb and the console have no bound of their own; mitmdump lets go of every flow.
-#
-# Only what passed in this run is counted and dropped, the oldest first. Flows that were opened from a file stay, and
-# so does
-# whatever is still under way. What stands on disk is not touched.
-
 _OPEN_AT_ONCE = 64
 """Flows that are still under way, and stay for now, that are passed over at a time."""
 
 
-class Keeping:
-    """`most` gives how many flows may stay, None for all of them; `dropped` is told the id of a flow that left."""
+class FlowRetention:
+    """Limits how many flows mitmweb and the console keep.
+
+    Only flows that passed in this run count; the oldest are removed, open ones stay. `most` returns the limit, None
+    for no limit; `dropped` gets the id of a removed flow."""
 
     def __init__(self, most: Callable[[], int | None], dropped: Callable[[str], None], failures: Failures) -> None:
         self._most, self._dropped, self._failures = most, dropped, failures
         self._passed: OrderedDict[str, None] = OrderedDict()
 
     def begins(self, flow: flow.Flow) -> None:
-        """A flow begins, whatever it speaks."""
+        """Count a flow of any protocol."""
         if not flow.live or not is_shown():
             return
         self._passed[flow.id] = None
@@ -139,7 +312,7 @@ class Keeping:
         try:
             self._drop(len(self._passed) - most)
         except Exception as error:  # fail open: it stays
-            self._failures.tell("dropping the oldest flows", error)
+            self._failures.log("dropping the oldest flows", error)
 
     def done(self) -> None:
         self._passed.clear()
@@ -160,61 +333,61 @@ class Keeping:
                 self._dropped(name)
 
 
-class Desk:
-    """`found` gives the exchanges under way."""
+class UserInterface:
+    """All parts of the user interface. `found` returns the exchanges in progress."""
 
-    def __init__(self, insight: Insight, found: Callable[[], Iterable[Open]], failures: Failures) -> None:
-        self._failures, self._insight = failures, insight
-        self._memory = Memory()
-        looking = Looking(insight, self._memory)
-        self._viewer = Viewer(looking, failures)
-        self._glimpses = Glimpses(found, self.show, failures)
-        self._keeping = Keeping(self._most, self._memory.forget, failures)
-        self._commands = (Commands(insight, looking, self._memory), Papers(insight, looking))
+    def __init__(self, state: AddonState, found: Callable[[], Iterable[Open]], failures: Failures) -> None:
+        self._failures, self._state = failures, state
+        self._cache = ExchangeCache()
+        lookup = ExchangeLookup(state, self._cache)
+        self._viewer = ExchangeView(lookup, failures)
+        self._preview = LivePreview(found, self.show, failures)
+        self._retention = FlowRetention(self._most, self._cache.forget, failures)
+        self._commands = (Commands(state, lookup, self._cache), ExportCommands(state, lookup))
         self._remove: Callable[[], None] = lambda: None
 
     def load(self, loader: Loader) -> None:
         try:
             self._remove = install(self._viewer)
         except Exception as error:  # fail open: bodies are shown by mitmproxy's own views
-            self._failures.tell("adding the content view", error)
+            self._failures.log("adding the content view", error)
         for commands in self._commands:
             loader.master.commands.collect_commands(commands)
 
     def done(self) -> None:
         self._remove()
-        self._memory.clear()
-        self._glimpses.done()
-        self._keeping.done()
+        self._cache.clear()
+        self._preview.done()
+        self._retention.done()
 
     def begins(self, flow: flow.Flow) -> None:
-        """A flow begins, whatever it speaks."""
-        self._keeping.begins(flow)
+        """Handle the start of a flow of any protocol."""
+        self._retention.begins(flow)
 
     def began(self) -> None:
-        """An exchange is under way."""
-        self._glimpses.wake()
+        """Handle the start of an exchange."""
+        self._preview.wake()
 
     def ending(self, flow: http.HTTPFlow) -> None:
-        """An exchange ends, and its reply's body is about to be looked for."""
-        self._glimpses.take_back(flow)
+        """Handle the end of an exchange, before its body is read."""
+        self._preview.remove_annotation(flow)
 
-    def judged(self, flow: http.HTTPFlow, verdict: CheckResult) -> None:
-        """There is a verdict on a flow."""
+    def judged(self, flow: http.HTTPFlow, result: CheckResult) -> None:
+        """Cache the result of an exchange."""
         if is_shown():
-            checked = Checked(verdict.record, verdict.exchange, verdict.findings).folded
-            self._memory.keep(flow, checked, verdict.notes, verdict.record.id)
-            forget_drawn()
+            checked = Checked(result.record, result.exchange, result.findings).folded
+            self._cache.keep(flow, checked, result.notes, result.record.id)
+            clear_console_cache()
 
     def show(self, flow: http.HTTPFlow) -> None:
-        """Has a flow shown anew."""
+        """Redraw a flow."""
         try:
             view = ctx.master.addons.get("view")  # type: ignore[no-untyped-call]
             if view is not None:
                 view.update([flow])
         except Exception as error:  # fail open
-            self._failures.tell("showing the verdict", error)
+            self._failures.log("showing the result", error)
 
     def _most(self) -> int | None:
-        settings = self._insight.settings()
+        settings = self._state.settings()
         return settings.keep_flows if settings is not None else None

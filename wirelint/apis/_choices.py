@@ -291,10 +291,9 @@ class ChoiceReader(DocumentReader):
     @abstractmethod
     def read_choice(self, choice: int, body: Mapping[str, Json], frame: Frame) -> None: ...
 
-    def read_finish(self, choice: int, body: Mapping[str, Json], frame: Frame) -> None:
-        if reason := text(body.get("finish_reason")):
-            self._finished = True
-            self.out.append(Finish(choice, reason, f"/choices/{choice}/finish_reason", frame))
+    def add_finish(self, choice: int, reason: str, frame: Frame) -> None:
+        self._finished = True
+        self.out.append(Finish(choice, reason, f"/choices/{choice}/finish_reason", frame))
 
     def add_text(
         self, choice: int, kind: Kind, slot: int, place: str, piece: str, frame: Frame, item: int = -1

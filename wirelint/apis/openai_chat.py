@@ -25,7 +25,7 @@ from wirelint.apis._choices import (
     ChoiceWriter,
     read_chat,
 )
-from wirelint.apis.reading import compact, is_conversation, mapping, mappings, misshapen, number, text
+from wirelint.apis.reading import compact, is_conversation, mapping, mappings, misshapen, number, stated_reason, text
 from wirelint.apis.spec import ApiSpec, Traits
 from wirelint.apis.writing import MADE, same, text_of
 from wirelint.events import CallUpdate, Delta, Event, Failure, Finish, Frame, Start, StreamViolation
@@ -111,6 +111,7 @@ class Reader(ChoiceReader):
         """Id and name of each call."""
         self._repeated: set[int] = set()
         self._empty_calls: set[int] = set()
+        self._written_nulls: set[tuple[int, str]] = set()
 
     def read_document(self, document: dict[str, Json], frame: Frame, *, alone: bool) -> Iterable[Event]:
         super().read_document(document, frame, alone=alone)
@@ -132,7 +133,12 @@ class Reader(ChoiceReader):
             self._others(choice, message, place, frame)
         if body.get("error"):  # OpenRouter: what went wrong behind it, with the reason `error`
             self.out.append(Failure(body["error"], frame))
-        self.read_finish(choice, body, frame)
+        written = body.get("finish_reason")
+        if (reason := stated_reason(written)) is not None:
+            self.add_finish(choice, reason, frame)
+        elif isinstance(written, str) and (choice, written) not in self._written_nulls:
+            self._written_nulls.add((choice, written))
+            self.out.append(StreamViolation("written-null", f"/choices/{choice}/finish_reason {written}", frame))
 
     def _others(self, choice: int, message: Mapping[str, Json], place: str, frame: Frame) -> None:
         """Read the members of a message beside its text and reasoning."""

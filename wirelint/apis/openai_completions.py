@@ -85,7 +85,8 @@ class Reader(ChoiceReader):
             self.add_text(choice, "text", 0, f"{place}/text", words, frame)
         elif is_misshapen(body.get("text")):
             self.add_once(choice, misshapen(body["text"]), f"{place}/text", frame, "opaque")
-        self.read_finish(choice, body, frame)
+        if reason := text(body.get("finish_reason")):
+            self.add_finish(choice, reason, frame)
 
 
 class FormError(ValueError):

@@ -113,6 +113,7 @@ class _Reader:
         self._places: dict[str, int] = {}
         self._names: dict[int, str | None] = {}  # the id that each item began with; None once another came for it
         self._given: dict[str, str] = {}  # by call: the arguments that it was announced with
+        self._shared: dict[str, int] = {}  # by the id of a call's item: the number of the first item that has it
         self._begun: set[int] = set()
         self._told: set[int] = set()
         self._ended: set[int] = set()
@@ -187,7 +188,10 @@ class _Reader:
             name = text(document.get("name"))
             self._start(Said(kind, pointer, name=name, form=form), index, frame)
         if delta and words and (given := self._given.pop(pointer, "")):
-            self._out.append(StreamViolation("repeated-start", f"{pointer} {given}", frame))
+            if Arguments(given).mapping is None and not (words.startswith(given) or given.startswith(words)):
+                words = given + words  # the item was added with the beginning of its arguments, and this goes on
+            else:
+                self._out.append(StreamViolation("repeated-start", f"{pointer} {given}", frame))
         self._say(pointer, words, frame)
 
     def _added(self, document: Mapping[str, Json], frame: Frame) -> None:
@@ -208,9 +212,10 @@ class _Reader:
             # Of anything else it is not known yet what it will hold.
             if one.kind == "hosted_call" or (one.kind == "tool_call" and item.get("type") in SPOKEN_CALLS):
                 if one.pointer not in self._blocks:
-                    given = one.text if one.form == "function" and Arguments(one.text).mapping is not None else ""
+                    given = one.text if one.form == "function" and one.text.strip() else ""
                     if given:
                         self._given[one.pointer] = given
+                    self._share(one, index, item, frame)
                     self._start(one, index, frame, given)
                 elif one.kind == "tool_call":
                     self._label(one, index, frame, anew=anew)
@@ -278,11 +283,18 @@ class _Reader:
             if one.pointer not in self._blocks:
                 if not one.text and (one.kind in ("text", "refusal") or (one.form == "opaque" and index in self._told)):
                     continue
+                self._share(one, index, item, frame)
                 self._start(one, index, frame)
             elif one.kind == "tool_call":
                 self._label(one, index, frame)
             if one.text and not self._length(one.pointer):
                 self._say(one.pointer, one.text, frame)
+
+    def _share(self, one: Said, index: int, item: Mapping[str, Json], frame: Frame) -> None:
+        """Compare the id of a call's item with the ids of the calls before it."""
+        id_ = text(item.get("id"))
+        if one.kind == "tool_call" and id_ is not None and self._shared.setdefault(id_, index) != index:
+            self._out.append(StreamViolation("shared-item", f"{one.pointer} /output/{self._shared[id_]} {id_}", frame))
 
     def _start(self, one: Said, index: int, frame: Frame, given: str = "") -> None:
         block = self._blocks[one.pointer] = len(self._lengths)

@@ -70,6 +70,7 @@ class Changes:
             change.name = now.name if now.name != start.name else None
             change.input = now.input if now.input != start.input else None
             change.emptied = bool(start.given) and not now.given
+            change.item_id = now.item_id
 
     def _label(self, own: Sequence[Event], out: Sequence[Event]) -> None:
         now = {event.block: event for event in out if type(event) is CallUpdate}

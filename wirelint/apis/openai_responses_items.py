@@ -48,7 +48,9 @@ class Change:
 
     @property
     def changed(self) -> bool:
-        return bool(self.cuts or self.late or self.gone or self.id or self.name or self.input is not None)
+        return bool(
+            self.cuts or self.late or self.gone or self.id or self.name or self.item_id or self.input is not None
+        )
 
     def patched(self, before: str) -> str:
         """The text of the block as it is now; `before` is all of it, or its beginning, as it came.

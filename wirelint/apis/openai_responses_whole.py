@@ -45,7 +45,7 @@ def _part_items(listed: Sequence[Json], changes: Changes) -> None:
     for index, item in mappings(list(listed)):
         change = changes.by_place.get(f"/output/{index}")
         if change is not None:
-            change.item_id = own_item_id(item, change, seen)
+            change.item_id = change.item_id or own_item_id(item, change, seen)
         seen.add(text(item.get("id")) or "")
 
 

@@ -183,6 +183,7 @@ class StreamWriter:
         if kind.endswith(".delta") and said:
             words = "".join(event.text for event in out if type(event) is Delta and event.block == said[0].block)
             if words != text_of(said):
+                words = self._rest(said, words, text(document.get("delta")) or "")
                 if not words:
                     return
                 made["delta"] = words
@@ -191,6 +192,17 @@ class StreamWriter:
         elif index is not None:
             self._repeat(made, f"/output/{index}", document)
         yield self._numbered(made, frame)
+
+    def _rest(self, said: Sequence[Delta], words: str, delta: str) -> str:
+        """Return the new text of a delta, without what its item was added with: `{"a":`, and then `1}`.
+
+        The text of such a delta is read with that beginning, which has left with the announcement.
+        """
+        change = self._changes.by_block.get(said[0].block)
+        given = change.start.given if change is not None else ""
+        if not given or said[0].item or text_of(said) != given + delta:
+            return words
+        return words.removeprefix(given) if words.startswith(given) else delta
 
     def _repeat(self, made: dict[str, Json], item: str, document: Mapping[str, Json]) -> None:
         """Has an event that repeats what deltas have said say what was said in the end."""

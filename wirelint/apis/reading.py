@@ -27,6 +27,11 @@ def text(value: Json) -> str | None:
     return value if isinstance(value, str) else None
 
 
+def stated_reason(value: Json) -> str | None:
+    """Return a finish reason; None for null, an empty text, and the word `"null"` that some servers write for null."""
+    return value if isinstance(value, str) and value.lower() not in ("", "null", "none") else None
+
+
 def number(value: Json) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 

@@ -1,4 +1,4 @@
-"""What may be wrong with the argument text of a call. Each call has one verdict, so that only one rule speaks of it.
+"""Faults of a call's argument text. Each call has one verdict, so that one rule reports it.
 
 `glued` finds more than one value where one belongs, `flaw` what else keeps the text from being a JSON object;
 `came_whole` tells whether a cut would be anybody's fault.
@@ -8,23 +8,209 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+import json_repair
+
 from wirelint.apis.traits import ending, traits
 from wirelint.arguments.argument_markup import closing_tag, opening_tag
-from wirelint.arguments.json_continuation import Scanner
-from wirelint.arguments.json_repair import mended, unquoted
+from wirelint.arguments.json_continuation import Scanner, same
 from wirelint.arguments.schemas import required
-from wirelint.model import Arguments, Choice, Exchange, Json, Tool, ToolCall
+from wirelint.dialects import jsontext
+from wirelint.jsonvalues import Json
+from wirelint.model import Arguments, Choice, Exchange, Tool, ToolCall
 from wirelint.text.control_tokens import find
-from wirelint.text.excerpts import REDACTED as REDACTED
-from wirelint.text.excerpts import excerpt
+from wirelint.text.escaping import REDACTED as REDACTED
+from wirelint.text.escaping import excerpt
 
-"""How the mark begins that stands in the place of a secret."""
+# Damaged JSON brought in order, and proof that nothing was made up or lost on the way.
+#
+# Theory of operation. Two readers propose what a damaged text says: our own, which knows the defects that need no guess,
+# and a repair library, which knows many more and guesses. A proposal counts only when the text spells it: walked through
+# beside it, the text holds every key and every scalar of the proposal in order, with its brackets and colons, and between
+# them nothing but commas, quotes and white space. What was cut off is not completed, and nothing is left out.
+
+_MOST_GUESSED = 64 << 10
+"""Characters up to which the library is asked: it reads a few hundred kilobytes a second."""
+_SPACE = " \t\r\n"
+_FILLING = re.compile(r"[\s,]*")
+_WHITE = re.compile(r"\s*")
+_BARE_KEY = re.compile(r"[A-Za-z_$][\w$]*")
+_NUMBER = re.compile(r"[-+]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?(?![\w.])")
+_WORD = re.compile(r"\w+")
+_WORDS = {True: ("true", "True", "TRUE"), False: ("false", "False", "FALSE"), None: ("null", "None", "NULL")}
+_QUOTES = {'"': '"', "'": "'", "\u201c": "\u201d", "\u2018": "\u2019"}
+_ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", '"': '"', "'": "'", "\\": "\\", "/": "/"}
+_UNIT = re.compile(r"\\u([0-9a-fA-F]{4})")
+_DEEPEST = 64
+
+
+def mended(text: str) -> dict[str, Json] | None:
+    """Return the object that a damaged text spells; None when it spells none, or only with something added or left out."""
+    text = text.strip(_SPACE)
+    if not text.startswith("{"):
+        return None
+    return next((value for value in _proposals(text) if isinstance(value, dict) and spells(text, value)), None)
+
+
+def _proposals(text: str) -> Iterator[Json]:
+    own = jsontext.repair(text)
+    if own is not None and not own.missing:
+        yield own.value
+    if len(text) <= _MOST_GUESSED:
+        try:
+            proposed: Json = json_repair.loads(text, skip_json_loads=True)  # type: ignore[assignment]
+        except (ValueError, RecursionError):  # nested too deep for it
+            return
+        yield proposed
+
+
+def spells(text: str, value: Json) -> bool:
+    """Return True if a text says this value, whatever is wrong with its punctuation; surplus brackets at its end say
+    nothing.
+    """
+    reading = _Reading(text)
+    try:
+        reading.value(value, 0)
+    except _OtherwiseError:
+        return False
+    return not text[reading.place :].strip(f"}}],{_SPACE}")
+
+
+class _OtherwiseError(Exception):
+    pass
+
+
+class _Reading:
+    """A walk through a text that should spell a known value."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.place = 0
+
+    def value(self, value: Json, depth: int) -> None:
+        if depth > _DEEPEST:
+            raise _OtherwiseError
+        self._pass(_WHITE)
+        match value:
+            case dict():
+                self._take("{")
+                for key, inner in value.items():
+                    self._pass(_FILLING)
+                    self._key(key)
+                    self._pass(_WHITE)
+                    self._take(":")
+                    self.value(inner, depth + 1)
+                self._pass(_FILLING)
+                self._take("}")
+            case list():
+                self._take("[")
+                for inner in value:
+                    self._pass(_FILLING)
+                    self.value(inner, depth + 1)
+                self._pass(_FILLING)
+                self._take("]")
+            case str():
+                self._string(value)
+            case bool() | None:
+                self._word(_WORDS[value])
+            case _:
+                self._number(value)
+
+    def _pass(self, filling: re.Pattern[str]) -> None:
+        self.place = filling.match(self.text, self.place).end()  # type: ignore[union-attr]
+
+    def _take(self, character: str) -> None:
+        if not self.text.startswith(character, self.place):
+            raise _OtherwiseError
+        self.place += len(character)
+
+    def _word(self, words: tuple[str, ...]) -> None:
+        found = _WORD.match(self.text, self.place)
+        if found is None or found[0] not in words:
+            raise _OtherwiseError
+        self.place = found.end()
+
+    def _number(self, value: float) -> None:
+        found = _NUMBER.match(self.text, self.place)
+        if found is None:
+            raise _OtherwiseError
+        digits = found[0].lstrip("+")
+        read: Json = int(digits) if re.fullmatch(r"-?[0-9]{1,400}", digits) else float(digits)
+        if not same(read, value):
+            raise _OtherwiseError
+        self.place = found.end()
+
+    def _key(self, key: str) -> None:
+        bare = _BARE_KEY.match(self.text, self.place)
+        if bare is None:
+            self._string(key)
+        elif bare[0] == key:
+            self.place = bare.end()
+        else:
+            raise _OtherwiseError
+
+    def _string(self, value: str) -> None:
+        r"""Read a quoted string. An escape that JSON does not have stands for itself (`\d`); then `\n` may, too."""
+        closing = _QUOTES.get(self.text[self.place : self.place + 1])
+        if closing is None:
+            raise _OtherwiseError
+        self.place += 1
+        said = 0
+        unknown = letters = False
+        while said < len(value):
+            backslash = self.text.find("\\", self.place)
+            end = len(self.text) if backslash < 0 else backslash
+            size = min(end - self.place, len(value) - said)
+            if size:
+                piece = self.text[self.place : self.place + size]
+                if piece != value[said : said + size] or closing in piece:  # which quote ends it would be a guess
+                    raise _OtherwiseError
+                self.place += size
+                said += size
+                continue
+            meant, length = self._escape()
+            if not value.startswith(meant, said):
+                raise _OtherwiseError
+            unknown = unknown or len(meant) > 1 or length == 1
+            letters = letters or self.text[self.place + 1 : self.place + 2] in tuple("bfnrtu")
+            said += len(meant)
+            self.place += length
+        if unknown and letters:
+            raise _OtherwiseError
+        self._take(closing)
+
+    def _escape(self) -> tuple[str, int]:
+        """Return the character that the escape at this place stands for, and the escape's length."""
+        unit = _UNIT.match(self.text, self.place)
+        if unit is not None:
+            code = int(unit[1], 16)
+            second = _UNIT.match(self.text, unit.end()) if 0xD800 <= code < 0xDC00 else None
+            if second is not None and 0xDC00 <= int(second[1], 16) < 0xE000:
+                return chr(0x10000 + ((code - 0xD800) << 10) + (int(second[1], 16) - 0xDC00)), 12
+            return chr(code), 6
+        kind = self.text[self.place + 1 : self.place + 2]
+        return (_ESCAPES[kind], 2) if kind in _ESCAPES else (f"\\{kind}", 1 + len(kind))
+
+
+def unquoted(text: str) -> dict[str, Json] | None:
+    """Return the object in a text that was encoded as a JSON string and lost the quotes: `{\\"city\\":\\"Oslo\\"}`."""
+    if not text.lstrip(_SPACE).startswith('{\\"'):
+        return None
+    try:
+        inner = json.loads(f'"{text}"')
+        value = json.loads(inner)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+"""The beginning of a mark that replaces a secret."""
 
 UNREAD = frozenset({"broken-json", "unknown-field", "cut-event"})
-"""Faults after which it is not known what a reply holds."""
+"""Faults after which the content of a reply is unknown."""
 
 _BLANK = " \t\r\n"
 
@@ -83,7 +269,7 @@ def _is_followed(exchange: Exchange, choice: Choice, call: ToolCall) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Glued:
-    """More than one value in the place of one.
+    """Several values in the place of one.
 
     `shape`: the values that say something are `equal`, or `differ`; what follows the first value `continues` it after a
     comma, or is `cut` off; the deltas `grow`, each repeats all that came before. `start`: the first value is the input of
@@ -103,7 +289,7 @@ class Glued:
 
 
 def glued(call: ToolCall) -> Glued | None:
-    """The values of a call that holds more than one. Free text (custom tools) is no JSON and is never glued."""
+    """Return the values of a call that holds more than one. Free text (custom tools) is no JSON and is never glued."""
     if call.form == "custom":
         return None
     if (grown := _grown(call)) is not None:
@@ -122,7 +308,7 @@ def glued(call: ToolCall) -> Glued | None:
 
 
 def _grown(call: ToolCall) -> tuple[str, int] | None:
-    """The last delta of a call whose deltas each repeat all that came before, and where the second one begins.
+    """Return the last delta of a call whose deltas each repeat all that came before, and where the second one begins.
 
     Joined they are no JSON. Two of them tell only if the last is an object; deltas that are equal are values that repeat.
     """
@@ -152,7 +338,7 @@ def breaks(text: str) -> bool:
 
 
 def _unwrapped(arguments: Arguments) -> Arguments:
-    """Arguments that came as a JSON string are read through it: the string is what a client hands on."""
+    """Return arguments that arrived as a JSON string, decoded: the string is what a client passes on."""
     value = arguments.value
     return Arguments(value) if isinstance(value, str) else arguments
 
@@ -183,7 +369,7 @@ def _canonical(value: Json) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Flaw:
-    """Why arguments are no JSON object. `repaired`: what they most likely say, None where that would be a guess."""
+    """The fault of arguments that are no JSON object. `repaired`: the most likely value, None where it would be a guess."""
 
     words: str
     layer: Literal["model", "gateway"] = "model"
@@ -193,7 +379,7 @@ class Flaw:
 
 
 def flaw(call: ToolCall, tool: Tool | None) -> Flaw | None:
-    """What is wrong with the arguments of a call that are neither one JSON object nor glued ones."""
+    """Return the fault of arguments that are neither one JSON object nor glued ones."""
     arguments = call.arguments
     if call.form == "custom" or arguments.mapping is not None or glued(call) is not None:
         return None
@@ -208,6 +394,8 @@ def flaw(call: ToolCall, tool: Tool | None) -> Flaw | None:
 def _other_value(value: Json, *, needs_some: bool) -> Flaw:
     match value:
         case str():
+            if not value.strip(_BLANK):  # `""` for no arguments, which servers refuse when clients echo it
+                return Flaw("an empty string instead of an object", repaired=None if needs_some else {})
             inner = Arguments(value)
             if inner.mapping is not None:
                 return Flaw("a JSON object encoded twice", "gateway", inner.mapping)
@@ -243,7 +431,7 @@ def _unreadable(arguments: Arguments) -> Flaw:
 
 
 def between_tokens(text: str) -> str | None:
-    """The text between the control tokens and the tags of tool calls at its edges; None if there are none."""
+    """Return the text between the control tokens and the tags of tool calls at its edges; None if there are none."""
     tokens = find(text)
     start, end, number = 0, len(text), len(tokens) - 1
     for token in tokens:
@@ -279,7 +467,7 @@ def _after_tags(text: str, start: int) -> int:
 
 
 def _without_tokens(text: str) -> Flaw | None:
-    """The verdict on arguments that are an object once the tokens at their edges are gone."""
+    """Return the verdict on arguments that are an object once the tokens at their edges are gone."""
     between = between_tokens(text)
     if between is None:
         return None
@@ -294,7 +482,7 @@ def _without_tokens(text: str) -> Flaw | None:
 
 
 def _before_closers(arguments: Arguments) -> dict[str, Json] | None:
-    """The object before surplus brackets or commas; anything else that follows may mean something."""
+    """Return the object before surplus brackets or commas; anything else that follows may mean something."""
     value = arguments.values[0]
     return value if isinstance(value, dict) and not arguments.rest.strip(f"}}],{_BLANK}") else None
 
@@ -304,7 +492,7 @@ _CONTROLS = {"\n": "line feed", "\r": "carriage return", "\t": "tab"}
 
 
 def _defect(text: str) -> tuple[str, bool]:
-    """The first thing that a JSON parser stumbles over, and whether it is the end of the text."""
+    """Return the first error of a JSON parser, and whether it is the end of the text."""
     try:
         json.loads(text, parse_constant=_refuse)
     except json.JSONDecodeError as error:

@@ -1,4 +1,4 @@
-r"""Native markup that stuck to the arguments of a call when a server's parser cut it out of the text.
+r"""Native markup left in a call's arguments by a server's parser.
 
 Three shapes: a key that carries its own tag (`{"path</arg_key>": "a.txt"}`), a value on which the tags hang that closed
 it (`{"path": "a.txt</parameter></function>"}`), and a value that swallowed the next parameter
@@ -9,33 +9,174 @@ that is stored or searched for; there a single tag says nothing.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Final, NamedTuple
 
-from wirelint.arguments.argument_members import is_data, writes_file
+from wirelint import lexicon
 from wirelint.dialects.coercion import properties_of
 from wirelint.jsonvalues import Json
 from wirelint.model import Request, Tool
 from wirelint.text.asking import hears
 
-_NAMES = (
-    "parameter", "param", "function", "invoke", "tool_call", "tool_calls", "function_call", "function_calls", "arg_key",
-    "arg_value", "argument", "arg", "minimax:tool_call", "seed:tool_call", "longcat_tool_call",
-)  # fmt: skip
+_PHRASES = lexicon.Phrases("argument_markup")
+
+# Members of an argument object, changed in its text: what is not changed stays as it was written, to the character.
+
+
+# The strings in the arguments of a call, with their names, and which of them are data that a tool takes as it is.
+
+_DATA = frozenset(_PHRASES.words("data"))
+_PLACES = frozenset(_PHRASES.words("places"))
+
+
+def strings(value: Json) -> Iterator[tuple[str, str]]:
+    """Yield the strings of a JSON value in order, keys too, each with its dotted name."""
+    waiting: list[tuple[str, Json]] = [("", value)]
+    while waiting:
+        path, item = waiting.pop()
+        match item:
+            case str():
+                yield path, item
+            case list():
+                waiting += [(path, element) for element in reversed(item)]
+            case dict():
+                for key, element in reversed(item.items()):
+                    below = f"{path}.{key}" if path else key
+                    waiting += ((below, element), (below, key))
+            case _:
+                pass
+
+
+def is_data(path: str) -> bool:
+    """Return True if a value is by its name something that the tool stores, runs or searches for as it is."""
+    return path.rsplit(".", 1)[-1].lower() in _DATA
+
+
+def writes_file(arguments: Json) -> bool:
+    """Return True if a call names a place to write to or read from: its texts are then the text of a file."""
+    return isinstance(arguments, dict) and any(key.lower() in _PLACES for key in arguments)
+
+
+_BLANK = " \t\r\n"
+
+
+class Gone:
+    """Placeholder for a value whose member is to be removed."""
+
+
+GONE: Final = Gone()
+
+
+class _Member(NamedTuple):
+    """A member in a text: `start` is where its name begins, `value` its value, `end` the place behind that."""
+
+    name: str
+    start: int
+    value: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Rewritten:
+    """The new text of the object. `offset`: how much of it is unchanged."""
+
+    text: str
+    offset: int
+
+
+def rewrite(text: str, changes: Mapping[str, Json | Gone]) -> Rewritten | None:
+    """Return the text of one JSON object with some of its members changed, taken out or, where it lacks them, added.
+
+    None when the text is no single object, or names a member that is to be changed twice.
+    """
+    members = _members(text)
+    if members is None:
+        return None
+    names = [member.name for member in members]
+    if any(names.count(name) > 1 for name in changes):
+        return None
+    kept = [member for member in members if not isinstance(changes.get(member.name), Gone)]
+    first = next((member for member in members if member.name in changes), None)
+    spaced = not members or text[members[0].value - 1] in _BLANK
+    pieces: list[str] = []
+    before = text.index("{") + 1
+    opening = text[before : members[0].start] if members else ""
+    between = text[members[0].end : members[1].start] if len(members) > 1 else (", " if spaced else ",")
+    for member in kept:
+        number = members.index(member)
+        lead = opening if not pieces else text[members[number - 1].end : member.start] if number else between
+        value = changes.get(member.name, GONE)
+        written = text[member.value : member.end] if isinstance(value, Gone) else _dump(value, spaced=spaced)
+        pieces.append(f"{lead}{text[member.start : member.value]}{written}")
+    for name, value in changes.items():
+        if name not in names and not isinstance(value, Gone):
+            colon = ": " if spaced else ":"
+            pieces.append(f"{between if pieces else opening}{json.dumps(name)}{colon}{_dump(value, spaced=spaced)}")
+    closing = text[members[-1].end :] if members else "}"
+    made = f"{text[:before]}{''.join(pieces)}{closing}"
+    end = members[-1].end if members else before
+    return Rewritten(made, _common(text, made, first.end if first is not None else end))
+
+
+def _common(text: str, made: str, most: int) -> int:
+    same = 0
+    for one, other in zip(text[:most], made, strict=False):
+        if one != other:
+            break
+        same += 1
+    return same
+
+
+def _dump(value: Json, *, spaced: bool) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(", ", ": ") if spaced else (",", ":"))
+
+
+def _members(text: str) -> list[_Member] | None:
+    decoder = json.JSONDecoder()
+    place = _skip(text, 0)
+    if text[place : place + 1] != "{":
+        return None
+    place = _skip(text, place + 1)
+    members: list[_Member] = []
+    try:
+        while text[place : place + 1] != "}":
+            start = place
+            name, place = decoder.raw_decode(text, place)
+            place = _skip(text, place)
+            if not isinstance(name, str) or text[place : place + 1] != ":":
+                return None
+            value = _skip(text, place + 1)
+            _, end = decoder.raw_decode(text, value)
+            members.append(_Member(name, start, value, end))
+            place = _skip(text, end)
+            if text[place : place + 1] == ",":
+                place = _skip(text, place + 1)
+            elif text[place : place + 1] != "}":
+                return None
+    except (ValueError, RecursionError):
+        return None
+    return members if not text[place + 1 :].strip(_BLANK) else None
+
+
+def _skip(text: str, place: int) -> int:
+    while place < len(text) and text[place] in _BLANK:
+        place += 1
+    return place
+
+
+_NAMES = _PHRASES.words("names")
 _PREFIXES = ("", "antml:", "mm:", "atem:", "steptml:")
 _TAGS = sorted((f"{prefix}{name}" for prefix in _PREFIXES for name in _NAMES), key=len, reverse=True)
 _ANY = "|".join(map(re.escape, _TAGS))
 _CLOSER = re.compile(rf"</\s?(?:{_ANY})\s?>")
 _OPENER = re.compile(rf"<\s?(?:{_ANY})\s?>")
 _KEY_TAG = re.compile(rf"\s*(?:</?\s?(?:{_ANY})(?:=|\s?>?|\s+name=)|[\"'>])\s*")
-_NEXT = re.compile(
-    rf"</\s?(?:{_ANY})\s?>\s*"
-    rf"(?:<\s?(?:{_ANY})(?:\s+name\s?=\s?|\s?=\s?)[\"']?(?P<name>[\w.-]{{1,80}})[\"']?(?:\s+string=[\"']?\w+[\"']?)?\s?>"
-    r"|<arg_key>(?P<key>[\w.-]{1,80})</arg_key>)"
-)
+_NEXT = _PHRASES.pattern("next", any=_ANY)
 _NEXT_NAMED = re.compile(r"\s{0,8}<([A-Za-z_][\w.-]{0,79})>")
-# The same closing tags as JSON may spell them.
+# Closing tags as JSON may spell them.
 _SPELT = rf"(?:<|\\u003[cC])(?:/|\\/)\s?(?:{_ANY})\s?(?:>|\\u003[eE])"
 _TAIL = re.compile(rf"(?:{_SPELT}(?:\s|\\[nrt])*)+")
 _BEGINS = re.compile(r"<|\\(?=u|\Z)")
@@ -49,7 +190,7 @@ _CUT_ESCAPES = ("\\u003", "\\u00", "\\u0", "\\u", "\\")
 
 @dataclass(frozen=True, slots=True)
 class Polluted:
-    """What holds markup, in words, the markup, and the arguments without it; None where a line end stands before it."""
+    """Arguments with markup: the place in words, the markup, and the clean arguments (None if a line end precedes it)."""
 
     where: str
     markup: str
@@ -57,13 +198,13 @@ class Polluted:
 
 
 def closing_tag(text: str, end: int) -> re.Match[str] | None:
-    """The closing tag of a tool call that ends at an offset."""
+    """Return the closing tag of a tool call that ends at an offset."""
     place = text.rfind("</", max(end - 48, 0), end)
     return _CLOSER.fullmatch(text, place, end) if place >= 0 else None
 
 
 def opening_tag(text: str, start: int) -> re.Match[str] | None:
-    """The opening tag of a tool call, without attributes, that begins at an offset."""
+    """Return the opening tag of a tool call, without attributes, that begins at an offset."""
     return _OPENER.match(text, start)
 
 
@@ -72,7 +213,7 @@ def may_be_polluted(text: str) -> bool:
 
 
 def polluted(arguments: Json, tool: Tool | None, request: Request) -> Polluted | None:
-    """The markup in the arguments of a call; None when there is none, or when it may be meant."""
+    """Return the markup in the arguments of a call; None when there is none, or when it may be meant."""
     if not isinstance(arguments, dict):
         return None
     properties = properties_of(tool.schema) if tool is not None else {}
@@ -99,7 +240,7 @@ def polluted(arguments: Json, tool: Tool | None, request: Request) -> Polluted |
 
 
 def _name(key: str, properties: Mapping[str, Json], arguments: dict[str, Json]) -> str:
-    """The declared parameter that a key means when the tags are taken off it."""
+    """Return the declared parameter that a key means when the tags are taken off it."""
     if key in properties or not _KEY_TAG.search(key):
         return key
     name = _KEY_TAG.sub("", key)
@@ -107,7 +248,7 @@ def _name(key: str, properties: Mapping[str, Json], arguments: dict[str, Json]) 
 
 
 def _tail(value: str, key: str, arguments: dict[str, Json], request: Request) -> str:
-    """The closing tags at the end of a value, from the first of them on."""
+    """Return the closing tags at the end of a value, from the first of them on."""
     closers = list(_closers_at_end(value))
     if not closers:
         return ""
@@ -125,7 +266,7 @@ def _tail(value: str, key: str, arguments: dict[str, Json], request: Request) ->
 def _swallowed(
     value: str, key: str, properties: Mapping[str, Json], arguments: dict[str, Json], request: Request
 ) -> str:
-    """The tags inside a value that end it and begin a parameter that is declared and missing.
+    """Return the tags inside a value that end it and begin a parameter that is declared and missing.
 
     Tags may have the names of the parameters: `</path>` in the value of path, and `<note>` behind it.
     """
@@ -146,7 +287,7 @@ def _swallowed(
 
 
 def _closers_at_end(value: str) -> Iterator[re.Match[str]]:
-    """From the last to the first."""
+    """Yield the closing tags at the end of a text, from the last to the first."""
     end = len(value.rstrip())
     while end and value[end - 1] == ">" and (place := value.rfind("</", max(end - 48, 0), end)) >= 0:
         closer = _CLOSER.fullmatch(value, place, end)
@@ -156,8 +297,8 @@ def _closers_at_end(value: str) -> Iterator[re.Match[str]]:
         end = len(value[:place].rstrip()) if value[place - 1 : place].isspace() else place
 
 
-class MarkupWatcher:
-    """Looks for closing tags at the end of a string of an argument text that is still arriving."""
+class TailWatcher:
+    """Base of watchers that look for markup in an argument text that is still arriving, of which they keep the end."""
 
     __slots__ = ("_length", "_tail", "_wrong")
 
@@ -174,6 +315,12 @@ class MarkupWatcher:
     def complete(self) -> bool:
         return False
 
+
+class MarkupWatcher(TailWatcher):
+    """Watcher of closing tags at the end of a string of an argument text that is still arriving."""
+
+    __slots__ = ()
+
     def feed(self, piece: str) -> int:
         self._length += len(piece)
         if self._wrong is not None:
@@ -186,7 +333,7 @@ class MarkupWatcher:
         return self._length - len(self._tail)
 
     def _look(self, text: str) -> int:
-        """The place from which on the text waits for more."""
+        """Return the offset from which on the text waits for more."""
         place = 0
         while begun := _BEGINS.search(text, place):
             place = begun.start()

@@ -1,24 +1,312 @@
-"""What the arguments of a call should have been: the same verdict for the rule that reports and the repair that writes.
+"""Repairs of a call's arguments: one verdict for the rule that reports and the fix that writes.
 
 Theory of operation. A repair of a stream can only go on from what the client has already. So every verdict here is a
 whole argument text that begins as the one that came, up to the first place that gives the fault away; where that cannot
-be, there is no repair, streamed or whole. `wirelint.arguments.argument_watchers` tells that place while the text arrives.
+be, there is no repair, streamed or whole. The watchers below find that place while the text arrives.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
 from wirelint.arguments.argument_faults import Flaw, Glued, glued
-from wirelint.arguments.argument_watchers import WRAPPERS, KindWatcher, SyntaxWatcher, Watcher
-from wirelint.arguments.json_continuation import continuation, write
-from wirelint.arguments.schemas import Validator, accepts
+from wirelint.arguments.json_continuation import Scanner, continuation, write
+from wirelint.arguments.schemas import Validator, accepts, element, kinds, member, plain
 from wirelint.dialects.coercion import properties_of
 from wirelint.model import Arguments, Json, Tool, ToolCall
-from wirelint.text.excerpts import excerpt
+from wirelint.text.escaping import excerpt
+
+# Watchers of faults in an argument text that is still arriving.
+#
+# A watcher follows the text of one call and tells, after each piece, how much of all that came may leave, whatever comes
+# after it. From the first place that is suspicious on, nothing more may; a few characters wait for the next one only, since
+# it decides what they mean.
+
+
+class Watcher(Protocol):
+    """Follower of an argument text. `feed` returns how much of all text so far may leave.
+
+    `suspicious`: something is wrong, or may be, and the whole must be looked at. `complete`: a value has ended and nothing
+    has followed it.
+    """
+
+    @property
+    def suspicious(self) -> bool: ...
+
+    @property
+    def complete(self) -> bool: ...
+
+    def feed(self, piece: str) -> int: ...
+
+
+class Everything:
+    """Watcher that holds all of a call back."""
+
+    suspicious = True
+    complete = False
+
+    def feed(self, piece: str) -> int:
+        return -1
+
+
+class ValuesWatcher:
+    """Watcher for a second value, or more members, after the first. An empty first value must not leave."""
+
+    __slots__ = ("_scanner",)
+
+    def __init__(self) -> None:
+        self._scanner = Scanner()
+
+    @property
+    def suspicious(self) -> bool:
+        scanner = self._scanner
+        return scanner.second is not None or (scanner.top not in ("", "{") and not self._is_prose)
+
+    @property
+    def complete(self) -> bool:
+        return self._scanner.closed is not None and self._scanner.second is None
+
+    @property
+    def _is_prose(self) -> bool:
+        """Return True if the text begins as no JSON value does. One that breaks later may: `nullnull` is two values."""
+        return self._scanner.broken is not None and self._scanner.broken == self._scanner.top_at
+
+    def feed(self, piece: str) -> int:
+        scanner = self._scanner
+        scanner.feed(piece)
+        if not scanner.filled:
+            damaged = (scanner.broken is not None and scanner.top == "{") or scanner.lost
+            return scanner.length if damaged or self._is_prose else 0
+        # The bracket that closes an object is kept until it is known that no more members follow it.
+        return scanner.length if scanner.closed is None else scanner.closed - 1
+
+
+class SyntaxWatcher:
+    """Watcher for the first character that a JSON object cannot have there; a comma waits for what follows it."""
+
+    __slots__ = ("_scanner",)
+
+    def __init__(self) -> None:
+        self._scanner = Scanner()
+
+    @property
+    def suspicious(self) -> bool:
+        scanner = self._scanner
+        return scanner.broken is not None or scanner.second is not None or scanner.top not in ("", "{")
+
+    @property
+    def complete(self) -> bool:
+        return self._scanner.closed is not None
+
+    def feed(self, piece: str) -> int:
+        scanner = self._scanner
+        scanner.feed(piece)
+        if scanner.top not in ("", "{"):
+            return scanner.top_at
+        if scanner.comma is not None:
+            return scanner.comma
+        if scanner.broken is not None:
+            return scanner.broken
+        return scanner.length if scanner.second is None else scanner.second
+
+
+WRAPPERS = ("arguments", "input", "parameters", "params", "args", "kwargs")
+"""Parameters that hold all others, of models that say more than was asked for."""
+_FIRST_KEY = re.compile(r'\s*\{\s*(?:"(?P<key>[a-z]*)(?P<end>")?)?')
+
+
+class KindWatcher:
+    """Watcher for a value of a kind that the declared schema forbids there, and that may spell an allowed one.
+
+    A first key that is undeclared and may wrap the arguments is looked for too.
+    """
+
+    __slots__ = ("_head", "_scanner", "_wrappers")
+
+    def __init__(self, tool: Tool) -> None:
+        self._scanner = _KindScanner(plain(tool))
+        properties = properties_of(tool.schema)
+        self._wrappers = [key for key in (*WRAPPERS, "name") if properties and key not in properties]
+        self._head: str | None = ""
+
+    @property
+    def suspicious(self) -> bool:
+        return self._scanner.wrong is not None
+
+    @property
+    def complete(self) -> bool:
+        return self._scanner.closed is not None
+
+    def feed(self, piece: str) -> int:
+        scanner = self._scanner
+        if scanner.wrong is None:
+            scanner.feed(piece)
+        begun = self._wrapper_begins(piece) if self._head is not None else None
+        return begun if begun is not None else scanner.length if scanner.wrong is None else scanner.wrong
+
+    def _wrapper_begins(self, piece: str) -> int | None:
+        """Return the offset of a first key that wraps the arguments, or may."""
+        assert self._head is not None
+        head = self._head + piece
+        begun = _FIRST_KEY.match(head)
+        key = begun["key"] if begun is not None else None
+        if begun is not None and begun.end() == len(head) and not begun["end"]:
+            self._head = head if key is None or any(name.startswith(key) for name in self._wrappers) else None
+            return None if key is None or self._head is None else begun.start("key") - 1
+        self._head = None if head.strip() else head
+        if begun is None or key not in self._wrappers or not begun["end"]:
+            return None
+        self._scanner.wrong = begun.start("key") - 1
+        return self._scanner.wrong
+
+
+class _KindScanner(Scanner):
+    """Scanner of values of a forbidden kind. `wrong` is the offset of the first one."""
+
+    __slots__ = ("_key", "_open", "_root", "wrong")
+
+    def __init__(self, schema: Json) -> None:
+        super().__init__()
+        self.wrong: int | None = None
+        self._root = schema
+        self._open: list[tuple[Json, str | int]] = []
+        """The schemas of what is open, each with the key of its current member or the number of its next element."""
+        self._key: list[str] = []
+
+    def _value_begins(self, character: str, offset: int) -> None:
+        place = self._place()
+        if place is not None and self.wrong is None:
+            kind = _KINDS.get(character, "number")
+            allowed = kinds(place, self._root)
+            readable = kind == "string" or (kind in ("number", "boolean") and "string" in allowed)
+            if kind not in allowed and readable:
+                self.wrong = offset
+        if character in "{[":
+            self._open.append((place, 0 if character == "[" else ""))
+
+    def _place(self) -> Json:
+        """Return the schema of the value that begins."""
+        if not self._open:
+            return self._root
+        around, at = self._open[-1]
+        if isinstance(at, int):
+            self._open[-1] = (around, at + 1)
+            return None if around is None else element(around, at, self._root)
+        return None if around is None else member(around, at, self._root)
+
+    def _key_text(self, text: str) -> None:
+        self._key.append(text)
+
+    def _key_ends(self) -> None:
+        raw = "".join(self._key)
+        self._key.clear()
+        self._open[-1] = (self._open[-1][0], json.loads(f'"{raw}"') if "\\" in raw else raw)
+
+    def _container_ends(self) -> None:
+        self._open.pop()
+
+
+_KINDS = {'"': "string", "{": "object", "[": "array", "t": "boolean", "f": "boolean", "n": "null"}
+
+
+# Finds, in an argument text that is still arriving, a member whose value is the word for nothing: `"dir": "null"`.
+
+_WORDS = ('"null"', '"undefined"', '"none"', '"nil"', '"nan"')
+_BEGUN = frozenset(word[:size] for word in _WORDS for size in range(1, len(word)))
+_LONGEST = max(map(len, _WORDS))
+
+
+class VoidWatcher:
+    """Watcher for words that spell no value. A member leaves once its value shows that it is another word.
+
+    Members that do not have one of `names` leave as they come. What is kept begins at the comma before the member, since
+    that would go with it.
+    """
+
+    __slots__ = ("_scanner", "_tail", "_tail_at", "suspicious")
+
+    def __init__(self, names: Collection[str]) -> None:
+        self._scanner = _Members(frozenset(names))
+        self._tail = ""
+        self._tail_at = 0
+        self.suspicious = False
+
+    @property
+    def complete(self) -> bool:
+        return self._scanner.closed is not None
+
+    def feed(self, piece: str) -> int:
+        scanner = self._scanner
+        if self.suspicious:
+            return self._tail_at
+        text = self._tail + piece
+        scanner.feed(piece)
+        while scanner.begun:
+            member, value = scanner.begun[0]
+            word = text[value - self._tail_at :][:_LONGEST].lower()
+            if word in _BEGUN or word.startswith(_WORDS):
+                self.suspicious = word not in _BEGUN
+                return self._keep(text, member)
+            scanner.begun.pop(0)
+        return self._keep(text, scanner.member if scanner.is_between else scanner.length)
+
+    def _keep(self, text: str, start: int) -> int:
+        self._tail, self._tail_at = text[start - self._tail_at :], start
+        return start
+
+
+class _Members(Scanner):
+    """Scanner of members whose value is a string: `begun` are their offsets and those of the values, `member` the last
+    one.
+    """
+
+    __slots__ = ("_depth", "_key", "_names", "_wanted", "begun", "is_between", "member")
+
+    def __init__(self, names: frozenset[str]) -> None:
+        super().__init__()
+        self._names = names
+        self._key: list[str] = []
+        self._depth = 0
+        self._wanted = False
+        self.begun: list[tuple[int, int]] = []
+        self.member = 0
+        self.is_between = False
+
+    def _structure(self, character: str, place: int, base: int) -> int:
+        before = self.comma
+        end = super()._structure(character, place, base)
+        if self.comma is not None and self.comma != before and self._depth == 1:
+            self.member, self.is_between = self.comma, True
+        return end
+
+    def _value_begins(self, character: str, offset: int) -> None:
+        if self._depth == 1:
+            self.is_between = False
+            if character == '"' and self._wanted:
+                self.begun.append((self.member, offset))
+        if character in "{[":
+            self._depth += 1
+            if self._depth == 1 and character == "{":
+                self.member, self.is_between = offset + 1, True
+
+    def _key_text(self, text: str) -> None:
+        if self._depth == 1:
+            self._key.append(text)
+
+    def _key_ends(self) -> None:
+        self._wanted = "".join(self._key) in self._names
+        self.is_between = self.is_between and self._wanted
+        self._key.clear()
+
+    def _container_ends(self) -> None:
+        self._depth -= 1
+        if not self._depth:
+            self.is_between = False
+
 
 _BLANK = " \t\r\n"
 Tools: TypeAlias = Callable[["str | None"], "Tool | None"]
@@ -36,7 +324,7 @@ class Separated:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What to make of a call's arguments. `text` is all of them; `order` says what to do, `done` what was done.
+    """A repair of a call's arguments. `text` is all of them; `order` says what to do, `done` what was done.
 
     `separated` are calls of their own that were found in it, to follow the call. `offset` is where the fault begins.
     """
@@ -80,7 +368,7 @@ def unglued(call: ToolCall, tools: Tools, *, parallel: bool = True) -> Change | 
 
 
 def _source(call: ToolCall) -> Arguments:
-    """The text that holds the values: the arguments, or the text that they are an encoding of."""
+    """Return the text that holds the values: the arguments, or the text that they are an encoding of."""
     value = call.arguments.value
     return Arguments(value) if isinstance(value, str) else call.arguments
 
@@ -90,7 +378,7 @@ def _says_something(value: Json) -> bool:
 
 
 def _piece(arguments: Arguments, number: int) -> str:
-    """The text of one of several values; white space before the first belongs to it."""
+    """Return the text of one of several values; white space before the first belongs to it."""
     start = arguments.ends[number - 1] if number else 0
     piece = arguments.text[start : arguments.ends[number]]
     return piece.lstrip(_BLANK) if number else piece
@@ -131,12 +419,12 @@ def _split(call: ToolCall, found: Glued, tools: Tools) -> Change | None:
 
 
 def _canonical(value: Json) -> str:
-    """A text that is the same for values that are the same."""
+    """Return a text that is equal for equal values."""
     return json.dumps(value, sort_keys=True)
 
 
 def _label(call: ToolCall, source: Arguments, number: int) -> tuple[str | None, str | None]:
-    """The name and the id that the wire gave with one of several values; the call's own name where it gave none."""
+    """Return the name and the id that the wire gave with one of several values; the call's own name where it gave none."""
     if number == 0 or source is not call.arguments:
         return call.name, None
     start, end = source.ends[number - 1], source.ends[number]
@@ -146,7 +434,9 @@ def _label(call: ToolCall, source: Arguments, number: int) -> tuple[str | None, 
 
 
 def _joined(call: ToolCall, first: Arguments, offset: int, tools: Tools, rest: str | None = None) -> Change | None:
-    """The object that a complete one and the members that follow it make together, when nothing of either gets lost."""
+    """Return the object that a complete one and the members that follow it make together, when nothing of either gets
+    lost.
+    """
     begun = first.values[0]
     if not isinstance(begun, dict):
         return None
@@ -168,7 +458,7 @@ def _joined(call: ToolCall, first: Arguments, offset: int, tools: Tools, rest: s
 
 
 def _one_source(call: ToolCall, found: Glued, tools: Tools) -> Change | None:
-    """Deltas win over the start. It loses nothing when they hold all that the start says."""
+    """Return the deltas in the place of start and deltas. Nothing is lost when they hold all that the start says."""
     assert call.start_input is not None
     deltas = Arguments(call.deltas)
     match found.shape:
@@ -214,7 +504,7 @@ def _deltas_win(call: ToolCall, deltas: Arguments, tools: Tools) -> Change | Non
 
 
 def in_order(call: ToolCall, found: Flaw, tool: Tool | None) -> Change | None:
-    """Arguments without their flaw; None when what they say would be a guess, does not fit, or cannot follow a stream."""
+    """Return arguments without their flaw; None when that is a guess, does not fit, or cannot follow a stream."""
     value = found.repaired
     if value is None or (tool is not None and accepts(tool, value) is False):
         return None
@@ -226,12 +516,12 @@ def in_order(call: ToolCall, found: Flaw, tool: Tool | None) -> Change | None:
 
 
 def as_text(call: ToolCall) -> Change:
-    """Arguments that came as JSON where the API has JSON as text."""
+    """Return arguments that arrived as JSON, as text."""
     return Change(call.arguments.text, "safe", "write them as text", "wrote the arguments as text")
 
 
 def retyped(call: ToolCall, tool: Tool, schema: Validator) -> Change | None:
-    """Arguments with wrong types read as what they spell, or taken out of a wrapper, where that makes them valid."""
+    """Return arguments with wrong types converted, or without their wrapper, where that makes them valid."""
     arguments = call.arguments.mapping
     inner = unwrapped(arguments, tool)
     if inner is not None and glued(call) is None:
@@ -252,7 +542,9 @@ def retyped(call: ToolCall, tool: Tool, schema: Validator) -> Change | None:
 
 
 def unwrapped(arguments: dict[str, Json] | None, tool: Tool) -> dict[str, Json] | None:
-    """The object in `{"arguments": {…}}`, or in a whole call that stands for its arguments, when the schema fits it."""
+    """Return the object in `{"arguments": {…}}`, or in a whole call that stands for its arguments, when the schema
+    fits it.
+    """
     properties = properties_of(tool.schema)
     wrappers = [key for key in arguments or () if key in WRAPPERS and key not in properties]
     if arguments is None or len(wrappers) != 1 or not arguments.keys() <= {wrappers[0], "name"} - properties.keys():
@@ -264,7 +556,7 @@ def unwrapped(arguments: dict[str, Json] | None, tool: Tool) -> dict[str, Json] 
 
 
 def _from(text: str, value: Json, watcher: Watcher) -> str | None:
-    """A text of `value` that begins as `text` does, as far as that may leave before the rest is known."""
+    """Return a text of `value` that begins as `text` does, as far as that may leave before the rest is known."""
     begun = text[: watcher.feed(text)]
     rest = continuation(begun, value)
     return None if rest is None else begun + rest

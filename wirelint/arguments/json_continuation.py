@@ -1,4 +1,4 @@
-"""The rest of a JSON text whose beginning has left already.
+"""Completion of a JSON text whose beginning has been sent already.
 
 Theory of operation. The beginning is read beside the value that the whole is to have: what is complete in it must be
 said by the value, what is cut in the middle (a string, an escape, a number, a literal) is brought to its end, and what
@@ -24,15 +24,15 @@ from wirelint.jsonvalues import Json
 # string, white space, the digits of a number) are passed by one regular expression, so a piece costs what it has in tokens,
 # and nothing is ever read twice. It keeps offsets and a stack of brackets, no text. A subclass may watch the values go by.
 
-_JSON_SCANNER_SPACE = re.compile(r"[ \t\r\n]*")
+_SPACE = re.compile(r"[ \t\r\n]*")
 _STRING_BODY = re.compile(r'[^"\\\x00-\x1f]*')
 _TOKEN_BODY = re.compile(r"[-+.0-9A-Za-z]*")
-_JSON_SCANNER_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
+_WHOLE_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _NUMBER_BEGUN = re.compile(r"-?(?:(?:0|[1-9][0-9]*)(?:\.(?:[0-9]+(?:[eE][+-]?[0-9]*)?)?|[eE][+-]?[0-9]*)?)?")
 _LITERALS = {"t": "true", "f": "false", "n": "null"}
 _ESCAPABLE = frozenset('"\\/bfnrt')
 _HEX = frozenset("0123456789abcdefABCDEF")
-_JSON_SCANNER_DEEPEST = 1000
+_DEEPEST_SCANNED = 1000
 """Brackets beyond which nobody reads JSON; the scanner then follows no further."""
 
 
@@ -50,7 +50,7 @@ class _At(Enum):
 
 
 class Scanner:
-    """`feed` it with the pieces of a text; what it has found stands in its fields, as offsets in the whole text.
+    """Incremental JSON scanner. Its fields hold what it has found, as offsets in the whole text.
 
     `top` is the first character of the top-level value, at `top_at`; empty as long as there was only white space.
     `filled`: that value is an object and has a key. `closed` is the offset after the top-level value, `second` that of
@@ -100,11 +100,11 @@ class Scanner:
                 case _At.TOKEN:
                     place = self._scalar(piece, place, base)
                 case _:
-                    place = _JSON_SCANNER_SPACE.match(piece, place).end()  # type: ignore[union-attr]
+                    place = _SPACE.match(piece, place).end()  # type: ignore[union-attr]
                     if place < size:
                         place = self._structure(piece[place], place, base)
 
-    # What a subclass may watch. A value is announced by its first character, a key by its raw text.
+    # Hooks of subclasses. A value is reported with its first character, a key with its raw text.
 
     def _value_begins(self, character: str, offset: int) -> None: ...
 
@@ -164,7 +164,7 @@ class Scanner:
         if known < len(self._token):
             self.broken = base + place + max(known - before, 0)
         elif end < len(piece):
-            if _JSON_SCANNER_NUMBER.fullmatch(self._token) or self._token in _LITERALS.values():
+            if _WHOLE_NUMBER.fullmatch(self._token) or self._token in _LITERALS.values():
                 self._value_ends(base + end)
             else:
                 self.broken = base + end
@@ -215,7 +215,7 @@ class Scanner:
         elif character in "{[":
             self._stack.append(character)
             self._at = _At.FIRST_KEY if character == "{" else _At.ITEM
-            self.lost = len(self._stack) > _JSON_SCANNER_DEEPEST
+            self.lost = len(self._stack) > _DEEPEST_SCANNED
         else:
             self._token = ""
             self._at = _At.TOKEN
@@ -235,7 +235,7 @@ _LONGEST_TOKEN = 400
 
 
 def _agreed(token: str) -> int:
-    """How many characters of an unfinished number or literal are right."""
+    """Return how many characters of an unfinished number or literal are right."""
     literal = _LITERALS.get(token[:1])
     if literal is None:
         return _NUMBER_BEGUN.match(token).end()  # type: ignore[union-attr]
@@ -247,7 +247,6 @@ def _agreed(token: str) -> int:
     return count
 
 
-_SPACE = re.compile(r"[ \t\r\n]*")
 _PLAIN = re.compile(r'[^"\\\x00-\x1f]*')
 _ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", '"': '"', "\\": "\\", "/": "/"}
 _TOKEN = re.compile(r"[-+.0-9A-Za-z]*")
@@ -256,7 +255,7 @@ _DEEPEST = 400
 
 
 def continuation(prefix: str, value: Json) -> str | None:
-    """What makes `prefix` a JSON text of `value`; None when nothing can.
+    """Return the text that makes `prefix` a JSON text of `value`; None when there is none.
 
     >>> continuation('{"city": "Os', {"city": "Oslo", "days": 2})
     'lo","days":2}'
@@ -269,7 +268,7 @@ def continuation(prefix: str, value: Json) -> str | None:
 
 
 def write(value: Json) -> str:
-    """A value as JSON text, without white space; escaped to ASCII where it holds what UTF-8 cannot carry."""
+    """Return a value as JSON text, without white space; escaped to ASCII where it holds what UTF-8 cannot carry."""
     try:
         return orjson.dumps(value).decode()
     except TypeError:  # lone surrogates, integers of more than 64 bits
@@ -277,7 +276,9 @@ def write(value: Json) -> str:
 
 
 def same(one: Json, other: Json) -> bool:
-    """Whether two values are the same for every reader: 1 is neither 1.0 nor true; the order of members says nothing."""
+    """Return True if two values are the same for every reader: 1 is neither 1.0 nor true; the order of members says
+    nothing.
+    """
     if isinstance(one, dict) and isinstance(other, dict):
         return one.keys() == other.keys() and all(same(inner, other[key]) for key, inner in one.items())
     if isinstance(one, list) and isinstance(other, list):
@@ -366,7 +367,7 @@ class _Joiner:
         yield ",".join(f"{write(key)}:{write(inner)}" for key, inner in left.items()) + "}"
 
     def _key(self, left: dict[str, Json]) -> tuple[str, str]:
-        """The next key, and what it lacks to be complete."""
+        """Return the next key, and what it lacks to be complete."""
         start = self.place
         if self.text[start] != '"':
             raise _NoWayError
@@ -428,7 +429,7 @@ class _Joiner:
         yield write(value[said:])[1:]
 
     def _escape(self, wanted: str) -> tuple[int, str]:
-        """Passes an escape that stands for `wanted`, or the beginning of one; gives what it lacks."""
+        """Pass an escape, whole or cut, that stands for `wanted`; return its rest."""
         text = self.text
         if self.place + 1 == len(text):
             self.place += 1
@@ -477,7 +478,7 @@ def _end_of_string(text: str, start: int) -> int | None:
 
 
 def _units(character: str) -> str:
-    """A character as JSON's `\\u` escapes: one, or two for those beyond the first plane."""
+    """Return a character as JSON's `\\u` escapes: one, or two for those beyond the first plane."""
     code = ord(character)
     if code < 0x10000:
         return f"\\u{code:04x}"
@@ -499,7 +500,7 @@ def _whole(given: str, value: float) -> str:
 
 
 def _finished(given: str, value: float) -> str:
-    """What an unfinished number lacks: digits, a power of ten."""
+    """Return the rest of an unfinished number: digits, a power of ten."""
     if write(value).startswith(given):
         return write(value)[len(given) :]
     wanted = Decimal(write(value))
@@ -518,7 +519,7 @@ def _finished(given: str, value: float) -> str:
 
 
 def _digits(mantissa: str, wanted: Decimal) -> str:
-    """The mantissa with the digits that the wanted number has beyond it."""
+    """Return the mantissa with the digits that the wanted number has beyond it."""
     digits = "".join(map(str, wanted.as_tuple().digits)).lstrip("0")
     shown = mantissa.lstrip("-").replace(".", "").lstrip("0")
     full = mantissa + ("" if "." in mantissa else ".") + digits[len(shown) :]

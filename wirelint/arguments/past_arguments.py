@@ -1,4 +1,4 @@
-"""Arguments of calls in the history of a request that have another type than the API takes, and what they say.
+"""Arguments of calls in a request's history that have another type than the API takes.
 
 A client that keeps calls in a language without a difference between an empty list and an empty map (PHP) sends `[]` for
 `{}`; others send the value of the only parameter alone. Servers refuse such a history, or their chat template raises.
@@ -18,7 +18,7 @@ from wirelint.arguments.json_continuation import write
 from wirelint.fix import Edit, Safety
 from wirelint.model import Arguments, Exchange, Json, Layer, ToolCall
 from wirelint.state.ledger import Ledger
-from wirelint.text.excerpts import excerpt
+from wirelint.text.escaping import excerpt
 from wirelint.text.pointers import at
 from wirelint.text.remembered import remembered
 
@@ -103,7 +103,7 @@ def _damage(call: ToolCall, place: str) -> PastDamage | None:
 
 
 def _first(call: ToolCall) -> tuple[str | None, Safety]:
-    """The object that stays of several values."""
+    """Return the object that stays of several values."""
     change = unglued(call, lambda _: None)
     if change is not None and not change.separated:
         return change.text, change.safety
@@ -197,7 +197,7 @@ def _type(value: Json) -> str:
 
 
 def _right(given: Json, issued: str | None) -> dict[str, Json] | None:
-    """The object that the arguments stand for; None if nothing says it."""
+    """Return the object that the arguments stand for; None if nothing says it."""
     if isinstance(given, dict):
         return given
     if issued is not None and (known := Arguments(issued).mapping) is not None:

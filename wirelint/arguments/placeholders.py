@@ -1,4 +1,4 @@
-"""Values such as stand in for one that nobody knew: `default`, `null`, `your_api_key`, `/path/to/…`, `user@example.com`.
+"""Placeholder values that stand in for unknown ones: `default`, `null`, `your_api_key`, `/path/to/…`, `user@example.com`.
 
 A model that has to fill a parameter and was not told what with writes what the documentation of such tools is full of.
 Where a value of that kind may be real for its parameter, as `default` is for a namespace, the parameter's purpose decides,
@@ -9,14 +9,19 @@ Whether somebody said the value is for `unsaid` to find out.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal
+from typing import Literal, NamedTuple
 
-from wirelint.model import Confidence, Json
+from wirelint import lexicon
+from wirelint.arguments.schemas import element, kinds, member, plain, required
+from wirelint.claims import evidence
+from wirelint.model import Confidence, Json, Message, Request, Text, Tool, ToolResult
 
-# What a parameter of a tool is for, by its name: a path, a key, an id, a host, or text that somebody writes.
+_PHRASES = lexicon.Phrases("placeholders")
+
+# Purpose of a tool's parameter, by its name: a path, a key, an id, a host, or text that somebody writes.
 #
 # Names are taken apart at underscores and capitals (`subWorkspace`, `file_path`), so that one list of words does for all
 # spellings. A name says only so much: what is in no list is `other`.
@@ -27,46 +32,19 @@ Purpose = Literal["path", "secret", "id", "host", "address", "person", "prose", 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_a-zA-Z]+")
 
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-_KIND = _words("type types kind format datatype mimetype dtype")
-_COMMAND = _words("command cmd commands cmdline shell")
-_PROSE = _words(
-    "content contents text texts body code query queries q prompt prompts message messages msg question questions"
-    " description summary comment comments note notes instruction instructions task thought thoughts thinking reason"
-    " reasoning explanation script source sql html css markdown pattern regex regexp glob replacement replace old"
-    " new patch diff template input inputs output data answer answers caption subject expression search find keyword"
-    " keywords term terms plan todo todos value values title headline label string str snippet selector xpath"
-    " payload json yaml xml arguments args params parameters stdin response reply feedback objective goal context"
-    " details rationale criteria filter filters where formula function test tests statement excerpt quote"
-    " placeholder default fallback sentence paragraph letter words word tag tags header headers cookie cookies env"
-    " environment symbol variable"
-)
-_SECRET = _words("secret secrets token password passwd passphrase credential credentials apikey bearer pat")
-_KEYS = _words("api access secret private auth client service license")
-_ID = _words("id ids uuid guid identifier")
-_HOST = _words(
-    "url urls uri uris href link links host hostname domain endpoint website site webhook server baseurl dsn"
-)
-_ADDRESS = _words("email emails mail recipient recipients sender to cc bcc from phone telephone mobile address street")
-_PERSON = _words("person firstname lastname fullname surname customer author owner assignee contact employee patient")
-_PARAMETERS_PATH = _words(
-    "path paths file files filename filenames filepath dir dirs directory directories folder folders workspace workdir cwd"
-    " root dirname basedir subdir subdirectory subfolder subpath repo repository checkout pwd"
-)
+_NAMES = {purpose: frozenset(words.split()) for purpose, words in _PHRASES.table("names").items()}
+_ORDER: tuple[Purpose, ...] = ("kind", "command", "path", "host", "address", "person", "prose")
 
 
 @lru_cache(maxsize=1024)
 def words_of(name: str) -> tuple[str, ...]:
-    """`subWorkspace` → sub, workspace."""
+    """Return the words of a name: `subWorkspace` → sub, workspace."""
     return tuple(word.lower() for word in _WORD.findall(name[:200]))
 
 
 @lru_cache(maxsize=1024)
 def purpose(name: str) -> Purpose:
-    """What a parameter of this name is for. The last word says most: `file_content` is prose, `content_file` a path."""
+    """Return the purpose of a parameter. The last word says most: `file_content` is prose, `content_file` a path."""
     words = words_of(name)
     if not words:
         return "other"
@@ -80,7 +58,7 @@ def purpose(name: str) -> Purpose:
 
 
 def _of_rest(words: tuple[str, ...]) -> Purpose:
-    """Of `file_name`, `user_names`, `path_list`: the word before."""
+    """Return the purpose by the word before the last: `file_name`, `user_names`, `path_list`."""
     if len(words) == 1:
         return "person" if words[0] == "name" else "other"
     found = _of_word(words[-2], words)
@@ -88,25 +66,11 @@ def _of_rest(words: tuple[str, ...]) -> Purpose:
 
 
 def _of_word(word: str, words: tuple[str, ...]) -> Purpose:
-    if word in _ID:
+    if word in _NAMES["id"]:
         return "id"
-    if word in _SECRET or (word in ("key", "keys") and not _KEYS.isdisjoint(words)):
+    if word in _NAMES["secret"] or (word in ("key", "keys") and not _NAMES["keys"].isdisjoint(words)):
         return "secret"
-    for names, found in _LISTS:
-        if word in names:
-            return found
-    return "other"
-
-
-_LISTS: tuple[tuple[frozenset[str], Purpose], ...] = (
-    (_KIND, "kind"),
-    (_COMMAND, "command"),
-    (_PARAMETERS_PATH, "path"),
-    (_HOST, "host"),
-    (_ADDRESS, "address"),
-    (_PERSON, "person"),
-    (_PROSE, "prose"),
-)
+    return next((purpose for purpose in _ORDER if word in _NAMES[purpose]), "other")
 
 
 LONGEST = 300
@@ -115,17 +79,12 @@ LONGEST = 300
 _REFERENCES: frozenset[Purpose] = frozenset({"path", "secret", "id", "host", "address"})
 """Parameters whose values name something that exists somewhere."""
 
-_THINGS = (
-    "api|access|secret|auth|project|user|username|name|file|path|repo|repository|org|organi[sz]ation|company|domain"
-    "|website|site|server|host|app|account|bucket|database|db|token|key|password|email|id|tenant|workspace|directory|folder"
-    "|channel|client|instance|cluster|region|zone|team|service|endpoint|url|subscription|resource|group|index|table|model"
-    "|device|store|shop|business|phone|number|image|document|home|dir|webhook|slack|github|openai|customer|deployment|vault"
-)
+_THINGS = _PHRASES.text("things")
 
 
 @dataclass(frozen=True, slots=True)
 class Sign:
-    """What gives a value away. `why` completes "… is": `no path but what documentation writes for one`.
+    """The sign of a placeholder. `why` completes "… is": `no path but what documentation writes for one`.
 
     `void`: it spells that there is no value, so nothing is lost without it. `stem`: what somebody who meant it would say.
     """
@@ -140,76 +99,24 @@ class Sign:
     """The form that values have: that a declaration or a prompt describes it says nothing."""
 
 
-_SLOTS: tuple[re.Pattern[str], ...] = (
-    re.compile(r"^[A-Z][A-Z0-9]*(?:[_-][A-Z0-9]+)*[_-]HERE$"),
-    re.compile(
-        r"^[<\[{]{1,2}\s*(?:(?:your|insert|enter|the|actual|some|replace|add|put|specify|provide)\b[^<>\[\]{}]{0,60}"
-        rf"|(?:[a-z0-9]+[ _-])*(?:{_THINGS}|value|here|placeholder|date|location|city"
-        r"|unknown|unspecified|missing|tbd)(?:[ _-][a-z0-9]+)*)"
-        r"\s*[>\]}]{1,2}$",
-        re.IGNORECASE,
-    ),
-    re.compile(
-        r"^(?:(?:insert|enter|replace|put|fill)[_-](?:your|the|with|me|in|here|actual)\w*(?:[_-]\w+)*"
-        r"|change[_-]?me|replace[_-]?(?:me|this)|placeholder|\.\.\.|…)$",
-        re.IGNORECASE,
-    ),
-)
+_SLOTS = _PHRASES.patterns("slots")
 _YOURS = re.compile(rf"^<?your(?:[-_]?(?:{_THINGS})s?|(?:[-_][a-z0-9]+){{1,4}}| (?:{_THINGS}))>?$", re.IGNORECASE)
 _DATE_PART = r"(?:y{2,4}|j{2,4}|a{4}|d{2}|t{2}|g{2}|m{2}|h{2}|s{2})"
 _DATE_FORM = re.compile(rf"^[<\[{{]?{_DATE_PART}(?:[-/.:t ]{{1,2}}{_DATE_PART}){{1,5}}z?[>\]}}]?$")
 _ABOUT_FORMS = frozenset({"format", "pattern", "mask", "style", "layout", "locale", "display", "spec"})
 _STEPS = re.compile(r"[/\\@:?&=.,#]+")
 _URL = re.compile(r"^[a-z][a-z0-9+.-]*://(?P<host>[^/?#]*)(?P<path>[^?#]*)(?P<rest>.*)$", re.IGNORECASE)
-_CODE_HOSTS = re.compile(
-    r"github|gitlab|bitbucket|huggingface|docker|slack|notion|atlassian|azure|amazonaws", re.IGNORECASE
-)
-_PATH = re.compile(
-    r"(?:^|[/\\:\s])(?:path[/\\]+to(?:[/\\]|$)|(?:absolute|full|actual|real|some|example)[/\\]+path(?:[/\\]|$)"
-    r"|(?:home|Users)[/\\]+(?:user_?name|your_?name|<[^<>]+>|your_?user_?name)(?:[/\\]|$))",
-    re.IGNORECASE,
-)
-_LOGIN = re.compile(
-    r"^[a-z][a-z0-9+.-]*://(?:user(?:_?name)?|admin|root|postgres|login|<[^<>]+>):(?:pass(?:word|wd)?|pwd|secret|changeme|<[^<>]+>)@",
-    re.IGNORECASE,
-)
-_EXAMPLE = re.compile(
-    r"^(?:[a-z][a-z0-9+.-]*://(?:[^/@\s]*@)?|[^@\s]+@)?(?:[a-z0-9-]+\.)*"
-    r"(?P<host>example\.(?:com|org|net)|example|test\.com|domain\.com|yourdomain\.com|somewhere\.com)(?::\d+)?(?:[/?#]\S*)?$",
-    re.IGNORECASE,
-)
 _VOID = frozenset({"null", "undefined"})
 _NOTHING = frozenset({"none", "nil", "nan"})
-_UNKNOWN = frozenset(
-    {"unknown", "unspecified", "not specified", "not provided", "not_provided", "not_specified", "not available"}
-    | {"tbd", "to be determined", "n/a", "not applicable", "not known", "not given"}
-)
-_DUMMY_SECRET = re.compile(
-    r"^(?:(?:dummy|fake|sample|test|example|my)[_-]?)?(?:api[_-]?key|token|secret|password|access[_-]?token)$|^(?:dummy|fake"
-    r"|sample)(?:[_-]\w+)?$|^(?:sk|pk|ghp|xoxb)?[-_]?(?:x{3,}|\*{3,}|1234567890?|abc123|abcdefg?)\w{0,8}$",
-    re.IGNORECASE,
-)
-_DUMMY_ID = re.compile(
-    r"^(?:[a-z]{1,12}[_-]?)?(?:123|1234|12345|123456|1234567|12345678|123456789|1234567890)$", re.IGNORECASE
-)
+_UNKNOWN = frozenset(_PHRASES.words("unknown"))
 _LETTERED_ID = re.compile(r"^(?:[a-z]{1,12}[_-])?abc[_-]?123$|^x{3,}$", re.IGNORECASE)
 _DUMMY_UUIDS = frozenset({"123e4567-e89b-12d3-a456-426614174000", "550e8400-e29b-41d4-a716-446655440000"})
 _NIL_UUID = "00000000-0000-0000-0000-000000000000"
 _DUMMY_PERSON = re.compile(r"^(?:john|jane|joe)[ ._](?:doe|smith|public)$", re.IGNORECASE)
-_DUMMY_ADDRESS = re.compile(
-    r"^\d{1,4} main st(?:reet)?\b|^\+?1?[-. ]?\(?555\)?[-. ]|^\+?1?234567890$|^\+?1?[-. ]?123[-. ]?456[-. ]?7890$",
-    re.IGNORECASE,
-)
-_SUSPECT = re.compile(
-    r"null|none|nil|nan|undefined|n/a|yyyy|jjjj|aaaa|hh:mm|not[ _]|unknown|unspecified|tbd|to be|default"
-    r"|your|path|example|test\.com|here"
-    r"|insert|enter|replace|change|placeholder|put|fill|\.\.\.|…|^[<\[{]|x{3}|\*{3}|123|abc|dummy|fake|sample|token|secret|password"
-    r"|api|doe|pass|pwd|smith|public|main st|555|user_?name|somewhere|domain|^str(?:ing)?$|550e8400|^0{8}-0",
-)
 
 
 def sign(value: str, name: str, described: str = "") -> Sign | None:
-    """What gives a text away that stands in a parameter of this name. `described`: what the tool says of the parameter."""
+    """Return the sign of a placeholder in a parameter of this name. `described`: the parameter's description."""
     plain_value = value.strip()
     if not plain_value or len(value) > LONGEST:
         return None
@@ -219,7 +126,7 @@ def sign(value: str, name: str, described: str = "") -> Sign | None:
     if what == "command":
         return _in_command(value)
     folded = plain_value.casefold()
-    if _SUSPECT.search(folded) is None:
+    if _PHRASES["suspect"].search(folded) is None:
         return _echo(plain_value, name, what)
     if (found := _word(plain_value, folded, what, words_of(name), described)) is not None:
         return found
@@ -229,17 +136,17 @@ def sign(value: str, name: str, described: str = "") -> Sign | None:
         return Sign("a blank to be filled in", "high", stem=blank)
     if any(pattern.search(plain_value) for pattern in _SLOTS):
         return Sign("a blank to be filled in", "high", stem=plain_value)
-    if (match := _PATH.search(plain_value)) is not None and " " not in plain_value[: match.start()]:
+    if (match := _PHRASES["path"].search(plain_value)) is not None and " " not in plain_value[: match.start()]:
         return Sign("what documentation writes for a path", "high", stem=match[0].strip("/\\: "))
-    if (match := _LOGIN.match(plain_value)) is not None:
+    if (match := _PHRASES["login"].match(plain_value)) is not None:
         return Sign("an address with a login of the documentation", "medium", stem=match[0])
-    if (match := _EXAMPLE.match(plain_value)) is not None and _is_address(plain_value, what):
+    if (match := _PHRASES["example"].match(plain_value)) is not None and _is_address(plain_value, what):
         return Sign("an address that is reserved for examples", "medium", stem=match["host"])
     return _dummy(plain_value, folded, what) or _echo(plain_value, name, what)
 
 
 def _word(value: str, folded: str, what: Purpose, words: tuple[str, ...], described: str) -> Sign | None:
-    """A word in the place of a value: for nothing at all, for what is not known, for whatever there is."""
+    """Return the sign of a word for nothing, for the unknown, or for anything."""
     if folded in _VOID and what != "kind":
         return Sign("the word for nothing, not a value", "high", void=True, word=True)
     if folded in _NOTHING and what in _REFERENCES:
@@ -263,24 +170,24 @@ def _word(value: str, folded: str, what: Purpose, words: tuple[str, ...], descri
 
 def _dummy(value: str, folded: str, what: Purpose) -> Sign | None:
     match what:
-        case "secret" if _DUMMY_SECRET.match(value):
+        case "secret" if _PHRASES["dummy_secret"].match(value):
             return Sign("what documentation writes for a key", "medium", word=True)
         case "id" if folded in _DUMMY_UUIDS:
             return Sign("an id that documentation is full of", "medium")
         case "id" if folded == _NIL_UUID:
             return Sign("the id of nothing", "medium")
-        case "id" | "secret" if _DUMMY_ID.match(value) or _LETTERED_ID.match(value):
+        case "id" | "secret" if _PHRASES["dummy_id"].match(value) or _LETTERED_ID.match(value):
             return Sign("an id such as examples have", "low")
         case "person" if _DUMMY_PERSON.match(value):
             return Sign("a name such as examples have", "low")
-        case "address" if _DUMMY_ADDRESS.match(value):
+        case "address" if _PHRASES["dummy_address"].match(value):
             return Sign("an address such as examples have", "low")
         case _:
             return None
 
 
 def _echo(value: str, name: str, what: Purpose) -> Sign | None:
-    """A parameter's own name in the place of its value: `file_path` for file_path."""
+    """Return a parameter's own name in the place of its value: `file_path` for file_path."""
     words = words_of(name)
     if len(words) > 1 and what in _REFERENCES and words_of(value) == words and value.replace("_", "").isalnum():
         return Sign("the name of its own parameter", "medium", word=True)
@@ -288,17 +195,17 @@ def _echo(value: str, name: str, what: Purpose) -> Sign | None:
 
 
 def _in_command(value: str) -> Sign | None:
-    """A path of the documentation among the words of a command; what is quoted or piped in may be text."""
+    """Return a path of the documentation among the words of a command; what is quoted or piped in may be text."""
     if any(mark in value for mark in ("'", '"', "<<", "`", "\n", "echo", "printf", "grep", "sed ")):
         return None
     for word in value.split():
-        if (match := _PATH.search(word)) is not None:
+        if (match := _PHRASES["path"].search(word)) is not None:
             return Sign("a command on what documentation writes for a path", "medium", stem=match[0].strip("/\\: "))
     return None
 
 
 def _yours(value: str) -> str:
-    """What is left to be filled in of a value, `your-domain` of `https://your-domain.com/`; empty when nothing is.
+    """Return the part of a value to be filled in, `your-domain` of `https://your-domain.com/`; empty when there is none.
 
     Pages have names with `your` in them (`/help/reset-your-password`), so it has to begin a step, and in the paths of most
     sites it has to be spelt as no page is.
@@ -309,7 +216,9 @@ def _yours(value: str) -> str:
         return next(filter(_YOURS.match, _STEPS.split(value)), own[0].strip("/\\") if own is not None else "")
     steps = _STEPS.split(f"{url['host']}{url['rest']}")
     path = _STEPS.split(url["path"])
-    steps += path if _CODE_HOSTS.search(url["host"]) else [step for step in path if "_" in step or step.isupper()]
+    steps += (
+        path if _PHRASES["code_hosts"].search(url["host"]) else [step for step in path if "_" in step or step.isupper()]
+    )
     return next((step for step in steps if _YOURS.match(step)), "")
 
 
@@ -326,16 +235,11 @@ def _is_address(value: str, what: Purpose) -> bool:
 _LONGEST_ERROR = 1000
 _LONGEST_VALUE = 200
 _SHORTEST_VALUE = 2
-_REFUSES = re.compile(
-    r"\b(?:unknown|invalid|no such|not found|not valid|not a|not an|unrecogni[sz]ed|unsupported|must be|must match|expected"
-    r"|does not exist|doesn['’]t exist|not exist|not allowed|not available|no \w+ (?:named|called|with))\b",
-    re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """An argument that an error refuses. `sign`: what gives the value away as a stand-in, if anything does."""
+    """An argument that an error refuses. `sign`: the sign of a placeholder in it, if any."""
 
     name: str
     value: str
@@ -345,7 +249,7 @@ class Refused:
 def refused(arguments: Mapping[str, Json], error: str) -> Iterator[Refused]:
     """Yield the arguments that an error of the tool refuses by name."""
     error = error[:_LONGEST_ERROR]
-    if not _REFUSES.search(error):
+    if not _PHRASES["refuses"].search(error):
         return
     said = set(re.findall(r"[a-z]+", error.lower()))
     for name, value in arguments.items():
@@ -357,3 +261,301 @@ def refused(arguments: Mapping[str, Json], error: str) -> Iterator[Refused]:
         parameter = re.search(rf"(?:['\"`]{re.escape(name)}['\"`]|(?<!\w){re.escape(name)}\s*:)", error)
         if quoted or beside or parameter:
             yield Refused(name, value, sign(value, name))
+
+
+def misnamed(arguments: Mapping[str, Json], error: str) -> Iterator[tuple[str, bool]]:
+    """Yield the parameters that an error of the tool names: given ones (True) that it does not know, and missing ones."""
+    error = error[:_LONGEST_ERROR]
+    for phrase, is_given in ((_PHRASES["unknown_parameter"], True), (_PHRASES["missing_parameter"], False)):
+        names = (next(filter(None, found.groups()), "") for found in phrase.finditer(error))
+        yield from ((name, is_given) for name in dict.fromkeys(names) if (name in arguments) is is_given)
+
+
+# Values of arguments that nobody said, and that are of a kind that no real value has (`placeholders`).
+#
+# Theory of operation. A value is an invention only where neither the tool's declaration nor the conversation has it. What
+# users and tools say counts most: there the value itself may stand, or what it is built of (`/path/to`). Words such as
+# `default` stand in many a long prompt without being meant as a value, so in what the system and the assistant say they
+# count in quotes only. Values for which the schema has a list are its own affair.
+
+_MOST_VALUES = 400
+_DEEPEST = 8
+_LEAST_ID = 1000
+_BEFORE_A_VALUE = "to|as|auf|als|zu|à|sur|a|como|op|til|till|na"
+_OF_FORMS = re.compile(r"format|convert|pars(?:e|ing)|pattern|rename|template", re.IGNORECASE)
+"""Tools that take the form of a date as it is written."""
+_LONGEST_PLACE = 80
+_HAS_A_DEFAULT = re.compile(r"terraform|tofu|pulumi", re.IGNORECASE)
+"""Tools in which a workspace really is called `default`."""
+
+
+class Leaf(NamedTuple):
+    """A value inside arguments: its place, and the name of its parameter."""
+
+    path: tuple[str | int, ...]
+    name: str
+    value: Json
+
+    @property
+    def where(self) -> str:
+        shown = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in self.path)
+        return shown.removeprefix(".")
+
+
+def leaves(arguments: dict[str, Json]) -> Iterator[Leaf]:
+    """Yield the texts and numbers of arguments. Bounded."""
+    stack = [Leaf((name,), name, value) for name, value in reversed(arguments.items())]
+    count = 0
+    while stack and count < _MOST_VALUES:
+        leaf = stack.pop()
+        count += 1
+        path, name, value = leaf
+        match value:
+            case dict() if len(path) < _DEEPEST:
+                stack += reversed([Leaf((*path, key), key, one) for key, one in value.items()])
+            case list() if len(path) < _DEEPEST:
+                stack += reversed([Leaf((*path, n), name, one) for n, one in enumerate(value[:_MOST_VALUES])])
+            case bool() | None:
+                pass
+            case _:
+                yield leaf
+
+
+def declared(root: Json, path: Iterable[str | int]) -> Json:
+    """Return the schema of a place; None when there is none."""
+    found = root
+    for step in path:
+        found = member(found, step, root) if isinstance(step, str) else element(found, step, root)
+    return found
+
+
+class Said:
+    """The words of the conversation and the tool's declaration, built when first needed."""
+
+    __slots__ = ("_heard", "_others", "_request", "_worked")
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+        self._heard: str | None = None
+        self._others: str | None = None
+        self._worked: str | None = None
+
+    @property
+    def heard(self) -> str:
+        """Words of users and tools, in lower case."""
+        if self._heard is None:
+            self._heard = _joined(message for message in self._request.messages if message.role in ("user", "tool"))
+        return self._heard
+
+    @property
+    def worked(self) -> str:
+        """The arguments of earlier calls that went well, in lower case: a path that is there was no invention."""
+        if self._worked is None:
+            ran = evidence.ran(self._request.messages)
+            well = (one.call for one in ran if one.result is not None and not evidence.outcome(one.result).error)
+            self._worked = "\n".join(call.arguments.text for call in well if call is not None).casefold()
+        return self._worked
+
+    @property
+    def others(self) -> str:
+        """Words of the system and the assistant."""
+        if self._others is None:
+            self._others = _joined(
+                message for message in self._request.messages if message.role not in ("user", "tool")
+            )
+        return self._others
+
+    def holds(self, value: str, found: Sign, tool: Tool, described: str) -> bool:
+        """Return True if anybody said a value, so that it was not invented, or may have said it where the server knows."""
+        if self._request.is_partial:
+            return True
+        folded = value.strip().casefold()
+        if folded == "default" and _HAS_A_DEFAULT.search(f"{tool.name} {tool.description}"):
+            return True
+        if found.form:
+            return folded in self.heard or _OF_FORMS.search(f"{tool.name} {tool.description}") is not None
+        if found.word:
+            if found.void and self._names(value.strip()):
+                return True
+            word = re.compile(rf"(?<!\w){re.escape(folded)}(?!\w)")
+            quoted = re.compile(rf"[\"'`“‘«]{re.escape(folded)}[\"'`”’»]")
+            # Results of tools are full of JSON's null; only the word in quotes is the value.
+            heard = (quoted if found.void else word).search(self.heard)
+            return (
+                heard is not None
+                or word.search(described.casefold()) is not None
+                or quoted.search(self.others) is not None
+                or quoted.search(tool.description.casefold()) is not None
+            )
+        if found.stem and not found.word and found.stem.casefold() in self.worked:
+            return True
+        if folded in self.heard or folded in self.others or folded in tool.description.casefold():
+            return True
+        stem = found.stem.casefold()
+        return folded in described.casefold() or bool(stem and stem in self.heard)
+
+    def _names(self, value: str) -> bool:
+        """Return True if a user gave a word as a value: people are called `Null`, and things are set `to null`."""
+        word = re.escape(value)
+        given = re.compile(
+            rf"(?<![\w'\"`.]){word}(?!\w)" if value.istitle() else rf"(?<!\w)(?:{_BEFORE_A_VALUE})\s{word}(?!\w)"
+        )
+        users = (message for message in self._request.messages if message.role == "user")
+        return any(
+            given.search(part.text) is not None for message in users for part in message.parts if isinstance(part, Text)
+        )
+
+
+def _joined(messages: Iterable[Message]) -> str:
+    texts = [
+        part.text
+        for message in messages
+        for part in message.parts
+        if isinstance(part, (Text, ToolResult)) and part.text
+    ]
+    return "\n".join(texts).casefold()
+
+
+@dataclass(frozen=True, slots=True)
+class Invention:
+    """A value without a source. `instead`: what may replace it without loss, `null` or nothing."""
+
+    leaf: Leaf
+    sign: Sign
+    instead: str = ""
+
+
+def inventions(arguments: dict[str, Json], tool: Tool, said: Said) -> Iterator[Invention]:
+    """Yield the values among arguments that stand in for ones that nobody knew."""
+    for leaf in leaves(arguments):
+        value = leaf.value if isinstance(leaf.value, str) else _number(leaf)
+        found = sign(value, leaf.name) if value is not None else None
+        if value is None or found is None or "[redacted:" in value:
+            continue
+        schema = declared(tool.schema, leaf.path)
+        described = describe(schema)
+        found = sign(value, leaf.name, described) or found
+        if _takes(leaf, tool) and not _lists(schema) and not said.holds(value, found, tool, described):
+            yield Invention(leaf, found, _instead(leaf, found, tool))
+    yield from _guessed_places(arguments, tool, said)
+
+
+def _takes(leaf: Leaf, tool: Tool) -> bool:
+    """Return True if the schema takes a value of this kind there; where it does not, that is another fault."""
+    root: Json = plain(tool)
+    return ("string" if isinstance(leaf.value, str) else "number") in kinds(declared(root, leaf.path), root)
+
+
+def _number(leaf: Leaf) -> str | None:
+    """Return the sign of a number: it is a placeholder for an id only."""
+    if isinstance(leaf.value, int) and leaf.value > _LEAST_ID and purpose(leaf.name) == "id":
+        return str(leaf.value)
+    return None
+
+
+def describe(schema: Json) -> str:
+    """Return the words of a schema, with its examples."""
+    if not isinstance(schema, dict):
+        return ""
+    words = [schema.get(key) for key in ("title", "description", "default", "examples", "example", "pattern")]
+    parts = [_spelled(word) for word in words if word is not None]
+    nested = (option for key in ("anyOf", "oneOf", "allOf") for option in _listed(schema.get(key)))
+    return "\n".join([*parts, *(describe(option) for option in nested)])
+
+
+def _spelled(value: Json) -> str:
+    return (
+        value if isinstance(value, str) else "\n".join(map(_spelled, value)) if isinstance(value, list) else str(value)
+    )
+
+
+def _listed(value: Json) -> list[Json]:
+    return value if isinstance(value, list) else []
+
+
+def _lists(schema: Json) -> bool:
+    """Return True if a schema lists the values there are: then any other is `schema-violation`."""
+    if not isinstance(schema, dict):
+        return False
+    options = [schema, *(one for key in ("anyOf", "oneOf", "allOf") for one in _listed(schema.get(key)))]
+    return any(isinstance(one, dict) and ("enum" in one or "const" in one) for one in options)
+
+
+def _instead(leaf: Leaf, found: Sign, tool: Tool) -> str:
+    if not found.void or len(leaf.path) != 1 or leaf.name not in voidable(tool):
+        return ""
+    return "null" if _is_nullable(leaf.name, tool) else "nothing"
+
+
+def voidable(tool: Tool) -> frozenset[str]:
+    """Return the arguments of a tool in the place of which the word for nothing can be taken out: null does, or
+    nothing does.
+    """
+    properties = tool.schema.get("properties") if tool.schema is not None else None
+    if not isinstance(properties, dict) or tool.hosted:
+        return frozenset()
+    needed = required(tool)
+    return frozenset(
+        name
+        for name, schema in properties.items()
+        if sign("null", name) is not None
+        and isinstance(schema, dict)
+        and not _lists(schema)
+        and (name not in needed or _is_nullable(name, tool))
+    )
+
+
+def _is_nullable(name: str, tool: Tool) -> bool:
+    root: Json = plain(tool)
+    schema = declared(root, (name,))
+    return (
+        isinstance(schema, dict)
+        and "string" in kinds(schema, root)
+        and "null" in kinds(schema, root)
+        and _is_typed(schema)
+    )
+
+
+def _is_typed(schema: dict[str, Json]) -> bool:
+    return any(key in schema for key in ("type", "anyOf", "oneOf", "allOf"))
+
+
+def _guessed_places(arguments: dict[str, Json], tool: Tool, said: Said) -> Iterator[Invention]:
+    """Yield a place below another one that only the words of the query name: no one said that there is such a place."""
+    needed = required(tool)
+    places = [
+        (name, value)
+        for name, value in arguments.items()
+        if isinstance(value, str)
+        and 2 < len(value) <= _LONGEST_PLACE
+        and name not in needed
+        and "/" not in value
+        and "." not in value
+        and purpose(name) == "path"
+    ]
+    if not places:
+        return
+    texts = [(name, value) for name, value in arguments.items() if isinstance(value, str)]
+    queries = [
+        value.casefold() for name, value in texts if purpose(name) == "prose" and "pattern" not in words_of(name)
+    ]
+    for name, value in places:
+        folded = value.strip().casefold()
+        if not any(folded != query and _has_word(query, folded) for query in queries):
+            continue
+        schema = declared(tool.schema, (name,))
+        if not isinstance(schema, dict) or _lists(schema) or _is_named_elsewhere(folded, queries, said, tool, schema):
+            continue
+        found = Sign("a word of the query; nothing says that there is such a place", "low")
+        yield Invention(Leaf((name,), name, value), found)
+
+
+def _has_word(text: str, word: str) -> bool:
+    return re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text) is not None
+
+
+def _is_named_elsewhere(word: str, queries: list[str], said: Said, tool: Tool, schema: Json) -> bool:
+    rest = f"{said.heard}\n{said.others}\n{tool.description.casefold()}\n{describe(schema).casefold()}"
+    for query in queries:
+        rest = rest.replace(query, " ")
+    return _has_word(rest, word)

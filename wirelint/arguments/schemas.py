@@ -1,4 +1,4 @@
-"""JSON Schemas of tools: compiled once, and what a set of arguments breaks.
+"""JSON Schemas of tools, compiled once, their violations, and the declared tool that a wrong name means.
 
 Theory of operation. Declared schemas are written for many dialects at once: drafts 4 to 2020-12, OpenAPI (`nullable`,
 boolean bounds), Gemini (`OBJECT`), hand-made ones (`"type": "str"`, `"required": true`). Providers take them all, so a
@@ -9,6 +9,7 @@ fetched: a reference that leaves the schema makes it unknown.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -16,9 +17,13 @@ from functools import lru_cache
 import jsonschema_rs
 import orjson
 
+from wirelint import lexicon
 from wirelint.dialects.coercion import coerce, resolve
+from wirelint.dialects.names import resolve as declared_name
 from wirelint.model import Json, Tool
-from wirelint.text.excerpts import excerpt
+from wirelint.text.escaping import excerpt
+
+_PHRASES = lexicon.Phrases("schemas")
 
 _LARGEST = 1 << 18
 """Bytes of a schema above which it is not compiled."""
@@ -28,7 +33,7 @@ _ERRORS_READ = 50
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """One thing that a value breaks. `path` leads to the place in the value, `keyword` is the schema's.
+    """A violation. `path` leads to the place in the value, `keyword` is the schema's.
 
     `types` are the JSON types that would have been allowed there; empty when types are not the matter.
     """
@@ -60,7 +65,7 @@ class Validator:
             return True
 
     def violations(self, value: Json) -> tuple[Violation, ...]:
-        """What the value breaks, shallow places first; at most a few dozen."""
+        """Return the violations of a value, shallow places first; at most a few dozen."""
         if self.accepts(value):
             return ()
         found: list[Violation] = []
@@ -72,7 +77,9 @@ class Validator:
         return tuple(sorted(found, key=lambda violation: (len(violation.path), violation.where)))
 
     def coerced(self, value: Json) -> Json:
-        """The value with wrong types read as what they spell (`"20"` → 20), if that alone makes it valid; else None."""
+        """Return the value with wrong types read as what they spell (`"20"` → 20), if that alone makes it valid; else
+        None.
+        """
         violations = self.violations(value)
         if not violations or not all(violation.types and violation.path for violation in violations):
             return None
@@ -85,7 +92,7 @@ class Validator:
 
 
 def validator(tool: Tool | None) -> Validator | None:
-    """The validator of a tool's arguments; None when there is no schema, or none that can be understood."""
+    """Return the validator of a tool's arguments; None when there is no schema, or none that can be understood."""
     if tool is None or tool.schema is None:
         return None
     source = orjson.dumps(tool.schema)
@@ -93,7 +100,7 @@ def validator(tool: Tool | None) -> Validator | None:
 
 
 def plain(tool: Tool | None) -> dict[str, Json] | None:
-    """A tool's schema in plain JSON Schema; None when there is none, or none that can be understood."""
+    """Return a tool's schema in plain JSON Schema; None when there is none, or none that can be understood."""
     if tool is None or tool.schema is None:
         return None
     source = orjson.dumps(tool.schema)
@@ -101,7 +108,7 @@ def plain(tool: Tool | None) -> dict[str, Json] | None:
 
 
 def accepts(tool: Tool | None, value: Json) -> bool | None:
-    """Whether a tool takes these arguments; None when that is unknown."""
+    """Return whether a tool takes these arguments; None when that is unknown."""
     if tool is None or not isinstance(value, dict):
         return None
     if tool.schema is None:
@@ -111,7 +118,7 @@ def accepts(tool: Tool | None, value: Json) -> bool | None:
 
 
 def required(tool: Tool | None) -> tuple[str, ...]:
-    """The parameters that a tool cannot do without, as its schema names them at the top."""
+    """Return the parameters that a tool cannot do without, as its schema names them at the top."""
     names = tool.schema.get("required") if tool is not None and tool.schema is not None else None
     return tuple(name for name in names if isinstance(name, str)) if isinstance(names, list) else ()
 
@@ -149,15 +156,9 @@ def _refuse(address: str) -> Json:
 
 _SCHEMA_MAPS = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
 _SCHEMA_LISTS = frozenset({"anyOf", "oneOf", "allOf", "prefixItems"})
-_SCHEMAS = frozenset({
-    "items", "additionalProperties", "additionalItems", "not", "if", "then", "else", "contains", "propertyNames",
-    "unevaluatedProperties", "unevaluatedItems",
-})  # fmt: skip
+_SCHEMAS = frozenset(_PHRASES.words("schemas"))
 # Annotations constrain nothing; with a wrong type (`"description": null`) they would only keep the schema from compiling.
-_ANNOTATIONS = frozenset({
-    "title", "description", "$comment", "deprecated", "readOnly", "writeOnly", "examples", "example", "default", "format",
-    "contentEncoding", "contentMediaType", "contentSchema", "nullable", "discriminator", "xml", "externalDocs",
-})  # fmt: skip
+_ANNOTATIONS = frozenset(_PHRASES.words("annotations"))
 _TYPES = {name: name for name in ("null", "boolean", "integer", "number", "string", "array", "object")}
 _ALIASES = {
     "int": "integer", "long": "integer", "float": "number", "double": "number", "str": "string", "bool": "boolean",
@@ -170,7 +171,7 @@ class _TooDeepError(Exception):
 
 
 def _plain(schema: Json, depth: int) -> Json:
-    """A schema in plain JSON Schema. Only places of schemas are walked: a parameter may be called `nullable`."""
+    """Return a schema in plain JSON Schema. Only places of schemas are walked: a parameter may be called `nullable`."""
     if depth > _DEEPEST:
         raise _TooDeepError
     if not isinstance(schema, dict):
@@ -295,7 +296,7 @@ def _json(value: object) -> str:
 
 
 def _replace(value: Json, path: tuple[str | int, ...], types: frozenset[str]) -> tuple[Json] | None:
-    """A copy of `value` with what stands at `path` read as one of `types`; None when it spells none of them."""
+    """Return a copy of `value` with what stands at `path` read as one of `types`; None when it spells none of them."""
     if not path:
         read = _read_as(value, types)
         return None if type(read) is type(value) else (read,)
@@ -317,7 +318,7 @@ def _read_as(value: Json, types: frozenset[str]) -> Json:
     return value
 
 
-# Which kinds of values a schema allows at a place, as far as that can be told on the way there.
+# Kinds of values that a schema allows at a place, as far as the way there shows.
 #
 # Used while arguments are still arriving: from the first character of a value its kind is known, and whether it may be
 # wrong. What a schema says in ways that are not followed here counts as allowed. `number` stands for integers too.
@@ -328,7 +329,7 @@ _SCHEMA_PLACES_DEEPEST = 8
 
 
 def kinds(schema: Json, root: Json, depth: int = 0) -> Kinds:
-    """The kinds of values that a schema allows."""
+    """Return the kinds of values that a schema allows."""
     if not isinstance(schema, dict) or depth > _SCHEMA_PLACES_DEEPEST:
         return ANY
     allowed = _declared(schema.get("type"))
@@ -343,7 +344,7 @@ def kinds(schema: Json, root: Json, depth: int = 0) -> Kinds:
 
 
 def member(schema: Json, key: str, root: Json, depth: int = 0) -> Json:
-    """A schema that a member of an object must fit; None when nothing is said of it."""
+    """Return a schema that a member of an object must fit; None when nothing is said of it."""
     if not isinstance(schema, dict) or depth > _SCHEMA_PLACES_DEEPEST:
         return None
     found: list[Json] = []
@@ -360,7 +361,7 @@ def member(schema: Json, key: str, root: Json, depth: int = 0) -> Json:
 
 
 def element(schema: Json, number: int, root: Json, depth: int = 0) -> Json:
-    """A schema that the element of an array at this position must fit; None when nothing is said of it."""
+    """Return a schema that the element of an array at this position must fit; None when nothing is said of it."""
     if not isinstance(schema, dict) or depth > _SCHEMA_PLACES_DEEPEST:
         return None
     items, first = schema.get("items"), schema.get("prefixItems")
@@ -381,7 +382,7 @@ def _declared(declared: Json) -> Kinds:
 
 
 def _parts(schema: dict[str, Json], root: Json) -> Iterable[Json]:
-    """The schemas that hold as well."""
+    """Yield the schemas that hold as well."""
     parts = schema.get("allOf")
     if isinstance(parts, list):
         yield from parts
@@ -424,3 +425,105 @@ def _kind(value: Json) -> str:
             return "array"
         case _:
             return "object"
+
+
+# The declared tool that an undeclared name means: other case, a leaked prefix, markup around it, a repeated name.
+
+# The namespaces that models were trained with and that a server's parser should have taken off: OpenAI's harmony and
+# Kimi write `functions.NAME`, Gemini `default_api.NAME`; all of them are one run at the beginning.
+_PREFIX = re.compile(r"(?:(?:functions?|default_api|tools?|multi_tool_use|tool_call|assistant)(?:[.:/ ]+|__)|to=)+")
+# The same where an API took the characters out that its names may not have: `functionsNAME0`.
+_FUSED = re.compile(r"(?:functions|default_api)(?P<name>[A-Za-z]\w*?)\d{0,3}\Z")
+# The rest of harmony's header behind the name: `NAME<|channel|>commentary <|constrain|>json`, its tokens taken out.
+_HEADER = re.compile(r"\s+(?:(?:in )?(?:commentary|analysis)(?: channel)?\s*(?:json|code)?|json|code)\Z")
+_COUNTER = re.compile(r":\d+\Z")
+_MCP = re.compile(r"mcp__(?:[^_]|_(?!_))+__")
+_TAG = re.compile(r"<[^<>]{0,80}>")
+_MARKUP = re.compile(r"[<>|(){}\[\]\n\"'`]")
+_PIECE = re.compile(r"[\w.:/-]+")
+_TWICE = re.compile(r"(.+?)[ ._:/-]*\1\Z", re.DOTALL)
+_LONGEST = 512
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """The declared name that was meant. `certain`: nothing else can have been meant. `why` completes "the name has …"."""
+
+    name: str
+    why: str
+    certain: bool = True
+
+
+def match(written: str, declared: Iterable[str]) -> Match | None:
+    """Return the declared tool that `written`, which is not declared, stands for; None when there is none or several."""
+    offered = tuple(dict.fromkeys(name for name in declared if name))
+    if not offered or not written.strip() or len(written) > _LONGEST:
+        return None
+    readings = list(dict.fromkeys(_readings(written)))
+    for reading, why in readings:
+        if reading in offered:
+            return Match(reading, why)
+    folded: dict[str, list[str]] = {}
+    for name in offered:
+        folded.setdefault(_fold(name), []).append(name)
+    for reading, why in (*_whole(written), *readings):
+        names = folded.get(_fold(reading), ())
+        if len(names) == 1:
+            return Match(names[0], why)
+    return _by_tail(written, offered)
+
+
+def _whole(written: str) -> Iterator[tuple[str, str]]:
+    yield written, "another case or spelling"
+
+
+def _readings(written: str) -> Iterator[tuple[str, str]]:
+    """Yield the possible originals of a name to which something was added, most likely first."""
+    plain = written.strip(" \t\r\n*`'\"")
+    yield plain, "blanks or quotes around it"
+    if _MARKUP.search(plain):
+        pieces = [piece for part in _PIECE.findall(_TAG.sub(" ", plain)) for piece in (part, part.partition("=")[2])]
+        for piece in (*pieces, *_PIECE.findall(plain)):
+            yield piece, "markup in it"
+            yield _bare(piece), "markup in it"
+    bare = _bare(plain)
+    yield bare, "a prefix"
+    yield _MCP.sub("", bare, count=1), "the prefix of an MCP server"
+    if header := _HEADER.search(plain):
+        yield _bare(plain[: header.start()]), "markup in it"
+    if fused := _FUSED.fullmatch(plain):
+        yield fused["name"], "a prefix"
+    if twice := _TWICE.fullmatch(bare):
+        yield twice[1], "itself twice in it"
+
+
+def _bare(name: str) -> str:
+    """Return a name without the framing of a native call: `functions.NAME:0`."""
+    name = _COUNTER.sub("", name)
+    prefix = _PREFIX.match(name)
+    return name[prefix.end() :] if prefix and prefix.end() < len(name) else name
+
+
+def _by_tail(written: str, offered: tuple[str, ...]) -> Match | None:
+    """Return the only declared name with the same last segment, when one of the two has a namespace that the other
+    lacks.
+    """
+    name = declared_name(written, offered)
+    if name not in offered:
+        return None
+    certain = _MCP.match(written) is not None or _MCP.match(name) is not None
+    return Match(name, "another namespace", certain)
+
+
+def tails(name: str) -> tuple[str, ...]:
+    """Return a tool's name, and what is left of it without a namespace or the prefix of its server:
+    `mcp__files__read`, `read`.
+    """
+    found = [name, _bare(name)]
+    found += [_MCP.sub("", one, count=1) for one in found]
+    found += [tail for one in found for mark in ("__", ".", "/", ":") if (tail := one.rpartition(mark)[2])]
+    return tuple(dict.fromkeys(one for one in found if one))
+
+
+def _fold(name: str) -> str:
+    return re.sub(r"[\W_]+", "", name).casefold()

@@ -1,4 +1,4 @@
-"""Minimal reproducers: the least of an exchange that still shows what is wrong with it, fit to be given away.
+"""Minimal reproducers of findings, safe to share.
 
     case = reproduce(record, rules, names=["xml-leak"], prior=records_before_it)
     Path("case.jsonl").write_bytes(encode_case(case))
@@ -33,7 +33,7 @@ _MARK = re.compile(r"\[redacted:[0-9a-f]{8}\]")
 _STAYS = frozenset({"type", "role", "object", "model", "index", "jsonrpc", "id", "n", "data", "at", "text", "content",
                     "stream", "name", "function", "arguments", "input", "finish_reason", "stop_reason", "finishReason",
                     "message", "delta", "choices", "messages"})  # fmt: skip
-"""Members that are not taken out: a body without them is hard to read, and little smaller."""
+"""Members that stay: a body without them is hard to read and hardly smaller."""
 _WORDS = frozenset({"type", "role", "object", "model", "finish_reason", "stop_reason", "jsonrpc", "method", "event",
                     "finishReason", "status", "format"})  # fmt: skip
 """Members whose texts are words of the protocol."""
@@ -42,13 +42,13 @@ _HOST = "https://api.example"
 
 
 class NoFindingError(ValueError):
-    """There is nothing to reproduce: none of the rules finds anything in the exchange."""
+    """No rule finds anything in the exchange, so there is nothing to reproduce."""
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A reproducer. `prior` are exchanges that have to pass before it. `plain` are the places of texts that still say
-    something, because the finding hangs on it; `complete` is False where the budget ended before everything was tried."""
+    """A reproducer. `prior` are exchanges that have to pass before it. `plain` are the places of unredacted texts that the
+    finding needs. `complete` is False if the budget ended before all reductions were tried."""
 
     record: Record
     prior: tuple[Record, ...]
@@ -80,7 +80,7 @@ def reproduce(
 
 
 def encode_case(case: Case) -> bytes:
-    """The line of a case: a record with `prior`, where it needs any, and `expect`."""
+    """The line of a case: a record with `expect`, and with `prior` if it needs any."""
     extra: dict[str, Json] = {"expect": [_expected(finding) for finding in case.expect]}
     if case.prior:
         extra["prior"] = [orjson.loads(encode(_bare(one))) for one in case.prior]
@@ -88,13 +88,13 @@ def encode_case(case: Case) -> bytes:
 
 
 def expected(record: Record) -> list[dict[str, Json]] | None:
-    """What a line says is to be found in it; None where it says nothing of it."""
+    """The expected findings of a record; None if its line has no `expect`."""
     expect = record.annotations.get("expect")
     return [item for item in expect if isinstance(item, dict)] if isinstance(expect, list) else None
 
 
 def disappointed(record: Record, findings: Iterable[Finding]) -> list[str]:
-    """What was expected and is not found, a line each. Where nothing was to be found, what is found all the same."""
+    """The expected findings that are missing, a line each; for an empty expectation, the findings."""
     found = [finding for finding in findings if finding.severity != "info"]
     expect = expected(record)
     if expect is None:
@@ -125,12 +125,12 @@ def _expected(finding: Finding) -> dict[str, Json]:
 
 
 def _bare(record: Record) -> Record:
-    """Without what was written beside it in a live run."""
+    """The record without the annotations of a live run."""
     return dataclasses.replace(record, annotations={})
 
 
 class _Numbered:
-    """Redaction whose marks are numbered: those of the redactor hang on a key of the process."""
+    """Redaction with numbered marks, which do not depend on the key of the process."""
 
     def __init__(self) -> None:
         self._redactor = Redactor()
@@ -151,8 +151,8 @@ _Kind = tuple[str, str, str, str, str, str, str, str]
 
 
 def _kind(finding: Finding) -> _Kind:
-    """What has to stay of a finding. Without the form of its place, its fix and what it says beside what it quotes, one
-    fault would slip into another."""
+    """The parts of a finding that must stay: the form of its place, its fix, its message without quotations. Otherwise a
+    reduction would turn one fault into another."""
     place = "/".join("*" if step.isdigit() else step for step in (finding.pointer or "").split("/"))
     safety = finding.fix.safety if finding.fix is not None else ""
     said = _QUOTED.sub("…", finding.message)
@@ -219,7 +219,7 @@ class _Reduction:
             minimise(range(len(before)), without)
 
     def _bare_head(self, budget: Budget) -> None:
-        """Takes off what stands around the bodies, as far as nothing hangs on it."""
+        """Removes headers, times and other values around the bodies that the findings do not need."""
         record = self._record
         if changes(record):
             self._try(dataclasses.replace(record, forwarded=None, delivered=None, fixes=()), budget)
@@ -241,7 +241,7 @@ class _Reduction:
                 break
 
     def _reduce(self, record: Record, budget: Budget, before: int | None = None) -> tuple[Record, list[str]]:
-        """The smallest form of one record in its place: that of the case, or one of those before it."""
+        """The smallest form of one record: that of the case, or a prior one."""
 
         def holds(made: Record) -> bool:
             if before is None:
@@ -278,7 +278,7 @@ class _Reduction:
         return form.record(shrinker.value), [*places, *(["/response"] if form.opaque else [])]
 
     def _names(self, form: Draft, value: Json) -> frozenset[str]:
-        """The names of tools: they say much to who reads the case, and little about people."""
+        """The names of tools, which help a reader and say little about people."""
         exchange = self._judge(form.record(value), ())[1]
         if exchange is None:
             return frozenset()

@@ -1,4 +1,4 @@
-"""Makes JSON smaller while a property of it stays: delta debugging, level by level (Zeller; Misherghi and Su).
+"""Delta debugging of JSON values, level by level (Zeller; Misherghi and Su): smaller values that still pass a test.
 
 Sans-I/O and deterministic: the same value and the same test give the same result. The test is what costs, so a `Budget`
 counts how often it is asked; when that is used up, what was reached so far is the result.
@@ -17,13 +17,12 @@ from typing import TypeAlias, TypeVar
 import orjson
 
 from wirelint.capture.format import dump
-from wirelint.capture.messages import is_messages
 from wirelint.capture.record import Record
 from wirelint.engine import lower
 from wirelint.model import Json
 from wirelint.timing import Timing
 from wirelint.wire import Sniffer
-from wirelint.wire.aws_eventstream import content_of, split, with_content
+from wirelint.wire.aws_eventstream import content_of, looks_like_messages, split, with_content
 
 # An exchange as one JSON value that can be taken apart and put together again: what a reproducer is whittled from.
 #
@@ -41,8 +40,8 @@ _DATA = re.compile(rb"^data:[ ]?(.*)$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Draft:
-    """A record without its bodies, and the forms that they have. `pieces`: the bytes of a stream's frames, `messages`
-    those of AWS. `opaque`: the reply is nothing that can be taken apart."""
+    """A record without its bodies, and the forms of the bodies. `pieces`: the bytes of a stream's frames. `messages`: these
+    are messages of AWS. `opaque`: the reply cannot be taken apart."""
 
     base: Record
     value: Json
@@ -51,7 +50,7 @@ class Draft:
     opaque: bool
 
     def record(self, value: Json) -> Record:
-        """The record that a value stands for."""
+        """The record of a value."""
         assert isinstance(value, dict)
         asked, answer = value.get("request"), value.get("response")
         body = self.base.request_body if asked is None else dump(asked)
@@ -70,7 +69,7 @@ class Draft:
         )
 
     def without_times(self) -> Draft:
-        """The same as if nobody had looked at a clock."""
+        """The draft without times."""
         base = dataclasses.replace(self.base, chunks=(), timing=Timing())
         answer = self.value.get("response") if isinstance(self.value, dict) else None
         if self.pieces is None or not isinstance(answer, list) or not isinstance(self.value, dict):
@@ -91,10 +90,10 @@ class Draft:
 
 
 def draft(record: Record) -> Draft:
-    """The draft of a record. What of it is no JSON stays in the base as it is."""
+    """The draft of a record. Bodies that are no JSON stay in the base."""
     asked = _document(record.request_body)
     body = record.response_body or b""
-    if is_messages(body):
+    if looks_like_messages(body[:12]):
         told, rest = split(body)
         pieces = [*told, *([rest] if rest else [])]
         return Draft(record, _value(asked, pieces, record, messages=True), tuple(pieces), True, False)
@@ -109,9 +108,9 @@ def draft(record: Record) -> Draft:
 
 
 def joined(value: Json) -> Json:
-    """The same with neighbouring frames made one, where all that tells them apart is a piece of text.
+    """The value with neighbouring frames merged that differ only in a piece of text.
 
-    A text that is in one piece is easier to read, and less of it is lost when it is shortened.
+    A text in one piece is easier to read, and loses less when it is shortened.
     """
     answer = value.get("response") if isinstance(value, dict) else None
     if not isinstance(value, dict) or not isinstance(answer, list):
@@ -167,7 +166,7 @@ def _value(
 
 
 def _times(pieces: Sequence[bytes], chunks: tuple[tuple[float, int], ...]) -> Iterator[float | None]:
-    """When the last bytes of each piece came."""
+    """The arrival time of the last byte of each piece."""
     known = sum(size for _, size in chunks) == sum(map(len, pieces))
     ends = iter(chunks if known else ())
     at: float | None = None
@@ -181,7 +180,7 @@ def _times(pieces: Sequence[bytes], chunks: tuple[tuple[float, int], ...]) -> It
 
 
 def _content(raw: bytes, *, messages: bool) -> bytes:
-    """The part of a frame's bytes that is its document, if it has one of that kind."""
+    """The document in a frame's bytes; empty if there is none."""
     if messages:
         return content_of(raw)
     found = _DATA.findall(raw)
@@ -212,7 +211,7 @@ _MARK = re.compile(r"\[redacted:[0-9a-f]{8}\]")
 
 
 class Budget:
-    """How often a test may be asked, and for how many seconds at the longest."""
+    """Limits of a reduction: the number of tests, and seconds."""
 
     def __init__(self, steps: int = 2500, seconds: float = 30.0) -> None:
         self.steps = 0
@@ -224,7 +223,7 @@ class Budget:
         return self.steps >= self._most or time.monotonic() >= self._until
 
     def take(self) -> bool:
-        """Return True if one more test may be made."""
+        """Counts one test. Returns False if the budget is spent."""
         if self.spent:
             return False
         self.steps += 1
@@ -232,7 +231,7 @@ class Budget:
 
 
 class Shrinker:
-    """Holds the smallest value so far that passes the test. `value` passes it."""
+    """Reduces a value that passes a test. `value` is the smallest one so far."""
 
     def __init__(self, value: Json, test: Callable[[Json], bool], budget: Budget) -> None:
         self.value = value
@@ -240,7 +239,7 @@ class Shrinker:
         self._test = test
 
     def offer(self, value: Json) -> bool:
-        """Takes a value if it passes."""
+        """Accepts a value if it passes the test."""
         if value == self.value:
             return True
         if not self.budget.take() or not self._test(value):
@@ -249,8 +248,8 @@ class Shrinker:
         return True
 
     def drop(self, path: Path = (), kept: frozenset[str] = frozenset()) -> None:
-        """Takes out members and elements that the test does not need, from the top down. `kept`: names of members that
-        stay, and whose lists stay filled."""
+        """Removes members and elements that the test does not need, from the top down. `kept`: names of members that
+        stay, and whose lists do not become empty."""
         if self.budget.spent:
             return
         node = at(self.value, path)
@@ -279,7 +278,7 @@ class Shrinker:
             minimise(keys, without)
 
     def plain(self, kept: Callable[[Path, str], bool]) -> list[Path]:
-        """Makes texts say nothing, in their own shape; gives the places of those that the test needs as they are."""
+        """Replaces texts by neutral ones of the same shape. Returns the places of texts that the test needs."""
         places = [path for path, text in texts(self.value) if not kept(path, text) and neutral(text) != text]
         whole = self.value
 
@@ -294,7 +293,7 @@ class Shrinker:
         return list(minimise(places, real)) if places else []
 
     def clip(self, longest: int = 48) -> None:
-        """Makes long texts that say nothing short."""
+        """Shortens long neutral texts."""
         whole = self.value
         places = [path for path, text in texts(whole) if len(text) > longest and neutral(text) == text]
 
@@ -310,7 +309,7 @@ class Shrinker:
             minimise(places, long)
 
     def shorten(self, path: Path) -> None:
-        """Makes a text short, and all of it say nothing that the test does not need."""
+        """Shortens a text, and replaces the parts that the test does not need by neutral ones."""
         words = _split(str(at(self.value, path)), _WORD)
 
         def shorter(left: Sequence[int]) -> bool:
@@ -328,7 +327,7 @@ class Shrinker:
 
 
 def minimise(items: Sequence[T], test: Callable[[Sequence[T]], bool]) -> Sequence[T]:
-    """The fewest items that pass, one-minimal where the budget lasts. All of them pass."""
+    """The fewest items that pass the test; one-minimal if the budget lasts. All items together pass."""
     if test([]):
         return []
     parts = 2
@@ -362,7 +361,7 @@ def texts(value: Json, path: Path = ()) -> Iterator[tuple[Path, str]]:
 
 
 def neutral(text: str) -> str:
-    """A text of the same shape that says nothing: letters become x, digits 0. Marks of redaction stay."""
+    """The neutral text of the same shape: letters become x, digits 0. Redaction marks stay."""
     pieces = itertools.zip_longest(_MARK.split(text), _MARK.findall(text), fillvalue="")
     return "".join(_plain(between) + mark for between, mark in pieces)
 
@@ -372,7 +371,7 @@ def _plain(text: str) -> str:
 
 
 def _split(text: str, form: re.Pattern[str]) -> list[str]:
-    """The pieces of a text; a mark of redaction is one of them."""
+    """The pieces of a text. A redaction mark is one piece."""
     words: list[str] = []
     for between, mark in itertools.zip_longest(_MARK.split(text), _MARK.findall(text), fillvalue=""):
         words += form.findall(between)
@@ -394,7 +393,7 @@ def at(value: Json, path: Path) -> Json:
 
 
 def put(value: Json, path: Path, new: Json) -> Json:
-    """The value with another one at a place; nothing is changed in place."""
+    """A copy of the value with a new value at a path."""
     if not path:
         return new
     key, rest = path[0], path[1:]

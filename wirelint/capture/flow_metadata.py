@@ -1,9 +1,9 @@
-"""Both sides of an exchange that was changed, as they stand in the metadata of a flow.
+"""Both sides of a changed exchange in the metadata of a flow.
 
-A flow has room for one request and one response. In `flows.mitm` they are what came in, as everywhere in the captures, and
-what was sent on stands beside them: `forwarded`, `delivered`. In a running proxy, and in a file that mitmproxy saved
-itself, they are what was sent on, because that is what mitmproxy sends; there what came in stands beside them, under
-`received`. `fixes` are in both. All of it is plain JSON, so that mitmproxy can save and copy it.
+A flow holds one request and one response. In `flows.mitm` these are the received messages, as in all captures, and the
+metadata holds the sent ones: `forwarded`, `delivered`. In a running proxy, and in a file that mitmproxy saved itself, the
+flow holds the sent messages, and the metadata holds the received ones: `received`. `fixes` are in both. The metadata is
+plain JSON, so that mitmproxy can save and copy it.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from wirelint.model import Json
 
 NAMES = ("forwarded", "delivered", "received", "fixes")
 TIMES = ("timing", "chunks")
-"""What else stands beside a flow in `flows.mitm`, in the form that it has in `exchanges.jsonl`."""
+"""Further metadata of a flow in `flows.mitm`, in the form of `exchanges.jsonl`."""
 
 _LARGEST = 4 << 20
-"""Bodies above it are left out beside a flow: mitmproxy copies metadata now and then."""
+"""Larger bodies are left out of the metadata, which mitmproxy copies now and then."""
 
 
 def beside_received(record: Record) -> dict[str, Json]:
-    """What stands beside a flow that shows what came in."""
+    """Metadata of a flow that shows the received messages."""
     forwarded, delivered = _bounded(record.forwarded), _bounded(record.delivered)
     if forwarded is not record.forwarded or delivered is not record.delivered:
         record = dataclasses.replace(record, forwarded=forwarded, delivered=delivered)
@@ -44,7 +44,7 @@ def beside_received(record: Record) -> dict[str, Json]:
 
 
 def beside_sent(record: Record) -> dict[str, Json]:
-    """What stands beside a flow that shows what was sent on."""
+    """Metadata of a flow that shows the sent messages."""
     came: dict[str, Json] = {}
     if record.forwarded is not None:
         came["request"] = _came(record.request_headers, record.request_body)
@@ -57,7 +57,7 @@ def beside_sent(record: Record) -> dict[str, Json]:
 
 
 def times_of(record: Record) -> dict[str, Json]:
-    """When an exchange took place, and each piece of its reply came: a flow has no room for that."""
+    """Times of an exchange and of the chunks of its reply, for which a flow has no field."""
     made: dict[str, Json] = {"timing": encode_timing(record.timing)}
     if record.chunks:
         made["chunks"] = encode_chunks(record.chunks)
@@ -65,7 +65,7 @@ def times_of(record: Record) -> dict[str, Json]:
 
 
 def timed(record: Record, beside: Mapping[str, Json]) -> Record:
-    """The record of a flow with the times that stand beside it."""
+    """The record of a flow with the times of its metadata."""
     if not isinstance(beside.get("timing"), dict):
         return record
     timing, chunks = read_timing(beside["timing"]), read_chunks(beside.get("chunks"))
@@ -73,7 +73,7 @@ def timed(record: Record, beside: Mapping[str, Json]) -> Record:
 
 
 def restore(record: Record, beside: Mapping[str, Json]) -> Record:
-    """The record of a flow, with what stands beside it in its place. What cannot be read there counts as not there."""
+    """The record of a flow with both sides from its metadata. Unreadable metadata counts as absent."""
     try:
         came = beside.get("received")
         request = read_sent(came.get("request")) if isinstance(came, dict) else None

@@ -1,4 +1,4 @@
-"""The line that an exchange is in `exchanges.jsonl`, written and read. `record.schema.json` is its specification.
+"""Encoder and decoder of the lines of `exchanges.jsonl`. `record.schema.json` is the specification.
 
 What is written is strict, what is read is not: a record made by hand needs `request` or `response` and nothing else,
 its bodies may be JSON instead of text, its headers an object, a list of pairs or the list of objects that HAR has.
@@ -22,7 +22,7 @@ from wirelint.missing import read as read_lacks
 from wirelint.model import End, Json, Timing
 
 FORMAT = 1
-"""The version of the format. It goes up when an older reader would misunderstand a newer line."""
+"""Version of the format. It rises when an older reader would misread a newer line."""
 
 _ENDS: frozenset[str] = frozenset(get_args(End))
 _OWN = frozenset(
@@ -33,7 +33,7 @@ _ANNOTATIONS = ("api", "model", "conversation", "findings", "notes")
 
 
 class FormatError(ValueError):
-    """An object that is no record of an exchange, or one of a later format. The message is for the user."""
+    """The object is no record, or one of a later format. The message is for the user."""
 
 
 def schema() -> dict[str, Json]:
@@ -94,7 +94,7 @@ def encode_chunks(chunks: Iterable[tuple[float, int]]) -> list[Json]:
 
 
 def changes(record: Record) -> dict[str, Json]:
-    """What was sent on in the place of what came in, and why; nothing where nothing was changed."""
+    """The members `forwarded`, `delivered` and `fixes` of a changed record."""
     made: dict[str, Json] = {}
     if record.forwarded is not None:
         made["forwarded"] = encode_sent(record.forwarded)
@@ -143,7 +143,7 @@ def decode(value: Json, source: str, place: str) -> Record:
 
 
 def decode_all(value: Json, source: str, place: str) -> list[Record]:
-    """The record of a line, and before it those that the line names as having passed (`prior`). Raises FormatError."""
+    """The record of a line, after the records of its `prior`. Raises FormatError."""
     record = decode(value, source, place)
     before = record.annotations.get("prior")
     prior = [
@@ -154,12 +154,12 @@ def decode_all(value: Json, source: str, place: str) -> list[Record]:
 
 
 def is_prior(record: Record) -> bool:
-    """Return True if a record is one that a line only names."""
+    """Return True if a record is from the `prior` of a line."""
     return _PRIOR in record.place
 
 
 def read_headers(value: Json) -> Headers:
-    """Headers as an object, as pairs, or as `{"name": …, "value": …}`; what is none of these is left out."""
+    """Headers from an object, from pairs, or from `{"name": …, "value": …}`. Other values are left out."""
     if isinstance(value, dict):
         return tuple(
             (name, _text(item))
@@ -177,12 +177,12 @@ def read_headers(value: Json) -> Headers:
 
 
 def read_sent(value: Json) -> Sent | None:
-    """A message that was sent on in the place of another. Raises FormatError."""
+    """A message that was sent instead of the received one. Raises FormatError."""
     return Sent(read_headers(value.get("headers")), _read_body(value)) if isinstance(value, dict) else None
 
 
 def read_fixes(value: Json) -> tuple[AppliedFix, ...]:
-    """The changes that were made; what does not say what it is, how safe and on which side is left out."""
+    """The fixes of a record. A fix without a valid safety or side is left out."""
     made = (_read_fix(item) for item in (value if isinstance(value, list) else []) if isinstance(item, dict))
     return tuple(fix for fix in made if fix is not None)
 
@@ -232,7 +232,7 @@ def _fix(repair: AppliedFix) -> dict[str, Json]:
 
 
 def _join(headers: Headers) -> dict[str, Json]:
-    """Repeated names joined by a comma (RFC 9110, 5.3), under the spelling that came first."""
+    """Headers with repeated names joined by a comma (RFC 9110, 5.3), under their first spelling."""
     spelling: dict[str, str] = {}
     joined: dict[str, Json] = {}
     for name, value in headers:
@@ -268,7 +268,7 @@ def _read_body(message: Mapping[str, Json]) -> bytes | None:
 
 
 def dump(value: Json) -> bytes:
-    """A JSON value as the body that a client would send."""
+    """A JSON value as bytes of a body."""
     try:
         return orjson.dumps(value)
     except TypeError:
@@ -285,7 +285,7 @@ def _read_end(value: Json) -> End:
 
 
 def read_end(value: Json) -> End | None:
-    """The end of an exchange, when `value` names one."""
+    """The end of an exchange, or None if `value` names none."""
     match value:
         case "complete" | "client-left" | "upstream-died" | "unread" | "unknown":
             return value
@@ -294,7 +294,7 @@ def read_end(value: Json) -> End | None:
 
 
 def read_timing(value: Json) -> Timing:
-    """Times; what is no number counts as not known."""
+    """The times of an exchange. A value that is no number counts as unknown."""
     if not isinstance(value, dict):
         return Timing()
     names = ("started", "first_byte_ms", "first_token_ms", "duration_ms")
@@ -302,7 +302,7 @@ def read_timing(value: Json) -> Timing:
 
 
 def read_chunks(value: Json) -> tuple[tuple[float, int], ...]:
-    """All chunks, or none where one of them is not understood: half a timing is worse than none."""
+    """All chunks, or none if one of them is invalid."""
     if not isinstance(value, list):
         return ()
     chunks: list[tuple[float, int]] = []
@@ -330,7 +330,7 @@ def _text(value: Json) -> str:
 
 
 def printable(value: Json) -> Json:
-    """A value without lone surrogates: the bytes behind them read as Latin-1, which every header once was."""
+    """A value without lone surrogates: their bytes become replacement characters."""
     if isinstance(value, str):
         return _printable(value)
     if isinstance(value, dict):

@@ -1,10 +1,9 @@
-"""Secrets in texts and in JSON documents, as spans of the raw characters.
+"""Search for secrets in texts and in JSON documents. Results are spans of the raw characters.
 
-Theory of operation. A document is searched as it stands, without being decoded as a whole: its string literals are found
-one by one, each is unescaped, searched as a text of its own, and what was found is mapped back to the raw characters.
-So a span never crosses a quotation mark and a replacement leaves the document as valid as it was. A text that is itself
-JSON (the arguments of a tool call) is searched the same way, one level down. Nothing is searched that the `Scope` of
-the whole document rules out, and most documents are ruled out at once.
+Theory of operation. A document is not decoded as a whole. Each string literal is unescaped and searched as a text, and the
+spans are mapped back to the raw characters. So a span never crosses a quotation mark, and a replacement keeps the
+document as valid as before. A text that is JSON itself (the arguments of a tool call) is searched in this way, one level
+down. The `Scope` of the whole document rules out shapes and names, and for most documents all of them.
 """
 
 from __future__ import annotations
@@ -16,8 +15,7 @@ from typing import NamedTuple
 
 import orjson
 
-from wirelint.capture.probe import harmless
-from wirelint.capture.secret_patterns import SHAPES, Shape, find_shapes, shapes_in
+from wirelint.capture.secret_patterns import SHAPES, Shape, find_shapes, harmless, shapes_in
 from wirelint.capture.secrets import Span, holds_secret, is_secret_name, split_scheme
 
 _DEEPEST = 5
@@ -37,7 +35,7 @@ _ESCAPED = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 
 
 class Scope(NamedTuple):
-    """What is worth looking for: shapes, secrets that are known already, and values under telling names."""
+    """The parts of a search: shapes, known secrets, and values under telling names."""
 
     shapes: tuple[Shape, ...]
     known: tuple[str, ...]
@@ -80,7 +78,7 @@ def find_in_json(text: str, scope: Scope) -> list[Span]:
 
 
 def merge(spans: list[Span]) -> list[Span]:
-    """Sorted, without overlaps: of two that overlap the one that begins first counts, and grows to cover both."""
+    """Spans sorted and without overlaps: the first of two that overlap grows to cover both."""
     if len(spans) < 2:
         return spans
     spans.sort(key=lambda span: (span.start, -span.end))
@@ -129,7 +127,7 @@ def _in_value(plain: str, name: str, scope: Scope, depth: int) -> list[Span]:
 
 
 def _secret_value(name: str, value: str, offset: int) -> Span | None:
-    """The secret in the value of the key `name`: all of it but the scheme word."""
+    """The secret in the value of the key `name`: the value without its scheme word."""
     scheme, secret = split_scheme(value)
     if not holds_secret(name, secret):
         return None
@@ -158,7 +156,7 @@ def _end_of_value(text: str, start: int, quote: str) -> int:
 
 
 def _find_known(text: str, secret: str) -> Iterator[Span]:
-    """A secret that a header carried. One without digits may be a word (`ollama-local`), and then stands alone only."""
+    """A secret of a header. Without digits it may be a word (`ollama-local`), and has to stand alone."""
     word = secret.replace("-", "").replace("_", "").isalpha()
     position = text.find(secret)
     while position >= 0:
@@ -169,12 +167,12 @@ def _find_known(text: str, secret: str) -> Iterator[Span]:
 
 
 def is_near(secret: str, text: str) -> bool:
-    """Return True if a secret that is known may be in a text, or in what a JSON reader makes of it."""
+    """Return True if a known secret may be in a text or in its decoded JSON literals."""
     return secret in text or not secret.isascii() or '"' in secret or "\\" in secret
 
 
 def unescape(raw: str) -> str:
-    """The text of a JSON literal (without its quotation marks); the very same object when nothing was escaped."""
+    """The text of a JSON literal without its quotation marks; the same object if nothing is escaped."""
     if "\\" not in raw:
         return raw
     try:
@@ -185,9 +183,9 @@ def unescape(raw: str) -> str:
 
 
 def unescape_mapped(raw: str) -> tuple[str, list[int]]:
-    """The text of a JSON literal, and for each of its characters the offset in `raw` (one more for the end).
+    """The text of a JSON literal, and the offset in `raw` of each of its characters and of its end.
 
-    What is no escape of the grammar stands for itself; two halves of a surrogate pair are one character.
+    An invalid escape stands for itself. Two halves of a surrogate pair are one character.
     """
     characters: list[str] = []
     places: list[int] = []

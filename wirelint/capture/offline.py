@@ -1,4 +1,4 @@
-"""Captures checked offline: the same session, the same engine, a ledger of its own for every file."""
+"""Checking and fixing of captures offline, with the session and the engine of live traffic and one ledger per file."""
 
 from __future__ import annotations
 
@@ -8,12 +8,16 @@ from dataclasses import dataclass
 
 from wirelint.apis.unknown import unknown_because
 from wirelint.capture.readers import Problem
-from wirelint.capture.record import Record
-from wirelint.capture.replay import replay
-from wirelint.engine import Engine, internal, lower
+from wirelint.capture.record import Form, Headers, Record, Sent
+from wirelint.capture.replay import begin, delivered_reply, finish, mended, replay, respond
+from wirelint.engine import Engine, Session, internal, lower
+from wirelint.fix import AppliedFix, FixPolicy
 from wirelint.missing import told
-from wirelint.model import Exchange, MissingInfo
+from wirelint.model import Exchange, Json, MissingInfo, Request, Side
+from wirelint.rewrite import rewrite_reply
+from wirelint.rewrite.request import mend_request
 from wirelint.rule import Finding, Rule
+from wirelint.settings.scopes import Scope
 from wirelint.state.issues import Issue
 
 NOT_JUDGED = "IN001"
@@ -21,10 +25,10 @@ NOT_JUDGED = "IN001"
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A record with what was made of it. `exchange` is None when it is of no API that is understood.
+    """A record with its exchange and findings. `exchange` is None for an unrecognised API.
 
-    `because` says then why that is worth knowing; it is empty for traffic that has nothing to do with models and tools.
-    `known` are findings that earlier exchanges had (`folded`); where nobody folds, all of them are in `findings`.
+    `because` explains an unrecognised exchange that looks like an API of models or tools, and is empty for other traffic.
+    `known` are findings of earlier exchanges (`folded`); without folding, all of them are in `findings`.
     """
 
     record: Record
@@ -35,7 +39,7 @@ class Checked:
 
     @property
     def folded(self) -> Checked:
-        """The exchange with the findings that are new in `findings`, and those that earlier exchanges had in `known`."""
+        """The exchange with its new findings in `findings`, and those of earlier exchanges in `known`."""
         if not any(finding.is_known for finding in self.findings):
             return self
         new = tuple(finding for finding in self.findings if not finding.is_known)
@@ -44,13 +48,13 @@ class Checked:
 
 
 class Occurrences:
-    """How often each issue was found in some files, once all exchanges of them have been seen."""
+    """Counts of each issue in some files. Complete after the last exchange."""
 
     def __init__(self) -> None:
         self._again: dict[tuple[str, str, str], tuple[str, int]] = {}
 
     def see(self, checked: Checked) -> None:
-        """Counts the findings of an exchange that earlier ones had."""
+        """Counts the findings of an exchange that earlier exchanges had."""
         for finding in (*checked.findings, *checked.known):
             issue = finding.issue
             if issue is not None and issue.known:
@@ -58,12 +62,12 @@ class Occurrences:
                 self._again[key] = issue.last, self._again.get(key, ("", 0))[1] + 1
 
     def total(self, source: str, issue: Issue) -> Issue:
-        """An issue with the exchange that had it last, and the number of all that had it."""
+        """An issue with its last exchange and its number of exchanges."""
         last, count = self._again.get((source, issue.first, issue.id), (issue.last, 0))
         return dataclasses.replace(issue, last=last, count=count + 1)
 
     def totalled(self, checked: Checked) -> Checked:
-        """An exchange whose findings have the totals of their issues."""
+        """A checked exchange whose findings have the totals of their issues."""
         source = checked.record.source
         return dataclasses.replace(
             checked,
@@ -79,7 +83,7 @@ def check(
     rules: Sequence[Rule],
     report: Callable[[str, Exception], None] | None = None,
 ) -> Iterator[Checked | Problem]:
-    """Judges records in order; problems of the reader are handed on in their place."""
+    """Checks records in order. Problems of the reader keep their place."""
     engine = Engine(rules, report=report)
     source: str | None = None
     lacking: frozenset[MissingInfo] = frozenset()
@@ -98,7 +102,7 @@ def check(
 
 
 def not_judged(missing: frozenset[MissingInfo]) -> Finding:
-    """What cannot be judged in a file, said at the first exchange of it that lacks something."""
+    """The finding that says which information a file lacks, at its first exchange that lacks any."""
     return Finding(
         NOT_JUDGED, "not-judged", "info", "high", "wirelint", "response", f"not judged here: {told(missing)}"
     )
@@ -113,7 +117,201 @@ def _check(record: Record, engine: Engine, report: Callable[[str, Exception], No
             return Checked(record, None, because=because)
         exchange = engine.ledger.place(exchange)
         return Checked(record, exchange, engine.check(exchange))
-    except Exception as error:  # fail open: one record that we cannot read does not hide the others
+    except Exception as error:  # fail open: the other records are checked
         if report is not None:
             report("the reader", error)
         return Checked(record, None, (internal("the reader", error),))
+
+
+# --- fixing ------------------------------------------------------------------------------------------------------------
+#
+# Theory of operation. A fix starts from the received bytes: the request of the client, the reply of the upstream. It
+# replaces the messages that a live run sent, or removes them where nothing is to be fixed any more. So the result depends
+# on the bytes and the options alone: fixing a capture twice gives the result of fixing it once, and the options of the live
+# run give the result of the live run. Two things stay that no fix made: a side whose original is lost, and a reply of
+# which the client got less than the upstream sent.
+#
+# `findings` are those of the received bytes, as `wirelint check` reports them; `remaining` are those of the fixed exchange.
+# The ledger takes the exchange with the delivered reply: of this fix, else of the live run.
+
+Report = Callable[[str, Exception], None]
+
+_WRITTEN: frozenset[Form] = frozenset({"wirelint", "mitmproxy", "har"})
+_OTHERS: dict[Form, str] = {
+    "vcr": "a cassette",
+    "lhar": "an LHAR",
+    "claude-code": "a session log",
+    "k2vv": "a file of results",
+}
+_CURE = "`wirelint export` makes a capture of it, and that can be repaired"
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """A record with its fixes in `forwarded`, `delivered` and `fixes`, which are empty without a change.
+
+    `findings` are those before the fix, `remaining` those after it. `exchange` is None for an unrecognised API, whose
+    record stays unchanged.
+    """
+
+    record: Record
+    exchange: Exchange | None
+    findings: tuple[Finding, ...] = ()
+    remaining: tuple[Finding, ...] = ()
+
+
+def fix(
+    items: Iterable[Record | Problem],
+    rules: Sequence[Rule],
+    permit: FixPolicy | None,
+    report: Report | None = None,
+) -> Iterator[Fixed | Problem]:
+    """Fixes records in order. Problems of the reader keep their place.
+
+    With `permit` None the scopes of the rules decide what may be fixed (`settings.scopes`).
+    """
+    engine = Engine(rules, report=report)
+    source: str | None = None
+    for item in items:
+        if isinstance(item, Problem):
+            yield item
+            continue
+        if item.source != source:
+            source = item.source
+            engine = Engine(rules, report=report)
+            if item.form not in _WRITTEN:
+                yield Problem(source, "", f"{_OTHERS[item.form]} is not written", _CURE, fatal=True)
+        if item.form not in _WRITTEN:
+            continue
+        yield _attempt(item, engine, permit, report)
+
+
+def _attempt(record: Record, engine: Engine, permit: FixPolicy | None, report: Report | None) -> Fixed:
+    try:
+        return _fix(record, engine, permit)
+    except Exception as error:  # fail open: the other records are fixed
+        if report is not None:
+            report("repairing an exchange", error)
+        finding = internal("repairing an exchange", error)
+        return Fixed(record, None, (finding,), (finding,))
+
+
+def _fix(record: Record, engine: Engine, permit: FixPolicy | None) -> Fixed:
+    session = begin(_named_by_place(record))
+    if session is None:
+        return Fixed(record, None)
+    scope = engine.rules.of(session.head())
+    work = _Work(engine, scope if permit is None else Scope(scope.rules, permit), record.missing)
+    forwarded = work.mend(session, record)
+    respond(session, record)
+    delivered = work.rewrite(session, record)
+    fixed = dataclasses.replace(
+        record,
+        forwarded=forwarded,
+        delivered=delivered,
+        fixes=tuple(work.repairs),
+        annotations=_with_notes(record, work.notes),
+    )
+    exchange = engine.ledger.place(finish(session, record, delivered_reply(fixed if delivered is not None else record)))
+    remaining = _remaining(fixed, exchange, engine) if work.changed else None
+    findings = engine.check(exchange)
+    faults = tuple(work.faults)
+    return Fixed(fixed, exchange, (*faults, *findings), (*faults, *(findings if remaining is None else remaining)))
+
+
+class _Work:
+    """The fix of one record: the replaced request and reply, with fixes, notes and faults."""
+
+    def __init__(self, engine: Engine, scope: Scope, missing: frozenset[MissingInfo]) -> None:
+        self.repairs: list[AppliedFix] = []
+        self.notes: list[str] = []
+        self.faults: list[Finding] = []
+        self.changed = False
+        self._rules = tuple(rule for rule in scope.rules if not rule.needs & missing)
+        self._ledger, self._permit = engine.ledger, scope.permit
+        self._asked: Request | None = None
+
+    def mend(self, session: Session, record: Record) -> Sent | None:
+        """The request to forward; None if it stays unchanged."""
+        body = record.request_body
+        if not body or session.request is None or "request" in record.missing:
+            return self._keep(record.forwarded, record, "request")
+        made = mend_request(session.head(), body, self._rules, self._ledger, self._permit)
+        self.faults += made.faults
+        if made.body == body:
+            return None
+        self._asked = made.request
+        return self._sent(record.forwarded, record.request_headers, made.body, made.repairs)
+
+    def rewrite(self, session: Session, record: Record) -> Sent | None:
+        """The reply to deliver; None if it stays unchanged. The session reads the body."""
+        body = record.response_body
+        if not body:
+            return self._keep(record.delivered, record, "response")
+        made = rewrite_reply(
+            session,
+            body,
+            self._rules,
+            self._ledger,
+            self._permit,
+            # Without a known end the file is taken to hold the whole reply.
+            complete=record.end in ("complete", "unknown"),
+            chunks=record.chunks,
+            request=self._asked,
+        )
+        self.faults += made.faults
+        self.notes += made.notes
+        if made.body == body:
+            repaired = any(repair.side == "response" for repair in record.fixes)
+            return None if repaired else record.delivered
+        return self._sent(record.delivered, record.response_headers, made.body, made.repairs)
+
+    def _keep(self, sent: Sent | None, record: Record, side: Side) -> Sent | None:
+        """The message that a live run sent, where the received one is lost."""
+        self.repairs += [repair for repair in record.fixes if repair.side == side]
+        return sent
+
+    def _sent(self, live: Sent | None, headers: Headers, body: bytes, repairs: Sequence[AppliedFix]) -> Sent:
+        self.changed = True
+        self.repairs += repairs
+        # The real headers of this body say more than made-up ones.
+        return live if live is not None and live.body == body else Sent(true_headers(headers, body), body)
+
+
+def _named_by_place(record: Record) -> Record:
+    """A record whose id does not depend on the file name: fixes derive ids of calls from it."""
+    return dataclasses.replace(record, id=record.place) if record.id.startswith(f"{record.source}:") else record
+
+
+def true_headers(headers: Headers, body: bytes) -> Headers:
+    """Headers for a decoded body: no content-encoding, and the right content-length."""
+    made: list[tuple[str, str]] = []
+    length = False
+    for name, value in headers:
+        match name.lower():
+            case "content-encoding":
+                continue
+            case "content-length":
+                if not length:
+                    made.append((name, str(len(body))))
+                length = True
+            case _:
+                made.append((name, value))
+    return tuple(made)
+
+
+def _remaining(fixed: Record, came: Exchange, engine: Engine) -> tuple[Finding, ...]:
+    """Findings on a fixed exchange, in the conversation of the received one and with the ledger as it is."""
+    exchange = replay(mended(fixed))
+    if exchange is None:
+        return ()
+    return engine.judge(dataclasses.replace(exchange, conversation=came.conversation, link=came.link))
+
+
+def _with_notes(record: Record, notes: Sequence[str]) -> dict[str, Json]:
+    annotations = dict(record.annotations)
+    if notes:
+        before = annotations.get("notes")
+        kept: list[Json] = list(before) if isinstance(before, list) else []
+        annotations["notes"] = [*kept, *(note for note in notes if note not in kept)]
+    return annotations

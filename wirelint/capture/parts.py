@@ -1,4 +1,4 @@
-"""One folder of captures: making it, appending to its files, and removing old ones when asked to."""
+"""Folders of captures: creation, appending to their files, and removal of old ones."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 FILES: Final = ("exchanges.jsonl", "flows.mitm")
-"""All that a part ever holds. What else lies in the folder is not ours and is never removed."""
+"""The files of a part. Other files in its folder belong to the user and are never removed."""
 
 _NAME = re.compile(r"(\d{8}T\d{6}Z)-(\d+)(?:-\d+)?")
 _STAMP = "%Y%m%dT%H%M%SZ"
@@ -27,7 +27,7 @@ _SECONDS = {"h": 3600.0, "d": 86400.0, "w": 604800.0}
 
 @dataclass(frozen=True, slots=True)
 class Keep:
-    """How much of the past stays: `total` bytes of all parts together, parts not older than `age` seconds."""
+    """Limits of old captures: `total` bytes of all parts, `age` seconds of each."""
 
     total: int | None = None
     age: float | None = None
@@ -50,8 +50,7 @@ def parse_keep(text: str) -> Keep:
 
 
 class UnwrittenError(OSError):
-    """Of some entries only the first `whole` ones were written. `torn`: a part of the next one was left behind, so that
-    nothing may be appended to its file any more."""
+    """Only the first `whole` entries were written. `torn`: a piece of the next one is in the file, which must not grow."""
 
     def __init__(self, error: OSError, whole: int, *, torn: bool) -> None:
         super().__init__(error.errno, error.strerror or str(error))
@@ -60,7 +59,7 @@ class UnwrittenError(OSError):
 
 
 class _Open:
-    """A file that is appended to. `size` is what it holds of whole entries."""
+    """An open file. `size` counts its whole entries in bytes."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -70,7 +69,7 @@ class _Open:
         self.identity = (state.st_dev, state.st_ino)
 
     def is_intact(self) -> bool:
-        """Whether the path still leads to this file: an open file that was removed takes writes without a complaint."""
+        """Return True if the path still leads to this file. A removed open file takes writes without an error."""
         try:
             state = os.stat(self.path)
         except OSError:
@@ -79,7 +78,7 @@ class _Open:
 
 
 class Part:
-    """A folder that is written to. The folder is 0700, its files 0600."""
+    """An open folder of captures with mode 0700, its files 0600."""
 
     def __init__(self, path: Path, started: float) -> None:
         self.path = path
@@ -88,7 +87,7 @@ class Part:
 
     @classmethod
     def create(cls, folder: Path, now: float) -> Part:
-        """A new folder below `folder`, which is made when it is not there. Raises OSError."""
+        """Makes a folder below `folder`, and `folder` if it is missing. Raises OSError."""
         with contextlib.suppress(FileExistsError):
             folder.parent.mkdir(parents=True, exist_ok=True)
             folder.mkdir(mode=0o700)
@@ -112,7 +111,7 @@ class Part:
         return all(file.is_intact() for file in self._files.values()) if self._files else self.path.is_dir()
 
     def append(self, name: str, entries: Sequence[bytes]) -> None:
-        """Writes entries, in one go, each of them whole or not at all. Raises UnwrittenError when not all were written."""
+        """Writes entries in one go, each as a whole or not at all. Raises UnwrittenError if some are left."""
         data = b"".join(entries) if len(entries) > 1 else entries[0]
         written = 0
         try:
@@ -131,7 +130,7 @@ class Part:
         file.size += len(data)
 
     def _cut(self, name: str, size: int) -> bool:
-        """Removes what stands behind the next `size` bytes of a file, which are whole entries; whether it is gone."""
+        """Cuts a file behind the next `size` bytes, which are whole entries. Returns False if that fails."""
         file = self._files[name]
         file.size += size
         try:
@@ -148,8 +147,9 @@ class Part:
 
 
 def prune(folder: Path, keep: Keep, now: float, *, except_for: Path) -> None:
-    """Removes the oldest parts below `folder` until `keep` holds. Only our files, only in folders with our naming,
-    and none of a process that still runs. What cannot be removed stays.
+    """Removes the oldest parts below `folder` until `keep` holds.
+
+    It removes only files and folders with the names of parts, and none of a running process. A failed removal is skipped.
     """
     try:
         parts = sorted(path for path in folder.iterdir() if _is_removable(path, except_for))

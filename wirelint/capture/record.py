@@ -1,4 +1,4 @@
-"""One recorded exchange, whatever file it came from: what went over the wire, and nothing that was made of it."""
+"""The record of one exchange: its bytes and times, from a file of any format."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from wirelint.model import End, Json, MissingInfo, Timing
 Form = Literal["wirelint", "mitmproxy", "har", "vcr", "lhar", "claude-code", "k2vv"]
 
 Headers = tuple[tuple[str, str], ...]
-"""Header fields in wire order, names as they came."""
+"""Header fields in wire order, with names as on the wire."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """What was sent on in the place of what came in: headers, and the body without content codings."""
+    """A message that was sent instead of the received one: headers, and the body without content codings."""
 
     headers: Headers
     body: bytes | None

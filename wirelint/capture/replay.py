@@ -1,4 +1,4 @@
-"""A record read back through the engine, as if its bytes came now."""
+"""Replay of a record through a session, as if its bytes arrived now."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from wirelint.wire import Sniffer
 
 
 def replay(record: Record) -> Exchange | None:
-    """The exchange of a record, or None when it is not of an API that is understood.
+    """The exchange of a record, or None for an unrecognised API.
 
     A record that lost its request is read by the shape of its reply; rules that need the request then skip.
     """
@@ -28,7 +28,7 @@ def replay(record: Record) -> Exchange | None:
 
 
 def begin(record: Record) -> Session | None:
-    """A session that has read a record's request; None when it is not of an API that is understood."""
+    """A session that has read the request of a record; None for an unrecognised API."""
     headers = lower(record.request_headers)
     if record.request_body is not None or record.method.upper() in ("GET", "DELETE"):
         session = Session.begin(
@@ -50,22 +50,24 @@ def begin(record: Record) -> Session | None:
 
 
 def respond(session: Session, record: Record) -> None:
-    """Hands over the head of a record's reply; its body comes after it."""
+    """Gives the session the head of the record's reply. The body follows."""
     session.respond(record.status, lower(record.response_headers))
     if record.response_body is None and record.end == "unread":
         session.abandon()
 
 
 def finish(session: Session, record: Record, delivered: Reply | None = None) -> Exchange:
-    """The exchange, once the session has read the body. `delivered`: what the client got, when that was something else."""
-    exchange = session.finish(record.end, error=record.error, timing=record.timing, chunks=record.chunks)
+    """The exchange after the session has read the body. `delivered`: a changed reply that the client got."""
+    notes = record.annotations.get("notes") if record.end == "unread" else None  # why it was not read
+    told = tuple(note for note in notes if isinstance(note, str)) if isinstance(notes, list) else ()
+    exchange = session.finish(record.end, error=record.error, timing=record.timing, chunks=record.chunks, notes=told)
     if record.missing:
         exchange = dataclasses.replace(exchange, missing=record.missing)
     return dataclasses.replace(exchange, delivered=delivered) if delivered is not None else exchange
 
 
 def delivered_reply(record: Record) -> Reply | None:
-    """The reply that the client got instead of the upstream's; None when it got that."""
+    """The changed reply that the client got; None if it got the upstream's."""
     if record.delivered is None:
         return None
     exchange = replay(mended(record))
@@ -73,7 +75,7 @@ def delivered_reply(record: Record) -> Reply | None:
 
 
 def mended(record: Record) -> Record:
-    """The exchange as both ends had it: what was forwarded and delivered stands in the place of what came in.
+    """The record with the forwarded request and the delivered reply in place of the received ones.
 
     The arrivals of a body that was changed are not known.
     """

@@ -1,4 +1,4 @@
-"""What a secret looks like by itself: the forms of vendors' credentials (`tokens`), and what surrounds one in any text.
+"""Patterns of secrets: the forms of vendors' credentials (`lexicon/secrets.toml`), and shapes that surround a secret.
 
 Theory of operation. Each shape is announced by a `hint`, mostly a literal that a substring search finds at memory speed;
 the pattern runs only over text that holds its hint. Look-behinds stand after the literal, so that the pattern engine
@@ -25,9 +25,9 @@ from wirelint.capture.secrets import Span, is_marked, is_placeholder
 #
 #     _(?=[A-Za-z0-9_+/=-]{12})(?<=[…][…]_)(?:(?<=p_)(?:(?<=ghp_)(?=…{12})|(?<=sbp_)(?=…{12}))|(?<=v1_)…)
 #
-# These are the *signs*. Wherever a form matches there is a sign: `probe` proves by them that a text holds none. Only at a
-# sign the forms of its anchor are tried, one character long or a bounded number of characters back; what one has matched is
-# not tried by the same one again. So the search is linear in any text.
+# These are the *signs*. There is a sign wherever a form matches, so a text without signs holds no form. The forms of an
+# anchor are tried at a sign only, one character long or a bounded number of characters back, and a form does not try
+# again what it has matched. So the search is linear in any text.
 
 _SEPARATORS = "_-."
 _RARE = "JZKAG/~p"
@@ -77,9 +77,13 @@ class Form:
             return None, anchor
         start, end = match.span(match.re.groups and 1)
         secret = text[start:end]
-        if is_marked(secret) or (self.digit and not any(map(str.isdigit, secret[len(self.prefix) :]))):
+        if is_marked(secret) or (self.digit and not _is_mixed_key(secret[len(self.prefix) :])):
             return None, match.end()
         return Span(start, end, secret), match.end()
+
+
+def _is_mixed_key(rest: str) -> bool:
+    return any(map(str.isdigit, rest)) and _CSS_CLASS.fullmatch(rest) is None
 
 
 @cache
@@ -153,14 +157,14 @@ def signs(*others: tuple[str, str]) -> tuple[tuple[str, str], ...]:
 
 
 def _front(anchor: str) -> str:
-    """What follows a separator in any form: most separators of ordinary text fail here."""
+    """An assertion on the characters after a separator, which most separators of ordinary text fail."""
     return f"(?=[{_FOLLOWING}]{{3}})" if anchor in _SEPARATORS else ""
 
 
 def _trie(anchor: str, found: Iterable[tuple[str, str]], known: str) -> str:
-    """An assertion that one of some prefixes ends in `known` and the anchor, and what has to follow it.
+    """An assertion that one of some prefixes ends in `known` and the anchor, with the assertion on its rest.
 
-    The prefixes are told apart from their ends on: most places fail at the first two characters.
+    The prefixes are compared from their ends: most places fail at the first two characters.
     """
     nodes: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
     leaves: list[str] = []
@@ -213,7 +217,7 @@ class _Scanner:
         return cls(anchor, re.compile(sign), dict(prefixed), shortest, others, any_other)
 
     def at(self, text: str, anchor: int) -> list[Form]:
-        """The forms that a credential with this anchor can have."""
+        """The forms whose credentials can have this anchor."""
         end = anchor + 1
         ending = self.prefixed.get(text[anchor - 1 : end]) if anchor else None
         found = [form for begun, form in ending if text.endswith(begun, 0, end)] if ending else []
@@ -230,12 +234,12 @@ def _scanners() -> tuple[_Scanner, ...]:
 
 
 def may_hold_tokens(text: str) -> bool:
-    """Return True if a credential of the table can be in a text."""
+    """Return True if a text can hold a vendor's credential."""
     return any(scanner.anchor in text and scanner.sign.search(text) is not None for scanner in _scanners())
 
 
 def find_tokens(text: str) -> Iterator[Span]:
-    """The credentials of the table in a text, in no particular order; spans may overlap."""
+    """Credentials of vendors in a text, in no particular order. Spans may overlap."""
     for scanner in _scanners():
         if scanner.anchor not in text:
             continue
@@ -249,6 +253,9 @@ def find_tokens(text: str) -> Iterator[Span]:
                 if span is not None:
                     yield span
 
+
+_CSS_CLASS = re.compile(r"[a-z]{1,14}[0-9]{0,2}(?:[-_][a-z]{0,14}[0-9]{0,2})*")
+"""What follows a prefix in `sk-child-circle-before-12`: short words in lower case, with one or two digits at their end."""
 
 Find = Callable[[str], Iterator[Span]]
 Check = Callable[[str], bool]
@@ -281,6 +288,20 @@ def _is_mixed(text: str) -> bool:
     return _has_digit(text) and not is_placeholder(text)
 
 
+_UUID = re.compile(r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
+
+
+def _is_variable_secret(text: str) -> bool:
+    """Return True if the value of a variable is no name, path, date, UUID or stand-in."""
+    if is_placeholder(text) or _CSS_CLASS.fullmatch(text) or _UUID.fullmatch(text) or text.startswith(("/", ".", "~")):
+        return False
+    return _has_digit(text) and any(map(str.isalpha, text))
+
+
+def _is_real(text: str) -> bool:
+    return not is_placeholder(text)
+
+
 def _any_of(*literals: str) -> Callable[[str], bool]:
     if len(literals) == 1:
         literal = literals[0]
@@ -308,10 +329,17 @@ def _pattern(pattern: str, check: Check = _anything, group: int = 0) -> Find:
 
 _ASSIGNED = (
     r"(?i:(?:api|app|secret(?:[_-]?access)?|access|account|private|auth|signing|encryption|master|license)[_-]?key"
-    r"|(?:access|auth|refresh|session|security|bot|api|github|gitlab|hf|npm|slack|vault)[_-]?token"
+    r"|admin[_-]key|(?:access|auth|refresh|session|security|bot|api|github|gitlab|hf|npm|slack|vault|line|channel)[_-]?token"
     r"|(?:client|app|signing|webhook|jwt|auth|api)[_-]?secret|password|passwd)[\"']?\s{0,4}[:=]\s{0,4}[\"']?([^\s\"'`,;&()<>\[\]{}\\$|]{8,})"
 )
 """`OPENAI_API_KEY=…`, `x-api-key: …` in a shell command, a log, a configuration file."""
+
+_VARIABLE = (
+    r"(?<![A-Za-z0-9_])(?!(?:[A-Z0-9_]{0,40}_)?(?:(?:PRIMARY|FOREIGN|SORT|CACHE|PARTITION|ROUTING|IDEMPOTENCY|PUBLIC|HASH|INDEX"
+    r"|LOOKUP|GROUP|OBJECT)_KEY|(?:NEXT|PAGE|PAGINATION|CONTINUATION|STOP|EOS|BOS|PAD)_TOKEN))"
+    r"[A-Z][A-Z0-9_]{0,63}_(?:TOKEN|KEY|SECRET|PASSWORD)[\"']?\s{0,4}[:=]\s{0,4}[\"']?([A-Za-z0-9+/_=.~-]{12,})"
+)
+"""`LINE_NOTIFY_TOKEN=…`: an environment variable of any vendor."""
 
 _ASSIGNMENT = re.compile(r"(?:key|token|secret|password|passwd)[\"'\\]{0,8}\s{0,4}[:=]")
 _QUERY = (
@@ -371,6 +399,9 @@ def _find_private_keys(text: str) -> Iterator[Span]:
         begin = following
 
 
+PACKAGE_KEYS = r"oy2[a-z0-9]{43}|cio[A-Za-z0-9]{32}"
+ZEROS = "A" * 18
+
 SHAPES: tuple[Shape, ...] = (
     Shape(may_hold_tokens, find_tokens),
     # An error message that shows the ends of the key: sk-ab12****wxyz.
@@ -387,18 +418,120 @@ SHAPES: tuple[Shape, ...] = (
         ),
     ),
     Shape(_assigns, _pattern(_ASSIGNED, _is_mixed, 1)),
+    Shape(_assigns, _pattern(_VARIABLE, _is_variable_secret, 1)),
     Shape(_any_of(*_QUERY_HINTS), _pattern(_QUERY, lambda text: not is_placeholder(text), 1)),
+    # Registries of packages, whose prefixes hold no character that is rare in JSON: NuGet, crates.io.
+    Shape(
+        _any_of("oy2", "cio"),
+        _pattern(rf"(?:(?<![A-Za-z0-9_-])|{_ESCAPED})(?:{PACKAGE_KEYS})(?![A-Za-z0-9_-])", _has_digit),
+    ),
+    # `Authorization: SSWS 00…` of Okta
+    Shape(_any_of("SSWS"), _pattern(r"SSWS\s{1,4}([A-Za-z0-9_-]{20,})", _has_digit, 1)),
+    # Bearer tokens of Twitter: base64 of zeros, then the key, percent-encoded
+    Shape(
+        _any_of(ZEROS),
+        _pattern(rf"(?:(?<![A-Za-z0-9])|{_ESCAPED})A{{18,30}}[A-Za-z0-9]{{1,64}}%[23][0-9A-Fa-f][A-Za-z0-9%]{{20,}}"),
+    ),
+    # A kubeconfig's `client-key-data: LS0t…`
+    Shape(_any_of("key-data"), _pattern(r"key-data[\"']?\s{0,4}[:=]\s{0,4}[\"']?([A-Za-z0-9+/=]{20,})", _anything, 1)),
+    # A line of ~/.netrc
+    Shape(
+        _any_of("machine"),
+        _pattern(
+            # In prose, `the machine needs login and password` is followed by a word.
+            r"machine\s{1,8}(?:(?=\S{0,256}[.:])|(?=(?:\S{1,256}\s{1,8}){4}\S{0,64}[0-9]))\S{1,256}\s{1,8}login\s{1,8}\S{1,256}"
+            r"\s{1,8}password\s{1,8}([^\s\"'`\\]{3,})",
+            _is_real,
+            1,
+        ),
+    ),
     Shape(_any_of("://"), _pattern(r"://[^/\s:@\"'\\]{0,64}:([^/\s:@\"'\\\[\]]{3,256})@(?=[\w\[])", _anything, 1)),
 )
 
 
 def shapes_in(text: str) -> tuple[Shape, ...]:
-    """The shapes that `text`, or a part of it, can have at all."""
+    """The shapes whose hint `text` holds."""
     return tuple(shape for shape in SHAPES if shape.hint(text))
 
 
 def find_shapes(text: str, shapes: tuple[Shape, ...] = SHAPES) -> Iterator[Span]:
-    """Secrets that their own shape gives away, in no particular order; spans may overlap."""
+    """Secrets with a shape, in no particular order. Spans may overlap."""
     for hint, find in shapes:
         if hint(text):
             yield from find(text)
+
+
+# --- a quick look ------------------------------------------------------------------------------------------------------
+#
+# Theory of operation. Every secret with a form, a shape or a telling name comes with a few bytes that are rare in ordinary
+# traffic: a prefix before a long run of letters, a name before a colon. `harmless` searches for those bytes and nothing
+# else. Each of its searches begins with one literal byte, which the pattern engine skips to at memory speed.
+#
+# False positives of these searches cost time, and a miss would leak a secret. So a harmless text holds no secret in itself,
+# in a part of it, or in a JSON literal that it holds, at any depth. No search looks at the characters before a prefix or
+# after a run, where an escape or the end of a fragment would make a difference. Names are searched in the text without
+# white space, quotation marks, backslashes and non-ASCII characters: `"api_key": "`, `api_key = '` and `\"apiKey\":\"` are
+# the same there.
+
+# Characters that a pattern without regard to case takes for an ASCII letter (Unicode, CaseFolding and SpecialCasing).
+_FOLDED = (("\u212a", b"k"), ("\u017f", b"s"), ("\u0130", b"i"), ("\u0131", b"i"))
+
+_PLAIN = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ=", b"abcdefghijklmnopqrstuvwxyz:")
+_BETWEEN = b" \t\n\v\f\r\x1c\x1d\x1e\x1f\"'\\" + bytes(range(0x80, 0x100))
+
+
+_STRUCTURES = (
+    # An escape of a printable ASCII character or of a folded one, which may hide anything; one of white space between
+    # name and colon.
+    ("\\", r"(?:/|u(?:00[2-7]|(?i:212a|017f|013[01]))|(?:[bfnrt]|u[0-9a-fA-F]{4})\s*[:=])"),
+    ("A", r"(?<=A)(?=[KS]IA[A-Z0-9]{16})"),
+    ("*", r"(?<=[A-Za-z0-9_-]\*)(?=\*\*+[A-Za-z0-9_-]{2})"),
+    ("K", r"(?<=PRIVATE K)(?=EY)"),
+)
+"""A character that is seldom there at all, and what has to stand around it: signs of secrets that `shapes` describes."""
+
+_PROBE_QUERY = re.compile(
+    rb"=(?:(?<=[kK][eE][yY]=)|(?<=[sS][iI][gG]=)|(?<=[uU][rR][eE]=)|(?<=[iI][aA][lL]=))[^\s&\"'`<>()\[\]]{8}"
+)
+
+# `(?<=...)` three letters wide first: it lets almost none of the keys of ordinary traffic through to the others.
+_NAMES = re.compile(
+    rb":(?<=[krospai][erwsoali][yntdels]:)(?:(?<=[-_.iptegnsrh]key:)|(?<=token:)|(?<=secret:)|(?<=password:)|(?<=passwd:)"
+    rb"|(?<=pwd:)|(?<=passphrase:)|(?<=authorization:)|(?<=credential:)|(?<=credentials:)|(?<=cookie:))"
+)
+
+
+_PACKAGE_KEYS = re.compile(PACKAGE_KEYS.encode())
+_ZEROS = ZEROS.encode()
+
+_USER = re.compile(rb"://[^/\s:@\"']*+:[^/\s:@\"']*+@")
+"""`https://user:password@`. A backslash may begin an escape of a letter; what stands for itself excludes itself."""
+
+
+@cache
+def _signs() -> tuple[tuple[bytes, re.Pattern[bytes]], ...]:
+    return tuple((anchor.encode(), re.compile(sign.encode())) for anchor, sign in signs(*_STRUCTURES))
+
+
+def harmless(text: str) -> bool:
+    """Return True if `text` holds no secret that has a shape or a telling name. False does not mean that it holds one."""
+    raw = text.encode("utf-8", "surrogatepass")
+    for first, sign in _signs():
+        if first in raw and sign.search(raw) is not None:
+            return False
+    if len(raw) != len(text):
+        for character, letter in _FOLDED:
+            if character in text:
+                raw = raw.replace(character.encode(), letter)
+    if b"@" in raw and _USER.search(raw) is not None:
+        return False
+    if b"=" in raw and _PROBE_QUERY.search(raw) is not None:
+        return False
+    if (b"oy2" in raw or b"cio" in raw) and _PACKAGE_KEYS.search(raw) is not None:
+        return False
+    if b"SSWS" in raw or b"key-data" in raw or _ZEROS in raw:
+        return False
+    if b"machine" in raw and b"login" in raw and b"password" in raw:
+        return False
+    plain = raw.translate(_PLAIN, _BETWEEN)
+    return b"bearer" not in plain and _NAMES.search(plain) is None

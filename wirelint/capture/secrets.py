@@ -1,4 +1,4 @@
-"""The names that hold a secret: of headers, query parameters and JSON keys; and what stands for a secret when it is gone.
+"""Names of headers, query parameters and JSON keys that hold a secret, and the mark that replaces a secret.
 
 Names are compared in one spelling: `apiKey`, `API-Key` and `api_key` are the same name.
 
@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 MARK = re.compile(r"\[redacted:[0-9a-f]{8}\]")
-"""What stands in the place of a secret. The digits are equal where the secrets were."""
+"""The mark of a secret. Equal secrets have equal digits."""
 
 _MARKED = re.compile(
     r"(?:[A-Za-z][A-Za-z0-9-]*\s+)?(?:\[redacted:[0-9a-f]{8}\]|%5Bredacted%3A[0-9a-f]{8}%5D)", re.IGNORECASE
@@ -33,15 +33,15 @@ _SEPARATORS = re.compile(r"[-. ]+")
 _SECRET_NAME = re.compile(
     r"(?:.*_)?(?:"
     r"password|passwd|pwd|passphrase|secret|authorization|credentials?|cookie"
-    r"|(?:api|app|secret|private|signing|encryption|subscription|access|account|master|auth|service|role)_?key"
+    r"|(?:api|app|secret|private|signing|encryption|subscription|access|account|master|auth|service|role|admin)_?key|client_key_data"
     r"|(?:access|refresh|id|auth|authorization|bearer|session|security|csrf|xsrf|oauth|api|bot|github|gitlab|slack|hf|jwt"
-    r"|sas|secret|service|webhook|verification|login|push|personal)_?token"
+    r"|sas|secret|service|webhook|verification|login|push|personal|line|channel)_?token"
     r")"
 )
 _SECRET_PARAMETERS = frozenset({"key", "token", "sig", "signature", "auth", "pass", "pw", "jwt"})
 _CLOUD_PARAMETER = re.compile(r"x_(?:amz|goog)_(?!algorithm$|date$|expires$|signed_?headers$|content_sha256$)\w+")
 _SECRET_HEADER = re.compile(
-    r"token(?!s)|secret|password|passwd|credential|signature|cookie|authorization|^x-auth$"
+    r"token(?!s)|secret|password|passwd|credential|signature|cookie|authorization|^authentication$|-auth$|^(?:x-)?(?:[a-z]{2}-)?key$"
     r"|(?:api|access|auth|subscription|functions|master|private|account)[-_]?key"
 )
 _PLAIN_HEADER = re.compile(r"^access-control-|token-(?:type|count|limit|usage)|^www-authenticate$|-sha256$")
@@ -57,7 +57,7 @@ _SECRET_TOKEN = re.compile(r"(?=[^\d\s]*\d)(?=[^A-Za-z\s]*[A-Za-z])\S{20,}")
 
 
 def is_marked(value: str) -> bool:
-    """Return True if a value is nothing but a mark, with a scheme word before it perhaps."""
+    """Return True if a value is a mark, with or without a scheme word before it."""
     return _MARKED.fullmatch(value.strip()) is not None
 
 
@@ -72,7 +72,7 @@ def is_secret_name(name: str) -> bool:
 
 
 def holds_secret(name: str, value: str) -> bool:
-    """Whether `value` under the JSON key `name` is a secret. Stand-ins (`null`, `your_api_key`, `${KEY}`) are none."""
+    """Return True if `value` under the JSON key `name` is a secret, and no stand-in such as `null` or `${KEY}`."""
     if is_marked(value) or _PLACEHOLDER.fullmatch(value):
         return False
     normal = _normal(name)
@@ -102,7 +102,7 @@ def is_secret_header(name: str, value: str) -> bool:
 
 @lru_cache(maxsize=512)
 def _secret_word(header: str) -> str:
-    """What in the name of a header says that a secret is in it; empty when nothing does."""
+    """The part of a header's name that announces a secret; empty if none does."""
     lower = header.lower()
     match = None if _PLAIN_HEADER.search(lower) else _SECRET_HEADER.search(lower)
     return match.group() if match is not None else ""
@@ -119,7 +119,7 @@ _SCHEME = re.compile(
 
 
 def split_scheme(value: str) -> tuple[str, str]:
-    """The scheme word with its space (empty when there is none), and the secret."""
+    """The scheme word with its space, empty if there is none, and the secret."""
     match = _SCHEME.match(value)
     if match is None or match.end() == len(value):
         return "", value

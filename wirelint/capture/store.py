@@ -1,17 +1,16 @@
-"""Writes captures to disk without ever being in the way of the traffic.
+"""Store of captures on disk, written by a thread of its own.
 
-Theory of operation. `put` hands a function over and returns; a thread of its own calls it for the bytes and appends them
-to a file of the current *part*, a folder named by its time and process (`20260131T094500Z-4242`). One part a run, until
+Theory of operation. `put` queues a function and returns. The thread calls the function for the bytes and appends them to a
+file of the current *part*, a folder named by its time and process (`20260131T094500Z-4242`). A run has one part, until
 it is too large or too old and the next one begins. Some exchanges are one write to an unbuffered file, so that a killed
-process leaves at most one torn line, and a new process never appends to an old part.
+process leaves at most one torn line. A new process never appends to an old part.
 
-What goes wrong stays here. When a write fails (the disk is full, the folder is gone or read-only), what was written of
-an exchange in part is cut off again, the failure is reported once, and the same exchange is tried again after a pause that
-doubles. Meanwhile exchanges wait in a queue which holds a limited number of bytes; those that find it full are dropped
-and counted.
+After a failed write (the disk is full, the folder is gone or read-only) the torn exchange is cut off, the failure is
+reported once, and the exchange is tried again after a pause that doubles. The queue holds a limited number of bytes.
+Exchanges that find it full are dropped and counted.
 
-The thread takes its time. What it does is done under the same lock of the interpreter as the traffic, and begun at once it
-would stand in the way of whoever asks next. So it lets entries gather for a moment, and rests after each spell of work.
+The thread shares the lock of the interpreter with the traffic, and would delay the next request if it began at once. So
+it lets entries gather for a moment, and rests after each spell of work.
 """
 
 from __future__ import annotations
@@ -36,22 +35,20 @@ File = Literal["exchanges.jsonl", "flows.mitm"]
 _MIB = 1 << 20
 _DEFAULT_SIZE = 4096
 _GATHER = 0.4
-"""Seconds for which entries gather before the first of them is written: of several in a row all but the first are written
-in a fraction of the time, since the code and data that they need are at hand."""
+"""Seconds for which entries gather before the first is written. In a row all but the first take a fraction of the time."""
 _SPELL = 0.004
-"""Seconds of work after which the writer rests, at the end of the entry that it is at: a rest costs time as well. What was
-made by then is written in one go."""
+"""Seconds of work after which the writer rests, at the end of an entry. The entries until then are one write."""
 _MOST_AT_ONCE = _MIB
-"""Bytes above which no other entry is made before what was made is written."""
+"""Bytes of a write above which no further entry joins it."""
 _RESTS = 3
-"""How many times as long as it has worked the writer rests, while the queue is short."""
+"""Length of a rest in times of the work before it, while the queue is short."""
 _SHORT = 4
 """A queue is short below this part of what it may hold."""
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What became of the entries that were put: on disk, dropped (no room, no disk), or failed to be made."""
+    """Counts of entries: written, dropped (no room, no disk), and failed to serialise."""
 
     written: int = 0
     dropped: int = 0
@@ -59,7 +56,7 @@ class Counts:
 
 
 class Piece(NamedTuple):
-    """What an exchange puts into one file: `make` is called for the bytes."""
+    """The entry of an exchange in one file. `make` returns its bytes."""
 
     file: File
     make: Callable[[], bytes]
@@ -127,7 +124,7 @@ class Store:
         return Counts(self._written, self._dropped, self._failed)
 
     def put(self, file: File, make: Callable[[], bytes], *, size: int = _DEFAULT_SIZE) -> bool:
-        """Has `make` called by the writer and its bytes appended to `file`. False when there was no room.
+        """Queues one piece for `file`. Returns False if there is no room.
 
         `size` is about how many bytes of memory wait with `make`. A part ends only before an entry of the file that was
         put first, so entries that belong together stay together.
@@ -135,7 +132,7 @@ class Store:
         return self.put_all(Piece(file, make), size=size)
 
     def put_all(self, *pieces: Piece, size: int = _DEFAULT_SIZE) -> bool:
-        """The same for all that an exchange puts into files: there is room for all of it, or for nothing."""
+        """Queues all pieces of an exchange, or none of them. Returns False if there is no room."""
         with self._condition:
             if self._closing:
                 self._dropped += len(pieces)
@@ -168,7 +165,7 @@ class Store:
         )
 
     def close(self, timeout: float = 5.0) -> bool:
-        """Writes what is waiting, within `timeout` seconds. False when something was left; it is counted as dropped."""
+        """Writes the queue within `timeout` seconds. Returns False if entries are left, which count as dropped."""
         with self._condition:
             self._closing = True
             self._condition.notify_all()
@@ -205,7 +202,7 @@ class Store:
                 self._rest(_RESTS * (time.thread_time() - began))
 
     def _wait(self) -> bool:
-        """Waits for entries; False when no more will come."""
+        """Waits for entries. Returns False if no more will come."""
         with self._condition:
             if not self._queue:
                 self._condition.wait_for(lambda: self._queue or self._closing)
@@ -217,8 +214,7 @@ class Store:
             self._condition.wait_for(lambda: self._closing, seconds)
 
     def _make_some(self, began: float) -> tuple[list[_Entry], list[list[_Made]]]:
-        """The oldest entries, which stay in the queue while they are worked on: they still take their memory. And what is
-        to be written of each."""
+        """The oldest entries with their bytes. They stay in the queue until they are written, for they take memory."""
         entries: list[_Entry] = []
         made: list[list[_Made]] = []
         size = 0
@@ -234,7 +230,7 @@ class Store:
         return entries, made
 
     def _write_all(self, made: Iterable[Sequence[_Made]]) -> None:
-        """Writes what was made of some entries, file by file; what belongs together goes into one part."""
+        """Writes entries file by file. The pieces of an exchange go into one part."""
         together: dict[File, list[bytes]] = {}
         size = 0
         for pieces in made:
@@ -249,9 +245,8 @@ class Store:
         self._write_together(together)
 
     def _write_together(self, together: Mapping[File, Sequence[bytes]]) -> None:
-        looked = False
-        for file in sorted(together, key=lambda file: file != self._leader):  # what follows it must not end its part
-            looked = self._write_until_done(file, together[file], looked=looked)
+        for file in sorted(together, key=lambda file: file != self._leader):  # only the leader may end a part
+            self._write_until_done(file, together[file])
 
     def _make(self, piece: Piece) -> bytes | None:
         try:
@@ -263,36 +258,35 @@ class Store:
             )
             return None
 
-    def _write_until_done(self, file: File, entries: Sequence[bytes], *, looked: bool) -> bool:
-        """Return True if all were written. `looked`: the part was found to be in its place, a moment ago."""
+    def _write_until_done(self, file: File, entries: Sequence[bytes]) -> None:
+        """Writes entries, again and again until the disk takes them or the store closes."""
         pause, longest = self._backoff
         while True:
             try:
-                self._write(file, entries, looked=looked)
+                self._write(file, entries)
             except OSError as error:
                 whole = error.whole if isinstance(error, UnwrittenError) else 0
                 self._written += whole
-                entries, looked = entries[whole:], False
+                entries = entries[whole:]
                 self._tell(
                     f"errno {error.errno}",
                     f"captures cannot be written to {self.folder}: {error.strerror or error}; trying again",
                 )
             else:
                 self._written += len(entries)
-                return True
+                return
             with self._condition:
                 if self._closing:
                     self._dropped += len(entries)
-                    return False
+                    return
                 self._condition.wait_for(lambda: self._closing, pause)
             pause = min(pause * 2, longest)
 
-    def _write(self, file: File, entries: Sequence[bytes], *, looked: bool) -> None:
-        """Appends to the current part, or to a new one where that is due or the old one is gone. Raises OSError."""
+    def _write(self, file: File, entries: Sequence[bytes]) -> None:
+        """Appends to the current part, or to a new one if the old one is full, too old or gone. Raises OSError."""
         now = self._clock()
         if self._part is not None and (
-            not (looked or self._part.is_intact())
-            or (file == self._leader and self._is_over(now, sum(map(len, entries))))
+            not self._part.is_intact() or (file == self._leader and self._is_over(now, sum(map(len, entries))))
         ):
             self._close_part()
         if self._part is None:
@@ -307,7 +301,7 @@ class Store:
             raise
 
     def _is_over(self, now: float, size: int, before: int = 0) -> bool:
-        """Whether the part ends before an entry of `size` bytes. `before`: bytes that go into it before that entry."""
+        """Return True if the part ends before an entry of `size` bytes, which follows `before` other bytes."""
         part, (most, oldest) = self._part, self._limits
         held = before + (part.size if part is not None else 0)
         return held > 0 and (held + size > most or (part is not None and now - part.started >= oldest))
@@ -318,10 +312,10 @@ class Store:
             self._part = None
 
     def _tell(self, topic: str, message: str) -> None:
-        """Reports once a topic: a disk that stays full must not fill the log as well."""
+        """Reports once per topic: a disk that stays full must not fill the log, too."""
         if topic in self._said:
             return
         self._said.add(topic)
-        # Fail open: the callback is not ours, and a writer that dies of it would lose everything after.
+        # Fail open: an error of the callback must not end the writer.
         with contextlib.suppress(Exception):
             self._report(message)

@@ -1,1 +1,1 @@
-"""What a reply says was done or found, compared with what the conversation shows."""
+"""Claims of replies (actions, finds, denials), compared with the evidence of the conversation."""

@@ -1,4 +1,4 @@
-"""What a text claims to have been done.
+"""Claims of a text: actions that it says are finished.
 
 Theory of operation. A claim is a finished action in the first person or in a form that amounts to it: "I searched …",
 "After reading …, I can confirm", "Deleted.", "The mail has been sent", "The search returned nothing". Patterns run
@@ -12,21 +12,99 @@ Patterns are flat alternatives with bounded gaps, so that a text is read in line
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from typing import Literal
 
+from wirelint import lexicon
 from wirelint.claims.actions import (
+    AHEAD,
+    ASKED,
     BASE,
+    DONE,
     GERUND,
     PARTICIPLE,
+    PARTICIPLES,
     PAST,
+    PASTS,
+    SOON,
     Kind,
     alternatives,
 )
-from wirelint.claims.foreign_claims import FOREIGN_CONDITION, foreign_claim, is_foreign, verb_of
-from wirelint.text.prose import Cues, Prose, Sentence
+from wirelint.text.prose import CODE, QUOTE, Cues, Prose, Sentence, has_word_of
+
+_PHRASES = lexicon.Phrases("claims")
+
+
+# Claims in other languages than English: German, French, Spanish, Portuguese, Italian, Chinese, Japanese.
+#
+# A claim is told by an auxiliary or a particle beside a finished form (`actions.DONE`); one that stands behind a condition
+# or a negation of its language is none.
+
+
+FOREIGN_CONDITION = re.compile(r"\b(?:wenn|falls|sobald|si|quando)\b", re.IGNORECASE)
+# Finished forms stand in the order of `actions.DONE`.
+_GERMAN, _FRENCH, _SPANISH, _PORTUGUESE, _ITALIAN, _CHINESE, _JAPANESE = (alternatives(table) for table in DONE)
+# Spanish and Portuguese preterites stand for themselves: "Envié el correo", "Enviei o e-mail".
+_SPANISH_PAST, _PORTUGUESE_PAST = (
+    alternatives(word for word in table if word.endswith(("é", "í", "ei", "ri")) and " " not in word)
+    for table in (DONE[2], DONE[3])
+)
+_SAID = _PHRASES.patterns(
+    "foreign_said",
+    german=_GERMAN,
+    french=_FRENCH,
+    spanish=_SPANISH,
+    spanish_past=_SPANISH_PAST,
+    portuguese=_PORTUGUESE,
+    portuguese_past=_PORTUGUESE_PAST,
+    italian=_ITALIAN,
+    chinese=_CHINESE,
+    japanese=_JAPANESE,
+)
+_PASSIVE = _PHRASES.patterns(
+    "foreign_passive", german=_GERMAN, french=_FRENCH, spanish=_SPANISH, portuguese=_PORTUGUESE, italian=_ITALIAN
+)
+_WORDS = frozenset(
+    f"{word.split(' ')[0]}{ending}" for table in DONE for word in table for ending in ("", "e", "s", "es", "as", "os")
+) | {"suche", "abfrage", "recherche", "búsqueda", "busca", "pesquisa", "ricerca", "requête", "consulta", "websuche"}
+
+
+def is_foreign(line: str) -> bool:
+    """Return True if a line has a finished form of another language."""
+    if not line.isascii() and _PHRASES["cjk"].search(line):
+        return True
+    return has_word_of(line, _WORDS)
+
+
+def foreign_claim(line: str) -> tuple[frozenset[Kind], str, Literal["said", "passive", "outcome"]] | None:
+    """Return the kinds, the verb and the form of the first claim of a sentence, or None."""
+    if not is_foreign(line):
+        return None
+    for table, pattern in zip(DONE, _SAID, strict=True):
+        for match in pattern.finditer(line):
+            verb = verb_of(match)
+            unreal = _PHRASES["foreign_unreal"].search(line, max(match.start() - 160, 0), match.start())
+            if not unreal and not _PHRASES["foreign_unreal"].search(match["gap"] or ""):
+                return table[verb], verb, "said"
+    for match in _PHRASES["performed"].finditer(line):
+        if not _PHRASES["foreign_unreal"].search(line, max(match.start() - 160, 0), match.start()):
+            return frozenset({"search"}), verb_of(match), "said"
+    for table, pattern in zip(DONE, _PASSIVE, strict=False):
+        passive = pattern.search(line)
+        if passive is not None and not _PHRASES["foreign_unreal"].search(line):
+            return table[passive["verb"]], passive["verb"], "passive"
+    if outcome := _PHRASES["foreign_outcome"].search(line):
+        return frozenset({"search"}), verb_of(outcome), "outcome"
+    return None
+
+
+def verb_of(match: re.Match[str]) -> str:
+    """Return the text of the group `verb`, `verb2`, … of a match in lower case."""
+    return next(word for name, word in match.groupdict().items() if word and name.startswith("verb")).lower()
+
 
 # The forms in which finished actions are told, and what makes them unreal: the patterns that `claims` runs.
 #
@@ -35,229 +113,62 @@ from wirelint.text.prose import Cues, Prose, Sentence
 LONGEST_OBJECT = 240
 MOST_CLAIMS = 16
 """Claims of one sentence that are looked at: more are no prose."""
-ADVERBS = (
-    r"(?:(?:just|now|already|also|then|first|next|successfully|finally|carefully|thoroughly|quickly|briefly|"
-    r"personally|again|"
-    r"gone ahead and|went ahead and|in fact|actually|since|even|double-|re-)[ ]?,?[ ]?){0,4}"
-)
+ADVERBS = _PHRASES.text("adverbs")
 PAST_VERB = alternatives({*PAST, *PARTICIPLE} - {"run"})
 PARTICIPLE_VERB = alternatives(PARTICIPLE)
-SAID = re.compile(
-    rf"\b(?:(?P<have>I(?:['’]ve| have|['’]d)|[Ww]e(?:['’]ve| have)) |I ){ADVERBS}(?P<verb>(?:{PAST_VERB})|run)\b"
-)
+SAID = _PHRASES.pattern("said", past_verb=PAST_VERB)
 PAST_ADVERB = re.compile(r"\b(?:just|already|also|finally|previously)\b")
-SUBJECT = re.compile(
-    rf"\b(?:I(?:['’]ve| have)?|[Ww]e(?:['’]ve| have)) {ADVERBS}(?:\w+ed|found|wrote|ran|sent|read|made|took)\b"
-)
+SUBJECT = _PHRASES.pattern("subject")
 CHAINED = re.compile(rf"(?:\band|,|\bthen|;)[ ]+(?:then |also |have )?{ADVERBS}(?P<verb>{PAST_VERB}|run)\b")
-SPLIT = re.compile(
-    rf"\bI(?:['’]ve| have)? {ADVERBS}(?P<verb>looked|pulled|turned|switched|set) (?P<between>(?:[\w'’-]+ "
-    rf"){{1,4}}?)(?P<particle>up|on|off)\b"
-)
-TRIED = re.compile(
-    rf"\bI(?:['’]ve| have)? (?:tried|attempted) (?:to (?P<base>{alternatives(BASE)})|"
-    rf"(?P<gerund>{alternatives(GERUND)}))\b"
-)
-MANAGED = re.compile(
-    rf"\bI(?:['’]ve| have)? (?:just |now )?(?:(?:was able|managed|have managed) to (?:successfully )?"
-    rf"(?P<base>{alternatives(BASE)})|"
-    r"(?P<look>had|taken|took) a (?:quick |close |closer |brief )?look (?:at|into|through)|"
-    rf"(?:performed|conducted|did|done|made|ran|run|carried out|completed) (?:an?|another|the|several|some|multiple) "
-    r"(?:[\w-]+ ){0,3}?(?P<search>search(?:es)?|look-?ups?|quer(?:y|ies)))\b"
-)
-"""Softer ways to say that something was done."""
-TRANSACTED = re.compile(
-    r"^[^\w]{0,4}(?:The|Your|A|This) (?:[\w-]+ ){0,2}?(?P<noun>refund|payment|transfer|order|booking|reservation|"
-    r"appointment|"
-    r"cancel[l]?ation|purchase)\b[^!?;]{0,80}? (?:has|have) (?:now |just |successfully |also )?been (?:successfully )?"
-    r"(?:completed|processed|issued|made|placed|confirmed|submitted|initiated|executed|carried out)\b"
-)
-SWITCHED = re.compile(
-    r"^[^\w]{0,4}(?:(?:OK|Okay|Done|Sure|All right)\W{1,3})?(?:The|Your|Both|All(?: the)?) (?:[\w-]+ ){1,4}?(?:is|are) "
-    r"(?:(?:now )(?P<now>on|off|set to|locked|unlocked|open|closed|dimmed|muted|paused)|"
-    r"(?P<set>on|off|set to|locked|unlocked|open|closed|dimmed|muted|paused)\b[^,;]{0,20} now)\b"
-)
-"""A state into which somebody must have brought a thing."""
-AFTER = re.compile(
-    rf"\b(?:[Aa]fter|[Uu]pon|[Hh]aving|[Ff]rom) {ADVERBS}(?P<verb>{alternatives({*GERUND, *PARTICIPLE})})\b"
-    r"(?P<rest>.{0,200}?)(?:,| that)? ?\b(?:I (?:can|could|found|see|saw|confirm|noticed|conclude|don['’]t|did)|"
-    r"it (?:appears|looks|seems)|"
-    r"there (?:is|are|was|were)|no (?:results|matches|records))\b"
-)
-NOTHING = r"(?:0|zero|no|any|\d+)"
-HITS = (
-    r"(?:results?|matches|hits|documents?|articles?|records?|entries|files?|rows?|occurrences|items|messages|"
-    r"emails|events|"
-    r"tickets|orders|pages|passages)"
-)
-OUTCOME = re.compile(
-    r"\b(?:[Mm]y|[Tt]he|[Tt]his|[Aa]) (?:[\w-]+ ){0,3}?(?P<verb>search|query|"
-    r"lookup)\b[^.!?]{0,120}?\b(?:returned|found|yielded|came back|turned "
-    r"up|produced|revealed|(?:did not|didn['’]t) (?:return|find|yield|turn up|produce))\b|^(?:[\w-]+ "
-    r"){0,2}(?P<verb2>[Ss]earch|[Qq]uery|[Ll]ookup) "
-    r"(?:is )?(?:complete|completed|finished|done)\b|\b[Bb]ased on my (?:[\w-]+ ){0,2}?(?P<verb3>search|lookup|query)\b|"
-    rf"\bI(?:['’]ve| have)? {ADVERBS}(?P<verb4>found) (?:{NOTHING} |a total of )(?:[\w-]+ ){{0,2}}{HITS}\b|"
-    rf"^(?:0|Zero|No) (?:[\w-]+ ){{0,2}}{HITS} (?:were |was )?(?P<verb5>found|returned)\b"
-)
-RESULTS = re.compile(
-    r"\b(?:[Bb]ased on|[Aa]ccording to|[Ff]rom) (?:the|my) (?P<verb>search results|tool(?:['’]s)? (?:output|"
-    r"results?|response)|query results?|"
-    r"results of (?:the|my) (?:search|query|lookup))\b"
-)
-MISSED = re.compile(
-    r"\bI (?:couldn['’]t|could not|was unable to|wasn['’]t able to|didn['’]t|did not) (?P<verb>find|locate) "
-    r"(?:any|anything|a|the)\b"
-)
-PASSIVE = re.compile(
-    rf"\b(?:has|have) {ADVERBS}been {ADVERBS}(?P<verb>{PARTICIPLE_VERB})\b|\b(?:was|were) successfully "
-    rf"(?P<verb2>{PARTICIPLE_VERB})\b"
-    rf"|\b(?:is|are) now (?P<verb3>{PARTICIPLE_VERB})\b|\b(?P<verb4>{PARTICIPLE_VERB}) successfully\b"
-)
-STANDS = re.compile(
-    r"^[^\w]{0,4}(?:(?:OK|Okay|Done|Sure|All right|Great)\W{1,3})?(?:The|Your|Both|A|An) (?:[\w.-]+ ){1,8}?"
-    r"(?:is|are) (?:all )?"
-    r"(?P<verb>booked|reserved|scheduled|ordered|refunded|cancell?ed|rescheduled|deleted|removed|sent|turned on|turned off|"
-    r"switched on|switched off|locked|unlocked)\b"
-)
-"""What stands as it was ordered: "your table is reserved"."""
-WENT_THROUGH = re.compile(
-    r"^[^\w]{0,4}(?:The|Your|All) (?:[\w.-]+ ){1,6}?(?:has |have )?(?P<verb>completed|finished|succeeded|ran|run)"
-    r"(?: successfully|\W|$)"
-)
-FOUND = re.compile(
-    r"\bI(?:['’]ve| have)? (?:just |also |already )?(?P<verb>found) "
-    r"(?!it\b|this\b|that\b|them\b|him\b|her\b|myself\b|out\b|you\b|no\b)"
-)
+SPLIT = _PHRASES.pattern("split")
+TRIED = _PHRASES.pattern("tried", base=alternatives(BASE), gerund=alternatives(GERUND))
+MANAGED = _PHRASES.pattern("managed", base=alternatives(BASE))
+TRANSACTED = _PHRASES.pattern("transacted")
+SWITCHED = _PHRASES.pattern("switched")
+AFTER = _PHRASES.pattern("after", gerund_participle=alternatives({*GERUND, *PARTICIPLE}))
+OUTCOME = _PHRASES.pattern("outcome")
+RESULTS = _PHRASES.pattern("results")
+MISSED = _PHRASES.pattern("missed")
+PASSIVE = _PHRASES.pattern("passive", participle_verb=PARTICIPLE_VERB)
+STANDS = _PHRASES.pattern("stands")
+WENT_THROUGH = _PHRASES.pattern("went_through")
+FOUND = _PHRASES.pattern("found")
 IN_DOING = re.compile(rf"\b(?:after|having|by|from) (?P<verb>{alternatives({*GERUND, *PARTICIPLE})})\b", re.IGNORECASE)
-"""An act that is told by the way. Like things that were found, it is worth something only beside news of what was asked."""
-BY_OTHERS = re.compile(
-    r"\b(?:by (?:the|a|an|your|someone|another|default)|since (?:version|v?\d|\d{4})|in (?:version|v?\d|\d{4})|"
-    r"that (?:has|have)|which (?:has|have)|"
-    r"many times|for years|in the past|deprecated|usually|typically|often|always|never)\b"
-)
-TERSE = re.compile(
-    rf"^(?:[^\w\s`\"']{{1,3}}\s*)?(?:\*\*)?(?:Successfully "
-    rf")?(?P<verb>{alternatives(word.capitalize() for word in PARTICIPLE)}|Ran|Wrote)\b(?!-)"
-)
+"""An act in a subordinate clause. Like finds, it counts only beside news about the user's question."""
+BY_OTHERS = _PHRASES.pattern("by_others")
+TERSE = _PHRASES.pattern("terse", participle=alternatives(word.capitalize() for word in PARTICIPLE))
 MARKED = re.compile(r"^(?:[✅✔☑🎉👍✓]\ufe0f?|\*\*)")
-UNREAL = re.compile(
-    r"\b(?:if|would|could|should|might|may|suppose|imagine|assuming|unless|whether|pretend|hypothetically|as if|"
-    r"as though|once|when|"
-    r"until|before|whenever|believe|think|probably|perhaps|maybe|wish|for example|for instance|such as|e\.g|say|"
-    r"said|says|"
-    r"claims?|wrote|replied|like|after|every time|not|never)\b|n['’]t\b",
-    re.IGNORECASE,
-)
-ELSEWHEN = re.compile(
-    r"\b(?:last (?:year|month|summer|winter|spring|fall|autumn|semester|quarter)|years? ago|months? ago|decades? ago|"
-    r"(?:back )?in (?:my|the) (?:early |late )?(?:(?:19|20)?\d0s|youth|childhood|twenties|college|school|first job|"
-    r"(?:previous|last|old|former|first) (?:job|role|position|company|team|employer|project))|"
-    r"(?:back )?in (?:19|20)\d\d|when I was|as a (?:child|kid|student|boy|girl|teenager)|once upon a time|"
-    r"at (?:my|our) (?:previous|last|old|former|first) (?:job|company|role|employer|team|startup|workplace)|"
-    r"(?:letztes|voriges|vergangenes) Jahr|vor (?:\w+ )?(?:Jahren|Monaten)|als ich (?:noch|Kind|Student)|"
-    r"l['’]année dernière|il y a (?:\w+ )?(?:ans|mois)|quand j['’]étais|el año pasado|hace (?:\w+ )?(?:años|meses)|"
-    r"cuando era|(?:o )?ano passado|há (?:\w+ )?(?:anos|meses)|quando eu era|l['’]anno scorso|"
-    r"(?:anni|mesi) fa|quando ero)\b|去年|前年|[几\d]+年前|小时候|昔|子供の頃|年前に",
-    re.IGNORECASE,
-)
-"""A time outside of any conversation: what was done then was not done for the user."""
-EARLIER = re.compile(
-    r"\b(?:earlier|previously|before|above|last time|a moment ago|already|in (?:the|my|our) (?:previous|first|"
-    r"last)|as I|at the (?:start|beginning)"
-    r"|vorhin|bereits|zuvor|plus tôt|déjà|auparavant|antes|anteriormente|ya)\b|之前|刚才|此前",
-    re.IGNORECASE,
-)
-CLAUSE_END = re.compile(
-    r"[;:](?=\s)|, (?:and|but|so|which|because|where|I)\b|\b(?:but|because|which|so that|I can|I could)\b|\band "
-    r"(?:I|it|the|there|they|all|found|can|\w+ed)\b"
-)
-IDIOM = re.compile(
-    r"(?:ran|run) (?:into|out|through|across|over|the numbers)\b|read (?:that|about|somewhere|between)\b|looked "
-    r"(?:at (?:this|it|that) from|for (?:a|ways))\b|"
-    r"pulled (?:together|off|ahead|back|myself)\b|"
-    r"set (?:out|aside|forth)\b|made (?:sure|a (?:mistake|note|guess|list|point)|an? (?:error|assumption))\b|got "
-    r"(?:it|you|that)\b|"
-    r"tested (?:this|it|that)? ?(?:mentally|by hand)\b|(?:opened|started|begun|began) with\b|placed (?:emphasis|"
-    r"the emphasis)\b",
-    re.IGNORECASE,
-)
+UNREAL = _PHRASES.pattern("unreal")
+ELSEWHEN = _PHRASES.pattern("elsewhen")
+EARLIER = _PHRASES.pattern("earlier")
+CLAUSE_END = _PHRASES.pattern("clause_end")
+IDIOM = _PHRASES.pattern("idiom")
 HEDGED = re.compile(r"\b(?:probably|likely|may|might|could|would|should|must|will|if|typically|usually)\b")
-NOTED = re.compile(
-    rf"^[^\w]{{0,4}}(?:[\w'’.-]+ ){{1,4}}?(?P<verb>{PARTICIPLE_VERB})(?: successfully)?(?:[.!]|$| (?:to|at|for|"
-    rf"in|on|as|with)\b|: | ?[✅✔☑✓👍🎉])"
-)
-"""A note without a finite verb: "Email sent to Bo."."""
-FINITE = re.compile(
-    r"\b(?:is|are|was|were|be|been|can|will|has|have|had|do|does|did|not|I|you|we|they|he|she|it|by|if|when|how|"
-    r"to be)\b|n['’]t\b"
-)
+NOTED = _PHRASES.pattern("noted", participle_verb=PARTICIPLE_VERB)
+FINITE = _PHRASES.pattern("finite")
 RELATIVE = re.compile(r"\b(?:[Tt]he|[Tt]his|[Aa]n?) (?:[\w-]+ ){1,3}(?:that |which )?$")
-TESTS = re.compile(
-    r"^[^\w]{0,4}(?:All|The|Every)(?: of the)?(?: \d+)?(?: \w+)? (?P<verb>tests?) (?:have |are |now |has "
-    r")*(?:pass(?:ed|es|ing)?|succeeded|green)\b"
-)
-LETTER = re.compile(
-    r"^(?:\*\*)?(?:Subject|Betreff|Objet|Asunto|主题) ?[:：]|^(?:Dear|Hi|Hello|Hey|Sehr geehrte\w*|Liebe[rs]?|Hallo|"
-    r"Bonjour|Cher|Chère|Estimad[oa]s?|Hola)\b(?:[^\n.!?]|\b(?:Mrs?|Ms|Dr|Prof)\.){0,40},[ \t]*$|(?<=[\n:] )(?:Dear|"
-    r"Sehr geehrte\w*) |"
-    r"(?<=\n)(?:Dear|Sehr geehrte\w*) ",
-    re.MULTILINE,
-)
-SIGNED = re.compile(
-    r"\n[ \t]*(?:(?:kind |best |warm )?regards|best(?: wishes)?|cheers|thanks|thank you|sincerely|yours(?: \w+)?|"
-    r"(?:viele|beste|liebe|freundliche) grüße|(?:mit )?(?:freundlichen|besten) grüßen|cordialement|bien à (?:vous|toi)|"
-    r"(?:un )?saludos?|atentamente)[,.!]?[ \t]*(?:\n[^\n!?]{0,60}){0,3}\s*\Z",
-    re.IGNORECASE,
-)
-"""How a letter closes."""
-TEMPLATE = re.compile(
-    r"\{\{ ?[\w.]+ ?\}\}|\[(?:Your |First |Last |Customer |Recipient(?:['’]s)? )?[Nn]ame\]|"
-    r"\{(?:first_|last_|customer_)?name\}"
-)
-"""A field that is filled in later: its paragraph is a template, whoever will speak."""
-LABELLED = re.compile(
-    r"(?:^|(?<=[.!?\n] ))[*_#\- ]{0,6}(?:Title|Situation|Task|Action|Result|Summary|Description|Steps(?: to reproduce)?|"
-    r"Expected|Actual|"
-    r"Yesterday|Today|Blockers|Subject|Headline|Narrator|Agent|Customer|User|Assistant|Support|Me|You)\**: ?\**(?=\S)",
-    re.MULTILINE,
-)
-"""Headings of the parts of a report, an account or a dialogue."""
+TESTS = _PHRASES.pattern("tests")
+LETTER = _PHRASES.pattern("letter")
+SIGNED = _PHRASES.pattern("signed")
+TEMPLATE = _PHRASES.pattern("template")
+LABELLED = _PHRASES.pattern("labelled")
 ANSWERED = r"(?:returned|found|came back|turned up|yielded|gave (?:me )?(?:no|nothing|\d|an? )|reported)\b"
 MADE_NAME = re.compile(r"\w[_-]\w|[a-z][A-Z]")
 """A name that no prose has: `search_docs`, `listEvents`."""
-CONTAINER = re.compile(
-    r"\s*(?:the|your|our|this) (?:[\w-]+ )?(?:repo(?:sitory)?|database|db|inbox|calendar|logs?|knowledge base|docs|"
-    r"documentation|catalog(?:ue)?|wiki|tracker|crm|records|mailbox)\s*$"
-)
-LOOKED_INTO = frozenset(
-    {"checked", "reviewed", "searched", "scanned", "went through", "looked at", "looked into", "queried"}
-)
+CONTAINER = _PHRASES.pattern("container")
+LOOKED_INTO = frozenset(_PHRASES.words("looked_into"))
 HYPHENATED = re.compile(r"[\w]-$")
 
-DONE = re.compile(
-    r"^[^\w]{0,4}(?:done|all done|all set|it['’]s done|task complete[d]?|completed|finished|erledigt|fertig|"
-    r"c['’]est fait|listo|hecho|pronto|feito|fatto|完了(?:です|しました)|(?:已)?完成了?|搞定了?|办好了?)\b[.!。！ ]*",
-    re.IGNORECASE,
-)
+SAYS_DONE = _PHRASES.pattern("done")
 
 I_THEN = re.compile(r"I(?:['’](?:ve|d)| have)? ([\w-]+)")
-AFTER_I = frozenset({
-    *(verb.split(" ")[0] for table in (PAST, PARTICIPLE) for verb in table),
-    "just", "now", "already", "also", "then", "first", "next", "successfully", "finally", "carefully",
-    "thoroughly", "quickly", "briefly", "personally", "again", "gone", "went", "in", "actually", "since",
-    "even", "run", "tried", "attempted", "found", "have", "was", "managed", "had", "took",
-})  # fmt: skip
+AFTER_I = frozenset(verb.split(" ")[0] for table in (PAST, PARTICIPLE) for verb in table) | frozenset(
+    _PHRASES.words("after_i")
+)
 """Words that can follow "I" where something was done."""
 LOOKED = Cues("earch", "uery", "ookup", "found", "returned", "esults", "tool")
-CAME_OF_IT = Cues(
-    "returned", "found", "yield", "came back", "turned up", "produce", "revealed", "return ", "find ",
-    "turn up", "complete", "finished", "done", "ased on my", "ased on the", "ccording to", "rom the", "rom my",
-)  # fmt: skip
-CONCLUDED = Cues(
-    "I can", "I could", "I found", "I see", "I saw", "I confirm", "I notic", "I conclude", "I don", "I did",
-    "it appears", "it looks", "it seems", "there is", "there are", "there was", "there were", "no results",
-    "no matches", "no records",
-)  # fmt: skip
+CAME_OF_IT = Cues(*_PHRASES.words("came_of_it"))
+CONCLUDED = Cues(*_PHRASES.words("concluded"))
 AFTER_SIGNS = Cues("fter ", "pon ", "aving ", "rom ")
 PASSIVE_SIGNS = Cues("been", "successfully", "is now", "are now")
 
@@ -271,7 +182,7 @@ Form = Literal["said", "after", "outcome", "passive", "terse", "missed", "state"
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A claim with the action it speaks of. `object` is the rest of its sentence as written, `start`, `end` the whole."""
+    """A claim. `object` is the rest of its sentence as written, `start`, `end` are the offsets of the sentence."""
 
     kinds: frozenset[Kind]
     verb: str
@@ -283,7 +194,7 @@ class Claim:
 
 
 def claims(prose: Prose) -> Iterator[Claim]:
-    """The claims of a text, in the order in which they stand; several of one sentence are possible."""
+    """Yield the claims of a text, in the order in which they stand; several of one sentence are possible."""
     letter: int | None = None
     looked_until = 0
     told_until = -1  # the end of the paragraph in which a story of another time has begun
@@ -333,7 +244,7 @@ def _paragraph_end(text: str, at: int) -> int:
 
 
 def letter_start(text: str) -> int:
-    """Where a letter begins that a reply offers: what follows is said by whoever sends it. The length when there is none.
+    """Return the offset of a letter that a reply offers, in which somebody else speaks. The text's length if there is none.
 
     A salutation on the first line is the reply's own, unless a signature closes it.
     """
@@ -365,7 +276,7 @@ def _claims_of(prose: Prose, sentence: Sentence, number: int) -> Iterator[Claim]
 
 
 def _said(prose: Prose, sentence: Sentence) -> Iterator[Claim]:
-    """In the first person: "I've updated …", "I opened …, fixed it and ran …", "I looked it up", "I tried to open …"."""
+    """Yield claims in the first person: "I've updated …", "I opened …, fixed it and ran …", "I tried to open …"."""
     line = sentence.masked
     if "I" not in line and "we" not in line and "We" not in line:
         return
@@ -398,7 +309,7 @@ _MANAGED_SIGNS = Cues(" able to ", " managed to ", " look ", " search", " lookup
 
 
 def _managed(prose: Prose, sentence: Sentence) -> Iterator[Claim]:
-    """What somebody "was able to retrieve" or "had a look at"."""
+    """Yield claims with a softer verb: "I was able to retrieve …", "I had a look at …"."""
     line = sentence.masked
     if not _MANAGED_SIGNS.stand_in(line):
         return
@@ -411,7 +322,7 @@ def _managed(prose: Prose, sentence: Sentence) -> Iterator[Claim]:
 
 
 def _told(prose: Prose, sentence: Sentence) -> Iterator[Claim]:
-    """By what came of it: "After reading …, I can confirm", "The search returned …", "I couldn't find any …"."""
+    """Yield claims by their outcome: "After reading …, I can confirm", "The search returned …", "I couldn't find any …"."""
     line = sentence.masked
     after = AFTER.search(line) if AFTER_SIGNS.stand_in(line) and CONCLUDED.stand_in(line) else None
     outcome, results = (OUTCOME.search(line), RESULTS.search(line)) if LOOKED.stand_in(line) else (None, None)
@@ -428,7 +339,7 @@ def _told(prose: Prose, sentence: Sentence) -> Iterator[Claim]:
 
 
 def _impersonal(prose: Prose, sentence: Sentence, number: int) -> Iterator[Claim]:
-    """Without a subject that acts: "All tests pass", "Email sent to Bo.", "It has been sent", "Deleted."."""
+    """Yield claims without a subject that acts: "All tests pass", "Email sent to Bo.", "Deleted."."""
     line = sentence.masked
     passive = PASSIVE.search(line) if PASSIVE_SIGNS.stand_in(line) else None
     noted = NOTED.match(line) if len(line) < 200 and not FINITE.search(line) else None
@@ -458,7 +369,7 @@ def _impersonal(prose: Prose, sentence: Sentence, number: int) -> Iterator[Claim
 
 
 def _news(prose: Prose, sentence: Sentence) -> Iterator[Claim]:
-    """What was found, and what was done by the way: "what I saw after looking it up"."""
+    """Yield finds, and acts in a subordinate clause: "after looking it up"."""
     line = sentence.masked
     found = FOUND.search(line) if " found " in line else None
     if found and _is_real(line, found.start()):
@@ -513,7 +424,7 @@ def _would(match: re.Match[str], verb: str) -> bool:
 
 
 def _before(line: str, at: int) -> str:
-    """What stands before an offset, as far back as a clause reaches."""
+    """Return the text before an offset, as far back as a clause reaches."""
     return line[max(at - 160, 0) : at]
 
 
@@ -523,8 +434,8 @@ def _is_real(line: str, at: int) -> bool:
     return not (UNREAL.search(before) or FOREIGN_CONDITION.search(before))
 
 
-def told_of(prose: Prose, names: Iterable[str]) -> Iterator[tuple[str, Claim]]:
-    """What a tool is said to have answered, with its name: "search_docs returned nothing"."""
+def reported_outcomes(prose: Prose, names: Iterable[str]) -> Iterator[tuple[str, Claim]]:
+    """Yield outcomes that a text ascribes to tools, with their names: "search_docs returned nothing"."""
     for name in names:
         if name not in prose.text or not MADE_NAME.search(name):
             continue
@@ -538,9 +449,196 @@ def told_of(prose: Prose, names: Iterable[str]) -> Iterator[tuple[str, Claim]]:
                 break
 
 
-def says_done(prose: Prose) -> Claim | None:
-    """A bare "Done." that opens a short reply: it claims whatever was asked for."""
-    match = DONE.match(prose.text)
+def bare_done(prose: Prose) -> Claim | None:
+    """Return the claim of a bare "Done." that opens a short reply: everything that the user ordered."""
+    match = SAYS_DONE.match(prose.text)
     if match is None or len(prose.text) > 200 or "?" in prose.text:
         return None
     return Claim(frozenset(), "done", "terse", prose.text, 0, match.end())
+
+
+# Finished acts that a short reply reports, found by grammar alone: any verb, with or without a subject.
+#
+# What makes a sentence unreal (a condition, a negation, another time, a question) leaves no act in it. `performed` decides
+# whether an act is that of a tool.
+
+
+# Words that a text repeats of the user's last words: the object of an order, whatever noun it has.
+#
+# Nouns are countless, and tables of them never complete. A reply that announces or claims what was ordered, though, says it
+# of the same thing, mostly by the same word: "list the pods" of "which pods crash?".
+
+_LEAST = 3
+_LONGEST = 2_000
+_COMMON = frozenset(_PHRASES.words("common"))
+_ACTS = frozenset(
+    word
+    for table in (AHEAD, GERUND, PARTICIPLE, PAST, *ASKED, *DONE, *SOON)
+    for verb in table
+    for word in verb.split(" ")
+)
+_ACTS_CJK = frozenset(word for word in _ACTS if not word.isascii() and len(word) <= 4)
+_FORM_CJK = frozenset("我你您他她它已经了的吗呢吧为帮在请把这那就也都很是有和与个些得地着过")
+_SMALL_CJK = frozenset(_PHRASES.words("small_cjk"))
+
+
+def folded(text: str) -> str:
+    """Return a text in lower case, without accents: `hôtel` becomes `hotel`."""
+    text = text.casefold()
+    if text.isascii():
+        return text
+    return "".join(sign for sign in unicodedata.normalize("NFKD", text) if not unicodedata.combining(sign))
+
+
+def shared_words(text: str, words: str) -> frozenset[str]:
+    """Return the words of some weight that a text has in common with what the user said."""
+    return _weighty(text) & _weighty(words)
+
+
+def _weighty(text: str) -> frozenset[str]:
+    found: set[str] = set()
+    for spelled in _PHRASES["word"].findall(text[:_LONGEST]):
+        plain = folded(spelled)
+        if any(sign.isdigit() for sign in plain):
+            if len(plain) > 1:
+                found.add(plain)
+        elif plain in _COMMON or plain in _ACTS or spelled.casefold() in _ACTS:
+            continue
+        elif len(plain) >= _LEAST or (spelled.isupper() and len(spelled) > 1):
+            found.add(plain[:-1] if plain.endswith("s") and len(plain) > _LEAST else plain)
+    for run in _PHRASES["cjk_run"].findall(text[:_LONGEST]):
+        pairs = (run[at : at + 2] for at in range(len(run) - 1))
+        found.update(
+            pair
+            for pair in pairs
+            if pair not in _SMALL_CJK and not _FORM_CJK & set(pair) and not any(act in pair for act in _ACTS_CJK)
+        )
+    return frozenset(found)
+
+
+LONGEST_REPLY = 500
+FEW = 4
+"""Sentences of a reply that may report acts; the rest are talk."""
+_ED = r"[A-Za-z][a-z]+(?:-[a-z]+)?(?<!\bne)(?<!\bse)(?<!\bfe)(?<!\bspe)(?<!\bexce)(?<!\binde)(?<!\bhundr)(?<!\bproce)ed"
+_FINISHED = rf"(?:{_ED}|{alternatives(PARTICIPLES)})"
+_PAST = rf"(?:{_ED}|{alternatives(PASTS)}|set|put|cut|shut|split|reset)"
+_MAY_FINISH = _PHRASES.pattern("may_finish", participles_pasts=alternatives(PARTICIPLES | PASTS))
+_SAID_BY_ME = re.compile(rf"\b(?:I(?:['’]ve| have)?|[Ww]e(?:['’]ve| have)?) {ADVERBS}(?P<verb>{_PAST}|{_FINISHED})\b")
+_THEN = re.compile(rf"(?:\band|,|;) (?:then |also )?(?P<verb>{_PAST}|{_FINISHED})\b")
+_PERFECT = _PHRASES.pattern("perfect", finished=_FINISHED, adverbs=ADVERBS)
+_WELL = _PHRASES.pattern("well", finished=_FINISHED)
+_IS = _PHRASES.pattern("is", finished=_FINISHED)
+_NOTE = _PHRASES.pattern("note", finished=_FINISHED)
+_TERSE = _PHRASES.pattern("terse_act", form_pasts="|".join(sorted(form.capitalize() for form in PASTS)))
+_YOURS = re.compile(rf"^(?P<who>You)(?:['’]ve| have)? (?P<verb>{_PAST})\b")
+"""News that only a tool can give: "you rolled a 9"."""
+_FORMS = (_PERFECT, _WELL, _IS, _PHRASES["state"], _NOTE, _PHRASES["comes_off"])
+_SHOWS = re.compile(rf"[:：][\s*]*$|[:：]\s*[{CODE}{QUOTE}\"“«„`]")
+"""Behind a colon is the product."""
+_DONE_IN_CHINESE = re.compile(r"已(?:经|為|为|将|把)?[\u4e00-\u9fff]|[\u4e00-\u9fff](?:成功|完成|完毕)[。！]?$")
+_ROMANCE = ("e", *(f"{vowel}{sign}{end}" for vowel in "aiu" for sign in "dt" for end in "oaie"))
+_ROOT = 3
+DONE_CHINESE = "已"
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """A finished act: its verb and its sentence.
+
+    `said`: in the first person; `weak`: may be a state as well; `past`: may be of any time; `yours`: told as one of the
+    user; `abroad`: in another language than English, where `verb` is the root, and in Chinese the particle `DONE_CHINESE`.
+    """
+
+    verb: str
+    sentence: Sentence
+    said: bool = False
+    weak: bool = False
+    past: bool = False
+    yours: bool = False
+    abroad: bool = False
+
+
+def accounts(prose: Prose) -> bool:
+    """Return True if a reply is short prose that neither regrets nor asks for something."""
+    if len(prose.text) > LONGEST_REPLY or prose.fenced or "|" in prose.masked:
+        return False
+    return not regrets(prose) and not _is_for_others(prose)
+
+
+def regrets(prose: Prose) -> bool:
+    """Return True if a reply is more, or less, than an account of what was done."""
+    return _PHRASES["unsure"].search(_PHRASES["closing"].sub("", prose.masked)) is not None
+
+
+def _is_for_others(prose: Prose) -> bool:
+    """Return True if a reply offers a letter or a template, in which somebody else speaks."""
+    return letter_start(prose.text) < len(prose.text) or TEMPLATE.search(prose.masked) is not None
+
+
+def acts(prose: Prose) -> Iterator[Act]:
+    """Yield the acts of the first sentences of a text."""
+    for sentence in prose.sentences[:FEW]:
+        if sentence.question or not _MAY_FINISH.search(sentence.masked):
+            continue
+        opening = _PHRASES["opening"].match(sentence.masked)
+        line = sentence.masked[opening.end() :] if opening else sentence.masked.lstrip("*_✅✔☑🎉👍✓\ufe0f ")
+        found = tuple(_of(line, sentence))
+        if found and not (
+            BY_OTHERS.search(_PHRASES["in_time"].sub(" ", line))
+            or EARLIER.search(line)
+            or LABELLED.match(line)
+            or _SHOWS.search(line)
+        ):
+            yield from found
+
+
+def _of(line: str, sentence: Sentence) -> Iterator[Act]:
+    if (said := _SAID_BY_ME.search(line)) and not UNREAL.search(line[: said.start()]):
+        yield Act(said["verb"].lower(), sentence, said=True)
+        yield from (Act(more["verb"].lower(), sentence, said=True) for more in _THEN.finditer(line, said.end()))
+        return
+    if yours := _YOURS.match(line):
+        yield Act(yours["verb"].lower(), sentence, yours=True)
+        return
+    if sentence.bullet:
+        line = line.rpartition(": ")[2]
+    if abroad := _abroad(line, sentence):
+        yield abroad
+        return
+    if terse := _TERSE.match(line):
+        yield Act(terse["verb"].lower(), sentence)
+    yield from _without_subject(line, sentence)
+
+
+def _abroad(line: str, sentence: Sentence) -> Act | None:
+    """Return the act of a sentence in the perfect tense of another language, with the root of its participle."""
+    if not line.isascii() and _DONE_IN_CHINESE.search(line) and not _PHRASES["unreal_chinese"].search(line):
+        return Act(DONE_CHINESE, sentence, abroad=True)
+    match = _PHRASES["perfect_abroad"].search(line)
+    if match is None or _PHRASES["unreal_abroad"].search(line):
+        return None
+    verb = folded(next(filter(None, match.groups())))
+    root = (
+        _PHRASES["ending"].sub("", verb)
+        if verb.endswith(_ROMANCE)
+        else _PHRASES["prefix"].sub("", verb).removesuffix("t").removesuffix("en")
+    )
+    return Act(root, sentence, abroad=True) if len(root) >= _ROOT else None
+
+
+def _without_subject(line: str, sentence: Sentence) -> Iterator[Act]:
+    for form in _FORMS:
+        match = form.match(line)
+        if (
+            match is None
+            or _PHRASES["supposed"].search(match["who"])
+            or _PHRASES["second_person"].search(match["who"].strip())
+        ):
+            continue
+        if form is _NOTE and (len(line) > 160 or FINITE.search(line[: match.end("verb")])):
+            continue
+        groups = match.groupdict()
+        verb = (groups["verb"] or groups["verb2"]).lower()
+        yield Act(verb, sentence, weak=form is _IS and groups["now"] is None, past=groups.get("past") is not None)
+        yield from (Act(more["verb"].lower(), sentence) for more in _THEN.finditer(line, match.end()))
+        return

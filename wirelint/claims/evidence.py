@@ -1,4 +1,4 @@
-"""What really ran in the present turn, and what its results say: an error, nothing, or how many hits.
+"""Calls that ran in the present turn, and their outcomes: an error, nothing, or a number of hits.
 
 Text protocols count as well: a user message that is itself the result of a tool is evidence, though no API field says
 so.
@@ -9,48 +9,43 @@ from __future__ import annotations
 import itertools
 import re
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import orjson
 
+from wirelint import lexicon
 from wirelint.claims import evidence
 from wirelint.claims.actions import Kind
 from wirelint.claims.claims import Claim
 from wirelint.claims.toolkinds import PATH, Ability, abilities, ability, fits
-from wirelint.model import HostedCall, HostedResult, Json, Message, Opaque, Request, Tool, ToolCall, ToolResult
+from wirelint.model import (
+    Confidence,
+    HostedCall,
+    HostedResult,
+    Json,
+    Message,
+    Opaque,
+    Request,
+    Severity,
+    Tool,
+    ToolCall,
+    ToolResult,
+)
+from wirelint.text.escaping import excerpt
 from wirelint.text.prose import Cues, mentions
 from wirelint.text.remembered import remembered
 
-_RESULT_TEXT = re.compile(
-    r"<(?:tool_response|tool_result|tool_results|function_results?|function_response|tool_output|observation)\b|"
-    r"^\s*Observation:|"
-    r"^\[[\w.-]+(?: for [^\]\n]{1,200})?\] Result:|^\s*(?:\[|\*\*)?(?:Tool|Function|Command) (?:result|output|"
-    r"response)s?\b",
-    re.IGNORECASE | re.MULTILINE,
-)
+_PHRASES = lexicon.Phrases("evidence")
+
+_RESULT_TEXT = _PHRASES.pattern("result_text")
 _GIVEN = (" result", " output", " response")
-_RESULT_MARKS = Cues(
-    "<tool_response", "<tool_result", "<tool_output", "<function_result", "<function_response", "<observation",
-    "observation:", "] result:",
-)  # fmt: skip
+_RESULT_MARKS = Cues(*_PHRASES.words("result_marks"))
 _RESULT_WORDS = Cues(*(f"{giver}{given}" for giver in ("tool", "function", "command") for given in _GIVEN))
 _RESULT_ENDS = Cues(*_GIVEN)
-_SUMMARY = re.compile(
-    r"continued from a previous conversation|conversation summary|summary of (?:the|our|this) (?:conversation|"
-    r"session|work|previous)|"
-    r"previous conversation|compacted|<summary>|earlier in this (?:conversation|session)|progress so far|work "
-    r"(?:done|completed) so far",
-    re.IGNORECASE,
-)
+_SUMMARY = _PHRASES.pattern("summary")
 _SUMMARY_WORDS = ("previous conv", "summary", "compacted", "earlier in", "so far")
 """In lower case, what has to stand in a text that one of these patterns matches: much sooner looked for than they are."""
-
-_SUPPLIED = re.compile(
-    r"\b(?:search|retrieved|retrieval|tool|query)[ _-](?:results?|context|documents?|passages?|chunks?)\s*[:>]|"
-    r"<(?:context|documents?|sources?|results|passages)>",
-    re.IGNORECASE,
-)
 
 
 _LOOKED_AT = 64
@@ -67,7 +62,7 @@ class Ran:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a result says. `counts`: every number that may be the number of hits (empty: unknown)."""
+    """The outcome of a result. `counts`: every number that may be the number of hits (empty: unknown)."""
 
     error: bool
     counts: frozenset[int]
@@ -78,7 +73,7 @@ class Outcome:
 
 
 def last_words(request: Request) -> str:
-    """What the user said last, reminders of the client left out; empty when no user spoke."""
+    """Return the user's last words without reminders of the client; empty when no user spoke."""
     last = request.last_user
     return last.words if last is not None else ""
 
@@ -108,7 +103,7 @@ def _is_result(text: str) -> bool:
 
 
 def ran(messages: tuple[Message, ...]) -> tuple[Ran, ...]:
-    """Calls of some messages with their results, in the order of the results; unpaired ones too.
+    """Return the calls of some messages with their results, in the order of the results; unpaired ones too.
 
     Where the API has no ids, results answer the calls of their name in order.
     """
@@ -125,7 +120,7 @@ def ran(messages: tuple[Message, ...]) -> tuple[Ran, ...]:
 
 
 def _next_of(calls: deque[ToolCall], name: str | None) -> ToolCall | None:
-    """Takes out the first call of a name; the first of all for a result without one."""
+    """Remove and return the first call of a name; the first of all for a result without one."""
     for number, call in enumerate(itertools.islice(calls, _LOOKED_AT)):
         if name in (None, "", call.name):
             del calls[number]
@@ -162,7 +157,7 @@ def introduces(request: Request, word: str) -> bool:
 
 def supplies_results(request: Request) -> bool:
     """Return True if the prompt itself carries what a tool would have found: passages, documents, search results."""
-    return any(_SUPPLIED.search(message.text) for message in request.messages if message.role != "assistant")
+    return any(_PHRASES["supplied"].search(message.text) for message in request.messages if message.role != "assistant")
 
 
 def brings_content(request: Request) -> bool:
@@ -173,84 +168,28 @@ def brings_content(request: Request) -> bool:
     return any(isinstance(part, Opaque) for part in last.parts) or "```" in last.words or len(last.words) > 1500
 
 
-# What results say.
-_ERROR_START = re.compile(
-    r"\s*(?:<(?:tool_use_error|error)>|\[?(?:error|fatal|exception|failed|failure|fehler|erreur)\]?\s*[:\-–!]|"
-    r"error[: ]+\w*error\b|"
-    r"traceback \(most recent|\w*(?:Error|Exception): |failed to |permission denied|access denied|unauthorized|"
-    r"forbidden|command not found|"
-    r"(?:http )?(?:status )?[45]\d\d\b[ :]+[A-Za-z]|timed? ?out\b|request failed|tool (?:execution )?(?:failed|"
-    r"error)|cannot |could not |"
-    r"\S+: (?:command not found|no such file|permission denied)|make: \*\*\*|npm ERR!|错误|失败|"
-    r"(?:api )?(?:rate limit|quota) exceeded\b|"
-    r"(?:unknown|no such|unsupported) (?:tool|function)\b|(?:the )?(?:tool|function)[^\n]{0,60}? (?:is )?(?:not|n['’]t) "
-    r"(?:loaded|found|available|registered|enabled|known|exist|supported)\b)",
-    re.IGNORECASE,
-)
-_FAILED_COMMAND = re.compile(
-    r"^\s*(?:[\w./-]{1,40}: (?:[^\n]{0,160}: )?(?:operation not permitted|permission denied|no such file or directory|"
-    r"is a directory|not a directory|file exists|directory not empty|read-only file system|device or resource busy|"
-    r"connection refused|no space left on device|command not found)[. ]*$|! \[(?:remote )?rejected\]|"
-    r"make(?:\[\d+\])?: \*\*\*|"
-    r"(?:fatal|error): \S|\S+:\d+:(?:\d+:)? (?:fatal )?error: |error\[E\d+\]|ERROR \d{4} \(|npm (?:ERR!|error)|"
-    r"CONFLICT \(|[\w.]+(?:Error|Exception): \S)",
-    re.IGNORECASE,
-)
-_SHOWS_TEXT = re.compile(
-    r"\b(?:cat|tail|head|less|more|grep|rg|find|ls|du|logs?|journalctl|diff|awk|sed|echo|show|blame)\b|\|"
-)
 _LONGEST_FAILURE = 600
-_EXIT = re.compile(
-    r"\bexit(?:ed)?(?: with)?(?: status| code)?[ :=]+([1-9]\d{0,2})\b|\breturn ?code[ :=]+([1-9]\d{0,2})\b",
-    re.IGNORECASE,
-)
-_FAILURE = re.compile(r"\b(?:error|fail\w*|traceback|not found|denied|fatal|panic|no such)\b", re.IGNORECASE)
 _LONGEST_ERROR = 1500
-_HITS = (
-    r"(?:results?|matches|match|hits?|documents?|articles?|records?|entries|files?|rows?|occurrences|items?|"
-    r"messages?|emails?|"
-    r"events?|tickets?|orders?|pages?|passages?|treffer|ergebnisse|résultats?|resultados?)"
-)
-_NUMBER = re.compile(
-    rf"\b(\d{{1,7}})\+? (?:[a-z]+ )?{_HITS}\b|\b(?:found|total|count|hits|results)[ :=]+(\d{{1,7}})\b|"
-    rf"(\d{{1,7}}) ?(?:条|个)(?:结果|记录)",
-    re.IGNORECASE,
-)
-_NONE = re.compile(
-    rf"^\W*(?:no|0|zero|keine?|aucun|sin|ningún) (?:[\w-]+ )?{_HITS}\b|\bno (?:[\w-]+ )?{_HITS}(?: were)? "
-    rf"(?:found|returned)|^\W*(?:nothing|not) found\b|"
-    r"^\s*(?:none|null|\[\s*\]|\{\s*\}|\(empty\)|empty|没有找到.*|无结果)?\s*\Z",
-    re.IGNORECASE | re.MULTILINE,
-)
-_COUNT_KEYS = frozenset({
-    "total", "count", "total_count", "totalcount", "totalresults", "total_results", "num_results", "numfound", "total_hits",
-    "hit_count", "result_count", "resultcount", "matches", "hits", "found", "nb_hits", "size",
-})  # fmt: skip
-_LIST_KEYS = frozenset({
-    "results", "hits", "items", "matches", "data", "documents", "docs", "records", "files", "rows", "entries", "articles",
-    "events", "messages", "emails", "orders", "issues", "tickets", "pages", "value", "list", "content",
-})  # fmt: skip
+_COUNT_KEYS = frozenset(_PHRASES.words("count_keys"))
+_LIST_KEYS = frozenset(_PHRASES.words("list_keys"))
 
 
 _NO_ERROR: tuple[Json, ...] = (None, "", False, [], {}, 0)
 _ERROR_KEYS = ("error", "error_message", "errormessage", "exception", "fault", "faultstring")
 _FAULT_KEYS = frozenset({"errors", "warnings", "failures", "diagnostics", "notes", "tags"})
-"""Lists that tell of what was found, and are not what was found."""
+"""Lists about the hits that are not the hits themselves."""
 _REASONS = frozenset({"message", "reason", "detail", "details", "hint", "code", "description", "msg"})
-_REFUSALS = frozenset({
-    "conflict", "denied", "declined", "rejected", "refused", "forbidden", "unauthorized", "unauthorised", "invalid",
-    "timeout", "timed_out", "not_found", "unavailable", "bad_request", "aborted", "blocked", "exception", "unsuccessful",
-})  # fmt: skip
+_REFUSALS = frozenset(_PHRASES.words("refusals"))
 
 
 def outcome(result: ToolResult) -> Outcome:
-    """What a result says about itself."""
+    """Return the outcome that a result states."""
     return _told(result.text, result.is_error is True)
 
 
 @remembered
 def _told(text: str, marked: bool) -> Outcome:
-    """The same of its text. `marked`: the API calls it an error."""
+    """Return the outcome of a result's text. `marked`: the API marks the result as an error."""
     text = text.strip()
     document = _decoded(text)
     error = marked or _is_error(text, document)
@@ -262,10 +201,10 @@ def failed_command(text: str, arguments: str) -> bool:
 
     A command that shows a text may show one that speaks of errors.
     """
-    if len(text) > _LONGEST_FAILURE or _SHOWS_TEXT.search(arguments):
+    if len(text) > _LONGEST_FAILURE or _PHRASES["shows_text"].search(arguments):
         return False
     lines = text.strip().splitlines()
-    return bool(lines) and any(_FAILED_COMMAND.match(line) for line in (lines[0], lines[-1]))
+    return bool(lines) and any(_PHRASES["failed_command"].match(line) for line in (lines[0], lines[-1]))
 
 
 def _decoded(text: str) -> Json:
@@ -283,11 +222,11 @@ def _is_error(text: str, document: Json) -> bool:
         return _says_error(document)
     if len(text) > _LONGEST_ERROR:
         return False
-    if _ERROR_START.match(text):
+    if _PHRASES["error_start"].match(text):
         return True
     # Exit status 1 alone is an answer of many programs: grep found nothing, diff found something.
-    exited = _EXIT.search(text)
-    return exited is not None and len(text) < 400 and _FAILURE.search(text) is not None
+    exited = _PHRASES["exit"].search(text)
+    return exited is not None and len(text) < 400 and _PHRASES["failure"].search(text) is not None
 
 
 def _says_error(document: dict[str, Json], depth: int = 0) -> bool:
@@ -323,9 +262,9 @@ def _counts(text: str, document: Json) -> Iterator[int]:
     if isinstance(document, dict):
         yield from _counts_of(document, 0)
         return
-    if _NONE.search(text[:400]):
+    if _PHRASES["none"].search(text[:400]):
         yield 0
-    for found in _NUMBER.finditer(text[:2000]):
+    for found in _PHRASES["number"].finditer(text[:2000]):
         yield int(next(number for number in found.groups() if number))
 
 
@@ -343,12 +282,7 @@ def _counts_of(document: dict[str, Json], depth: int) -> Iterator[int]:
             yield from _counts_of(value, depth + 1)
 
 
-# What the history has on record that backs a claim: earlier calls, and content that came with the conversation.
-
-_MARKS = re.compile(
-    r"[\w./-]*\d{2,}[\w./-]*|[\w-]+\.\w{1,5}\b|(?<=`)[^`\n]+(?=`)|(?<=[\"“])[^\"”\n]+(?=[\"”])|\b[A-Z][\w-]{2,}"
-)
-"""What a claim names: numbers, file names, code, quotations, proper names."""
+# Evidence in the history that supports a claim: earlier calls, and content that arrived with the conversation.
 
 
 def on_record(claim: Claim, request: Request, wanted: frozenset[Kind]) -> bool:
@@ -360,7 +294,7 @@ def on_record(claim: Claim, request: Request, wanted: frozenset[Kind]) -> bool:
     same = calls_before(claim, request)
     if not same:
         return False
-    marks = {mark.lower() for mark in _MARKS.findall(claim.object)}
+    marks = {mark.lower() for mark in _PHRASES["marks"].findall(claim.object)}
     if any(mark in call.arguments.text.lower() for call in same for mark in marks):
         return True
     if _is_new(marks, same, request):
@@ -382,7 +316,9 @@ def _is_new(marks: set[str], calls: list[ToolCall], request: Request) -> bool:
 
 
 def _heard_of(name: str, calls: list[ToolCall], request: Request) -> bool:
-    """Whether a file may be among what the calls had to do with: they name it, a result does, or they name no file."""
+    """Return True if a file may be among what the calls had to do with: they name it, a result does, or they name no
+    file.
+    """
     name = name.lower()
     if any(not PATH.search(call.arguments.text) or name in call.arguments.text.lower() for call in calls):
         return True
@@ -390,7 +326,7 @@ def _heard_of(name: str, calls: list[ToolCall], request: Request) -> bool:
 
 
 def calls_before(claim: Claim, request: Request) -> list[ToolCall]:
-    """The calls on record that could have done what is claimed."""
+    """Return the calls on record that could have done what is claimed."""
     before = [call for message in request.messages for call in message.calls if call.name]
     return [call for call in before if fits(_of(call, request), claim.kinds, claim.verb, claim.object)]
 
@@ -412,7 +348,9 @@ def brought_along(claim: Claim, request: Request) -> bool:
 
 
 def tools_used(request: Request) -> tuple[Ability, ...]:
-    """The abilities of the tools that were called in the conversation; none when any of it may have been anything."""
+    """Return the abilities of the tools that were called in the conversation; none when any of it may have been
+    anything.
+    """
     if request.hosted or not request.tools_known or request.is_partial:
         return ()
     if not any(message.calls for message in request.turn):
@@ -423,3 +361,47 @@ def tools_used(request: Request) -> tuple[Ability, ...]:
     declared = {name: request.tool(name) for name in {call.name for call in calls}}
     tools = [tool for tool in declared.values() if tool is not None and not tool.hosted]
     return abilities(tools) if len(tools) == len(declared) else ()
+
+
+# The results of a turn, each with what it says and what its call could do; and statements that contradict them.
+
+
+@dataclass(frozen=True, slots=True)
+class Contradiction:
+    """A statement, its offsets, and the result that contradicts it."""
+
+    start: int
+    end: int
+    against: str
+    severity: Severity = "error"
+    confidence: Confidence = "high"
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A result of the turn with its outcome and the abilities of the called tool."""
+
+    result: ToolResult
+    outcome: Outcome
+    able: Ability
+    arguments: str
+
+    @property
+    def shown(self) -> str:
+        return f"{self.able.tool.name or 'the tool'} gave {excerpt(self.result.text, 70)!r}"
+
+
+def facts(request: Request, ran: Sequence[Ran]) -> tuple[Fact, ...]:
+    """Return the results of a turn, each with the ability of the tool that gave it."""
+    made: list[Fact] = []
+    for one in ran:
+        if one.result is None:
+            continue
+        name = (one.call.name if one.call else None) or one.result.name or ""
+        able = ability(request.tool(name) or Tool(name, one.result.pointer))
+        arguments = one.call.arguments.text if one.call else ""
+        says = outcome(one.result)
+        if not says.error and (able.shell or "run" in able.kinds) and failed_command(one.result.text, arguments):
+            says = Outcome(True, frozenset())
+        made.append(Fact(one.result, says, able, arguments))
+    return tuple(made)

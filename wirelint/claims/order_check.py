@@ -1,4 +1,4 @@
-"""An order that is said to have been carried out, told without tables of verbs and nouns.
+"""Orders that a reply says it carries out or has carried out, found without tables of verbs and nouns.
 
 Theory of operation. Tools are countless (they spin samples, trim clips, post journal entries), and so are their verbs and
 nouns; no table holds them all. Three texts meet in such a lie, though: the order, the declaration of the tool, and the
@@ -12,80 +12,313 @@ has to be one: no question, no account, no material of its own; and the reply ha
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TypeAlias
 
-from wirelint.claims.actions import BASE, PARTICIPLE, Kind, Topic
-from wirelint.claims.acts import DONE_CHINESE, FEW, LONGEST_REPLY, Act, accounts, acts, folded, regrets, told_back
-from wirelint.claims.claims import EARLIER, UNREAL, Claim
-from wirelint.claims.lemmas import stem
-from wirelint.claims.side_effects import heads_text, is_given, of_a_text
-from wirelint.claims.tool_match import is_news
+from wirelint import lexicon
+from wirelint.claims.actions import AHEAD, BASE, GERUND, PARTICIPLE, Kind, Topic, stem, words_of
+from wirelint.claims.announcements import Announcement, announced_verb, asked, is_alone
+from wirelint.claims.claims import (
+    DONE_CHINESE,
+    EARLIER,
+    FEW,
+    LONGEST_REPLY,
+    UNREAL,
+    Act,
+    Claim,
+    accounts,
+    acts,
+    folded,
+    regrets,
+    shared_words,
+)
+from wirelint.claims.side_effects import heads_text, is_given, is_thought, of_a_text, shows
 from wirelint.claims.toolkinds import Ability, does, name_words, shares_signs, topics_in
 from wirelint.text.prose import Cues, Prose, Sentence
 
+_PHRASES = lexicon.Phrases("order_check")
+
+# The only possible tool of an announcement or a claim, where none of its nouns is known.
+#
+# What links them is then not a field of nouns but the order itself: the reply speaks of the very thing that the user spoke
+# of, its verb is the kind of thing that the tool does, and there is nothing else in the reply that it could be about.
+
+
+_SEEN = frozenset({"encontrado", "revisado", "revisé"})
+"""Forms that may be about a text as well."""
+_LOOKED_UP = frozenset(_PHRASES.words("looked_up"))
+_HANDED_OVER = re.compile(r"\n|：|:(?=\s|[\u3040-\u9fff])|[\"“„«「`]")
+"""Marks of a message that brings its material with it."""
+_MATERIAL = re.compile(r"\n|：|:(?=\s|[\u3040-\u9fff])")
+"""An order to make something that quotes its name."""
+_LONGEST_PLAIN_ORDER = 200
+_PASSED_ON: frozenset[Kind] = frozenset({"send", "book", "delete", "run", "control"})
+"""Kinds of action of which the material is handed on, and comes back from nowhere."""
+_MADE: frozenset[Kind] = frozenset({"create", "send", "book", "delete", "run", "control"})
+_WRITING: frozenset[Kind] = frozenset({"write", "create"})
+_OUTSIDE: frozenset[Kind] = frozenset({"search", "send", "book", "delete", "run", "control"})
+"""Kinds of action that nobody does within a reply."""
+
+
+def meant(found: Announcement, prose: Prose, words: str, able: Iterable[Ability]) -> Ability | None:
+    """Return the tool of an announcement that is a whole reply, or that goes on with the order."""
+    told = prose.masked[found.start : found.end]
+    if (
+        _PHRASES["never"].search(told)
+        or is_given(found.object)
+        or _PHRASES["people"].search(found.object)
+        or _PHRASES["plain_goes_on"].search(found.object)
+        or prose.fenced
+    ):
+        return None
+    alone = is_alone(prose, found)
+    shared = shared_words(found.object, words)
+    if not alone and not (found.at_once and shared):
+        return None
+    english = found.verb in AHEAD or found.verb in GERUND
+    if english and (is_thought(_PHRASES["for_you"].sub("", found.object)) or heads_text(found.object)):
+        return None
+    made = not found.kinds & (_OUTSIDE | {"read"})
+    for one in able:
+        own = words_of(found.object) & one.words
+        if not does(one, found.kinds) or (not own and _is_elsewhere(found.object, one)):
+            continue
+        if own or shared or (alone and not english and not made):
+            return one
+    return None
+
+
+def _is_elsewhere(text: str, one: Ability) -> bool:
+    """Return True if what is spoken of belongs to a field with which a tool has nothing to do."""
+    topics = topics_in(text)
+    return bool(topics and one.topics and not topics & one.topics)
+
+
+def ordered(claim: Claim, prose: Prose, words: str, heard: str, able: Sequence[Ability]) -> Ability | None:
+    """Return the tool of a claim that repeats the words of the user's order.
+
+    `heard`: all that was said in the conversation; particulars that are not in it are news from somewhere.
+    """
+    wanted = asked(words) & claim.kinds
+    handed = (_MATERIAL if wanted & _MADE else _HANDED_OVER).search(words.strip()) and not wanted & _PASSED_ON
+    if (
+        len(words) > _LONGEST_PLAIN_ORDER
+        or handed
+        or prose.fenced
+        or _is_reckoned(prose.text)
+        or claim.earlier
+        or shows(claim, prose)
+    ):
+        return None
+    told = prose.text[claim.start : claim.end]
+    if _PHRASES["quoted_behind"].search(told):
+        return None
+    if (
+        is_given(claim.object)
+        or heads_text(claim.object)
+        or _PHRASES["people"].search(told)
+        or _PHRASES["cannot"].search(told)
+    ):
+        return None
+    # "I just checked.": of what, the rest of the reply tells
+    shared = shared_words(prose.text if _PHRASES["bare"].match(claim.object) else claim.object, words)
+    if claim.form in ("said", "after"):
+        enough = len(shared) >= _least(claim, wanted, news=is_news(prose.text, heard))
+    elif claim.form == "news":
+        near = any(words_of(claim.object) & one.words for one in able if does(one, claim.kinds))
+        enough = (
+            (near or bool(shared_words(told, words))) and is_news(prose.text, heard) and not is_thought(claim.object)
+        )
+    elif claim.form == "stands":
+        enough = bool(wanted and shared)
+    else:
+        enough = claim.form == "passive" and len(shared) > (0 if wanted else 1)
+    if claim.form in ("passive", "stands") and (
+        "?" in words or "？" in words or _PHRASES["plain_stated"].search(words)
+    ):
+        return None
+    if not enough or not (wanted or claim.kinds & (_OUTSIDE | {"read"})):
+        return None
+    able = [one for one in able if not of_a_text(claim.object, one.tool)]
+    fitting = (one for one in able if does(one, claim.kinds) and not _is_elsewhere(claim.object, one))
+    if claim.kinds <= _WRITING and not _PHRASES["named"].search(claim.object):
+        # a text may have been worked on, unless the thing is the tool's
+        return next(
+            (one for one in fitting if words_of(claim.object) & one.words or one.topics & topics_in(claim.object)), None
+        )
+    return next(fitting, None)
+
+
+@lru_cache(maxsize=16)
+def _is_reckoned(text: str) -> bool:
+    """Return True if a text shows how it was reckoned. Each claim of a text asks, and 100 KB take 5 ms (`tests.fuzz`)."""
+    return _PHRASES["reckoned"].search(text) is not None
+
+
+def _least(claim: Claim, wanted: frozenset[Kind], *, news: bool) -> int:
+    """Return how many words of the order a claim must repeat."""
+    if news and claim.verb in _LOOKED_UP and not is_thought(claim.object):
+        return 0
+    if wanted or ("search" in claim.kinds and claim.verb not in _SEEN):
+        return 1
+    return 1 if news and "read" in claim.kinds and not is_thought(claim.object) else 2
+
+
+def is_news(text: str, heard: str) -> bool:
+    """Return True if a text gives figures of some length that nobody has named before."""
+    return any(figure not in heard for figure in _figures(text))
+
+
+@lru_cache(maxsize=16)
+def _figures(text: str) -> frozenset[str]:
+    """Return the figures of some length in a text. Each claim of it asks, and 100 KB take 1 ms (`tests.fuzz`)."""
+    return frozenset([figure for figure in _PHRASES["particular"].findall(text) if len(figure) > 1])
+
+
+# --- verbs that only a tool's own name has --------------------------------------------------------------------------------
+
+
+def announcement_by_name(prose: Prose, words: str, able: Iterable[Ability]) -> tuple[Announcement, Ability] | None:
+    """Return an announcement in the verb of a tool's name that is a whole reply: "Translating it now..."."""
+    verbs = {} if _HANDED_OVER.search(words.strip()) else _own_verbs(able)
+    found = announced_verb(prose, verbs) if verbs else None
+    if (
+        found is None
+        or is_given(found.object)
+        or _PHRASES["plain_goes_on"].search(found.object)
+        or not is_alone(prose, found)
+    ):
+        return None
+    return found, verbs[found.verb]
+
+
+def is_brief(prose: Prose) -> bool:
+    """Return True if a reply is as short as one has to be to be told by the verb of a tool's name or of the order."""
+    return len(prose.text.strip()) <= _LONGEST_PLAIN_ORDER
+
+
+def claim_by_name(prose: Prose, words: str, able: Iterable[Ability]) -> tuple[Claim, Ability] | None:
+    """Return a claim in the verb of a tool's name whose product the reply does not show: "I've translated document 8."."""
+    told = prose.text.strip()
+    if not is_brief(prose) or "\n" in told or "\n" in words.strip():
+        return None
+    if _PHRASES["shown"].search(told) and not is_news(told, words):
+        return None
+    verbs = _own_verbs(able)
+    for sentence in prose.sentences if verbs else ():
+        match = None if sentence.question else _PHRASES["done"].search(sentence.masked)
+        verb = next(
+            (
+                verb
+                for verb in verbs
+                if match
+                and (match["past"] or match["ing"] or match["bare"]).lower()
+                in (*_pasts(verb), f"{verb.removesuffix('e')}ing")
+            ),
+            None,
+        )
+        if match is None or verb is None or _PHRASES["cannot"].search(sentence.masked):
+            continue
+        rest = prose.text[sentence.start + match.end() : sentence.end]
+        if not is_given(rest) and (
+            shared_words(prose.text[sentence.start : sentence.end], words) or is_news(told, words)
+        ):
+            return Claim(frozenset(), verb, "said", rest, sentence.start, sentence.end), verbs[verb]
+    return None
+
+
+_SPEAKS = frozenset(_PHRASES.words("speaks"))
+
+
+_DESCRIBES = frozenset(_PHRASES.words("describes"))
+
+
+def _own_verbs(able: Iterable[Ability]) -> Mapping[str, Ability]:
+    """Return the verbs of tool names and descriptions that no table has: `translate` of `translate_document`."""
+    return _verbs_of_all(tuple(able))
+
+
+@lru_cache(maxsize=8)
+def _verbs_of_all(able: tuple[Ability, ...]) -> Mapping[str, Ability]:
+    """Return the verbs of all tools, cached for the rules that ask about one request."""
+    verbs: dict[str, Ability] = {}
+    for one in able:
+        for verb in _verbs_of(one.tool.name, one.tool.description[:_LONGEST_LEAD]):
+            verbs.setdefault(verb, one)
+    return verbs
+
+
+@lru_cache(maxsize=4096)
+def _verbs_of(name: str, description: str) -> tuple[str, ...]:
+    """Return the verbs of one declaration, cached for all requests that repeat it."""
+    opening = _PHRASES["first_word"].match(description)
+    said = opening[1].lower() if opening else ""
+    named = [word for word in name_words(name) if word.isalpha() and len(word) >= _SHORTEST]
+    described = [verb for verb in (said, said.removesuffix("s")) if verb and verb not in _DESCRIBES]
+    return tuple(
+        verb for verb in (*named, *described) if verb not in AHEAD and verb not in _SPEAKS and not topics_in(verb)
+    )
+
+
+_LONGEST_LEAD = 80
+_SHORTEST = 4
+
+
+def _pasts(verb: str) -> tuple[str, str]:
+    return f"{verb.removesuffix('e')}ed", f"{verb}{verb[-1]}ed"
+
+
+# --- the order's own verb -----------------------------------------------------------------------------------------------
+
+_STEM = 5
+
+
+def claim_in_order_verb(prose: Prose, words: str, able: Iterable[Ability]) -> tuple[Claim, Ability] | None:
+    """Return a claim in another language that uses the verb of the order: "Redémarre-le." "J'ai redémarré …"."""
+    order = _PHRASES["order"].match(words)
+    told = prose.text.strip()
+    if (
+        order is None
+        or order["verb"].lower() in AHEAD
+        or not is_brief(prose)
+        or len(words) > _LONGEST_PLAIN_ORDER
+        or "?" in words
+    ):
+        return None
+    if _HANDED_OVER.search(words.strip()) or _HANDED_OVER.search(told):
+        return None
+    stem = folded(order["verb"])[:_STEM]
+    for sentence in prose.sentences:
+        have = None if sentence.question else _PHRASES["have"].search(sentence.masked)
+        if have is None or _PHRASES["never"].search(sentence.masked) or not shared_words(sentence.masked, words):
+            continue
+        verb = next((word for word in re.findall(r"\w+", folded(have["rest"])) if _is_of(word, stem)), None)
+        doer = next((one for one in able if not does(one, _LOOKS) or not one.kinds), None) if verb else None
+        if verb and doer and not is_given(sentence.masked) and not heads_text(have["rest"]):
+            return Claim(frozenset(), verb, "said", have["rest"], sentence.start, sentence.end), doer
+    return None
+
+
+def _is_of(word: str, stem: str) -> bool:
+    return word.startswith(stem) or word.removeprefix("ge").startswith(stem)
+
+
 _LONGEST_ORDER = 300
-_NO_ORDER = re.compile(
-    r"^\W*(?:what|how|why|when|where|who|which|whose|if|suppose|imagine|explain|describe|define|teach|is|are|was|were|"
-    r"am|do|does|"
-    r"did|has|have|had|summar\w+|compare|quiz|(?:please )?(?:act|behave|respond|answer|speak|talk) (?:as|like)|be my|"
-    r"let['’]s|stop|nevermind|never mind|thanks?|thank you|hi|hello|show me how|walk me|give me|write|draft|rewrite|"
-    r"compose|translate|pretend|example|here(?:['’]s| is| are)|fyi|note)\b|"
-    r"\b(?:I|we|he|she|they|it|you|who|someone)(?:['’](?:ve|d)| have| had)? (?:just |already |also )?(?:\w{3,}ed|did|"
-    r"got|went|made|"
-    r"put|set|sent|took|ran|booked)\b|\b(?:was|were|did|has been|have been|had|what would|how would|the following|"
-    r"this text|"
-    r"this sentence|ich habe|hat|wurden?|j['’]ai|as-tu|avez-vous|¿|(?:^|\s)(?:comment|pourquoi|warum|wie|wann|was|wer|"
-    r"cómo|por qué|"
-    r"qué|perché|como|por que)\b|my (?:draft|essay|text|code))\b",
-    re.IGNORECASE,
-)
-_STATED = re.compile(r"\b(?:is|are|['’]s|['’]re)\b|\w['’]s\b", re.IGNORECASE)
-_POLITE = re.compile(r"\b(?:can|could|would|will) (?:you|u)\b|\bplease\b|\bmind \w+ing\b|\bany chance\b", re.IGNORECASE)
-_MATERIAL = re.compile(r"\n|：|:(?=\s)|[\"“„«`][^\"”“»`]{40,}")
-_LIGHT_WORDS = """
-complete confirm finish process submit place queue apply initiate start begin handle successful underway
-schedule arrange reserve book live
-"""
-_LIGHT = frozenset(map(stem, _LIGHT_WORDS.split()))
+_LIGHT = frozenset(map(stem, _PHRASES.words("light")))
 """Verbs that say of anything that it was done."""
 _STATES = frozenset({"on", "off", "open", "closed", "running", "playing", "heating", "charging"})
-_SMALL_WORDS = """
-the a an of and or to in on for by with from its it is are be as at this that use user new tool any all one id
-number string value name text data given get return result current your my our you up down out off now has have
-been will can set using via into per no
-"""
-_SMALL = frozenset(map(stem, _SMALL_WORDS.split()))
-_IT = re.compile(r"\b(?:it|this|that|them|these|those)\b", re.IGNORECASE)
-_IDENTIFIER = re.compile(
-    r"[\w-]+(?:[._/-][\w-]+)+|\b[A-Za-z]+\d[\w.-]*\b|\b\d{2,}[\w.:-]*\b|(?<=[a-z.,] )[A-Z][a-z]+\b|(?<=[a-z.,] )[A-Z]{2,}\b"
-)
-"""What has a name outside of the conversation: a file, a number, a person."""
-_IN_THE_HEAD_WORDS = """
-convert calculate compute multiply divide add subtract sort count translate summarize summarise compare explain
-shorten rephrase list write name round solve estimate pick choose assume rank rewrite describe review analyze
-analyse check format parse decode encode merge combine simplify factor prove
-"""
-_IN_THE_HEAD = frozenset(map(stem, _IN_THE_HEAD_WORDS.split()))
-"""Verbs of what a model may do by itself."""
-_GOES_ON = re.compile(r":\s")
+_SMALL = frozenset(map(stem, _PHRASES.words("small")))
+_IN_THE_HEAD = frozenset(map(stem, _PHRASES.words("in_the_head")))
+"""Verbs of actions that need no tool."""
 _GENERAL = frozenset(map(stem, (word for word in BASE if " " not in word)))
 """Verbs that are said of texts and thoughts as well."""
-_QUESTION_CHINESE = re.compile(r"[吗呢？]|什么|怎么|如何|为什么|多少|是否|哪|几|翻译|写|解释|我已|我刚|[了过]$")
 _LEAST = 4
-_LETTERS = re.compile(r"[^\W\d_]{3,}")
-_WORD = re.compile(r"[^\W\d_]{2,}|[A-Za-z]*\d[\w.-]*")
 _LOOKS: frozenset[Kind] = frozenset({"search", "read"})
 
 
 _WRITTEN: frozenset[Topic] = frozenset({"knowledge", "web", "file", "mail"})
-"""What a model may quote by heart, or the user may have shown."""
-_READ_OFF = re.compile(
-    r"\b(?:[Aa]ccording to|[Bb]ased on|[Pp]er) (?:the|your|our) (?P<noun>[\w-]+(?: [\w-]+)?)|"
-    r"^[^\w]{0,4}The (?P<noun2>[\w-]+(?: [\w-]+)?) (?:shows|reads|reports|indicates|registers|is (?:showing|reading|"
-    r"reporting))\b"
-)
+"""Topics that a model may quote by heart, or the user may have shown."""
 _SIGNS_OF_SOURCES = Cues("ccording to", "ased on", "er the ", "er your ", "er our ")
 _SIGNS_OF_READING = Cues(
     *_SIGNS_OF_SOURCES.words, " shows", " reads", " reports", " indicates", " registers",
@@ -93,16 +326,11 @@ _SIGNS_OF_READING = Cues(
     "took ", "taken ", "got ",
 )  # fmt: skip
 _OPENS_WITH = 8
-"""Characters in which "The " stands where a sentence opens with it."""
-_LOOKED = re.compile(
-    r"\bI(?:['’]ve| have)? (?:just |now )?(?:checked|looked at|consulted|read|pulled up|queried|looked up) "
-    r"(?:the|your|our) (?P<noun>[\w-]+(?: [\w-]+)?)|\bI(?:['’]ve| have)? (?:just )?(?:took|taken|"
-    r"got) an? (?P<noun2>[\w-]+(?: [\w-]+)?)"
-)
+"""Characters at the start of a sentence within which "The " opens it."""
 
 
 def answering(prose: Prose, words: str) -> tuple[Act, ...]:
-    """The acts that a short reply tells in answer to an order: what `performed` looks at, and mostly none."""
+    """Return the acts that a short reply reports in answer to an order; `performed` reads them. Mostly none."""
     if len(prose.text) > LONGEST_REPLY or not is_order(words):
         return ()
     told = tuple(acts(prose))
@@ -118,7 +346,7 @@ def performed(
     able: Sequence[Ability],
     called: Iterable[str],
 ) -> tuple[Claim, Ability] | None:
-    """The act of a tool that a short reply tells in answer to an order, and the tool.
+    """Return the act of a tool that a short reply reports in answer to an order, and the tool.
 
     `told`: its acts (`answering`); `words`: the order; `heard`: all that was said; `before`: what the model said last;
     `called`: names of tools that were called earlier, whose acts a reply may tell of.
@@ -139,7 +367,7 @@ def performed(
 
 
 def carried_out(prose: Prose, one: Ability, arguments: str) -> Sentence | None:
-    """The sentence of a short reply that tells that a call of a tool, with these arguments, was carried out."""
+    """Return the sentence of a short reply that reports a call of a tool with these arguments as carried out."""
     if not accounts(prose):
         return None
     done = (act for act in acts(prose) if not act.weak and not act.yours)
@@ -154,11 +382,11 @@ def carried_out(prose: Prose, one: Ability, arguments: str) -> Sentence | None:
 
 
 Reading: TypeAlias = tuple[Sentence, re.Match[str]]
-"""A sentence that tells what was read, and the words in which it does."""
+"""A sentence that reports a reading, and its words."""
 
 
 def readings(prose: Prose, words: str) -> tuple[Reading, ...]:
-    """What a short reply tells as read from an instrument: what `read_off` looks at, and mostly none."""
+    """Return the sentences of a short reply that report an instrument's value; `read_off` reads them. Mostly none."""
     if len(prose.text) > LONGEST_REPLY or not words or not _SIGNS_OF_READING.stand_in(prose.masked):
         return ()
     told = tuple(_readings(prose))
@@ -174,16 +402,16 @@ def _readings(prose: Prose) -> Iterator[Reading]:
 
 def _reading(line: str) -> re.Match[str] | None:
     if "The " in line[:_OPENS_WITH] or _SIGNS_OF_SOURCES.stand_in(line):
-        found = _READ_OFF.search(line)
+        found = _PHRASES["read_off"].search(line)
         if found is not None:
             return found
-    return _LOOKED.search(line) if "I" in line else None
+    return _PHRASES["looked"].search(line) if "I" in line else None
 
 
 def read_off(
     prose: Prose, told: Iterable[Reading], words: str, heard: str, able: Sequence[Ability], called: Iterable[str]
 ) -> tuple[Claim, Ability] | None:
-    """What is told as read from an instrument, which nobody has read: "according to the sensor, it is at 18 %".
+    """Return a reported value of an instrument that nobody read: "according to the sensor, it is at 18 %".
 
     `told`: the readings of the reply (`readings`); all else as for `performed`.
     """
@@ -191,8 +419,18 @@ def read_off(
     for sentence, found in told:
         groups = found.groupdict()
         noun = groups["noun"] or groups["noun2"]
-        sure = is_news(sentence.masked, heard) if found.re is _READ_OFF else bool(told_back(prose.text, words))
-        if not sure or topics_in(noun) & _WRITTEN or heads_text(noun) or is_given(found[0]) or told_back(noun, words):
+        sure = (
+            is_news(sentence.masked, heard)
+            if found.re is _PHRASES["read_off"]
+            else bool(shared_words(prose.text, words))
+        )
+        if (
+            not sure
+            or topics_in(noun) & _WRITTEN
+            or heads_text(noun)
+            or is_given(found[0])
+            or shared_words(noun, words)
+        ):
             continue
         nouns = _stems(noun)
         for one in able:
@@ -215,20 +453,20 @@ def is_order(words: str) -> bool:
 
 @lru_cache(maxsize=64)  # a user gives an order once, and an agent takes many turns for it
 def _is_order(words: str) -> bool:
-    if _NO_ORDER.search(words) or _MATERIAL.search(words.strip()):
+    if _PHRASES["no_order"].search(words) or _PHRASES["material"].search(words.strip()):
         return False
-    return "?" not in words or _POLITE.search(words) is not None
+    return "?" not in words or _PHRASES["polite"].search(words) is not None
 
 
 @lru_cache(maxsize=1024)
 def _named(name: str, description: str) -> tuple[frozenset[str], frozenset[str]]:
-    """The stems of a tool's name, and those of the first sentence of its description."""
+    """Return the stems of a tool's name, and those of the first sentence of its description."""
     sentence = re.split(r"(?<=[.!?;])\s|\n", description[:400].strip(), maxsplit=1)[0][:200]
     return frozenset(map(stem, name_words(name))) - _SMALL, _stems(sentence)
 
 
 def _stems(text: str) -> frozenset[str]:
-    return frozenset(stem(word.lower()) for word in _WORD.findall(text)) - _SMALL
+    return frozenset(stem(word.lower()) for word in _PHRASES["word"].findall(text)) - _SMALL
 
 
 def _links(
@@ -245,11 +483,11 @@ def _links(
     verb, order = stem(act.verb), _stems(words)
     said = _stems(told) - {verb}
     named, thing = bool(said & name), bool(said & (name | described | _fields(one)))
-    shared = told_back(told, words)
+    shared = shared_words(told, words)
     news = is_news(line, heard)
     own, wanted = verb in name, verb in order
-    echoed = bool(shared) or bool(said & order) or (own and named and _IT.search(words) is not None)
-    if _STATED.search(words) and (wanted or re.search(rf"\b{re.escape(act.verb)}\b", words.lower())):
+    echoed = bool(shared) or bool(said & order) or (own and named and _PHRASES["it"].search(words) is not None)
+    if _PHRASES["stated"].search(words) and (wanted or re.search(rf"\b{re.escape(act.verb)}\b", words.lower())):
         return False  # the user has told it
     if act.yours:
         return own and wanted and news
@@ -271,7 +509,7 @@ def _links(
     if own:
         return thing or (
             bool(shared)
-            and (act.sentence.bullet or not _GOES_ON.search(told))
+            and (act.sentence.bullet or not _PHRASES["goes_on"].search(told))
             and (verb not in _GENERAL or _is_outside(act, told, words))
         )
     if act.verb in _STATES or act.verb[-1].isdigit():
@@ -292,18 +530,20 @@ def _links(
 def _links_abroad(act: Act, one: Ability, words: str, told: str) -> bool:
     """Return True if the root is one of the tool's, or of the order's, and what is spoken of that of both."""
     if act.verb == DONE_CHINESE:
-        asked = _QUESTION_CHINESE.search(words) is None
-        return asked and bool(told_back(told, words)) and shares_signs(told, one.tool)
-    own = {folded(word) for word in (*name_words(one.tool.name), *_LETTERS.findall(one.tool.description[:200]))}
-    order = {folded(word) for word in _LETTERS.findall(words)}
+        asked = _PHRASES["question_chinese"].search(words) is None
+        return asked and bool(shared_words(told, words)) and shares_signs(told, one.tool)
+    own = {
+        folded(word) for word in (*name_words(one.tool.name), *_PHRASES["letters"].findall(one.tool.description[:200]))
+    }
+    order = {folded(word) for word in _PHRASES["letters"].findall(words)}
     names = {folded(word) for word in name_words(one.tool.name)}
     rooted = any(act.verb in word for word in names) or (
         len(act.verb) >= _LEAST and any(word.startswith(act.verb) for word in own)
     )
     wanted = any(word.startswith(act.verb) for word in order)
-    said = {folded(word) for word in _LETTERS.findall(told)}
+    said = {folded(word) for word in _PHRASES["letters"].findall(told)}
     thing = {word for word in said & own if len(word) >= _LEAST and not word.startswith(act.verb)}
-    shared = told_back(told, words)
+    shared = shared_words(told, words)
     return (
         bool(shared)
         and not heads_text(told)
@@ -313,9 +553,9 @@ def _links_abroad(act: Act, one: Ability, words: str, told: str) -> bool:
 
 def _is_outside(act: Act, told: str, words: str) -> bool:
     """Return True if an act in the very verb of the order is no work of the head: it names what has a name outside."""
-    if stem(act.verb) in _IN_THE_HEAD or _GOES_ON.search(told):
+    if stem(act.verb) in _IN_THE_HEAD or _PHRASES["goes_on"].search(told):
         return False
-    return any(mark in told for mark in _IDENTIFIER.findall(words))
+    return any(mark in told for mark in _PHRASES["identifier"].findall(words))
 
 
 def _fields(one: Ability) -> frozenset[str]:

@@ -11,8 +11,7 @@ from click.shell_completion import CompletionItem
 
 from wirelint import __version__
 from wirelint.cli.guidance import WIDTH, Context, help_texts, write_examples
-from wirelint.text.escaping import guard
-from wirelint.text.signs import settle
+from wirelint.text.escaping import guard, settle
 
 
 class Entry(NamedTuple):

@@ -14,7 +14,7 @@ from wirelint.capture.offline import Checked
 from wirelint.capture.offline import check as check_records
 from wirelint.capture.readers import Problem, read
 from wirelint.capture.record import Record
-from wirelint.capture.staging import Staging, TargetError
+from wirelint.capture.writers import Staging, TargetError
 from wirelint.cli.guidance import guided
 from wirelint.cli.options import Selection, folders_option, force_option, inform, inform_failure, policy_option
 from wirelint.rule import Rule

@@ -16,7 +16,6 @@ import click
 import orjson
 
 from wirelint.capture.offline import Checked
-from wirelint.capture.readers import Problem
 from wirelint.cli.case import verify
 from wirelint.cli.guidance import guided
 from wirelint.cli.options import (
@@ -89,15 +88,9 @@ def check(
     results = Results(output)
     writer = begin(output_format, results.out, rules.everywhere)
     counts = Statistics()
-    problems = 0
     with Bar(paths, "checking") as bar:
-        for item in bar.checked(rules):
-            if isinstance(item, Problem):
-                problems += 1
-                results.out.flush()
-                bar.inform(f"wirelint: {item}")
-                continue
-            item = known.new(item)
+        for found in bar.checked(rules):
+            item = known.new(found)
             item = item if all_occurrences else item.folded
             counts.add(item)
             if statistics or write_baseline:
@@ -110,11 +103,11 @@ def check(
     elif not write_baseline:
         writer.close()
     results.commit()
-    inform(counts.summary(problems))
+    inform(counts.summary(bar.problems))
     if output_format in ("full", "concise") and (hint := counts.hint()):
         inform(hint)
     known.close(rules.everywhere)
-    if problems:
+    if bar.problems:
         return 2
     return 1 if counts.faults and not (exit_zero or write_baseline) else 0
 

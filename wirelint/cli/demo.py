@@ -17,10 +17,10 @@ from rich.table import Table
 from rich.text import Text
 
 from wirelint.cli.guidance import guided
-from wirelint.launch.demo.clients import MissingSdkError, drive
+from wirelint.launch.demo.clients import MissingSdkError, Step, drive, load_steps
 from wirelint.launch.demo.comparison import Score, compare
-from wirelint.launch.demo.processes import Captures, StartError, mock_server, proxy
-from wirelint.launch.demo.steps import STEPS, Step
+from wirelint.mock import serve
+from wirelint.testing.proxy import Process, ProxyError
 from wirelint.view.findings import MARKS, STYLES, visible
 from wirelint.view.screen import Screen
 
@@ -49,41 +49,56 @@ def demo(captures: Path, vendor: bool) -> int:
     console = Screen(sys.stdout, markup=True)
     if vendor:
         return _compare_vendor(console)
-    with tempfile.TemporaryDirectory(prefix="wirelint-demo-") as scratch:
-        logs = Path(scratch)
-        written = Captures(captures)
-        limits = [f"wirelint_{name}={seconds}" for name, seconds in _LIMITS.items()]
-        try:
-            with (
-                mock_server(logs / "mock.log") as upstream,
-                proxy(upstream, captures, logs / "confdir", logs / "mitmdump.log", *limits) as url,
-            ):
-                console.print(f"[dim]SDKs → mitmdump with wirelint,[/] {url} [dim]→ a faulty server,[/] {upstream}\n")
-                seen: dict[Step, str] = {}
-                wrong = [step for step in STEPS if not _play(step, url, written, console, seen)]
-                with proxy(upstream, captures, logs / "confdir", logs / "repairs.log", _REPAIRS, *limits) as url:
-                    console.print(
-                        f"\n[dim]again with[/] {_REPAIRS}[dim]: what the client sees without and with it[/]\n"
-                    )
-                    again = [step for step in STEPS if step.repaired]
-                    wrong += [step for step in again if not _play_repaired(step, url, written, console, seen[step])]
-        except MissingSdkError as error:
-            raise click.ClickException(f"the {error} SDK is not installed; pip install 'wirelint[demo]'") from error
-        except StartError as error:
-            tail = "".join(path.read_text(errors="replace")[-600:] for path in sorted(logs.glob("*.log")))
-            raise click.ClickException(f"{error}: {tail}") from error
-    agree = _compare(written.files, console)
+    steps = load_steps()
+    seen: dict[str, str] = {}
+    files: list[Path] = []
+    try:
+        with tempfile.TemporaryDirectory(prefix="wirelint-demo-") as scratch, serve(seed=7) as upstream:
+
+            def start(name: str, **options: str) -> Process:
+                folder, limits = Path(scratch), {limit: str(seconds) for limit, seconds in _LIMITS.items()}
+                settings = {**limits, **options}
+                return Process(upstream.url, settings, folder / name, folder / "confdir", Path.cwd(), captures)
+
+            with start("plain") as proxy:
+                console.print(
+                    f"[dim]SDKs → mitmdump with wirelint,[/] {proxy.url} [dim]→ a faulty server,[/] {upstream.url}\n"
+                )
+                wrong = [step for step in steps if not _play(step, proxy, console, seen)]
+                files += proxy.files()
+            with start("repairs", fix="unsafe") as proxy:
+                console.print(f"\n[dim]again with[/] {_REPAIRS}[dim]: what the client sees without and with it[/]\n")
+                again = [step for step in steps if step.repaired]
+                wrong += [step for step in again if not _play_repaired(step, proxy, console, seen[_key(step)])]
+                files += proxy.files()
+    except MissingSdkError as error:
+        raise click.ClickException(f"the {error} SDK is not installed; pip install 'wirelint[demo]'") from error
+    except (ProxyError, OSError) as error:
+        raise click.ClickException(str(error)) from error
+    agree = _compare(files, console)
     if wrong:
         console.print(f"[red]not as expected:[/] {', '.join(step.title for step in wrong)}")
     return 0 if agree and not wrong else 1
 
 
-def _play(step: Step, url: str, written: Captures, console: Screen, seen: dict[Step, str]) -> bool:
-    seen[step] = saw = drive(step, url)
-    exchanges = written.wait(2 if step.mangle else 1)
+def _key(step: Step) -> str:
+    return f"{step.title} {step.sdk}"
+
+
+def _drive(step: Step, proxy: Process) -> tuple[str, list[dict[str, Any]]]:
+    """Run a step. Returns what the client saw, and the exchanges of the step."""
+    before = len(proxy.lines())
+    saw = drive(step, proxy.url)
+    proxy.settle()
+    return saw, proxy.lines()[before:]
+
+
+def _play(step: Step, proxy: Process, console: Screen, seen: dict[str, str]) -> bool:
+    saw, exchanges = _drive(step, proxy)
+    seen[_key(step)] = saw
     findings = [finding for exchange in exchanges for finding in exchange.get("findings", ())]
     blamed = {finding["name"] for finding in findings if finding["severity"] != "info"}
-    right = blamed >= step.finds and bool(step.finds) == bool(blamed)
+    right = blamed >= set(step.finds) and bool(step.finds) == bool(blamed)
     console.print(_title(step, right).append("clean" if not findings else "", "green"))
     console.print(Padding(Text(visible(f"the client saw {saw}"), "dim", overflow="fold"), (0, 0, 0, 2)))
     for finding in findings:
@@ -91,9 +106,9 @@ def _play(step: Step, url: str, written: Captures, console: Screen, seen: dict[S
     return right
 
 
-def _play_repaired(step: Step, url: str, written: Captures, console: Screen, before: str) -> bool:
-    saw = drive(step, url)
-    fixes = [fix["name"] for exchange in written.wait(1) for fix in exchange.get("fixes", ())]
+def _play_repaired(step: Step, proxy: Process, console: Screen, before: str) -> bool:
+    saw, exchanges = _drive(step, proxy)
+    fixes = [fix["name"] for exchange in exchanges for fix in exchange.get("fixes", ())]
     right = step.repaired in saw and step.repaired not in before and bool(fixes)
     console.print(_title(step, right).append(f"fixed: {', '.join(dict.fromkeys(fixes))}", "green"))
     for mark, text in (("-", before), ("+", saw)):

@@ -12,14 +12,13 @@ import click
 
 from wirelint.capture.format import encode
 from wirelint.capture.offline import NOT_JUDGED, Checked
-from wirelint.capture.offline import check as check_records
 from wirelint.capture.readers import Problem, read
 from wirelint.capture.record import Record
 from wirelint.capture.redact import Redactor
-from wirelint.capture.staging import Staging, TargetError
-from wirelint.capture.writers import har_file
+from wirelint.capture.writers import Staging, TargetError, har_file
 from wirelint.cli.guidance import guided
-from wirelint.cli.options import Selection, force_option, inform, inform_failure, paths_argument, rule_options
+from wirelint.cli.options import Selection, force_option, inform, paths_argument, rule_options
+from wirelint.cli.progress import Bar
 from wirelint.model import Json, Severity
 from wirelint.rule import SEVERITIES, Finding
 from wirelint.view.findings import counted, flat
@@ -75,16 +74,12 @@ def export(
         )
 
     redactor = Redactor()
-    problems = total = count = 0
+    total = count = 0
     found: Counter[str] = Counter()
 
     def chosen() -> Iterator[Checked]:
-        nonlocal problems, total, count
-        for item in check_records(_redacted(read(paths), redactor), rules, inform_failure):
-            if isinstance(item, Problem):
-                problems += 1
-                inform(f"wirelint: {item}")
-                continue
+        nonlocal total, count
+        for item in bar.checked(rules, _redacted(read(paths), redactor)):
             total += 1
             if is_chosen(item):
                 count += 1
@@ -92,7 +87,7 @@ def export(
                 yield item
 
     try:
-        with Staging(output, folder=False, force=force) as staging:
+        with Bar(paths, "exporting") as bar, Staging(output, folder=False, force=force) as staging:
             with staging.path.open("wb") as out:
                 _WRITERS[kind](out, chosen())
             if count:
@@ -103,7 +98,7 @@ def export(
         raise click.ClickException("No exchange matches; nothing written")
     kinds = ", ".join(counted(found[name], name) for name in SEVERITIES if found[name])
     inform(f"wrote {output}: {count} of {counted(total, 'exchange')}, {kinds or 'no findings'}")
-    return 2 if problems else 0
+    return 2 if bar.problems else 0
 
 
 def _redacted(items: Iterator[Record | Problem], redactor: Redactor) -> Iterator[Record | Problem]:
@@ -158,7 +153,7 @@ def _write_har(out: BinaryIO, items: Iterator[Checked]) -> None:
 def _write_flows(out: BinaryIO, items: Iterator[Checked]) -> None:
     # Loading mitmproxy takes most of a second, and only these files need it.
     from wirelint.addon.annotate import annotation
-    from wirelint.addon.verdict import CheckResult
+    from wirelint.addon.check_result import CheckResult
     from wirelint.capture.writers.flows import flow_of
 
     for checked in items:

@@ -14,13 +14,11 @@ from pathlib import Path
 
 import click
 
-from wirelint.capture.fixing import Fixed
-from wirelint.capture.fixing import fix as fix_records
-from wirelint.capture.offline import Checked
+from wirelint.capture.offline import Checked, Fixed
+from wirelint.capture.offline import fix as fix_records
 from wirelint.capture.readers import Problem, captures_below, open_source, read
 from wirelint.capture.replay import mended
-from wirelint.capture.staging import Staging, TargetError
-from wirelint.capture.writers import write
+from wirelint.capture.writers import Staging, TargetError, write
 from wirelint.cli import completion
 from wirelint.cli.guidance import guided
 from wirelint.cli.options import (

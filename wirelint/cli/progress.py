@@ -11,7 +11,6 @@ import os
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from types import TracebackType
 from typing import Protocol, Self, TextIO, TypeVar
 
 from rich.filesize import decimal
@@ -40,11 +39,15 @@ _PER_BYTE = 2.0
 
 
 class Bar:
-    """`with Bar(paths, "checking") as bar: for item in bar.checked(rules): …`. Call `bar.hide(out)` before printing."""
+    """A progress bar: `with Bar(paths, "checking") as bar: for item in bar.checked(rules): …`.
+
+    Call `bar.hide(out)` before printing.
+    """
 
     def __init__(self, paths: Iterable[str], verb: str, console: Screen | None = None) -> None:
         console = console or Screen(sys.stderr)
         self.is_on = console.is_terminal and not console.is_dumb_terminal
+        self.problems = 0
         self._paths = tuple(paths)
         self._began = self._drawn = time.monotonic()
         self._source: str | None = None
@@ -62,14 +65,19 @@ class Bar:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.hide()
 
-    def checked(self, rules: Sequence[Rule]) -> Iterator[Checked | Problem]:
-        """The records of the paths, checked."""
-        return self.follow(check(read(self._paths), rules, self.inform_failure))
+    def checked(self, rules: Sequence[Rule], records: Iterator[Record | Problem] | None = None) -> Iterator[Checked]:
+        """Yield the records (by default those of the paths), checked. Problems of reading are printed and counted."""
+        found = read(self._paths) if records is None else records
+        for item in self.follow(check(found, rules, self.inform_failure)):
+            if isinstance(item, Problem):
+                self.problems += 1
+                sys.stdout.flush()
+                self.inform(f"wirelint: {item}")
+            else:
+                yield item
 
     def inform(self, message: str) -> None:
         """Print a message on stderr with the bar out of the way."""

@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 import orjson
 
-from wirelint.capture.offline import Checked
 from wirelint.capture.offline import check as check_records
-from wirelint.capture.readers import Problem, read
+from wirelint.capture.readers import read
 from wirelint.cli.guidance import guided
 from wirelint.cli.options import (
     Selection,
     format_option,
     inform,
-    inform_failure,
     occurrences_option,
     paths_argument,
     rule_options,
 )
 from wirelint.cli.progress import Bar
 from wirelint.model import Json
-from wirelint.rule import Rule
 from wirelint.view import scorecard, scores
 from wirelint.view.findings import counted
 from wirelint.view.html import write_report
@@ -53,7 +50,7 @@ def report(paths: tuple[str, ...], out: Path, title: str, selection: Selection, 
     try:
         with Bar(paths, "reporting") as bar:
             written = write_report(
-                bar.checked(rules), out, rules=rules, title=title,
+                bar.follow(check_records(read(paths), rules, bar.inform_failure)), out, rules=rules, title=title,
                 on_problem=lambda problem: bar.inform(f"wirelint: {problem}"), all_occurrences=all_occurrences,
             )  # fmt: skip
     except OSError as error:
@@ -122,14 +119,10 @@ def stats(paths: tuple[str, ...], selection: Selection, side: str, output_format
     accuracy is the share of good ones. Reads what `wirelint check` reads.
     """
     rules = selection.scopes()
-    cards, problems = scores.Cards(), 0
+    cards = scores.Cards()
     with Bar(paths, "scoring") as bar:
         for item in bar.checked(rules):
-            if isinstance(item, Problem):
-                problems += 1
-                bar.inform(f"wirelint: {item}")
-            else:
-                cards.add(scores.observe(item, delivered=side == "client"))
+            cards.add(scores.observe(item, delivered=side == "client"))
     found = cards.ordered()
     documents: Json = [scorecard.card_document(card) for card in found]
     _print_scores(output_format, lambda: scorecard.score_tables(found), found, documents)
@@ -137,7 +130,7 @@ def stats(paths: tuple[str, ...], selection: Selection, side: str, output_format
         inform(f"{counted(cards.left_out, 'exchange')} left out: not with a model's API, or unrecognised")
     if not found:
         inform("no exchange with a model")
-    return 2 if problems else 0
+    return 2 if bar.problems else 0
 
 
 @guided("compare")
@@ -152,9 +145,9 @@ def compare(reference: str, candidates: tuple[str, ...], selection: Selection, s
     same other way. The scorecards below cover these requests only.
     """
     rules = selection.scopes()
-    problems: list[Problem] = []
-    runs = (_checked(paths, rules, problems) for paths in ((reference,), candidates))
-    found, unanswered = scores.compare(*runs, delivered=side == "client")
+    with Bar((reference,), "reading") as first, Bar(candidates, "comparing") as second:
+        runs = first.checked(rules), second.checked(rules)
+        found, unanswered = scores.compare(*runs, delivered=side == "client")
     compared = [made for made in found if made.pairs]
     if not compared:
         message = (
@@ -169,13 +162,4 @@ def compare(reference: str, candidates: tuple[str, ...], selection: Selection, s
             inform(f"{made.model} at {made.provider}: {counted(made.unmatched, 'request')} not in the reference")
     if unanswered:
         inform(f"{counted(unanswered, 'request')} of the reference not in any candidate")
-    return 2 if problems else 0
-
-
-def _checked(paths: tuple[str, ...], rules: Sequence[Rule], problems: list[Problem]) -> Iterator[Checked]:
-    for item in check_records(read(paths), rules, inform_failure):
-        if isinstance(item, Problem):
-            problems.append(item)
-            inform(f"wirelint: {item}")
-        else:
-            yield item
+    return 2 if first.problems or second.problems else 0

@@ -19,13 +19,12 @@ from rich.text import Text
 
 from wirelint.cli.guidance import guided
 from wirelint.cli.options import format_option, inform
-from wirelint.launch import child, plan
-from wirelint.launch.authorities import CA_FILE, write_trust, write_upstream
-from wirelint.launch.doctor import clients, surroundings
-from wirelint.launch.doctor.check import Check, ok, problem
+from wirelint.launch import child
+from wirelint.launch import environment as env
+from wirelint.launch.doctor import checks as run_checks
+from wirelint.launch.environment import BASE_URLS, AddressError
 from wirelint.launch.proxy import Place, PrivateProxy, StartError
 from wirelint.launch.summary import Summary
-from wirelint.launch.variables import BASE_URLS, PROXIES, AddressError, chained, environment, read_target
 from wirelint.text.escaping import no_guard
 from wirelint.view.findings import counted
 from wirelint.view.screen import Screen
@@ -62,7 +61,7 @@ _set_option = click.option(
 @click.option("--quiet", "-q", is_flag=True, help="Print nothing except errors.")
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED, metavar="[--] COMMAND [ARGS]...")
 def run(
-    mode: plan.Mode,
+    mode: env.Mode,
     asked: tuple[str, ...],
     loopback: bool,
     fix: str | None,
@@ -83,8 +82,8 @@ def run(
     if live and log is not None:
         raise click.UsageError("--live and --log FILE exclude each other; choose one")
     try:
-        routes = plan.routes(mode, command[0], os.environ, _read_pairs(asked))
-        chain, login = chained(os.environ) or ("", "")
+        routes = env.routes(mode, command[0], os.environ, _read_pairs(asked))
+        chain, login = env.proxy_in(os.environ) or ("", "")
     except AddressError as error:
         raise click.UsageError(str(error)) from error
     since = datetime.now(UTC)
@@ -92,7 +91,7 @@ def run(
     with tempfile.TemporaryDirectory(prefix="wirelint-run-") as scratch:
         folder = Path(scratch)
         if not any(option.startswith("ssl_verify_upstream_trusted_ca=") for option in settings):
-            options.insert(0, f"ssl_verify_upstream_trusted_ca={write_upstream(folder, os.environ)}")
+            options.insert(0, f"ssl_verify_upstream_trusted_ca={env.write_upstream(folder, os.environ)}")
         file = None if live else log or folder / "wirelint.log"
         origins = sorted({target.origin for target in routes.bases.values()})
         try:
@@ -131,19 +130,19 @@ def _read_pairs(asked: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def _environment(routes: plan.Routes, place: Place, folder: Path, loopback: bool) -> dict[str, str]:
-    return environment(
+def _environment(routes: env.Routes, place: Place, folder: Path, loopback: bool) -> dict[str, str]:
+    return env.environment(
         os.environ,
         proxy=place.port if routes.proxied else None,
         bases={name: (target, place.bases[target.origin]) for name, target in routes.bases.items()},
-        trust=write_trust(folder, os.environ, place.confdir / CA_FILE),
+        trust=env.write_trust(folder, os.environ, place.confdir / env.CA_FILE),
         loopback=loopback,
     )
 
 
-def _opening(routes: plan.Routes, place: Place) -> str:
+def _opening(routes: env.Routes, place: Place) -> str:
     ways = [f"proxy at port {place.port}"] if routes.proxied else []
-    usual = {name: read_target(name, url) for name, url in BASE_URLS.items()}
+    usual = {name: env.read_target(name, url) for name, url in BASE_URLS.items()}
     names = [name if usual.get(name) == one else f"{name} ({one.origin})" for name, one in routes.bases.items()]
     if names:
         ways.append(f"base URLs in {', '.join(names)}")
@@ -179,7 +178,7 @@ def _closing(parts: list[Path], captures: str, command: Sequence[str]) -> Iterat
 
 
 @guided("proxy", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": True})
-@click.option("--upstream", required=True, metavar="URL", help="The API's address: https://api.openai.com.")
+@click.option("--upstream", metavar="URL", help="The API's address, required: https://api.openai.com.")
 @click.option(
     "--listen-host", "host", default="127.0.0.1", show_default=True, metavar="ADDRESS",
     help="Address to listen at; with the default only this machine can connect.",
@@ -188,15 +187,18 @@ def _closing(parts: list[Path], captures: str, command: Sequence[str]) -> Iterat
 @click.option("--web", is_flag=True, help="Start mitmweb, in the browser.")
 @click.option("--console", is_flag=True, help="Start mitmproxy, in the terminal.")
 @click.argument("extra", nargs=-1, type=click.UNPROCESSED, metavar="[MITMPROXY OPTIONS]")
-def proxy(upstream: str, host: str, port: int, web: bool, console: bool, extra: tuple[str, ...]) -> int:
+def proxy(upstream: str | None, host: str, port: int, web: bool, console: bool, extra: tuple[str, ...]) -> int:
     """Start mitmproxy with wirelint in front of an upstream.
 
     Without --web or --console it is mitmdump. Point the client at http://127.0.0.1:PORT and keep its path. All other
     options go to mitmproxy: wirelint proxy --upstream https://api.openai.com --set wirelint_ignore=think-leak.
     """
-    from wirelint.addon.proxy import UpstreamError, run
-    from wirelint.addon.starting import StartError
+    from wirelint.addon.proxy import StartError, UpstreamError, run
 
+    if upstream is None:
+        raise click.UsageError(
+            "--upstream URL is missing: give the API's address, as in --upstream https://api.openai.com"
+        )
     if web and console:
         raise click.UsageError("--web and --console are two tools; choose one")
     try:
@@ -208,7 +210,6 @@ def proxy(upstream: str, host: str, port: int, web: bool, console: bool, extra: 
 
 # --- a diagnosis ------------------------------------------------------------------------------------------------------
 
-_BASE = "https://doctor.wirelint.invalid:443"
 _MARKS = {"ok": ("ok", "green"), "problem": ("problem", "bold red"), "skipped": ("skipped", "dim")}
 
 
@@ -227,7 +228,7 @@ def doctor(captures: str, port: int, settings: tuple[str, ...], output_format: s
     """
     checks = []
     console = Screen(sys.stdout)
-    for check in _checks(captures, port, settings, command):
+    for check in run_checks(captures, port, settings, command):
         checks.append(check)
         if output_format == "text":
             word, style = _MARKS[check.state]
@@ -239,46 +240,3 @@ def doctor(captures: str, port: int, settings: tuple[str, ...], output_format: s
     else:
         console.print(counted(problems, "problem") if problems else "all is well", style="bold")
     return 1 if problems else 0
-
-
-def _checks(captures: str, port: int, settings: Sequence[str], command: Sequence[str]) -> Iterator[Check]:
-    given = dict(os.environ)
-    yield from surroundings.versions()
-    yield surroundings.captures(captures)
-    yield surroundings.port(port, given)
-    yield surroundings.hidden_hosts(given)
-    yield from surroundings.base_url_variables(given)
-    with tempfile.TemporaryDirectory(prefix="wirelint-doctor-") as scratch:
-        folder = Path(scratch)
-        options = ["connection_strategy=lazy", "wirelint_captures=", *settings]
-        marked = {**given, "WIRELINT_DOCTOR": "1"}
-        with PrivateProxy([_BASE], options, folder / "log", environment=marked) as proxy:
-            try:
-                place = proxy.start()
-            except StartError as error:
-                yield problem("addon", str(error), "correct that option, on the command line or in config.yaml")
-                return
-            yield ok("addon", f"mitmproxy starts with wirelint in it (its files: {place.confdir})")
-            yield from surroundings.authority(place.confdir)
-            wrong = False
-            for check in surroundings.proxy_variables(given, place.confdir):
-                wrong = wrong or check.state == "problem"
-                yield check
-            # A broken proxy variable is one problem; clients are tried without it.
-            yield from clients.try_all(command, _trial(without_proxies(given) if wrong else given, place, folder))
-
-
-def without_proxies(given: dict[str, str]) -> dict[str, str]:
-    """The environment without the variables that name a proxy."""
-    names = {form for name in PROXIES for form in (name, name.lower())}
-    return {name: value for name, value in given.items() if name not in names}
-
-
-def _trial(given: dict[str, str], place: Place, folder: Path) -> clients.Trial:
-    """The environment for clients. Its proxy variables, if any, are redirected to the private proxy."""
-    authority = place.confdir / CA_FILE
-    names = [form for name in PROXIES for form in (name, name.lower()) if given.get(form)]
-    if names:
-        return clients.Trial({**given, **dict.fromkeys(names, f"http://127.0.0.1:{place.port}")}, authority)
-    made = environment(given, proxy=place.port, bases={}, trust=write_trust(folder, given, authority))
-    return clients.Trial(made, authority, place.bases[_BASE])

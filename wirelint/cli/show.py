@@ -12,13 +12,13 @@ import orjson
 from rich.console import RenderableType
 
 from wirelint.capture.offline import Checked, Occurrences
-from wirelint.capture.offline import check as check_records
 from wirelint.capture.readers import Problem, read
 from wirelint.capture.record import Record
 from wirelint.capture.replay import mended
 from wirelint.cli import completion
 from wirelint.cli.guidance import guided
-from wirelint.cli.options import Selection, format_option, inform, inform_failure, occurrences_option, rule_options
+from wirelint.cli.options import Selection, format_option, inform, occurrences_option, rule_options
+from wirelint.cli.progress import Bar
 from wirelint.view.bodies import wire as raw
 from wirelint.view.findings import counted
 from wirelint.view.paths import Paths, as_json, path, trails
@@ -77,19 +77,14 @@ def show(
         raise click.UsageError("--upstream and --delivered exclude each other; leave both out to see both sides")
     rules = selection.scopes()
     place, wanted = (target, exchange) if Path(target).exists() or target == "-" else (str(captures), target)
-    items, problems = list[Checked](), 0
-    for item in check_records(_side(read([place]), upstream, delivered), rules, inform_failure):
-        if isinstance(item, Problem):
-            problems += 1
-            inform(f"wirelint: {item}")
-        else:
-            items.append(item)
+    with Bar([place], "reading") as bar:
+        items = list(bar.checked(rules, _side(read([place]), upstream, delivered)))
     if call is not None or named is not None or follow:
         _follow(items, place, wanted, call, named, output_format)
-        return 2 if problems else 0
+        return 2 if bar.problems else 0
     found = _matching(items, wanted, all_occurrences)
     if not found:
-        if not problems:
+        if not bar.problems:
             message = f"{place}: no exchange {wanted or ''}; `wirelint show {place}` lists them".strip()
             raise click.ClickException(message)
         return 2
@@ -101,7 +96,7 @@ def show(
     else:
         console.print_lines(index(chosen, console.width))
         inform(f"{len(chosen)} exchanges; name one: wirelint show {place} ID")
-    return 2 if problems else 0
+    return 2 if bar.problems else 0
 
 
 def _print(console: Screen, shown: RenderableType) -> None:

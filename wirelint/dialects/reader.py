@@ -12,6 +12,7 @@ the reader's methods, never at `shadow` directly.
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Iterable, Sequence
 from typing import TypeAlias
@@ -29,6 +30,8 @@ Match: TypeAlias = re.Match[str]
 _NEAR = 64
 _SPACE = re.compile(r"\s*")
 _CONTROL = re.compile(r"(?:\s|<\|[^|<>\s]{1,40}\|>|</s>|<eos>|<end_of_turn>)*+")
+_ESCAPED_JSON = re.compile(r"\s*[{\[]\s*(?:[{\[]\s*)?&(?:quot|#34|#[xX]22);")
+"""JSON whose quotes are HTML entities: `{&quot;name&quot;:…`."""
 _WRITTEN_NAME = re.compile(r"[\w.:/$<>{}-][\w.:/$<>{} -]{0,127}")
 
 
@@ -145,7 +148,10 @@ class Reader:
         """Read the damaged JSON value between two offsets."""
         self.work += end - start + 1
         self.ended(end)
-        repaired = jsontext.repair(self.view.text[start:end])
+        text = self.view.text[start:end]
+        if _ESCAPED_JSON.match(text) and not (plain := jsontext.decode_at(html.unescape(text), 0)).failed:
+            return Decoded(plain.value, start + len(text.rstrip()), healthy=False)
+        repaired = jsontext.repair(text)
         if repaired is None:
             return None
         return Decoded(repaired.value, start + repaired.end, healthy=False, missing=repaired.missing)

@@ -1,11 +1,12 @@
 """Base class of rewriters that change the arguments of calls in transit.
 
-Theory of operation. A watcher follows the text of each call (`wirelint.arguments.argument_watchers`). While nothing is
-suspicious, deltas pass unchanged. From the first suspicious place on (`{"city":"Oslo"}` followed by `{`), the events of the
-call are kept, and with them all later events of the candidate. When the call is over, the function that the rule uses
-judges its whole text, and the changed text, as far as it was not sent, replaces what was kept. A call is over when another
-part follows its close, when another call begins and its own text is complete (servers may fill calls in turns), or when the
-candidate ends. If only the end can confirm a fault, since a reply cut by length has none, the call waits for it.
+Theory of operation. A watcher follows the text of each call (`wirelint.arguments.argument_repairs`). While nothing is
+suspicious, deltas pass unchanged. From the first suspicious place on (`{"city":"Oslo"}` followed by `{`), the events of
+the call are kept, and all later events wait behind them (their frames would wait anyway). When the call is over, the
+function that the rule uses judges its whole text, and the changed text, as far as it was not sent, replaces what was
+kept. A call is over when another part follows its close, when another call begins and its own text is complete (servers
+may fill calls in turns), or when the candidate ends. If only the end can confirm a fault, since a reply cut by length
+has none, the call waits for it.
 
 A whole body needs no waiting: the end of each candidate is looked up.
 """
@@ -22,21 +23,20 @@ import orjson
 
 from wirelint.apis.traits import traits
 from wirelint.arguments.argument_faults import REDACTED, claims_all
-from wirelint.arguments.argument_repairs import Change
-from wirelint.arguments.argument_watchers import Everything, Watcher
+from wirelint.arguments.argument_repairs import Change, Everything, Watcher
 from wirelint.events import CallUpdate, Close, Delta, Done, Event, Failure, Finish, Fold, Frame, Start, StreamViolation
 from wirelint.fix import MOST_HELD, RewriteContext
-from wirelint.history.minting import mint_where_used
+from wirelint.history.id_demands import mint_where_used
 from wirelint.model import Json, Tool, ToolCall
 from wirelint.rule import Rule
 
 _MOST_BEHIND = 16 * MOST_HELD
-"""Characters of a candidate that may wait behind kept events."""
+"""Characters that may wait behind kept events."""
 
 
 @dataclass(slots=True, eq=False)
 class Entry:
-    """An event in the queue of its candidate. `end`: length of its call's text after it. `out`: the events to send."""
+    """An event in the queue. `end`: length of its call's text after it. `out`: the events to send."""
 
     event: Event
     out: list[Event]
@@ -96,14 +96,6 @@ def _bare(frame: Frame | None) -> Frame | None:
     return None if frame is None else Frame(frame.number, b"", None, None)
 
 
-@dataclass(slots=True, eq=False)
-class Queue:
-    """The waiting events of a candidate."""
-
-    entries: deque[Entry] = field(default_factory=deque)
-    size: int = 0
-
-
 class ArgumentRewriter(ABC):
     """A subclass says what to watch for, and how a call changes.
 
@@ -119,13 +111,14 @@ class ArgumentRewriter(ABC):
         self._rule = rule
         self._context = context
         self._own = traits(context.exchange.api)
-        self._choices: dict[int, int] = {}
         self._calls: dict[int, Call] = {}
-        self._queues: dict[int, Queue] = {}
-        self._keeping: dict[int, dict[int, Call]] = {}
-        """By candidate and block: the calls with kept events."""
-        self._fresh: dict[int, dict[int, Call]] = {}
-        """By candidate and block: those that the next start may settle."""
+        self._queue: deque[Entry] = deque()
+        self._size = 0
+        """Characters in the queue."""
+        self._keeping: dict[int, Call] = {}
+        """By block: the calls with kept events."""
+        self._fresh: dict[int, Call] = {}
+        """By block: those that the next start may settle."""
         self._reasons: dict[int, str] = {}
         self._last: dict[int, int] = {}
         """By candidate: the block of its last call so far; where blocks do not overlap, of its last part."""
@@ -149,12 +142,16 @@ class ArgumentRewriter(ABC):
         """Return True if the close of a block shows that the kept events need no change."""
         return call.watcher is None or not call.watcher.suspicious
 
+    def finish(self, event: Finish) -> Finish:
+        """Return the end of a candidate, whose calls are decided on."""
+        return event
+
     # --- the interface of the pipeline --------------------------------------------------------------------------------
 
     @property
     def held(self) -> int | None:
-        frames = (queue.entries[0].event.frame for queue in self._queues.values())
-        return min((frame.number for frame in frames if frame is not None), default=None)
+        frame = self._queue[0].event.frame if self._queue else None
+        return frame.number if frame is not None else None
 
     def push(self, event: Event) -> Iterable[Event]:
         match event:
@@ -166,14 +163,14 @@ class ArgumentRewriter(ABC):
                 call = self._calls.get(block)
                 if call is not None:
                     call.update(event)
-                return self._pass(event, self._choices.get(block, 0), call)
+                return self._pass(event, call)
             case Close(block):
                 return self._close(event, self._calls.get(block))
             case Finish(choice):
                 self._note_end(event)
-                return [*self._settle(choice), event]
+                return [*self._settle(choice), *self._pass(self.finish(event))]
             case Done():
-                return [*(made for choice in list(self._queues) for made in self._settle(choice)), event]
+                return [*self._settle(None), event]
             case Failure():
                 self._note_end(event)
                 return [*self.release(), event]
@@ -182,10 +179,9 @@ class ArgumentRewriter(ABC):
                 return (event,)
 
     def release(self) -> Sequence[Event]:
-        for keeping in self._keeping.values():
-            for call in list(keeping.values()):
-                self._leave(call)
-        return [event for choice in list(self._queues) for event in self._flush(choice)]
+        for call in list(self._keeping.values()):
+            self._leave(call)
+        return self._flush()
 
     # --- events -------------------------------------------------------------------------------------------------------
 
@@ -206,68 +202,62 @@ class ArgumentRewriter(ABC):
     def _delta(self, event: Delta) -> Iterable[Event]:
         call = self._calls.get(event.block)
         if call is None:
-            return self._pass(event, self._choices.get(event.block, 0)) if self._queues else (event,)
+            return self._pass(event) if self._queue else (event,)
         call.add(event.text)
         call.watcher = call.watcher or self.watch(call)
         if call.watcher is None:
             self._leave(call)
-            return self._pass(event, call.start.choice)
+            return self._pass(event)
         safe = call.watcher.feed(event.text)
-        if not self._queues and safe >= call.length:
+        if not self._queue and safe >= call.length:
             return (event,)
         self._let_go(call, safe)
         kept = safe < call.length
         if kept and self._context.streamed and call.length - safe > MOST_HELD:
             self._abandon(call)
             kept = False
-        return self._pass(event, call.start.choice, call, kept=kept)
+        return self._pass(event, call, kept=kept)
 
     def _start(self, event: Start) -> Iterable[Event]:
-        self._choices[event.block] = event.choice
         if self._context.streamed:
             self._note_end(event)
         out = self._settle_before(event)
         if event.kind != "tool_call" or event.form == "custom":
-            return [*out, *self._pass(event, event.choice)]
+            return [*out, *self._pass(event)]
         call = self._calls[event.block] = Call(event, event.name)
         kept = self.keeps_start(event)
         if kept:
             call.watcher = Everything()
-        return [*out, *self._pass(event, event.choice, call, kept=kept)]
+        return [*out, *self._pass(event, call, kept=kept)]
 
     def _close(self, event: Close, call: Call | None) -> Iterable[Event]:
-        choice = self._choices.get(event.block, 0)
-        out = self._pass(event, choice, call)
+        out = self._pass(event, call)
         if call is None:
             return out
         call.closed = True
         if not call.kept or self.over_at_close(call):
             self._leave(call)
-            out = [*out, *self._flush(choice)]
+            out = [*out, *self._flush()]
         return out
 
-    # --- the queue of a candidate -------------------------------------------------------------------------------------
+    # --- the queue ----------------------------------------------------------------------------------------------------
 
-    def _pass(self, event: Event, choice: int, call: Call | None = None, *, kept: bool = False) -> Sequence[Event]:
-        """Let an event go, or put it behind the kept events of its candidate."""
-        queue = self._queues.get(choice)
-        if queue is None:
-            if not kept:
-                return (event,)
-            queue = self._queues[choice] = Queue()
+    def _pass(self, event: Event, call: Call | None = None, *, kept: bool = False) -> Sequence[Event]:
+        """Let an event go, or put it behind the kept events."""
+        if not self._queue and not kept:
+            return (event,)
         entry = Entry(event, [event], call.length if call is not None else 0, kept)
-        queue.entries.append(entry)
-        queue.size += entry.size
+        self._queue.append(entry)
+        self._size += entry.size
         if call is not None and kept:
             call.kept.append(entry)
-            block = call.start.block
-            self._keeping.setdefault(call.start.choice, {})[block] = call
+            self._keeping[call.start.block] = call
             if not call.tried:
-                self._fresh.setdefault(call.start.choice, {})[block] = call
+                self._fresh[call.start.block] = call
         if call is not None and call.kept:
             call.last = entry
-        if queue.size > _MOST_BEHIND and self._context.streamed:
-            for other in list(self._keeping.get(choice, {}).values()):
+        if self._size > _MOST_BEHIND and self._context.streamed:
+            for other in list(self._keeping.values()):
                 self._abandon(other)
         if not self._context.streamed and call is not None and kept:
             if not self._looked_ahead:
@@ -276,7 +266,7 @@ class ArgumentRewriter(ABC):
                     self._note_end(one)
             if self.looks_ahead:
                 self._decide(call, final=True)
-        return self._flush(choice)
+        return self._flush()
 
     def _let_go(self, call: Call, safe: int | None = None) -> None:
         """Stop keeping the entries of a call up to this length of its text; all of them by default."""
@@ -284,8 +274,8 @@ class ArgumentRewriter(ABC):
             call.kept.popleft().kept = False
         if not call.kept:
             call.last = None
-            for calls in (self._keeping, self._fresh):
-                calls.get(call.start.choice, {}).pop(call.start.block, None)
+            self._keeping.pop(call.start.block, None)
+            self._fresh.pop(call.start.block, None)
 
     def _leave(self, call: Call) -> None:
         """Stop following a call, and let its kept events go."""
@@ -299,37 +289,30 @@ class ArgumentRewriter(ABC):
         )
         self._leave(call)
 
-    def _flush(self, choice: int) -> list[Event]:
-        queue = self._queues.get(choice)
+    def _flush(self) -> list[Event]:
         out: list[Event] = []
-        if queue is None:
-            return out
-        while queue.entries and not queue.entries[0].kept:
-            entry = queue.entries.popleft()
-            queue.size -= entry.size
+        while self._queue and not self._queue[0].kept:
+            entry = self._queue.popleft()
+            self._size -= entry.size
             out += entry.out
-        if not queue.entries:
-            del self._queues[choice]
         return out
 
     # --- the end of a call --------------------------------------------------------------------------------------------
 
     def _settle_before(self, start: Start) -> list[Event]:
         """Decide on the calls that are closed, or complete when another call follows."""
-        fresh = self._fresh.get(start.choice)
-        if not fresh:
-            return []
-        for block, call in list(fresh.items()):
-            if call.closed or start.kind == "tool_call":
-                fresh.pop(block, None)
+        for block, call in list(self._fresh.items()):
+            if call.start.choice == start.choice and (call.closed or start.kind == "tool_call"):
+                self._fresh.pop(block, None)
                 self._decide(call, final=call.closed)
-        return self._flush(start.choice)
+        return self._flush()
 
-    def _settle(self, choice: int) -> list[Event]:
-        """Decide on all calls of a candidate that is over."""
-        for call in list(self._keeping.get(choice, {}).values()):
-            self._decide(call, final=True)
-        return self._flush(choice)
+    def _settle(self, choice: int | None) -> list[Event]:
+        """Decide on all calls of a candidate that is over; None for all candidates."""
+        for call in list(self._keeping.values()):
+            if choice in (None, call.start.choice):
+                self._decide(call, final=True)
+        return self._flush()
 
     def _decide(self, call: Call, *, final: bool) -> None:
         watcher = call.watcher
@@ -405,7 +388,7 @@ class ArgumentRewriter(ABC):
     def _separate(self, call: Call, change: Change) -> None:
         """Put the separated calls behind the call that they were glued to, and drop its updates that named them."""
         start, last = call.start, call.last
-        for entry in self._queues[start.choice].entries:
+        for entry in self._queue:
             event = entry.event
             if isinstance(event, CallUpdate) and event.block == start.block and entry.end >= change.offset:
                 entry.out = []
@@ -417,7 +400,6 @@ class ArgumentRewriter(ABC):
             if id_ is not None:
                 taken.add(id_)
             block = self._context.new_block()
-            self._choices[block] = start.choice
             last.out += [
                 Start(block, "tool_call", start.pointer, start.choice, frame, None, id_, separated.name),
                 Delta(block, separated.text, frame),

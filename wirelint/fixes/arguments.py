@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from wirelint.arguments.argument_faults import breaks, flaw, glued
-from wirelint.arguments.argument_markup import MarkupWatcher, Polluted, may_be_polluted, polluted
-from wirelint.arguments.argument_repairs import Change, as_text, in_order, retyped, unglued
-from wirelint.arguments.argument_watchers import KindWatcher, SyntaxWatcher, ValuesWatcher, Watcher
+from wirelint.arguments.argument_markup import MarkupWatcher, Polluted, TailWatcher, may_be_polluted, polluted
+from wirelint.arguments.argument_repairs import (
+    Change,
+    KindWatcher,
+    SyntaxWatcher,
+    ValuesWatcher,
+    Watcher,
+    as_text,
+    in_order,
+    retyped,
+    unglued,
+)
 from wirelint.arguments.json_continuation import continuation, write
 from wirelint.arguments.schemas import accepts, validator
 from wirelint.events import CallUpdate, Close, Delta, Done, Event, Failure, Finish, Start, StreamViolation
@@ -17,8 +27,12 @@ from wirelint.fix import MOST_HELD, RewriteContext
 from wirelint.fixes.argument_rewriter import ArgumentRewriter, Call
 from wirelint.fixes.rewriters import WaitingRewriter, ends_call, first_frame
 from wirelint.model import Arguments, Json, Tool, ToolCall
-from wirelint.text.excerpts import excerpt
+from wirelint.rule import Rule
+from wirelint.text.escaping import excerpt
+from wirelint.text.thinking import NATIVE, Thinking, may_hold_thinking
 
+_STRING_START = re.compile(r'[:\[,]\s*(?:"(?:\s|\\[nrt])*(?:\\\Z)?|(?=\Z))')
+_LONGEST_START = 256
 _EMPTY: tuple[Json, ...] = (None, {}, "", [])
 
 
@@ -100,6 +114,66 @@ class StripMarkup(ArgumentRewriter):
         return unmarked(call, found, tool) if found is not None else None
 
 
+class ThoughtWatcher(TailWatcher):
+    """Watcher of strings of an argument text that begin with an opening tag of reasoning."""
+
+    __slots__ = ()
+
+    def feed(self, piece: str) -> int:
+        self._length += len(piece)
+        if self._wrong is not None:
+            return self._wrong
+        text, start = self._tail + piece, self._length - len(self._tail) - len(piece)
+        self._tail = ""
+        for begun in _STRING_START.finditer(text):
+            place = begun.end()
+            if place - begun.start() > _LONGEST_START:
+                continue
+            if any(tag.opener.match(text, place) for tag in NATIVE):
+                self._wrong = start + begun.start()
+                return self._wrong
+            if place == len(text) or any(tag.cut_opener.match(text, place) for tag in NATIVE):
+                self._tail = text[begun.start() :]
+                break
+        return self._length - len(self._tail)
+
+
+class StripThoughts(ArgumentRewriter):
+    """Removes reasoning in tags from the beginning of values. `judge` returns the change of a call."""
+
+    def __init__(self, rule: Rule, context: RewriteContext, judge: Callable[[ToolCall], Change | None]) -> None:
+        super().__init__(rule, context)
+        self._judge = judge
+
+    def watch(self, call: Call) -> Watcher | None:
+        return ThoughtWatcher()
+
+    def keeps_start(self, start: Start) -> bool:
+        return bool(start.input) and ThoughtWatcher().feed(text := write(start.input)) < len(text)
+
+    def judge(self, call: ToolCall) -> Change | None:
+        return self._judge(call)
+
+
+def unthought(call: ToolCall, key: str, found: Thinking, tool: Tool | None) -> Change | None:
+    """Return the arguments without a closed thought at the beginning of a value; None if the value is not evident."""
+    arguments, text = call.arguments.mapping, call.arguments.text
+    value = (arguments or {}).get(key)
+    if arguments is None or not isinstance(value, str):
+        return None
+    rest = value[found.end :].strip()
+    is_leading = found.evidence == "opened" and found.whole and found.native and not value[: found.start].strip()
+    if not is_leading or not rest or may_hold_thinking(rest):
+        return None
+    cleaned: dict[str, Json] = {**arguments, key: rest}
+    begun = text[: ThoughtWatcher().feed(text)]
+    ending = continuation(begun, cleaned)
+    if ending is None or accepts(tool, cleaned) is False:
+        return None
+    what = f"the reasoning before the value of {excerpt(key)}"
+    return Change(begun + ending, "unsafe", f"remove {what}", f"removed {what}", offset=len(begun))
+
+
 def unmarked(call: ToolCall, found: Polluted, tool: Tool | None) -> Change | None:
     """Return the arguments without markup; None if they do not fit then, or cannot continue what a stream has sent."""
     if found.cleaned is None or accepts(tool, found.cleaned) is False:
@@ -111,7 +185,11 @@ def unmarked(call: ToolCall, found: Polluted, tool: Tool | None) -> Change | Non
         return None
     tags = excerpt(found.markup)
     return Change(
-        begun + rest, "unsafe", f"take {tags} off {found.where}", f"took {tags} off {found.where}", offset=len(begun)
+        begun + rest,
+        "unsafe",
+        f"remove {tags} from {found.where}",
+        f"removed {tags} from {found.where}",
+        offset=len(begun),
     )
 
 

@@ -26,8 +26,8 @@ from wirelint.events import (
 from wirelint.fix import RewriteContext
 from wirelint.fixes.calls import may_repeat
 from wirelint.fixes.rewriters import PassingRewriter, WaitingRewriter
-from wirelint.history.minting import mint
-from wirelint.history.succession import CheckResult, Succession
+from wirelint.history.id_demands import mint
+from wirelint.history.pairing import CheckResult, Succession
 from wirelint.model import Arguments, Json
 
 _BLANK = " \t\r\n"

@@ -9,6 +9,7 @@ like an answer.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -18,13 +19,12 @@ from typing import ClassVar
 import orjson
 
 from wirelint.apis.traits import traits
-from wirelint.events import CallUpdate, Close, Delta, Event, Finish, Frame, Start
+from wirelint.events import CallUpdate, Close, Delta, Event, Finish, Frame, Start, StreamViolation
 from wirelint.fix import RewriteContext
 from wirelint.fixes.finish import without_calls
-from wirelint.fixes.rewriters import WaitingRewriter, completes_name
+from wirelint.fixes.rewriters import PassingRewriter, WaitingRewriter, completes_name
 from wirelint.model import Json, Request
-from wirelint.text.escaping import printable
-from wirelint.text.excerpts import excerpt, listed
+from wirelint.text.escaping import excerpt, listed, printable
 
 _PLAIN = re.compile(r"[\w.:-]+", re.ASCII)
 _MOST_LISTED = 20
@@ -160,6 +160,36 @@ class Remove:
     """Remove a call, and put this text in its place."""
 
     text: str
+
+
+class ItemIds(PassingRewriter):
+    """Gives a call of OpenAI's Responses a new item id if an earlier call's item has its id. `record` gets the old id."""
+
+    heeds_text: ClassVar[bool] = False
+
+    def __init__(self, context: RewriteContext, record: Callable[[Start, str], None]) -> None:
+        self._context = context
+        self._record = record
+        self._shared: dict[str, tuple[str, str]] = {}
+        self._ids: dict[str, str | None] = {}
+
+    def push(self, event: Event) -> Iterable[Event]:
+        match event:
+            case StreamViolation("shared-item", detail):
+                place, before, id_ = detail.split(" ", 2)
+                self._shared[place] = before, id_
+            case Start(kind="tool_call", pointer=place):
+                self._ids[place] = event.id
+                before, id_ = self._shared.pop(place, (place, ""))
+                if before == place or (id_ and self._ids.get(before) == event.id):
+                    return (event,)  # a call with a new id of its own gets a new item id as well
+                prefix = id_.partition("_")[0] or ("ctc" if event.form == "custom" else "fc")
+                seed = f"{self._context.exchange.id}/{place}/{id_}".encode("utf-8", "surrogatepass")
+                event = event._replace(item_id=f"{prefix}_{hashlib.sha256(seed).hexdigest()[:50]}")
+                self._record(event, id_)
+            case _:
+                pass
+        return (event,)
 
 
 class CallHeads(WaitingRewriter):

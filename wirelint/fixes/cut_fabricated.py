@@ -33,7 +33,7 @@ class FabricationCutter(TextRewriter):
 
 
 class FabricationDecider(TextDecider):
-    """Decides on one block. `_tail` is the end of its text from offset `_base` on; `_late` was not examined yet.
+    """Decides on one block. `_tail` is the end of its text from offset `_base` on.
 
     `_quiet`: no marker can be complete, or begin, in the text so far.
     """
@@ -42,7 +42,6 @@ class FabricationDecider(TextDecider):
         super().__init__(cutter, block)
         self._cutter = cutter
         self._text = TextBuffer()
-        self._late: list[str] = []
         self._tail = ""
         self._base = self._read = 0
         self._gone = self._left = self._quiet = False
@@ -54,24 +53,15 @@ class FabricationDecider(TextDecider):
             self.let_go()
         elif self._left:
             self.let_go()
-        elif self._quiet and not may_lead_to_marker(text):  # the usual case
-            self._late.append(text)
-            self.let_go()
         else:
-            self._join()
             self._text.add(text)
             self._tail += text
+            if self._quiet and not may_lead_to_marker(text):  # the usual case
+                self.let_go()
+                self._trim()
+                return
             self._decide(final=False)
             self._quiet = block.sure == block.length and not self._tail.endswith("\n")
-
-    def note(self, text: str) -> bool:
-        if self._left:
-            return True
-        if self._gone or not self._quiet:
-            return False
-        self._late.append(text)
-        self._quiet = not may_lead_to_marker(text)  # a marker may begin after a line end
-        return True
 
     def pause(self, why: Pause) -> None:
         if why != "other":
@@ -84,17 +74,8 @@ class FabricationDecider(TextDecider):
             self._left = not self._gone
             self.let_go()
 
-    def _join(self) -> None:
-        if self._late:
-            text = "".join(self._late)
-            self._late.clear()
-            self._text.add(text)
-            self._tail += text
-            self._trim()
-
     def _decide(self, *, final: bool) -> None:
         """Judge the markers in the undecided text."""
-        self._join()
         block = self.block
         place = max(block.sure - self._base, 0)
         while (found := next_marker(self._tail, place)) is not None:

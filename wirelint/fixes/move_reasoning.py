@@ -24,15 +24,18 @@ from wirelint.fixes.text import MakeRepair, Pause, TextBlock, TextBuffer, TextDe
 from wirelint.model import Request
 from wirelint.text.asking import asks_for
 from wirelint.text.markup import call_spans
-from wirelint.text.reasoning_tags import CUT_TAG, CUT_TOKEN, MAY_OPEN, PLACE
 from wirelint.text.thinking import (
     ANSWER_CLOSER,
     ANSWER_OPENER,
     CUT_ANSWER_CLOSER,
     CUT_ANSWER_OPENER,
+    CUT_TAG,
+    CUT_TOKEN,
     LONE_CLOSER,
     LONE_CLOSER_CUT,
+    MAY_OPEN,
     NATIVE,
+    PLACE,
     Tag,
     Thinking,
     beginning,
@@ -196,9 +199,9 @@ class ThoughtDecider(TextDecider):
         self._shift = 0
         self._tag: Tag | None = None
         self._from = self._checked = 0
-        self._pairs = self._looks = self._moved = 0
+        self._pairs = self._looks = self._moved = self._drops = 0
         self._tail = self._markup = self._thought = ""
-        self._leading = self._swallowing = self._leaving = self._lone = False
+        self._leading = self._swallowing = self._leaving = self._lone = self._awaits_more = False
         self._ended = not self.streamed
         self._answer = AnswerTag()
         self._event: int | None = None
@@ -223,14 +226,6 @@ class ThoughtDecider(TextDecider):
         if block.length - block.sure > MOST_HELD:
             self._abandon(f"reasoning of more than {MOST_HELD} characters was released unchanged")
 
-    def note(self, text: str) -> bool:
-        if self._state == "left":
-            return True
-        if self._state != "text" or self._swallowing or self._answer.state == "open":
-            return False
-        self._keep(text)
-        return True
-
     def pause(self, why: Pause) -> None:
         if self._state == "left":
             return
@@ -238,7 +233,7 @@ class ThoughtDecider(TextDecider):
             self._pass_on("", final=True)
             self._end_thought("")
             self._state = "left" if self._leaving else "text"
-        elif why == "close" and self._state == "pair" and self._is_residue and self.streamed:
+        elif why == "close" and self.streamed and (self._awaits_more or (self._state == "pair" and self._is_residue)):
             return  # a call right after it shows that all of it was reasoning
         else:
             self._decide(final=True)
@@ -338,8 +333,17 @@ class ThoughtDecider(TextDecider):
             return None
         self._looks += 1
         found = self._find(text)
+        self._awaits_more = False
         if found is not None and found.whole and self._applies(found):
-            self._move(found)
+            if not self._may_be_answer(found):
+                self._move(found)
+                return None
+            if self.streamed and not final:
+                self._awaits_more = True
+                return 0
+            self._ended = False
+            self._state = "text"
+            self._drop_closer(text, found)
             return None
         start = beginning(text)
         opened = opener_at(text, start)
@@ -470,10 +474,13 @@ class ThoughtDecider(TextDecider):
         closer = LONE_CLOSER.search(text, found.body[1])
         if closer is None or closer.start() + self._shift < self.block.sure:
             return False
-        self._ended = True
+        self._drops += 1
+        self._ended = self._drops == _MOST_PAIRS
         event = self.event_at(closer.start() + self._shift)
+        sent = found.start + self._shift < self.block.sure
         self._take_out(closer.start(), closer.end())
-        title = f"dropped {closer[0]}; the reasoning before it had left as text"
+        why = "the reasoning before it was already sent as text" if sent else "no answer follows it"
+        title = f"dropped {closer[0]}; {why}"
         self._mover.record(self.block, title, event=event, before=closer[0])
         self._checked = closer.start()
         return True
@@ -481,7 +488,17 @@ class ThoughtDecider(TextDecider):
     def _may_move(self, found: Thinking, *, final: bool) -> bool:
         if found.start + self._shift < self.block.sure or not self._applies(found):
             return False
+        if self._may_be_answer(found):
+            return False
         return found.whole or (final and found.evidence == "residue" and self._mover.has_calls(self.block.choice))
+
+    def _may_be_answer(self, found: Thinking) -> bool:
+        """Return True if only a lone closing tag says that the reply is a thought: `It is 4.</think>` may be the answer."""
+        if found.evidence != "closed" or self._lone:
+            return False
+        text, mover = self._buffer.text(), self._mover
+        rest = text[: found.start] + text[found.end :]
+        return not (rest.strip() or mover.has_calls(self.block.choice))
 
     def _is_closed(self, text: str) -> bool:
         """Return True if the end of the waiting thought is here."""

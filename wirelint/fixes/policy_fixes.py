@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import ClassVar
 
-from wirelint.arguments.argument_members import rewrite
-from wirelint.arguments.argument_repairs import Change
-from wirelint.arguments.argument_watchers import Everything, VoidWatcher, Watcher
-from wirelint.arguments.invented import voidable
+from wirelint.arguments.argument_markup import rewrite
+from wirelint.arguments.argument_repairs import Change, Everything, VoidWatcher, Watcher
+from wirelint.arguments.placeholders import voidable
 from wirelint.events import Event, Finish, Start
 from wirelint.fix import RewriteContext
 from wirelint.fixes.argument_rewriter import ArgumentRewriter, Call
@@ -80,14 +79,14 @@ class PolicyRewriter(ArgumentRewriter):
             return ()
         if isinstance(event, Start):
             self._remover.note(event)
-        out = super().push(event)
-        return [self._remover.finish(one) if one is event else one for one in out] if isinstance(event, Finish) else out
+        return super().push(event)
+
+    def finish(self, event: Finish) -> Finish:
+        return self._remover.finish(event)
 
     def release(self) -> Sequence[Event]:
         if not self._context.streamed:
-            for keeping in tuple(self._keeping.values()):
-                for call in tuple(keeping.values()):
-                    self._decide(call, final=True)
+            self._settle(None)
         return super().release()
 
     def _carry_out(self, call: Call, made: ToolCall, change: Change) -> None:
@@ -110,7 +109,7 @@ class PolicyRewriter(ArgumentRewriter):
 
     def _remove(self, call: Call, made: ToolCall, why: Fault) -> None:
         """Put a sentence in the place of a blocked call."""
-        for entry in self._queues[call.start.choice].entries:
+        for entry in self._queue:
             if entry.event is call.start:
                 entry.out = self._remover.remove(call.start, block_text(made.name or "a tool", why))
             elif getattr(entry.event, "block", None) == call.start.block:

@@ -29,13 +29,13 @@ from wirelint.events import Close, Delta, Event, Finish, Frame, Start
 from wirelint.fix import MOST_HELD, RewriteContext
 from wirelint.fixes.calls import make_call, write_arguments
 from wirelint.fixes.text import Candidate, MakeRepair, Pause, TextBlock, TextBuffer, TextDecider, TextRewriter
-from wirelint.history.minting import mint_where_used
+from wirelint.history.id_demands import mint_where_used
 from wirelint.model import Arguments, Choice, Part, Reasoning, Refusal, Request, Text, ToolCall
-from wirelint.text.excerpts import counted
+from wirelint.text.escaping import counted
 from wirelint.text.markup import BETWEEN, MOST_MASKED, OWN_FENCE, Said, judge, masked, may_quote, siblings
 from wirelint.text.quoting import is_quoted
 
-PUT_BACK = "markup beside structured calls was put back behind the text that had left"
+PUT_BACK = "markup beside structured calls was restored after later text, which was already sent"
 _MOST_PENDING = 16 * MOST_HELD
 _HONEST: frozenset[Ending] = frozenset({"length", "filtered", "refused", "paused", "failed"})
 """Endings that stay, since they report more than that the reply is complete."""
@@ -207,17 +207,6 @@ class MarkupDecider(TextDecider):
             self._abandon(f"markup of more than {MOST_HELD} characters was released unchanged")
         elif self._scanned > 4 * (_SCANS * block.length + _SLACK):
             self._abandon("text full of tags without calls was left unchanged")
-
-    def note(self, text: str) -> bool:
-        if self._left:
-            return True
-        if self._open or self._fresh or self._swallowing or self._answers or not self.streamed or not self._said:
-            return False
-        self._quotation.add(text)
-        self._read = self.block.length + len(text)
-        self._buffer = (self._buffer + text)[-_CONTEXT:]
-        self._base = self._read - len(self._buffer)
-        return True
 
     def pause(self, why: Pause) -> None:
         if self._left:

@@ -15,12 +15,12 @@ from typing import ClassVar
 
 import orjson
 
-from wirelint.arguments.tool_names import match
+from wirelint.arguments.schemas import match
 from wirelint.events import CallUpdate, Close, Delta, Event, Frame, Start
 from wirelint.fix import MOST_HELD, RewriteContext
 from wirelint.fixes.calls import make_call
 from wirelint.fixes.rewriters import WaitingRewriter, ends_call
-from wirelint.history.minting import mint_where_used
+from wirelint.history.id_demands import mint_where_used
 from wirelint.model import Json, Request
 
 _WRAPPER = re.compile(r"(?:functions?\.)?multi_tool_use[._]parallel")

@@ -161,10 +161,6 @@ class TextDecider(ABC):
     def add(self, text: str) -> None:
         """Take more text, which `block.length` includes already."""
 
-    def note(self, text: str) -> bool:
-        """Keep text in which nothing can begin, while all text before it is decided. False: pass it to `add` instead."""
-        return False
-
     @abstractmethod
     def pause(self, why: Pause) -> None:
         """Decide on all text, unless the decision depends on what follows the block."""
@@ -289,16 +285,6 @@ class TextRewriter:
                 events = self.context.frame_events
                 last = not self.context.streamed and bool(events) and events[-1] is event
                 return self._stop_all(event) if last else (event,)
-
-    def note(self, event: Delta) -> bool:
-        block = self._blocks.get(event.block)
-        if block is None or block.decider is None or block.sure != block.length or not block.opened:
-            return False
-        candidate = self._candidates[block.choice]
-        if block.regions or candidate.queue or len(candidate.blocks) > 1 or not block.decider.note(event.text):
-            return False
-        block.length = block.sure = block.length + len(event.text)
-        return True
 
     def release(self) -> Iterable[Event]:
         out: list[Event] = []

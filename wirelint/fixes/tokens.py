@@ -18,7 +18,7 @@ from wirelint.fixes.promote_markup import open_code
 from wirelint.fixes.text import MakeRepair, Pause, TextBlock, TextBuffer, TextDecider, TextRewriter
 from wirelint.model import Request
 from wirelint.text.control_tokens import TOKEN_FIRSTS, Framing, Occurrence, ends_in_token, find, may_hold_token
-from wirelint.text.excerpts import listed
+from wirelint.text.escaping import listed
 from wirelint.text.framing import Framer, certain_lead, remedy
 
 _DECISIVE = re.compile(r"\s*\S{1,64}[\s<]|\s*\S{16}|\s{64}")
@@ -84,11 +84,6 @@ class TokenDecider(TextDecider):
                 if block.length - block.sure > _LONGEST_LEAD:
                     self._state = "left"
                     self.let_go()
-
-    def note(self, text: str) -> bool:
-        if self._state == "text":
-            self._buffer.add(text)
-        return self._state in ("text", "left")
 
     def pause(self, why: Pause) -> None:
         if self._state == "cut":

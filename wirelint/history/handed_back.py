@@ -1,4 +1,4 @@
-"""The results that a request hands to the model for the first time, beside what servers of tools really answered."""
+"""Results that a request hands to the model for the first time, compared with what MCP servers answered."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from wirelint import lexicon
 from wirelint.claims.evidence import outcome
 from wirelint.model import Arguments, Message, Request, Tool, ToolCall, ToolResult
-from wirelint.state.mcp_ledger import Passed, ToolWire, digest_of
+from wirelint.state.mcp_ledger import McpLedger, Passed, digest_of
 
 if TYPE_CHECKING:
     from wirelint.state.ledger import Ledger
@@ -20,7 +21,9 @@ import orjson
 
 from wirelint.model import Json
 
-# What has become of a tool's result on its way into a history: the same in another dress, shortened, or another.
+_PHRASES = lexicon.Phrases("handed_back")
+
+# Changes of a tool's result on its way into a history: another format, shortened, or altered.
 #
 # Theory of operation. Clients wrap results, print them as JSON or out of it, join blocks, add notes. What is left
 # through all
@@ -32,26 +35,13 @@ Retelling = Literal["same", "marked", "shortened", "lost", "altered"]
 
 _WORD = re.compile(r"\w+")
 _ESCAPED = re.compile(r"\\+(?:[nrt\"'/\\]|u([0-9a-fA-F]{4}))")
-_MARKED = re.compile(
-    r"…|\.\.\.|\[\+?\d+ |\*{3}|█|<persisted|"
-    r"\b(?:truncat\w*|omitt\w*|elid\w*|shorten\w*|clipp\w*|cut off|trimm\w*|too (?:long|large|big)|exceed\w*|limit\w*|"
-    r"(?:more|remaining) (?:lines?|char\w*|bytes|tokens?|items?|results?|rows?)|"
-    r"saved to|stored (?:in|at|as)|clear\w*|compact\w*|"
-    r"summar\w+|redact\w*|mask\w*|filter\w*|hidden|removed|unsupported|not shown|"
-    r"gekürzt|tronqué|truncado|troncato)\b|截断|省略|已清除",
-    re.IGNORECASE,
-)
-_DRESS = frozenset({
-    "content", "type", "text", "result", "results", "output", "tool", "is", "error", "iserror", "is_error", "false", "true",
-    "status", "success", "ok", "data", "structuredcontent", "_meta", "meta", "annotations", "null", "source", "response",
-    "function", "name", "returned", "the", "of", "call", "from", "server", "mcp", "json", "value", "message",
-})  # fmt: skip
+_DRESS = frozenset(_PHRASES.words("dress"))
 _MOST = 200_000
 """Characters of either text that are compared."""
 
 
-def retelling(told: str, truth: str) -> Retelling:
-    """How a text in a history retells what a tool gave."""
+def compare_result(told: str, truth: str) -> Retelling:
+    """Return how a text in a history retells a tool's result."""
     told, truth = told[:_MOST], truth[:_MOST]
     if told.split() == truth.split():
         return "same"
@@ -61,7 +51,7 @@ def retelling(told: str, truth: str) -> Retelling:
     given, spelled = set(_words(truth)), set(_bare(truth))
     if given <= said or spelled <= said:
         return "same"
-    if _MARKED.search(told) and not _MARKED.search(truth):
+    if _PHRASES["marked"].search(told) and not _PHRASES["marked"].search(truth):
         return "marked"
     if not said - _DRESS:
         return "lost"
@@ -72,7 +62,7 @@ def retelling(told: str, truth: str) -> Retelling:
 
 
 def _words(text: str, depth: int = 0) -> Iterator[str]:
-    """Words and numbers, case aside. JSON gives those of its members, also where it stands in a string of JSON."""
+    """Yield words and numbers without case. JSON yields those of its members, also inside of a string."""
     stripped = text.strip()
     if depth < 4 and stripped[:1] in ("{", "[", '"'):
         try:
@@ -85,7 +75,7 @@ def _words(text: str, depth: int = 0) -> Iterator[str]:
 
 
 def _bare(text: str) -> Iterator[str]:
-    """The words of a text as they stand, whatever it is; escapes of JSON and HTML undone."""
+    """Yield the words of a text as they stand, whatever it is; escapes of JSON and HTML undone."""
     plain = _ESCAPED.sub(_unescaped, html.unescape(text) if "&" in text else text)
     for word in _WORD.findall(plain):
         yield "null" if word == "None" else word.casefold()
@@ -118,26 +108,6 @@ _LONGEST_REFUSAL = 800
 _LONGEST_NOTE = 160
 _FEW = 4
 _WEIGHTY = re.compile(r"\w{3,}")
-_FAILS = re.compile(
-    r"\b(?:fail(?:ed|s|ure)?|errors?|went wrong|unable to|could ?n['’]t|could not|cannot|crash(?:ed|es)?|exception|offline|"
-    r"unreachable|fehler|fehlgeschlagen|erreur|échoué|error|falló|erro|errore)\b|错误|失败|エラー|失敗",
-    re.IGNORECASE,
-)
-_NO_FAULT = re.compile(
-    r"\b(?:no|0|zero|without|any|keine?|aucune?|sin|sem|senza) (?:\w+ )?(?:errors?|fail\w+|fehler|erreurs?|"
-    r"errore\w*|erro\w*)\b|"
-    r"\b(?:errors?|failed|failures?)\W{1,3}(?:0|null|none|false)\b",
-    re.IGNORECASE,
-)
-_NOT_RUN = re.compile(
-    r"\b(?:reject|declin|den(?:y|ied)|cancel|abort|interrupt|skip|refus|disallow|block|permi|approv|forbid|timed? ?out|"
-    r"expir|clear|compact|placeholder|dry.?run|cach|pending|queued|background|progress|invalid|validat|unavailab|"
-    r"disconnect|unknown tool|no such|not (?:found|run|executed|connected|available|allowed)|"
-    r"doesn['’]t (?:exist|want)|did(?: not|n['’]t) run|"
-    r"abgelehnt|abgebrochen|refusé|annulé|rechazad|cancelad|annullat)|拒绝|取消|拒否|キャンセル",
-    re.IGNORECASE,
-)
-"""Ways in which clients say that a call was not carried out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,8 +122,8 @@ class Back:
     def name(self) -> str:
         return self.call.name or ""
 
-    def passed(self, wire: ToolWire) -> tuple[Passed, ...]:
-        """The calls of this tool with these arguments that reached a server."""
+    def passed(self, wire: McpLedger) -> tuple[Passed, ...]:
+        """Return the calls of this tool with these arguments that reached a server."""
         return wire.passed(self.name, self.declared, digest_of(self.call.arguments))
 
     @property
@@ -161,13 +131,13 @@ class Back:
         """Return True if the result says that the call failed, or was not carried out."""
         if outcome(self.result).error or self._fails:
             return True
-        return len(self.result.text) <= _LONGEST_REFUSAL and _NOT_RUN.search(self.result.text) is not None
+        return len(self.result.text) <= _LONGEST_REFUSAL and _PHRASES["not_run"].search(self.result.text) is not None
 
     @property
     def _fails(self) -> bool:
         """Return True if the result is a note, in whatever words, that something went wrong."""
         text = self.result.text
-        return len(text) <= _LONGEST_NOTE and _FAILS.search(_NO_FAULT.sub(" ", text)) is not None
+        return len(text) <= _LONGEST_NOTE and _PHRASES["fails"].search(_PHRASES["no_fault"].sub(" ", text)) is not None
 
     def takes_up(self, truth: str) -> bool:
         """Return True if a result speaks of what the server answered: then its words are of that, not of the call."""
@@ -176,7 +146,7 @@ class Back:
 
 
 def handed_back(request: Request, ledger: Ledger, conversation: str | None = None) -> Iterator[Back]:
-    """The results behind the last message of the assistant; older ones were judged when they came.
+    """Yield the results behind the last message of the assistant; older ones were judged when they came.
 
     Where a request goes on from a reply that the provider keeps, the call is the one that passed on this wire.
     """
@@ -194,7 +164,7 @@ def handed_back(request: Request, ledger: Ledger, conversation: str | None = Non
 
 
 def _calls_before(messages: tuple[Message, ...], position: int) -> list[ToolCall]:
-    """The calls of the assistant's last messages, which some APIs split in several."""
+    """Return the calls of the assistant's last messages, which some APIs split in several."""
     calls: list[ToolCall] = []
     while position and messages[position - 1].role == "assistant":
         position -= 1
@@ -214,8 +184,8 @@ def _call_of(result: ToolResult, calls: list[ToolCall]) -> ToolCall | None:
     return named[0] if len(named) == 1 else None
 
 
-def never_ran(tool: Tool, wire: ToolWire) -> str:
-    """What to say of a declared tool that a server on this wire serves, and of which no call has ever reached it."""
+def never_ran(tool: Tool, wire: McpLedger) -> str:
+    """Return the message about a declared tool that a server on this wire serves and that no call ever reached."""
     serving = wire.serving(tool.name, tool) if wire else ()
     if not serving or not all(wire.is_read(served) for served in serving) or wire.passed(tool.name, tool):
         return ""
@@ -223,12 +193,12 @@ def never_ran(tool: Tool, wire: ToolWire) -> str:
 
 
 def confirmed(request: Request, ledger: Ledger) -> frozenset[str]:
-    """The pointers of results that are what a server on this wire has answered to their calls."""
+    """Return the pointers of results that are what a server on this wire has answered to their calls."""
     wire = ledger.tools
     if not wire:
         return frozenset()
     return frozenset(
         back.result.pointer
         for back in handed_back(request, ledger)
-        if any(one.answered and retelling(back.result.text, one.text) == "same" for one in back.passed(wire))
+        if any(one.answered and compare_result(back.result.text, one.text) == "same" for one in back.passed(wire))
     )

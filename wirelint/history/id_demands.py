@@ -1,4 +1,4 @@
-"""Which form of tool-call id a target demands: by the model's name and the API, by the host, by what an error says.
+"""Forms of tool-call ids that targets demand: by model name and API, by host, by an error's text.
 
 Theory of operation. Most servers take any id. Five targets do not, and each is an object of one small class that judges
 an id and mints an acceptable one from it. A model's name decides for Kimi K2 (whose templates were trained on one form, so
@@ -11,21 +11,28 @@ from __future__ import annotations
 
 import hashlib
 import re
+import string
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from functools import lru_cache
+from typing import NamedTuple, Protocol
 from urllib.parse import urlsplit
 
 import orjson
 
+from wirelint import lexicon
 from wirelint.apis.reading import mappings, text
-from wirelint.fix import Edit
-from wirelint.history.ids import is_placeholder, restore
-from wirelint.model import Exchange, Json
+from wirelint.apis.traits import traits
+from wirelint.fix import Edit, RewriteContext
+from wirelint.history.ids import form_of, is_placeholder, restore
+from wirelint.model import Exchange, Json, Request, ToolCall, ToolResult
+from wirelint.text.families import family
+
+_PHRASES = lexicon.Phrases("id_demands")
 
 
 class Demand(Protocol):
-    """What a target demands of ids. `form` says it in words that follow "the target wants"."""
+    """A target's demand of ids. `form` completes "the target wants"."""
 
     @property
     def target(self) -> str: ...
@@ -34,11 +41,11 @@ class Demand(Protocol):
     def form(self) -> str: ...
 
     def fault(self, id_: str, name: str | None) -> str | None:
-        """What is wrong with an id, as a clause; None when the target takes it."""
+        """Return the fault of an id, as a clause; None when the target takes it."""
         ...
 
     def mint(self, id_: str, name: str | None, ordinal: int, taken: Collection[str]) -> str | None:
-        """An id that the target takes, made from a refused one; the same one every time.
+        """Return an id that the target takes, made from a refused one; equal at every run.
 
         `ordinal` is the number that a counted id gets; it, or the next that is free.
         """
@@ -46,7 +53,7 @@ class Demand(Protocol):
 
 
 class KimiK2:
-    """Any foreign id is fine; a broken one of its own kind misleads the model, and parsers that split it."""
+    """Kimi K2. Any foreign id is fine; a broken native one misleads the model, and parsers that split it."""
 
     target = "Kimi K2"
     form = "`functions.NAME:N`"
@@ -100,7 +107,7 @@ class Anthropic:
 
 
 class Converse:
-    """Bedrock's Converse takes up to 64 characters, and passes them on: Claude behind it takes fewer kinds of them."""
+    """Bedrock's Converse. It takes up to 64 characters and passes them on; Claude behind it takes fewer kinds of them."""
 
     target = "Bedrock's Converse"
     _MOST = 64
@@ -147,7 +154,7 @@ class Limited:
 
 
 def _digest(text: str, taken: Collection[str], prefix: str, length: int) -> str:
-    """An id of a prefix and letters and digits made from a text; the same every time, and none that is taken."""
+    """Return an id of a prefix and letters and digits made from a text; the same every time, and none that is taken."""
     for salt in range(len(taken) + 1):
         made = hashlib.sha256(f"{salt}:{text}".encode("utf-8", "surrogatepass")).hexdigest()
         if f"{prefix}{made[:length]}" not in taken:
@@ -170,7 +177,7 @@ def is_kimi_k3(model: str) -> bool:
 
 
 def demand_of(exchange: Exchange) -> Demand | None:
-    """What the target of an exchange demands; None where any id will do, or where that is not known."""
+    """Return the demand of an exchange's target; None where any id will do, or where it is unknown."""
     if is_kimi_k2(exchange.model):
         return KimiK2()
     host = urlsplit(exchange.url).hostname or ""
@@ -199,28 +206,26 @@ def _is(host: str, domain: str) -> bool:
 _NINE = re.compile(r"length of 9\b|length 9\b|9 alphanumeric", re.IGNORECASE)
 _PATTERN = re.compile(r"a-zA-Z0-9_\\?-|letters, numbers, underscores", re.IGNORECASE)
 _PATTERN_OF_AWS = re.compile(r"a-zA-Z0-9_.:-", re.IGNORECASE)
-_TOO_LONG = re.compile(
-    r"(?:maximum|max\.?) length(?: of| is)? (\d{1,3})|less than or equal to (\d{1,3})", re.IGNORECASE
-)
-_ABOUT_IDS = re.compile(
-    r"tool[ _]?(?:call|use)s?(?:\[\d+\]|\.\d+)?[ _.]*(?:id|ids)\b|tool_use_id|toolUseId|call_id", re.IGNORECASE
-)
 
 
 def complaint(exchange: Exchange) -> Demand | None:
-    """What the error reply of an exchange demands of ids, when it speaks of ids at all."""
+    """Return the demand in the error reply of an exchange, when it speaks of ids at all."""
     error = exchange.reply.error if exchange.reply is not None else None
     if error is None:
         return None
     words = error if isinstance(error, str) else orjson.dumps(error).decode()
-    if len(words) > 10_000 or not _ABOUT_IDS.search(words):
+    if len(words) > 10_000 or not _PHRASES["about_ids"].search(words):
         return None
     if _NINE.search(words):
         return Mistral()
     if exchange.api == "bedrock.converse":
         claude = _PATTERN.search(words) is not None
-        return Converse(claude=claude) if claude or _TOO_LONG.search(words) or _PATTERN_OF_AWS.search(words) else None
-    if limit := _TOO_LONG.search(words):
+        return (
+            Converse(claude=claude)
+            if claude or _PHRASES["too_long"].search(words) or _PATTERN_OF_AWS.search(words)
+            else None
+        )
+    if limit := _PHRASES["too_long"].search(words):
         return Limited(int(limit[1] or limit[2]))
     return Anthropic() if _PATTERN.search(words) else None
 
@@ -272,7 +277,7 @@ class ItemId:
 
 
 def wrong_item_ids(exchange: Exchange) -> Iterator[ItemId]:
-    """The items of a request whose ids the target refuses, in order."""
+    """Yield the items of a request whose ids the target refuses, in order."""
     request = exchange.request
     if request is None or request.api != "openai.responses":
         return
@@ -297,7 +302,7 @@ def wrong_item_ids(exchange: Exchange) -> Iterator[ItemId]:
 
 
 def _mix(id_: str, item: Mapping[str, Json], begins: str) -> str | None:
-    """Of what else an id is, as a clause."""
+    """Return what else an id belongs to, as a clause."""
     if id_ and id_ == item.get("call_id") and not id_.startswith(begins):
         return "it is the id of its call"
     if is_placeholder(id_) or is_placeholder(id_.partition("_")[2]):
@@ -322,9 +327,181 @@ def _fault(id_: str, begins: str) -> str | None:
 
 
 def _refused(exchange: Exchange) -> frozenset[int]:
-    """The numbers of the items whose ids an error reply names."""
+    """Return the numbers of the items whose ids an error reply names."""
     error = exchange.reply.error if exchange.reply is not None else None
     if error is None:
         return frozenset()
     words = error if isinstance(error, str) else orjson.dumps(error).decode()
     return frozenset(int(number) for number in _REFUSED.findall(words[:10_000]))
+
+
+# Ids for calls that a repair makes: in the form that the conversation's upstream gives them, and no id twice.
+#
+# Theory of operation. What reads the id next is the client, which sends it back, and the upstream, which may demand a form
+# or was trained on one. So the form is looked for from the strictest to the vaguest: what the target demands (Mistral's
+# nine characters), what the model itself writes (Kimi's counted ids), the other ids of the reply, the ids that really
+# passed in this conversation or stand in its history, the API's own. An id is drawn from the exchange's seed, so that the
+# same exchange gets the same ids whenever and wherever it is repaired; a counted one goes on from the numbers of the
+# history.
+
+
+_ALPHANUMERIC = string.digits + string.ascii_letters
+_COUNTED = re.compile(r"(?:(?P<prefix>functions)[. ])?[\w.-]+:(?P<number>[0-9]{1,9})")
+# Makers whose ids can be drawn anew; others count, or are made by clients and no upstream ever gave them.
+_DRAWN = frozenset(_PHRASES.words("drawn"))
+_PLAIN_MODEL = traits("").id_model
+_KEPT_END = re.compile(r"_\d{1,3}\Z")
+_TELLING = 9
+_MOST_LOOKED_AT = 256
+"""Ids of the reply whose numbers are looked at; beyond it only equal ids are avoided."""
+
+
+class _History(NamedTuple):
+    """The ids of a request: all of them, the next number of counted ones, and the last call's that has a known form."""
+
+    ids: frozenset[str]
+    next_number: int
+    sample: str | None
+
+
+_NOTHING = _History(frozenset(), 0, None)
+
+
+def mint(context: RewriteContext, name: str | None) -> str:
+    """Return an id that the target takes, made from a refused one; equal at every run.
+
+    Unique among the ids of the request and those taken. The same at every run over the exchange, if ids are asked for in
+    the same order.
+    """
+    request = context.exchange.request
+    history = _history_of(request) if request is not None else _NOTHING
+    prefix = _counted_prefix(context, history)
+    if prefix is not None and name and not re.search(r"[\s:]", name):
+        new = _count(context, f"{prefix}{name}", history)
+    else:
+        new = _draw(context, _model_id(context, history), history)
+    context.taken.add(new)
+    return new
+
+
+def mint_where_used(context: RewriteContext, name: str | None) -> str | None:
+    """Return a new id; None where the API's calls need none and no call of this conversation came with one."""
+    if traits(context.exchange.api).call_ids:
+        return mint(context, name)
+    request = context.exchange.request
+    history = _history_of(request) if request is not None else _NOTHING
+    sample = _sample(context, history) or ""
+    return mint(context, name) if form_of(sample) in _DRAWN or _COUNTED.fullmatch(sample) else None
+
+
+def _counted_prefix(context: RewriteContext, history: _History) -> str | None:
+    """Return the prefix of counted ids: `functions.` (Kimi K2), nothing (K3); None where ids are not counted."""
+    model = context.exchange.model
+    # Where ids are strict a client may refuse such an id; it is given only to one that has been given it before.
+    if traits(context.exchange.api).strict_ids or not (is_kimi_k2(model) or is_kimi_k3(model)):
+        return None if isinstance(demand_of(context.exchange), Mistral) else _counted_before(context, history)
+    return "functions." if is_kimi_k2(model) else ""
+
+
+def _counted_before(context: RewriteContext, history: _History) -> str | None:
+    told = traits(context.exchange.api).strict_ids  # what passed elsewhere is no word of this client's
+    counted = _COUNTED.fullmatch((history.sample if told else _sample(context, history)) or "")
+    if counted is None:
+        return None
+    return "functions." if counted["prefix"] else ""
+
+
+def _count(context: RewriteContext, stem: str, history: _History) -> str:
+    number = max(history.next_number, context.next_number)
+    if len(context.taken) <= _MOST_LOOKED_AT:
+        number = max(number, *(_number(id_) + 1 for id_ in context.taken), 0)
+    while (new := f"{stem}:{number}") in context.taken or new in history.ids:
+        number += 1
+    context.next_number = number + 1
+    return new
+
+
+def _model_id(context: RewriteContext, history: _History) -> str:
+    """Return an id whose form the new one takes."""
+    exchange = context.exchange
+    demand = demand_of(exchange)
+    if isinstance(demand, Mistral):
+        return "A" * 9
+    sample = _sample(context, history)
+    if sample and form_of(sample) in _DRAWN and (demand is None or demand.fault(sample, None) is None):
+        return sample
+    usual = traits(exchange.api).id_model or "call_" + "A" * 8
+    return "A" * 9 if usual == _PLAIN_MODEL and family(exchange.model) in ("mistral", "magistral") else usual
+
+
+def _sample(context: RewriteContext, history: _History) -> str | None:
+    """Return an id of a known form: of this reply, else the last that the conversation's upstream gave, else of the
+    history.
+    """
+    if len(context.taken) <= _MOST_LOOKED_AT:
+        siblings = [id_ for id_ in context.taken if id_ not in history.ids and form_of(id_) is not None]
+        if siblings:
+            return min(siblings)
+    issued = context.ledger.calls(context.exchange.conversation)[-8:]
+    passed = (call.id for call in reversed(issued) if form_of(call.id) is not None)
+    return next(passed, history.sample)
+
+
+def _draw(context: RewriteContext, sample: str, history: _History) -> str:
+    while True:
+        new = _imitate(sample, context.seed())
+        if new not in context.taken and new not in history.ids:
+            return new
+
+
+def _imitate(sample: str, seed: str) -> str:
+    """Return an id with the fixed parts, the length and the kind of characters of another.
+
+    >>> _imitate("chatcmpl-tool-0a1b2c3d4e5f6071", "7" * 64)
+    'chatcmpl-tool-7777777777777777'
+    """
+    kept = _PHRASES["kept"].match(sample)
+    start = kept.end() if kept is not None else 0
+    counter = _KEPT_END.search(sample, start)
+    end = counter.start() if counter is not None and sample.startswith("call_function_") else len(sample)
+    alphabet = _alphabet(sample[start:end])
+    number = int(seed, 16)
+    drawn: list[str] = []
+    for character in sample[start:end]:
+        if character not in alphabet:
+            drawn.append(character)  # the dashes of a UUID, a sign
+            continue
+        number, digit = divmod(number, len(alphabet))
+        drawn.append(alphabet[digit])
+    return sample[:start] + "".join(drawn) + sample[end:]
+
+
+def _alphabet(text: str) -> str:
+    """Return the characters that ids like this are made of."""
+    used = set(text) - set("-_")
+    # A few characters can be digits by chance.
+    narrow: tuple[str, ...] = (string.digits, string.digits + "abcdef") if len(text) >= _TELLING else ()
+    for alphabet in (*narrow, string.digits + string.ascii_lowercase):
+        if used <= set(alphabet):
+            return alphabet
+    return _ALPHANUMERIC
+
+
+@lru_cache(maxsize=1)  # asked again for every call of a reply
+def _history_of(request: Request) -> _History:
+    calls = [part for message in request.messages for part in message.parts if isinstance(part, ToolCall)]
+    ids = [call.id for call in calls if call.id]
+    results = [part for message in request.messages for part in message.parts if isinstance(part, ToolResult)]
+    answered = [result.call_id for result in results if result.call_id]
+    known = [id_ for id_ in ids[-32:] if form_of(id_) is not None and not is_placeholder(id_)]
+    return _History(
+        frozenset((*ids, *answered)),
+        max(len(calls), *(_number(id_) + 1 for id_ in ("", *ids, *answered))),
+        known[-1] if known else None,
+    )
+
+
+def _number(id_: str) -> int:
+    """Return the number of a counted id, -1 for others."""
+    counted = _COUNTED.fullmatch(id_)
+    return int(counted["number"]) if counted is not None else -1

@@ -1,4 +1,4 @@
-"""Ids of tool calls: the forms that vendors give them, the ways in which clients mangle them, and which id is which.
+"""Tool-call ids: forms of vendors, ways in which clients mangle them, and matching.
 
 Theory of operation. An id is opaque to an honest client: it comes with a call and goes back, unchanged, on the call and
 on its result. Three questions follow from that, each answered by a pure function over strings.
@@ -21,56 +21,40 @@ from functools import lru_cache
 from typing import Literal, NamedTuple
 from urllib.parse import unquote
 
+from wirelint import lexicon
+
+_PHRASES = lexicon.Phrases("ids")
+
 Certainty = Literal["high", "medium", "low"]
 
 
 _LONGEST = 1024
-"""Characters of an id that is looked at; what is longer is no id, and is not worth the time."""
+"""Characters of the longest id: longer strings are no ids."""
 
 
 class Form(NamedTuple):
-    """The ids that one maker gives. The pattern is a fingerprint, not a promise."""
+    """The ids of one maker. The pattern is a fingerprint, not a promise."""
 
     maker: str
     pattern: re.Pattern[str]
 
 
-_UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
+_UUID = _PHRASES.text("uuid")
 
 FORMS: tuple[Form, ...] = tuple(
-    Form(maker, re.compile(pattern))
-    for maker, pattern in (
-        ("Kimi K2", r"functions\.[\w.-]+:\d+"),
-        ("Kimi K3", r"[A-Za-z_][\w.-]*:\d+"),
-        ("Anthropic", r"(?:srv|mcp)?toolu_(?:vrtx_|bdrk_)?[A-Za-z0-9]{20,32}"),
-        ("Bedrock", r"tooluse_[A-Za-z0-9_-]{22}"),
-        ("MiniMax", r"call_function_[a-z0-9]{12}_\d+"),
-        ("DeepSeek", r"call_\d{1,2}_[A-Za-z0-9-]{20,36}"),
-        ("OpenAI", r"call_[A-Za-z0-9]{22,40}"),
-        ("OpenAI Responses", r"fc_[A-Za-z0-9]{22,64}"),
-        ("Z.ai", r"call_-?[0-9a-f]{8,32}"),
-        ("a generator of UUIDs", rf"(?:[a-z-]+[_-])?{_UUID}"),
-        ("vLLM", r"chatcmpl-tool-[0-9a-f]{16,32}"),
-        ("Pydantic AI", r"pyd_ai_[0-9a-f]{32}"),
-        ("Ollama or Groq", r"call_[a-z0-9]{4,10}"),
-        ("OpenRouter for Google", r"tool_\d+_[\w.-]+"),
-        ("Gemini", r"function-call-\d+"),
-        ("Mistral", r"[A-Za-z0-9]{9}"),
-        ("llama.cpp", r"[A-Za-z0-9]{32}"),
-        ("a counter", r"\d{1,20}"),
-    )
+    Form(maker, re.compile(pattern.replace("{uuid}", _UUID))) for maker, pattern in _PHRASES.table("forms")
 )
 
 
 class Match(NamedTuple):
-    """That an id is another one altered: how, in words that follow "with", and how certain."""
+    """An alteration between two ids: how, in words that follow "with", and how certain."""
 
     how: str
     certainty: Certainty
 
 
 class Origin(NamedTuple):
-    """What an id was before it was altered. `id` is None when the form shows the damage and not the original."""
+    """The original of an altered id. `id` is None when the form shows the damage and not the original."""
 
     id: str | None
     how: str
@@ -81,7 +65,7 @@ _BETWEEN = bytes(code for code in range(0x80) if not chr(code).isalnum())
 
 
 def form_of(id_: str) -> str | None:
-    """Who makes ids of this form, or None."""
+    """Return the maker of ids of this form, or None."""
     return _form_of(id_) if len(id_) <= _LONGEST else None
 
 
@@ -91,7 +75,7 @@ def _form_of(id_: str) -> str | None:
 
 
 def key(id_: str) -> str:
-    """What survives every known way of mangling an id but cutting: its letters and digits, in one case."""
+    """Return the letters and digits of an id in one case: they survive every known mangling but cutting."""
     if id_.isascii():
         return id_.encode().translate(None, _BETWEEN).lower().decode()
     return "".join(filter(str.isalnum, id_)).casefold()
@@ -123,7 +107,7 @@ _UNJOINED = {
     "a second id joined to it and the separators removed": "the second id in it removed and the separators put in",
     "an editor's suffix": "an editor's suffix removed",
 }
-"""What was done to an id where the altered form is the shorter one."""
+"""Alterations whose result is the shorter form."""
 
 
 def _bare(id_: str) -> str:
@@ -141,7 +125,7 @@ _EQUAL: tuple[tuple[Certainty, Callable[[str], str]], ...] = (
 
 
 def match(call_id: str, other: str, name: str | None = None) -> Match | None:
-    """Whether `other` is the id of a call, altered. `name` is the called function's. None for equal and for unrelated."""
+    """Return the alteration if `other` is the altered id of a call of `name`; None for equal and for unrelated ids."""
     if call_id == other or not call_id or not other or max(len(call_id), len(other)) > _LONGEST:
         return None
     for certainty, normal in _EQUAL:
@@ -152,7 +136,7 @@ def match(call_id: str, other: str, name: str | None = None) -> Match | None:
 
 
 def alteration(before: str, after: str) -> str:
-    """What was done to an id, computed from both forms; they have the same letters and digits, prefixes aside.
+    """Describe the alteration between two forms with the same letters and digits, prefixes aside.
 
     >>> alteration("functions.read_map:3", "functionsread_map3")
     '`.` and `:` removed'
@@ -171,7 +155,7 @@ def alteration(before: str, after: str) -> str:
 
 
 def _between(before: str, after: str) -> Iterator[str]:
-    """What became of the characters between the letters and digits, which are the same."""
+    """Describe the change of the characters between the letters and digits, which are equal."""
     were, are = _gaps(before), _gaps(after)
     if len(were) != len(are):  # letters that fold to two
         return
@@ -195,7 +179,7 @@ def _between(before: str, after: str) -> Iterator[str]:
 
 
 def _letters(before: str, after: str) -> Iterator[str]:
-    """What became of the case of the letters."""
+    """Describe the change of the letters' case."""
     was, now = ("".join(filter(str.isalnum, id_)) for id_ in (before, after))
     if was != now:
         change = "lower-cased" if now == was.lower() else "upper-cased" if now == was.upper() else ""
@@ -203,7 +187,7 @@ def _letters(before: str, after: str) -> Iterator[str]:
 
 
 def _prefixes(before: str, after: str) -> Iterator[str]:
-    """What became of the prefix of an id that is equal without it, and of the rest."""
+    """Describe the change of the prefix of an id that is equal without it, and of the rest."""
     old, new = (found[0] if (found := _PREFIX.match(id_)) else "" for id_ in (before, after))
     if old and new:
         yield f"its prefix `{old}` replaced by `{new}`"
@@ -217,7 +201,7 @@ def _prefixes(before: str, after: str) -> Iterator[str]:
 
 
 def _gaps(id_: str) -> list[str]:
-    """The characters before, between and after the letters and digits of an id, one string for each such place."""
+    """Return the characters before, between and after the letters and digits of an id, one string for each such place."""
     gaps = [""]
     for character in id_:
         if character.isalnum():
@@ -268,7 +252,7 @@ def _match_cut(call_id: str, other: str) -> Match | None:
 
 
 def _beginning(id_: str, count: int) -> str:
-    """An id up to its `count`th letter or digit."""
+    """Return an id up to its `count`th letter or digit."""
     for position, character in enumerate(id_, 1):
         count -= character.isalnum()
         if not count:
@@ -293,47 +277,30 @@ def _digests(id_: str) -> tuple[str, ...]:
 
 # --- what was an id before? -----------------------------------------------------------------------------------------
 
-_PLACEHOLDER = re.compile(
-    r"(?:(?:call|toolu|tool|fc|id)[_-])?(?:undefined|null|none|nan|\[object object\])"
-    r"|defaulttoolid|sanitizedtoolid|defaultid",
-    re.IGNORECASE,
-)
 _OTHER_KIND = re.compile(r"(?:fco?|ctco?|msg|rs|item|resp|gen|req|chatcmpl)[_-](?!tool)[A-Za-z0-9]")
-_JOINED = re.compile(
-    r"(?P<id>(?:call|toolu)_[A-Za-z0-9_-]{3,60}?)"
-    r"(?:[^A-Za-z0-9_-]{1,4}(?:(?:call|toolu|fc|msg|rs|ctc)_?[A-Za-z0-9_-]{2,}|undefined|null|None)"
-    r"|\||[_-]fc_?[0-9a-f]{16,})"
-)
 _JOINED_BARE = re.compile(r"call(?P<id>[A-Za-z0-9]{24})fc[0-9a-f]{6,}")
 _EDITOR_SUFFIX = re.compile(r"(?P<id>.{4,}?)__vscode-\d+")
 _STRIPPED: tuple[tuple[re.Pattern[str], str], ...] = tuple(
-    (re.compile(pattern), original)
-    for pattern, original in (
-        (r"(srv|mcp|)toolu[-.: ]?(01[A-Za-z0-9]{20,24})", r"\1toolu_\2"),
-        (r"toolu[-.: ]?(vrtx|bdrk)[-.: ]?(01[A-Za-z0-9]{20,24})", r"toolu_\1_\2"),
-        (r"call(?=[A-Za-z]*\d)(?=[a-z0-9]*[A-Z])([A-Za-z0-9]{24})", r"call_\1"),
-        (r"call(0\d)(?=[a-z0-9]*[A-Z])([A-Za-z0-9]{24})", r"call_\1_\2"),
-        (r"callfunction([a-z0-9]{12})(\d{1,2})", r"call_function_\1_\2"),
-        (r"chatcmpl_?tool_?([0-9a-f]{32}|[0-9a-f]{16})", r"chatcmpl-tool-\1"),
-        (r"tooluse(?=[A-Za-z]*\d)([A-Za-z0-9]{22})", r"tooluse_\1"),
-    )
+    (re.compile(pattern), original) for pattern, original in _PHRASES.table("stripped")
 )
 _INDEX = re.compile(r"([0-9]{1,6})(?:x[0-9]{1,3}|t[0-9]{13})?")
 _DIGEST_SUFFIX = re.compile(r"_[0-9a-f]{8}$")
 
 
 def is_other_kind(id_: str) -> bool:
-    """Whether an id is that of another thing: of an output item, a message, a reply. Never of a call, by its prefix."""
+    """Return True if an id is that of another thing: of an output item, a message, a reply. Never of a call, by its
+    prefix.
+    """
     return _OTHER_KIND.match(id_) is not None
 
 
 def is_placeholder(id_: str) -> bool:
     """Return True if an id is what a program writes when it has none: `undefined`, `null`, `defaulttoolid`."""
-    return _PLACEHOLDER.fullmatch(id_.strip()) is not None
+    return _PHRASES["placeholder"].fullmatch(id_.strip()) is not None
 
 
 def restore(id_: str, name: str | None) -> Origin | None:
-    """What an id was before a known alteration, judged by its form and the called function's name; None: no sign of one.
+    """Return the original of an id before a known alteration, by its form and the function's name; None without a sign.
 
     >>> restore("functions_web_fetch_0", "web_fetch").id
     'functions.web_fetch:0'
@@ -360,7 +327,7 @@ def _restore(id_: str, name: str | None) -> Origin | None:
 
 
 def native_id(id_: str, name: str | None) -> str | None:
-    """`functions.NAME:N` where an id is that, or can have been nothing else: the prefix, the own name, a number."""
+    """Return `functions.NAME:N` where an id is that or can be nothing else: the prefix, the own name, a number."""
     if not name or not key(name):
         return None
     name = name.strip()  # a name with a blank is another rule's finding; the id is sound
@@ -376,7 +343,7 @@ def native_id(id_: str, name: str | None) -> str | None:
 
 
 def restore_counted(id_: str, name: str | None, prefix: str) -> Origin | None:
-    """What `read0` or `read_0` was on a call of `read` where the model's own ids are `read:0` behind a prefix.
+    """Return the original of `read0` or `read_0` on a call of `read` where the model's ids are `read:0` with a prefix.
 
     Too little to go by unless the model is known: clients make up ids of this form too, with longer numbers.
     """
@@ -396,7 +363,7 @@ def _tell_native(native: str, id_: str) -> str:
 
 
 def _split(id_: str) -> Origin | None:
-    if joined := _JOINED.fullmatch(id_):
+    if joined := _PHRASES["joined"].fullmatch(id_):
         return Origin(joined["id"], "a second id joined to it", "high")
     if bare := _JOINED_BARE.fullmatch(id_):
         return Origin(f"call_{bare['id']}", "a second id joined to it and the separators removed", "medium")

@@ -1,4 +1,4 @@
-"""Ids of a history that are not what they were when they passed: which, and what they were.
+"""Ids of a history that were altered after they passed, and their originals.
 
 Theory of operation. Calls and results are paired first (`pairing`), so an id is judged with its counterpart. What really
 passed decides (`Ledger`): the same id, then the same letters and digits, then the same call under another id. Where
@@ -56,19 +56,19 @@ class Mangling:
 
     @property
     def part(self) -> ToolCall | ToolResult:
-        """The part whose id is told of."""
+        """The part that carries the reported id."""
         answer = self.pair.answer
         return answer.result if self.place == "result" and answer is not None else self.pair.call
 
     @property
     def given(self) -> str:
-        """The id as it stands there."""
+        """The id as it stands in the request."""
         part = self.part
         return (part.id if isinstance(part, ToolCall) else part.call_id) or ""
 
 
 def manglings(exchange: Exchange, ledger: Ledger) -> Iterator[Mangling]:
-    """The altered ids of a request's history, in order, one per call."""
+    """Yield the altered ids of a request's history, in order, one per call."""
     request = exchange.request
     if request is None:
         return
@@ -91,7 +91,7 @@ def manglings(exchange: Exchange, ledger: Ledger) -> Iterator[Mangling]:
 
 
 def _answers_elsewhere(exchange: Exchange, ledger: Ledger) -> Iterator[Mangling]:
-    """Altered ids of results whose calls the server keeps: what passed is all there is to hold them against."""
+    """Yield altered ids of results whose calls the server keeps: the passed ids are the only reference."""
     request = exchange.request
     for answer in pair(request).orphans if request is not None else ():
         id_ = answer.result.call_id or ""
@@ -106,7 +106,7 @@ def _answers_elsewhere(exchange: Exchange, ledger: Ledger) -> Iterator[Mangling]
 
 
 def _nearest(id_: str, conversation: str | None, ledger: Ledger) -> tuple[Issued, Match] | None:
-    """The only call that passed under an id of which another is the altered form."""
+    """Return the only call that passed under an id of which another is the altered form."""
     near = [*ledger.similar(id_, conversation), *ledger.calls(conversation)[-_COMPARED:]]
     found = {
         issued.id: (issued, altered)
@@ -119,7 +119,7 @@ def _nearest(id_: str, conversation: str | None, ledger: Ledger) -> tuple[Issued
 
 
 def _without_collisions(found: Sequence[Mangling], pairs: Sequence[Pair]) -> Iterator[Mangling]:
-    """The same, marked as not restorable where a call of another id has, or would get, the same one."""
+    """Yield manglings, not restorable where a call of another id has, or would get, the same one."""
     wanted = {id(one.pair): one.origin.id for one in found if one.restorable and one.place != "result"}
     sharing: dict[str, list[Pair]] = {}
     for each in pairs:
@@ -143,7 +143,7 @@ def _collide(group: Sequence[Pair]) -> bool:
 
 
 def _judge(each: Pair, exchange: Exchange, ledger: Ledger, history: set[str], left: set[str | None]) -> Mangling | None:
-    """What became of the id of a call, or of its result. `left` are the ids of results without a call."""
+    """Return the mangling of a call's or its result's id. `left` are the ids of results without a call."""
     given, answered = each.ids
     alteration = each.answer.match if each.answer is not None else None
     origin = _origin(each, exchange, ledger, history)
@@ -165,7 +165,7 @@ def _mangling(each: Pair, origin: Origin, place: Place) -> Mangling:
 
 
 def _origin(each: Pair, exchange: Exchange, ledger: Ledger, history: set[str]) -> Origin | None:
-    """What the id of a call was when it passed, or must have been; None when there is no sign of a change."""
+    """Return the original id of a call, as it passed or must have passed; None without a sign of a change."""
     id_, name = each.call.id or "", each.call.name
     if id_ and ledger.issued(id_, exchange.conversation) is not None:
         return None
@@ -185,7 +185,7 @@ def _origin(each: Pair, exchange: Exchange, ledger: Ledger, history: set[str]) -
 
 
 def _better(other: str, id_: str) -> bool:
-    """Whether, of two ids of which one is the other altered, the result's is the original and the call's is not."""
+    """Return whether, of two ids of which one is the other altered, the result's is the original one."""
     if (id_ == other.casefold() and not other.isupper()) or not id_ or is_placeholder(id_):
         return True
     return form_of(other) is not None and form_of(id_) is None and len(key(other)) >= len(key(id_))

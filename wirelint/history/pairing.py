@@ -1,4 +1,4 @@
-"""Which tool result of a request's history answers which call: paired once, by exact id, then by similarity.
+"""Pairing of the calls and results of a request's history: by exact id, then by similarity.
 
 Theory of operation. Results are taken in order. One whose id is that of an open call answers it; where several open calls
 share the id, the latest turn's first. What is left over is then compared with the calls that nothing has answered, those
@@ -18,18 +18,21 @@ from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import pairwise
+from typing import Literal, NamedTuple
 
 import orjson
 
 from wirelint.apis.traits import History, history_of, traits
+from wirelint.arguments.json_continuation import Scanner
 from wirelint.fix import Edit
 from wirelint.history.id_demands import Demand, KimiK2, Mistral, is_kimi_k3
 from wirelint.history.ids import Match, form_of, is_other_kind, is_placeholder, key, match, restore
-from wirelint.model import HostedCall, Json, Request, ToolCall, ToolResult
+from wirelint.model import HostedCall, Json, Piece, Request, ToolCall, ToolResult
 from wirelint.text.pointers import at
 
 _COMPARED = 32
-"""Calls that a left-over result is compared with: what one turn may hold, and what keeps long histories linear."""
+"""Calls that a left-over result is compared with: as many as one turn may hold, so that long histories stay linear."""
 _BUDGET = 20_000
 """Comparisons in one history, so that thousands of strangers cost no more than a moment."""
 _RANK = {"high": 0, "medium": 1, "low": 2}
@@ -71,7 +74,7 @@ class Pairing:
 
 @lru_cache(maxsize=1)  # several rules ask, one after the other, for the same request
 def pair(request: Request) -> Pairing:
-    """Pairs the calls and results of a history. Results without an id pair by name and order, or not at all.
+    """Pair the calls and results of a history. Results without an id pair by name and order, or not at all.
 
     They are orphans only where the API has no ids, so that they show all that there is to know.
     """
@@ -156,7 +159,7 @@ class _Pairer:
         return sorted(numbers, key=lambda number: (-self.pairs[number].position, number))
 
     def _pair_nameless(self, answer: Answer) -> bool:
-        """OpenAI's first function calls had no ids; some servers leave them out on one side to this day."""
+        """Pair a result without an id. OpenAI's first function calls had none; some servers leave them out to this day."""
         id_, free = answer.result.call_id, not self.ids_needed
         if id_ is not None and not free:
             return False
@@ -214,7 +217,7 @@ class _Pairer:
         return True
 
     def _pair_by_place(self, left: Sequence[Answer]) -> None:
-        """Pairs what is left of a turn in order, if its ids say nothing and there are as many calls as results."""
+        """Pair the rest of a turn in order, if its ids say nothing and there are as many calls as results."""
         turns: dict[int, list[Answer]] = {}
         for answer in left:
             turns.setdefault(self._turn_before(answer.position), []).append(answer)
@@ -247,7 +250,7 @@ class _Pairer:
         return self.pairs[place - 1].position if place else -1
 
 
-# What can be done about tool results that answer no call: dropped, or kept as the user's words where they hold a place.
+# Fixes of tool results that answer no call: removed, or kept as the user's words where they hold a place.
 #
 # Theory of operation. In OpenAI's chat and in Responses a result is a message or an item of its own and can go. With
 # Anthropic, Converse and Gemini it is a block of a user message, and a message must hold something. One that is left empty
@@ -262,7 +265,7 @@ _ASSISTANT = (None, "assistant", "model")
 
 
 def orphans(request: Request) -> tuple[Answer, ...]:
-    """The results of a history that answer no call, as far as can be known."""
+    """Return the results of a history that answer no call, as far as can be known."""
     found = pair(request).orphans
     if not found or request.is_partial:
         return ()
@@ -275,7 +278,7 @@ def _told(id_: str | None, *, needed: bool) -> bool:
 
 
 def removals(request: Request, found: Sequence[Answer]) -> dict[str, tuple[Edit, ...]]:
-    """The edits that take results out of a history, by the results' pointers; nothing for those that must stay."""
+    """Return the edits that take results out of a history, by the results' pointers; nothing for those that must stay."""
     history = history_of(request.api)
     if history.blocks:
         return _blocks(request, history, found)
@@ -309,7 +312,7 @@ def _blocks(request: Request, history: History, found: Sequence[Answer]) -> dict
 def _taken_out(
     messages: Sequence[Json], number: int, blocks: Mapping[str, str], gone: dict[int, str | None], history: History
 ) -> dict[str, tuple[Edit, ...]]:
-    """The edits for the results of one message, which joins `gone` when nothing is left of it.
+    """Return the edits for the results of one message, which joins `gone` when nothing is left of it.
 
     `blocks`: the pointers of the results' blocks, by those of the results. `gone` holds, for each message before it that
     is taken out, who speaks in the last one before that which stays.
@@ -340,7 +343,7 @@ def _role(message: Json) -> str | None:
 
 
 def _words(block: Mapping[str, Json]) -> Iterator[Json]:
-    """What a result says, as blocks that a user message may hold. The vendors refuse blank text."""
+    """Yield the words of a result, as blocks that a user message may hold. The vendors refuse blank text."""
     told = block.get("toolResult")
     if isinstance(told, dict):
         yield from _of_converse(told.get("content"))
@@ -390,14 +393,16 @@ _COUNTED = re.compile(r"(?P<stem>(?:[^0-9]*|.*[:_.-])(?<![0-9]))(?P<number>[0-9]
 
 
 def give_id(part: ToolCall | ToolResult, new: str, api: str) -> Edit:
-    """The edit that puts an id on a call or on a result, where the API has it."""
+    """Return the edit that puts an id on a call or on a result, where the API has it."""
     history = history_of(api)
     place = history.call_id if isinstance(part, ToolCall) else history.result_id
     return Edit("replace", f"{part.pointer}/{place}", new)
 
 
 def rename(pair: Pair, new: str, api: str) -> Iterator[Edit]:
-    """The edits that give a call and its result an id; none for what has it already, or may go without one and does."""
+    """Yield the edits that give a call and its result an id; none for what has it already, or may go without one and
+    does.
+    """
     needed = traits(api).call_ids
     if pair.call.id != new and (needed or pair.call.id):
         yield give_id(pair.call, new, api)
@@ -406,7 +411,7 @@ def rename(pair: Pair, new: str, api: str) -> Iterator[Edit]:
 
 
 def rename_repeats(repeats: Iterable[Answer], names: Mapping[str, str], api: str) -> Iterator[Edit]:
-    """The edits for further results of calls that are renamed. `names`: new ids by old ones."""
+    """Yield the edits for further results of calls that are renamed. `names`: new ids by old ones."""
     for repeat in repeats:
         new = names.get(repeat.result.call_id or "")
         if new is not None:
@@ -414,7 +419,8 @@ def rename_repeats(repeats: Iterable[Answer], names: Mapping[str, str], api: str
 
 
 def next_id(id_: str, name: str | None, model: str, demand: Demand | None, taken: Collection[str]) -> str:
-    """An id for another call that shares `id_`: the next number of a counted one, else the same with a number behind it.
+    """Return an id for another call that shares `id_`: the next number of a counted one, else the same with a number
+    behind it.
 
     The same one every time, so that what a prompt cache has stored stays valid. `name` is the called function's.
 
@@ -438,7 +444,7 @@ def next_id(id_: str, name: str | None, model: str, demand: Demand | None, taken
 
 
 def _native_stem(id_: str, name: str | None, model: str, demand: Demand | None) -> str | None:
-    """What stands before the number of Kimi's own ids, where this id is one, or would be taken for a broken one."""
+    """Return the part before the number of Kimi's own ids, where this id is one, or would be taken for a broken one."""
     if not name:
         return None
     form = form_of(id_)
@@ -457,6 +463,108 @@ def _number(id_: str) -> int:
 
 
 def _count(stem: str, number: int, taken: Collection[str]) -> str:
-    """The first free number: among as many as are taken and one more, one is free."""
+    """Return the first free number: among as many as are taken and one more, one is free."""
     numbers = range(number, number + 1 + len(taken))
     return next(new for one in numbers if (new := f"{stem}{one}") not in taken)
+
+
+# Announcements within a streamed call: some begin another call, some merely carry another id.
+#
+# Theory of operation. The wire's index says which call an event belongs to, and servers get it wrong in two ways: one index
+# for several calls, and another id with every event of one call. What tells them apart is whether the call before was
+# complete when the announcement came, and what follows it. A `Succession` follows the calls under one index, event by
+# event: the rules replay a finished call through it, the repairs ask it while the call passes, so both judge alike.
+
+CheckResult = Literal["same", "stray", "anew"]
+"""`same`: it goes on with the call. `stray`: it does, under another id. `anew`: another call begins."""
+
+
+class Succession:
+    """The calls under one index. `id` and `name` are those of the call that is being written.
+
+    A new id alone may be a server that makes one up for every event, and another name may be the rest of the first; with
+    the arguments complete before it, or with both at once, it is another call. Where a server was seen making up ids, an
+    announcement after the arguments that says nothing but another id is one more of them, and so it is where the event that
+    ends a call repeats its id.
+    """
+
+    __slots__ = ("_given", "_repeated", "_scanner", "id", "name", "unstable")
+
+    def __init__(self, id_: str | None, name: str | None, *, given: bool = False, repeated: bool = False) -> None:
+        """`given`: the arguments came as a value with the start of the call. `repeated`: its id comes again at its end."""
+        self._repeated = repeated
+        self.id = id_ or None
+        self.name = name or None
+        self.unstable = False
+        self._given = given
+        self._scanner = Scanner()
+
+    @property
+    def complete(self) -> bool:
+        """Return True if the arguments so far are whole values, the last of them an object."""
+        scanner = self._scanner
+        return self._given or (scanner.closed is not None and scanner.second is None and scanner.top == "{")
+
+    def text(self, piece: str) -> None:
+        """Take in argument text of the call."""
+        while piece:
+            before = self._scanner.length
+            self._scanner.feed(piece)
+            if self._scanner.second is None:
+                return
+            piece = piece[self._scanner.second - before :] if self._scanner.second >= before else ""
+            self._scanner = Scanner()
+
+    def undecided(self, id_: str | None, name: str | None) -> bool:
+        """Return True if an announcement can only be judged by what follows it."""
+        return self.judge(id_, name, follows=True) != self.judge(id_, name, follows=False)
+
+    def judge(self, id_: str | None, name: str | None, *, follows: bool) -> CheckResult:
+        """Return the verdict on an announcement. `follows`: argument text comes after it, before the next one."""
+        other_id = bool(id_ and self.id and id_ != self.id)
+        other_name = bool(name and self.name and name != self.name)
+        if not other_id and not other_name:
+            return "same"
+        if other_id and other_name:
+            return "anew"
+        if not self.complete:
+            return "stray" if other_id else "same"
+        if name and (follows or not self.unstable):
+            return "anew"
+        # Without a name it is no call that anybody could run: whatever follows came under a made-up id.
+        return "stray" if other_id and (follows or self.unstable or self._repeated) else "same"
+
+    def take(self, verdict: CheckResult, id_: str | None, name: str | None) -> None:
+        """Go on after an announcement with its verdict."""
+        if verdict == "anew":
+            self.id, self.name = id_ or None, name or self.name
+            self._given = False
+            self._scanner = Scanner()
+        elif verdict == "stray":
+            self.unstable = True
+        else:
+            self.id, self.name = self.id or id_ or None, self.name or name or None
+
+
+class Announced(NamedTuple):
+    """A later announcement of a call with its verdict. `id` is the id of the call at that time."""
+
+    piece: Piece
+    verdict: CheckResult
+    id: str | None
+
+
+def announced(call: ToolCall, api: str) -> Iterator[Announced]:
+    """Yield the announcements of a streamed call after its first, each with its verdict."""
+    if not call.pieces:
+        return
+    first, *later = call.pieces
+    calls = Succession(first.id, first.name, given=call.start_input is not None, repeated=traits(api).ends_repeat)
+    calls.text(call.deltas[: later[0].offset] if later else "")
+    ends = [*(two.offset for _, two in pairwise(later)), len(call.deltas)]
+    for piece, end in zip(later, ends, strict=False):
+        text = call.deltas[piece.offset : end]
+        verdict = calls.judge(piece.id, piece.name, follows=bool(text.strip(" \t\r\n")))
+        yield Announced(piece, verdict, calls.id)
+        calls.take(verdict, piece.id, piece.name)
+        calls.text(text)

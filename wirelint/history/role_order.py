@@ -1,4 +1,4 @@
-"""The order of a request's messages: what of it APIs and prompt templates forbid, and the words in which they refuse it.
+"""The order of a request's messages: what APIs and prompt templates forbid, and the words of their refusals.
 
 Which call a result answers is told by `pairing`; here it is only asked where the two stand. A result without any call is no
 matter of order.
@@ -74,13 +74,13 @@ class Misplaced:
 
 
 def refused(error: Json) -> frozenset[Kind]:
-    """What an error says to be in the wrong place; nothing when it speaks of other things."""
+    """Return the kinds of order that an error refuses; nothing when it is about other things."""
     words = words_of(error)
     return frozenset(kind for pattern, kinds in _REFUSALS if words and pattern.search(words) for kind in kinds)
 
 
 def words_of(error: Json) -> str:
-    """What an error says, wherever in it that stands."""
+    """Return the words of an error, wherever in it they are."""
     if isinstance(error, dict):
         return " ".join(filter(None, (words_of(value) for value in error.values())))
     if isinstance(error, list):
@@ -89,7 +89,7 @@ def words_of(error: Json) -> str:
 
 
 def misplaced(request: Request, kinds: frozenset[Kind], error: Json = None) -> Iterator[Misplaced]:
-    """What stands in the wrong place, of the kinds asked for: of each kind the first."""
+    """Yield the misplaced messages and parts of the given kinds: of each kind the first."""
     found: dict[Kind, Misplaced] = {}
     for find in (_turns, _parts, _results):
         for one in find(request, kinds):
@@ -131,7 +131,7 @@ def _goes_on(request: Request) -> bool:
 
 
 def _parts(request: Request, kinds: frozenset[Kind]) -> Iterator[Misplaced]:
-    """What single messages hold, in the light of the one before."""
+    """Yield misplaced parts of single messages, compared with the message before."""
     gemini = request.api == "google.generate_content"
     if not gemini and "result-not-first" not in kinds:
         return
@@ -189,7 +189,9 @@ def _misplaced(kind: Kind, result: ToolResult, what: str) -> Misplaced:
 
 
 def _items(request: Request, words: str) -> Iterator[Misplaced]:
-    """The item that an error of Responses names: reasoning without what followed it, or a call without its reasoning."""
+    """Yield the item that an error of Responses names: reasoning without what followed it, or a call without its
+    reasoning.
+    """
     named = _ITEM.search(words)
     items = request.body.get("input")
     if named is None or not isinstance(items, list):

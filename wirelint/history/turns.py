@@ -1,4 +1,4 @@
-"""A history as turns: what the user's side said, what the assistant said, in turn, in a form that clients do not change.
+"""A history as turns of the user's side and the assistant, in a form that survives clients' changes.
 
 The same words come back in many shapes: one message or several, a string or a list of parts, trimmed, without thinking,
 with other ids, with arguments written anew. A turn is all that one side says before the other one speaks again. Its `mark`
@@ -17,8 +17,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import orjson
 
+from wirelint import lexicon
 from wirelint.model import Arguments, Json, Message, Opaque, Part, Refusal, Reply, Request, Text, ToolCall, ToolResult
 from wirelint.text.remembered import remembered, sha256, short
+
+_PHRASES = lexicon.Phrases("turns")
 
 Size = tuple[int, int, int, int]
 """Calls, characters of their arguments, results, characters of everything else."""
@@ -30,7 +33,7 @@ _THINKING = re.compile(r"<(think|thinking|thought|reasoning)>.*?</\1>", re.DOTAL
 
 
 class Turn:
-    """What one side says until the other speaks. `said` are a user's words, which reminders are no part of."""
+    """The words of one side until the other speaks. `said` are a user's words without reminders."""
 
     __slots__ = ("_ends", "_mark", "_parts", "_size", "assistant")
 
@@ -91,7 +94,7 @@ class Turn:
 
     @property
     def ends(self) -> tuple[str, str]:
-        """How it begins and how it ends, of which one at least is left when it was cut or something was put to it.
+        """Its beginning and its end, of which one survives when it was cut or something was added.
 
         Of calls it is what is called; empty where nothing can be told.
         """
@@ -102,12 +105,14 @@ class Turn:
         return self._ends
 
     def extended(self, parts: Iterable[Part]) -> Turn:
-        """The same turn with more said in it."""
+        """Return the turn with more words in it."""
         return Turn(self.assistant, [*self._parts, *parts])
 
 
 def turns_of(request: Request) -> list[Turn]:
-    """The turns of a history, the user's side first and last unless the assistant is; system messages are left out."""
+    """Return the turns of a history, the user's side first and last unless the assistant is; system messages are left
+    out.
+    """
     turns: list[Turn] = []
     parts: list[Part] = []
     assistant: bool | None = None
@@ -122,7 +127,7 @@ def turns_of(request: Request) -> list[Turn]:
 
 
 def answers(reply: Reply | None, asked: Sequence[Turn]) -> list[Turn]:
-    """What a reply adds to a history: a turn for each candidate. It goes on with what the assistant has begun to say."""
+    """Return the turns that a reply adds to a history, one per candidate, joined to what the assistant has begun."""
     if reply is None:
         return []
     begun = asked[-1] if asked and asked[-1].assistant else Turn(True, [])
@@ -130,7 +135,7 @@ def answers(reply: Reply | None, asked: Sequence[Turn]) -> list[Turn]:
 
 
 def content_of(name: str, arguments: str) -> str:
-    """A digest of what is called with what: equal for arguments that are equal as JSON."""
+    """Return a digest of a call's name and arguments: equal for arguments that are equal as JSON."""
     plain = arguments.strip()
     if (value := Arguments(arguments).value) is not None:
         with contextlib.suppress(orjson.JSONEncodeError):  # lone surrogates, numbers beyond 64 bits: the text will do
@@ -165,7 +170,7 @@ def _user(parts: Sequence[Part]) -> str:
 
 @remembered
 def _given(text: str) -> str:
-    """A digest of what a tool gave, white space and thinking aside."""
+    """Return a digest of a result, white space and thinking aside."""
     return short(_plain([text])).hex()
 
 
@@ -177,7 +182,7 @@ def _plain(texts: Sequence[str]) -> str:
     return text.encode("utf-8", "surrogatepass").translate(None, _BLANKS).decode("utf-8", "surrogatepass")
 
 
-# What a client itself says about the conversation that a request belongs to: session headers, and fields of the body.
+# A client's own name for the conversation of a request: session headers, and fields of the body.
 #
 # The names are those of OpenAI's Responses API (`conversation`), Claude Code (`x-claude-code-session-id`,
 # `metadata.user_id`), Codex (`session_id`, `thread-id`, `conversation_id`), OpenCode (`x-opencode-session`,
@@ -185,49 +190,20 @@ def _plain(texts: Sequence[str]) -> str:
 # Helicone and xAI
 # (`x-grok-conv-id`). `user`, and a `metadata.user_id` without a session in it, name a person, who has many conversations.
 
-_HEADERS = (
-    "x-claude-code-session-id",
-    "x-conversation-id",
-    "conversation_id",
-    "conversation-id",
-    "x-grok-conv-id",
-    "thread-id",
-    "x-session-id",
-    "session_id",
-    "session-id",
-    "x-opencode-session",
-    "x-session-affinity",
-    "x-litellm-session-id",
-    "helicone-session-id",
-    "langfuse_session_id",
-    "langfuse-session-id",
-)
-"""Where a client sends several, the one that stands for less counts: a thread, then a session."""
+_HEADERS = _PHRASES.words("headers")
 
 _KNOWN_HEADERS = frozenset(_HEADERS)
 _NAMED = re.compile(r"x-[a-z0-9-]{1,40}-(?:session|conversation)-id")
 """Whatever else a client or its gateway calls it."""
 
 _FIELDS = ("conversation_id", "session_id", "litellm_session_id")
-_METADATA = (
-    "conversation_id",
-    "conversationId",
-    "thread_id",
-    "threadId",
-    "session_id",
-    "sessionId",
-    "litellm_session_id",
-    "langfuse_session_id",
-)
+_METADATA = _PHRASES.words("metadata")
 _CLAUDE_CODE = re.compile(r"_session_(?P<session>[0-9A-Za-z-]{8,})\Z")
 _EMPTY = frozenset({"", "-", "0", "null", "nil", "none", "undefined", "default", "unknown", "[object object]"})
-_DRAWN = re.compile(
-    r"(?=[\w-]{0,199}[0-9])(?=[\w-]{0,199}[A-Za-z])[A-Za-z0-9]{12,}|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-"
-)
 
 
 def session_of(request: Request, headers: Mapping[str, str]) -> str | None:
-    """The name that the client gives the conversation, as it stands there; None when it gives none.
+    """Return the name that the client gives the conversation, as it stands there; None when it gives none.
 
     `headers` are lower-cased. A `prompt_cache_key` counts where it was drawn for one conversation (`019a…-73c1-…`): what
     can be read (`support-bot-v2`) is mostly the name of a prompt that many conversations share.
@@ -238,7 +214,7 @@ def session_of(request: Request, headers: Mapping[str, str]) -> str | None:
     if named is not None:
         return named
     key = request.body.get("prompt_cache_key")
-    return key if isinstance(key, str) and _DRAWN.search(key) else None
+    return key if isinstance(key, str) and _PHRASES["drawn"].search(key) else None
 
 
 def _said(headers: Mapping[str, str], body: Mapping[str, Json]) -> Iterator[str]:
@@ -259,7 +235,7 @@ def _said(headers: Mapping[str, str], body: Mapping[str, Json]) -> Iterator[str]
 
 
 def _claude_code(user: Json) -> Json:
-    """The session in what Claude Code sends as its user: `user_…_session_…`, since 2.1.78 a JSON object."""
+    """Return the session in Claude Code's user field: `user_…_session_…`, since 2.1.78 a JSON object."""
     if not isinstance(user, str):
         return None
     if user.startswith("{"):

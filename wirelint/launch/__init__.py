@@ -1,1 +1,1 @@
-"""A command with a proxy of its own: what `wirelint run` does, and `wirelint doctor` tries out."""
+"""A command with a private proxy: the parts of `wirelint run`, `wirelint doctor` and `wirelint demo`."""

@@ -1,8 +1,8 @@
-"""The command itself, with the terminal in its hands.
+"""The command of `wirelint run`, as a child process that owns the terminal.
 
-It runs in our process group, so the terminal's keys reach it as they always do: Ctrl-C and Ctrl-\\ are its business (we
-outlive them), Ctrl-Z stops it and us together, a new window size is told to it. What is sent to us alone (TERM, HUP) is
-passed on. Where the system can do that (Linux), the command is told to end when we are killed.
+It runs in our process group, so the terminal's keys reach it: Ctrl-C and Ctrl-\\ end it (we ignore them), Ctrl-Z stops
+both, a new window size is signalled to it. Signals to us alone (TERM, HUP) are passed on. On Linux the command gets
+SIGTERM if we are killed.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import FrameType
 
 _SETTLE = 0.02
-"""Seconds in which a command that was stopped and continued together with us is seen to go on."""
+"""Seconds after which a command that was stopped and continued together with us runs again."""
 _GRACE = 10.0
-"""Seconds that the command has to end after it was asked to by a signal to us."""
+"""Seconds that the command has to end after a signal to us."""
 _PR_SET_PDEATHSIG = 1
 
 _IGNORED = ("SIGINT", "SIGQUIT")
@@ -30,7 +30,7 @@ _ENDING = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(si
 
 
 class CommandError(RuntimeError):
-    """A command that cannot be started. `status` is what a shell would return."""
+    """A command that cannot be started. `status` is the exit status that a shell would return."""
 
     def __init__(self, message: str, status: int) -> None:
         super().__init__(message)
@@ -38,18 +38,18 @@ class CommandError(RuntimeError):
 
 
 def run(command: Sequence[str], environment: Mapping[str, str]) -> int:
-    """Runs it to its end; its exit status, 128 and the number of the signal that ended it. Raises CommandError."""
+    """Run a command; return its exit status, or 128 plus the number of the signal that ended it. Raises CommandError."""
     process: subprocess.Popen[bytes] | None = None
 
-    def tell(number: int) -> None:
-        # Not `send_signal`: it would look for the end of the process, which is for `_wait` to see.
+    def send(number: int) -> None:
+        # Not `send_signal`: it would reap the process, which `_wait` does.
         if process is not None and process.returncode is None:
             os.kill(process.pid, number)
 
     def pass_on(number: int, frame: FrameType | None) -> None:
-        tell(number)
+        send(number)
         if number in _ENDING:
-            limit = threading.Timer(_GRACE, lambda: tell(signal.SIGKILL))
+            limit = threading.Timer(_GRACE, lambda: send(signal.SIGKILL))
             limit.daemon = True
             limit.start()
 
@@ -66,7 +66,7 @@ def run(command: Sequence[str], environment: Mapping[str, str]) -> int:
 
 
 def _wait(process: subprocess.Popen[bytes]) -> int:
-    """Waits, and stops with the command when it is stopped."""
+    """Wait for the end of the command; stop and continue together with it."""
     if os.name != "posix":
         return process.wait()
     while True:
@@ -82,7 +82,7 @@ def _wait(process: subprocess.Popen[bytes]) -> int:
 
 
 def _stop_too(pid: int) -> None:
-    """The shell learns from our stop that its job stands still; continued, we continue the command."""
+    """Stop this process, so that the shell sees its job stopped; after that, continue the command."""
     if os.isatty(0):
         os.kill(os.getpid(), signal.SIGSTOP)
     os.kill(pid, signal.SIGCONT)
@@ -90,7 +90,7 @@ def _stop_too(pid: int) -> None:
 
 @contextlib.contextmanager
 def _handling(pass_on: Callable[[int, FrameType | None], None]) -> Iterator[None]:
-    # Functions, not SIG_IGN: what is ignored stays ignored in the command.
+    # Functions, not SIG_IGN: the command would inherit an ignored signal.
     handlers = [(name, lambda number, frame: None) for name in _IGNORED] + [(name, pass_on) for name in _PASSED_ON]
     before = {
         number: signal.signal(number, handler)
@@ -106,7 +106,7 @@ def _handling(pass_on: Callable[[int, FrameType | None], None]) -> Iterator[None
 
 @contextlib.contextmanager
 def _terminal() -> Iterator[Callable[[int], None]]:
-    """Gives what puts the terminal right after a command that died before it could."""
+    """Yield a function that restores the terminal after a command that died without doing so."""
     if os.name != "posix" or not os.isatty(0):
         yield lambda status: None
         return

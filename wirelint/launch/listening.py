@@ -1,4 +1,4 @@
-"""Why a port cannot be listened at, in one line with the cure."""
+"""Messages about ports that cannot be used, in one line with the cure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _TAKEN = (errno.EADDRINUSE, getattr(errno, "WSAEADDRINUSE", errno.EADDRINUSE))
 
 
 def complaint(host: str, port: int, error: OSError, cure: str) -> str:
-    """What is wrong with an address, by the error of binding to it. `cure` names the option that chooses another port."""
+    """Return the message for an error of binding to an address. `cure` names the option that chooses another port."""
     where = f"port {port}" if host in ("", "0.0.0.0", "::") else f"{host} port {port}"
     if error.errno in _TAKEN:
         return f"{where} is taken by another program; choose another with {cure}, or stop that program"
@@ -19,13 +19,13 @@ def complaint(host: str, port: int, error: OSError, cure: str) -> str:
 
 
 def check(host: str, port: int, cure: str) -> str | None:
-    """A complaint about an address that nobody can listen at now; None for a free one."""
+    """Return a message if the address cannot be bound now; None if it can."""
     if not port:
         return None
     try:
         family = socket.getaddrinfo(host or "0.0.0.0", port, type=socket.SOCK_STREAM)[0][0]
         with socket.socket(family, socket.SOCK_STREAM) as tried:
-            # As asyncio does it: a port whose last connections have just been closed is free.
+            # Like asyncio: a port whose last connections have just been closed is free.
             tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             tried.bind((host or "0.0.0.0", port))
     except OSError as error:

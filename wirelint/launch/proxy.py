@@ -1,4 +1,4 @@
-"""The private proxy as its parent sees it: started, asked where it listens, told to end."""
+"""The private proxy, seen from its parent: start, ports, end."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 
 from wirelint.registry import shipped
 
@@ -22,12 +21,12 @@ _TAIL = 8192
 
 
 class StartError(RuntimeError):
-    """The proxy did not come up. One line, in the words of its log."""
+    """The proxy did not start. One line from its log."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where it listens: a port as a proxy, one an origin; and the folder of its authority."""
+    """The ports of a proxy: one as an HTTP proxy, one per origin; and the folder of its authority."""
 
     port: int
     bases: Mapping[str, int]
@@ -42,7 +41,7 @@ class PrivateProxy:
     """mitmproxy with the addon, on ports that the system chose, for as long as the block lasts.
 
     `origins` are those of base URLs, `options` are mitmproxy's (`NAME=VALUE`), `chain` is a proxy to go through and
-    `login` its credentials. `log` takes what mitmproxy prints; None: this process's standard error.
+    `login` its credentials. mitmproxy prints to the file `log`; None: this process's standard error.
     """
 
     def __init__(
@@ -61,7 +60,7 @@ class PrivateProxy:
         settings = [*quiet, *options]
         arguments = ["--mode", f"{mode}@127.0.0.1:0", "-s", str(shipped("addons") / "inspector.py")]
         arguments += [part for option in settings for part in ("--set", option)]
-        # The folder of the package stands last on the path: nothing that lies beside it is taken for another module.
+        # The folder of the package is last on the path, so that its neighbours hide no other modules.
         package = str(Path(__file__).resolve().parents[2])
         code = f"import sys; sys.path.append({package!r}); from wirelint.addon.private_proxy import main; main()"
         self._command = [sys.executable, "-P", "-c", code, ",".join(origins), *arguments]
@@ -77,10 +76,10 @@ class PrivateProxy:
         return self._process is not None and self._process.poll() is None
 
     def start(self) -> Place:
-        """Returns when it listens. Raises StartError."""
+        """Start the process; return when it listens. Raises StartError."""
         log = self._log.open("ab") if self._log is not None else None
         try:
-            # A session of its own: what the terminal tells the command (Ctrl-C, a new size) is not for the proxy.
+            # A session of its own: signals of the terminal (Ctrl-C, a new size) must not reach the proxy.
             self._process = subprocess.Popen(
                 self._command,
                 stdin=subprocess.PIPE,
@@ -96,15 +95,15 @@ class PrivateProxy:
         said = self._first_line()
         if not said:
             self.stop(0)
-            raise StartError(self._complaint())
-        told = json.loads(said)
-        if "failed" in told:
+            raise StartError(f"mitmproxy did not start: {self.last_words()}")
+        report = json.loads(said)
+        if "failed" in report:
             self.stop(0)
-            raise StartError(str(told["failed"]))
-        return Place(told["port"], told["bases"], Path(told["confdir"]))
+            raise StartError(str(report["failed"]))
+        return Place(report["port"], report["bases"], Path(report["confdir"]))
 
     def stop(self, drain: float) -> None:
-        """Ends it; exchanges under way may take `drain` seconds to end."""
+        """End the process; open exchanges may take `drain` seconds to end."""
         process = self._process
         if process is None:
             return
@@ -117,9 +116,7 @@ class PrivateProxy:
     def __enter__(self) -> PrivateProxy:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self.alive:
             self.stop(0)
 
@@ -134,14 +131,11 @@ class PrivateProxy:
         except queue.Empty:
             return ""
 
-    def _complaint(self) -> str:
-        return f"mitmproxy did not start: {self.last_words()}"
-
     def last_words(self) -> str:
-        """What the log says last, without times and colours."""
+        """Return the last line of the log, without times and colours."""
         if self._log is None:
-            return "its reason stands above"
+            return "see the reason above"
         said = self._log.read_bytes()[-_TAIL:].decode(errors="replace")
         lines = [re.sub(r"^\[[\d:.]+\] ?", "", re.sub(r"\x1b\[[\d;]*m", "", line)) for line in said.splitlines()]
         telling = [line for line in lines if line.strip() and not line.startswith("Error logged during")]
-        return telling[-1] if telling else "it said nothing"
+        return telling[-1] if telling else "no output"

@@ -1,4 +1,4 @@
-"""What a run has seen, told from its captures."""
+"""The summary of a run, from its captures."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _RULES_SHOWN = 8
 
 @dataclass(slots=True)
 class Summary:
-    """Counts of exchanges by API and model, of findings by rule, of fixes."""
+    """Counts of exchanges by API and model, of findings by rule, and of fixes."""
 
     exchanges: int = 0
     fixes: int = 0
@@ -27,7 +27,7 @@ class Summary:
 
     @classmethod
     def of(cls, parts: Iterable[Path]) -> Summary:
-        """Reads the exchanges of some parts; a torn last line counts for nothing."""
+        """Read the exchanges of some capture folders; an incomplete last line is left out."""
         summary = cls()
         for part in parts:
             summary._read(part / "exchanges.jsonl")
@@ -35,12 +35,12 @@ class Summary:
 
     @property
     def worst(self) -> str:
-        """The rule to read about first; there must be a finding."""
+        """The rule with the worst severity, then with the most findings; there must be one."""
         order: dict[str, int] = {severity: number for number, severity in enumerate(SEVERITIES)}
         return min(self.rules, key=lambda rule: (order.get(rule[2], len(order)), -self.rules[rule]))[1]
 
     def lines(self) -> Iterator[str]:
-        """For a person: one line of counts, one a rule."""
+        """Yield a line of counts and a line per rule."""
         severities: Counter[str] = Counter()
         for (_, _, severity), count in self.rules.items():
             severities[severity] += count
@@ -54,7 +54,7 @@ class Summary:
         for (code, name, severity), count in shown:
             yield f"  {code}  {name:<{width}}  {severity:<7}  {count}"
         if len(self.rules) > len(shown):
-            yield f"  … and {len(self.rules) - len(shown)} rules more"
+            yield f"  … and {len(self.rules) - len(shown)} more rules"
 
     def _read(self, file: Path) -> None:
         try:

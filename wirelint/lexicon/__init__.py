@@ -5,13 +5,73 @@ Each file begins with the meaning of its keys and the source of its facts.
 
 from __future__ import annotations
 
+import re
 import tomllib
 from functools import cache
 from importlib import resources
 from typing import Any
+
+_FLAGS = re.compile(r"\(\?([imsa]+)\)")
+_PART = re.compile(r"\{([a-z_]\w*)\}")
 
 
 @cache
 def load(name: str) -> dict[str, Any]:
     """Return the tables of `lexicon/<name>.toml`. They are shared: do not change them."""
     return tomllib.loads(resources.files(__name__).joinpath(f"{name}.toml").read_text(encoding="utf-8"))
+
+
+class Phrases:
+    """Word lists and regular expressions of `lexicon/phrases/<name>.toml`.
+
+    A string is a regular expression. Its line breaks are no part of it, and flags stand at its start: `(?i)`. In it,
+    `{key}` stands for another string of the file, or for a part that the caller passes.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._table = load(f"phrases/{name}")
+        self._patterns: dict[str, re.Pattern[str]] = {}
+
+    def __getitem__(self, key: str) -> re.Pattern[str]:
+        """Return the expression `key`, compiled when it is first asked for: few runs need all of them."""
+        if key not in self._patterns:
+            self._patterns[key] = self.pattern(key)
+        return self._patterns[key]
+
+    def words(self, key: str) -> tuple[str, ...]:
+        """Return the word list `key`: an array, or one string with blanks between the words."""
+        words = self._table[key]
+        return tuple(words.split() if isinstance(words, str) else words)
+
+    def table(self, key: str) -> Any:
+        """Return the value of `key` as it is."""
+        return self._table[key]
+
+    def text(self, key: str, **parts: str) -> str:
+        """Return the source of the expression `key` with its parts filled in."""
+
+        return self._filled(self._table[key], parts)
+
+    def pattern(self, key: str, **parts: str) -> re.Pattern[str]:
+        """Return the compiled expression `key`. Its `pattern` has no flags, so that it can become a part of another one."""
+        return _compiled(self.text(key, **parts))
+
+    def patterns(self, key: str, **parts: str) -> tuple[re.Pattern[str], ...]:
+        """Return the compiled expressions of the array `key`."""
+        return tuple(_compiled(self._filled(source, parts)) for source in self._table[key])
+
+    def _filled(self, source: str, parts: dict[str, str]) -> str:
+        def fill(match: re.Match[str]) -> str:
+            part = match[1]
+            if part in parts:
+                return parts[part]
+            return self.text(part, **parts) if part in self._table else match[0]
+
+        return _PART.sub(fill, source.replace("\n", ""))
+
+
+def _compiled(source: str) -> re.Pattern[str]:
+    flags = _FLAGS.match(source)
+    if flags is None:
+        return re.compile(source)
+    return re.compile(source[flags.end() :], sum(re.RegexFlag[letter.upper()] for letter in flags[1]))

@@ -2,7 +2,6 @@
 
 from wirelint.mock.faults import FAULTS, NOT_PLAYED
 from wirelint.mock.scenario import ScenarioError
-from wirelint.mock.server import Exchange, MockServer
-from wirelint.mock.serving import Vendor, serve
+from wirelint.mock.server import Exchange, MockServer, Vendor, serve
 
 __all__ = ["FAULTS", "NOT_PLAYED", "Exchange", "MockServer", "ScenarioError", "Vendor", "serve"]

@@ -1,21 +1,22 @@
-"""An HTTP answer as a list of steps, and what the transport options of a scenario do to it.
+"""An HTTP answer as a list of steps: how events become bytes, and how the transport options of a scenario change them.
 
-An `Answer` starts with one body part an event (or one for a whole JSON body). `shape_answer` then works like the layers
-of a real server, in this order: line ends, BOM and comments, content coding with a flush after every part (so that
-each event can be decoded as soon as it arrives), new network chunks, death after N bytes. The server plays the result.
+An `Answer` starts with one body part per event (or one for a whole JSON body). `shape_answer` then works like the layers
+of a real server, in this order: line ends, BOM and comments; content coding with a flush after every part (so that
+each event can be decoded as soon as it arrives); new network chunks; death after N bytes. The server plays the result.
 """
 
 from __future__ import annotations
 
+import struct
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, Protocol
+from typing import Literal
 
 import brotli
 import zstandard
 
-from wirelint.mock.plan import dump_json
+from wirelint.mock.plan import Framing, dump_json
 from wirelint.mock.scenario import Options
 from wirelint.model import Json
 
@@ -27,9 +28,9 @@ KEEP_ALIVE = b": keep-alive\n\n"
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One server-sent event before it is written. `tag` says what it is for, in no vendor's words.
+    """One event of a stream before it is encoded. `tag` is its purpose, in no vendor's words.
 
-    `done` is whatever ends a stream: OpenAI's `[DONE]`, Anthropic's `message_stop`.
+    `done` ends a stream: OpenAI's `[DONE]`, Anthropic's `message_stop`.
     """
 
     tag: Tag
@@ -53,10 +54,9 @@ Step = bytes | Pause
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What goes out. `delay` is the silence before the status line; `dies`: the connection ends without an end of body.
+    """One HTTP response. `delay` is the silence before the status line; with `dies` the connection ends within the body.
 
-    `length` is the number of bytes that the headers promise (None: chunked transfer coding), `pace` the milliseconds
-    after every part.
+    `length` is the Content-Length (None: chunked transfer coding), `pace` the milliseconds after every part.
     """
 
     status: int
@@ -74,8 +74,55 @@ class Answer:
         return dict(self.headers).get("content-type", "").startswith("text/event-stream")
 
 
+def json_answer(status: int, body: Json, headers: Headers = ()) -> Answer:
+    """Make an answer with a whole JSON body."""
+    data = dump_json(body).encode()
+    return Answer(status, (("content-type", "application/json"), *headers), (data,), length=len(data))
+
+
+_TYPES: dict[Framing, str] = {
+    "events": "text/event-stream; charset=utf-8",
+    "lines": "application/x-ndjson",
+    "array": "application/json; charset=UTF-8",
+    "messages": "application/vnd.amazon.eventstream",
+}
+
+
+def stream_answer(events: Sequence[Event], framing: Framing, headers: Headers = ()) -> Answer:
+    """Make a streamed answer, one part per event."""
+    match framing:
+        case "events":
+            parts = [event.encode() for event in events]
+        case "lines":
+            parts = [f"{event.data}\n".encode() for event in events]
+        case "array":
+            parts = [f"{',' if number else '['}\n{event.data}".encode() for number, event in enumerate(events)]
+            parts.append(b"\n]\n")
+        case "messages":
+            parts = [encode_message(event) for event in events]
+    fixed = (("content-type", _TYPES[framing]), ("cache-control", "no-cache"))
+    return Answer(200, (*fixed, *headers), tuple(parts), streamed=True)
+
+
+def encode_message(event: Event) -> bytes:
+    """Encode a message of an AWS event stream: lengths and their CRC, headers, payload, CRC of everything.
+
+    A header is a length and a name, type 7 (string), a length and a value. An error's name is the type of an exception.
+    """
+    kind = "exception" if event.tag == "error" else "event"
+    named = {f":{kind}-type": event.name or "", ":content-type": "application/json", ":message-type": kind}
+    headers = b"".join(
+        struct.pack(f"!B{len(name)}sBH", len(name), name.encode(), 7, len(value)) + value.encode()
+        for name, value in named.items()
+    )
+    payload = event.data.encode()
+    prelude = struct.pack("!II", 16 + len(headers) + len(payload), len(headers))
+    message = prelude + struct.pack("!I", zlib.crc32(prelude)) + headers + payload
+    return message + struct.pack("!I", zlib.crc32(message))
+
+
 def shape_answer(answer: Answer, options: Options, accepted: str = "", ping: bytes = KEEP_ALIVE) -> Answer:
-    """Applies the transport options. `accepted` is the client's Accept-Encoding, `ping` the API's keep-alive event."""
+    """Apply the transport options. `accepted` is the client's Accept-Encoding, `ping` the API's keep-alive event."""
     steps = list(answer.steps)
     if answer.streamed and answer.server_sent:
         steps = list(_decorate_events(steps, options, ping))
@@ -103,7 +150,7 @@ def shape_answer(answer: Answer, options: Options, accepted: str = "", ping: byt
 
 
 def _decorate_events(steps: Sequence[Step], options: Options, ping: bytes) -> Iterator[Step]:
-    """CRLF, BOM and comments: all that the grammar of server-sent events allows and clients trip over."""
+    """Add CRLF, BOM and comments, which the grammar of server-sent events allows and clients trip over."""
     first = b"\xef\xbb\xbf" if options.bom else b""
     for number, step in enumerate(steps):
         if isinstance(step, Pause):
@@ -116,71 +163,51 @@ def _decorate_events(steps: Sequence[Step], options: Options, ping: bytes) -> It
 
 
 def _choose_coding(encoding: str, accepted: str) -> str:
-    """The coding asked for by name, or with `auto` the best that the client accepts."""
+    """Return the named coding, or with `auto` the best one that the client accepts."""
     if encoding != "auto":
         return encoding
     offered = {word.partition(";")[0].strip().lower() for word in accepted.split(",")}
     return next((coding for coding in ("zstd", "br", "gzip", "deflate") if coding in offered), "")
 
 
-class Coder(Protocol):
-    def compress(self, data: bytes) -> bytes: ...
-    def flush(self) -> bytes: ...
-    def finish(self) -> bytes: ...
+@dataclass(frozen=True, slots=True)
+class _Coder:
+    """A content coding as three functions: compress some bytes, flush after a part, finish."""
+
+    compress: Callable[[bytes], bytes]
+    flush: Callable[[], bytes]
+    finish: Callable[[], bytes]
 
 
-class _Zlib:
-    def __init__(self, window: int) -> None:
-        self._coder = zlib.compressobj(wbits=window)
-
-    def compress(self, data: bytes) -> bytes:
-        return self._coder.compress(data)
-
-    def flush(self) -> bytes:
-        return self._coder.flush(zlib.Z_SYNC_FLUSH)
-
-    def finish(self) -> bytes:
-        return self._coder.flush(zlib.Z_FINISH)
+def _zlib(window: int) -> _Coder:
+    coder = zlib.compressobj(wbits=window)
+    return _Coder(coder.compress, lambda: coder.flush(zlib.Z_SYNC_FLUSH), lambda: coder.flush(zlib.Z_FINISH))
 
 
-class _Brotli:
-    def __init__(self) -> None:
-        self._coder = brotli.Compressor(quality=5)
-
-    def compress(self, data: bytes) -> bytes:
-        return bytes(self._coder.process(data))
-
-    def flush(self) -> bytes:
-        return bytes(self._coder.flush())
-
-    def finish(self) -> bytes:
-        return bytes(self._coder.finish())
+def _brotli() -> _Coder:
+    coder = brotli.Compressor(quality=5)
+    return _Coder(coder.process, coder.flush, coder.finish)
 
 
-class _Zstandard:
-    def __init__(self) -> None:
-        self._coder = zstandard.ZstdCompressor().compressobj()
-
-    def compress(self, data: bytes) -> bytes:
-        return self._coder.compress(data)
-
-    def flush(self) -> bytes:
-        return self._coder.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK)
-
-    def finish(self) -> bytes:
-        return self._coder.flush(zstandard.COMPRESSOBJ_FLUSH_FINISH)
+def _zstandard() -> _Coder:
+    coder = zstandard.ZstdCompressor().compressobj()
+    return _Coder(
+        coder.compress,
+        lambda: coder.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK),
+        lambda: coder.flush(zstandard.COMPRESSOBJ_FLUSH_FINISH),
+    )
 
 
-CODERS: dict[str, Callable[[], Coder]] = {
-    "gzip": lambda: _Zlib(16 + zlib.MAX_WBITS),
-    "deflate": lambda: _Zlib(zlib.MAX_WBITS),  # the zlib format, as RFC 9110 section 8.4.1.2 has it
-    "br": _Brotli,
-    "zstd": _Zstandard,
+CODERS: dict[str, Callable[[], _Coder]] = {
+    "gzip": lambda: _zlib(16 + zlib.MAX_WBITS),
+    "deflate": lambda: _zlib(zlib.MAX_WBITS),  # the zlib format, RFC 9110 section 8.4.1.2
+    "br": _brotli,
+    "zstd": _zstandard,
 }
 
 
-def _compress(steps: Sequence[Step], coder: Coder) -> Iterator[Step]:
-    """Codes every part on its own, flushed; the end of the coded data rides with the last part."""
+def _compress(steps: Sequence[Step], coder: _Coder) -> Iterator[Step]:
+    """Compress every part with a flush; the end of the coded data goes out with the last part."""
     last = max((at for at, step in enumerate(steps) if isinstance(step, bytes)), default=-1)
     for at, step in enumerate(steps):
         if isinstance(step, Pause):
@@ -190,7 +217,7 @@ def _compress(steps: Sequence[Step], coder: Coder) -> Iterator[Step]:
 
 
 def _cut_again(steps: Sequence[Step], size: int) -> Iterator[Step]:
-    """Network chunks of `size` bytes across part boundaries; only a pause lets a shorter one go."""
+    """Cut network chunks of `size` bytes across part boundaries; only a pause and the end allow a shorter one."""
     held = b""
     for step in steps:
         if isinstance(step, bytes):
@@ -215,9 +242,3 @@ def _cut_off(steps: Sequence[Step], left: int) -> Iterator[Step]:
             yield step
         if left <= 0:
             return
-
-
-def json_answer(status: int, body: Json, headers: Headers = ()) -> Answer:
-    """A whole JSON body."""
-    data = dump_json(body).encode()
-    return Answer(status, (("content-type", "application/json"), *headers), (data,), length=len(data))

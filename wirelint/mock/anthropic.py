@@ -1,75 +1,67 @@
-"""Anthropic's Messages as the vendor shapes it, streams included.
+"""Anthropic's Messages, at the vendor's path and at the paths of Bedrock and Vertex AI.
 
-`message_start`, then every content block with `content_block_start`, deltas and `content_block_stop` (a `ping` after
-the first start), `message_delta` with the stop reason and the usage, `message_stop`. The `input` of a started tool use
-is `{}` and comes as `input_json_delta` text, the first one empty.
+A stream has `message_start`, each content block as `content_block_start`, deltas and `content_block_stop` (a `ping` after
+the first start), `message_delta` with the stop reason and the usage, and `message_stop`. The `input` of a started tool
+use is `{}`; its arguments come as `input_json_delta` text, the first one empty. Vertex streams these events as they are;
+Bedrock puts each into a message of an AWS event stream, base64 in JSON.
 https://docs.anthropic.com/en/docs/build-with-claude/streaming
+https://docs.anthropic.com/en/api/claude-on-amazon-bedrock
 """
 
 from __future__ import annotations
 
 import base64
 import random
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
-from wirelint.mock.answer import Event, Headers, Tag
+from wirelint.mock.answer import Event, Tag, encode_message
 from wirelint.mock.api import (
-    Ability,
+    Api,
     Envelope,
     RequestError,
     count_of,
-    decode_object,
+    estimate_tokens,
+    last_user_text,
     messages_of,
     object_of,
     objects_in,
+    read_results,
+    read_tools,
     string_of,
     text_of,
+    usage_of,
 )
-from wirelint.mock.ids import mint_anthropic_id
-from wirelint.mock.plan import Ask, Call, Choice, Reply, Tool, dump_json, split_pieces
+from wirelint.mock.plan import Ask, Call, Reply, decode_value, dump_json, mint_id, split_pieces
 from wirelint.model import Json
 
-_ERROR_TYPES = {
-    400: "invalid_request_error",
-    401: "authentication_error",
-    404: "not_found_error",
-    405: "invalid_request_error",
-    429: "rate_limit_error",
-    529: "overloaded_error",
-}
-_STOP_REASONS = {"stop": "end_turn", "tool_calls": "tool_use", "length": "max_tokens", "refusal": "refusal"}
 
-
-class Anthropic:
-    name = "anthropic.messages"
-    path = "/v1/messages"
-    abilities: frozenset[Ability] = frozenset({"numbers", "text", "reasons", "chat", "calls", "ids", "counts", "ends"})
-    busy_status = 529
+class Anthropic(Api):
+    key = "anthropic"
     ping = b'event: ping\ndata: {"type": "ping"}\n\n'
-
-    def serves(self, headers: Mapping[str, str]) -> bool:
-        return True
 
     def read_request(self, body: dict[str, Json], target: str) -> Ask:
         messages = messages_of(body)
-        model = body.get("model")
-        if not isinstance(model, str) or not model:
+        model = string_of(body.get("model"))
+        if not model:
             raise RequestError("model: Field required")
         choice = object_of(body.get("tool_choice"))
         blocks = [block for message in messages for block in objects_in(message.get("content"))]
         calls = [block for block in blocks if block.get("type") == "tool_use"]
+        names = {string_of(call.get("id")): string_of(call.get("name")) for call in reversed(calls)}
         results = [one for one in objects_in(messages[-1].get("content")) if one.get("type") == "tool_result"]
-        answered = next((one for one in calls if results and one.get("id") == results[-1].get("tool_use_id")), {})
+        result, tool = read_results(results, "tool_use_id", names, lambda one: text_of(one.get("content")))
+        # Tools with a versioned type and no schema are run by the provider.
+        declared = (tool for tool in objects_in(body.get("tools")) if "input_schema" in tool)
         return Ask(
             model=model,
-            tools=tuple(_read_tools(body)),
-            choice=_CHOICES.get(string_of(choice.get("type")), "auto"),
+            tools=read_tools(declared, "input_schema"),
+            choice=self.read_choice(choice.get("type")),
             forced=string_of(choice.get("name")) or None,
             parallel=choice.get("disable_parallel_tool_use") is not True,
-            user_text=_last_user_text(messages),
-            result="\n".join(text_of(one.get("content")) for one in results) if results else None,
-            result_tool=string_of(answered.get("name"), "the tool"),
+            user_text=last_user_text([_without_results(message) for message in messages]),
+            result=result,
+            result_tool=tool,
             calls_before=len(calls),
             stream=body.get("stream") is True,
             limit=count_of(body.get("max_tokens")),
@@ -79,108 +71,53 @@ class Anthropic:
             prompt_tokens=count_tokens(body),
         )
 
-    def mint_call_id(self, model: str, rng: random.Random, name: str, number: int, position: int) -> str:
-        """Always the vendor's own form: the API takes no other, whatever model stands behind it."""
-        del model, name, number, position
-        return mint_anthropic_id(rng)
-
-    def make_headers(self, envelope: Envelope) -> Headers:
-        return (("request-id", mint_anthropic_id(envelope.rng, "req")),)
-
     def make_body(self, replies: tuple[Reply, ...], ask: Ask, envelope: Envelope) -> Json:
         reply = replies[0]
         content: list[Json] = []
         if reply.reasoning:
-            thinking: Json = {"type": "thinking", "thinking": reply.reasoning, "signature": _sign(envelope.rng)}
-            content.append(thinking)
-        if reply.text or reply.refusal:
-            content.append({"type": "text", "text": reply.text or reply.refusal})
-        for call in reply.calls:
-            value = decode_object(call.start + call.arguments)
-            content.append({"type": "tool_use", "id": call.id, "name": call.name, "input": value})
-        message = _make_message(ask, envelope)
-        return message | {
-            "content": content,
-            "stop_reason": _STOP_REASONS[reply.finish],
-            "usage": _make_usage(ask, reply.tokens),
-        }
+            content.append({"type": "thinking", "thinking": reply.reasoning, "signature": _sign(envelope.rng)})
+        if reply.said:
+            content.append({"type": "text", "text": reply.said})
+        content += [{"type": "tool_use", "id": one.id, "name": one.name, "input": one.value} for one in reply.calls]
+        return self._message(ask, envelope, reply.tokens, content, self.finish[reply.finish])
 
     def make_events(self, replies: tuple[Reply, ...], ask: Ask, envelope: Envelope) -> list[Event]:
         reply = replies[0]
-        message = _make_message(ask, envelope)
-        writer = _Writer(envelope.rng, [])
-        writer.add("open", {"type": "message_start", "message": message})
+        writer = _BlockWriter(envelope.rng)
+        writer.add("open", {"type": "message_start", "message": self._message(ask, envelope, 1, [], None)})
         index = 0
         if reply.reasoning:
-            block: Json = {"type": "thinking", "thinking": "", "signature": ""}
-            deltas: list[Json] = [
-                {"type": "thinking_delta", "thinking": piece} for piece in split_pieces(reply.reasoning)
-            ]
-            writer.add_block(index, block, [*deltas, {"type": "signature_delta", "signature": _sign(envelope.rng)}])
+            deltas: list[Json] = [{"type": "thinking_delta", "thinking": one} for one in split_pieces(reply.reasoning)]
+            deltas.append({"type": "signature_delta", "signature": _sign(envelope.rng)})
+            writer.add_block(index, {"type": "thinking", "thinking": "", "signature": ""}, deltas)
             index += 1
-        if reply.text or reply.refusal:
-            deltas = [{"type": "text_delta", "text": piece} for piece in split_pieces(reply.text or reply.refusal)]
+        if reply.said:
+            deltas = [{"type": "text_delta", "text": piece} for piece in split_pieces(reply.said)]
             writer.add_block(index, {"type": "text", "text": ""}, deltas)
             index += 1
         for position, call in enumerate(reply.calls):
             writer.add_call(index if call.place == "first" else index + position, call)
-        stop: Json = {"stop_reason": _STOP_REASONS[reply.finish], "stop_sequence": None}
-        writer.add("finish", {"type": "message_delta", "delta": stop, "usage": {"output_tokens": reply.tokens}})
+        end: dict[str, Json] = {"finish": self.finish[reply.finish], "completion": reply.tokens}
+        writer.add("finish", self.fill("end", end))
         writer.add("done", {"type": "message_stop"})
         return writer.events
 
-    def make_error(self, status: int, message: str) -> Json:
-        return {"type": "error", "error": {"type": _ERROR_TYPES.get(status, "api_error"), "message": message}}
-
-    def make_error_events(self, status: int, message: str) -> list[Event]:
-        return [Event("error", dump_json(self.make_error(status, message)), "error")]
+    def _message(self, ask: Ask, envelope: Envelope, tokens: int, content: list[Json], finish: str | None) -> Json:
+        values: dict[str, Json] = {"id": mint_id(envelope.rng, "msg_01{alnum 22}"), "model": envelope.model}
+        values |= {"content": content, "finish": finish, **usage_of((), ask), "completion": tokens}
+        return self.fill("message", values)
 
 
 def count_tokens(body: dict[str, Json]) -> int:
-    """A believable count of the input tokens, for `usage` and `count_tokens`."""
-    return max(len(dump_json([body.get("system"), body.get("messages"), body.get("tools")])) // 4, 1)
+    """Return a plausible count of the input tokens, for `usage` and `count_tokens`."""
+    return estimate_tokens([body.get("system"), body.get("messages"), body.get("tools")])
 
 
-_CHOICES: dict[str, Choice] = {"none": "none", "any": "required"}
-
-
-def _read_tools(body: dict[str, Json]) -> list[Tool]:
-    """The tools that the client runs; those with a versioned type and no schema are run by the provider."""
-    return [
-        Tool(string_of(tool.get("name")), object_of(tool.get("input_schema")))
-        for tool in objects_in(body.get("tools"))
-        if tool.get("name") and "input_schema" in tool
-    ]
-
-
-def _last_user_text(messages: list[dict[str, Json]]) -> str:
-    for message in reversed(messages):
-        content = message.get("content")
-        if message.get("role") != "user":
-            continue
-        texts = [one for one in objects_in(content) if one.get("type") == "text"]
-        text = content if isinstance(content, str) else "\n".join(string_of(one.get("text")) for one in texts)
-        if text:
-            return text
-    return ""
-
-
-def _make_message(ask: Ask, envelope: Envelope) -> dict[str, Json]:
-    return {
-        "id": mint_anthropic_id(envelope.rng, "msg"),
-        "type": "message",
-        "role": "assistant",
-        "model": envelope.model,
-        "content": [],
-        "stop_reason": None,
-        "stop_sequence": None,
-        "usage": _make_usage(ask, 1),
-    }
-
-
-def _make_usage(ask: Ask, output: int) -> Json:
-    cache: Json = {"cache_creation_input_tokens": 0, "cache_read_input_tokens": 0}
-    return {"input_tokens": ask.prompt_tokens, **object_of(cache), "output_tokens": output, "service_tier": "standard"}
+def _without_results(message: dict[str, Json]) -> dict[str, Json]:
+    content = message.get("content")
+    if not isinstance(content, list):
+        return message
+    return message | {"content": [one for one in objects_in(content) if one.get("type") == "text"]}
 
 
 def _sign(rng: random.Random) -> str:
@@ -188,17 +125,16 @@ def _sign(rng: random.Random) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Writer:
+class _BlockWriter:
     """Collects the events of one stream."""
 
     rng: random.Random
-    events: list[Event]
+    events: list[Event] = field(default_factory=list)
 
     def add(self, tag: Tag, value: dict[str, Json]) -> None:
         # The vendor pads its JSON with spaces before the last brace, against traffic analysis.
-        text = dump_json(value)
-        kind = string_of(value.get("type"))
-        self.events.append(Event(tag, f"{text[:-1]}{' ' * self.rng.randrange(12)}}}", kind))
+        text = f"{dump_json(value)[:-1]}{' ' * self.rng.randrange(12)}}}"
+        self.events.append(Event(tag, text, string_of(value.get("type"))))
 
     def add_start(self, place: dict[str, Json], block: Json) -> None:
         first = not any(event.tag == "start" for event in self.events)
@@ -207,7 +143,7 @@ class _Writer:
             self.events.append(Event("ping", '{"type": "ping"}', "ping"))
 
     def add_block(self, index: int | None, block: Json, deltas: list[Json], again: Json = None) -> None:
-        """One content block. `again` is a second start for the same block, which no healthy stream has."""
+        """Add one content block. `again` is a second start of the same block, which no healthy stream has."""
         place: dict[str, Json] = {} if index is None else {"index": index}
         self.add_start(place, block)
         if again is not None:
@@ -217,14 +153,39 @@ class _Writer:
         self.add("stop", {"type": "content_block_stop", **place})
 
     def add_call(self, index: int, call: Call) -> None:
-        block: dict[str, Json] = {
-            "type": "tool_use",
-            "id": call.id,
-            "name": call.name,
-            "input": decode_object(call.start or "{}"),
-        }
+        block: dict[str, Json] = {"type": "tool_use", "id": call.id, "name": call.name}
+        block["input"] = decode_value(call.start or "{}")
         again: Json = block | {"id": call.later_id} if call.later_id else None
-        deltas: list[Json] = [
-            {"type": "input_json_delta", "partial_json": piece} for piece in ("", *split_pieces(call.arguments))
-        ]
+        pieces = ("", *split_pieces(call.arguments))
+        deltas: list[Json] = [{"type": "input_json_delta", "partial_json": piece} for piece in pieces]
         self.add_block(None if call.place == "none" else index, block, deltas, again)
+
+
+class VertexAnthropic(Anthropic):
+    key = "vertex_anthropic"
+    streaming_verb: ClassVar[str] = "streamRawPredict"
+
+    def read_request(self, body: dict[str, Json], target: str) -> Ask:
+        model, verb = self.model_in(target)
+        ask = super().read_request({**body, "model": model}, target)
+        return replace(ask, stream=ask.stream or verb == self.streaming_verb)
+
+
+class BedrockAnthropic(VertexAnthropic):
+    key = "bedrock_anthropic"
+    ping = encode_message(Event("ping", "{}", "ping"))
+    streaming_verb = "invoke-with-response-stream"
+
+    def read_request(self, body: dict[str, Json], target: str) -> Ask:
+        return replace(super().read_request(body, target), framing="messages")
+
+    def make_events(self, replies: tuple[Reply, ...], ask: Ask, envelope: Envelope) -> list[Event]:
+        return [_carry(event) for event in super().make_events(replies, ask, envelope)]
+
+    def make_error_events(self, status: int, message: str) -> list[Event]:
+        kind = "throttlingException" if status == 429 else "modelStreamErrorException"
+        return [Event("error", dump_json({"message": message}), kind)]
+
+
+def _carry(event: Event) -> Event:
+    return Event(event.tag, dump_json({"bytes": base64.b64encode(event.data.encode()).decode()}), "chunk")

@@ -1,34 +1,42 @@
-"""What the mock server needs to know of one wire API. Adding an API is one file with one such object, and a line in
-`service.APIS`.
+"""The interface of a wire API to the mock server. An API is a subclass of `Api` and a row in `apis.json`.
+
+A row has the API's path, abilities, words (finish reasons, tool choices, error kinds), headers, forms of ids, and the
+templates of its bodies, in which `"$name"` stands for a value. `like` names a row to inherit from. The bodies are
+independent of wirelint's own writers: the mock is a check on them.
 """
 
 from __future__ import annotations
 
+import json
 import random
-from collections.abc import Mapping
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from importlib import resources
+from typing import Any, ClassVar, Literal
+from urllib.parse import unquote
 
-import orjson
-
-from wirelint.mock.answer import Event, Headers
-from wirelint.mock.plan import Ask, Reply
+from wirelint.mock.answer import KEEP_ALIVE, Event, Headers
+from wirelint.mock.plan import Ask, Choice, Reply, Tool, dump_json, mint_call_id, mint_id
 from wirelint.mock.scenario import Options
 from wirelint.model import Json
 
 Ability = Literal["numbers", "text", "reasons", "chat", "calls", "ids", "counts", "ends", "rpc"]
-"""What an API can say, and some cannot: in a stream, the id and index of the call that a piece belongs to; arguments that
-are no JSON; that a reply ends because of its calls; text that is a turn of its own, and not what follows a prompt; calls;
-their ids; at the end of a stream, how many tokens it cost; why a reply ends. `rpc` is of servers of tools."""
+"""A feature of an API that a fault needs: the call's id and index in each delta (`numbers`), arguments as text (`text`),
+a finish reason for calls (`reasons`), replies that are turns and not continuations of a prompt (`chat`), tool calls
+(`calls`) and their ids (`ids`), token counts (`counts`) and a finish reason (`ends`) in a stream, JSON-RPC (`rpc`)."""
+
+_ROWS: dict[str, dict[str, Any]] = json.loads(resources.files(__package__).joinpath("apis.json").read_text("utf-8"))
 
 
 class RequestError(ValueError):
-    """A request that the vendor would answer with status 400; the message says what is wrong."""
+    """A request that the vendor would answer with status 400; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """What is the same in every event of one answer, besides the words. `number` counts the server's requests from 1."""
+    """Values that all events of one answer share. `number` counts the server's requests from 1."""
 
     model: str
     number: int
@@ -37,58 +45,159 @@ class Envelope:
 
     @property
     def created(self) -> int:
-        """Unix time of the answer: made up, one second a request, so that equal seeds give equal bytes."""
+        """Unix time of the answer: made up, one second per request, so that equal seeds give equal bytes."""
         return 1_760_000_000 + self.number
 
 
-class Api(Protocol):
-    name: str
-    path: str
-    """A pattern of paths; its group `model` is the model, where a path has it."""
-    abilities: frozenset[Ability]
-    busy_status: int
-    """How this vendor says that it is overloaded."""
-    ping: bytes
-    """A keep-alive event that is not a comment; for APIs without one, a comment."""
+class Api(ABC):
+    """One wire API, with the facts of its row."""
+
+    key: ClassVar[str]
+    ping: bytes = KEEP_ALIVE
+    """A keep-alive event; a comment for APIs without one."""
+
+    def __init__(self) -> None:
+        row = _ROWS[self.key]
+        row = {**_ROWS[row["like"]], **row} if "like" in row else row
+        self.name: str = row["name"]
+        self.path: str = row["path"]
+        """A pattern of paths; its group `model` is the model if a path has it."""
+        self.abilities: frozenset[Ability] = frozenset(row["abilities"])
+        self.busy_status: int = row.get("busy_status", 429)
+        """The status for "overloaded"."""
+        self.finish: dict[str, str] = row.get("finish", {})
+        self.templates: dict[str, Any] = row["templates"]
+        self._row = row
 
     def serves(self, headers: Mapping[str, str]) -> bool:
-        """Return True if a request at the path is of this API; the first one that says so gets it."""
-        ...
+        """Return True if a request at the path belongs to this API; the first such API answers it."""
+        del headers
+        return True
 
+    @abstractmethod
     def read_request(self, body: dict[str, Json], target: str) -> Ask:
-        """`target` is the path with its query. Raises RequestError."""
-        ...
+        """Parse a request. `target` is the path with its query. Raises RequestError."""
 
-    def mint_call_id(self, model: str, rng: random.Random, name: str, number: int, position: int) -> str: ...
-    def make_headers(self, envelope: Envelope) -> Headers: ...
+    @abstractmethod
     def make_body(self, replies: tuple[Reply, ...], ask: Ask, envelope: Envelope) -> Json: ...
+
+    @abstractmethod
     def make_events(self, replies: tuple[Reply, ...], ask: Ask, envelope: Envelope) -> list[Event]: ...
-    def make_error(self, status: int, message: str) -> Json: ...
+
+    def mint_call_id(self, model: str, rng: random.Random, name: str, number: int, position: int) -> str:
+        """Make a call id. An API without ids on the wire has some too, for markup that leaks."""
+        return mint_call_id(model, rng, name, number, position, self._row.get("call_id", ""))
+
+    def make_headers(self, envelope: Envelope) -> Headers:
+        forms: dict[str, str] = self._row.get("headers", {})
+        return tuple((name, mint_id(envelope.rng, form)) for name, form in forms.items())
+
+    def make_error(self, status: int, message: str, template: str = "error") -> Json:
+        """Make an error body."""
+        kind, code = self._error_kind(status)
+        return _fill(self._row[template], {"status": status, "message": message, "kind": kind, "code": code})
+
     def make_error_events(self, status: int, message: str) -> list[Event]:
-        """How an error is told inside a stream that has begun with status 200."""
-        ...
+        """Make the events of an error inside a stream that has begun with status 200."""
+        value = self.make_error(status, message, "stream_error" if "stream_error" in self._row else "error")
+        name = self._row.get("error_event")
+        events = [Event("error", dump_json(value), self._error_kind(status)[0] if name == "$kind" else name)]
+        return [*events, *self.end_stream()]
+
+    def end_stream(self) -> list[Event]:
+        """Return `data: [DONE]` for an API that ends its streams, errors included, in this way."""
+        return [Event("done", "[DONE]")] if self._row.get("done") else []
+
+    def fill(self, template: str, values: Mapping[str, Json]) -> dict[str, Json]:
+        """Return a copy of a template with its values."""
+        return object_of(_fill(self.templates[template], values))
+
+    def mint(self, envelope: Envelope, template: str = "id") -> str:
+        return mint_id(envelope.rng, self.templates[template])
+
+    def read_choice(self, choice: Json) -> Choice:
+        """Translate the vendor's word for a tool choice."""
+        choices: dict[str, Choice] = self._row.get("choices", {})
+        return choices.get(string_of(choice), "auto")
+
+    def _error_kind(self, status: int) -> tuple[str, Json]:
+        kinds: dict[str, tuple[str, Json]] = self._row.get("errors", {})
+        words = (str(status), f"{status // 100}xx", "other")
+        return next((kinds[word] for word in words if word in kinds), ("", None))
+
+    def model_in(self, target: str) -> tuple[str, str]:
+        """Return the groups `model` and `verb` of a path."""
+        found = re.fullmatch(self.path, target.partition("?")[0])
+        groups = found.groupdict() if found else {}
+        return unquote(groups.get("model") or ""), groups.get("verb") or ""
+
+
+def _fill(template: Json, values: Mapping[str, Json]) -> Json:
+    match template:
+        case str() if template.startswith("$"):
+            return values[template[1:]]
+        case dict():
+            return {key: _fill(value, values) for key, value in template.items()}
+        case list():
+            return [_fill(value, values) for value in template]
+        case _:
+            return template
+
+
+def usage_of(replies: tuple[Reply, ...], ask: Ask) -> dict[str, Json]:
+    """Return the token counts for a template."""
+    completion = sum(reply.tokens for reply in replies)
+    return {"prompt": ask.prompt_tokens, "completion": completion, "total": ask.prompt_tokens + completion}
+
+
+def estimate_tokens(value: Json) -> int:
+    """Return a plausible count of the tokens of a request."""
+    return max(len(dump_json(value)) // 4, 1)
 
 
 def text_of(content: Json) -> str:
-    """The text of a message's content: a string, or a list of parts of which those with text count."""
+    """Return the text of a message's content: a string, or a list of parts of which those with text count."""
     if isinstance(content, str):
         return content
-    if not isinstance(content, list):
-        return ""
-    texts = [part.get("text") or part.get("content") for part in content if isinstance(part, dict)]
-    return "\n".join(text if isinstance(text, str) else text_of(text) for text in texts if text)
+    texts = [part.get("text") or part.get("content") for part in objects_in(content)]
+    return "\n".join(text_of(text) for text in texts if text)
 
 
-def objects_in(value: Json) -> list[dict[str, Json]]:
-    """The objects of a list; empty for anything that is not a list."""
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+def last_user_text(messages: list[dict[str, Json]], content: str = "content") -> str:
+    """Return the text of the last message of a user that has any. `content` is the member with the content."""
+    users = (text_of(one.get(content)) for one in reversed(messages) if one.get("role", "user") == "user")
+    return next(filter(None, users), "")
+
+
+def read_tools(declared: Iterable[dict[str, Json]], schema: str) -> tuple[Tool, ...]:
+    """Return the declared tools. `schema` is the member with the JSON Schema."""
+    return tuple(Tool(string_of(one.get("name")), object_of(one.get(schema))) for one in declared if one.get("name"))
+
+
+def read_results(
+    results: list[dict[str, Json]], id_member: str, names: Mapping[str, str], text: Callable[[dict[str, Json]], str]
+) -> tuple[str | None, str]:
+    """Return the text of the tool results at the end of a request (None without any), and the last one's tool.
+
+    `names` maps the ids of calls to tools; without its id there, a result's own `name` counts.
+    """
+    if not results:
+        return None, "the tool"
+    last = results[-1]
+    tool = names.get(string_of(last.get(id_member))) or string_of(last.get("name"), "the tool")
+    return "\n".join(map(text, results)), tool
 
 
 def messages_of(body: dict[str, Json]) -> list[dict[str, Json]]:
     messages = objects_in(body.get("messages"))
     if not messages:
-        raise RequestError("messages: a list with one message at least is required")
+        raise RequestError("messages: a list with at least one message is required")
     return messages
+
+
+def objects_in(value: Json) -> list[dict[str, Json]]:
+    """Return the objects of a list; nothing for any other value."""
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
 
 def string_of(value: Json, otherwise: str = "") -> str:
@@ -100,14 +209,5 @@ def object_of(value: Json) -> dict[str, Json]:
 
 
 def count_of(*values: Json) -> int | None:
-    """The first value that is a whole number above zero."""
+    """Return the first value that is a positive integer."""
     return next((one for one in values if isinstance(one, int) and not isinstance(one, bool) and one > 0), None)
-
-
-def decode_object(text: str) -> Json:
-    """What an API whose arguments are a JSON value makes of argument text; a string where it is not JSON."""
-    try:
-        value: Json = orjson.loads(text)
-    except orjson.JSONDecodeError:
-        return text
-    return value

@@ -1,4 +1,4 @@
-"""The kind of thing a fault is: a change of what a reply says, of its events, or of the bytes that carry it."""
+"""The parts of a fault: a change of a reply's content, of its events, of the bytes that carry it, or of MCP answers."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from wirelint.model import Json
 
 
 class NotApplicableError(Exception):
-    """This request gives the fault nothing to act on; the server stays healthy and says why in its response header."""
+    """This request gives the fault nothing to change; the server stays healthy and says why in its response header."""
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One request being answered, as a fault sees it."""
+    """One request and the context of its answer."""
 
     api: Api
     ask: Ask
@@ -27,24 +27,26 @@ class Turn:
     rng: random.Random
     mint: Mint
     scripted: Reply | None = None
-    """What a scenario file has the model say."""
+    """The reply of a scenario file."""
+
+
+Message = dict[str, Json]
+ReplyStage = Callable[[Reply, Turn], Reply]
+EventStage = Callable[[list[Event], Turn], list[Event]]
+AnswerStage = Callable[[Answer, Turn], Answer]
+McpStage = Callable[[list[Message], list[Message], str], list[Message]]
+"""(requests, answers, mode) -> answers"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """One fault. The stages run in the order of the fields; most faults have one.
-
-    `modes` are its variants, the first one is the default (unless the request decides). `takes` are the options of
-    `scenario.FAULT_OPTIONS` that it reads besides `mode`. `calls` is the number of tool calls that the healthy reply must
-    have, `stream` says that it exists in streams only, `needs` what the API must be able to say.
-    """
+    """One fault; `faults.toml` explains its facts. The stages run in the order of the fields; most faults have one."""
 
     doc: str
-    reply: Callable[[Reply, Turn], Reply] | None = None
-    events: Callable[[list[Event], Turn], list[Event]] | None = None
-    answer: Callable[[Answer, Turn], Answer] | None = None
-    tools: Callable[[list[dict[str, Json]], list[dict[str, Json]], str], list[dict[str, Json]]] | None = None
-    """Of a server of tools: (requests, answers, mode) -> answers."""
+    reply: ReplyStage | None = None
+    events: EventStage | None = None
+    answer: AnswerStage | None = None
+    tools: McpStage | None = None
     modes: tuple[str, ...] = ()
     takes: frozenset[str] = frozenset()
     calls: int = 0

@@ -1,14 +1,15 @@
-"""What a reply says, before any API gives it a shape: reasoning, text, calls, and why it ends.
+"""The content of a reply before an API gives it a shape: reasoning, text, calls and the finish reason.
 
-`Ask` is a request as a model would understand it, `Reply` one choice of the answer. `plan_reply` is the healthy model:
-it calls a tool when a user speaks and tools are declared, quotes the result when one has come back, talks otherwise.
-Faults are changes of a `Reply` (`faults`), shapes are the business of `openai_chat` and `anthropic`.
+An `Ask` is a request as a model understands it, a `Reply` is one choice of the answer. `plan_reply` is the healthy model:
+it calls a tool if a user speaks and tools are declared, quotes a tool result that ends the request, and talks otherwise.
+Faults change a `Reply`; the APIs write it in their formats.
 """
 
 from __future__ import annotations
 
 import random
 import re
+import string
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -22,7 +23,7 @@ from wirelint.model import Json
 Finish = Literal["stop", "tool_calls", "length", "refusal"]
 Choice = Literal["auto", "none", "required"]
 Framing = Literal["events", "lines", "array", "messages"]
-"""How a stream is framed: server-sent events, JSON lines, one JSON array, the messages of an AWS event stream."""
+"""Framing of a stream: server-sent events, JSON lines, one JSON array, messages of an AWS event stream."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,7 @@ class Tool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ask:
-    """One request, read. `result` is the text of the tool results that end it, None when a user speaks last."""
+    """A parsed request. `result` is the text of the tool results at its end, None if a user speaks last."""
 
     model: str
     tools: tuple[Tool, ...] = ()
@@ -58,10 +59,10 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A tool call. `arguments` is text, since faults make it anything but JSON.
+    """A tool call. `arguments` is text, because faults make it anything but JSON.
 
-    In a stream `start` is argument text that comes with the name, before the deltas; `later_id` an id that the later
-    events carry; `place` the index on the wire: the call's own, that of the first call, or none.
+    In a stream, `start` is argument text in the event with the name, `later_id` another id in the events after it, and
+    `place` the index on the wire: the call's own, that of the first call, or none.
     """
 
     id: str
@@ -71,10 +72,26 @@ class Call:
     later_id: str | None = None
     place: Literal["own", "first", "none"] = "own"
 
+    @property
+    def text(self) -> str:
+        """The whole argument text."""
+        return self.start + self.arguments
+
+    @property
+    def value(self) -> Json:
+        """The arguments as a JSON value; the text itself if it is not JSON."""
+        return decode_value(self.text)
+
+    @property
+    def members(self) -> dict[str, Json]:
+        """The arguments by name; empty if they are not an object."""
+        value = self.value
+        return value if isinstance(value, dict) else {}
+
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """One choice. The order on the wire is that of the fields."""
+    """One choice. The fields are in the order of the wire."""
 
     reasoning: str = ""
     text: str = ""
@@ -83,32 +100,77 @@ class Reply:
     finish: Finish = "stop"
 
     @property
+    def said(self) -> str:
+        """The text, or the refusal for an API that has no field for refusals."""
+        return self.text or self.refusal
+
+    @property
     def tokens(self) -> int:
-        """A believable count: one token a piece."""
-        return sum(
-            len(split_pieces(text))
-            for text in (self.reasoning, self.text, self.refusal, *(call.start + call.arguments for call in self.calls))
-        )
+        """A plausible token count: one per piece."""
+        texts = (self.reasoning, self.text, self.refusal, *(call.text for call in self.calls))
+        return sum(len(split_pieces(text)) for text in texts)
 
 
 Mint = Callable[[str, int], str]
-"""(tool name, number of the call in the conversation) -> id."""
+"""(tool name, number of the call in the conversation) -> call id."""
 
 _PIECE = re.compile(r"\s*(?:\w{1,8}|[^\w\s]{1,3})|\s+")
 
 
 def split_pieces(text: str) -> list[str]:
-    """Cuts text where a tokenizer might: short runs of letters or signs with the space before them. Joins to `text`."""
+    """Split text as a tokenizer might: short runs of letters or signs with the space before them. They join to `text`."""
     return _PIECE.findall(text)
 
 
 def dump_json(value: Json) -> str:
-    """JSON as the vendors write it: compact, UTF-8 unescaped."""
+    """Encode JSON as the vendors do: compact, UTF-8 unescaped."""
     return orjson.dumps(value).decode()
 
 
+def decode_value(text: str) -> Json:
+    """Decode JSON; return the text itself if it is not JSON."""
+    try:
+        value: Json = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return text
+    return value
+
+
+_ALPHABETS = {
+    "alnum": string.ascii_letters + string.digits,
+    "lower": string.ascii_lowercase + string.digits,
+    "hex": "0123456789abcdef",
+}
+_RANDOM_PART = re.compile(r"\{(\w+) (\d+)\}")
+
+
+def mint_id(rng: random.Random, form: str) -> str:
+    """Make an id of a form such as `chatcmpl-{alnum 29}`: an alphabet and a number of random characters."""
+    return _RANDOM_PART.sub(lambda part: "".join(rng.choices(_ALPHABETS[part[1]], k=int(part[2]))), form)
+
+
+_ID_FORMS = (
+    ("kimi[-_ ]?k3", "{name}:{number}"),
+    ("kimi|moonshot", "functions.{name}:{number}"),
+    ("mi[sx]tral|magistral|codestral|devstral", "{alnum 9}"),
+    ("deepseek", "call_{position:02d}_{alnum 22}"),
+    ("claude|anthropic", "toolu_01{alnum 22}"),
+    ("", "call_{alnum 24}"),
+)
+"""Native ids by model family, so that a client which changes native ids has some to change."""
+
+
+def mint_call_id(model: str, rng: random.Random, name: str, number: int, position: int, form: str = "") -> str:
+    """Make a call id of a form, by default the native one of the model's family.
+
+    `number` counts the calls of the conversation from 0, `position` those of this reply.
+    """
+    form = form or next(form for family, form in _ID_FORMS if re.search(family, model.lower()))
+    return mint_id(rng, form).format(name=name, number=number, position=position)
+
+
 def plan_reply(ask: Ask, options: Options, rng: random.Random, mint: Mint) -> Reply:
-    """The healthy answer to a request."""
+    """Return the healthy reply to a request."""
     topic = Topic.of(ask.user_text)
     reasoning = ""
     if options.reasoning or ask.thinking:
@@ -128,16 +190,12 @@ def plan_reply(ask: Ask, options: Options, rng: random.Random, mint: Mint) -> Re
 
 
 def make_calls(ask: Ask, number: int, topic: Topic, mint: Mint, *, salt: int = 0) -> tuple[Call, ...]:
-    """`number` calls of declared tools: the forced one, else from the one that the user names (or the first) on."""
-    names = [tool.name for tool in ask.tools]
-    first = next((at for at, name in enumerate(names) if name == ask.forced), None)
-    tools = ask.tools
-    if first is not None:
-        tools = (ask.tools[first],)
-    else:
-        named = (at for at, name in enumerate(names) if re.search(rf"\b{re.escape(name)}\b", ask.user_text))
+    """Make calls of the forced tool, else of the declared tools from the one that the user names (or the first) on."""
+    tools = [tool for tool in ask.tools if tool.name == ask.forced][:1]
+    if not tools:
+        named = (at for at, one in enumerate(ask.tools) if re.search(rf"\b{re.escape(one.name)}\b", ask.user_text))
         first = next(named, 0)
-        tools = ask.tools[first:] + ask.tools[:first]
+        tools = [*ask.tools[first:], *ask.tools[:first]]
     calls = []
     for at in range(number):
         tool = tools[at % len(tools)]
@@ -160,7 +218,7 @@ _ANSWERS = (
 
 
 def _limit_reply(reply: Reply, limit: int | None) -> Reply:
-    """Stops where the token limit of the request stops a model, and says so."""
+    """Cut the reply at the request's token limit, with the finish reason for it."""
     if limit is None or reply.tokens <= limit:
         return reply
     left = limit

@@ -1,20 +1,23 @@
-"""Arguments that a sensible model would give for a JSON Schema: small, valid, and drawn from what the user said.
+"""Plausible arguments for a JSON Schema: small, valid, and made from the words of the user.
 
 Covers what tool schemas use: const, enum, default, examples, type (lists too), required, nested objects and arrays,
 bounds, lengths, common formats, anyOf / oneOf / allOf and local `$ref`. Patterns are not solved. Values are never
-stand-ins (`string`, `default`, `/path/to/file`): a healthy server must not look like a model that invents them.
+placeholders (`string`, `default`, `/path/to/file`): a healthy server must not look like a model that invents them.
 """
 
 from __future__ import annotations
 
 import math
 import re
+import tomllib
 from dataclasses import dataclass
+from importlib import resources
+from typing import Any
 
 from wirelint.model import Json
 
 MAX_DEPTH = 12
-"""Recursive schemas end here, with an empty value."""
+"""Nesting at which recursive schemas end with an empty value."""
 
 _STOP_WORDS = re.compile(
     "a|an|and|are|can|could|do|for|from|give|how|i|in|is|it|like|me|my|of|on|or|please|the|this|to|use|what|where|with|you",
@@ -24,7 +27,7 @@ _STOP_WORDS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """What the user speaks of: the last few telling words, and the last name in them (`Lisbon`)."""
+    """The topic of a user message: its last four words without stop words, and the last name (`Lisbon`)."""
 
     words: tuple[str, ...]
     proper: str | None
@@ -41,33 +44,13 @@ class Topic:
         return " ".join(self.words)
 
 
-_SAMPLES: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
-    (("path", "file", "dir"), ("README.md", "docs/setup.md", "src/main.py")),
-    (("city", "location", "place", "destination"), ("Lisbon", "Nairobi", "Osaka")),
-    (("country",), ("Portugal", "Kenya", "Japan")),
-    (("url", "link", "uri"), ("https://www.iana.org/help", "https://www.rfc-editor.org/rfc/rfc9110")),
-    (("command", "cmd"), ("ls -l", "git status", "uname -a")),
-    (("date", "day"), ("2025-03-14", "2025-06-01", "2025-11-30")),
-    (("time",), ("09:30", "14:00", "18:45")),
-    (("email", "recipient"), ("mira@example.org", "jonas@example.org")),
-    (("language", "lang"), ("en", "pt", "ja")),
-    (("unit",), ("celsius", "fahrenheit")),
-    (("pattern", "glob"), ("*.md", "src/**/*.py")),
+_TABLE: dict[str, Any] = tomllib.loads(
+    resources.files(__package__).joinpath("samples.toml").read_text(encoding="utf-8")
 )
-_FORMATS = {
-    "date": "2025-03-14",
-    "date-time": "2025-03-14T09:30:00Z",
-    "time": "09:30:00Z",
-    "email": "mira@example.org",
-    "uri": "https://www.iana.org/help",
-    "uuid": "5f1d7a52-0c3e-4b0e-9a56-2f7c1f0f6c11",
-    "ipv4": "192.0.2.17",
-    "hostname": "www.iana.org",
-}
 
 
 def make_arguments(schema: dict[str, Json], topic: Topic, *, salt: int = 0) -> dict[str, Json]:
-    """One JSON object for a tool's schema; another `salt` gives another object where the schema leaves room."""
+    """Make a JSON object for a tool's schema; another `salt` gives another object where the schema allows it."""
     made = _Maker(schema, topic, salt).make(schema, "", 0)
     return made if isinstance(made, dict) else {}
 
@@ -107,7 +90,7 @@ class _Maker:
                 return self._string(schema, name)
 
     def _resolved(self, schema: dict[str, Json]) -> dict[str, Json]:
-        """Follows local references, merges allOf, takes the first alternative that is not null."""
+        """Follow local references, merge allOf, take the first alternative that is not null."""
         for _ in range(MAX_DEPTH):
             reference = schema.get("$ref")
             if isinstance(reference, str):
@@ -140,7 +123,7 @@ class _Maker:
         properties = declared if isinstance(declared, dict) else {}
         required = schema.get("required")
         names = [name for name in required if isinstance(name, str)] if isinstance(required, list) else []
-        # A schema that requires nothing still wants something: models fill in the first parameter.
+        # Models fill in the first parameter of a schema that requires none.
         chosen = names or list(properties)[:1]
         return {name: self.make(properties.get(name, True), name, depth + 1) for name in chosen}
 
@@ -168,7 +151,8 @@ class _Maker:
 
     def _string(self, schema: dict[str, Json], name: str) -> str:
         kind = schema.get("format")
-        text = _FORMATS.get(kind) if isinstance(kind, str) else None
+        formats: dict[str, str] = _TABLE["formats"]
+        text = formats.get(kind) if isinstance(kind, str) else None
         if text is None:
             text = self._plain_string(name.lower())
         most = _integer(schema, "maxLength", len(text))
@@ -176,11 +160,11 @@ class _Maker:
         return text[:most].ljust(least, "a")
 
     def _plain_string(self, name: str) -> str:
-        for keys, samples in _SAMPLES:
-            if any(key in name for key in keys):
-                if "city" in keys and self.topic.proper and self.salt == 0:
+        for row in _TABLE["parameters"]:
+            if any(key in name for key in row["names"]):
+                if "city" in row["names"] and self.topic.proper and self.salt == 0:
                     return self.topic.proper
-                return samples[self.salt % len(samples)]
+                return str(row["values"][self.salt % len(row["values"])])
         return self.topic.phrase if self.salt == 0 else f"{self.topic.phrase} part {self.salt + 1}"
 
 

@@ -1,23 +1,23 @@
-"""Scenario files: what to answer to which request, in TOML.
+"""Scenario files: TOML that maps requests to replies.
 
 ```toml
 seed = 7                       # like --seed
-faults = ["xml-leak=0.2"]      # like --fault, for what no reply below is for
+faults = ["xml-leak=0.2"]      # like --fault, for requests without a [[reply]]
 
 [[reply]]
 when = { model = "kimi-*", text = "weather", stream = true }
 fault = "xml-leak+dialect=kimi_k2"
-times = 1                      # the first such request; then it is used up
+times = 1                      # for the first such request only
 
 [[reply]]
-when = { result = true }       # the request ends with a tool's result
+when = { result = true }       # the request ends with a tool result
 text = "It is 18 degrees."
 
 [[reply]]
 calls = [{ name = "get_weather", arguments = { city = "Paris" } }]
 ```
 
-The first reply whose `when` fits, and that is not used up, answers; without one, `faults` decide.
+The first reply whose `when` matches, and that is not used up, answers; without one, `faults` decide.
 """
 
 from __future__ import annotations
@@ -27,19 +27,48 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import Any
 
 from wirelint.mock.plan import Ask, Call, Mint, Reply, dump_json
 from wirelint.mock.scenario import Options, Scenario, ScenarioError, near, parse_scenario
 from wirelint.model import Json
 
-_FILE_KEYS = ("seed", "faults", "reply")
-_WHEN_KEYS = ("api", "model", "text", "stream", "tools", "result")
-_REPLY_KEYS = ("when", "fault", "times", "text", "reasoning", "calls")
+_KINDS: dict[str, tuple[type, ...]] = {
+    "a text": (str,),
+    "true or false": (bool,),
+    "a whole number": (int,),
+    "a table": (dict,),
+    "a list": (list,),
+}
+_FILE_KEYS = {"seed": "a whole number", "faults": "a list", "reply": "a list"}
+_WHEN_KEYS = {
+    "api": "a text",
+    "model": "a text",
+    "text": "a text",
+    "stream": "true or false",
+    "tools": "true or false",
+    "result": "true or false",
+}
+_REPLY_KEYS = {
+    "when": "a table",
+    "fault": "a text",
+    "times": "a whole number",
+    "text": "a text",
+    "reasoning": "a text",
+    "calls": "a list",
+}
+_EXAMPLES = {
+    "faults": ', such as ["xml-leak=0.2"]',
+    "reply": "; write [[reply]], with two brackets",
+    "when": ', such as { model = "gpt-*" }',
+    "fault": ", such as 'xml-leak+dialect=kimi_k2'",
+    "calls": ', such as [{ name = "get_weather", arguments = { city = "Paris" } }]',
+}
 
 
 @dataclass(frozen=True, slots=True)
 class When:
-    """What a request must be like. `api` and `model` are globs, `text` stands in what the user says last."""
+    """A condition on a request. `api` and `model` are globs, `text` is part of the last user message."""
 
     api: str = "*"
     model: str = "*"
@@ -49,6 +78,7 @@ class When:
     result: bool | None = None
 
     def fits(self, api: str, ask: Ask) -> bool:
+        """Return True if a request meets the condition."""
         return (
             fnmatchcase(api, self.api)
             and fnmatchcase(ask.model, self.model)
@@ -61,7 +91,7 @@ class When:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One `[[reply]]`. `says` is (reasoning, text, calls as name and arguments); None leaves the words to the server."""
+    """One `[[reply]]`. `says` is (reasoning, text, calls as name and arguments); None: the healthy model's words."""
 
     when: When
     scenario: Scenario
@@ -69,7 +99,7 @@ class Line:
     says: tuple[str, str, tuple[tuple[str, dict[str, Json]], ...]] | None = None
 
     def reply(self, ask: Ask, mint: Mint) -> Reply | None:
-        """What is said, with ids of the API's form."""
+        """Return the reply with call ids of the API's form."""
         if self.says is None:
             return None
         reasoning, text, calls = self.says
@@ -82,7 +112,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """A scenario file. `seed` None: it names none."""
+    """A scenario file. `seed` is None if the file has none."""
 
     lines: tuple[Line, ...] = ()
     faults: tuple[str, ...] = ()
@@ -90,80 +120,57 @@ class Script:
 
 
 def load_script(path: Path, base: Options | None = None) -> Script:
-    """Reads a scenario file. Raises ScenarioError in one line: file, place, cure."""
+    """Read a scenario file. Raises ScenarioError in one line: file, place, cure."""
     try:
-        document: dict[str, Json] = tomllib.loads(path.read_text("utf-8"))
+        return read_script(tomllib.loads(path.read_text("utf-8")), base)
     except OSError as error:
         raise ScenarioError(f"{path}: {error.strerror or error}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ScenarioError(f"{path}: not TOML: {error}") from error
-    try:
-        return read_script(document, base)
     except ScenarioError as error:
         raise ScenarioError(f"{path}: {error}") from error
 
 
-def read_script(document: Mapping[str, Json], base: Options | None = None) -> Script:
-    """The script of a file's contents. Raises ScenarioError."""
-    _refuse_others(document, _FILE_KEYS, "")
-    seed, faults, replies = document.get("seed"), document.get("faults", []), document.get("reply", [])
-    if seed is not None and (not isinstance(seed, int) or isinstance(seed, bool)):
-        raise ScenarioError("seed: a whole number is expected")
-    if not isinstance(faults, list) or not all(isinstance(fault, str) for fault in faults):
-        raise ScenarioError('faults: a list of scenarios is expected, such as ["xml-leak=0.2"]')
-    if not isinstance(replies, list):
-        raise ScenarioError("reply: write [[reply]], with two brackets")
-    lines = tuple(_read_line(one, f"reply {number}", base) for number, one in enumerate(replies, 1))
-    return Script(lines, tuple(str(fault) for fault in faults), seed)
+def read_script(document: Mapping[str, Any], base: Options | None = None) -> Script:
+    """Read the contents of a scenario file. Raises ScenarioError."""
+    _check(document, _FILE_KEYS, "")
+    faults = document.get("faults", [])
+    if not all(isinstance(fault, str) for fault in faults):
+        raise ScenarioError(f"faults: a list of scenarios is expected{_EXAMPLES['faults']}")
+    lines = tuple(_read_line(one, f"reply {number}: ", base) for number, one in enumerate(document.get("reply", []), 1))
+    return Script(lines, tuple(faults), document.get("seed"))
 
 
-def _read_line(value: Json, place: str, base: Options | None) -> Line:
+def _read_line(value: Any, place: str, base: Options | None) -> Line:
     if not isinstance(value, dict):
-        raise ScenarioError(f"{place}: write [[reply]], with two brackets")
-    _refuse_others(value, _REPLY_KEYS, f"{place}: ")
-    fault, times, when = value.get("fault", ""), value.get("times"), value.get("when", {})
-    if not isinstance(fault, str):
-        raise ScenarioError(f"{place}: fault: a scenario is expected, such as 'xml-leak+dialect=kimi_k2'")
-    if times is not None and (not isinstance(times, int) or isinstance(times, bool) or times < 1):
-        raise ScenarioError(f"{place}: times: a whole number of 1 or more is expected")
+        raise ScenarioError(f"{place}a table is expected{_EXAMPLES['reply']}")
+    _check(value, _REPLY_KEYS, place)
+    when, times = value.get("when", {}), value.get("times")
+    _check(when, _WHEN_KEYS, f"{place}when: ")
+    if times is not None and times < 1:
+        raise ScenarioError(f"{place}times: a whole number of 1 or more is expected")
     try:
-        scenario = parse_scenario(fault, base=base)
+        scenario = parse_scenario(value.get("fault", ""), base=base)
     except ScenarioError as error:
-        raise ScenarioError(f"{place}: fault: {error}") from error
-    return Line(_read_when(when, place), scenario, times, _read_words(value, place))
+        raise ScenarioError(f"{place}fault: {error}") from error
+    says = None
+    if {"text", "reasoning", "calls"} & value.keys():
+        calls = tuple(_read_call(call, place) for call in value.get("calls", []))
+        says = value.get("reasoning", ""), value.get("text", ""), calls
+    return Line(When(**when), scenario, times, says)
 
 
-def _read_when(value: Json, place: str) -> When:
-    if not isinstance(value, dict):
-        raise ScenarioError(f'{place}: when: a table is expected, such as {{ model = "gpt-*" }}')
-    _refuse_others(value, _WHEN_KEYS, f"{place}: when: ")
-    words = {key: value[key] for key in ("api", "model", "text") if key in value}
-    flags = {key: value[key] for key in ("stream", "tools", "result") if key in value}
-    for key, one in [*words.items(), *flags.items()]:
-        if not isinstance(one, str if key in words else bool):
-            expected = "text" if key in words else "true or false"
-            raise ScenarioError(f"{place}: when: {key}: {expected} is expected")
-    return When(**words, **flags)  # type: ignore[arg-type]
+def _read_call(call: Any, place: str) -> tuple[str, dict[str, Json]]:
+    name, arguments = (call.get("name"), call.get("arguments", {})) if isinstance(call, dict) else (None, None)
+    if not isinstance(name, str) or not isinstance(arguments, dict):
+        raise ScenarioError(f"{place}calls: a name and arguments are expected{_EXAMPLES['calls']}")
+    return name, arguments
 
 
-def _read_words(
-    value: Mapping[str, Json], place: str
-) -> tuple[str, str, tuple[tuple[str, dict[str, Json]], ...]] | None:
-    if not {"text", "reasoning", "calls"} & value.keys():
-        return None
-    text, reasoning, calls = value.get("text", ""), value.get("reasoning", ""), value.get("calls", [])
-    if not isinstance(text, str) or not isinstance(reasoning, str):
-        raise ScenarioError(f"{place}: text and reasoning are texts")
-    made = []
-    for call in calls if isinstance(calls, list) else [calls]:
-        name, arguments = (call.get("name"), call.get("arguments", {})) if isinstance(call, dict) else (None, None)
-        if not isinstance(name, str) or not isinstance(arguments, dict):
-            raise ScenarioError(f'{place}: calls: write [{{ name = "get_weather", arguments = {{ city = "Paris" }} }}]')
-        made.append((name, arguments))
-    return reasoning, text, tuple(made)
-
-
-def _refuse_others(value: Mapping[str, Json], known: tuple[str, ...], place: str) -> None:
-    for key in value:
+def _check(value: Mapping[str, Any], known: Mapping[str, str], place: str) -> None:
+    """Raise ScenarioError for an unknown key or a value of another type."""
+    for key, one in value.items():
         if key not in known:
             raise ScenarioError(f"{place}{key!a}: no such key{near(key, known)} ({', '.join(known)})")
+        if type(one) not in _KINDS[known[key]]:
+            raise ScenarioError(f"{place}{key}: {known[key]} is expected{_EXAMPLES.get(key, '')}")

@@ -1,4 +1,4 @@
-"""The mock server's sockets: HTTP/1.1 on loopback, one network chunk a step, in a thread of its own.
+"""The mock server's sockets: HTTP/1.1 on loopback, one network chunk per step, in a thread of its own.
 
 h11 frames the bytes, so everything but the faults is valid HTTP. Each body step becomes one `h11.Data` and one write,
 which makes the chunk boundaries of a scenario real. While a response is paced or stalls, the connection is also read:
@@ -11,15 +11,16 @@ import asyncio
 import ssl
 import threading
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from types import TracebackType
+from pathlib import Path
 
 import h11
 
 from wirelint.mock.answer import Answer, Pause, json_answer
 from wirelint.mock.scenario import HEADER, Options
-from wirelint.mock.script import Script
+from wirelint.mock.script import Script, load_script, read_script
 from wirelint.mock.service import Service
 from wirelint.model import Json
 
@@ -28,7 +29,7 @@ _READ_SIZE = 65536
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """What passed: for tests that compare both ends of a proxy. `sent` is the body as it went out, coding included."""
+    """One answered request, for tests that compare both ends of a proxy. `sent` is the body as sent, with its coding."""
 
     method: str
     target: str
@@ -41,7 +42,7 @@ class Exchange:
 
     @property
     def scenario(self) -> str:
-        """What the server did, in the words of a scenario; empty where no API was asked."""
+        """The scenario that the server applied; empty for a request to no API."""
         return dict(self.headers).get(HEADER, "")
 
 
@@ -49,11 +50,11 @@ class MockServer:
     """A faulty LLM vendor on loopback.
 
     `with MockServer(seed=0) as server:` serves at `server.url` (no path: OpenAI clients add `/v1`) until the block ends;
-    `faults` are scenarios (`"xml-leak+dialect=kimi_k2"`) played in turn when a request selects none, or by chance
+    `faults` are scenarios (`"xml-leak+dialect=kimi_k2"`) played in turn for requests without one, or by chance
     (`"xml-leak=0.2"`); `script` goes before them. `pace` (between events) and `delay` (before the answer) are in
-    milliseconds, `chunk` is in bytes, `tls` makes it speak HTTPS. The last `kept` exchanges stand in `exchanges`, each
-    one as soon as it has ended: its client may see the end a moment earlier, so look after `close()`. Raises
-    ScenarioError for a scenario it cannot play, OSError when the address is taken.
+    milliseconds, `chunk` is in bytes; with `tls` it speaks HTTPS. `exchanges` has the last `kept` exchanges, each one
+    as soon as it has ended: its client may see the end a moment earlier, so look after `close()`. Raises
+    ScenarioError for a scenario it cannot play, OSError if the address is taken.
     """
 
     def __init__(
@@ -88,7 +89,7 @@ class MockServer:
         return f"{'https' if self.tls else 'http'}://{host}:{self.port}"
 
     def start(self) -> None:
-        """Binds and serves; returns when connections are accepted."""
+        """Bind and serve; return when connections are accepted."""
         self._thread.start()
         self._ready.wait()
         if self._failure is not None:
@@ -96,7 +97,7 @@ class MockServer:
             raise self._failure
 
     def close(self) -> None:
-        """Ends every connection and the thread. May be called twice."""
+        """End every connection and the thread. May be called twice."""
         if self._loop is not None and self._stop is not None and self._thread.is_alive():
             self._loop.call_soon_threadsafe(self._stop.set)
             self._thread.join()
@@ -105,9 +106,7 @@ class MockServer:
         self.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     async def _run(self) -> None:
@@ -124,10 +123,8 @@ class MockServer:
             server = await asyncio.start_server(accept, self.host, self.port, ssl=self.tls)
         except OSError as error:
             self._failure = error
+            self._ready.set()
             return
-        finally:
-            if self._failure is not None:
-                self._ready.set()
         self.port = server.sockets[0].getsockname()[1]
         self._ready.set()
         await self._stop.wait()
@@ -147,7 +144,7 @@ class MockServer:
         except h11.RemoteProtocolError as error:
             await connection.refuse(error)
         except ConnectionError:
-            pass  # the client left; that is its right at any time
+            pass  # the client left, which it may do at any time
         finally:
             connection.close()
 
@@ -176,7 +173,7 @@ class _Connection:
         self._early: asyncio.Task[bytes] | None = None
 
     async def read_request(self) -> tuple[h11.Request, bytes] | None:
-        """The next request with its body, None when the client closes between requests."""
+        """Return the next request with its body, None when the client closes between requests."""
         request: h11.Request | None = None
         body = bytearray()
         while True:
@@ -195,19 +192,17 @@ class _Connection:
                 return None
 
     async def send(self, answer: Answer, sent: bytearray, *, head_only: bool) -> bool:
-        """Plays an answer; True when it went out whole. Body bytes are added to `sent` as they go."""
+        """Play an answer; return True if it went out whole. Body bytes are added to `sent` as they go."""
         if await self._left_during(answer.delay):
             return False
         framing = ("transfer-encoding", "chunked") if answer.length is None else ("content-length", str(answer.length))
         await self._write(h11.Response(status_code=answer.status, headers=[*answer.headers, framing]))
         for step in () if head_only else answer.steps:
-            if isinstance(step, Pause):
-                if await self._left_during(step.seconds):
-                    return False
-                continue
-            await self._write(h11.Data(data=step))
-            sent += step
-            if await self._left_during(answer.pace / 1000):
+            wait = step.seconds if isinstance(step, Pause) else answer.pace / 1000
+            if not isinstance(step, Pause):
+                await self._write(h11.Data(data=step))
+                sent += step
+            if await self._left_during(wait):
                 return False
         if answer.dies:
             self._h11.send_failed()
@@ -223,21 +218,16 @@ class _Connection:
         return True
 
     async def refuse(self, error: h11.RemoteProtocolError) -> None:
-        """Answers what is not HTTP, as far as there is still room for an answer."""
+        """Answer a request that is not HTTP, if no response has begun."""
         if self._h11.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
             return
         body: Json = {"error": {"message": ascii(str(error)), "type": "invalid_request_error"}}
-        answer = json_answer(error.error_status_hint, body)
-        head = [*answer.headers, ("connection", "close")]
-        try:
-            await self._write(h11.Response(status_code=answer.status, headers=head))
-            await self._write(h11.Data(data=b"".join(step for step in answer.steps if isinstance(step, bytes))))
-            await self._write(h11.EndOfMessage())
-        except ConnectionError:
-            pass
+        answer = json_answer(error.error_status_hint, body, (("connection", "close"),))
+        with suppress(ConnectionError):
+            await self.send(answer, bytearray(), head_only=False)
 
     async def _left_during(self, seconds: float) -> bool:
-        """Waits; True as soon as the client has closed. What it sends meanwhile (pipelining) is kept."""
+        """Wait; return True as soon as the client has closed. Bytes that it sends meanwhile (pipelining) are kept."""
         if seconds <= 0:
             return False
         loop = asyncio.get_running_loop()
@@ -268,3 +258,74 @@ class _Connection:
         if data:
             self._writer.write(data)
             await self._writer.drain()
+
+
+@dataclass(frozen=True, slots=True)
+class Vendor:
+    """A running mock server. Every API answers at each of the URLs; they differ in the path that an SDK adds."""
+
+    url: str
+    """`http://127.0.0.1:PORT`: for Anthropic, Gemini, Cohere, Mistral, Ollama, Bedrock."""
+    server: MockServer
+
+    @property
+    def openai(self) -> str:
+        """The base URL for OpenAI's SDK and compatible clients."""
+        return f"{self.url}/v1"
+
+    @property
+    def anthropic(self) -> str:
+        return self.url
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Variables that lead SDKs to the server, with keys, because some do not start without one."""
+        key = "sk-mock-0000000000000000"
+        return {
+            "OPENAI_BASE_URL": self.openai,
+            "OPENAI_API_KEY": key,
+            "ANTHROPIC_BASE_URL": self.anthropic,
+            "ANTHROPIC_API_KEY": key,
+            "GOOGLE_GEMINI_BASE_URL": self.url,
+            "GEMINI_API_KEY": key,
+            "CO_API_URL": self.url,
+            "CO_API_KEY": key,
+            "OLLAMA_HOST": self.url,
+        }
+
+    @property
+    def exchanges(self) -> tuple[Exchange, ...]:
+        """The exchanges so far, oldest first; the last one is there once the server has sent it."""
+        return tuple(self.server.exchanges)
+
+
+@contextmanager
+def serve(
+    *faults: str,
+    scenario: Path | str | Mapping[str, Json] | None = None,
+    seed: int | None = None,
+    pace: float = 0.0,
+    delay: float = 0.0,
+    chunk: int = 0,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    tls: ssl.SSLContext | None = None,
+) -> Iterator[Vendor]:
+    """Serve LLM APIs until the block ends, in a thread of its own, by default on a free port of this machine.
+
+    `faults` as on the command line: `"xml-leak"`, `"xml-leak+dialect=kimi_k2"`, `"xml-leak=0.2"` (one answer out of five);
+    a request selects its own by the header `x-wirelint-mock` or the model `mock/xml-leak`. `scenario` is a scenario
+    file or its contents. `pace` and `delay` in milliseconds, `chunk` in bytes. The same seed and the same
+    requests in the same order give the same bytes. Raises ScenarioError for an unknown fault, OSError for an
+    address that is taken.
+    """
+    base = Options(pace=pace, delay=delay, chunk=chunk)
+    script = Script()
+    if scenario is not None:
+        script = load_script(Path(scenario), base) if isinstance(scenario, str | Path) else read_script(scenario, base)
+    chosen = seed if seed is not None else script.seed or 0
+    server = MockServer(
+        host=host, port=port, seed=chosen, faults=faults, script=script, pace=pace, delay=delay, chunk=chunk, tls=tls
+    )
+    with server:
+        yield Vendor(server.url, server)

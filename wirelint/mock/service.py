@@ -1,4 +1,4 @@
-"""From a request to an answer, without a socket: routes, scenario, plan, fault, shape.
+"""The mock server without sockets: route, scenario, plan, fault, shape.
 
 The same request, scenario, seed and number always give the same bytes, until a line of a script is used up.
 """
@@ -14,22 +14,17 @@ from dataclasses import dataclass, field, replace
 import orjson
 
 from wirelint.mock import tools
-from wirelint.mock.answer import Answer, json_answer, shape_answer
-from wirelint.mock.anthropic import Anthropic, count_tokens
+from wirelint.mock.answer import Answer, json_answer, shape_answer, stream_answer
+from wirelint.mock.anthropic import Anthropic, BedrockAnthropic, VertexAnthropic, count_tokens
 from wirelint.mock.api import Api, Envelope, RequestError
 from wirelint.mock.bedrock import Bedrock
 from wirelint.mock.cohere import Cohere
 from wirelint.mock.fault import Fault, NotApplicableError, Turn
 from wirelint.mock.faults import FAULTS, resolve
-from wirelint.mock.framing import stream_answer
 from wirelint.mock.gemini import Gemini
-from wirelint.mock.hosted_anthropic import BedrockAnthropic, VertexAnthropic
-from wirelint.mock.mistral import Mistral
 from wirelint.mock.ollama import OllamaChat, OllamaGenerate
-from wirelint.mock.openai_chat import OpenAIChat
-from wirelint.mock.openai_responses import OpenAIResponses
+from wirelint.mock.openai import DeepInfra, Mistral, OpenAIChat, OpenAICompletions, OpenAIResponses
 from wirelint.mock.plan import Ask, Reply, plan_reply
-from wirelint.mock.raw_prompts import DeepInfra, OpenAICompletions
 from wirelint.mock.scenario import HEADER, HEALTHY, MODEL_PREFIX, Options, Scenario, ScenarioError, parse_scenario
 from wirelint.mock.script import Line, Script
 from wirelint.model import Json
@@ -58,31 +53,31 @@ _PLAIN = Options()
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """Answers requests. What a request does not ask for itself is decided by the script, then by the faults: one of those
-    with a share by chance, else those without in turn. `base` are the options of all of these."""
+    """Answers requests. A request without a scenario of its own gets one from the script, then from the faults: one of
+    those with a share by chance, else those without in turn. `base` has the options of all of these."""
 
     seed: int = 0
     base: Options = _PLAIN
     faults: tuple[Scenario, ...] = ()
     lines: tuple[Line, ...] = ()
     used: Counter[int] = field(default_factory=Counter)
-    """How often each line of the script has answered."""
+    """Number of answers by line of the script."""
 
     @classmethod
     def of(
         cls, seed: int, base: Options | None = None, faults: Sequence[str] = (), script: Script | None = None
     ) -> Service:
-        """Reads the scenarios of a command line. Raises ScenarioError."""
+        """Parse the scenarios of a command line. Raises ScenarioError."""
         base, script = base or Options(), script or Script()
         scenarios = tuple(parse_scenario(text, base=base) for text in (*faults, *script.faults))
         for scenario in (*scenarios, *(line.scenario for line in script.lines)):
             resolve(scenario)
         if sum(scenario.share or 0 for scenario in scenarios) > 1:
-            raise ScenarioError("the shares of the faults are more than 1 together")
+            raise ScenarioError("the shares of the faults add up to more than 1")
         return cls(seed, base, scenarios, script.lines)
 
     def answer(self, number: int, method: str, target: str, headers: Mapping[str, str], body: bytes) -> Answer:
-        """`number` counts the requests that reach an API, from 1; `headers` have lower-case names."""
+        """Answer one request. `number` counts the requests to an API from 1; `headers` have lower-case names."""
         path = target.partition("?")[0].rstrip("/")
         api = next((one for one in APIS if re.fullmatch(one.path, path) and one.serves(headers)), None)
         if method == "POST" and api is not None:
@@ -97,7 +92,7 @@ class Service:
         return json_answer(404, shape.make_error(404, f"Unknown request URL: {method} {path!a}."))
 
     def reaches_api(self, method: str, target: str) -> bool:
-        """Return True if a request counts, for the numbers and for the turns of the faults."""
+        """Return True if a request counts for the numbers and for the turns of the faults."""
         path = target.partition("?")[0].rstrip("/")
         return method == "POST" and (path == tools.PATH or any(re.fullmatch(api.path, path) for api in APIS))
 
@@ -128,7 +123,7 @@ class Service:
 
     def _answer_tools(self, number: int, method: str, headers: Mapping[str, str], body: bytes) -> Answer:
         if method != "POST":
-            # No stream on which the server speaks first, and nothing of a session to forget.
+            # The server opens no stream of its own, and has no session state to delete.
             return Answer(405 if method == "GET" else 200, (("allow", "POST, DELETE"),), (), length=0)
         try:
             _, scenario = self._select(number, tools.NAME, headers, Ask(model=""))

@@ -1,6 +1,6 @@
-"""A server of tools at POST /mcp, over streamable HTTP: two tools that find and keep notes, and the faults of such servers.
+"""An MCP server at POST /mcp, over streamable HTTP: two tools that find and keep notes, and the faults of such servers.
 
-It answers in JSON, or in an event stream to a client that takes nothing else.
+It answers in JSON, or in an event stream for a client that accepts nothing else.
 https://modelcontextprotocol.io/specification/2025-06-18/basic/transports
 """
 
@@ -11,17 +11,14 @@ from collections.abc import Mapping
 
 import orjson
 
-from wirelint.mock.answer import Answer, Event, Headers, json_answer
+from wirelint.mock.answer import Answer, Event, Headers, json_answer, stream_answer
 from wirelint.mock.api import object_of, objects_in, string_of
-from wirelint.mock.fault import Fault
-from wirelint.mock.framing import stream_answer
-from wirelint.mock.ids import random_text
-from wirelint.mock.plan import dump_json
+from wirelint.mock.fault import Fault, McpStage, Message
+from wirelint.mock.plan import dump_json, mint_id
 from wirelint.model import Json
 
 PATH = "/mcp"
 NAME = "mcp"
-Message = dict[str, Json]
 
 _VERSION = "2025-06-18"
 _QUERY: Json = {"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]}
@@ -35,19 +32,17 @@ _TOOLS: Json = [
 def answer_tools(
     body: bytes, headers: Mapping[str, str], fault: Fault | None, mode: str, rng: random.Random
 ) -> tuple[Answer, bool]:
-    """The answer to a post, and whether the fault had something to act on. Raises ValueError for what is no JSON-RPC."""
+    """Return the answer to a POST, and True if the fault changed it. Raises ValueError for anything but JSON-RPC."""
     document: Json = orjson.loads(body)
-    asked = objects_in(document if isinstance(document, list) else [document])
-    if not asked or not all(one.get("jsonrpc") == "2.0" for one in asked):
-        raise ValueError("a message of JSON-RPC 2.0 is expected, or a list of them")
-    answers = [_answer(one) for one in asked if "method" in one and "id" in one]
-    played = False
-    if fault is not None and fault.tools is not None:
-        spoilt = fault.tools(asked, answers, mode)
-        played, answers = spoilt != answers, spoilt
+    requests = objects_in(document if isinstance(document, list) else [document])
+    if not requests or not all(one.get("jsonrpc") == "2.0" for one in requests):
+        raise ValueError("a JSON-RPC 2.0 message is expected, or a list of them")
+    healthy = [_answer(one) for one in requests if "method" in one and "id" in one]
+    answers = fault.tools(requests, healthy, mode) if fault is not None and fault.tools is not None else healthy
+    played = answers != healthy
     fields: Headers = ()
-    if any(one.get("method") == "initialize" for one in asked):
-        fields = (("mcp-session-id", random_text(rng, 32, "0123456789abcdef")),)
+    if any(one.get("method") == "initialize" for one in requests):
+        fields = (("mcp-session-id", mint_id(rng, "{hex 32}")),)
     if not answers:
         return Answer(202, fields, (), length=0), played
     accepted = headers.get("accept", "")
@@ -58,7 +53,7 @@ def answer_tools(
 
 
 def refuse(reason: str) -> Answer:
-    """What JSON-RPC says to a post that it cannot read."""
+    """Return the JSON-RPC error for a body that is not JSON-RPC."""
     error: Json = {"code": -32700, "message": reason}
     return json_answer(400, {"jsonrpc": "2.0", "id": None, "error": error})
 
@@ -84,16 +79,16 @@ def _answer(request: Message) -> Message:
 def _call(name: str, arguments: Message) -> Json:
     match name:
         case "search_notes":
-            text, failed = f"2 notes about {string_of(arguments.get('query'), 'that')}: Plans, Minutes of May", False
+            text = f"2 notes about {string_of(arguments.get('query'), 'that')}: Plans, Minutes of May"
         case "add_note":
-            text, failed = f"kept as {string_of(arguments.get('title'), 'Untitled')}", False
+            text = f"kept as {string_of(arguments.get('title'), 'Untitled')}"
         case _:
-            text, failed = f"Unknown tool: {name}", True
-    return {"content": [{"type": "text", "text": text}], "isError": failed}
+            return {"content": [{"type": "text", "text": f"Unknown tool: {name}"}], "isError": True}
+    return {"content": [{"type": "text", "text": text}], "isError": False}
 
 
-def _mistake_id(asked: list[Message], answers: list[Message], mode: str) -> list[Message]:
-    del asked
+def _mistake_id(requests: list[Message], answers: list[Message], mode: str) -> list[Message]:
+    del requests
     return [one | {"id": _other(one["id"], mode)} for one in answers]
 
 
@@ -103,40 +98,23 @@ def _other(id_: Json, mode: str) -> Json:
     return id_ + 1000 if isinstance(id_, int) else f"{id_}-other"
 
 
-def _answer_notes(asked: list[Message], answers: list[Message], mode: str) -> list[Message]:
-    """A server that takes notifications for requests."""
+def _answer_notifications(requests: list[Message], answers: list[Message], mode: str) -> list[Message]:
     del mode
-    notes = [one for one in asked if "method" in one and "id" not in one]
-    if not notes or answers:
+    if answers or not any("method" in one and "id" not in one for one in requests):
         return answers
     return [{"jsonrpc": "2.0", "id": None, "error": {"code": -32601, "message": "Method not found"}}]
 
 
-def _hide_error(asked: list[Message], answers: list[Message], mode: str) -> list[Message]:
+def _hide_error(requests: list[Message], answers: list[Message], mode: str) -> list[Message]:
     del mode
-    calls = {dump_json(one["id"]) for one in asked if one.get("method") == "tools/call" and "id" in one}
-    text: Json = {"type": "text", "text": "Error: the index of notes is offline"}
-    return [
-        one | {"result": {"content": [text], "isError": False}} if dump_json(one["id"]) in calls else one
-        for one in answers
-    ]
+    calls = {dump_json(one["id"]) for one in requests if one.get("method") == "tools/call" and "id" in one}
+    content: Json = [{"type": "text", "text": "Error: the index of notes is offline"}]
+    failed: Message = {"result": {"content": content, "isError": False}}
+    return [one | failed if dump_json(one["id"]) in calls else one for one in answers]
 
 
-TOOL_FAULTS: dict[str, Fault] = {
-    "mcp-unknown-id": Fault(
-        doc="a server of tools answers under another id, or the same in another type",
-        tools=_mistake_id,
-        modes=("number", "type"),
-        needs=frozenset({"rpc"}),
-    ),
-    "mcp-lifecycle": Fault(
-        doc="a server of tools answers a notification",
-        tools=_answer_notes,
-        needs=frozenset({"rpc"}),
-    ),
-    "mcp-error-not-flagged": Fault(
-        doc="a server of tools gives an error as a result",
-        tools=_hide_error,
-        needs=frozenset({"rpc"}),
-    ),
+MCP_STAGES: dict[str, McpStage] = {
+    "mcp-unknown-id": _mistake_id,
+    "mcp-lifecycle": _answer_notifications,
+    "mcp-error-not-flagged": _hide_error,
 }

@@ -20,12 +20,12 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Final, Literal, TypeAlias
 
-from wirelint.arguments.argument_members import GONE, Gone
-from wirelint.arguments.invented import Invention, Said, inventions
-from wirelint.arguments.tool_names import tails
+from wirelint.arguments.argument_markup import GONE, Gone
+from wirelint.arguments.placeholders import Invention, Said, inventions
+from wirelint.arguments.schemas import tails
 from wirelint.model import Confidence, Json, Severity, Tool
 from wirelint.policy.checks import Check, Disk, NoDisk, UnjudgedError
-from wirelint.text.excerpts import excerpt
+from wirelint.text.escaping import excerpt
 
 Action = Literal["report", "replace", "drop", "block"]
 Safety = Literal["safe", "unsafe"]

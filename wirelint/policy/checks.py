@@ -16,7 +16,7 @@ from typing import Literal, Protocol
 
 from wirelint.arguments.placeholders import sign
 from wirelint.model import Json
-from wirelint.text.excerpts import excerpt
+from wirelint.text.escaping import excerpt
 
 _LONGEST_MATCHED = 4096
 """Characters of a value that a user's regular expression is matched against; longer values could take for ever."""

@@ -11,12 +11,16 @@ from wirelint.wire import Framing
 
 @dataclass(slots=True, eq=False)
 class Waiting:
-    """A frame that is not handed out yet. `out` is what has come out of the chain for it; `sent` bytes of it are gone."""
+    """Frame that is not handed out yet. `out` is what has come out of the pipeline for it; `sent` bytes of it have left.
+
+    `bare`: the frame is known to say one delta and nothing else, so without that delta nothing of it is left.
+    """
 
     frame: Frame
     events: Sequence[Event]
     out: list[Event] = field(default_factory=list)
     sent: int = 0
+    bare: bool = False
 
 
 _FEW = 8
@@ -40,7 +44,7 @@ def place(events: Sequence[Event], queue: Sequence[Waiting]) -> None:
             home = homes.get(number, last)
         else:
             home = next((waiting for waiting in queue if waiting.frame.number == number), last)
-        home.out.insert(_place_in(home, event), event)
+        home.out.insert(_place_in(home, event) if home.out else 0, event)
 
 
 def _place_in(home: Waiting, event: Event) -> int:

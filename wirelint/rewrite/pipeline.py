@@ -78,7 +78,6 @@ class Pipeline:
         self._names = [name for name, _ in stages]
         self._stages = [rewriter for _, rewriter in stages]
         self._heed = [bool(getattr(rewriter, "heeds_text", True)) for rewriter in self._stages]
-        self._notes = [getattr(rewriter, "note", None) for rewriter in self._stages]
         phases = [getattr(rewriter, "phase", 3) for rewriter in self._stages]
         self._structural = next((place for place, phase in enumerate(phases) if phase > 1), len(phases))
         """Number of rewriters of framing and ids, which come first. They see what comes behind a finish reason, too."""
@@ -248,9 +247,8 @@ class Pipeline:
         """Give a rewriter text that has left. Raises PipelineError, also if the rewriter would change or hold it."""
         if not self._heed[number] and stage.held is None:
             return
-        note = self._notes[number]
         try:
-            out = [piece] if note is not None and note(piece) else list(stage.push(piece))
+            out = list(stage.push(piece))
         except Exception as error:
             raise PipelineError(self._names[number], error) from error
         if len(out) != 1 or out[0] is not piece or stage.held is not None:

@@ -186,6 +186,8 @@ class ReplyStream:
 
     def _take_next(self, frame: Frame, events: Sequence[Event], out: list[bytes]) -> None:
         if self._passes(events):
+            if self._late:
+                self._write_late(out)
             out.append(frame.raw)
             del self._kept[: len(frame.raw)]
             self.holding = None
@@ -240,7 +242,7 @@ class ReplyStream:
     def _take(self, frame: Frame, events: Sequence[Event]) -> None:
         if self._pipeline is None:
             self._pipeline = self.making.pipeline()
-        waiting = Waiting(frame, events, sent=self._skip)
+        waiting = Waiting(frame, events, sent=self._skip, bare=self._session.matched)
         self._skip = 0
         self._queue.append(waiting)
         try:
@@ -265,7 +267,7 @@ class ReplyStream:
         """Write the first frames of the queue: all of them or, when that fails, none. One repair may span several."""
         if self._late:
             self._write_late(out)
-        made = [(waiting, self.making.write(waiting)) for waiting in ready]
+        made = [(one, b"" if one.bare and not one.out else self.making.write(one)) for one in ready]
         for waiting, data in made:
             raw = waiting.frame.raw
             self._as_it_came = data is raw and not waiting.sent

@@ -1,18 +1,16 @@
-"""Issues: which findings of later exchanges are about a fault that was found before.
+"""Issues: findings of later exchanges that report a known fault.
 
-Theory of operation. A client sends its whole history with every request, so a fault in it is found again on every later
-turn. An issue is a fault of one conversation, however often it is found. It is named by the rule, the severity, the message
-and the content at the finding's place; the number of the message is left out, because histories get cut. When a fault is
-there several times in one exchange, its occurrences are numbered in the order of the document.
+A client sends its whole history with every request, so a fault in it is found again on every turn. An issue is one
+fault of one conversation, however often it is found. Its id is made of rule, severity, message and the content at the
+finding's place; the message's number is left out, because histories get truncated. Equal faults in one exchange are
+numbered in document order.
 
-Findings in a request are compared with the issues of the conversation, those of replies included. Of a reply that comes
-back in the history a rule may say other words, and grade it lower; it is the same issue when the rule and the content are
-the same: a tool call that leaked into a reply is told there and not again. A finding in a reply is always a new issue,
-since every reply is new.
+Findings in a request are compared with the issues of the conversation, including those of replies. A rule may word or
+grade a reply's fault differently once it is history; equal rule and content make it the same issue. A finding in a
+reply is always a new issue.
 
-The fingerprint of a finding is coarser than its issue: it is the same in every run, and so leaves out ids, numbers and the
-words of models. Baselines and the reports for pipelines compare it.
-"""
+A fingerprint is coarser: it is equal in every run, so it leaves out ids, numbers and the model's words. Baselines and
+CI reports compare fingerprints."""
 
 from __future__ import annotations
 
@@ -63,29 +61,28 @@ _SEVERITIES = get_args(Severity)
 
 
 def fingerprint(finding: Finding) -> str:
-    """Sixteen hexadecimal digits that are the same when the same traffic is recorded again."""
+    """Return sixteen hexadecimal digits that are equal when the same traffic is recorded again."""
     said = "\n".join((finding.code, finding.layer, finding.side, place_pattern(finding), evidence(finding)))
     return hashlib.sha256(said.encode("utf-8", "surrogatepass")).hexdigest()[:_LENGTH]
 
 
 def place_pattern(finding: Finding) -> str:
-    """The place with `*` for the numbers of messages, calls and choices: `/messages/*/tool_calls/*`."""
+    """Return the place with `*` for numbers: `/messages/*/tool_calls/*`."""
     return _STEP.sub("/*", finding.pointer or "")
 
 
 def evidence(finding: Finding) -> str:
-    """The message without what is different in every run."""
+    """Return the message without parts that differ in every run."""
     text = _STRUCTURE.sub("…", _PASSAGE.sub("…", finding.message))
     return " ".join(_NUMBER.sub("#", _MINTED.sub("#", text)).split())
 
 
 @dataclass(frozen=True, slots=True)
 class Issue:
-    """The fault that a finding is about, as far as it had been seen when the finding was made.
+    """Fault that a finding reports, as known at that time.
 
-    `id` names it within its conversation. `first` and `last` are the ids of the exchanges where it was found first and
-    last, `count` is the number of exchanges. `known`: an earlier exchange had it.
-    """
+    `id` is unique within the conversation. `first` and `last`: ids of the first and last exchange with it; `count`:
+    number of exchanges. `known`: an earlier exchange had it."""
 
     id: str
     first: str
@@ -96,10 +93,7 @@ class Issue:
 
 @dataclass(slots=True)
 class _Entry:
-    """An issue in the book of a conversation. `number` counts the exchanges that passed until it was found first.
-
-    `reply` is its key among the issues of replies, empty for one that a request had first.
-    """
+    """Issue in a book. `number`: exchanges seen before it appeared. `reply`: its key among issues of replies, or empty."""
 
     id: str
     first: str
@@ -111,10 +105,7 @@ class _Entry:
 
 @dataclass(slots=True)
 class _Book:
-    """The issues of a conversation by what is found, numbered in the order in which they appeared.
-
-    `replies` are those that a reply had, by rule and content.
-    """
+    """Issues of one conversation by key and ordinal. `replies`: those found in a reply, by rule and content."""
 
     entries: dict[str, dict[int, _Entry]] = field(default_factory=dict)
     replies: dict[str, list[_Entry]] = field(default_factory=dict)
@@ -128,7 +119,7 @@ _NONE = _Book()
 
 
 class Issues:
-    """The issues of the conversations that passed. `most` bounds them; the conversation used least recently goes first."""
+    """Issues of all conversations. `most` limits them; the least recently used conversation is dropped first."""
 
     def __init__(self, most: int = 20_000) -> None:
         self._most, self._size = most, 0
@@ -138,7 +129,7 @@ class Issues:
         return self._size
 
     def recognise(self, exchange: Exchange, findings: Sequence[Finding], reach: Reach) -> tuple[Finding, ...]:
-        """The findings of an exchange, each with its issue. Nothing is remembered by this."""
+        """Return the findings of an exchange with their issues. Nothing is recorded."""
         if not findings:
             return ()
         contents, taken = _Contents(exchange), dict[str, int]()
@@ -163,10 +154,8 @@ class Issues:
     def _of_a_reply(
         self, finding: Finding, content: bytes, taken: dict[str, int], reach: Reach, same: _Entry | None
     ) -> _Entry | None:
-        """The issue that says the same, else the one that a reply had with this rule and content, graded as high at least.
-
-        Each issue of a reply is met once in an exchange.
-        """
+        """Return the given issue, else an issue of a reply with equal rule and content and at least this severity. Each
+        is used once."""
         key = _reply_key(finding, content)
         if same is not None:
             taken[key] = taken.get(key, 0) + bool(same.reply)
@@ -183,7 +172,7 @@ class Issues:
         return before if before is not None and before.rank <= _rank(finding) else None
 
     def record(self, exchange: Exchange, findings: Sequence[Finding], number: int) -> None:
-        """Remembers the recognised findings of an exchange, which is the `number`th that passed."""
+        """Record the recognised findings of the `number`th exchange."""
         name = exchange.conversation
         if name is None or not findings:
             return
@@ -208,7 +197,7 @@ class Issues:
             self._shrink()
 
     def _entries(self, key: str, reach: Reach) -> Mapping[int, _Entry]:
-        """The issues of a conversation, and of those that it branched off from as far as it shares them."""
+        """Return the issues of a conversation and of its trunks up to the branching points."""
         found: dict[int, _Entry] = {}
         for name, last in reversed(reach):
             entries = self._books.get(name, _NONE).entries.get(key) if name is not None else None
@@ -231,13 +220,13 @@ class Issues:
 
 
 def _first_of(exchange: Exchange, entries: Mapping[int, _Entry]) -> int:
-    """The number of an exchange's own issue, if it was recorded before, else the next free one."""
+    """Return the ordinal of the exchange's own issue if it was recorded, else the next free one."""
     own = (number for number, one in entries.items() if one.first == exchange.id)
     return next(own, max(entries, default=-1) + 1)
 
 
 def _rank(finding: Finding) -> int:
-    """0 for the highest severity."""
+    """Return the rank of the severity, 0 for the highest."""
     return _SEVERITIES.index(finding.severity)
 
 
@@ -251,7 +240,7 @@ def _key(finding: Finding, content: bytes) -> str:
 
 
 class _Contents:
-    """What stands at the places of an exchange, as digests. Each place is read once."""
+    """Digests of the content at places of an exchange, cached."""
 
     def __init__(self, exchange: Exchange) -> None:
         self._exchange = exchange
@@ -259,7 +248,7 @@ class _Contents:
         self._parts: dict[str, dict[str, Part | Message]] = {}
 
     def at(self, finding: Finding) -> bytes:
-        """The digest of the part or message that a finding points into, else of the value at its place."""
+        """Return the digest of the part or message that a finding points into, else of the value there."""
         if not finding.pointer or finding.pointer[0] != "/":
             return b""
         place = finding.side, finding.pointer
@@ -285,7 +274,7 @@ class _Contents:
 
 
 def _by_place(side: Request | Reply) -> dict[str, Part | Message]:
-    """The messages and parts of one side by their pointers; of two at one place the part."""
+    """Return messages and parts of one side by pointer; a part wins over its message."""
     found: dict[str, Part | Message] = {}
     groups: Sequence[Sequence[Part]]
     if isinstance(side, Request):
@@ -299,7 +288,7 @@ def _by_place(side: Request | Reply) -> dict[str, Part | Message]:
 
 
 def _said(part: Part | Message) -> Iterator[str]:
-    """The content, without the ids of calls, which clients change."""
+    """Yield the content, without ids of calls, which clients change."""
     match part:
         case Message(role, parts, _):
             yield role
@@ -314,7 +303,8 @@ def _said(part: Part | Message) -> Iterator[str]:
 
 
 def _value(request: Request, pointer: str) -> Iterator[str]:
-    """The value at a place outside the messages; nothing for a value that holds messages, which grows with every turn."""
+    """Yield the value at a place outside the messages; nothing for a value that contains messages, since it grows with
+    every turn."""
     inside = f"{pointer}/"
     if any(message.pointer.startswith(inside) for message in request.messages[:1]):
         return

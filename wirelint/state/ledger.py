@@ -1,15 +1,13 @@
-"""The ledger: which ids, calls and results have really passed on this wire, per conversation, bounded.
+"""The ledger: ids, calls and results seen on the wire, per conversation, bounded.
 
-An exchange is placed in its conversation, judged against what passed before it and recorded after it was judged, in the
-order in which exchanges end. Captures are written in that order too, so reading them back gives every rule the same ledger.
-Which conversation an exchange belongs to is told by `Lineage`. One that branched off from another remembers what is its
-own; what is asked of it is answered from its trunk too, up to the place where it branched off.
+An exchange is placed in its conversation, checked against earlier exchanges, then recorded, in the order in which
+exchanges end. Captures keep that order, so reading them back gives every rule an equal ledger. `Lineage` finds the
+conversation. A branch stores its own calls; lookups continue in its trunk up to the branching point.
 
-Theory of operation. A `_Memory` per conversation holds its calls and results by id. Two indexes lie across all of them:
-by the letters and digits of an id (what is left of it when a client has mangled it), and by what was called with what
-(what is left when a client has replaced it). Conversations are forgotten whole, the least recently used one first, when
-there are too many ids or too much argument text; the only conversation there is loses its oldest ids instead.
-"""
+A `_Memory` per conversation holds calls and results by id. Two indexes span all conversations: by the letters and
+digits of an id (unchanged when a client mangles it), and by name and arguments of a call (unchanged when a client
+replaces the id). Above the limits the least recently used conversation is dropped; a single conversation loses its
+oldest ids instead."""
 
 from __future__ import annotations
 
@@ -29,7 +27,7 @@ from wirelint.history.turns import content_of
 from wirelint.model import Exchange, Request, Text
 from wirelint.state.issues import Issues
 from wirelint.state.linking import Lineage, Place, Trunk, name_of
-from wirelint.state.mcp_ledger import ToolWire
+from wirelint.state.mcp_ledger import McpLedger
 from wirelint.state.server_state import ServerState, ids_of, state_after
 from wirelint.text.thinking import begins_inside
 
@@ -61,7 +59,7 @@ _MOST_KEPT = 32 << 20
 
 @dataclass(frozen=True, slots=True)
 class Issued:
-    """A tool call that a reply carried, as it stood on the wire. `number` counts the exchanges that have passed."""
+    """Tool call of a reply as it was on the wire. `number` counts exchanges."""
 
     id: str
     name: str
@@ -74,7 +72,7 @@ class Issued:
 
 @dataclass(frozen=True, slots=True)
 class Returned:
-    """A tool result that a request carried back."""
+    """Tool result of a request."""
 
     call_id: str
     digest: str
@@ -84,7 +82,7 @@ class Returned:
 
 @dataclass(slots=True)
 class _Memory:
-    """What passed in one conversation, in order. `content` keeps each call's place in the index by content."""
+    """Calls and results of one conversation, in order. `content` holds each call's key in the index by content."""
 
     calls: dict[str, Issued] = field(default_factory=dict)
     results: dict[str, Returned] = field(default_factory=dict)
@@ -95,7 +93,7 @@ class _Memory:
 
 
 class Ledger:
-    """What passed, by conversation. `max_ids` counts different ids, `max_text` the characters of their arguments."""
+    """Ledger of all conversations. `max_ids` limits distinct ids, `max_text` the characters of their arguments."""
 
     def __init__(self, *, max_ids: int = 10_000, max_text: int = 16 << 20) -> None:
         self._max_ids, self._max_text = max_ids, max_text
@@ -109,20 +107,18 @@ class Ledger:
         self._lineage = Lineage()
         self._placed: tuple[Exchange, Place | None] | None = None
         self._begun: OrderedDict[str | None, Trunk] = OrderedDict()
-        self._tools = ToolWire()
+        self._tools = McpLedger()
         self._states: OrderedDict[tuple[str, str], ServerState] = OrderedDict()
         self._issues = Issues()
 
     @property
-    def tools(self) -> ToolWire:
-        """What servers of tools have said on this wire."""
+    def tools(self) -> McpLedger:
+        """Return the ledger of MCP servers."""
         return self._tools
 
     def place(self, exchange: Exchange) -> Exchange:
-        """The exchange with the conversation that it belongs to, and what it goes on from. The ledger stays as it is.
-
-        An exchange without a reply is placed by its request alone.
-        """
+        """Return the exchange with its conversation and predecessor. The ledger is not changed. Without a reply the
+        request alone decides."""
         if exchange.api == "mcp" or (self._placed is not None and self._placed[0] is exchange):
             return exchange
         if exchange.request is not None and exchange.request.previous is not None:
@@ -139,22 +135,22 @@ class Ledger:
         return exchange
 
     def lineage(self, conversation: str | None) -> tuple[str | None, ...]:
-        """A conversation and those that it branched off from, the nearest first."""
+        """Return a conversation and its trunks, the nearest first."""
         return tuple(name for name, _ in self._reach(conversation))
 
     def issued(self, id_: str, conversation: str | None = None) -> Issued | None:
-        """The call that passed under exactly this id, in this conversation or, failing that, in any."""
+        """Return the call with this exact id, preferably in this conversation."""
         found = self._by_key.get(key(id_), {}).get(id_)
         return self._nearest(found, conversation) if found else None
 
     def named(self, id_: str, conversation: str | None = None) -> Issued | None:
-        """The call that an id names: the one of this conversation or, failing that, the only one that passed under it."""
+        """Return the call with this id in this conversation, else the only call with this id."""
         found = self._by_key.get(key(id_), {}).get(id_, {})
         here = [name for name, last in self._reach(conversation) if name in found and found[name].number <= last]
         return found[here[0]] if here else next(iter(found.values())) if len(found) == 1 else None
 
     def calls(self, conversation: str | None) -> tuple[Issued, ...]:
-        """The calls of a conversation, in the order in which they passed."""
+        """Return the calls of a conversation in order."""
         return tuple(
             call
             for name, last in reversed(self._reach(conversation))
@@ -164,14 +160,12 @@ class Ledger:
         )
 
     def similar(self, id_: str, conversation: str | None = None) -> tuple[Issued, ...]:
-        """Calls of any conversation whose ids are the same when only letters and digits count, case aside.
-
-        One per id: that of the given conversation, else the last one.
-        """
+        """Return calls whose ids have equal letters and digits, ignoring case; one per id, preferably in this
+        conversation."""
         return tuple(self._nearest(found, conversation) for found in self._by_key.get(key(id_), {}).values())
 
     def alike(self, name: str, arguments: str, conversation: str | None) -> tuple[Issued, ...]:
-        """Calls of the same function with the same arguments: of this conversation, then of replies without a request."""
+        """Return calls with equal name and arguments: of this conversation, then of replies without a request."""
         found = self._by_content.get(content_of(name, arguments), {})
         places = dict([*self._reach(conversation), (None, math.inf)]) if found else {}
         return tuple(
@@ -191,11 +185,11 @@ class Ledger:
         return None
 
     def complaint(self, exchange: Exchange) -> Demand | None:
-        """What the target of an exchange demanded of ids when it last refused some."""
+        """Return the id format that the target demanded when it last rejected ids."""
         return self._complaints.get(_target(exchange))
 
     def state_under(self, host: str, name: str) -> ServerState | None:
-        """What the server holds under a reply or a stored conversation; None where the client holds it too."""
+        """Return the state a server holds under a reply or stored conversation; None if the client holds it too."""
         return self._states.get((host, name))
 
     @property
@@ -211,12 +205,12 @@ class Ledger:
         return self._inside.get(_target(exchange), False)
 
     def recognise(self, exchange: Exchange, findings: Sequence[Finding]) -> tuple[Finding, ...]:
-        """The findings of a placed exchange, each with its issue: new, or known from an earlier exchange."""
+        """Return the findings of a placed exchange with their issues: new, or known from an earlier exchange."""
         reach = self._reach(exchange.conversation) if exchange.api != "mcp" else ()
         return self._issues.recognise(exchange, findings, reach)
 
     def record(self, exchange: Exchange, findings: Sequence[Finding] = ()) -> None:
-        """Takes in what an exchange carried, and its recognised findings. Call it after the exchange was judged."""
+        """Record an exchange and its recognised findings. Call it after the check."""
         self._tools.record(exchange)
         if exchange.api == "mcp":
             return
@@ -265,7 +259,7 @@ class Ledger:
             size -= self._states.popitem(last=False)[1].size
 
     def _note_thought(self, exchange: Exchange) -> None:
-        """Records whether the texts of a reply began inside a thought; a reply without text tells nothing."""
+        """Record whether the texts of a reply began inside a thought; a reply without text changes nothing."""
         parts = [part for choice in exchange.reply.choices for part in choice.parts] if exchange.reply else []
         texts = [part.text for part in parts if isinstance(part, Text) and part.text.strip()]
         inside = any(map(begins_inside, texts))
@@ -279,7 +273,7 @@ class Ledger:
             self._inside.popitem(last=False)
 
     def _reach(self, conversation: str | None) -> tuple[tuple[str | None, float], ...]:
-        """The conversations that are asked when one is, the nearest first, each with the last exchange that counts."""
+        """Return the conversations to search, the nearest first, each with its last exchange that counts."""
         return ((conversation, math.inf), *(self._begun.get(conversation) or self._lineage.trunk(conversation)))
 
     def _nearest(self, places: dict[str | None, Issued], conversation: str | None) -> Issued:
@@ -331,7 +325,7 @@ class Ledger:
         self._ids -= 1
 
     def _unlist(self, conversation: str | None, memory: _Memory, id_: str) -> None:
-        """Takes a call out of its memory and both indexes; nothing empty stays behind."""
+        """Remove a call from its memory and both indexes."""
         issued = memory.calls.pop(id_)
         self._text -= len(issued.arguments) + len(id_)
         content = memory.content.pop(id_)
@@ -350,13 +344,13 @@ class Ledger:
 
 
 def server_state(request: Request, url: str, ledger: Ledger) -> ServerState | None:
-    """What the server holds under the reply that a request continues from; None where the client holds it too."""
+    """Return the state under the reply that a request continues; None if the client holds it too."""
     name = request.previous or request.stored
     return ledger.state_under(urlsplit(url).netloc, name) if name is not None else None
 
 
 def completed(request: Request, url: str, ledger: Ledger) -> Request:
-    """The request with the tools that the server keeps for it, if the request that declared them passed here."""
+    """Return the request with the tools that the server keeps for it, if the declaring request was seen."""
     state = server_state(request, url, ledger)
     return state.completed(request) if state is not None else request
 
@@ -366,16 +360,16 @@ def _target(exchange: Exchange) -> tuple[str, str]:
 
 
 def conversation_of(request: Request, headers: Mapping[str, str]) -> str | None:
-    """The name of the conversation that a request begins, by what it says itself: its session, else its first words."""
+    """Return the conversation that a request begins: its session id, else a digest of its first messages."""
     return name_of(request, headers)
 
 
 class Unnamed(Exchange):
-    """An exchange that no ledger has placed: what its request says of its conversation is found out when somebody asks."""
+    """Exchange not placed by a ledger; its conversation is computed on first use."""
 
     @classmethod
     def of(cls, exchange: Exchange) -> Unnamed:
-        """The exchange without the name that it may have."""
+        """Return the exchange without a conversation."""
         made = object.__new__(cls)
         made.__dict__.update(exchange.__dict__)
         made.__dict__.pop("conversation", None)
@@ -391,11 +385,11 @@ HERE = "\0"
 
 
 class SeenFrom(Ledger):
-    """The ledger as an exchange sees it that has not ended. Its conversation is looked for when it is first asked about.
+    """The ledger as an exchange sees it that has not ended. Its conversation is looked for when it is first asked
+    about.
 
-    Rules get the exchange in the conversation `HERE`, which is a name of none; asked about that, the ledger answers about
-    the one that the exchange belongs to.
-    """
+    Rules get the exchange in the conversation `HERE`, which is a name of none; asked about that, the ledger answers
+    about the one that the exchange belongs to."""
 
     def __init__(self, ledger: Ledger, exchange: Exchange) -> None:  # it keeps nothing itself
         self._ledger, self._exchange = ledger, exchange
@@ -409,7 +403,7 @@ class SeenFrom(Ledger):
         return self._found.conversation
 
     @property
-    def tools(self) -> ToolWire:
+    def tools(self) -> McpLedger:
         return self._ledger.tools
 
     def place(self, exchange: Exchange) -> Exchange:
@@ -466,7 +460,7 @@ class SeenFrom(Ledger):
 
 
 def _issued(exchange: Exchange, number: int) -> Iterator[Issued]:
-    """The calls that passed, under every id that they passed under: as the upstream made them, as the client got them."""
+    """Yield the calls of an exchange under every id they had: from the upstream, and to the client."""
     for reply in (exchange.reply, exchange.delivered):
         for choice in reply.choices if reply is not None else ():
             for call in choice.calls:

@@ -1,15 +1,13 @@
-"""What servers of tools (MCP) have said on this wire: which tools they serve, which calls passed, what came of them.
+"""MCP servers seen on the wire: their tools, calls and results.
 
-Theory of operation. A server is known by its host and by its path without the last segment of either transport. A request
-waits under its server, session and id until an answer comes: in the reply to the same post, or on a stream of the session.
-Calls are kept in the order in which they passed, and are found by the letters and digits of their tool's name: clients
-put names of servers before them (`mcp__docs__search`, `docs-search`, `docs.search`). Whether a tool that a model is
-offered is the one that a server has is told by its prefix, its parameters and its description; where these do not say so,
-it is another tool.
+A server is identified by host and path, without the last segment of either transport (`/sse`, `/mcp`). A JSON-RPC
+request waits under server, session and id until its response arrives, in the reply to its `POST` or on a stream of the
+session. Calls are kept in order and found by the letters and digits of the tool's name, because clients prefix server
+names (`mcp__docs__search`, `docs-search`, `docs.search`). Prefix, parameters and description decide whether a tool
+declared to a model is a server's; without such evidence it is another tool.
 
-Exchanges are taken in when they have ended, live and offline alike; of a stream that stays open, what it has answered is an
-exchange of its own. What is not known is None.
-"""
+Exchanges are recorded when they end, live and offline alike; each response on a stream that stays open is its own
+exchange. None means unknown."""
 
 from __future__ import annotations
 
@@ -35,9 +33,9 @@ _SHOWN = 400
 
 @dataclass(slots=True, eq=False)
 class Passed:
-    """A `tools/call` that passed. `text` and `error` are what came of it; `answered` False: nothing, as far as is known.
+    """A `tools/call` seen on the wire, with `text` and `error` of its result once `answered`.
 
-    `whole` is False where the result holds more than text. `error` is None where the server did not say.
+    `whole` is False if the result holds more than text; `error` is None if the server did not say.
     """
 
     number: int
@@ -53,7 +51,7 @@ class Passed:
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A tool as its server lists it. `parameters` are the names of its arguments, None where it does not say."""
+    """Tool in a server's list. `parameters`: names of its arguments, None if unknown."""
 
     server: str
     name: str
@@ -79,11 +77,9 @@ class _Waiting:
     call: Passed | None
 
 
-class ToolWire:
-    """Bounded: the oldest calls, servers and requests without an answer are forgotten first.
-
-    `max_text` counts the characters of results.
-    """
+class McpLedger:
+    """Bounded ledger: the oldest calls, servers and unanswered requests are dropped first. `max_text` limits characters
+    of results."""
 
     def __init__(self, *, max_calls: int = 4_000, max_text: int = 16 << 20, max_servers: int = 256) -> None:
         self._max_calls, self._max_text, self._max_servers = max_calls, max_text, max_servers
@@ -97,13 +93,13 @@ class ToolWire:
         self._clock = self._text = 0
 
     def __bool__(self) -> bool:
-        """Return True if any server has been heard of."""
+        """Return True if any server has been seen."""
         return bool(self._servers)
 
     # --- questions ----------------------------------------------------------------------------------------------------
 
     def passed(self, name: str, declared: Tool | None, digest: str | None = None) -> tuple[Passed, ...]:
-        """The calls that have passed of the tool that a model knows by this name: all, or those with equal arguments."""
+        """Return the calls of the tool that a model knows by this name: all, or those with equal arguments."""
         found = (
             calls
             for short in _endings(name)
@@ -115,7 +111,7 @@ class ToolWire:
         return tuple(call for calls in found for equal in calls.values() for call in equal.values())
 
     def serving(self, name: str, declared: Tool | None) -> tuple[Served, ...]:
-        """The tools of servers on this wire that the tool of this name is."""
+        """Return the servers' tools that match the declared tool."""
         short = frozenset(_endings(name))
         return tuple(
             tool
@@ -125,31 +121,31 @@ class ToolWire:
         )
 
     def is_read(self, served: Served) -> bool:
-        """Return True if everything that passed to and from a server could be read."""
+        """Return True if all traffic of the server could be read."""
         server = self._servers.get(served.server)
         return server is not None and not server.unread
 
     def was_listed_before(self, served: Served, call_id: str | None) -> bool:
-        """Return True if a server had listed its tools when the model made a call that passed on this wire."""
+        """Return True if a server had listed its tools before the model made this call."""
         made = self._made.get(call_id or "")
         server = self._servers.get(served.server)
         return made is not None and server is not None and server.since < made
 
     def earlier(self, call_id: str | None) -> int:
-        """The number up to which calls passed before the model made a call; 0 where that is not known."""
+        """Return the number of the last call before the model made this call; 0 if unknown."""
         return self._made.get(call_id or "", 0)
 
     def knows_session(self, exchange: Exchange) -> bool:
-        """Return True if every request of the session of an exchange has passed here, and none was forgotten."""
+        """Return True if the session was seen from `initialize` on and nothing was dropped."""
         return not self._forgotten and place_of(exchange) in self._begun
 
     def waits(self, exchange: Exchange, id_: str) -> str | None:
-        """The method of the request of this id that has not been answered in the session of an exchange."""
+        """Return the method of the unanswered request with this id in the session."""
         found = self._waiting.get((*place_of(exchange), id_))
         return found.method if found is not None else None
 
     def called(self, exchange: Exchange, id_: str | None) -> str | None:
-        """The tool that was called by the request of this id, which waits in the session of an exchange."""
+        """Return the tool called by the unanswered request with this id in the session."""
         found = self._waiting.get((*place_of(exchange), id_ or ""))
         return found.call.name if found is not None and found.call is not None else None
 
@@ -169,7 +165,7 @@ class ToolWire:
     # --- taking in ----------------------------------------------------------------------------------------------------
 
     def record(self, exchange: Exchange) -> None:
-        """Takes in what an exchange carried, of either channel. Call it after the exchange was judged."""
+        """Record an exchange of either channel. Call it after the check."""
         self._clock += 1
         if exchange.api != "mcp":
             self._note_calls(exchange)
@@ -186,7 +182,7 @@ class ToolWire:
         self._stay_within_bounds()
 
     def _note_calls(self, exchange: Exchange) -> None:
-        """Takes down when a model made its calls, once there are servers that may have to carry them out."""
+        """Record when a model made its calls, once MCP servers are known."""
         if not self._servers:
             return
         for reply in (exchange.reply, exchange.delivered):
@@ -248,7 +244,7 @@ class ToolWire:
         self._text += len(text)
 
     def _learn(self, key: str, result: Mapping[str, Json]) -> None:
-        """What a server says of itself and of its tools."""
+        """Record a server's name and tools."""
         server, info, tools = self._server(key), result.get("serverInfo"), result.get("tools")
         for name in (info.get("name"), info.get("title")) if isinstance(info, dict) else ():
             if isinstance(name, str) and name:
@@ -275,7 +271,7 @@ class ToolWire:
             self._servers.popitem(last=False)
 
     def _unlist(self, call: Passed) -> None:
-        """Takes a call out of the index; nothing empty stays behind."""
+        """Remove a call from the index."""
         named = self._by_name[plain(call.name)]
         calls = named[call.server, call.name]
         del calls[call.digest][call.number]
@@ -288,7 +284,7 @@ class ToolWire:
 
 
 def digest_of(arguments: Arguments) -> str:
-    """The same for arguments that are equal as JSON; members that are null count as left out."""
+    """Return a digest that is equal for arguments equal as JSON; null members count as absent."""
     value = arguments.value
     if isinstance(value, dict):
         value = {name: inner for name, inner in value.items() if inner is not None}
@@ -300,12 +296,12 @@ def digest_of(arguments: Arguments) -> str:
 
 
 def plain(name: str) -> str:
-    """A name with all that is no letter or digit as one kind of separator, case aside."""
+    """Return a name in lower case, with each run of other characters than letters and digits as `_`."""
     return _PLAIN.sub("_", name).strip("_").casefold()
 
 
 def _endings(name: str) -> Iterator[str]:
-    """What a tool may be called by its server: the name, and what is left of it when prefixes are taken off."""
+    """Yield the names that a server may use for a tool: the name, and the name without its prefixes."""
     rest = plain(name)
     while rest:
         yield rest
@@ -313,7 +309,7 @@ def _endings(name: str) -> Iterator[str]:
 
 
 def place_of(exchange: Exchange) -> tuple[str, str]:
-    """The server and the session of an exchange."""
+    """Return the server and session of an exchange."""
     url = urlsplit(exchange.url)
     session = exchange.request_headers.get(SESSION) or exchange.response_headers.get(SESSION)
     query = url.query
@@ -326,7 +322,7 @@ def place_of(exchange: Exchange) -> tuple[str, str]:
 
 
 def _endpoint_query(exchange: Exchange) -> str:
-    """The query of the URL that the older transport's stream names first."""
+    """Return the query of the URL in the `endpoint` event of the older transport."""
     parts = exchange.reply.choices[0].parts if exchange.reply is not None and exchange.reply.choices else ()
     first = parts[0] if parts else None
     if isinstance(first, Rpc) and first.method == "endpoint" and isinstance(first.value, str):
@@ -335,7 +331,7 @@ def _endpoint_query(exchange: Exchange) -> str:
 
 
 def _names_in(key: str) -> set[str]:
-    """What clients may call a server: the parts of its host and path."""
+    """Return names that clients may give a server: parts of its host and path."""
     host, _, path = key.partition("/")
     return {plain(piece) for piece in (*host.partition(":")[0].split("."), *path.split("/")) if len(piece) > 2}
 
@@ -346,14 +342,14 @@ def _parameters(schema: Json) -> frozenset[str] | None:
 
 
 def _may_be(declared: Tool | None, served: Served | None) -> bool:
-    """Return True if nothing says that two tools differ."""
+    """Return True if the parameters of two tools do not differ."""
     if declared is None or served is None or declared.schema is None or served.parameters is None:
         return True
     return (_parameters(declared.schema) or frozenset()) == served.parameters
 
 
 def _is_described_alike(declared: Tool, served: Served) -> bool:
-    """Return True if two tools of which one name ends like the other are one, by what is said of them."""
+    """Return True if the descriptions show that two tools are one."""
     one, other = (" ".join(text[:_SHOWN].split()) for text in (declared.description, served.description))
     if not one or not other or served.parameters is None or declared.schema is None:
         return False

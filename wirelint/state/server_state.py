@@ -1,28 +1,30 @@
 """What a server that keeps conversations holds under a reply, where the client holds something else.
 
-Theory of operation. With `previous_response_id` (OpenAI's Responses), a stored conversation or a message thread (Anthropic)
-the next request carries nothing but new items, and results name their calls by id:
+Theory of operation. With `previous_response_id` (OpenAI's Responses), a stored conversation or a message thread
+(Anthropic) the next request carries nothing but new items, and results name their calls by id:
 
     {"previous_response_id": "resp_1", "input": [{"type": "function_call_output", "call_id": "call_A", "output": "7"}]}
 
-The server knows `call_A` only if it made it. After a repair of reply `resp_1` it may not have: the call came out of text,
-has a new id, or is half of two calls that were glued together. The same is true without any repair when a stream gives one
-call two ids: the server stores the last one, and many clients keep the first. Which id a client keeps is not known when the
-stream passes, and the last id is not known when the first has to leave. So the difference is settled in the next request,
-where both are known: ids are translated back, calls that the server never made are put before their results, and calls
-that the client never got are answered. A client that sends the whole history has its calls in it, and needs none of this.
+The server knows `call_A` only if it made it. After a repair of reply `resp_1` it may not have: the call came out of
+text, has a new id, or is half of two calls that were glued together. The same is true without any repair when a stream
+gives one call two ids: the server stores the last one, and many clients keep the first. Which id a client keeps is not
+known when the stream passes, and the last id is not known when the first has to leave. So the difference is settled in
+the next request, where both are known: ids are translated back, calls that the server never made are put before their
+results, and calls that the client never got are answered. A client that sends the whole history has its calls in it,
+and needs none of this.
 
-No translation helps where a call that the client got repaired is still broken at the server: arguments that are no JSON,
-two calls glued together, a name that no tool has, one id for two calls. Servers refuse such a history, or go on as if the
-call had never succeeded. The reply is then left behind. OpenAI's Responses can continue from any reply, so the next request
-continues from the one before, and carries what came since as the client has it. A message thread can be continued only
-once from each reply, but a server may forget it at any time. The SDKs then send the whole history in a new thread:
+No translation helps where a call that the client got repaired is still broken at the server: arguments that are no
+JSON, two calls glued together, a name that no tool has, one id for two calls. Servers refuse such a history, or go on
+as if the call had never succeeded. The reply is then left behind. OpenAI's Responses can continue from any reply, so
+the next request continues from the one before, and carries what came since as the client has it. A message thread can
+be continued only once from each reply, but a server may forget it at any time. The SDKs then send the whole history in
+a new thread:
 
-    {"type": "error", "error": {"type": "not_found_error", "message": "…", "details": {"error_code": "thread_not_found"}}}
+{"type": "error", "error": {"type": "not_found_error", "message": "…", "details": {"error_code": "thread_not_found"}}}
 
-Sources: platform.openai.com/docs/guides/conversation-state; platform.claude.com/docs/en/build-with-claude/message-threads
-("If the API can no longer continue the thread, a continue request returns a 404 error. Send the full conversation again").
-"""
+Sources: platform.openai.com/docs/guides/conversation-state;
+platform.claude.com/docs/en/build-with-claude/message-threads ("If the API can no longer continue the thread, a
+continue request returns a 404 error. Send the full conversation again")."""
 
 from __future__ import annotations
 
@@ -37,12 +39,10 @@ from wirelint.apis.traits import history_of
 from wirelint.arguments.argument_faults import REDACTED
 from wirelint.fix import Answer as Reaction
 from wirelint.fix import AppliedFix, Edit, RequestFix
-from wirelint.history.pairing import Answer, give_id, pair
-from wirelint.history.succession import announced
+from wirelint.history.pairing import Answer, announced, give_id, pair
 from wirelint.history.turns import content_of
 from wirelint.model import Arguments, Exchange, Json, Part, Reasoning, Reply, Request, Text, Tool, ToolCall
-from wirelint.text.escaping import printable
-from wirelint.text.excerpts import excerpt
+from wirelint.text.escaping import excerpt, printable
 from wirelint.text.pointers import at
 
 CODE, NAME = "IN002", "server-state"
@@ -60,7 +60,7 @@ _LONGEST = 4 << 20
 
 
 class Replay(NamedTuple):
-    """A conversation as the client has it: `items` (a JSON array) behind the reply `previous`, which may be None."""
+    """Conversation as the client has it: `items` (a JSON array) that follow the reply `previous`, or None."""
 
     previous: str | None
     items: bytes
@@ -87,20 +87,20 @@ class ServerState:
 
     @property
     def size(self) -> int:
-        """Bytes of the conversation that is kept."""
+        """Return the bytes of the kept conversation."""
         return len(self.replay.items) if self.replay is not None else 0
 
     def completed(self, request: Request) -> Request:
-        """The request with the tools that its thread was created with."""
+        """Return the request with the tools of its thread."""
         if self.tools is None or request.tools:
             return request
         return request.but(tools=self.tools, hosted=request.hosted or self.hosted, tools_known=self.tools_known)
 
 
 def state_after(exchange: Exchange, before: ServerState | None) -> ServerState | None:
-    """What the server holds after an exchange; None where that is what the client holds, or where it keeps nothing.
+    """Return the server's state after an exchange; None if the client holds the same, or the server keeps nothing.
 
-    `before` is the state under the reply that the request continues from: what it still owes is owed on.
+    `before`: state under the reply that the request continues; its open differences carry over.
     """
     request, reply = exchange.request, exchange.reply
     if request is None or reply is None or exchange.api not in ("openai.responses", "anthropic.messages"):
@@ -122,12 +122,12 @@ def state_after(exchange: Exchange, before: ServerState | None) -> ServerState |
 
 
 def ids_of(call: ToolCall, api: str) -> tuple[str, ...]:
-    """The ids under which a reply carried a call, in order: more than one where a stream changes it."""
+    """Return the ids of a call in a reply, in order: several if a stream changes the id."""
     return tuple(dict.fromkeys(id_ for one in _made(call, api) for id_ in one.ids))
 
 
 def settle(request: Request, state: ServerState) -> Iterator[RequestFix]:
-    """The edits that make a continuing request fit what the server holds."""
+    """Yield edits that adapt a continuing request to the server's state."""
     unknown = [answer for answer in pair(request).orphans if answer.result.call_id]
     for answer in unknown:
         given_id = answer.result.call_id or ""
@@ -145,7 +145,7 @@ def settle(request: Request, state: ServerState) -> Iterator[RequestFix]:
 
 
 def resend(request: Request, replay: Replay) -> Iterator[RequestFix]:
-    """The edits that make a request continue from before a reply, with all that the client has since then."""
+    """Yield edits that make a request continue from before a reply, with everything the client has since then."""
     place, last = "/previous_response_id", request.previous or ""
     first = Edit("replace", place, replay.previous) if replay.previous else Edit("remove", place)
     title = f"continued from before `{excerpt(last)}`, where the server holds a call that was repaired"
@@ -153,10 +153,8 @@ def resend(request: Request, replay: Replay) -> Iterator[RequestFix]:
 
 
 def lost(exchange: Exchange, state: ServerState) -> Reaction | None:
-    """What a client is told whose message thread should not go on from a reply, so that it sends the whole history.
-
-    Only the SDKs' helper for threads is known to do that, and names itself in a header.
-    """
+    """Return an error that makes a client with a broken message thread send its whole history. Only the SDKs' thread
+    helper does that."""
     request = exchange.request
     if not state.broken or exchange.api != "anthropic.messages" or request is None or request.previous is None:
         return None
@@ -177,14 +175,15 @@ def _repair(title: str, pointer: str, before: str, after: str) -> AppliedFix:
 
 
 class _Made(NamedTuple):
-    """A call as the server has it, with all ids that its stream gave it; the last one is what the server stores."""
+    """Call as the server has it, with all ids of its stream; the server stores the last one."""
 
     call: ToolCall
     ids: tuple[str, ...]
 
 
 def _differences(exchange: Exchange, reply: Reply) -> ServerState:
-    """Ids of the client with the server's, calls that only one of both has, and whether a call of the server is broken."""
+    """Return ids of the client by the server's, calls that only one side has, and whether a call of the server is
+    broken."""
     delivered = exchange.delivered
     made = [one for choice in reply.choices for call in choice.calls for one in _made(call, exchange.api)]
     ids = {id_: one.ids[-1] for one in made for id_ in one.ids[:-1]}
@@ -210,7 +209,8 @@ def _differences(exchange: Exchange, reply: Reply) -> ServerState:
 
 
 def _replay(exchange: Exchange, before: ServerState | None) -> Replay | None:
-    """The conversation up to the end of a reply as the client has it; None where that cannot be told or sent again."""
+    """Return the conversation up to the end of a reply as the client has it; None if it is unknown or cannot be sent
+    again."""
     request, delivered = exchange.request, exchange.delivered
     if request is None or request.stored or request.on_server == "anywhere":
         return None
@@ -237,7 +237,7 @@ def _replay(exchange: Exchange, before: ServerState | None) -> Replay | None:
 
 
 def _items(parts: Sequence[Part]) -> list[Json] | None:
-    """The parts of a reply as items of an input. Reasoning is left out; None where there is more than texts and calls."""
+    """Return the parts of a reply as input items without reasoning; None if there is more than text and calls."""
     items: list[Json] = []
     for part in parts:
         if isinstance(part, Text):
@@ -250,7 +250,7 @@ def _items(parts: Sequence[Part]) -> list[Json] | None:
 
 
 def _made(call: ToolCall, api: str) -> Iterator[_Made]:
-    """The calls of a server that a reply holds as one: several, where a stream gave them one index."""
+    """Yield the server's calls in one call of a reply: several if a stream gave them one index."""
     parts: list[tuple[int, list[str | None], str | None]] = [(0, [call.id], call.name)]
     for found in announced(call, api) if call.pieces else ():
         if found.verdict == "anew":
@@ -271,7 +271,7 @@ def _known(ids: Sequence[str | None]) -> tuple[str, ...]:
 
 
 def _couples(made: Sequence[_Made], got: Sequence[ToolCall]) -> Iterator[tuple[_Made | None, ToolCall | None]]:
-    """Which call of the server each call of the client is: by an id of its own, by content, else by name, in order."""
+    """Match the server's calls and the client's: by unique id, by content, then by name in order."""
     left, open_ = list(made), list(got)
     shared = [id_ for one in made for id_ in one.ids]
     for fits in (
@@ -290,7 +290,8 @@ def _couples(made: Sequence[_Made], got: Sequence[ToolCall]) -> Iterator[tuple[_
 
 
 def _is_broken(call: ToolCall, repaired: ToolCall) -> bool:
-    """Return True if a server can do nothing with its own version of a call: a wrong name, or no JSON object."""
+    """Return True if the server's own version of a call is unusable: a wrong name, or arguments that are no JSON
+    object."""
     unread = call.form == "function" and call.arguments.mapping is None and _content(call) != _content(repaired)
     return unread or call.name != repaired.name
 
@@ -303,7 +304,7 @@ def _content(call: ToolCall) -> str:
 
 
 def _insert_calls(request: Request, state: ServerState, answers: Sequence[Answer]) -> Iterator[RequestFix]:
-    """Puts calls that the server never made before the results that answer them."""
+    """Insert calls that the server never made before their results."""
     places: dict[str, list[ToolCall]] = {}
     blocks = history_of(request.api).blocks
     for answer in answers:
@@ -319,7 +320,7 @@ def _insert_calls(request: Request, state: ServerState, answers: Sequence[Answer
 
 
 def _put_first(request: Request, items: Sequence[Json]) -> Iterator[Edit]:
-    """Puts items before the input of OpenAI's Responses."""
+    """Insert items before the input of OpenAI Responses."""
     value = request.body.get("input")
     if isinstance(value, list) and value:
         yield from (Edit("insert", "/input/0", item) for item in items)
@@ -333,14 +334,14 @@ def _as_items(words: str) -> list[Json]:
 
 
 def _item_of(call: ToolCall) -> dict[str, Json]:
-    """A call as an item of OpenAI's Responses."""
+    """Return a call as an item of OpenAI Responses."""
     custom = call.form == "custom"
     kind, member = ("custom_tool_call", "input") if custom else ("function_call", "arguments")
     return {"type": kind, "call_id": call.id, "name": call.name, member: call.arguments.text}
 
 
 def _message_of(calls: Sequence[ToolCall]) -> dict[str, Json]:
-    """Calls as a message of Anthropic's assistant."""
+    """Return calls as an assistant message of Anthropic."""
     content: list[Json] = [
         {"type": "tool_use", "id": call.id, "name": call.name, "input": call.arguments.mapping or {}} for call in calls
     ]
@@ -348,7 +349,7 @@ def _message_of(calls: Sequence[ToolCall]) -> dict[str, Json]:
 
 
 def _answer(request: Request, calls: Sequence[ToolCall]) -> Iterator[RequestFix]:
-    """Answers calls that the client never got: the server refuses to go on without a result for each."""
+    """Add results to calls that the client never received: the server requires a result for each."""
     names = ", ".join(f"`{excerpt(call.name or '')}`" for call in calls)
     title = f"answered the call of {names}, which was taken out of the reply before"
     history = history_of(request.api)

@@ -1,4 +1,4 @@
-"""A real mitmdump with the addon in front of an upstream, for tests.
+"""A real mitmdump with the addon in front of an upstream, for tests and the demonstration.
 
 Theory of operation. The process listens at a free port and prints it. A client has its reply before the exchange is written
 down, so reading waits until nothing is pending: `GET /.wirelint/pending` (`addon.status`) answers `{"pending": 0}`. Every
@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TypeVar, get_args
+from typing import Self, TypeVar, get_args
 
 from wirelint.model import Confidence, Json, Layer, Severity, Side
 from wirelint.registry import shipped
@@ -41,8 +41,18 @@ class ProxyError(RuntimeError):
 class Process:
     """A mitmdump. `options` by name, with or without the prefix `wirelint_`: `fix="safe"`."""
 
-    def __init__(self, upstream: str, options: Mapping[str, str], folder: Path, confdir: Path, cwd: Path) -> None:
-        self.upstream, self.captures = upstream, folder / "captures"
+    def __init__(
+        self,
+        upstream: str,
+        options: Mapping[str, str],
+        folder: Path,
+        confdir: Path,
+        cwd: Path,
+        captures: Path | None = None,
+    ) -> None:
+        self.upstream, self.captures = upstream, captures or folder / "captures"
+        self._before: set[Path] = set()
+        self._before.update(self.files())
         self._output = folder / "output.txt"
         self.port = 0
         folder.mkdir(parents=True, exist_ok=True)
@@ -75,13 +85,24 @@ class Process:
         """Wait until all exchanges are checked and written. Returns False if some are still pending."""
         return bool(_until(lambda: self._pending() == 0, timeout))
 
+    def files(self) -> list[Path]:
+        """The files of exchanges that this process has written."""
+        found = sorted(self.captures.glob("*/exchanges.jsonl")) if self.captures.is_dir() else []
+        return [path for path in found if path not in self._before]
+
     def lines(self) -> list[dict[str, Json]]:
         """The exchanges that were written, in the order in which they ended."""
         found: list[dict[str, Json]] = []
-        for path in sorted(self.captures.glob("*/exchanges.jsonl")):
+        for path in self.files():
             with path.open("rb") as file:
                 found += [json.loads(line) for line in file if line.endswith(b"\n")]
         return found
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
 
     def stop(self) -> None:
         if self.alive:

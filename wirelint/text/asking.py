@@ -1,4 +1,4 @@
-"""What a request itself says of markup, tokens and tags: whoever asked for them must not be warned of them.
+"""Mentions of markup, tokens and tags in a request: a reply that uses what was asked for is no leak.
 
 Who speaks matters. The system prompt, the tools' descriptions, the user and a prefilled answer *ask*; tool results and the
 arguments of earlier calls are only *heard*, and an answer may well repeat what was heard. What the assistant said before
@@ -10,8 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from wirelint import lexicon
 from wirelint.model import Message, Request, Text
 from wirelint.text.prose import mentions
+
+_PHRASES = lexicon.Phrases("asking")
 
 # `without any <think> tags`, `do not write <scratchpad>`: a wish that the markup does not come.
 _NEGATION = re.compile(r"(?:\b(?:no|not|never|without|avoid|omit|cannot)\b|n['’]t\b)[^.!?\n]{0,60}\Z", re.IGNORECASE)
@@ -19,36 +22,12 @@ _NEGATION_REACH = 80
 
 _CALLS = re.compile(r"(?:tool|function)[ _-]?(?:calls?|calling|use)\b|\binvocations?\b|\binvoke\b", re.IGNORECASE)
 _CALL_CUES = ("tool", "funct", "nvo")
-_NOTATION = re.compile(
-    r"\b(?:raw|literal(?:ly)?|native|verbatim|xml|markup|syntax|notation|format|template|protocol|tokens?|tags?|encod\w+"
-    r"|serialis\w+|serializ\w+|example|sample|parser?|parsing|escap\w+|look like|looks like)\b",
-    re.IGNORECASE,
-)
-_CALL_AS_JSON = re.compile(
-    r"\bjson\b[^.!?\n]{0,24}\b(?:of|for)\b[^.!?\n]{0,24}\b(?:tool|function)[ _-]?call\b"
-    r"|\b(?:tool|function)[ _-]?call\b[^.!?\n]{0,24}\b(?:as|in)\b[^.!?\n]{0,12}\bjson\b",
-    re.IGNORECASE,
-)
-_TOKENS = re.compile(
-    r"\b(?:special|control|stop|end|eos|bos|eot|role|chat|turn|template|sentinel|delimiter)[ _-]*tokens?\b|\btokeniz\w+"
-    r"|\btokenis\w+|chat[ _-]?templates?|prompt[ _-]?(?:templates?|formats?)|\bchatml\b|harmony (?:format|response|token)"
-    r"|\bjinja2?\b|end[ -]of[ -](?:turn|text|sequence|message|sentence)",
-    re.IGNORECASE,
-)
+_TOKENS = _PHRASES.pattern("tokens")
 _TOKEN_CUES = ("token", "template", "prompt", "chatml", "harmony", "jinja", "end of", "end-of")
-_TAGS = re.compile(
-    r"\b(?:think(?:ing)?|reason(?:ing)?|thoughts?|scratchpad|reflection|chain[ -]of[ -]thought|cot|xml)[\"'”’`]?[ _-]*"
-    r"(?:tags?|tokens?|markers?|delimiters?|blocks?|elements?|sections?|traces?)\b",
-    re.IGNORECASE,
-)
+_TAGS = _PHRASES.pattern("tags")
 _TAG_CUES = (
     ("think", "reason", "thought", "scratchpad", "reflection", "chain", "cot", "xml"),
     ("tag", "token", "marker", "delimiter", "block", "element", "section", "trace"),
-)
-_DIALOGUE = re.compile(
-    r"\b(?:dialog(?:ue)?s?|conversations?|chats?|chatbots?|scripts?|screenplays?|plays?|scenes?|transcripts?|interviews?"
-    r"|role-?play\w*|skits?|stor(?:y|ies)|prompts?|examples?|samples?|templates?|formats?|turns?|speakers?|debates?|vicuna|alpaca)\b"
-    r"|\b(?:Human|USER|User|ASSISTANT|Assistant|AI|Instruction|H|A):",
 )
 
 
@@ -84,7 +63,7 @@ def asks_about_calls(request: Request) -> bool:
     words = last_words(request)
     if not mentions(words, _CALL_CUES) or _CALLS.search(words) is None:
         return False
-    return _NOTATION.search(words) is not None or _CALL_AS_JSON.search(words) is not None
+    return _PHRASES["notation"].search(words) is not None or _PHRASES["call_as_json"].search(words) is not None
 
 
 def asks_about_tokens(request: Request) -> bool:
@@ -106,16 +85,16 @@ def prompts_for_thinking_tags(request: Request) -> bool:
 
 def asks_for_dialogue(request: Request) -> bool:
     """Return True if speakers may be named in the answer: it is to be a play, a transcript, an example of a prompt."""
-    return any(_DIALOGUE.search(text) is not None for text in _asking(request))
+    return any(_PHRASES["dialogue"].search(text) is not None for text in _asking(request))
 
 
 def last_words(request: Request) -> str:
-    """What the user said last; empty when nothing is known of it."""
+    """Return the user's last words; empty when they are unknown."""
     return request.last_user.text if request.last_user is not None else ""
 
 
 def prefill(request: Request) -> str:
-    """The beginning of the answer that the request gives itself, if it does."""
+    """Return the beginning of the answer that the request gives itself, if it does."""
     last = request.messages[-1] if request.messages else None
     return last.text if last is not None and last.role == "assistant" and not last.calls else ""
 

@@ -1,4 +1,4 @@
-"""Content parts that were turned into text as a structure: `[{'type': 'text', 'text': 'Hi'}]` where `Hi` was meant.
+"""Content parts printed as a structure in a text: `[{'type': 'text', 'text': 'Hi'}]` in the place of `Hi`.
 
 Theory of operation. A program that should have joined the text of some content parts formatted their list instead: by
 Python's `repr`, by a JSON encoder, or by JavaScript's `[object Object]`. What is left is a text of which all, or all
@@ -16,14 +16,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from wirelint import lexicon
 from wirelint.model import Json
+
+_PHRASES = lexicon.Phrases("content_reprs")
 
 # A reader of literals as programs print them: Python's `repr`, JSON, and constructors with named arguments.
 #
 # Nothing is evaluated. `TextBlock(text='Hi', type='text')` reads as `{"text": "Hi", "type": "text"}`.
 
 _BLANKS = re.compile(r"\s*")
-_LITERALS_STRING = re.compile(r"'((?:[^'\\\n]|\\.)*)'|\"((?:[^\"\\\n]|\\.)*)\"")
+_QUOTED = re.compile(r"'((?:[^'\\\n]|\\.)*)'|\"((?:[^\"\\\n]|\\.)*)\"")
 _NUMBER = re.compile(r"-?\d{1,400}(?:\.\d{1,400})?(?:[eE][+-]?\d{1,4})?(?![\w.])")
 _NAME = re.compile(r"[A-Za-z_][\w.]{0,80}")
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|U([0-9a-fA-F]{8})|(.))", re.DOTALL)
@@ -40,11 +43,11 @@ _MOST_DEEP = 24
 
 
 class _UnreadableError(Exception):
-    """What stands there is no literal."""
+    """The text at this place is no literal."""
 
 
 class LiteralReader:
-    """Reads one literal of a text from an offset on.
+    """Reader of one literal of a text, from an offset on.
 
     Afterwards, `position` is the offset behind it and `failed` tells whether there was none. `pythonic`: something in it
     is written as Python does and JSON does not.
@@ -57,7 +60,7 @@ class LiteralReader:
         self.pythonic = False
 
     def read(self) -> Json:
-        """The value, or None (see `failed`). Numbers are read as floats: they are looked at by nobody."""
+        """Return the value, or None (see `failed`). Numbers are read as floats: they are looked at by nobody."""
         try:
             return self._value(0)
         except _UnreadableError:
@@ -65,7 +68,7 @@ class LiteralReader:
             return None
 
     def read_items(self) -> Iterator[Json]:
-        """The items of the list that begins here, one by one, or the only value where there is no list.
+        """Yield the items of the list that begins here, one by one, or the only value where there is no list.
 
         Whoever finds one that he does not want can stop, and spare himself the rest.
         """
@@ -147,7 +150,7 @@ class LiteralReader:
         return True
 
     def _string(self) -> str:
-        found = _LITERALS_STRING.match(self.text, self.position)
+        found = _QUOTED.match(self.text, self.position)
         if found is None:
             raise _UnreadableError
         self.position = found.end()
@@ -174,7 +177,7 @@ def _unescape(escape: re.Match[str]) -> str:
 
 
 def _join_surrogates(text: str) -> str:
-    """Two escapes of a UTF-16 unit each, as JSON has them, made one character."""
+    """Return a text with pairs of UTF-16 surrogates, as JSON escapes them, joined to one character."""
     if text.isascii() or not re.search(r"[\ud800-\udfff]", text):
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
@@ -190,21 +193,14 @@ def _join_surrogates(text: str) -> str:
 #
 # All of a text has to be one such structure.
 
-_KIND = r"(?:input_|output_)?text"
+_KIND = _PHRASES.text("kind")
 _GO_START = re.compile(r"\[map\[(?:cache_control:map\[[^\[\]]{0,60}\] )?text:")
 _GO_SEAM = re.compile(rf" type:{_KIND}\] map\[(?:cache_control:map\[[^\[\]]{{0,60}}\] )?text:")
 _GO_END = re.compile(rf" type:{_KIND}\]\]\Z")
 _GO_OTHER = re.compile(r" type:(?:image_url|input_image|image|file|input_file|input_audio|document)\](?=\]?\Z| map\[)")
 _GO_WORDS = re.compile(rf" type:{_KIND}\](?=\]\Z| map\[)")
-_STRING = r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'"
-_RUBY_PART = re.compile(
-    rf"\{{\s{{0,4}}(?::type\s?=>|[\"']type[\"']\s?=>|type:)\s?[\"']{_KIND}[\"'],\s{{1,4}}"
-    rf"(?::text\s?=>|[\"']text[\"']\s?=>|text:)\s?({_STRING})\s{{0,4}}\}}\s{{0,4}}",
-    re.DOTALL,
-)
 _RUBY_START = re.compile(r"\[\s{0,4}(?=\{\s{0,4}(?::type|type:|[\"']type[\"']\s?=>))")
 _RUBY_SEAM = re.compile(r",\s{0,8}")
-_PRINTED = re.compile(r"content=(?=['\"])")
 _PRINTED_REST = re.compile(r"\s{1,2}(?:name=\S{1,80}\s)?additional_kwargs=\{")
 _CONSTRUCTED = re.compile(r"\[?[A-Z][A-Za-z]{0,40}Message(?:Chunk|Param)?\(content=['\"]")
 _FIELDS = frozenset({"role", "additional_kwargs", "response_metadata", "refusal"})
@@ -220,7 +216,7 @@ def may_be_foreign(text: str) -> bool:
 
 
 def read_foreign(text: str) -> tuple[str | None, Foreign] | None:
-    """What a text says that is nothing but such a structure, and who prints it so; None when it is none.
+    """Return the words of a text that is nothing but such a structure, and the printing program; else None.
 
     Nothing is said (None) by a message that holds more than words.
     """
@@ -247,7 +243,7 @@ def _read_ruby(text: str) -> tuple[str | None, Foreign] | None:
     start = _RUBY_START.match(text)
     at = start.end() if start is not None else 0
     words: list[str] = []
-    while part := _RUBY_PART.match(text, at):
+    while part := _PHRASES["ruby_part"].match(text, at):
         said = LiteralReader(part[1]).read()
         words.append(said if isinstance(said, str) else part[1][1:-1])
         seam = _RUBY_SEAM.match(text, part.end())
@@ -284,41 +280,20 @@ def _is_message(value: Json) -> bool:
 Syntax: TypeAlias = Literal["JSON"] | Foreign
 
 _WORDS = frozenset({"text", "input_text", "output_text"})
-_OTHERS = frozenset({
-    "image_url", "input_image", "image", "input_audio", "audio", "video_url", "video", "file", "input_file", "document",
-    "thinking", "redacted_thinking", "refusal", "tool_use", "tool_result",
-})  # fmt: skip
-_BESIDE = frozenset({
-    "type", "text", "annotations", "cache_control", "citations", "logprobs", "id", "index", "parsed", "meta", "extras",
-})  # fmt: skip
-_PART = (
-    rf"(?:\{{\s{{0,4}}(?:(['\"])type\1\s?:\s?(['\"])(?:{'|'.join(sorted(_WORDS | _OTHERS))})\2"
-    rf"|(['\"])(?:{'|'.join(sorted(_BESIDE - {'type'}))})\3\s?:)"
-    r"|[A-Z]\w{0,40}(?:Block|Part|Param|Content|Text|Chunk)\w{0,20}\()"
+_OTHERS = frozenset(_PHRASES.words("others"))
+_BESIDE = frozenset(_PHRASES.words("beside"))
+_PART = _PHRASES.text(
+    "part", words_others="|".join(sorted(_WORDS | _OTHERS)), beside="|".join(sorted(_BESIDE - {"type"}))
 )
 _OPENER = re.compile(rf"\[?\s{{0,8}}{_PART}")
 _UNTYPED = re.compile(r"\[\s{0,8}(?:\{\s{0,4}'text'\s?:\s?['\"]|Part\()")
 _OBJECTS = re.compile(r"\s*\[object Object\](?:\s*,\s*\[object Object\])*\s*")
-_TOKEN = r"(?:<[|｜][^<>|｜\s]{1,40}[|｜]>|\[/?INST\]|<(?:start|end)_of_turn>|</?s>)"
-_FRAMED = re.compile(
-    rf"(?:{_TOKEN}(?:user|human|assistant|system|model)?|^(?:user|human|assistant|ai|system)[ \t]?:)\s{{0,4}}"
-    r"(?=\[\s{0,4}\{|\[[A-Z]\w{1,60}\()",
-    re.IGNORECASE | re.MULTILINE,
-)
+_TOKEN = _PHRASES.text("token")
 _FIRST = re.compile(rf"\s*(?:{_TOKEN}|(?:user|human|assistant|ai|system)[ \t]?:)", re.IGNORECASE)
 _FRAME_END = re.compile(rf"\s{{0,4}}(?:{_TOKEN}|\Z)|[ \t]*\n")
 _APART = re.compile(r"\n\s{0,8}\n(?=\[\{'|\[[A-Z]\w{1,60}\()")
 _INTRODUCES = re.compile(r"[:?`>]\s*\Z")
 _LETTERS = re.compile(r"[^\W\d_]{2}")
-_ABOUT = re.compile(
-    r"[\"']type[\"']\s?[:=]\s?[\"'](?:(?:in|out)put_)?(?:text|image)|\bcontent[ _-]?(?:parts?|blocks?|lists?)\b"
-    r"|\w(?:Block|Part|Param)\(|\brepr\b|\bpython[ -](?:dict|list|object|repr|array|literal|structure|string)"
-    r"|\[object Object\]|\blists? of dict",
-    re.IGNORECASE,
-)
-_ABOUT_JSON = re.compile(
-    r"\bjson\b|\bpayload|\bschema\b|\bdata structure|\bapi\b|\b(?:de)?seriali[sz]|\bstringif", re.IGNORECASE
-)
 _MOST_READ = 1 << 20
 _MOST_NESTED = 16
 
@@ -349,7 +324,9 @@ def may_hold_repr(text: str) -> bool:
 
 
 def find_reprs(text: str) -> tuple[ContentRepr, ...]:
-    """The structures of a text that stand where words should: all there is, or one per speaker, or the last paragraph."""
+    """Return the structures of a text that stand where words should: all there is, or one per speaker, or the last
+    paragraph.
+    """
     if len(text) > _MOST_READ or not may_hold_repr(text):
         return ()
     if _OBJECTS.fullmatch(text):
@@ -365,7 +342,7 @@ def find_reprs(text: str) -> tuple[ContentRepr, ...]:
 
 
 def find_untyped(text: str) -> tuple[ContentRepr, ...]:
-    """A text that is nothing but parts without a type, as Converse and Gemini have them: `[{'text': 'Hi'}]`.
+    """Return a text that is nothing but parts without a type, as Converse and Gemini have them: `[{'text': 'Hi'}]`.
 
     In Python's notation alone, and only worth asking where such parts are the API's own.
     """
@@ -389,7 +366,9 @@ def _says_more(part: Mapping[str, Json]) -> bool:
 
 
 def unwrap(text: str) -> str | None:
-    """The text with every structure replaced by what it says, however often it was wrapped; None if one says nothing."""
+    """Return the text with every structure replaced by what it says, however often it was wrapped; None if one says
+    nothing.
+    """
     for _ in range(_MOST_NESTED):
         found = find_reprs(text)
         if not found:
@@ -407,7 +386,9 @@ def unwrap(text: str) -> str | None:
 
 def speaks_of_structures(text: str, syntax: Syntax) -> bool:
     """Return True if a text shows such structures, or speaks of them: whoever reads it may be sent one on purpose."""
-    return _ABOUT.search(text) is not None or (syntax == "JSON" and _ABOUT_JSON.search(text) is not None)
+    return _PHRASES["about"].search(text) is not None or (
+        syntax == "JSON" and _PHRASES["about_json"].search(text) is not None
+    )
 
 
 def _framed(text: str) -> Iterator[ContentRepr]:
@@ -415,7 +396,7 @@ def _framed(text: str) -> Iterator[ContentRepr]:
     if _FIRST.match(text) is None:
         return
     position = 0
-    while mark := _FRAMED.search(text, position):
+    while mark := _PHRASES["framed"].search(text, position):
         position = mark.end()
         found = _read(text, mark.end())
         if found is not None and found[2] == "Python" and _FRAME_END.match(text, found[1]):
@@ -424,7 +405,7 @@ def _framed(text: str) -> Iterator[ContentRepr]:
 
 
 def _apart(text: str) -> Iterator[ContentRepr]:
-    """A last paragraph that is a structure with words in it, behind one that does not introduce it."""
+    """Yield a last paragraph that is a structure with words in it, behind one that does not introduce it."""
     start = None
     for mark in _APART.finditer(text):
         start = mark
@@ -438,7 +419,7 @@ def _apart(text: str) -> Iterator[ContentRepr]:
 
 
 def _read(text: str, start: int) -> tuple[str | None, int, Syntax] | None:
-    """What the content parts that are written at `start` say, the offset after them, and their notation."""
+    """Return the words of the content parts at `start`, the offset after them, and their notation."""
     reader = LiteralReader(text, start)
     words: list[str] = []
     only_words = True

@@ -1,4 +1,4 @@
-"""The tokens that chat templates put around turns, and where they stand in text that should be free of them.
+"""Tokens that chat templates put around turns, and their occurrences in text that should be free of them.
 
 Theory of operation. A server takes these tokens out before anybody sees a reply; one that is left shows a stop token that
 was not known, a template of another model, or a model that talks on as the next speaker. Three kinds are told apart.
@@ -20,6 +20,8 @@ from wirelint import lexicon
 from wirelint.dialects.openers import may_go_on
 from wirelint.text.families import family
 from wirelint.text.prose import Cues
+
+_PHRASES = lexicon.Phrases("control_tokens")
 
 # The tokens that the chat templates of model families put around turns, from `lexicon/tokens.toml`.
 #
@@ -43,7 +45,7 @@ def _template(table: Mapping[str, Sequence[str]]) -> Template:
 _TABLES = lexicon.load("tokens")
 TEMPLATES: tuple[Template, ...] = tuple(map(_template, _TABLES["templates"]))
 
-# What people write too: only at the edges, or in a row.
+# Tokens that people write too: they count only at the edges, or in a row.
 EDGE_OPENS, EDGE_ENDS, EDGE_OTHERS = (
     frozenset[str](_TABLES[name]) for name in ("edge_opens", "edge_ends", "edge_others")
 )
@@ -54,25 +56,11 @@ ENDS = frozenset(token for template in TEMPLATES for token in template.ends)
 SURE = OPENS | ENDS | frozenset(token for template in TEMPLATES for token in template.others)
 
 
-def _words(text: str) -> tuple[str, ...]:
-    return tuple(text.split())
-
-
 Strength = Literal["sure", "edge", "unknown"]
 
 
 # Tokens that frame thinking: `thinking` reports them.
-_THINKING = frozenset(
-    _words(
-        "<|START_THINKING|> <|END_THINKING|> <|inner_prefix|> <|inner_suffix|> <|content_thinking|>"
-        " <|plamo:begin_think:plamo|> <|plamo:end_think:plamo|> <|think|> <|/think|> <|begin_of_thought|>"
-        " <|end_of_thought|>"
-    )
-)
-_TEMPLATE_WORDS = re.compile(
-    r"(?:^|_|:|\b)(?:start|end|begin|eos|bos|eot|eom|eod|sep|turn|tool|tools|role|header|assistant|user|system|message"
-    r"|channel|pad|fim|im|plamo|content|endoftext|endofprompt|reserved|special)(?:_|:|\b|$)"
-)
+_THINKING = frozenset(_PHRASES.words("thinking"))
 _BARS = str.maketrans("｜▁", "|_")
 _UNBARRED = sorted((token for token in SURE | EDGES if not re.fullmatch(r"<\|[^|]+\|>", token)), key=len, reverse=True)
 _UNBARRED_CUT = frozenset({token[:size] for token in _UNBARRED for size in range(1, len(token))})
@@ -84,43 +72,16 @@ _TOKEN = re.compile(
 TOKEN_FIRSTS = "<[]"
 """The characters that tokens begin with."""
 _MARKERS = Cues("<", "｜", "[", "]~", "]<]")
-# A header names its speaker, a channel its use: the word belongs to the framing.
-_HEADER_WORD = re.compile(
-    r"\s?(?P<role>system|user|assistant|tool|model|ai|developer|ipython|function|analysis|commentary|final)\b"
-    r"(?: to=(?!self\s?<)[\w.-]{1,80})?"
-)
 # Kimi K3's tags are two tokens around a word: `<|close|>response<|sep|>`. Servers that lose the second one fuse the words.
-_XTML = frozenset(_words("<|open|> <|close|>"))
+_XTML = frozenset(_PHRASES.words("xtml"))
 _XTML_WORD = re.compile(r"\s?(?P<role>response|tools|message|call|argument|think)(?:tools|message)?\b")
-_HEADERS = frozenset(
-    _words(
-        "<|im_start|> <|im_user|> <|im_assistant|> <|im_system|> <|start_header_id|> <|header_start|> <start_of_turn>"
-        " <|begin|> <|from|>"
-    )
-    + _words("<|turn> <|start|> <|start_of_role|> ]~b] <|channel|>")
-)
+_HEADERS = frozenset(_PHRASES.words("headers"))
 _OTHER_SPEAKERS = frozenset({"user", "system", "developer", "tool", "ipython", "function"})
-_OTHERS_TURNS = frozenset(
-    _words(
-        "<|im_user|> <|im_system|> <|User|> <|user|> <|USER_TOKEN|> <|user_start|> [INST] <|system_start|>"
-        " <|developer_start|> <|hy_User|> <|message_user|> [|user|] [|system|]"
-    )
-)
+_OTHERS_TURNS = frozenset(_PHRASES.words("others_turns"))
 _NOT_SPEECH = re.compile(r"tool|TOOL|ACTION|python|DSML|GCML|function|recipient|constrain|ARGS|CALL_ID|^</?ifm")
 _NO_ANSWER = frozenset({"analysis", "commentary", "tools", "call", "argument", "think"})
 _NAME_MARK = re.compile(r"<\|?|\|>|\[(?:/?TOOL_CALLS|ARGS|CALL_ID)\]")
-# `assistant` alone on the first line and then sentences; channel names glued to what follows.
-_RESIDUE = re.compile(
-    r"assistant\s?(?:final|commentary)(?=[A-Z\"\d*#])|assistant\r?\n\s*(?=\S+(?:[ \t]+\S+){2})"
-    r"|ASSISTANT:\s*(?=\S)|to=(?:user|commentary)\s?<\|message\|>|/no_?think\s?(?=<\|)"
-)
 _GEMMA_RESIDUE = re.compile(r"model\n\s*(?=\S)")
-_RESIDUE_CUT = re.compile(
-    r"(?:a(?:s(?:s(?:i(?:s(?:t(?:a(?:n)?)?)?)?)?)?)?)?"
-    r"|assistant(?:\s?(?:f[a-z]{0,4}|c[a-z]{0,9})?|\r?(?:\n\s*(?:\S+(?:[ \t]+\S+)?[ \t]*)?)?)"
-    r"|/(?:n(?:o(?:_?(?:t(?:h(?:i(?:n(?:k(?:\s?<?)?)?)?)?)?)?)?)?)?"
-    r"|t(?:o(?:=(?:(?:u[ser]{0,3}|c[a-z]{0,9})(?:\s?(?:<(?:\|[a-z]{0,7}\|?)?)?)?)?)?)?"
-)
 _SPEAKER = "ASSISTANT:"
 _GEMMA_CUT = re.compile(r"(?:m(?:o(?:d(?:e(?:l)?)?)?)?)?|model\n\s*")
 _LONGEST_BEGINNING = 200
@@ -128,12 +89,7 @@ _LONGEST_CUT = 48
 _TOKEN_BEGINS = re.compile(r"[<\[\]]")
 _CUT_BARRED = re.compile(r"<(?:/|/?\|{1,2}(?: ?[^|<>\s]{0,40}(?: ?\|{0,2})?)?)?")
 _CUT = re.compile(r"<\|[^|<>\s]{2,40}\|?\Z")
-_TOGETHER = (
-    frozenset(_words("<s> </s> [INST] [/INST] <<SYS>> <</SYS>> [AVAILABLE_TOOLS] [SYSTEM_PROMPT] <unk>")),
-    frozenset(_words("[gMASK] <sop> <eop>")),
-    frozenset(_words("<bos> <eos> <pad> <unk>")),
-    frozenset(_words("[BOS] [EOS] [EOT]")),
-)
+_TOGETHER = tuple(frozenset(group.split()) for group in _PHRASES.words("together"))
 _PAIRS = {"<s>": "</s>", "<bos>": "<eos>", "[BOS]": "[EOS]"}
 PARTNERS = _PAIRS | {closer: opener for opener, closer in _PAIRS.items()}
 
@@ -181,7 +137,7 @@ class Framing:
 
     @property
     def overrun(self) -> Occurrence | None:
-        """The token after which the text goes on though the turn is over, or where somebody else begins to speak."""
+        """Return the token after which the text goes on though the turn is over, or where somebody else begins to speak."""
         for token in self.tokens:
             inside = self.leading < token.end and token.start < self.trailing
             if token.other_speaker or (token.ends_turn and inside):
@@ -194,7 +150,7 @@ def may_hold_token(text: str) -> bool:
 
 
 def find(text: str) -> tuple[Occurrence, ...]:
-    """Everything in a text that is spelt like a token of a chat template, whether or not it counts as one."""
+    """Return every occurrence in a text that is spelt like a token of a chat template."""
     if not may_hold_token(text):
         return ()
     shadow = _shadow(text)
@@ -206,7 +162,7 @@ def find(text: str) -> tuple[Occurrence, ...]:
 
 
 def frame(text: str, tokens: tuple[Occurrence, ...]) -> Framing | None:
-    """What of `tokens` (from `find`, in order) counts as framing of the text; None when nothing does."""
+    """Return the framing among `tokens` (from `find`, in order); None when none counts."""
     leading, trailing = _edges(text, tokens)
     row = _Row(text, tokens, leading, trailing)
     counted = [token for position, token in enumerate(tokens) if row.counts(position)]
@@ -217,15 +173,15 @@ def frame(text: str, tokens: tuple[Occurrence, ...]) -> Framing | None:
 
 
 def in_name(name: str) -> int | None:
-    """Where markup begins in the name of a tool; None when there is none."""
+    """Return the offset of markup in the name of a tool; None when there is none."""
     mark = _NAME_MARK.search(_shadow(name))
     return mark.start() if mark else None
 
 
 def residue(text: str, model: str) -> int:
-    """The length of a role's or channel's name that begins a text because the tokens around it were taken out."""
+    """Return the length of a role's or channel's name that begins a text because the tokens around it were taken out."""
     start = len(text) - len(text.lstrip())
-    match = _RESIDUE.match(text, start) or (family(model) == "gemma" and _GEMMA_RESIDUE.match(text, start))
+    match = _PHRASES["residue"].match(text, start) or (family(model) == "gemma" and _GEMMA_RESIDUE.match(text, start))
     return match.end() if match else 0
 
 
@@ -242,11 +198,13 @@ def residue_may_come(text: str, model: str) -> bool:
         return False
     if begun and _SPEAKER.startswith(begun.rstrip()):
         return True
-    return bool(_RESIDUE_CUT.fullmatch(begun)) or (family(model) == "gemma" and bool(_GEMMA_CUT.fullmatch(begun)))
+    return bool(_PHRASES["residue_cut"].fullmatch(begun)) or (
+        family(model) == "gemma" and bool(_GEMMA_CUT.fullmatch(begun))
+    )
 
 
 def ends_in_token(text: str) -> int:
-    """The length of the end of a text that may become a token when more comes; 0 for none."""
+    """Return the length of the end of a text that may become a token when more comes; 0 for none."""
     shadow = _shadow(text)
     start = max(len(shadow) - _LONGEST_CUT, 0)
     for place in _TOKEN_BEGINS.finditer(shadow, start):
@@ -262,7 +220,7 @@ def may_become_token(text: str) -> bool:
 
 
 def native(token: str, model: str) -> bool | None:
-    """Whether a token belongs to the template of the model's family; None when either is not known."""
+    """Return True if a token belongs to the template of the model's family; None when either is unknown."""
     known = family(model)
     users = {name for template in TEMPLATES if token in _all(template) for name in template.families}
     return known in users if known is not None and users else None
@@ -278,7 +236,7 @@ def _shadow(text: str) -> str:
 
 def _occurrence(shadow: str, match: re.Match[str]) -> Occurrence:
     token, end, role = _spelling(match[0]), match.end(), ""
-    word = _XTML_WORD if token in _XTML else _HEADER_WORD if token in _HEADERS else None
+    word = _XTML_WORD if token in _XTML else _PHRASES["header_word"] if token in _HEADERS else None
     if word is not None and (header := word.match(shadow, end)):
         end, role = header.end(), header["role"]
     return Occurrence(token, match.start(), end, _strength(token), role)
@@ -301,11 +259,11 @@ def _strength(token: str) -> Strength:
         return "edge"
     if token in SURE or not token.startswith("<|") or token.startswith(("<|DSML", "<|GCML")):
         return "sure"
-    return "sure" if " " not in token and _TEMPLATE_WORDS.search(token[2:-2]) else "unknown"
+    return "sure" if " " not in token and _PHRASES["template_words"].search(token[2:-2]) else "unknown"
 
 
 def _cut_token(shadow: str) -> Occurrence | None:
-    """A known token that the end of the text cuts off."""
+    """Return a known token that the end of the text cuts off."""
     cut = _CUT.search(shadow, max(len(shadow.rstrip()) - 44, 0), len(shadow.rstrip()))
     if cut is None or not any(token.startswith(cut[0]) and token != cut[0] for token in SURE):
         return None
@@ -326,7 +284,7 @@ def _edges(text: str, tokens: tuple[Occurrence, ...]) -> tuple[int, int]:
 
 
 class _Row:
-    """The tokens of one text, judged one by one in the light of the others."""
+    """The tokens of one text; each is judged with regard to the others."""
 
     def __init__(self, text: str, tokens: tuple[Occurrence, ...], leading: int, trailing: int) -> None:
         self.text, self.tokens, self.leading, self.trailing = text, tokens, leading, trailing
@@ -366,7 +324,8 @@ class _Row:
         return self.first.get(PARTNERS.get(token.token, ""), position) >= position
 
     def _inside_out(self, position: int) -> bool:
-        """Whether a turn ends here before one began, and another begins: the text runs on as both sides of a dialogue.
+        """Return True if a turn ends here before one began, and another begins: the text runs on as both sides of a
+        dialogue.
 
         Whoever explains the template writes `[INST]` first.
         """

@@ -1,4 +1,4 @@
-r"""The sink of all text: an output that shows escaped whatever a terminal, a browser or a reader would obey.
+r"""Escaping of all output: characters that a terminal, a browser or a reader would obey are shown as escapes.
 
 Names, texts and addresses come from the wire, and any of them may hold an escape sequence that hides or rewrites what is on
 the screen, a control that turns the writing direction, or characters that nobody sees. Whoever makes a message need not
@@ -10,11 +10,39 @@ Escapes are those of JSON (`\u202e`, `\udb40\udc41`), so that JSON stays JSON, a
 
 from __future__ import annotations
 
+import codecs
+import io
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TextIO
+
+# Wording of one-line messages: excerpts, lists and counts.
+
+REDACTED = "[redacted:"
+"""Beginning of the text that redaction puts in the place of a secret."""
+
+
+def excerpt(text: str, limit: int = 60) -> str:
+    """Fold white space and leave out the middle of a long text."""
+    folded = " ".join(text.split())
+    if len(folded) <= limit:
+        return folded
+    head = (limit - 1) * 2 // 3
+    return f"{folded[:head]}…{folded[len(folded) - (limit - 1 - head) :]}"
+
+
+def listed(names: Sequence[str], most: int) -> str:
+    """Return the first `most` names, and how many more there are: `a, b and 2 more`."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
+def counted(count: int, noun: str) -> str:
+    """Return `a call` for one, `3 calls` for more."""
+    return f"a {noun}" if count == 1 else f"{count} {noun}s"
+
 
 _ACTIVE = re.compile(
     "[\x00-\x1f\x7f-\x9f"  # control characters of ASCII and of ISO 6429
@@ -29,11 +57,11 @@ _ACTIVE = re.compile(
 _SHORT = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
 
 _OURS = re.compile(r"(\x1b\[[012]m)")
-"""What the help pages are set in: bold, dim, and back."""
+"""Escapes of the help pages: bold, dim, reset."""
 
 
 def printable(text: str, keep: str = "") -> str:
-    """Text of the wire as anybody may get it: every character that acts, or hides, is shown escaped, `keep` excepted."""
+    """Return text of the wire with every character escaped that acts or hides, `keep` excepted."""
     if text.isascii() and text.isprintable():
         return text
     return _ACTIVE.sub(lambda match: match[0] if match[0] in keep else _escaped(match[0]), text)
@@ -47,7 +75,7 @@ def _escaped(character: str) -> str:
 
 
 class Guard:
-    """A text output with what acts shown escaped; line ends and tabs are layout. All else is that of the output below."""
+    """A text output that escapes what acts; line ends and tabs are layout. All else goes to the output below."""
 
     def __init__(self, below: TextIO) -> None:
         self.below = below
@@ -70,18 +98,18 @@ class Guard:
 
 
 def guarded(output: TextIO) -> TextIO:
-    """An output with a guard before it."""
+    """Return an output with a guard before it."""
     return output if isinstance(output, Guard) else Guard(output)  # type: ignore[return-value]
 
 
 def unguarded(output: TextIO) -> TextIO:
-    """The output behind a guard, for what has escaped its text already, or is a program of its own."""
+    """Return the output behind a guard, for text that is escaped already and for programs' own output."""
     return output.below if isinstance(output, Guard) else output
 
 
 @contextmanager
 def guard() -> Iterator[None]:
-    """Standard output and standard error with guards, as long as the block lasts."""
+    """Put guards before standard output and standard error while the block lasts."""
     before = sys.stdout, sys.stderr
     sys.stdout, sys.stderr = guarded(sys.stdout), guarded(sys.stderr)
     try:
@@ -92,10 +120,37 @@ def guard() -> Iterator[None]:
 
 @contextmanager
 def no_guard() -> Iterator[None]:
-    """Standard output and standard error as they were before `guard`, as long as the block lasts."""
+    """Restore standard output and standard error to what they were before `guard` while the block lasts."""
     before = sys.stdout, sys.stderr
     sys.stdout, sys.stderr = map(unguarded, before)
     try:
         yield
     finally:
         sys.stdout, sys.stderr = before
+
+
+# Our signs where an output cannot show them: pipes of Windows are often cp1252, and some terminals know ASCII alone.
+
+_PLAIN = dict(zip("●▲·✓✎✗■▸…│─━→←⇢⇠↵␍⇥", "*!.v~x#>.|-=><><//>", strict=True))
+"""A sign for a sign, so that columns stay in place."""
+
+ERRORS = "wirelint-signs"
+"""The name of the error handler: signs become plain ones, all else is escaped."""
+
+
+def _replace(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    text = error.object[error.start : error.end]
+    made = (_PLAIN.get(char) or char.encode("ascii", "backslashreplace").decode() for char in text)
+    return "".join(made), error.end
+
+
+codecs.register_error(ERRORS, _replace)
+
+
+def settle(*outputs: TextIO) -> None:
+    """Let outputs replace characters that they cannot show, instead of failing."""
+    for output in outputs:
+        if isinstance(output, io.TextIOWrapper):
+            output.reconfigure(errors=ERRORS)

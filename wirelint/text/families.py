@@ -1,4 +1,4 @@
-"""Which family a model belongs to, by the name that the wire gives it.
+"""The family of a model, by its name on the wire.
 
 Served names differ by host (`moonshotai/kimi-k2.5`, `accounts/fireworks/models/kimi-k2p6`), so only the part that no host
 changes is looked for. None for names that tell nothing: fine-tunes, aliases, deployments.
@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from wirelint import lexicon
 from wirelint.model import Json
 
-# Who answers at a host: the names that people call the providers of models by.
+# Providers at hosts, by the names that people use.
 
 _HOSTS: dict[str, str] = lexicon.load("models")["providers"]
 _LOCAL = ("localhost", "127.0.0.1", "::1", "0.0.0.0")
@@ -22,7 +22,7 @@ _MOST_ASKED = 16
 
 
 def provider_of(host: str) -> str:
-    """The provider at a host: its name, `local` for this machine, else the host itself."""
+    """Return the provider at a host: its name, `local` for this machine, else the host itself."""
     host = host.lower().rstrip(".")
     if host in _LOCAL:
         return "local"
@@ -32,7 +32,9 @@ def provider_of(host: str) -> str:
 
 
 def providers_of(url: str, body: Mapping[str, Json] | None = None) -> tuple[str, ...]:
-    """The provider at a URL, by name and by host, and those that a router is asked for (`provider.only` and `order`)."""
+    """Return the provider at a URL, by name and by host, and those that a router is asked for (`provider.only` and
+    `order`).
+    """
     try:
         host = urlsplit(url).hostname or ""
     except ValueError:
@@ -53,7 +55,7 @@ _THINKERS = re.compile("|".join(lexicon.load("models")["thinkers"]))
 
 @lru_cache(maxsize=256)
 def family(model: str) -> str | None:
-    """The family of a model by its name on the wire, in our own short word for it."""
+    """Return the family of a model by its name on the wire, in our own short word for it."""
     name = model.lower()
     found = [match.lastgroup or "" for match in _PATTERN.finditer(name)]
     return _FAMILIES[min(int(group[1:]) for group in found)][0] if found else None

@@ -1,4 +1,4 @@
-"""What of a reply's text is the framing of a turn, and what may be taken off.
+"""The framing of a turn in a reply's text, and what a fix may take off.
 
 Theory of operation. `control_tokens` finds tokens and tells which of them frame a text; here the request has its say:
 what it holds itself, what it asks about, and markup that is another rule's business do not count. A framing is then cut
@@ -40,7 +40,7 @@ _HEADER = 30
 
 @dataclass(frozen=True, slots=True)
 class Remedy:
-    """What may be done: `strip` the edges of the text off, or `cut` it at `trailing`. Offsets of what stays."""
+    """A possible fix: `strip` the edges of the text off, or `cut` it at `trailing`. Offsets of the text that stays."""
 
     kind: Literal["strip", "cut"]
     leading: int
@@ -48,7 +48,7 @@ class Remedy:
 
 
 class Framer:
-    """Judges the texts of one exchange. `framing` may be asked of a text that is not over yet."""
+    """Judge of the texts of one exchange. `framing` also takes a text that is not over yet."""
 
     def __init__(self, exchange: Exchange, request: Request) -> None:
         self._request = request
@@ -63,7 +63,9 @@ class Framer:
 
     @functools.cached_property
     def _plays_other(self) -> bool:
-        """Whether a raw prompt ends where another than the assistant is to speak, so that the model goes on as that one."""
+        """Return True if a raw prompt ends where another than the assistant is to speak, so that the model goes on as that
+        one.
+        """
         last = self._request.messages[-1].text[-_PROMPT_END:] if self._request.messages else ""
         for token in reversed(find(last)):
             if token.token in OPENS:
@@ -78,7 +80,7 @@ class Framer:
         )
 
     def framing(self, text: str, *, thoughts: bool = False) -> Framing | None:
-        """The tokens of a text that frame it and that nobody asked for; with `thoughts` the marks of one as well.
+        """Return the tokens of a text that frame it and that nobody asked for; with `thoughts` the marks of one as well.
 
         These go with it when it is moved (`think-leak`); one of them alone taken off would hide what it is.
         """
@@ -96,13 +98,13 @@ class Framer:
         return None if self._raw and self._plays_other else framing
 
     def _tokens(self, text: str) -> tuple[Occurrence, ...]:
-        """The tokens of a text that nobody speaks of. Mostly one text is asked about twice."""
+        """Return the tokens of a text that are no mentions. The last text is kept: two callers ask for it."""
         if self._read[0] is not text:
             self._read = (text, unspoken(text, find(text)))
         return self._read[1]
 
     def residue(self, text: str) -> int:
-        """The length of a role's name that begins a text because the tokens around it were taken out."""
+        """Return the length of a role's name that begins a text because the tokens around it were taken out."""
         word = residue(text, self._model)
         return word if word and (not is_label(text) or self.labels) else 0
 
@@ -117,7 +119,7 @@ class Framer:
         return tuple(token for token in tokens if not self._heard[token.token])
 
     def split(self, framing: Framing) -> tuple[Framing | None, Framing | None]:
-        """The certain tokens at the beginning, where other than edges follows; and the rest."""
+        """Return the certain tokens at the beginning, and the rest."""
         lead = certain_lead(framing)
         rest = framing.tokens[len(lead) :]
         simple = framing.at_edges and framing.overrun is None and not any(token.announces for token in framing.tokens)
@@ -129,7 +131,7 @@ class Framer:
 
 
 def unspoken(text: str, tokens: tuple[Occurrence, ...]) -> tuple[Occurrence, ...]:
-    """The tokens that are no mention, nor the other half of a pair that begins with one (`write <s>old</s>`)."""
+    """Return the tokens that are no mention, nor the other half of a pair that begins with one (`write <s>old</s>`)."""
     kept: list[Occurrence] = []
     shown: set[str] = set()
     for token in tokens:
@@ -141,7 +143,7 @@ def unspoken(text: str, tokens: tuple[Occurrence, ...]) -> tuple[Occurrence, ...
 
 
 def certain_lead(framing: Framing) -> tuple[Occurrence, ...]:
-    """The tokens at the beginning that nothing after them can make a part of the text."""
+    """Return the tokens at the beginning that are framing whatever follows."""
     lead = [token for token in framing.tokens if token.end <= framing.leading]
     for place, token in enumerate(lead):
         beside = [other for other in lead[max(place - 1, 0) : place + 2] if other.token != token.token]
@@ -152,7 +154,7 @@ def certain_lead(framing: Framing) -> tuple[Occurrence, ...]:
 
 
 def remedy(text: str, framing: Framing, *, streamed: bool, calls: bool) -> Remedy | None:
-    """What may be done about a framing; None where nothing can.
+    """Return the possible fix of a framing; None when there is none.
 
     `streamed`: the beginning has gone out before its doubtful tokens are decided on, and the text before a doubtful one
     where the next speaker begins. `calls`: the candidate calls tools, so that its text may be empty.
@@ -179,7 +181,7 @@ def runs_on(framing: Framing) -> bool:
 def _frame_of_a_thought(
     text: str, tokens: tuple[Occurrence, ...], covered: tuple[tuple[int, int], ...]
 ) -> list[tuple[int, int]]:
-    """Where the marks of a thought stand.
+    """Return the spans of a thought's marks.
 
     The tokens directly behind belong to them: `<|end|><|start|>assistant<|channel|>final<|message|>`.
     """

@@ -17,20 +17,14 @@ from typing import Any
 
 from wirelint import lexicon
 
+_PHRASES = lexicon.Phrases("generation_prompts")
+
 _BLANK = " \t\r\n"
-_BEGINNINGS = re.compile(
-    r"\s*(?:(?:<\|begin_of_text\|>|<\|startoftext\|>|<\|endoftext\|>|<bos>|<s>|<BOS_TOKEN>|\[gMASK\]|<sop>|\]~!b\[)\s*)*"
-)
-_FILLING = re.compile(
-    r"<\|?(?:fim_prefix|fim_suffix|fim_middle)\|?>|<｜fim▁(?:begin|hole|end)｜>|<(?:PRE|SUF|MID)>|\[(?:SUFFIX|PREFIX)\]"
-    r"|<\|code_(?:prefix|suffix|middle)\|>"
-)
-"""Tokens of prompts for filling in the middle: no conversation, whatever stands in it."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChatTemplate:
-    """How a family writes turns.
+    """The notation of turns of one family.
 
     `turn` matches the header of a turn, its group `role` who speaks; `assistant` are the roles of the model. `ends` close
     a turn; none: a turn lasts until the next one. `header` begins the model's turn, `glue` stands between turns.
@@ -79,8 +73,8 @@ _USERS = frozenset({"user", "USER", "User", "human"})
 
 
 def template_of(prompt: str, family: str | None = None) -> ChatTemplate | None:
-    """The template that made a prompt; None for plain text. `family`: that of the model, where it is known."""
-    begin = _BEGINNINGS.match(prompt)
+    """Return the template that made a prompt; None for plain text. `family`: that of the model, where it is known."""
+    begin = _PHRASES["beginnings"].match(prompt)
     start = begin.end() if begin is not None else 0
     if prompt.startswith("<|user|>", start) or prompt.startswith("<|system|>", start):
         return _of_bars(prompt, family)
@@ -91,7 +85,7 @@ def template_of(prompt: str, family: str | None = None) -> ChatTemplate | None:
 
 
 def _of_bars(prompt: str, family: str | None) -> ChatTemplate:
-    """Four families begin turns in the same way."""
+    """Return the template of a prompt of bars: four families begin turns in the same way."""
     if "[gMASK]" in prompt[:40] or family == "glm":
         return _GLM
     if "<|end|>" in prompt:
@@ -100,9 +94,9 @@ def _of_bars(prompt: str, family: str | None) -> ChatTemplate:
 
 
 def missing_header(prompt: str, family: str | None = None) -> Missing | None:
-    """What a prompt lacks that a template made; None when it lacks nothing, or it is not known what it is."""
+    """Return what a templated prompt lacks; None when it lacks nothing, or the template is unknown."""
     template = template_of(prompt, family)
-    if template is None or _FILLING.search(prompt) is not None:
+    if template is None or _PHRASES["filling"].search(prompt) is not None:
         return None
     roles: list[str] = []
     place = 0

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 
 from wirelint.dialects import FAMILIES, OPENERS
@@ -23,7 +23,9 @@ from wirelint.dialects.openers import expand, first_letters, has_name, heads, wo
 from wirelint.model import Choice, Part, Reasoning, Refusal, Reply, Text
 from wirelint.text.control_tokens import EDGES, SURE
 from wirelint.text.fabricated_results import LINE_HEADS
-from wirelint.text.reasoning_tags import REASONING_TAGS
+from wirelint.text.prose import Cues
+from wirelint.text.quoting import is_mention
+from wirelint.text.thinking import REASONING_TAGS
 
 MOST_MARKS = 256
 STEP = 512
@@ -36,7 +38,7 @@ _AT_ONCE = 8 * STEP
 """Characters that are searched together; a text is not searched any further than it has to be."""
 _GAP = r"[\s|｜‖/]{0,6}"
 _ESCAPES = {"<": (("<", ""), ("&", "(?:lt|#0{0,4}60|#[xX]0{0,4}3[cC]);"), (r"\\", "u003[cC]"))}
-"""How a bracket may be written: its first character and the rest, as regular expressions (source)."""
+"""Spellings of a bracket: its first character and the rest, as sources of regular expressions."""
 _OPENING = "<[]◁✿`*"
 _FIRSTS = '<[]◁✿`*&\\"\n'
 """The characters that marks begin with, words aside."""
@@ -44,7 +46,7 @@ _KEYS = r'"(?=(?:arguments|parameters|tool_(?:calls|name|call_id|uses)|recipient
 
 
 class MarkCount:
-    """Counts the marks of one text while it comes.
+    """Counter of the marks of one text while it arrives.
 
     `plain_from`: the offset from which on it is plain, once that is known.
     """
@@ -63,7 +65,7 @@ class MarkCount:
         self.plain_from: int | None = None
 
     def add(self, text: str) -> int | None:
-        """Takes in more of the text; gives `plain_from`."""
+        """Take in more of the text; return `plain_from`."""
         for start in range(0, len(text), _AT_ONCE):
             if self.plain_from is not None:
                 break
@@ -91,7 +93,7 @@ class MarkCount:
 
 
 def plain_from(text: str, names: frozenset[str] = frozenset()) -> int | None:
-    """The offset from which on a whole text is plain; None when it is not, which is nearly always."""
+    """Return the offset from which on a whole text is plain; None when it is not, which is nearly always."""
     if len(text) < STEP or sum([text.count(first) for first in _FIRSTS]) + _words_in(text) <= MOST_MARKS:
         return None
     return MarkCount(names).add(text)
@@ -102,7 +104,7 @@ def _words_in(text: str) -> int:
 
 
 def _places(text: str, start: int, end: int, names: frozenset[str]) -> list[int]:
-    """Where marks begin between two offsets, in order."""
+    """Return the offsets of marks between two offsets, in order."""
     marks, words = _patterns()
     found = [match.start() for match in marks.finditer(text, start) if match.start() < end]
     if _words_in(text):
@@ -115,7 +117,7 @@ def _places(text: str, start: int, end: int, names: frozenset[str]) -> list[int]
 
 @lru_cache(maxsize=64)
 def _named(firsts: frozenset[str]) -> re.Pattern[str]:
-    """Where a name may stand for a tag, or begin a line; `firsts` are the first characters of the names."""
+    """Return a pattern of places where a name may stand for a tag, or begin a line. `firsts`: first characters of names."""
     firsts_ = "".join(map(re.escape, sorted(firsts)))
     return re.compile(rf"[<\[\n](?=[\s/|]{{0,8}}([{firsts_}][\w.:-]{{0,63}}))")
 
@@ -125,7 +127,7 @@ _WORD_CUES = ("to=", "functions", "functools", "multi_tool_use", "function call"
 
 @cache
 def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """What marks are; the words among them by themselves, since texts without them are many."""
+    """Return the patterns of marks, words apart, since texts without them are many."""
     after: dict[str, set[str]] = {}
     for bracket, lead in (*_of_dialects(), *map(_of_literal, _literals())):
         if bracket in _OPENING and any(map(str.isalnum, lead)) and not (lead.isalpha() and len(lead) < 3):
@@ -166,7 +168,7 @@ def _of_literal(literal: str) -> tuple[str, str]:
 
 
 def without_loops(reply: Reply, names: frozenset[str]) -> Reply:
-    """The reply with each text up to where it is plain; the same object where none is, which is nearly always."""
+    """Return the reply with each text up to where it is plain; the same object where none is, which is nearly always."""
     choices = tuple([_choice_without_loops(choice, names) for choice in reply.choices])
     changed = any(one is not other for one, other in zip(choices, reply.choices, strict=True))
     return replace(reply, choices=choices) if changed else reply
@@ -181,3 +183,60 @@ def _choice_without_loops(choice: Choice, names: frozenset[str]) -> Choice:
             changed = True
         parts.append(part)
     return replace(choice, parts=tuple(parts)) if changed else choice
+
+
+# An answer that talks on as the user, the tokens between the turns lost: `\n\nHuman: …`, a line that says `user`.
+#
+# Plays, interviews and tables name speakers too. Only two forms count: a text that ends with the label of the next
+# speaker, and a speaker's whole turn after an answer without labels, with the assistant's turn after it or a question at
+# its end.
+
+_LABEL = re.compile(r"\n\n(?:###[ ])?(?P<label>Human|USER|H|Instruction):(?=\s|\Z)")
+_LINE = re.compile(r"(?<=[.!?…)\]\"'”*`|])[ \t]*\n+(?P<label>user)[ \t]*\n+(?=\S+[ \t]+\S+[ \t]+\S)")
+_ANSWERS = {
+    "Human": re.compile(r"\n\n(?:###[ ])?Assistant:"),
+    "H": re.compile(r"\n\nA:"),
+    "USER": re.compile(r"\n+ASSISTANT:"),
+    "Instruction": re.compile(r"\n\n### (?:Response|Answer):"),
+    "user": re.compile(r"\n(?:assistant|model)[ \t]*\n"),
+}
+# `Robot: Hello.`, `**Anna:** Hello.`, `- Human: slow`: somebody, or something, was named before.
+_NAMED = re.compile(r"^[ \t]*(?:[-*•>#]+[ \t]*)?\**[A-Z][\w.’' -]{0,30}\**:", re.MULTILINE)
+_MARKS = Cues("\n\nHuman:", "\n\nUSER:", "\n\nH:", "\n\n### ", "\nuser")
+_SENTENCE_END = (".", "!", "?", "…", "。", "？", "！")
+_LONGEST_TURN = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Runaway:
+    """The place where the next speaker begins, from the label to the end of the text."""
+
+    label: str
+    start: int
+
+
+def find_runaway(text: str) -> Runaway | None:
+    """Return the place at which a text goes on as the user; None when it does not, or may be meant to."""
+    if not _MARKS.stand_in(text):
+        return None
+    for pattern in (_LABEL, _LINE):
+        match = pattern.search(text)
+        if match is None or not text[: match.start()].strip() or _NAMED.search(text[: match.start()]):
+            continue
+        label, start = match["label"], match.start("label")
+        if is_mention(text, start, match.end()) or not _is_turn(text[match.end() :], label):
+            continue
+        return Runaway(label, start)
+    return None
+
+
+def _is_turn(rest: str, label: str) -> bool:
+    """Return True if what follows a label is what a user says."""
+    if not rest.strip():
+        return label in ("Human", "USER")
+    if len(rest.split(maxsplit=3)) < 3:
+        return False
+    answer = _ANSWERS[label].search(rest, 0, _LONGEST_TURN)
+    if answer is not None:
+        return rest[: answer.start()].rstrip().endswith(_SENTENCE_END)
+    return len(rest) <= _LONGEST_TURN and rest.rstrip().endswith("?") and label != "H"

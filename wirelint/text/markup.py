@@ -1,4 +1,4 @@
-"""Native tool-call markup in a reply, judged: which of it is a call that went astray, and how sure that is.
+"""Leaked native tool-call markup in a reply, with a certainty for each leak.
 
 Theory of operation. `wirelint.dialects` finds everything that reads like a call, `quoting` knows what is quoted.
 What is left may still be an answer to somebody who asked about markup, a protocol that the prompt itself sets up, or a
@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from wirelint import lexicon
 from wirelint.apis.traits import ending, is_raw
 from wirelint.dialects import SPEAKERS, Block, NativeCall, find, may_hold_markup
 from wirelint.dialects.openers import THOUGHT_ENDS
@@ -24,6 +25,8 @@ from wirelint.text.asking import asks_about_calls, asks_for, demands_json, hears
 from wirelint.text.families import family
 from wirelint.text.quoting import fence_is_whole_message, is_mention, is_quoted
 
+_PHRASES = lexicon.Phrases("markup")
+
 Said: TypeAlias = Text | Reasoning | Refusal
 
 Certainty: TypeAlias = Literal["high", "medium", "low"]
@@ -31,17 +34,11 @@ Certainty: TypeAlias = Literal["high", "medium", "low"]
 _SERVED_BY_VENDOR = frozenset({"claude", "gpt", "gemini"})
 _TAG_HEAD = re.compile(r"<[|｜]{0,2}[\w:▁]{2,40}")
 _HEADS_WANTED = 4
-# What shapes without tags are told by, in a text and in the prompt that sets them up.
-_SHAPE_MARKS = re.compile(
-    r"\"(?:name|arguments|parameters|tool_calls?|function|tool_uses|recipient_name|action|action_input|input|args)\"|"
-    r"^[ \t*]{0,4}(?:Thought|Action Input|Action|Call|Tool Call)\**:",
-    re.MULTILINE,
-)
 _SHAPE_REACH = 2048
 OWN_FENCE = re.compile(r"\s{0,8}(?:`{3,}|~{3,}|>>>)")
 """The beginning of a block that would be a fence or a quotation by itself, as some notations are."""
 BETWEEN = re.compile(r"(?:\s|<\|[^|<>\s]{1,40}\|>|<start_function_response>)*")
-"""What may stand between siblings."""
+"""Text between siblings."""
 _FENCE_BEGIN = re.compile(r"\s*(?:[`~]{3,}[^\n`]*\n\s*)?")
 _FENCE_END = re.compile(r"\s*(?:[`~]{3,}\s*)?")
 MOST_MASKED = 64
@@ -91,7 +88,7 @@ class Leak:
 
 
 def leaks(exchange: Exchange) -> Iterator[Leak]:
-    """The native markup of a reply that no reader should have seen."""
+    """Yield the native markup of a reply that no reader should have seen."""
     request, reply = exchange.request, exchange.reply
     if request is None or reply is None or not exchange.ok or is_raw(exchange.api, request):
         return
@@ -121,13 +118,13 @@ def siblings(text: str, blocks: Sequence[Block]) -> Iterator[tuple[Block, ...]]:
 
 
 def call_spans(text: str, request: Request) -> Iterator[tuple[int, int]]:
-    """The stretches of a text that are tool calls in native markup, whatever is to be said of them."""
+    """Yield the stretches of a text that are tool calls in native markup, whatever is to be said of them."""
     if may_hold_markup(text, request.tools):
         yield from ((block.start, block.end) for block in find(text, request.tools) if block.calls)
 
 
 def blame(leak: Leak, model: str) -> Literal["gateway", "model"]:
-    """Who is at fault: the server that did not convert its own model's notation, or a model that writes another's.
+    """Return the party at fault: the server that did not convert its model's notation, or the model that writes another's.
 
     Damaged markup is the model's too, where the vendor serves it itself: its calls are converted or broken.
     """
@@ -151,14 +148,16 @@ def may_quote(text: str, start: int, end: int) -> bool:
 
 
 def masked(text: str, start: int, end: int) -> str:
-    """The text with a leak made plain, in as many characters: what stands in it quotes nothing that comes after it."""
+    """Return the text with a leak made plain, in as many characters: what stands in it quotes nothing that comes after
+    it.
+    """
     return text[:start] + _WORDS.sub("x", text[start:end]) + text[end:]
 
 
 def judge(
     request: Request, choice: Choice, part: Said, blocks: tuple[Block, ...], shown: str | None = None
 ) -> Leak | None:
-    """What a run of sibling blocks in a part is; None when it is no leak. The part may hold the text only so far.
+    """Return the leak that a run of sibling blocks in a part is; None when it is none. The part may be incomplete.
 
     `shown` is the text in which quoting is told, where the leaks before this one are `masked`.
     """
@@ -187,7 +186,7 @@ def judge(
 def _certainty(
     request: Request, choice: Choice, part: Said, blocks: tuple[Block, ...], *, declared: bool
 ) -> Certainty | None:
-    """How sure it is that this was meant as a call; None when it was not, or when nothing tells."""
+    """Return the certainty that markup is a lost call; None when it is not, or when nothing tells."""
     calls = [call for block in blocks for call in block.calls]
     text = part.text[blocks[0].start : blocks[-1].end]
     prompted, asked = asks_for(request, *_heads(text)), asks_about_calls(request)
@@ -216,7 +215,9 @@ def _certainty(
 
 def _sets_up(request: Request, text: str) -> bool:
     """Return True if the prompt sets up the shape that a text has: the client reads it by itself then."""
-    marks = tuple(dict.fromkeys(match[0] for match in _SHAPE_MARKS.finditer(text[:_SHAPE_REACH])))[:_HEADS_WANTED]
+    marks = tuple(dict.fromkeys(match[0] for match in _PHRASES["shape_marks"].finditer(text[:_SHAPE_REACH])))[
+        :_HEADS_WANTED
+    ]
     return bool(marks) and all(asks_for(request, mark) for mark in marks)
 
 
@@ -264,7 +265,7 @@ def _was_called(request: Request, calls: Sequence[NativeCall]) -> bool:
 
 
 def _heads(text: str) -> tuple[str, ...]:
-    """The first few tags of markup without their attributes: what a text that asks for it would hold too."""
+    """Return the first few tags of markup without their attributes: what a text that asks for it would hold too."""
     plain = html.unescape(text) if "&" in text else text
     heads = dict.fromkeys(match[0] for match, _ in zip(_TAG_HEAD.finditer(plain), range(_HEADS_WANTED), strict=False))
     return tuple(heads) or (plain[:16],)

@@ -1,4 +1,4 @@
-"""What stood on both sides of a silence in a reply, and whether the reply itself explains it.
+"""Context of a silence in a reply: the events on both sides, and whether the reply explains the silence.
 
 A model that thinks without showing it, and a tool that the provider runs, are silent for as long as they take; what such
 a reply says of itself (its token counts, parts that cannot be read, calls of hosted tools) tells them from a stream that
@@ -23,12 +23,12 @@ _ENDS = {"client-left": "then the client left", "upstream-died": "then the upstr
 
 
 def seconds(milliseconds: float) -> str:
-    """A time for a sentence: `45.2 s`."""
+    """Return a time for a sentence: `45.2 s`."""
     return f"{milliseconds / 1000:.1f} s" if milliseconds < 600_000 else f"{milliseconds / 60_000:.0f} min"
 
 
 def describe(exchange: Exchange, gap: Gap) -> str:
-    """Where a gap is: `after event 6 (reasoning) and before event 7 (a call of bash)`."""
+    """Return the place of a gap: `after event 6 (reasoning) and before event 7 (a call of bash)`."""
     reply = exchange.reply
     if not exchange.arrivals.framed or reply is None:
         return "in the middle of the body"
@@ -39,7 +39,7 @@ def describe(exchange: Exchange, gap: Gap) -> str:
 
 
 def alive(exchange: Exchange, idle: int) -> str:
-    """What came in the meantime all the same, as a noun; empty when nothing did. `idle`: events that say nothing."""
+    """Return what arrived during a gap, as a noun; empty when nothing did. `idle`: events without content."""
     if not idle:
         return ""
     if not exchange.arrivals.framed:
@@ -69,12 +69,12 @@ def written(reply: Reply, within: float) -> bool:
 
 
 def shown(choice: Choice) -> Iterator[Text | Reasoning]:
-    """The parts that a client can show while they grow."""
+    """Return the parts that a client can show while they grow."""
     return (part for part in choice.parts if isinstance(part, Text | Reasoning) and part.text)
 
 
 def _at(reply: Reply, event: int) -> str:
-    """What an event of a stream brought, in a few words."""
+    """Return what an event of a stream carries, in a few words."""
     for choice in reply.choices:
         for part in choice.parts:
             if isinstance(part, ToolCall) and (_carries(part, event) or any(p.event == event for p in part.pieces)):
@@ -110,7 +110,7 @@ def _length(part: Part) -> int:
 
 
 def _count(usage: Mapping[str, Json] | None, names: tuple[str, ...]) -> int | None:
-    """A count of a usage object, at whatever depth the API has it."""
+    """Return a count of a usage object, at whatever depth the API has it."""
     for name, value in (usage or {}).items():
         if name in names and isinstance(value, int) and not isinstance(value, bool):
             return value

@@ -1,12 +1,17 @@
-"""JSON Pointers (RFC 6901): what they name in a decoded body."""
+"""JSON Pointers (RFC 6901): values in a decoded body, and their places in its text."""
 
 from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from json.decoder import scanstring  # type: ignore[attr-defined]
 
 from wirelint.model import Json
 
 
 def tokens(pointer: str) -> list[str]:
-    """The reference tokens of a pointer. Raises ValueError when it is none."""
+    """Return the reference tokens of a pointer. Raises ValueError when it is none."""
     if not pointer:
         return []
     if pointer[0] != "/":
@@ -15,12 +20,12 @@ def tokens(pointer: str) -> list[str]:
 
 
 def escaped(token: str) -> str:
-    """A member's name as a reference token."""
+    """Return a member's name as a reference token."""
     return token.replace("~", "~0").replace("/", "~1")
 
 
 def at(value: object, pointer: str) -> Json:
-    """What stands at a place of a decoded body; None where nothing does.
+    """Return the value at a place of a decoded body; None where nothing is.
 
     >>> at({"messages": [{"role": "user"}]}, "/messages/0/role")
     'user'
@@ -36,7 +41,7 @@ def at(value: object, pointer: str) -> Json:
 
 
 def document_order(value: object, pointer: str) -> tuple[tuple[int, str], ...]:
-    """Where a place stands in a decoded body, as a key to sort by: members in the order of the document, items by number.
+    """Return a key that sorts places of a decoded body: members in the order of the document, items by number.
 
     What is not there comes after what is, numbers as numbers.
 
@@ -59,3 +64,139 @@ def document_order(value: object, pointer: str) -> tuple[tuple[int, str], ...]:
 
 
 _NOT_THERE = 1 << 62
+
+
+# Spans of the value of a JSON Pointer in the text of a body, and of a text within it as JSON spells it.
+#
+# Only containers on the way are taken apart; every other value is skipped by the scanner of the `json` module, in C.
+
+_BLANKS = re.compile(r"[ \t\r\n]*")
+_STRING = re.compile(r'"((?:[^"\\]|\\.)*)"?', re.DOTALL)
+_UNIT = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\.|[^\\]", re.DOTALL)
+# Numbers are left as text: an integer of thousands of digits would be refused, and none of them is looked at.
+_scan = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=str, strict=False).scan_once  # type: ignore[attr-defined]
+
+
+def locate(text: str, pointer: str) -> tuple[int, int, bool]:
+    """Return start and end of the value at a pointer, and whether it exists; else of the nearest value around it.
+
+    Of repeated keys the last counts. A text that is no JSON is one value.
+    """
+    start = _blanks(text, 1 if text.startswith("\ufeff") else 0)
+    try:
+        end = _skip(text, start)
+        for token in tokens(pointer):
+            found = _step(text, start, token)
+            if found is None:
+                return start, end, False
+            start, end = found
+    except (ValueError, StopIteration, RecursionError):
+        return start, len(text), False
+    return start, end, True
+
+
+def spelled(text: str, start: int, end: int, wanted: str, *, whole: bool = False) -> tuple[int, int] | None:
+    """Return the span of a text in the strings of a stretch of JSON, escapes included; None where it is not.
+
+    `whole`: the string is nothing but that text.
+    """
+    if not wanted:
+        return None
+    for at, raw, decoded in _strings(text, start, end):
+        if whole and decoded != wanted:
+            continue
+        offset = decoded.find(wanted)
+        if offset >= 0:
+            return within(raw, at, offset, offset + len(wanted))
+    return None
+
+
+def matching(text: str, start: int, end: int, pattern: re.Pattern[str]) -> tuple[int, int] | None:
+    """Return the span of a pattern's match in the strings of a stretch of JSON, as spelled; None without a match.
+
+    Of a pattern with a group `at` that group is the match.
+    """
+    group: int | str = "at" if "at" in pattern.groupindex else 0
+    for at, raw, decoded in _strings(text, start, end):
+        found = pattern.search(decoded)
+        if found is not None:
+            return within(raw, at, *found.span(group))
+    return None
+
+
+def within(raw: str, at: int, start: int, end: int) -> tuple[int, int]:
+    """Convert offsets in a decoded string to offsets of the text that spells it `raw`, from `at` on."""
+    if "\\" not in raw:
+        return at + start, at + end
+    first = last = None
+    for number, unit in enumerate(_UNIT.finditer(raw)):
+        if number == start:
+            first = unit.start()
+        if number == end:
+            last = unit.start()
+            break
+    size = len(raw)
+    return at + (size if first is None else first), at + (size if last is None else last)
+
+
+def _strings(text: str, start: int, end: int) -> Iterator[tuple[int, str, str]]:
+    """Yield the strings of a stretch of JSON: offset, spelling and decoded text."""
+    for found in _STRING.finditer(text, start, end):
+        raw = found[1]
+        decoded = raw
+        if "\\" in raw:
+            try:
+                decoded = scanstring(f'{raw}"', 0, False)[0]
+            except ValueError:
+                continue
+        yield found.start(1), raw, decoded
+
+
+def _step(text: str, start: int, token: str) -> tuple[int, int] | None:
+    """Return the span of the member or element of a container; None when it has none of this name."""
+    if text.startswith("{", start):
+        return _member(text, start, token)
+    if text.startswith("[", start) and token.isdecimal():
+        return _element(text, start, int(token))
+    return None
+
+
+def _member(text: str, start: int, name: str) -> tuple[int, int] | None:
+    found = None
+    position = _blanks(text, start + 1)
+    while text.startswith('"', position):
+        key, position = scanstring(text, position + 1, False)
+        position = _blanks(text, _blanks(text, position) + 1)  # the colon
+        end = _skip(text, position)
+        if key == name:
+            found = position, end
+        position = _blanks(text, end)
+        if not text.startswith(",", position):
+            break
+        position = _blanks(text, position + 1)
+    return found
+
+
+def _element(text: str, start: int, wanted: int) -> tuple[int, int] | None:
+    position = _blanks(text, start + 1)
+    number = 0
+    while not text.startswith("]", position):
+        end = _skip(text, position)
+        if number == wanted:
+            return position, end
+        number += 1
+        position = _blanks(text, end)
+        if not text.startswith(",", position):
+            break
+        position = _blanks(text, position + 1)
+    return None
+
+
+def _skip(text: str, start: int) -> int:
+    end: int = _scan(text, start)[1]
+    return end
+
+
+def _blanks(text: str, position: int) -> int:
+    found = _BLANKS.match(text, position)
+    return found.end() if found is not None else position

@@ -1,4 +1,4 @@
-"""What of a text is its author's own statement: code, quotations and block quotes masked, the rest cut into sentences.
+"""Prose of a text: code, quotations and block quotes masked, the rest cut into sentences.
 
 Theory of operation. A mask has the length of the text, so every offset found in it is an offset of the text. Blocks
 (fences, indented code, block quotes, HTML) are found by a CommonMark parser; code spans and quotation marks by a scan
@@ -16,7 +16,10 @@ from functools import lru_cache
 
 from markdown_it import MarkdownIt
 
+from wirelint import lexicon
 from wirelint.text.remembered import short
+
+_PHRASES = lexicon.Phrases("prose")
 
 # A first look at a long text: patterns without regard to case read every character, and take a hundred times longer.
 
@@ -24,52 +27,17 @@ _MARKS = ".,!?:;*()"
 _SPACES = str.maketrans(dict.fromkeys(_MARKS, " "))
 
 
-_RARE = "zqxj"
-"""Letters that few words have, the rarest first."""
-
-
 class Cues:
-    """Strings of which one is looked for in a text, as they are written.
+    """Strings that a text is searched for, as a cheap first look."""
 
-    Each stands behind its rarest sign, for a single character is found, or missed, at once; all those behind a sign that is
-    not there are passed over.
-    """
-
-    __slots__ = ("_groups", "_last", "words")
+    __slots__ = ("words",)
 
     def __init__(self, *words: str) -> None:
         self.words = words
-        groups: dict[str, list[str]] = {}
-        for word in words:
-            groups.setdefault(_rarest(word), []).append(word)
-        self._groups = tuple((sign, tuple(behind)) for sign, behind in groups.items())
-        self._last = ("", "" in words)
 
     def stand_in(self, text: str) -> bool:
-        """Return True if a text holds one of them.
-
-        That of the last text is kept: a whole reply is looked at to be repaired, and again when it is judged.
-        """
-        last, found = self._last
-        if last is not text:
-            found = self._stand_in(text)
-            self._last = text, found
-        return found
-
-    def _stand_in(self, text: str) -> bool:
-        for sign, words in self._groups:
-            if sign in text:
-                for word in words:
-                    if word in text:
-                        return True
-        return False
-
-
-def _rarest(word: str) -> str:
-    """The sign of a word that the fewest texts have; the empty string, which any text has, where all are common."""
-    marks = [sign for sign in word if not sign.isalnum() and not sign.isspace()]
-    capitals = [sign for sign in word if not ("a" <= sign <= "z") and not sign.isspace()]
-    return next(iter((*marks, *capitals, *(sign for sign in _RARE if sign in word))), "")
+        """Return True if a text holds one of them."""
+        return any(word in text for word in self.words)
 
 
 def mentions(text: str, *groups: tuple[str, ...]) -> bool:
@@ -85,24 +53,15 @@ def mentions(text: str, *groups: tuple[str, ...]) -> bool:
 
 
 def has_word_of(text: str, words: frozenset[str]) -> bool:
-    """Whether a text holds, whatever its case, one of some words in lower case, between white space and such marks."""
-    return not words.isdisjoint(_said(text))
-
-
-def has_word_at_end(text: str, tail: str, words: frozenset[str]) -> bool:
-    """The same of the end of a text, told by the whole of it, which has mostly been read before.
-
-    `tail` begins where `text` may have been cut within a word.
+    """Return True if a text holds, whatever its case, one of some words in lower case, between white space and such
+    marks.
     """
-    if words.isdisjoint(_said(text)):
-        cut = tail.split(None, 1)
-        return bool(cut) and has_word_of(cut[0], words)
-    return has_word_of(tail, words)
+    return not words.isdisjoint(_said(text))
 
 
 @lru_cache(maxsize=8)
 def _said(text: str) -> frozenset[str]:
-    """The words of a text, as they stand and between marks: several rules ask for them, each for words of its own."""
+    """Return the words of a text, as they stand and between marks, cached for rules that look for different words."""
     said = set(text.lower().split())  # most words of a long text come again and again
     for word in [word for word in said if not word.isalnum()]:
         said.update(word.translate(_SPACES).split())
@@ -121,19 +80,11 @@ _BEGINS_BLOCK = re.compile(r"(?:\A|[\r\n])[ \d>*+.)-]*[<>]")
 """A tag or a quote that begins a line, or what a list has on one."""
 _TICKS = re.compile(r"`+")
 _PARAGRAPH = re.compile(r"(\n[ \t]*\n)")
-_QUOTED = re.compile(
-    r'"[^"\n]{1,400}"|“[^”\n]{1,400}”|„[^“”\n]{1,400}[“”]|«[^»\n]{1,400}»|「[^」\n]{1,400}」|『[^』\n]{1,400}』|'
-    r"‘[^’\n]{1,200}’"
-    r"|(?<![\w'])'[^'\n]{1,200}'(?!\w)"
-)
 _QUOTES = "\"“„«「『‘'"
-"""What a quotation begins with."""
+"""First characters of quotations."""
 _SOFT_BREAK = re.compile(r"(?<=[^\s.!?:;。！？…|\ue002])\n(?=[^\W\d_A-ZÄÖÜ])")
 _BOUNDARY = re.compile(r"[.!?…]+(?=[\"')\]*_”»]*(?:\s|$))[\"')\]*_”»]*|[。！？]+[」』”]?|\n+")
 _BULLET = re.compile(r"\s*(?:[-*+•]|\d{1,2}[.)])\s+(?!\s)")
-_ABBREVIATED = re.compile(
-    r"(?:\b(?:e\.g|i\.e|etc|vs|approx|no|Mr|Mrs|Ms|Dr|St|z\.B|d\.h|bzw|ca|Nr|p\.ex|Sr|Sra)|^\s*\d{1,2})$"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +118,9 @@ class Prose:
 
 @lru_cache(maxsize=64)
 def read(text: str) -> Prose:
-    """The prose of a text; of its first `_LONGEST` characters and `MOST_SENTENCES` sentences when it is very long."""
+    """Return the prose of a text; of its first `_LONGEST` characters and `MOST_SENTENCES` sentences when it is very
+    long.
+    """
     text = text[:_LONGEST]
     masked = mask(text)
     flat = _SOFT_BREAK.sub(" ", masked) if "\n" in masked else masked
@@ -175,7 +128,8 @@ def read(text: str) -> Prose:
 
 
 def unquoted(text: str) -> str:
-    """The text with fences, indented code, block quotes and code spans masked; markup and quotation marks left alone.
+    """Return the text with fences, indented code, block quotes and code spans masked; markup and quotation marks left
+    alone.
 
     For tags, which CommonMark takes for HTML blocks.
     """
@@ -184,13 +138,13 @@ def unquoted(text: str) -> str:
 
 
 def mask(text: str) -> str:
-    """The text with blocks and quotations as `QUOTE` and code spans as `CODE`, of the same length."""
+    """Return the text with blocks and quotations as `QUOTE` and code spans as `CODE`, of the same length."""
     shown = _mask_blocks(text) if _may_hold_blocks(text) else text
     if "`" in shown:
         shown = _mask_spans(shown)
     if not any(mark in shown for mark in _QUOTES):
         return shown
-    return _QUOTED.sub(lambda found: found[0][0] + QUOTE * (len(found[0]) - 2) + found[0][-1], shown)
+    return _PHRASES["quoted"].sub(lambda found: found[0][0] + QUOTE * (len(found[0]) - 2) + found[0][-1], shown)
 
 
 def _may_hold_blocks(text: str) -> bool:
@@ -243,7 +197,7 @@ def _mask_paragraph(text: str) -> str:
 
 
 def _sentences(masked: str) -> Iterator[Sentence]:
-    """The sentences of a text; of one that has more than `MOST_SENTENCES`, those at its beginning and at its end."""
+    """Yield the sentences of a text; of one that has more than `MOST_SENTENCES`, those at its beginning and at its end."""
     ends = [0, *_ends(masked), len(masked)]
     pieces = list(itertools.pairwise(ends))
     if len(pieces) > MOST_SENTENCES:
@@ -255,7 +209,7 @@ def _sentences(masked: str) -> Iterator[Sentence]:
 def _ends(masked: str) -> Iterator[int]:
     start = 0
     for found in _BOUNDARY.finditer(masked):
-        if found[0] == "." and _ABBREVIATED.search(masked[max(start, found.start() - 8) : found.start()]):
+        if found[0] == "." and _PHRASES["abbreviated"].search(masked[max(start, found.start() - 8) : found.start()]):
             continue
         start = found.end()
         yield start
@@ -280,13 +234,11 @@ _SHORTEST = 200
 _LINE = 40
 _MOST_KEPT = 4
 _MOST_READ = 400
-_SAYS_SO = (
-    "summar", "compact", "condens", "continu", "previous", "earlier", "so far", "context", "handoff", "history",
-)  # fmt: skip
+_SAYS_SO = _PHRASES.words("says_so")
 
 
 def lines_of(answer: str) -> tuple[bytes, ...]:
-    """Marks of the longest lines of an answer that may be a summary; none of a short one."""
+    """Return digests of the longest lines of an answer that may be a summary; none of a short one."""
     if len(answer) < _SHORTEST:
         return ()
     lines = sorted({line.strip() for line in answer.splitlines()}, key=lambda line: (-len(line), line))
@@ -294,7 +246,7 @@ def lines_of(answer: str) -> tuple[bytes, ...]:
 
 
 def quoted_in(text: str) -> Iterator[bytes]:
-    """Marks of the lines of a text that says that it tells of something earlier."""
+    """Yield digests of the lines of a text that says it is about something earlier."""
     if len(text) < _SHORTEST or not mentions(text, _SAYS_SO):
         return
     lines = [stripped for line in text.splitlines() if len(stripped := line.strip()) >= _LINE]

@@ -1,4 +1,4 @@
-"""Which parts of a Markdown text are quoted: fenced and indented code, inline code, block quotes.
+"""Quoted parts of a Markdown text: fenced and indented code, inline code, block quotes.
 
 Theory of operation. A CommonMark parser (markdown-it-py) decides; nothing here guesses at Markdown. Block tokens carry the
 lines they stand on, and those become offsets. Inline tokens carry no offsets: for each inline token, its lines are laid
@@ -18,6 +18,10 @@ from typing import Literal, NamedTuple
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from wirelint import lexicon
+
+_PHRASES = lexicon.Phrases("quoting")
+
 _Kind = Literal["fence", "indented", "inline", "quote"]
 
 _PARSER = MarkdownIt("commonmark").disable(["emphasis", "link", "image", "reference"])
@@ -34,12 +38,13 @@ class _Span(NamedTuple):
 
 
 def quoted_spans(text: str) -> tuple[tuple[int, int], ...]:
-    """The quoted stretches as (start, end) offsets, in order and without overlaps."""
+    """Return the quoted stretches as (start, end) offsets, in order and without overlaps."""
     return tuple((span.start, span.end) for span in _spans(text))
 
 
 def is_quoted(text: str, start: int, end: int) -> bool:
-    """Whether the stretch is quoted: it begins inside a fence, a block quote or inline code, or is all indented code.
+    """Return True if the stretch is quoted: it begins inside a fence, a block quote or inline code, or is all indented
+    code.
 
     Where it begins in indented code, it must end in code too (in the same block or, as in a list of markers, in a later
     one), because text that is not meant as code may well begin with four blanks.
@@ -56,7 +61,7 @@ def _span_at(spans: tuple[_Span, ...], offset: int) -> _Span | None:
 
 
 def fence_is_whole_message(text: str) -> bool:
-    """Whether the text is nothing but one code block (a fence, closed or not, or indented code)."""
+    """Return True if the text is nothing but one code block (a fence, closed or not, or indented code)."""
     if not _may_quote(text):
         return False
     tokens = _parse(text)
@@ -118,7 +123,7 @@ class _Lines:
 
 
 def _code_spans(lines: _Lines, token: Token) -> Iterator[_Span]:
-    """The inline code of one inline token."""
+    """Yield the inline code of one inline token."""
     children = token.children or []
     if token.map is None or not any(child.type == "code_inline" for child in children):
         return
@@ -142,7 +147,9 @@ class _Places:
 
 
 def _lay_out(lines: _Lines, token: Token) -> _Places | None:
-    """Where each content line stands: the parser has taken indentation and markers off its front, blanks off its end."""
+    """Return the source offsets of a token's lines: the parser removed indentation and markers before, blanks after
+    them.
+    """
     places = _Places()
     number = token.map[0] if token.map is not None else 0
     offset = 0
@@ -191,7 +198,7 @@ def _walk(content: str, children: list[Token]) -> Iterator[tuple[int, int]]:
 
 
 def _escaped(content: str, start: int) -> int:
-    """1 when the backtick at `start` is escaped by a backslash, which itself is not escaped."""
+    """Return 1 if the backtick at `start` is escaped by a backslash that is not escaped itself, else 0."""
     slashes = 0
     while slashes < start and content[start - slashes - 1] == "\\":
         slashes += 1
@@ -199,7 +206,7 @@ def _escaped(content: str, start: int) -> int:
 
 
 def _normal(code: str) -> str:
-    """The content of a code span as CommonMark reads it (section 6.1)."""
+    """Return the content of a code span as CommonMark reads it (section 6.1)."""
     code = code.replace("\n", " ")
     if code.startswith(" ") and code.endswith(" ") and code.strip(" "):
         return code[1:-1]
@@ -208,26 +215,9 @@ def _normal(code: str) -> str:
 
 # Markup that is spoken of: in code, in quotation marks, or with a word beside it that says what it is.
 
-_KIND = (
-    r"(?:tags?|tokens?|markers?|delimiters?|blocks?|elements?|sequences?|strings?|placeholders?|separators?|wrappers?)"
-)
-_BEFORE = re.compile(
-    r"(?:\b(?:the|an?|this|that|each|every|no|literal|closing|opening|closed by|ends? with|starts? with|begins? with"
-    r"|between|inside|within|called|named|like|using|emits?|emitted|prints?|inserts?|appends?|writes?|strips?"
-    rf"|{_KIND}:?))[ \t]+\Z",
-    re.IGNORECASE,
-)
-_AFTER = re.compile(
-    rf"[ \t]+(?:{_KIND}|is|are|was|were|means?|marks?|denotes?|closes?|opens?|ends?|starts?|begins?|separates?|has|have"
-    r"|should|can|may|must|will|and [<`\[◁]|or [<`\[◁]|… |\.\.\.)(?=$|[\s.,;:!?…<`\[◁])"
-)
 # In the middle of a sentence: `it ends with <|eom_id|>, not with <|eot_id|>.` What a template puts somewhere stands
 # between lines and sentences.
-_TOKENS = r"(?:</?[|｜][^|｜<>\s]{1,40}[|｜]?>?)*"
-_WORD_BEFORE = re.compile(
-    r"\b(?:with|by|at|on|from|of|as|in|via|than|and|or|has|have|had|is|are|says?|uses?|puts?|nests?|needs?|brackets?|prints?"
-    rf"|marks?|writes?|opens?|closes?|mit|durch|und|oder|de|con|par|avec|et),? {_TOKENS}\Z"
-)
+_TOKENS = _PHRASES.text("tokens")
 _GOES_ON = re.compile(rf"{_TOKENS}(?:[.,;:!?)](?=\s|\Z)| (?:[a-z]{{2,}}|a)\b)")
 _REACH = 32
 _TOKENS_REACH = 128
@@ -239,9 +229,11 @@ def is_mention(text: str, start: int, end: int) -> bool:
     before, after = text[start - 1 : start], text[end : end + 1]
     if before in _QUOTES and after == _QUOTES[before]:
         return True
-    if _BEFORE.search(text, max(start - _REACH, 0), start) or _AFTER.match(text, end, end + _REACH):
+    if _PHRASES["before"].search(text, max(start - _REACH, 0), start) or _PHRASES["after"].match(
+        text, end, end + _REACH
+    ):
         return True
-    in_sentence = _WORD_BEFORE.search(text, max(start - _TOKENS_REACH, 0), start)
+    in_sentence = _PHRASES["word_before"].search(text, max(start - _TOKENS_REACH, 0), start)
     if in_sentence and _GOES_ON.match(text, end, end + _TOKENS_REACH):
         return True
     return is_quoted(text, start, end)

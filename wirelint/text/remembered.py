@@ -1,4 +1,4 @@
-"""What was once found out of a text, for when the same text comes again.
+"""Bounded caches of pure functions of texts.
 
 An agent sends its whole history with every turn: what is asked of a text of that history is asked as often as there are
 turns after it. So the answer is kept with the text. What is kept is bounded, by entries and by characters; the text that
@@ -31,7 +31,7 @@ class _Digest(Protocol):
 
 
 def short(text: str) -> bytes:
-    """Twelve bytes (BLAKE2b)."""
+    """Return a digest of twelve bytes (BLAKE2b)."""
     return _fed(hashlib.blake2b(digest_size=12), text)
 
 
@@ -52,11 +52,11 @@ T = TypeVar("T")
 _MOST_ENTRIES = 8192
 _MOST_CHARACTERS = 4 << 20
 _LONGEST = _MOST_CHARACTERS // 16
-"""A text above it would drive too many others out; what it says is found out anew each time."""
+"""Characters of the longest cached text: a longer one would drive too many others out."""
 
 
 class _Memory(Generic[T]):
-    """The last answers by what was asked, `characters` at most of the texts among it together."""
+    """The most recent answers by their arguments, with at most `characters` of text together."""
 
     def __init__(self, entries: int, characters: int) -> None:
         self._entries, self._characters = entries, characters
@@ -82,7 +82,7 @@ class _Memory(Generic[T]):
 
 
 def remembered(asked: Callable[[str, *Ts], T]) -> Callable[[str, *Ts], T]:
-    """A pure function of a text, and of further hashable arguments, that is called once for the same text.
+    """Cache a pure function of a text, and of further hashable arguments.
 
     The answer is never None, and nobody changes it. Two threads may find it out at one time; both are right.
     """

@@ -1,4 +1,4 @@
-"""Reasoning that stands in visible text: the tags that models put around it, and what is left when tags are lost.
+"""Reasoning in visible text: the tags that models put around it, and the residue of lost tags.
 
 Theory of operation. Reasoning leaks in few ways, and each leaves its own evidence:
 
@@ -16,23 +16,64 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
+from wirelint import lexicon
 from wirelint.text import control_tokens
 from wirelint.text.families import family
 from wirelint.text.prose import Cues
 from wirelint.text.quoting import is_mention
-from wirelint.text.reasoning_tags import (
-    ANSWER_TAGS,
-    FINAL_RESPONSE,
-    REASONING_TAGS,
-    SENTENCE_HEADS,
-    SENTENCES,
-    Place,
-    ReasoningTag,
-)
+
+# The delimiters that models put around their reasoning, from `lexicon/reasoning_tags.toml`.
+#
+# `thinking` searches for them. To add a notation, add its table there.
+
+Place = Literal["edge", "inner", "orphan"]
+"""`edge`: at the beginning of what is said, or after a tool block. `inner`: a pair that opens on a line of its own.
+`orphan`: the closer alone, whose opener stood in the prompt."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReasoningTag:
+    """One notation. `families`: who is trained on it, by our own short words; empty for what prompts ask for.
+
+    `native` tags are never prose; prompted ones are written by models without a reasoning channel too.
+    """
+
+    name: str
+    families: tuple[str, ...]
+    opener: str = ""
+    closer: str = ""
+    places: frozenset[Place] = frozenset({"edge", "inner", "orphan"})
+    native: bool = True
+
+
+def _reasoning_tag(table: Mapping[str, Any]) -> ReasoningTag:
+    fields = {**table, "families": tuple(table.get("families", ()))}
+    if "places" in table:
+        fields["places"] = frozenset(table["places"])
+    return ReasoningTag(**fields)
+
+
+_TABLES = lexicon.load("reasoning_tags")
+REASONING_TAGS: tuple[ReasoningTag, ...] = tuple(map(_reasoning_tag, _TABLES["tags"]))
+ANSWER_TAGS: tuple[str, ...] = tuple(_TABLES["answers"])
+SENTENCES: tuple[tuple[str, str, str], ...] = tuple((name, begin, end) for name, begin, end in _TABLES["sentences"])
+"""Frames made of words: family, the expression of the beginning, the expression of the end."""
+SENTENCE_HEADS: tuple[str, ...] = tuple(_TABLES["sentence_heads"])
+
+FINAL_RESPONSE = re.compile(r"^\[BEGIN FINAL RESPONSE\]", re.MULTILINE)
+
+CUT_TOKEN = re.compile(r"<(?:[|｜][^|｜<>\s]{0,40}[|｜]?)?\Z")
+PLACE = re.compile(r"(?:\A|[\n>|\]])[ \t\r\n]*\Z")
+"""Text before a tag that opens in the middle: the beginning of its line, or the end of other markup."""
+CUT_TAG = re.compile(r"(?:[<\[◁&]|to=)[^<>\[\]\n]{0,64}\Z")
+MAY_OPEN = re.compile(r"[<\[◁]|to=")
+
+
+_PHRASES = lexicon.Phrases("thinking")
 
 # Expressions for what the end of a text cuts off of a match, derived from the expression of the whole.
 #
@@ -41,18 +82,14 @@ from wirelint.text.reasoning_tags import (
 # and a row
 # `ab[cd]` becomes `(?:\Z|a(?:\Z|b\Z))`: what has come in full is not cut.
 
-_ATOM = re.compile(
-    r"\(\?=(?P<ahead>(?:[^()]|\([^()]*\))*)\)|\((?:\?:)?(?P<group>[^()]*)\)\??|\[[^\]]*\](?:\{\d+,\d+\}|\?)?|\\?.(?:\{\d+,\d+\}|\?)?"
-)
-
 
 def cut(pattern: str) -> str:
-    """A pattern for the non-empty beginnings of what `pattern` matches, at the end of a text."""
+    """Return a pattern of the non-empty beginnings of a match of `pattern` at the end of a text."""
     return "(?=[\\s\\S])(?:" + "|".join(_cut_row(option) for option in _options(pattern)) + ")"
 
 
 def _options(pattern: str) -> Iterator[str]:
-    """The alternatives of a pattern, groups and what they look ahead to written out."""
+    """Yield the alternatives of a pattern, groups and what they look ahead to written out."""
     depth, start = 0, 0
     for place, character in enumerate(pattern):
         if pattern[place - 1 : place] == "\\":
@@ -62,7 +99,7 @@ def _options(pattern: str) -> Iterator[str]:
             yield from _options(pattern[start:place])
             start = place + 1
     row = pattern[start:]
-    group = next((atom for atom in _ATOM.finditer(row) if atom["ahead"] or atom["group"]), None)
+    group = next((atom for atom in _PHRASES["atom"].finditer(row) if atom["ahead"] or atom["group"]), None)
     if group is None:
         yield row
         return
@@ -73,7 +110,7 @@ def _options(pattern: str) -> Iterator[str]:
 
 def _cut_row(row: str) -> str:
     pattern = ""
-    for atom in reversed([atom[0] for atom in _ATOM.finditer(row)]):
+    for atom in reversed([atom[0] for atom in _PHRASES["atom"].finditer(row)]):
         pattern = f"(?:\\Z|{atom}{pattern})" if pattern else r"\Z"
     return pattern
 
@@ -83,7 +120,7 @@ Evidence = Literal["opened", "closed", "inner", "residue"]
 
 @dataclass(frozen=True, slots=True)
 class Tag:
-    """A notation, made ready to be looked for. `cut_opener`, `cut_closer`: what the end of a text cuts off of them."""
+    """A notation with compiled patterns. `cut_opener`, `cut_closer`: their beginnings at the end of a text."""
 
     name: str
     opener: re.Pattern[str]
@@ -113,12 +150,14 @@ class Thinking:
 
     @property
     def leaks(self) -> bool:
-        """Whether it was no prose in any model's mouth: a native tag, or the end of a prompted one that nobody began."""
+        """Return True if it was no prose in any model's mouth: a native tag, or the end of a prompted one that nobody
+        began.
+        """
         return self.native or (self.evidence == "closed" and self.tag in _UNPROMPTED)
 
 
 def _tag(row: ReasoningTag) -> Tag:
-    """Prompted tags come in any case, native ones with the brackets of HTML escaped."""
+    """Compile a notation. Prompted tags come in any case, native ones with the brackets of HTML escaped."""
     flags = re.NOFLAG if row.native else re.IGNORECASE
     bare = re.escape(row.name[1:-1])
     before, after = ("(?:<|&lt;)", "(?:>|&gt;)") if row.native else ("<", ">")
@@ -130,7 +169,7 @@ def _tag(row: ReasoningTag) -> Tag:
 
 
 def _any(patterns: Iterable[re.Pattern[str]]) -> re.Pattern[str]:
-    """What any of some patterns matches, in one look."""
+    """Return a pattern that matches what any of some patterns matches."""
     return re.compile("|".join(f"(?{'i' * bool(one.flags & re.IGNORECASE)}:{one.pattern})" for one in patterns))
 
 
@@ -143,32 +182,18 @@ _ORPHANS = tuple(tag for tag in TAGS if "orphan" in tag.places)
 LONE_CLOSER = _any(tag.closer for tag in _ORPHANS)
 LONE_CLOSER_CUT = _any(tag.cut_closer for tag in _ORPHANS)
 _INNER = tuple(tag for tag in TAGS if "inner" in tag.places)
-_PROBES = Cues(
-    "hink", "HINK", "hought", "◁", "unused1", "easoning", "analysis", "inner_", "cratchpad", "eflection", "to=self",
-    "FINAL RESPONSE", "monologue", "EASONING", "CRATCHPAD", "EFLECTION", "HOUGHT", "MONOLOGUE",
-)  # fmt: skip
+_PROBES = Cues(*_PHRASES.words("probes"))
 _FEWEST_WORDS = 3
 """Of a thought in a value that no pair of tags at its front shows to be one."""
 _CLOSING_MARKS = ("/", "|>", "unused17")
-# Words that speak of the tag itself.
-_SPOKEN_OF = re.compile(
-    r"\s+(?:tags?|tokens?|blocks?|elements?|markers?|is|are|was|and|or|means|marks|opens|starts|begins)\b"
-)
 _SENTENCE_END = tuple(".!?…:)]}\"'`”*>|")
 
 _SENTENCES = tuple(
     (re.compile(begins, re.IGNORECASE), re.compile(ends, re.IGNORECASE | re.MULTILINE)) for _, begins, ends in SENTENCES
 )
 _SENTENCE_FAMILIES = frozenset(name for name, _, _ in SENTENCES)
-# Harmony's channel names with the tokens around them taken out: `analysisThe user …assistantfinalHello`.
-_ANALYSIS = re.compile(
-    r"analysis(?:(?=\s?(?:We|The|User|I|Let|Need|Okay|So|It|This|Just|They|You|Simple|Provide|Answer|Must|Should)\b)|\n(?=\S))"
-)
 # Any other word tells only together with the end.
 _ANALYSIS_LOOSE = re.compile(r"analysis(?=[\"'“(*]?[A-Z])")
-_FINAL = re.compile(
-    r"assistant(?:final|commentary)|assistant\s(?:final|commentary)(?=[^a-z]|\Z)|(?<=[.!?\"')])final(?=[A-Z0-9\"*#])"
-)
 _ANALYSIS_HEAD = "analysis"
 # A channel's name on the first line, and then whole sentences: a list of words goes on with words.
 _THOUGHT_CUT = re.compile(r"t(?:h(?:o(?:u(?:g(?:h(?:t(?:\n[^\n]{0,24})?)?)?)?)?)?)?")
@@ -176,7 +201,8 @@ _THOUGHT = re.compile(r"thought\n(?=[^\n]{24})(?=\S+(?: \S+){3})")
 
 
 def find(text: str, after: Iterable[int] = ()) -> Thinking | None:
-    """The first reasoning in a visible text. `after`: offsets at which native tool markup ends; they are taken one by one,
+    """Return the first reasoning in a visible text. `after`: offsets at which native tool markup ends; they are taken
+    one by one,
     and only if the text does not begin with reasoning."""
     if not may_hold_thinking(text):
         return None
@@ -232,7 +258,9 @@ def may_hold_thinking(text: str) -> bool:
 
 
 def literals(thinking: Thinking) -> tuple[str, ...]:
-    """What a request would hold if it asked for the frame; nothing for the name of a channel, which is a mere word."""
+    """Return the literals of a frame that a request for it would hold; nothing for a channel's name, which is a mere
+    word.
+    """
     if thinking.evidence == "residue":
         return (thinking.tag,) if " " in thinking.tag else ()
     bare = thinking.tag.strip("<>")
@@ -248,7 +276,7 @@ def _opened(text: str, starts: Iterable[int], tags: tuple[Tag, ...] = TAGS) -> T
             if opener is None or is_mention(text, start, opener.end()):
                 continue
             closer = tag.closer.search(text, opener.end())
-            if closer is None and _SPOKEN_OF.match(text, opener.end()):
+            if closer is None and _PHRASES["spoken_of"].match(text, opener.end()):
                 continue
             return _paired(tag, "opened", opener, closer, len(text))
     return None
@@ -267,7 +295,7 @@ def _closed(text: str, tags: tuple[Tag, ...] = _ORPHANS) -> Thinking | None:
 
 
 def _inner(text: str) -> Thinking | None:
-    """A pair in the middle, opened at the beginning of a line; a line that ends in a colon introduces an example."""
+    """Return a pair in the middle, opened at the beginning of a line; a line that ends in a colon introduces an example."""
     for tag in _INNER:
         opener = tag.opener.search(text)
         if opener is None or opener[0].startswith("&") or text[: opener.start()].rstrip(" \t")[-1:] != "\n":
@@ -288,10 +316,10 @@ def _residue(text: str, start: int) -> Thinking | None:
     if final := FINAL_RESPONSE.search(text):
         body = (start, final.start())
         return Thinking(final[0], "residue", start, final.end(), body, True, True)
-    head = _ANALYSIS.match(text, start) or _ANALYSIS_LOOSE.match(text, start)
-    if head and (tail := _FINAL.search(text, head.end())):
+    head = _PHRASES["analysis"].match(text, start) or _ANALYSIS_LOOSE.match(text, start)
+    if head and (tail := _PHRASES["final"].search(text, head.end())):
         return _bare("analysis", head, tail)
-    if (head := _ANALYSIS.match(text, start)) and not head[0].endswith("\n") and text[head.end()].isupper():
+    if (head := _PHRASES["analysis"].match(text, start)) and not head[0].endswith("\n") and text[head.end()].isupper():
         return Thinking("analysis", "residue", start, len(text), (head.end(), len(text)), False, True)
     if head := _THOUGHT.match(text, start):
         return Thinking("thought", "residue", start, len(text), (head.end(), len(text)), False, True)
@@ -305,7 +333,7 @@ def _paired(tag: Tag, evidence: Evidence, opener: re.Match[str], closer: re.Matc
 
 
 def repeated(text: str, tag: Tag, end: int) -> int:
-    """Past openers that come again: one stood in the prompt, and the model wrote its own."""
+    """Return the offset behind repeated openers: one was in the prompt, and the model wrote its own."""
     while again := tag.opener.match(text, _skip_space(text, end)):
         if again.end() <= end:
             break
@@ -318,7 +346,9 @@ def _bare(name: str, head: re.Match[str], tail: re.Match[str]) -> Thinking:
 
 
 def _ends_a_thought(text: str, closer: re.Match[str]) -> bool:
-    """Whether a lone closing tag ends something, by the company it keeps: a line's edge, or the end of a sentence."""
+    """Return True if a lone closing tag ends something, by the company it keeps: a line's edge, or the end of a
+    sentence.
+    """
     if is_mention(text, closer.start(), closer.end()):
         return False
     before, after = text[max(closer.start() - 64, 0) : closer.start()], text[closer.end() : closer.end() + 1]
@@ -333,7 +363,7 @@ def may_become_tag(text: str) -> bool:
 
 
 def opener_at(text: str, start: int) -> tuple[Tag, int] | None:
-    """The tag that opens at an offset, and the end of its opener; None for one that is spoken of."""
+    """Return the tag that opens at an offset, and the end of its opener; None for one that is spoken of."""
     if _ANY_OPENER.match(text, start) is None:
         return None
     for tag in TAGS:
@@ -349,12 +379,12 @@ def may_open(text: str, start: int) -> bool:
 
 
 def residue_head(text: str, start: int, model: str) -> bool | None:
-    """Whether a frame made of words begins here whose end is to be waited for; None: it may.
+    """Return whether a frame made of words begins here whose end must be waited for; None: it may.
 
     The sentences that frame reasoning are written by everybody; only the families that are trained on them are waited for.
     """
     rest = text[start : start + 48]
-    if _ANALYSIS.match(text, start) or _THOUGHT.match(text, start):
+    if _PHRASES["analysis"].match(text, start) or _THOUGHT.match(text, start):
         return True
     if _THOUGHT_CUT.fullmatch(rest):
         return None
@@ -372,12 +402,12 @@ def residue_head(text: str, start: int, model: str) -> bool | None:
 
 def ends_residue(text: str) -> bool:
     """Return True if the end of a frame made of words may stand in a text."""
-    ends = (_FINAL, FINAL_RESPONSE, *(end for _, end in _SENTENCES))
+    ends = (_PHRASES["final"], FINAL_RESPONSE, *(end for _, end in _SENTENCES))
     return any(end.search(text) for end in ends)
 
 
 def beginning(text: str) -> int:
-    """The offset of the first thing that is said: after white space and the framing of a turn."""
+    """Return the offset of the first word: after white space and the framing of a turn."""
     start = _skip_space(text, 0)
     for token in control_tokens.find(text[: start + 256]):
         if token.start > start or any(tag.opener.match(text, start) for tag in TAGS):

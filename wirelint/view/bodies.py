@@ -18,8 +18,7 @@ import orjson
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from wirelint.capture.fixing import Fixed
-from wirelint.capture.offline import Checked
+from wirelint.capture.offline import Checked, Fixed
 from wirelint.capture.record import Headers, Record
 from wirelint.engine import lower
 from wirelint.events import Frame

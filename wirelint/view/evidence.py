@@ -27,8 +27,7 @@ from wirelint.capture.offline import Checked
 from wirelint.events import Frame
 from wirelint.model import Part, Reasoning, Reply, Request, Side, Text, ToolCall, ToolResult
 from wirelint.rule import Finding
-from wirelint.text.json_places import locate, matching, spelled, within
-from wirelint.text.pointers import escaped
+from wirelint.text.pointers import escaped, locate, matching, spelled, within
 from wirelint.view.bodies import frames_of
 from wirelint.view.findings import visible
 

@@ -26,8 +26,8 @@ from wirelint.history.pairing import Pair, pair
 from wirelint.history.turns import content_of
 from wirelint.model import Choice, Exchange, Json, Layer, Reply, Side, Tool, ToolCall
 from wirelint.rule import Finding
-from wirelint.state.mcp_ledger import Passed, ToolWire, digest_of
-from wirelint.text.excerpts import excerpt
+from wirelint.state.mcp_ledger import McpLedger, Passed, digest_of
+from wirelint.text.escaping import excerpt
 from wirelint.view.conversation import is_within
 from wirelint.view.findings import STYLES, flat, note_of, visible
 
@@ -125,7 +125,7 @@ class _Source:
     numbers: dict[str, int] = field(default_factory=dict)
     followers: dict[str, list[int]] = field(default_factory=dict)
     conversations: dict[str | None, list[int]] = field(default_factory=dict)
-    tools: ToolWire = field(default_factory=ToolWire)
+    tools: McpLedger = field(default_factory=McpLedger)
 
     def add(self, checked: Checked, exchange: Exchange) -> None:
         self.numbers[exchange.id] = len(self.items)

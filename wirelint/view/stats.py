@@ -11,8 +11,7 @@ import orjson
 from rich.table import Table
 from rich.text import Text
 
-from wirelint.capture.fixing import Fixed
-from wirelint.capture.offline import Checked
+from wirelint.capture.offline import Checked, Fixed
 from wirelint.fix import SAFETIES, FixPolicy
 from wirelint.model import Json
 from wirelint.rule import SEVERITIES, Finding
@@ -39,13 +38,14 @@ class Statistics:
     """Counts of checked exchanges. `skipped`: unrecognised ones that look like an API of a model or a tool server.
 
     `again`: findings that earlier exchanges had, which count for nothing else. `fixes`: findings that can be fixed and
-    were not, by the safety of the fix.
+    were not, by the safety of the fix. `unread`: exchanges with a body that could not be decoded.
     """
 
     exchanges: int = 0
     unrecognised: int = 0
     skipped: int = 0
     again: int = 0
+    unread: int = 0
     sources: set[str] = field(default_factory=set)
     severities: Counter[str] = field(default_factory=Counter)
     fixes: Counter[str] = field(default_factory=Counter)
@@ -56,6 +56,7 @@ class Statistics:
         self.sources.add(checked.record.source)
         self.unrecognised += checked.exchange is None
         self.skipped += bool(checked.because)
+        self.unread += checked.record.end == "unread"
         for finding in checked.findings:
             rule = self._rules.setdefault(finding.code, _RuleCounts(finding))
             rule.findings += 1
@@ -93,12 +94,15 @@ class Statistics:
         ]
         skipped = f" ({self.skipped} skipped)" if self.skipped else ""
         unrecognised = f" ({self.unrecognised} unrecognised{skipped})" if self.unrecognised else ""
-        nothing = "nothing found in what could be read" if problems else "nothing found"
+        nothing = "nothing found in what could be read" if problems or self.unread else "nothing found"
         if problems and not self.exchanges:
             nothing = "nothing could be read"
         again = f" ({self.again} more known from earlier turns; --all-occurrences shows them)" if self.again else ""
+        unread = (
+            f"; bodies of {counted(self.unread, 'exchange')} not read (too large or damaged)" if self.unread else ""
+        )
         read = f"{counted(self.exchanges, 'exchange')}{unrecognised} in {counted(len(self.sources), 'file')}"
-        return f"{read}: {', '.join(found) or nothing}{again}"
+        return f"{read}: {', '.join(found) or nothing}{unread}{again}"
 
     def hint(self) -> str:
         """What can be fixed, in one line; empty if nothing can."""

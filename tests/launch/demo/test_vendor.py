@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from tests.selection import is_complete
-from wirelint.launch.demo.agent import Habit, Task, run
-from wirelint.launch.demo.comparison import RUNS, Mender, Score, compare, play, tasks
+from wirelint.launch.demo.comparison import RUNS, Habit, Mender, Score, Task, compare, play, run, tasks
 from wirelint.launch.demo.vendor import FAILED, Odds, Vendor
 from wirelint.registry import Registry
 

@@ -1,10 +1,9 @@
-"""Files of any kind as records: our captures, mitmproxy's flows, HAR, cassettes, logs of others. Told by content, not name.
+"""Readers of captures: our records, mitmproxy's flows, HAR, cassettes, other logs. Content decides, not the file name.
 
     from wirelint.capture.readers import read, Problem
 
-Each file is a source of its own; its records come in the order of the file. Lines and flows are read one at a time, in
-constant memory; a HAR is one JSON document and is read as a whole. A file that is cut off or corrupt gives all that can
-be read and then one `Problem`.
+Each file is a source, with its records in order. Lines and flows are read one at a time, in constant memory; a HAR is one
+JSON document and is read as a whole. A cut or corrupt file gives its readable records and then one `Problem`.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ def read(paths: Iterable[str | Path]) -> Iterator[Record | Problem]:
 
 
 def open_source(path: str | Path, source: str | None = None) -> Iterator[Record | Problem]:
-    """The records of one file, or of standard input for `-`. `source` is what the file is called, when not by its path."""
+    """The records of one file, or of standard input for `-`. `source` names the file; the default is its path."""
     source = source or str(path)
     if str(path) == "-":
         yield from _read_input(Input(sys.stdin.buffer), source)
@@ -92,7 +91,7 @@ def _sniff(data: Input) -> _Kind | None:
 
 
 def captures_below(folder: str | Path) -> Iterator[tuple[str, bool]]:
-    """The paths of all captures below a folder, sorted, and whether `read` would read them: it leaves out copies."""
+    """The sorted paths of all captures below a folder. The second value is False for copies, which `read` leaves out."""
     read = set(_files(str(folder)))
     for path in _files(str(folder), copies=True):
         try:
@@ -100,7 +99,7 @@ def captures_below(folder: str | Path) -> Iterator[tuple[str, bool]]:
                 if _sniff_below(Input(file)) is not None:
                     yield path, path in read
         except OSError:
-            yield path, path in read  # what is wrong with it is told by whoever reads it
+            yield path, path in read  # the reader reports the problem
 
 
 def _read_folder(folder: str) -> Iterator[Record | Problem]:
@@ -121,15 +120,15 @@ def _read_folder(folder: str) -> Iterator[Record | Problem]:
 
 
 def _sniff_below(data: Input) -> _Kind | None:
-    """The kind of a file in a folder, which may hold anything: JSON that is no capture is passed by."""
+    """The kind of a file in a folder, or None, also for JSON that is no capture."""
     kind = _sniff(data)
     return None if kind == "json" and not _CAPTURE.search(data.peek(_HEAD)) else kind
 
 
 def _files(folder: str, *, copies: bool = False) -> Iterator[str]:
-    """The files below a folder, sorted, hidden ones left out, and flow files left out that repeat an exchanges.jsonl.
+    """The sorted files below a folder without hidden ones.
 
-    `copies`: with the latter.
+    Flow files that repeat an exchanges.jsonl are left out, unless `copies` is true.
     """
     for parent, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))

@@ -1,4 +1,4 @@
-"""Session logs of Claude Code, from below `~/.claude/projects`: what was said to the model and by it, a piece a line.
+"""Reader of session logs of Claude Code (`~/.claude/projects`), with a part of a message on each line.
 
     {"type": "user",      "uuid": …, "parentUuid": …, "message": {"role": "user", "content": …}}
     {"type": "assistant", "uuid": …, "parentUuid": …, "message": {"id": "msg_…", "content": [<one block>], …}}
@@ -19,9 +19,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 
 from wirelint.capture.format import FormatError, dump
+from wirelint.capture.readers.source import as_seconds
 from wirelint.capture.record import Headers, Record
 from wirelint.model import Json, MissingInfo, Timing
 
@@ -34,7 +34,7 @@ _SIGNS = ("sessionId", "parentUuid", "leafUuid", "snapshot", "isSidechain")
 _VERSION = ("anthropic-version", "2023-06-01")
 _INTERRUPTED = "[Request interrupted by user"
 _LONGEST = 1 << 20
-"""Bytes of a history that are kept: more is cut at a message of the user. Otherwise a log's exchanges are its square."""
+"""Bytes of a history. A longer one is cut at a user message; whole histories would grow with the square of the log."""
 
 Block = dict[str, Json]
 
@@ -44,13 +44,13 @@ class _Message:
     role: str
     blocks: list[Block]
     prompt: bool = False
-    """Whether the user spoke in it."""
+    """True if the message holds a text of the user."""
     size: int = 0
 
 
 @dataclass(slots=True, eq=False)
 class _Reply:
-    """A message of the model that may still go on, and what came back meanwhile."""
+    """An unfinished message of the model, and the tool results that arrived meanwhile."""
 
     id: str
     line: int
@@ -69,11 +69,11 @@ class _Thread:
     messages: list[_Message] = field(default_factory=list)
     reply: _Reply | None = None
     heard: float | None = None
-    """When the last thing was said to the model."""
+    """Time of the last message to the model."""
 
 
 _Place = tuple[_Thread, int]
-"""A line's thread, and the number of the message in it that the line is part of."""
+"""Thread of a line, and the number of its message there."""
 
 
 def is_line(value: Mapping[str, Json]) -> bool:
@@ -82,7 +82,7 @@ def is_line(value: Mapping[str, Json]) -> bool:
 
 
 class Lines:
-    """Takes the lines of one log."""
+    """Reader of the lines of one log."""
 
     def __init__(self, source: str) -> None:
         self._source = source
@@ -93,7 +93,7 @@ class Lines:
         self._ids: set[str] = set()
 
     def add(self, value: Json, number: int) -> Iterator[Record]:
-        """The records that are complete with this line. Raises FormatError."""
+        """The records that this line completes. Raises FormatError."""
         if not isinstance(value, dict) or not isinstance(value.get("type"), str):
             raise FormatError("no entry of a session log")
         uuid = value.get("uuid")
@@ -132,7 +132,7 @@ class Lines:
         return thread
 
     def _branch(self, thread: _Thread, at: int) -> _Thread:
-        """The thread to go on with: another one, where a line follows an earlier place than the end."""
+        """The thread of the next line: a branch if the line follows an earlier one than the last."""
         if at >= len(thread.messages) - (thread.reply is None):
             return thread
         return self._begin(thread.messages[: at + 1])
@@ -169,7 +169,7 @@ class Lines:
         returned = any(block.get("type") == "tool_result" for block in blocks)
         if returned and thread.reply is not None:
             thread.reply.results += blocks
-            thread.heard = _time(value.get("timestamp"))
+            thread.heard = as_seconds(value.get("timestamp"))
             self._settle(thread, value, len(thread.messages) + 1)
             return
         ongoing = thread if returned else self._branch(thread, at)
@@ -178,7 +178,7 @@ class Lines:
         thread = ongoing
         prompt = not returned and value.get("isMeta") is not True
         _append(thread.messages, "user", blocks, prompt=prompt)
-        thread.heard = _time(value.get("timestamp"))
+        thread.heard = as_seconds(value.get("timestamp"))
         self._settle(thread, value, len(thread.messages) - 1)
 
     def _settle(self, thread: _Thread, value: Mapping[str, Json], at: int) -> None:
@@ -186,7 +186,7 @@ class Lines:
         self._last[value.get("isSidechain") is True, str(value.get("agentId") or "")] = thread
 
     def _finish(self, thread: _Thread, *, interrupted: bool = False) -> Iterator[Record]:
-        """The exchange of the reply that a thread was waiting for, if it was."""
+        """The exchange of the reply that a thread waits for, if any."""
         reply, thread.reply = thread.reply, None
         if reply is None:
             return
@@ -229,18 +229,18 @@ class Lines:
 
 
 def _headers(session: str) -> Headers:
-    """What every request to the API has (there is one version of it), and the session's name."""
+    """The headers of every request to the API, and the session's id."""
     return _VERSION, *((("x-claude-code-session-id", session),) if session else ())
 
 
 def _end(thread: _Thread) -> int:
-    """The number of the last message of a thread, of those that are still coming too."""
+    """The number of the last message of a thread, unfinished ones included."""
     reply = thread.reply
     return len(thread.messages) - 1 + (reply is not None) + bool(reply is not None and reply.results)
 
 
 def _append(messages: list[_Message], role: str, blocks: list[Block], *, prompt: bool = False) -> None:
-    """Adds to a history. Messages of the same side after one another are sent as one."""
+    """Appends to a history. Consecutive messages of one role become one."""
     size = len(dump(list[Json](blocks)))
     if messages and messages[-1].role == role:
         before = messages[-1]
@@ -251,7 +251,7 @@ def _append(messages: list[_Message], role: str, blocks: list[Block], *, prompt:
 
 
 def _recent(messages: list[_Message]) -> list[_Message]:
-    """The end of a history, from a message of the user on."""
+    """The end of a history, which begins with a user message."""
     if sum(one.size for one in messages) <= _LONGEST:
         return messages
     size, start = 0, len(messages)
@@ -276,10 +276,3 @@ def _is_synthetic(value: Mapping[str, Json], message: Mapping[str, Json]) -> boo
 
 def _is_interruption(blocks: list[Block]) -> bool:
     return any(str(block.get("text", "")).startswith(_INTERRUPTED) for block in blocks)
-
-
-def _time(value: Json) -> float | None:
-    try:
-        return datetime.fromisoformat(value).timestamp() if isinstance(value, str) else None
-    except (ValueError, OverflowError):
-        return None

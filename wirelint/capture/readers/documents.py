@@ -1,4 +1,4 @@
-"""JSON sources: lines of records or of another tool's log, a HAR, a cassette, an array; told by what the first line is."""
+"""Reader of JSON sources: lines of records or of another log, a HAR, a cassette, an array. The first line decides."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def load(text: bytes) -> Json:
     try:
         value: Json = orjson.loads(text)
     except orjson.JSONDecodeError:
-        # Halves of surrogate pairs, NaN: what other tools write and orjson refuses.
+        # Other tools write halves of surrogate pairs and NaN, which orjson refuses.
         try:
             value = json.loads(text)
         except RecursionError as error:
@@ -117,7 +117,7 @@ def _read_lines(first: bytes, lines: Iterator[bytes], source: str, number: int) 
 
 
 class _Lines(Protocol):
-    """Takes a log line by line. `add` raises FormatError for what is no line of it; `close` gives what was waiting."""
+    """Reader of a log, line by line. `add` raises FormatError for a foreign line; `close` returns the rest."""
 
     def add(self, value: Json, number: int) -> Iterator[Record | Problem]: ...
 
@@ -125,7 +125,7 @@ class _Lines(Protocol):
 
 
 def _taker(value: Json, source: str) -> _Lines:
-    """What takes the lines of a file, by the first of them that is JSON."""
+    """The reader for the lines of a file, by its first JSON line."""
     if isinstance(value, dict):
         if any(name in value for name in _DOCUMENTS) and not {"request", "response"} & value.keys():
             return _Document(source)
@@ -139,7 +139,7 @@ def _taker(value: Json, source: str) -> _Lines:
 
 
 class _Document:
-    """A document that stands in one line."""
+    """Reader of a file with one document on one line."""
 
     def __init__(self, source: str) -> None:
         self._source = source

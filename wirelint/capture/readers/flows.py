@@ -1,6 +1,6 @@
-"""mitmproxy's flow files, one flow at a time. The only module besides the addon that knows mitmproxy.
+"""Reader of mitmproxy's flow files, one flow at a time.
 
-The format has no checksums and nothing to find the next flow by after a broken one: what stands behind is lost.
+The format has no checksums and no marks between flows, so everything behind a broken flow is lost.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _LEFT = "Client disconnected."
 
 
 def read(data: Input, source: str) -> Iterator[Record | Problem]:
-    """The exchanges of a flow file, those over WebSockets included; flows of other protocols are passed by."""
+    """The exchanges of a flow file, also those over WebSockets. Flows of other protocols are skipped."""
     number = count = 0
     # All that the reader asks of a file is `peek` and `read`.
     flows = iter(FlowReader(cast("BinaryIO", data)).stream())
@@ -124,18 +124,18 @@ def _record(flow: http.HTTPFlow, source: str, number: int) -> Record:
 
 
 def _asked_headers(flow: http.HTTPFlow) -> Headers:
-    """The headers as the client sent them: one that a proxy takes off stands among the metadata."""
+    """The headers that the client sent. A header that the proxy removed is in the metadata."""
     headers, value = _headers(flow.request), flow.metadata.get(HEADER)
     return (*headers, (HEADER, value)) if isinstance(value, str) and HEADER not in flow.request.headers else headers
 
 
 def record_of(flow: http.HTTPFlow) -> Record:
-    """The exchange of a flow that is at hand, as a flow file with it alone would give it."""
+    """The record of a flow in memory, equal to that of a flow file."""
     return replace(_record(flow, "", 1), place="")
 
 
 def records_of(flow: http.HTTPFlow) -> list[Record]:
-    """The same of a flow that may be a socket with several exchanges."""
+    """The records of a flow in memory, which may be a WebSocket with several exchanges."""
     return [replace(record, place="") for record in _records(flow, "", 1)]
 
 
@@ -147,7 +147,7 @@ def _headers(message: http.Message) -> Headers:
 
 
 def _body(message: http.Message, side: str, notes: list[Json]) -> bytes | None:
-    """The body without its codings; None, with a note, where it was not recorded or cannot be decoded."""
+    """The body without its codings; None with a note if it is missing or cannot be decoded."""
     raw = message.raw_content
     if raw is None:
         notes.append(f"the body of the {side} was not recorded")

@@ -1,8 +1,8 @@
 """HAR 1.2, as mitmproxy, Chrome and Firefox write it.
 
-What the format loses stays unknown: how an exchange ended (unless a response header `x-wirelint-end` says so), when each
-chunk came, and bodies that the writer left out. mitmproxy writes a missing body as an empty text, and text without a
-declared charset as Latin-1; the latter is undone.
+Unknown stays what the format cannot hold: the end of an exchange (unless a response header `x-wirelint-end` names it), the
+times of chunks, and bodies that the writer left out. mitmproxy writes a missing body as an empty text, and text without
+a declared charset as Latin-1, which this reader undoes.
 """
 
 from __future__ import annotations
@@ -13,11 +13,10 @@ import dataclasses
 import json
 import re
 from collections.abc import Iterator, Mapping
-from datetime import datetime
 
 from wirelint.capture.flow_metadata import restore, timed
 from wirelint.capture.format import read_end, read_headers
-from wirelint.capture.readers.source import Problem
+from wirelint.capture.readers.source import Problem, as_mapping, as_number, as_seconds, as_string
 from wirelint.capture.record import Headers, Record
 from wirelint.missing import read as read_lacks
 from wirelint.model import End, Json, Timing
@@ -38,24 +37,24 @@ _CURE = "record the traffic again, or export it anew"
 
 def read(document: Mapping[str, Json], source: str) -> Iterator[Record | Problem]:
     """The records of a whole HAR."""
-    log = _mapping(document.get("log"))
+    log = as_mapping(document.get("log"))
     entries = log.get("entries")
     if not isinstance(entries, list):
         yield Problem(source, "", "HAR without entries", _CURE, fatal=True)
         return
     from_mitmproxy = is_from_mitmproxy(log)
     for number, entry in enumerate(entries, 1):
-        record = _entry(_mapping(entry), source, number, from_mitmproxy)
+        record = _entry(as_mapping(entry), source, number, from_mitmproxy)
         if record is not None:
             yield record
 
 
 def is_from_mitmproxy(log: Mapping[str, Json]) -> bool:
-    return _mapping(log.get("creator")).get("name") == "mitmproxy"
+    return as_mapping(log.get("creator")).get("name") == "mitmproxy"
 
 
 def read_cut(data: bytes, source: str) -> Iterator[Record | Problem]:
-    """The records of a HAR that is broken somewhere: the entries before that place."""
+    """The records of a broken HAR: the entries before the damage."""
     text = data.decode("utf-8", "replace")
     from_mitmproxy = re.search(r'"name"\s*:\s*"mitmproxy"', text[: text.find('"entries"')]) is not None
     start = _ENTRIES.search(text)
@@ -70,7 +69,7 @@ def read_cut(data: bytes, source: str) -> Iterator[Record | Problem]:
         except (ValueError, RecursionError):
             break
         number += 1
-        record = _entry(_mapping(entry), source, number, from_mitmproxy)
+        record = _entry(as_mapping(entry), source, number, from_mitmproxy)
         if record is not None:
             yield record
     yield Problem(source, f"entry {number + 1}", "the HAR is cut off or broken here", _CURE, fatal=number == 0)
@@ -78,24 +77,24 @@ def read_cut(data: bytes, source: str) -> Iterator[Record | Problem]:
 
 def _entry(entry: Mapping[str, Json], source: str, number: int, from_mitmproxy: bool) -> Record | None:
     """The record of an entry; None for WebSockets."""
-    request, response = _mapping(entry.get("request")), _mapping(entry.get("response"))
+    request, response = as_mapping(entry.get("request")), as_mapping(entry.get("response"))
     status = response.get("status")
     if entry.get("_resourceType") == "websocket" or status == 101 or not request:
         return None
     headers = _headers(response)
     end = _end(headers)
-    error = _string(response.get("_error")) or None
-    content = _mapping(response.get("content"))
+    error = as_string(response.get("_error")) or None
+    content = as_mapping(response.get("content"))
     body = _content(content, headers, from_mitmproxy)
     if body == b"" and from_mitmproxy and end is None:
         body = None
     request_headers = _headers(request)
     record = Record(
         id=f"{source}:{number}",
-        method=_string(request.get("method")) or "GET",
-        url=_string(request.get("url")),
+        method=as_string(request.get("method")) or "GET",
+        url=as_string(request.get("url")),
         request_headers=request_headers,
-        request_body=_content(_mapping(request.get("postData")), request_headers, from_mitmproxy) or None,
+        request_body=_content(as_mapping(request.get("postData")), request_headers, from_mitmproxy) or None,
         status=status if isinstance(status, int) and status > 0 else None,
         response_headers=tuple(field for field in headers if field[0].lower() != _END_HEADER),
         response_body=body if status else None,
@@ -111,7 +110,7 @@ def _entry(entry: Mapping[str, Json], source: str, number: int, from_mitmproxy: 
 
 
 def _with_beside(record: Record, beside: Mapping[str, Json]) -> Record:
-    """What stands in the entry for us alone: both sides of what was changed, and what an entry has no room for."""
+    """The record with the `_wirelint` member of its entry: both sides of a change, and values without a HAR field."""
     record = restore(timed(record, beside), beside)
     if "end" not in beside:
         return record
@@ -128,7 +127,7 @@ def _with_beside(record: Record, beside: Mapping[str, Json]) -> Record:
 
 
 def _headers(message: Mapping[str, Json]) -> Headers:
-    """Without HTTP/2's pseudo headers, which browsers list among the others."""
+    """The headers without HTTP/2's pseudo headers, which browsers include."""
     return tuple(field for field in read_headers(message.get("headers")) if not field[0].startswith(":"))
 
 
@@ -155,7 +154,7 @@ def _content(content: Mapping[str, Json], headers: Headers, from_mitmproxy: bool
 
 
 def written(body: bytes, headers: Headers, *, from_mitmproxy: bool, as_base64: bool = False) -> tuple[str, str | None]:
-    """A body as the text that the writer of a HAR makes of it, and the encoding of that text."""
+    """A body as text of a HAR, and the encoding of the text."""
     if not as_base64:
         text = body.decode("latin-1" if _is_latin1(headers, from_mitmproxy) else "utf-8", "replace")
         if _content({"text": text}, headers, from_mitmproxy) == body:
@@ -170,7 +169,7 @@ def _is_latin1(headers: Headers, from_mitmproxy: bool) -> bool:
 
 
 def _undo_latin1(text: str) -> bytes:
-    """UTF-8 that was read as Latin-1, back as it was, also when it was cut off inside a character."""
+    """The UTF-8 bytes of a text that was decoded as Latin-1, also if they end inside a character."""
     try:
         data = text.encode("latin-1")
     except UnicodeEncodeError:
@@ -184,30 +183,11 @@ def _undo_latin1(text: str) -> bytes:
 
 
 def _timing(entry: Mapping[str, Json]) -> Timing:
-    timings = _mapping(entry.get("timings"))
-    steps = [_number(timings.get(name)) for name in _BEFORE_THE_REPLY]
+    timings = as_mapping(entry.get("timings"))
+    steps = [as_number(timings.get(name)) for name in _BEFORE_THE_REPLY]
     first = (
         sum(step for step in steps if step is not None and step > 0)
-        if _number(timings.get("wait")) is not None
+        if as_number(timings.get("wait")) is not None
         else None
     )
-    return Timing(_time(entry.get("startedDateTime")), first, None, _number(entry.get("time")))
-
-
-def _time(value: Json) -> float | None:
-    try:
-        return datetime.fromisoformat(_string(value)).timestamp()
-    except (ValueError, OverflowError, OSError):
-        return None
-
-
-def _number(value: Json) -> float | None:
-    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
-
-
-def _string(value: Json) -> str:
-    return value if isinstance(value, str) else ""
-
-
-def _mapping(value: Json) -> Mapping[str, Json]:
-    return value if isinstance(value, dict) else {}
+    return Timing(as_seconds(entry.get("startedDateTime")), first, None, as_number(entry.get("time")))

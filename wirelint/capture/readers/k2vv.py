@@ -1,9 +1,10 @@
 """Results of K2-Vendor-Verifier: a line per request, `{"data_index", "request", "response", "status", "finish_reason", …}`.
 
-The request is the body that was sent, the response what the SDK made of the reply. The verifier folds a stream into a body
-itself: it drops the reasoning, takes a call without an index for call 0, and writes `stop` where no finish reason came.
-Against a completions endpoint it takes the calls out of the text and says `tool_calls` then. Where the request failed there
-is only a message. Source: MoonshotAI/K2-Vendor-Verifier, tool_calls_eval.py.
+The request is the sent body, the response the SDK's object. The verifier folds a stream into a body itself: it drops the
+reasoning, takes a call without an index for call 0, and writes `stop` for a missing finish reason. With a completions
+endpoint it parses calls out of the text and then says `tool_calls`. A failed request has only a message.
+
+Source: MoonshotAI/K2-Vendor-Verifier, tool_calls_eval.py.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 
 from wirelint.capture.format import FormatError, dump
+from wirelint.capture.readers.source import as_mapping, as_number
 from wirelint.capture.record import Record
 from wirelint.model import Json, MissingInfo, Timing
 
@@ -49,7 +51,7 @@ class Lines:
 
 
 def _result(value: Mapping[str, Json], source: str, number: int) -> Record:
-    asked, answer = _mapping(value.get("request")), _mapping(value.get("response"))
+    asked, answer = as_mapping(value.get("request")), as_mapping(value.get("response"))
     raw = "prompt" in asked
     folded = asked.get("stream") is True
     error = answer.get("error")
@@ -63,7 +65,7 @@ def _result(value: Mapping[str, Json], source: str, number: int) -> Record:
         request_body=dump(dict(asked)),
         status=code if failed else 200,
         response_body=None if failed else dump(_as_completion(answer) if raw else dict(answer)),
-        timing=Timing(_started(value), None, None, _number(value.get("duration_ms"))),
+        timing=Timing(_started(value), None, None, as_number(value.get("duration_ms"))),
         end="unknown" if failed else "complete",
         error=str(error) if failed and error is not None else None,
         source=source,
@@ -78,19 +80,19 @@ def _lacks(answer: Mapping[str, Json], *, folded: bool, raw: bool) -> frozenset[
     if not folded:
         return _WHOLE
     choices = answer.get("choices")
-    first = _mapping(choices[0] if isinstance(choices, list) and choices else None)
+    first = as_mapping(choices[0] if isinstance(choices, list) and choices else None)
     unsure = raw or first.get("finish_reason") == "stop"
     return _FOLDED | {"finish"} if unsure else _FOLDED
 
 
 def _as_completion(answer: Mapping[str, Json]) -> dict[str, Json]:
-    """What a completions endpoint said, without what the verifier made of it."""
+    """The reply of a completions endpoint, without the calls that the verifier parsed."""
     choices = answer.get("choices")
     made: list[Json] = []
     for choice in choices if isinstance(choices, list) else ():
-        said = _mapping(_mapping(choice).get("message")).get("content")
+        said = as_mapping(as_mapping(choice).get("message")).get("content")
         if isinstance(said, str):
-            kept = {name: item for name, item in _mapping(choice).items() if name != "message"}
+            kept = {name: item for name, item in as_mapping(choice).items() if name != "message"}
             made.append({**kept, "text": said})
         else:
             made.append(choice)
@@ -98,17 +100,9 @@ def _as_completion(answer: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def _started(value: Mapping[str, Json]) -> float | None:
-    ended, lasted = value.get("last_run_at"), _number(value.get("duration_ms"))
+    ended, lasted = value.get("last_run_at"), as_number(value.get("duration_ms"))
     try:
         moment = datetime.fromisoformat(ended).timestamp() if isinstance(ended, str) else None
     except (ValueError, OverflowError):
         return None
     return moment - lasted / 1000 if moment is not None and lasted is not None else None
-
-
-def _mapping(value: Json) -> Mapping[str, Json]:
-    return value if isinstance(value, dict) else {}
-
-
-def _number(value: Json) -> float | None:
-    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None

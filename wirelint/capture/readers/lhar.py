@@ -8,10 +8,9 @@ Source: schema/lhar.schema.json and src/lhar of larsderidder/context-lens.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from datetime import datetime
 
 from wirelint.capture.format import FormatError, dump, read_headers
-from wirelint.capture.readers.source import Problem
+from wirelint.capture.readers.source import Problem, as_mapping, as_number, as_seconds
 from wirelint.capture.record import Record
 from wirelint.model import Json, MissingInfo, Timing
 
@@ -21,7 +20,7 @@ _PATHS = {
     "chat-completions": "/v1/chat/completions",
     "responses": "/v1/responses",
 }
-"""Where an API is spoken, of entries that leave out the address."""
+"""Paths of APIs, for entries without an address."""
 
 
 def is_line(value: Mapping[str, Json]) -> bool:
@@ -58,7 +57,7 @@ class Lines:
 
 def read_document(document: Mapping[str, Json], source: str) -> Iterator[Record | Problem]:
     """The records of the wrapped form, `{"lhar": {"entries": […]}}`."""
-    entries = _mapping(document.get("lhar")).get("entries")
+    entries = as_mapping(document.get("lhar")).get("entries")
     if not isinstance(entries, list):
         yield Problem(source, "", "LHAR without entries", "export it again", fatal=True)
         return
@@ -72,7 +71,7 @@ def read_document(document: Mapping[str, Json], source: str) -> Iterator[Record 
 
 
 def _entry(value: Mapping[str, Json], source: str, place: str) -> Record:
-    http, raw, timings = _mapping(value.get("http")), _mapping(value.get("raw")), _mapping(value.get("timings"))
+    http, raw, timings = as_mapping(value.get("http")), as_mapping(value.get("raw")), as_mapping(value.get("timings"))
     status, url, method = http.get("status_code"), http.get("url"), http.get("method")
     if not isinstance(url, str):
         url = _PATHS.get(str(http.get("api_format")), "")
@@ -80,7 +79,7 @@ def _entry(value: Mapping[str, Json], source: str, place: str) -> Record:
     id_ = value.get("id")
     answer = raw.get("response_body")
     answered = answer is not None or isinstance(status, int)
-    send, wait = _number(timings.get("send_ms")), _number(timings.get("wait_ms"))
+    send, wait = as_number(timings.get("send_ms")), as_number(timings.get("wait_ms"))
     return Record(
         id=id_ if isinstance(id_, str) and id_ else f"{source}:{place.rpartition(' ')[2]}",
         method=method if isinstance(method, str) and method else "POST",
@@ -93,10 +92,10 @@ def _entry(value: Mapping[str, Json], source: str, place: str) -> Record:
         ),
         response_body=_answer(answer),
         timing=Timing(
-            _time(value.get("timestamp")),
+            as_seconds(value.get("timestamp")),
             send + wait if send is not None and wait is not None else None,
             None,
-            _number(timings.get("total_ms")),
+            as_number(timings.get("total_ms")),
         ),
         source=source,
         place=place,
@@ -115,18 +114,3 @@ def _answer(body: Json) -> bytes | None:
             return text.encode("utf-8", "surrogatepass")
         case _:
             return dump(body)
-
-
-def _mapping(value: Json) -> Mapping[str, Json]:
-    return value if isinstance(value, dict) else {}
-
-
-def _number(value: Json) -> float | None:
-    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
-
-
-def _time(value: Json) -> float | None:
-    try:
-        return datetime.fromisoformat(value).timestamp() if isinstance(value, str) else None
-    except (ValueError, OverflowError):
-        return None

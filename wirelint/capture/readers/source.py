@@ -1,10 +1,13 @@
-"""What the readers share: the bytes of a source, and what is wrong with it."""
+"""Parts that the readers share: input that can be peeked at, problems of a source, and access to untyped JSON values."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import BinaryIO
+
+from wirelint.model import Json
 
 _PIECE = 1 << 22
 _SHORTEN = 80
@@ -12,9 +15,9 @@ _SHORTEN = 80
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something in a source could not be read. `place` is where (may be empty), `cure` what the user can do.
+    """An unreadable part of a source. `place` may be empty, `cure` is advice for the user.
 
-    `fatal`: nothing at all could be read from the source.
+    `fatal`: the source has no readable record.
     """
 
     source: str
@@ -29,14 +32,14 @@ class Problem:
 
 
 class Input:
-    """A binary stream that can be looked into before it is read. Needs no seeking: pipes will do."""
+    """A binary stream with `peek`. It needs no seeking, so pipes work."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
         self._head = b""
 
     def peek(self, size: int) -> bytes:
-        """The next `size` bytes, which stay to be read; fewer at the end."""
+        """The next `size` bytes without reading them; fewer at the end."""
         while len(self._head) < size:
             piece = self._stream.read(size - len(self._head))
             if not piece:
@@ -51,7 +54,7 @@ class Input:
         head, self._head = self._head[:size], self._head[size:]
         pieces = [head]
         missing = size - len(head)
-        # In pieces: a corrupt length must not make anyone allocate what it claims.
+        # In pieces, so that a corrupt length does not allocate its claim.
         while missing > 0 and (piece := self._stream.read(min(missing, _PIECE))):
             pieces.append(piece)
             missing -= len(piece)
@@ -72,7 +75,7 @@ class Input:
 
 
 class Wrong:
-    """What could not be read of a source, for one problem at its end."""
+    """Collects the unreadable parts of a source into one problem at its end."""
 
     def __init__(self, source: str, noun: str) -> None:
         self.read = 0
@@ -93,3 +96,24 @@ class Wrong:
         rest = f"the other {self.read} were read" if self.read else "nothing could be read"
         cure = "upgrade wirelint" if "newer" in reason else rest
         yield Problem(self._source, f"{self._noun} {number}", f"{reason}{others}", cure, fatal=not self.read)
+
+
+def as_mapping(value: Json) -> Mapping[str, Json]:
+    """The value if it is an object, else an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def as_number(value: Json) -> float | None:
+    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+
+
+def as_string(value: Json) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def as_seconds(value: Json) -> float | None:
+    """Seconds since 1970 of a date such as `2025-06-01T12:00:00Z`; None if the value is no date."""
+    try:
+        return datetime.fromisoformat(as_string(value)).timestamp()
+    except (ValueError, OverflowError, OSError):
+        return None

@@ -1,4 +1,4 @@
-"""Cassettes: what vcrpy records (YAML and JSON, pytest-recording included), and Ruby's VCR.
+"""Reader of cassettes of vcrpy (YAML and JSON, also of pytest-recording) and of Ruby's VCR.
 
     interactions:
     - request: {method: POST, uri: …, body: '…', headers: {…}}
@@ -37,7 +37,7 @@ _LACKS: frozenset[MissingInfo] = frozenset({"times"})
 _LIST = re.compile(rb"(?:http_)?interactions:\s*(?:#.*)?$")
 _ITEM = re.compile(rb"( *)- ")
 _LARGEST = 1 << 19
-"""Values, and quarters of a KiB of text, of a body that stands in a cassette as a value."""
+"""Largest size of a JSON value as a body: its values, and its text in units of 256 bytes."""
 _UNKNOWN_TAGS = ("tag:yaml.org,2002:python/", "!")
 
 
@@ -105,7 +105,7 @@ def _items(lines: Iterator[bytes]) -> Iterator[bytes]:
 
 
 class _Constructor(SafeConstructor):
-    """Builds what cassettes hold, and of objects of Python no more than what they were made of."""
+    """Constructor for the values of cassettes. Of Python objects it builds only their arguments."""
 
     def construct_float(self, node: Any) -> Any:
         # PyYAML, which wrote it, takes no number without a dot for a float.
@@ -221,7 +221,7 @@ def _bytes(body: Any) -> bytes | None:
 
 
 def _document(value: Any) -> bytes:
-    """A value as JSON. Aliases stand for the same value many times over: what they amount to is looked at first."""
+    """A value as JSON. Its size with all aliases expanded is checked first."""
     left = _LARGEST
     waiting = [value]
     while waiting:

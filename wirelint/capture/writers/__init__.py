@@ -1,21 +1,73 @@
-"""Repaired captures written as files of the kind that they were read from: a line for a line, a flow for a flow.
+"""Writers of fixed captures in the format of their source: a line for a line, a flow for a flow.
 
     from wirelint.capture.writers import write
 
-What is written is the file that was read, and what the repairs changed in it. Exchanges without a repair, and whatever
-else the file holds, are copied to the byte; a HAR and other JSON documents keep their layout as far as JSON tools do.
+The output is the source file with the changes of the fixes. Exchanges without a fix and all other content are copied to
+the byte. A HAR and other JSON documents keep their layout as far as JSON tools keep it.
 """
 
 from __future__ import annotations
 
 import itertools
+import os
 import shutil
+import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from types import TracebackType
 
-from wirelint.capture.fixing import Fixed
 from wirelint.capture.format import is_prior
+from wirelint.capture.offline import Fixed
 from wirelint.capture.writers.documents import write_har, write_lines, write_records
+
+# Output appears as a whole or not at all: it grows in a hidden folder beside its target, and is moved at the end.
+
+
+class TargetError(ValueError):
+    """The output path cannot be used. The message is one line for the user."""
+
+
+class Staging:
+    """An output file or folder that appears as a whole. Write at `path`, then `commit`; without it nothing is left.
+
+    `force` replaces an existing file, or the files of the same names in an existing folder. Everything may raise OSError.
+    `TargetError` is raised for an existing target without `force`.
+    """
+
+    def __init__(self, target: Path, *, folder: bool, force: bool = False) -> None:
+        if os.path.lexists(target) and not force:
+            raise TargetError(f"{target} is there already; name another, or replace it with --force")
+        if os.path.lexists(target) and target.is_dir() != folder:
+            kinds = ("a file", "a folder") if folder else ("a folder", "a file")
+            raise TargetError(f"{target} is {kinds[0]}, and the output is {kinds[1]}; name another")
+        self._target = target
+        self._folder = folder
+        home = next(parent for parent in target.absolute().parents if parent.is_dir())
+        self._root = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=home))
+        self.path = self._root / "out"
+        if folder:
+            self.path.mkdir()
+
+    def __enter__(self) -> Staging:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        shutil.rmtree(self._root, ignore_errors=True)
+
+    def commit(self) -> None:
+        """Moves the output to the target."""
+        self._target.parent.mkdir(parents=True, exist_ok=True)
+        if not self._folder or not self._target.is_dir():
+            os.replace(self.path, self._target)
+            return
+        for parent, _, names in os.walk(self.path):
+            home = self._target / Path(parent).relative_to(self.path)
+            home.mkdir(parents=True, exist_ok=True)
+            for name in names:
+                os.replace(Path(parent, name), home / name)
+
 
 __all__ = ["write"]
 
@@ -38,7 +90,7 @@ def write(source: Path, items: Iterable[Fixed], target: Path) -> None:
 
 
 def _writer(first: Fixed) -> _Write:
-    """Records say what their file is made of in what they call their place."""
+    """The writer for the format of a file, by the place of its first record (`line 3`, `flow 2`, `entry 7`)."""
     match first.record.place.partition(" ")[0]:
         case "flow":
             # Loading mitmproxy takes most of a second, and only these files need it.

@@ -1,13 +1,13 @@
-"""JSON captures: records a line each, records in one document, HAR. Edited in place, so that all else keeps its bytes."""
+"""Writers of JSON captures (lines, documents, HAR). They edit the source, so that everything else keeps its bytes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
 
-from wirelint.capture.fixing import Fixed
 from wirelint.capture.flow_metadata import NAMES, beside_sent
 from wirelint.capture.format import changes
+from wirelint.capture.offline import Fixed
 from wirelint.capture.readers import har
 from wirelint.capture.readers.documents import load
 from wirelint.capture.record import Record, Sent
@@ -46,7 +46,7 @@ def write_records(source: Path, items: Iterator[Fixed], target: Path) -> None:
 
 
 def write_har(source: Path, items: Iterator[Fixed], target: Path) -> None:
-    """Writes a HAR, its repaired entries with the bodies that both ends had; what came in stands beside them.
+    """Writes a HAR. Fixed entries show the sent bodies, and hold the received ones in `_wirelint`.
 
     Raises ValueError for one that is cut off.
     """
@@ -69,7 +69,7 @@ def _line(line: bytes, record: Record) -> bytes:
 
 
 def _record_edits(value: Json, record: Record, pointer: str) -> list[Edit]:
-    """What makes a record's object say what was repaired, and nothing else."""
+    """The edits that put the fixes into the object of a record."""
     before, made = _mapping(value), changes(record)
     edits: list[Edit] = []
     for member in _MEMBERS:

@@ -1,7 +1,7 @@
-"""mitmproxy's flow files: the flows that were repaired, among the bytes of the others.
+"""Writer of mitmproxy's flow files: fixed flows among the unchanged bytes of the others.
 
-A repaired flow shows what both ends had: the request that was forwarded, the response that was delivered, as it would
-if mitmproxy itself had saved it while wirelint repaired. What came in stands beside it, in the metadata (`capture.sides`).
+A fixed flow shows the forwarded request and the delivered response, as if mitmproxy had saved it while wirelint fixed
+it. The received messages are in its metadata (`capture.flow_metadata`).
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from mitmproxy import flow as mitm_flow
 from mitmproxy.io import FlowReader, FlowWriter
 from mitmproxy.net.http import status_codes
 
-from wirelint.capture.fixing import Fixed, true_headers
 from wirelint.capture.flow_metadata import NAMES, beside_received, beside_sent, times_of
 from wirelint.capture.format import printable
+from wirelint.capture.offline import Fixed, true_headers
 from wirelint.capture.record import Headers, Record, Sent
 from wirelint.model import Json
 
@@ -31,7 +31,7 @@ _SIDES = tuple(f"{_OURS}{name}" for name in NAMES)
 
 
 def write(source: Path, items: Iterator[Fixed], target: Path) -> None:
-    """Writes a flow file. What stands behind a flow that cannot be read was not read either, and is left out."""
+    """Writes a flow file. Bytes behind an unreadable flow are left out."""
     pending = next(items, None)
     with source.open("rb") as file, target.open("wb") as out:
         for number, raw in enumerate(_flows(file), 1):
@@ -40,12 +40,12 @@ def write(source: Path, items: Iterator[Fixed], target: Path) -> None:
                 continue
             out.write(_written(raw, pending.record))
             pending = next(items, None)
-    for _ in items:  # what is wrong with the end of the file is told only when the reader gets there
+    for _ in items:  # the reader reports a broken end when it gets there
         pass
 
 
 def _flows(file: BinaryIO) -> Iterator[bytes]:
-    """The flows as they stand in the file: `<length>:<bytes><type>`, one after the other."""
+    """The bytes of each flow, `<length>:<bytes><type>`."""
     while match := _LENGTH.match(head := _peek(file)):
         size = match.end() + int(head[: match.end() - 1]) + 1
         raw = file.read(size)
@@ -61,7 +61,7 @@ def _peek(file: BinaryIO) -> bytes:
 
 
 def _written(raw: bytes, record: Record) -> bytes:
-    """The bytes of a flow; those that it had where nothing has to be changed."""
+    """The bytes of a flow; its own bytes if nothing changes."""
     changed = record.forwarded is not None or record.delivered is not None
     if not changed and not any(name.encode() in raw for name in _SIDES):
         return raw
@@ -87,7 +87,7 @@ def _written(raw: bytes, record: Record) -> bytes:
 
 def _show(message: http.Message, sent: Sent) -> None:
     if sent.body is None:
-        return  # too large to be kept beside the flow; what the flow shows is all there is
+        return  # too large for the metadata
     message.headers = http.Headers(
         (name.encode("utf-8", "surrogateescape"), value.encode("utf-8", "surrogateescape"))
         for name, value in true_headers(sent.headers, sent.body)
@@ -100,7 +100,7 @@ _NOWHERE = "unknown.invalid"
 
 
 def flow_of(record: Record, comment: str, marked: str, metadata: Mapping[str, Json]) -> bytes:
-    """A record as a flow that mitmproxy opens: what came in, and what was sent on beside it, as in `flows.mitm`."""
+    """A record as a flow with the received messages, and the sent ones in its metadata, as in `flows.mitm`."""
     parts = urlsplit(record.url)
     port = _port(parts)
     host = parts.hostname or _NOWHERE

@@ -1,8 +1,7 @@
-"""Captures written as HAR 1.2, with what a HAR has no room for in `_wirelint`: times of chunks, ends, findings.
+"""Writer of HAR 1.2. `_wirelint` holds the times of chunks, ends and findings, for which a HAR has no fields.
 
-An entry shows what came in, as everywhere in the captures; what was sent on stands beside it. Bodies are text without
-their content codings, streams too; those that are no UTF-8 are in base64. Read again by `readers.har`, an entry is the
-record that it was. Source: HAR 1.2, http://www.softwareishard.com/blog/har-12-spec/.
+An entry shows the received messages, as all captures do; `_wirelint` holds the sent ones. Bodies are text without content
+codings, or base64 if they are no UTF-8. `readers.har` reads an entry as the same record. Source: HAR 1.2, http://www.softwareishard.com/blog/har-12-spec/.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from wirelint.capture.record import Headers, Record
 from wirelint.model import Json
 
 _NO_TIME = "1970-01-01T00:00:00.000+00:00"
-"""The format wants a time. The true one, or that there is none, stands in `_wirelint`."""
+"""Stands for a missing time, which the format does not allow. `_wirelint` says that it is missing."""
 
 
 def opening() -> bytes:

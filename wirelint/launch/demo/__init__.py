@@ -1,1 +1,1 @@
-"""The demonstration: a faulty server, a real mitmdump with the addon, real SDKs, and what is found while it happens."""
+"""The demonstration: a faulty server, a real mitmdump with the addon, real SDKs; and agents with a faulty vendor."""

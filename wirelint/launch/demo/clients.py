@@ -1,107 +1,136 @@
-"""The SDKs as they are used by agents. What they make of a reply is told in a few words."""
+"""The steps of the demonstration, and the SDKs that play them as agents do."""
 
 from __future__ import annotations
 
-from typing import Any
+import tomllib
+from dataclasses import dataclass
+from importlib import resources
+from typing import Any, Literal
 
-from wirelint.launch.demo.steps import QUESTION, SEARCH, Json, Step
+Json = dict[str, Any]
 
-KEY = "sk-demo-0000000000000000000000000000"
+_KEY = "sk-demo-0000000000000000000000000000"
+_MODEL = "acme-large"
+_QUESTION = "Search my notes for the launch date."
+_SEARCH = {
+    "name": "search_notes",
+    "description": "Searches the user's notes and returns the matching ones.",
+    "schema": {
+        "type": "object",
+        "properties": {"query": {"type": "string"}, "limit": {"type": "integer"}},
+        "required": ["query"],
+        "additionalProperties": False,
+    },
+}
 
 
 class MissingSdkError(RuntimeError):
     """An SDK that the demonstration drives is not installed."""
 
 
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One or two requests of one client; `steps.toml` explains the fields."""
+
+    title: str
+    sdk: Literal["openai", "anthropic"]
+    stream: bool
+    scenario: str = ""
+    finds: tuple[str, ...] = ()
+    mangles: bool = False
+    model: str = _MODEL
+    patience: float = 20.0
+    repaired: str = ""
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return {"x-wirelint-mock": self.scenario} if self.scenario else {}
+
+
+def load_steps() -> list[Step]:
+    rows = tomllib.loads(resources.files(__package__).joinpath("steps.toml").read_text(encoding="utf-8"))["step"]
+    return [Step(**{**row, "finds": tuple(row.get("finds", ()))}) for row in rows]
+
+
 def drive(step: Step, base_url: str) -> str:
-    """Runs a step against a proxy and says what the client saw. Errors of the SDK are part of what it saw."""
-    return _openai(step, base_url) if step.sdk == "openai" else _anthropic(step, base_url)
-
-
-def _openai(step: Step, base_url: str) -> str:
+    """Run a step against a proxy and return what the client saw, in a few words; errors of the SDK included."""
     try:
-        import openai
+        text, calls = _openai(step, base_url) if step.sdk == "openai" else _anthropic(step, base_url)
     except ImportError as error:
-        raise MissingSdkError("openai") from error
-    function = {"name": SEARCH["name"], "description": SEARCH["description"], "parameters": SEARCH["schema"]}
-    tools: Any = [{"type": "function", "function": function}]
-    messages: list[Any] = [{"role": "user", "content": QUESTION}]
-    asked: Any = {"stream_options": {"include_usage": True}} if step.stream else {}
-    with openai.OpenAI(base_url=f"{base_url}/v1", api_key=KEY, max_retries=0, timeout=step.patience) as client:
-
-        def ask() -> tuple[str, list[Json]]:
-            answer: Any = client.chat.completions.create(
-                model=step.model or "acme-large",
-                messages=messages,
-                tools=tools,
-                stream=step.stream,
-                extra_headers=dict(step.headers),
-                **asked,
-            )
-            return _openai_stream(answer) if step.stream else _openai_whole(answer)
-
-        try:
-            text, calls = ask()
-            if step.mangle is not None and calls:
-                for call in calls:
-                    call["id"] = step.mangle(call["id"])
-                messages += [
-                    {"role": "assistant", "content": text or None, "tool_calls": calls},
-                    *({"role": "tool", "tool_call_id": call["id"], "content": "2 notes"} for call in calls),
-                ]
-                text, calls = ask()
-        except (openai.OpenAIError, ValueError) as error:
+        raise MissingSdkError(step.sdk) from error
+    except (RuntimeError, ValueError, AssertionError, OSError) as error:
+        return f"the SDK raised {type(error).__name__}"
+    except Exception as error:
+        if type(error).__module__.partition(".")[0] == step.sdk:  # OpenAIError and AnthropicError have no other base
             return f"the SDK raised {type(error).__name__}"
-    return _told(text, [call["function"]["name"] for call in calls])
-
-
-def _openai_whole(answer: Any) -> tuple[str, list[Json]]:
-    message = answer.choices[0].message
-    return message.content or "", [call.model_dump() for call in message.tool_calls or ()]
-
-
-def _openai_stream(chunks: Any) -> tuple[str, list[Json]]:
-    text: list[str] = []
-    calls: dict[int, Json] = {}
-    for chunk in chunks:
-        for choice in chunk.choices:
-            text.append(choice.delta.content or "")
-            for piece in choice.delta.tool_calls or ():
-                blank = {"id": "", "type": "function", "function": {"name": "", "arguments": ""}}
-                call = calls.setdefault(piece.index or 0, blank)
-                call["id"] = call["id"] or piece.id or ""
-                call["function"]["name"] = call["function"]["name"] or piece.function.name or ""
-                call["function"]["arguments"] += piece.function.arguments or ""
-    return "".join(text), list(calls.values())
-
-
-def _anthropic(step: Step, base_url: str) -> str:
-    try:
-        import anthropic
-    except ImportError as error:
-        raise MissingSdkError("anthropic") from error
-    tool = {"name": SEARCH["name"], "description": SEARCH["description"], "input_schema": SEARCH["schema"]}
-    with anthropic.Anthropic(base_url=base_url, api_key=KEY, max_retries=0, timeout=step.patience) as client:
-        request: Any = {
-            "model": step.model or "acme-large",
-            "max_tokens": 512,
-            "messages": [{"role": "user", "content": QUESTION}],
-            "tools": [tool],
-            "extra_headers": dict(step.headers),
-        }
-        try:
-            if step.stream:
-                with client.messages.stream(**request) as stream:
-                    message = stream.get_final_message()
-            else:
-                message = client.messages.create(**request)
-        except (anthropic.AnthropicError, ValueError, AssertionError, RuntimeError) as error:
-            return f"the SDK raised {type(error).__name__}"
-    text = "".join(block.text for block in message.content if block.type == "text")
-    return _told(text, [block.name for block in message.content if block.type == "tool_use"])
-
-
-def _told(text: str, calls: list[str]) -> str:
+        raise
     words = " ".join(text.split())
     shown = f"“{words[:70]}{'…' if len(words) > 70 else ''}”" if words else ""
-    return " and ".join(part for part in (shown, *(f"a call of {name}" for name in calls)) if part) or "nothing"
+    return " and ".join(filter(None, (shown, *(f"a call of {name}" for name in calls)))) or "nothing"
+
+
+def _openai(step: Step, base_url: str) -> tuple[str, list[str]]:
+    import openai
+
+    function = {"name": _SEARCH["name"], "description": _SEARCH["description"], "parameters": _SEARCH["schema"]}
+    request: Any = {
+        "model": step.model,
+        "messages": [{"role": "user", "content": _QUESTION}],
+        "tools": [{"type": "function", "function": function}],
+        "stream": step.stream,
+        "extra_headers": step.headers,
+        **({"stream_options": {"include_usage": True}} if step.stream else {}),
+    }
+    with openai.OpenAI(base_url=f"{base_url}/v1", api_key=_KEY, max_retries=0, timeout=step.patience) as client:
+        text, calls = _read_openai(client.chat.completions.create(**request), step.stream)
+        if step.mangles and calls:
+            for call in calls:
+                # Clients with a strict idea of ids keep only letters and digits.
+                call["id"] = "".join(filter(str.isalnum, call["id"]))
+            results = ({"role": "tool", "tool_call_id": call["id"], "content": "2 notes"} for call in calls)
+            request["messages"] += [{"role": "assistant", "content": text or None, "tool_calls": calls}, *results]
+            text, calls = _read_openai(client.chat.completions.create(**request), step.stream)
+    return text, [call["function"]["name"] for call in calls]
+
+
+def _read_openai(answer: Any, stream: bool) -> tuple[str, list[Json]]:
+    if not stream:
+        message = answer.choices[0].message
+        return message.content or "", [call.model_dump() for call in message.tool_calls or ()]
+    text = ""
+    calls: dict[int, Json] = {}
+    for choice in (choice for chunk in answer for choice in chunk.choices):
+        text += choice.delta.content or ""
+        for piece in choice.delta.tool_calls or ():
+            add_piece(calls, piece.model_dump())
+    return text, list(calls.values())
+
+
+def add_piece(calls: dict[int, Json], piece: Json) -> None:
+    """Add a delta of OpenAI's chat to the calls of a stream, as its clients do."""
+    blank = {"id": "", "type": "function", "function": {"name": "", "arguments": ""}}
+    call, function = calls.setdefault(piece["index"] or 0, blank), piece["function"]
+    call["id"] = call["id"] or piece.get("id") or ""
+    call["function"]["name"] = call["function"]["name"] or function.get("name") or ""
+    call["function"]["arguments"] += function.get("arguments") or ""
+
+
+def _anthropic(step: Step, base_url: str) -> tuple[str, list[str]]:
+    import anthropic
+
+    tool = {"name": _SEARCH["name"], "description": _SEARCH["description"], "input_schema": _SEARCH["schema"]}
+    request: Any = {
+        "model": step.model,
+        "max_tokens": 512,
+        "messages": [{"role": "user", "content": _QUESTION}],
+        "tools": [tool],
+        "extra_headers": step.headers,
+    }
+    with anthropic.Anthropic(base_url=base_url, api_key=_KEY, max_retries=0, timeout=step.patience) as client:
+        if step.stream:
+            with client.messages.stream(**request) as stream:
+                message = stream.get_final_message()
+        else:
+            message = client.messages.create(**request)
+    text = "".join(block.text for block in message.content if block.type == "text")
+    return text, [block.name for block in message.content if block.type == "tool_use"]

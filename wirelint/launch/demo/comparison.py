@@ -1,27 +1,156 @@
-"""Agents against a faulty vendor, without and with wirelint in between: how many tool calls come to pass."""
+"""Agents with a faulty vendor, without and with wirelint in between: how many tool calls succeed."""
 
 from __future__ import annotations
 
+import json
 import random
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import jsonschema_rs
 
 from wirelint.capture.record import Record, Sent
 from wirelint.capture.replay import begin, delivered_reply, finish, respond
 from wirelint.engine import Engine
 from wirelint.fix import FixPolicy
-from wirelint.launch.demo.agent import Habit, Task, Wire, run
-from wirelint.launch.demo.vendor import Vendor
+from wirelint.launch.demo.clients import add_piece
+from wirelint.launch.demo.vendor import FAILED, MODEL, Vendor
 from wirelint.registry import Registry
 from wirelint.rewrite import rewrite_reply
 from wirelint.rewrite.request import mend_request
 from wirelint.rule import Rule
 
+# An agent like common clients of tool-calling APIs.
+#
+# It takes calls from the API's own fields, looks at the finish reason, runs calls that are declared and fit the schema,
+# returns an error for other calls, and stops at a reply without calls. Markup in the text is not a call to it.
+
+Wire = Callable[[bytes], tuple[str, bytes]]
+"""Sends a request body; returns content type and body of the reply."""
+
+Habit = Literal["plain", "imported", "strips ids", "prints parts"]
+Json = dict[str, Any]
+
+SCHEMA = {
+    "type": "object",
+    "properties": {"query": {"type": "string"}, "limit": {"type": "integer"}},
+    "required": ["query", "limit"],
+    "additionalProperties": False,
+}
+_TOOLS = [{"type": "function", "function": {"name": "search_notes", "description": "Searches.", "parameters": SCHEMA}}]
+_VALID = jsonschema_rs.validator_for(SCHEMA)
+_EXTRA = 3
+"""Turns that an agent allows beyond one per item."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One run: a search per item. `habit` is how its client changes the history that it sends."""
+
+    items: tuple[str, ...]
+    habit: Habit
+    stream: bool
+
+
+@dataclass(slots=True)
+class Outcome:
+    """The result of a run: calls that succeeded, calls that were refused, and the finish reasons."""
+
+    succeeded: int = 0
+    refused: int = 0
+    finishes: tuple[str, ...] = ()
+
+
+def run(task: Task, wire: Wire) -> Outcome:
+    """Play one conversation to its end."""
+    messages = [*_past(task), {"role": "user", "content": _ask(task)}]
+    outcome = Outcome()
+    for _ in range(len(task.items) + _EXTRA):
+        body = {"model": MODEL, "messages": messages, "tools": _TOOLS, "stream": task.stream}
+        if task.stream:
+            body["stream_options"] = {"include_usage": True}
+        kind, reply = wire(json.dumps(body, ensure_ascii=False).encode())
+        message, finish = _read_stream(reply) if kind.startswith("text/event-stream") else _read(reply)
+        outcome.finishes += (finish,)
+        if finish != "tool_calls" or not message["tool_calls"]:
+            break
+        messages.append(_kept(message, task.habit))
+        for call, kept in zip(message["tool_calls"], messages[-1]["tool_calls"], strict=True):
+            result = _call(call)
+            succeeded = not result.startswith(FAILED)
+            outcome.succeeded += succeeded
+            outcome.refused += not succeeded
+            messages.append({"role": "tool", "tool_call_id": kept["id"], "content": result})
+    return outcome
+
+
+def _ask(task: Task) -> str:
+    return f"Search my notes, one search each: {', '.join(f'“{item}”' for item in task.items)}."
+
+
+def _past(task: Task) -> list[Json]:
+    """Return earlier messages: for `imported` a conversation with another system, whose tool is not declared here."""
+    if task.habit != "imported":
+        return []
+    call = {"id": "img_gen:0", "type": "function", "function": {"name": "img_gen", "arguments": '{"prompt": "a quay"}'}}
+    return [
+        {"role": "user", "content": "Draw me a quay."},
+        {"role": "assistant", "content": "", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "img_gen:0", "content": "quay.png"},
+        {"role": "assistant", "content": "Here it is: quay.png"},
+    ]
+
+
+def _kept(message: Json, habit: Habit) -> Json:
+    """Return the reply as this client keeps it in the history."""
+    content, calls = message["content"], message["tool_calls"]
+    if habit == "strips ids":
+        calls = [{**call, "id": "".join(filter(str.isalnum, call["id"]))} for call in calls]
+    if habit == "prints parts":
+        content = str([{"type": "text", "text": content}])
+    return {"role": "assistant", "content": content, "tool_calls": calls}
+
+
+def _call(call: Json) -> str:
+    """Return the result of a call."""
+    function = call["function"]
+    if function["name"] != "search_notes":
+        return f"{FAILED}there is no tool {function['name']}"
+    try:
+        arguments = json.loads(function["arguments"])
+    except json.JSONDecodeError:
+        return f"{FAILED}the arguments are not JSON"
+    if not _VALID.is_valid(arguments):
+        return f"{FAILED}the arguments do not fit"
+    return f"2 notes on {arguments['query']}"
+
+
+def _read(body: bytes) -> tuple[Json, str]:
+    choice = json.loads(body)["choices"][0]
+    message = choice["message"]
+    return {"content": message["content"] or "", "tool_calls": message.get("tool_calls") or []}, choice["finish_reason"]
+
+
+def _read_stream(body: bytes) -> tuple[Json, str]:
+    text, finish = "", ""
+    calls: dict[int, Json] = {}
+    for line in body.decode().splitlines():
+        if not line.startswith("data: {"):
+            continue
+        for choice in json.loads(line.removeprefix("data: "))["choices"]:
+            text += choice["delta"].get("content") or ""
+            finish = choice.get("finish_reason") or finish
+            for piece in choice["delta"].get("tool_calls") or ():
+                add_piece(calls, piece)
+    return {"content": text, "tool_calls": list(calls.values())}, finish
+
+
 RUNS = 325
 CALLS_EACH = 4
 _HABITS: Sequence[tuple[Habit, int]] = (("plain", 6), ("imported", 8), ("strips ids", 4), ("prints parts", 2))
-"""What clients do to the history, and how many of twenty do it."""
+"""Habits of clients, with their number among twenty."""
 _URL = "http://vendor.test/v1/chat/completions"
 _JSON = (("content-type", "application/json"),)
 _WORDS = (
@@ -32,9 +161,9 @@ _WORDS = (
 
 @dataclass(slots=True)
 class Score:
-    """`needed` calls in `runs` conversations; of these `succeeded`, and `refused` ones that the client could not run.
+    """Counts of runs: calls that were needed, that succeeded, and that the client could not run.
 
-    `finishes` counts finish reasons, `repairs` what wirelint changed, by rule.
+    `finishes` counts finish reasons, `repairs` fixes by rule.
     """
 
     runs: int = 0
@@ -51,7 +180,7 @@ class Score:
 
 
 def tasks(runs: int = RUNS, seed: int = 0) -> list[Task]:
-    """The runs that are played; each asks for other things, in other words, and every second one streams."""
+    """Return the tasks; each has other items, and about half of them stream."""
     habits = [habit for habit, many in _HABITS for _ in range(many)]
     made = []
     for number in range(runs):
@@ -62,7 +191,7 @@ def tasks(runs: int = RUNS, seed: int = 0) -> list[Task]:
 
 
 def play(made: Iterable[Task], wire: Wire, score: Score | None = None) -> Score:
-    """Runs tasks over a wire."""
+    """Run tasks over a wire."""
     score = score or Score()
     for task in made:
         outcome = run(task, wire)
@@ -76,7 +205,7 @@ def play(made: Iterable[Task], wire: Wire, score: Score | None = None) -> Score:
 
 
 class Mender:
-    """A wire with wirelint on it: what the proxy does to an exchange, without the proxy."""
+    """A wire with wirelint: the fixes of the proxy, without a process."""
 
     def __init__(self, wire: Wire, rules: Sequence[Rule], permit: FixPolicy, score: Score) -> None:
         self._wire, self._rules, self._permit, self._score = wire, rules, permit, score
@@ -104,7 +233,7 @@ class Mender:
 
 
 def compare(runs: int = RUNS, seed: int = 0) -> tuple[Score, Score]:
-    """The same tasks against the same vendor: without wirelint, and with all its repairs."""
+    """Play the same tasks with the same vendor: without wirelint, and with all fixes."""
     registry = Registry.load()
     made, vendor, mended = tasks(runs, seed), Vendor(seed), Score()
     wire = Mender(vendor.answer, registry.rules, registry.permit("unsafe"), mended)

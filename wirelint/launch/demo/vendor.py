@@ -1,12 +1,11 @@
-"""A vendor of Kimi K2 that errs as one was reported to err: a model, a chat template and a tool-call parser that disagree.
+"""A vendor of Kimi K2 with the reported faults: a model, a chat template and a tool-call parser that disagree.
 
-Theory of operation. Nothing here is a rate of broken replies. The model writes its native tokens; what becomes of them
-depends on what was sent, as it did in the report: ids that a client stripped make it announce instead of call, ids of
-another system (`search:2`) are imitated, and the parser, which splits at the dot, throws those calls away or leaves them
-in the text; a tool that stands in the history is called although it is not declared; a prompt without the generation
-header comes back with the header and the raw tokens in the text. `Odds` are shares of the turns in which such a thing can
-happen. They are drawn from the conversation itself, so two clients that send the same get the same, and one that sends
-something else meets the same luck.
+Theory of operation. There is no fixed rate of broken replies. The model writes its native tokens; the result depends on the
+request, as in the report: after ids that a client stripped the model announces a call instead of making it; ids of
+another system (`search:2`) are imitated, and the parser, which splits at the dot, drops those calls or leaves them
+in the text; a tool in the history is called although it is not declared; a prompt without the generation header gives a
+reply with the header and the raw tokens in the text. `Odds` are shares of the turns in which such a fault is possible.
+Chance is drawn from the conversation itself, so the same request always gets the same reply.
 
 References: "Chasing 100% Accuracy", vLLM blog, October 2025 (218 and 971 successful calls of some 1,300; 316 schema
 errors, most of them undeclared tools); moonshotai/Kimi-K2-Instruct, docs/tool_call_guidance.md.
@@ -20,17 +19,16 @@ from dataclasses import dataclass, replace
 
 import orjson
 
-from wirelint.mock.answer import json_answer
+from wirelint.mock.answer import json_answer, stream_answer
 from wirelint.mock.api import Envelope, messages_of, object_of, objects_in, string_of, text_of
-from wirelint.mock.framing import stream_answer
-from wirelint.mock.openai_chat import OpenAIChat
+from wirelint.mock.openai import OpenAIChat
 from wirelint.mock.plan import Call, Reply, dump_json
 from wirelint.mock.scenario import Options
 from wirelint.model import Json
 
 MODEL = "moonshotai/Kimi-K2-Instruct-0905"
 FAILED = "error: "
-"""How the result of a call begins that could not be run. The model tries again then."""
+"""The beginning of the result of a refused call. The model then tries again."""
 
 _HEADER = "<|im_assistant|>assistant<|im_middle|>"
 _SECTION = "<|tool_calls_section_begin|>{}<|tool_calls_section_end|>"
@@ -43,23 +41,23 @@ _PARTS = re.compile(r"\[\{'type': 'text'")
 
 @dataclass(frozen=True, slots=True)
 class Odds:
-    """Shares of the turns in which it can happen. `announces` and the reasons for it are reported, the rest is chosen
-    so that the whole comes out as reported."""
+    """Shares of the turns in which a fault is possible. `announces` and its reasons are reported; the others are chosen so
+    that the totals are those of the report."""
 
     headless: float = 0.33
-    """The prompt ends without the header of the assistant's turn, so the parser takes nothing for a call …"""
+    """The prompt ends without the header of the assistant's turn, so the parser recognises no call …"""
     wanders: float = 0.06
     """… and the model goes on in plain text instead of writing the header itself."""
     announces: float = 0.8
-    """Ids with their dots and colons stripped are in the history."""
+    """The history has ids without their dots and colons."""
     derails: float = 0.5
-    """A list of parts, printed as Python prints it, is in the history."""
+    """The history has a list of parts as Python prints it."""
     imitates: float = 0.7
-    """Ids of the form `search:2` are in the history."""
+    """The history has ids of the form `search:2`."""
     swallows: float = 0.5
     """The parser drops a call whose id it cannot split; else it leaves it in the text."""
     strays: float = 0.16
-    """A tool is in the history that is not declared."""
+    """The history has a tool that is not declared."""
     misspells: float = 0.03
     careless: float = 0.12
     """Arguments break the schema: a number as text, more often than a value that is missing."""
@@ -76,7 +74,7 @@ class Vendor:
         self._api = OpenAIChat()
 
     def answer(self, body: bytes) -> tuple[str, bytes]:
-        """Content type and body of the reply."""
+        """Return content type and body of the reply."""
         request = object_of(orjson.loads(body))
         turn = _Turn.read(request, self._seed)
         reply = _reply(turn, self._odds)
@@ -91,7 +89,7 @@ class Vendor:
 
 @dataclass(frozen=True, slots=True)
 class _Turn:
-    """A request as the model sees it. `wanted`: what the user asked for, `done`: how many of it have come back."""
+    """A request as the model sees it. `wanted`: the items of the user, `done`: the number of results so far."""
 
     key: str
     wanted: tuple[str, ...]
@@ -156,7 +154,7 @@ def _native(call: Call) -> str:
 
 
 def _parse(turn: _Turn, call: Call, odds: Odds) -> Reply:
-    """What the serving engine makes of the tokens."""
+    """Return the reply that the serving engine makes of the tokens."""
     if not _NATIVE.fullmatch(call.id):
         return Reply(text="" if turn.chance("swallows", odds.swallows) else _native(call))
     reply = Reply(calls=(call,), finish="tool_calls")

@@ -38,8 +38,7 @@ from wirelint.model import (
     ToolResult,
 )
 from wirelint.rule import Finding
-from wirelint.text.escaping import printable
-from wirelint.text.excerpts import excerpt
+from wirelint.text.escaping import excerpt, printable
 from wirelint.timing import NO_ARRIVALS, Arrivals
 from wirelint.view.bodies import patch
 from wirelint.view.conversation import aligned, is_within, nearest, sent_on

@@ -1,0 +1,166 @@
+"""Findings are a function of what is written down."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+from tests.addon.build import recorder_of, result_of_record
+from tests.build import FORMS, REGISTRY, Call, Talk, User, as_record, schema
+from tests.state.test_issues import mangled
+from wirelint.addon.annotate import annotation
+from wirelint.addon.check_result import judge, names_of, read
+from wirelint.addon.log import exchange_line
+from wirelint.capture.offline import Checked, check
+from wirelint.capture.redact import Redactor
+from wirelint.capture.replay import replay
+from wirelint.engine import Engine
+from wirelint.rule import Finding
+from wirelint.state.ledger import conversation_of
+from wirelint.view.findings import flat
+
+KEY = "sk-proj-Zq8Yw3Rt6Uv1Nm4Kc9Pd2Lf7Hb5Gx0S"
+TALK = Talk(
+    history=(User(f"The key is {KEY}."),),
+    calls=(
+        Call("deploy", {"api_key": KEY, "replicas": 3}),
+        Call("nobody_declared_this", id="call_2Zr2kQmVw4TnXc1LbYd6HsPe"),
+    ),
+    tools={"deploy": schema(api_key="string", replicas="integer")},
+)
+
+
+def finding(name: str, severity: str, confidence: str = "high") -> Finding:
+    return Finding("XX901", name, severity, confidence, "model", "response", "m")  # type: ignore[arg-type]
+
+
+def test_with_a_secret_it_is_the_verdict_on_the_redacted_record() -> None:
+    for api, stream in FORMS:
+        result = result_of_record(TALK.record(api, stream))
+        assert result.findings, (api, stream)
+        assert KEY not in repr(result.record) + json.dumps(result.annotations())
+        again = replay(result.record)
+        assert again is not None
+        assert Engine(REGISTRY.rules).check(again) == result.findings
+
+
+def test_a_secret_in_a_header_or_the_address_only() -> None:
+    record = Talk().record("anthropic.messages", False)
+    record["request"]["url"] += f"?key={KEY}"
+    record["request"]["headers"] |= {"x-api-key": KEY, "x-session-id": "s1"}
+    result = result_of_record(record)
+    assert result.exchange is not None
+    assert KEY not in f"{result.exchange.url} {result.exchange.request_headers} {result.record}"
+    again = replay(result.record)
+    assert again is not None
+    assert (again.conversation, again.url) == (result.exchange.conversation, result.exchange.url)
+
+
+def test_a_key_names_no_conversation_and_a_session_does() -> None:
+    record = Talk().record("openai.chat", False)
+    plain = result_of_record(record).exchange
+    assert plain is not None
+    assert plain.request is not None
+    for name in ("authorization", "x-api-key", "api-key", "x-goog-api-key"):
+        assert conversation_of(plain.request, {name: KEY}) == conversation_of(plain.request, {})
+    record["request"]["headers"] |= {"authorization": f"Bearer {KEY}", "x-session-id": f"s-{KEY}"}
+    exchange = result_of_record(record).exchange
+    assert exchange is not None
+    assert exchange.conversation != plain.conversation
+    assert exchange.conversation == conversation_of(plain.request, exchange.request_headers)
+
+
+def test_without_redaction_nothing_is_changed() -> None:
+    record = TALK.record("openai.chat", True)
+    made, recorder = as_record(record), recorder_of(record)
+    recorder.respond(200, made.response_headers)
+    recorder.feed(made.response_body or b"", 1.0)
+    result = judge(
+        recorder,
+        read(recorder, "complete", None, 1.0, Redactor(enabled=False)),
+        Engine(REGISTRY.rules),
+        Redactor(enabled=False),
+    )
+    assert (result.record.request_body, result.record.response_body) == (made.request_body, made.response_body)
+
+
+def test_the_ledger_takes_the_exchange_in_once() -> None:
+    engine = Engine(REGISTRY.rules)
+    for record in (
+        TALK.record("openai.chat", True),
+        Talk(calls=(Call("x", id="call_3Zr2kQmVw4TnXc1LbYd6HsPe"),)).record("openai.chat", True),
+    ):
+        made, recorder = as_record(record), recorder_of(record)
+        recorder.respond(200, made.response_headers)
+        recorder.feed(made.response_body or b"", 1.0)
+        judge(recorder, read(recorder, "complete", None, 1.0, Redactor(b"key")), engine, Redactor(b"key"))
+    assert len(list(engine.ledger.all_calls())) == 3
+
+
+def test_no_answer_at_all() -> None:
+    record = Talk().record("openai.chat", True)
+    record["response"]["status"] = None
+    recorder = recorder_of(record)
+    result = judge(
+        recorder, read(recorder, "upstream-died", "refused", 3.0, Redactor()), Engine(REGISTRY.rules), Redactor()
+    )
+    assert (result.record.status, result.record.response_body, result.findings) == (None, None, ())
+    assert replay(result.record) is not None
+
+
+def test_failures_do_not_quote_secrets() -> None:
+    recorder = recorder_of(Talk().record("openai.chat", True))
+    recorder.fail("reading", ValueError(f"cannot read {KEY}"))
+    result = judge(recorder, read(recorder, "complete", None, 1.0, Redactor()), Engine(()), Redactor())
+    assert [item.name for item in result.findings] == ["internal-error"]
+    assert KEY not in result.findings[0].message
+
+
+def test_names_begin_with_the_worst() -> None:
+    findings = (
+        finding("c", "info"),
+        finding("b", "error", "low"),
+        finding("a", "error"),
+        finding("d", "warning"),
+        finding("b", "info"),
+    )
+    assert names_of(findings) == ["a", "b", "d", "c"]
+
+
+def test_later_turns_are_quiet_about_a_known_fault_and_the_capture_has_all() -> None:
+    engine, seen = Engine(REGISTRY.select(("mangled-id",))), []
+    records = mangled(4)
+    for record in records:
+        made, recorder = as_record(record), recorder_of(record, name=str(record["id"]))
+        recorder.respond(200, made.response_headers)
+        recorder.feed(made.response_body or b"", 420.0)
+        seen.append(
+            judge(recorder, read(recorder, "complete", None, 1840.0, Redactor(b"key")), engine, Redactor(b"key"))
+        )
+    assert [(len(result.findings), len(result.new), result.known) for result in seen] == [
+        (0, 0, 0),
+        (1, 1, 0),
+        (2, 1, 1),
+        (3, 1, 2),
+    ]
+    last = seen[-1]
+    noted = annotation(last)
+    assert noted.metadata["wirelint.findings"] == ["mangled-id"]
+    assert noted.metadata["wirelint.known"] == 2
+    assert "+2 known" in noted.comment
+    quiet = dataclasses.replace(last, findings=last.findings[:2])
+    assert annotation(quiet).marker == ""
+    assert "mangled-id" not in f"{annotation(quiet)}"
+    assert "+ 2 known from earlier turns" in exchange_line(quiet)
+    offline = list(check([as_record(record) for record in records], engine.rules.everywhere))
+    for result, checked in zip(seen, offline, strict=True):
+        assert isinstance(checked, Checked)
+        again = [flat(checked, finding) for finding in checked.findings]
+        assert result.annotations()["findings"] == again, "live and offline tell the same issues"
+    captured = last.annotations()["findings"]
+    assert isinstance(captured, list)
+    assert [(one["first_seen"], one["last_seen"], one["count"]) for one in captured if isinstance(one, dict)] == [
+        ("e1", "e3", 3),
+        ("e2", "e3", 2),
+        ("e3", "e3", 1),
+    ]

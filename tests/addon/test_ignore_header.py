@@ -1,0 +1,209 @@
+"""The header `x-wirelint-ignore` where it passes, and the configuration of a proxy."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mitmproxy import http
+from mitmproxy.io import FlowWriter
+from mitmproxy.test import taddons
+
+from tests.addon.build import flow_of, head_of
+from tests.addon.test_addon import captured
+from tests.addon.test_websocket import LEAK as SPOKEN
+from tests.addon.test_websocket import socket, talk_over
+from tests.build import Talk, User, as_record
+from wirelint.addon import options
+from wirelint.addon.addon import Inspector
+from wirelint.capture.offline import check
+from wirelint.capture.readers import Problem, read
+from wirelint.fix import NO_FIXES
+from wirelint.registry import Registry
+
+HEADER = "x-wirelint-ignore"
+LEAK = Talk((User("Hello"),), text="Hello to you.<|im_end|>").record("openai.chat", False)
+DEFAULTS = {option.name: option.default for option in options.OPTIONS}
+
+
+@pytest.fixture
+def inspector(tmp_path: Path) -> Iterator[Inspector]:
+    inspector = Inspector()
+    with taddons.context(inspector) as context:
+        context.configure(inspector, wirelint_captures=str(tmp_path / "captures"), wirelint_config="off")
+        yield inspector
+        inspector.done()
+
+
+def asked(value: str, **more: Any) -> http.HTTPFlow:
+    flow = flow_of(LEAK, **more)
+    flow.request.headers[HEADER] = value
+    return flow
+
+
+def passing(inspector: Inspector, flow: http.HTTPFlow) -> http.HTTPFlow:
+    """The flow, after all its hooks; what is forwarded has no such header."""
+    inspector.requestheaders(flow)
+    assert HEADER not in flow.request.headers
+    inspector.request(flow)
+    flow.response = head_of(LEAK)
+    inspector.responseheaders(flow)
+    body = as_record(LEAK).response_body or b""
+    if callable(flow.response.stream):
+        flow.response.stream(body)
+        flow.response.stream(b"")
+    else:
+        flow.response.raw_content = body
+    inspector.response(flow)
+    return flow
+
+
+def names(flow: http.HTTPFlow) -> object:
+    return flow.metadata["wirelint.findings"]
+
+
+def test_it_is_taken_off_and_obeyed(inspector: Inspector, tmp_path: Path) -> None:
+    assert names(passing(inspector, flow_of(LEAK))) == ["control-token-leak"]
+    flow = passing(inspector, asked("LK102"))
+    assert names(flow) == []
+    saved = tmp_path / "saved.mitm"
+    with saved.open("wb") as file:
+        FlowWriter(file).add(flow)
+    inspector.done()
+    lines = captured(inspector, tmp_path)
+    assert [line["request"]["headers"].get(HEADER) for line in lines] == [None, "LK102"]
+    (flows,) = (tmp_path / "captures").glob("*/flows.mitm")
+    (lines_file,) = (tmp_path / "captures").glob("*/exchanges.jsonl")
+    rules = Registry.load().select()
+    for path, expected in ((lines_file, [1, 0]), (flows, [1, 0]), (saved, [0])):
+        found = [item for item in check(read([path]), rules) if not isinstance(item, Problem)]
+        assert [len(item.findings) for item in found] == expected, path.name
+
+
+def test_it_is_taken_off_whatever_the_traffic(inspector: Inspector) -> None:
+    foreign = flow_of({"request": {"url": "https://shop.test/cart", "body": {"a": 1}}, "response": {}})
+    foreign.request.headers.fields = (
+        *foreign.request.headers.fields,
+        (b"X-Wirelint-Ignore", b"a"),
+        (b"x-wirelint-ignore", b"b"),
+    )
+    inspector.requestheaders(foreign)
+    assert HEADER not in foreign.request.headers
+    loaded = asked("LK102", live=False)
+    inspector.requestheaders(loaded)
+    assert loaded.request.headers[HEADER] == "LK102", "a flow of a file is not forwarded"
+
+
+def test_what_it_silences_is_not_repaired(inspector: Inspector, tmp_path: Path) -> None:
+    with taddons.context(inspector) as context:
+        context.configure(inspector, wirelint_fix="unsafe", wirelint_captures="", wirelint_config="off")
+        flow = passing(inspector, flow_of(LEAK))
+        assert b"im_end" not in ((flow.response and flow.response.content) or b"")
+        flow = passing(inspector, asked("control-token-leak"))
+        assert b"im_end" in ((flow.response and flow.response.content) or b"")
+        assert "wirelint.received" not in flow.metadata
+
+
+def test_unknown_names_are_told_once(inspector: Inspector, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO):
+        for _ in range(3):
+            assert names(passing(inspector, asked("xml-leek, nonsense"))) == ["control-token-leak"]
+    said = [record.getMessage() for record in caplog.records if HEADER in record.getMessage()]
+    assert said == [
+        "wirelint: x-wirelint-ignore: unknown rule 'xml-leek'; did you mean xml-leak?",
+        "wirelint: x-wirelint-ignore: unknown rule 'nonsense'; see `wirelint rules`",
+    ]
+
+
+def test_sockets(inspector: Inspector, tmp_path: Path) -> None:
+    for value in ("", "ALL"):
+        flow = socket()
+        if value:
+            flow.request.headers[HEADER] = value
+        inspector.requestheaders(flow)
+        assert HEADER not in flow.request.headers
+        talk_over(inspector, flow, SPOKEN)
+    inspector.done()
+    assert [[found["name"] for found in line["findings"]] for line in captured(inspector, tmp_path)] == [
+        ["xml-leak"],
+        [],
+    ]
+
+
+# --- the configuration ------------------------------------------------------------------------------------------------
+
+CONFIG = """
+select = ["LK"]
+fix = "safe"
+redact = false
+hold = 7
+stall = 9
+
+[[route]]
+host = "other.test"
+fix = "off"
+"""
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> str:
+    path = tmp_path / "wirelint.toml"
+    path.write_text(CONFIG, encoding="utf-8")
+    return str(path)
+
+
+def given(config: str, **named: str) -> options.Settings:
+    """The settings when these options are given, and nothing else."""
+    values = {f"wirelint_{name}": value for name, value in named.items()} | {"wirelint_config": config}
+    return options.read({**DEFAULTS, **values}, set(values))
+
+
+def test_a_proxy_reads_it(config: str) -> None:
+    settings = given(config)
+    assert {rule.code[:2] for rule in settings.rules} == {"LK"}
+    assert (settings.redact, settings.hold, settings.rules[0].limits.stall) == (False, 7.0, 9.0)
+    assert settings.permit.most == "safe"
+    assert settings.repairs
+    assert given("off").permit is NO_FIXES
+
+
+def test_options_win(config: str) -> None:
+    settings = given(config, select="ID", fix="off", redact="on", hold="3", stall="4")
+    assert {rule.code[:2] for rule in settings.rules} == {"ID"}
+    assert (settings.redact, settings.hold, settings.rules[0].limits.stall) == (True, 3.0, 4.0)
+    assert not settings.repairs
+
+
+def test_what_is_given_is_known_from_what_is_usual(config: str) -> None:
+    inspector = Inspector()
+    with taddons.context(inspector) as context:
+        context.configure(inspector, wirelint_captures="", wirelint_config=config)
+        assert options.given(context.options) == {"wirelint_captures", "wirelint_config"}
+        assert options.read_from(context.options).permit.most == "safe"
+        context.configure(inspector, wirelint_fix="off")
+        assert options.read_from(context.options).permit is NO_FIXES
+
+
+WRONG = {
+    "unknown rule": ('select = ["xml-leek"]', "select: unknown rule 'xml-leek'"),
+    "unknown rule of a route": ('[[route]]\nhost = "a"\nignore = ["xml-leek"]', "route[1].ignore: unknown rule"),
+    "no size": ('max-body = "lots"', "max-body: not a size of 1k or more"),
+    "no folder": (f"captures = {json.dumps(__file__)}", "captures: "),
+    "no policies": ('policy = "none.toml"', "policy: "),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_is_wrong_names_the_file(tmp_path: Path, name: str) -> None:
+    text, says = WRONG[name]
+    path = tmp_path / "wirelint.toml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(options.SettingError) as caught:
+        given(str(path))
+    message = str(caught.value)
+    assert "\n" not in message
+    assert f"{path}: {says}" in message

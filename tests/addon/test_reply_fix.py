@@ -1,0 +1,414 @@
+"""The stream callable that fixes replies: every byte leaves once, and the recorder learns what was sent."""
+
+from __future__ import annotations
+
+import gzip
+import itertools
+import json
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import brotli
+import pytest
+import zstandard
+from mitmproxy import flow as mitmproxy_flow
+from mitmproxy import http
+from mitmproxy.test import taddons
+
+from tests.addon.build import flow_of, head_of
+from tests.build import Talk, as_record
+from wirelint.addon import reply_fix as module
+from wirelint.addon.addon import Inspector
+from wirelint.addon.recorder import ExchangeRecorder
+from wirelint.addon.reply_fix import HttpReplyFixer
+from wirelint.registry import Registry
+from wirelint.rewrite import ReplyStream
+from wirelint.rewrite.pipeline_factory import PipelineFactory
+
+RULES = Path(__file__).parent / "repairs"
+QUIET = Talk(text="They say «hello to you» and go. Ünder ☂.")
+CLEAN = Talk(text="All is well. Ünder ☂.")
+OPEN = Talk(text="They say «hello to you and go on, and on.")
+SAID = "They say HELLO TO YOU and go. Ünder ☂."
+APIS = ("openai.chat", "anthropic.messages")
+
+
+def record_of(talk: Talk, api: str = "openai.chat", **headers: str) -> dict[str, Any]:
+    record = talk.record(api, True)
+    record["request"]["headers"] |= {name.replace("_", "-"): value for name, value in headers.items()}
+    return record
+
+
+def body_of(record: dict[str, Any]) -> bytes:
+    return as_record(record).response_body or b""
+
+
+@pytest.fixture(scope="module")
+def loaded() -> Registry:
+    return Registry.load([RULES])
+
+
+@pytest.fixture
+def inspector(tmp_path: Path, loaded: Registry, monkeypatch: pytest.MonkeyPatch) -> Iterator[Inspector]:
+    monkeypatch.setattr(Registry, "load", lambda *_: loaded)
+    inspector = Inspector()
+    with taddons.context(inspector) as context:
+        settings = {
+            "wirelint_captures": str(tmp_path / "captures"),
+            "wirelint_rules": str(RULES),
+            "wirelint_select": "XX901",
+        }
+        context.configure(inspector, **settings, wirelint_fix="unsafe", wirelint_max_body="64k")
+        yield inspector
+        inspector.done()
+
+
+def begin(inspector: Inspector, record: dict[str, Any], **headers: str) -> http.HTTPFlow:
+    """A flow whose reply is about to come."""
+    flow = flow_of(record)
+    inspector.request(flow)
+    flow.response = head_of(record)
+    flow.response.headers["transfer-encoding"] = "chunked"
+    for name, value in headers.items():
+        flow.response.headers[name.replace("_", "-")] = value
+    inspector.responseheaders(flow)
+    assert isinstance(flow.response.stream, HttpReplyFixer)
+    return flow
+
+
+def feed(flow: http.HTTPFlow, pieces: Iterable[bytes], *, end: bool = True) -> bytes:
+    """What the client gets. Nothing that is sent may be empty."""
+    assert flow.response is not None
+    stream = flow.response.stream
+    assert callable(stream)
+    out: list[bytes] = []
+    for piece in [*pieces, *([b""] if end else [])]:
+        sent = stream(piece)
+        assert isinstance(sent, list)
+        out += sent
+    assert all(out), "an empty chunk ends a chunked reply"
+    return b"".join(out)
+
+
+def cut(data: bytes, size: int) -> list[bytes]:
+    return [data[start : start + size] for start in range(0, len(data), size)]
+
+
+def captured(inspector: Inspector, tmp_path: Path) -> list[dict[str, Any]]:
+    inspector.done()
+    lines = [line for path in tmp_path.glob("captures/*/exchanges.jsonl") for line in path.read_text().splitlines()]
+    return [json.loads(line) for line in lines]
+
+
+CODINGS: dict[str, Callable[[bytes], bytes]] = {
+    "identity": bytes,
+    "gzip": gzip.compress,
+    "deflate": zlib.compress,
+    "br": brotli.compress,
+    "zstd": zstandard.ZstdCompressor().compress,
+    "gzip, br": lambda body: brotli.compress(gzip.compress(body)),
+}
+
+
+@pytest.mark.parametrize("size", [1, 13, 1 << 20])
+@pytest.mark.parametrize("coding", CODINGS)
+@pytest.mark.parametrize("api", APIS)
+def test_clean_replies_pass_byte_for_byte(
+    inspector: Inspector, tmp_path: Path, api: str, coding: str, size: int
+) -> None:
+    record = record_of(CLEAN, api)
+    flow = begin(inspector, record, content_encoding=coding)
+    assert feed(flow, cut(CODINGS[coding](body_of(record)), size)) == body_of(record)
+    inspector.response(flow)
+    assert flow.response is not None
+    assert flow.response.raw_content == body_of(record)
+    (line,) = captured(inspector, tmp_path)
+    assert line["response"]["body"].encode() == body_of(record)
+    assert not {"delivered", "forwarded", "fixes"} & line.keys()
+    assert "wirelint.received" not in flow.metadata
+
+
+@pytest.mark.parametrize("size", [1, 13, 1 << 20])
+@pytest.mark.parametrize("coding", CODINGS)
+def test_a_repair_does_not_depend_on_the_cut(inspector: Inspector, tmp_path: Path, coding: str, size: int) -> None:
+    record = record_of(QUIET)
+    flow = begin(inspector, record, content_encoding=coding)
+    got = feed(flow, cut(CODINGS[coding](body_of(record)), size))
+    inspector.response(flow)
+    (line,) = captured(inspector, tmp_path)
+    assert text_of(got) == SAID
+    assert line["delivered"]["body"].encode() == got
+    assert line["response"]["body"].encode() == body_of(record)
+    assert flow.response is not None
+    assert flow.response.raw_content == got
+    assert [finding["name"] for finding in line["findings"]] == ["murmur"]
+
+
+def text_of(body: bytes) -> str:
+    documents = [json.loads(line[6:]) for line in body.decode().splitlines() if line.startswith("data: {")]
+    return "".join(choice["delta"].get("content") or "" for document in documents for choice in document["choices"])
+
+
+HEADS: dict[str, tuple[dict[str, str], str, dict[str, str | None]]] = {
+    "a length": ({"content-length": "99"}, "HTTP/1.1", {"content-length": None, "transfer-encoding": "chunked"}),
+    "chunks": ({"transfer-encoding": "chunked"}, "HTTP/1.1", {"transfer-encoding": "chunked"}),
+    "the end of the connection": ({}, "HTTP/1.1", {"transfer-encoding": None}),
+    "a coding": ({"content-encoding": "gzip", "content-length": "9"}, "HTTP/1.1", {"content-encoding": None}),
+    "digests": ({"content-digest": "x", "content-length": "9"}, "HTTP/1.1", {"content-digest": None}),
+    "an old client": ({"content-length": "99"}, "HTTP/1.0", {"content-length": None, "transfer-encoding": None}),
+    "an old client, chunks": ({"transfer-encoding": "chunked"}, "HTTP/1.0", {"transfer-encoding": None}),
+    "HTTP/2": ({"content-length": "99"}, "HTTP/2.0", {"content-length": None, "transfer-encoding": None}),
+    "HTTP/2 for an old client": ({}, "HTTP/2.0 HTTP/1.1", {"transfer-encoding": "chunked"}),
+    "HTTP/2 client of HTTP/1": ({"content-length": "9"}, "HTTP/1.1 HTTP/2.0", {"transfer-encoding": None}),
+}
+
+
+@pytest.mark.parametrize("name", HEADS)
+def test_heads(inspector: Inspector, name: str) -> None:
+    """How long the body is, for a client of the second version, when the upstream speaks the first."""
+    given, versions, expected = HEADS[name]
+    upstream, client = versions.split()[0], versions.split()[-1]
+    flow = flow_of(record_of(QUIET))
+    flow.request.http_version = client
+    inspector.request(flow)
+    flow.response = head_of(record_of(QUIET))
+    flow.response.http_version = upstream if client != "HTTP/1.0" else "HTTP/1.1"
+    for field, value in given.items():
+        flow.response.headers[field] = value
+    inspector.responseheaders(flow)
+    assert {field: flow.response.headers.get(field) for field in expected} == expected
+    assert flow.response.headers["x-wirelint"] == "fix=unsafe"
+
+
+@pytest.mark.parametrize("talk", [QUIET, CLEAN, OPEN], ids=["quiet", "clean", "open"])
+@pytest.mark.parametrize("place", range(6))
+@pytest.mark.parametrize("culprit", ["feed", "keep", "now"])
+def test_a_failure_of_ours_costs_no_byte(
+    inspector: Inspector, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, culprit: str, place: int, talk: Talk
+) -> None:
+    """The pipeline fails before anything was repaired: all that came goes out as it came."""
+    record = record_of(talk)
+    owner: type = ReplyStream if culprit == "feed" else ExchangeRecorder
+    calls = itertools.count()
+    before = getattr(owner, culprit)
+    raised = False
+
+    def raising(self: object, *args: object) -> object:
+        nonlocal raised
+        if next(calls) == place:
+            raised = True
+            raise RuntimeError("no")
+        return before(self, *args)
+
+    pieces = cut(body_of(record), len(body_of(record)) // 5)
+    flow = begin(inspector, record)
+    with monkeypatch.context() as patch:
+        patch.setattr(owner, culprit, raising)
+        got = feed(flow, pieces)
+    inspector.response(flow)
+    if talk is not QUIET:
+        assert got == body_of(record)
+    assert text_of(got) in (SAID, talk.text)
+    (line,) = captured(inspector, tmp_path)
+    assert ("internal-error" in [finding["name"] for finding in line["findings"]]) == raised
+
+
+@pytest.mark.parametrize("talk", [QUIET, CLEAN, OPEN], ids=["quiet", "clean", "open"])
+@pytest.mark.parametrize("size", [90, 1 << 20])
+@pytest.mark.parametrize("place", range(6))
+def test_a_failure_between_two_events_of_one_piece(
+    inspector: Inspector, monkeypatch: pytest.MonkeyPatch, place: int, size: int, talk: Talk
+) -> None:
+    record = record_of(talk)
+    calls = itertools.count()
+    before = PipelineFactory.write
+
+    def raising(self: PipelineFactory, *args: Any) -> bytes:
+        if next(calls) == place:
+            raise RuntimeError("no")
+        return before(self, *args)
+
+    flow = begin(inspector, record)
+    with monkeypatch.context() as patch:
+        patch.setattr(PipelineFactory, "write", raising)
+        got = feed(flow, cut(body_of(record), size))
+    assert text_of(got) in (SAID, talk.text)
+    assert talk is QUIET or got == body_of(record)
+
+
+@pytest.mark.parametrize("how", ["raise", "mute"])
+@pytest.mark.parametrize("size", [1, 40, 1 << 20])
+def test_a_rule_that_fails(inspector: Inspector, tmp_path: Path, how: str, size: int) -> None:
+    record = record_of(QUIET, x_test_repair=how)
+    flow = begin(inspector, record)
+    assert feed(flow, cut(body_of(record), size)) == body_of(record)
+    inspector.response(flow)
+    (line,) = captured(inspector, tmp_path)
+    assert sorted(finding["name"] for finding in line["findings"]) == ["internal-error", "murmur"]
+    assert "delivered" not in line
+    assert "fixes" not in line
+
+
+def test_a_body_above_the_limit(inspector: Inspector, tmp_path: Path) -> None:
+    large = Talk(text="They say «" + "hello " * 14_000 + "» and go on, «and on».")
+    record = record_of(large)
+    flow = begin(inspector, record)
+    assert feed(flow, cut(body_of(record), 700)) == body_of(record)
+    inspector.response(flow)
+    (line,) = captured(inspector, tmp_path)
+    assert (line["end"], line["response"]["body"], line["findings"]) == ("unread", None, [])
+    assert "wirelint_max_body" in line["notes"][0]
+
+
+def test_a_body_that_is_not_coded_whatever_its_header_says(inspector: Inspector, tmp_path: Path) -> None:
+    record = record_of(CLEAN)
+    flow = begin(inspector, record, content_encoding="gzip")
+    plain = body_of(record)
+    assert feed(flow, [plain[:1], plain[1:9], plain[9:]]) == plain
+    assert flow.error is None
+    inspector.response(flow)
+    (line,) = captured(inspector, tmp_path)
+    assert line["end"] == "unread"
+    assert "not what its content-encoding says" in line["notes"][0]
+
+
+def killed(flow: http.HTTPFlow) -> bool:
+    return flow.error is not None and flow.error.msg == mitmproxy_flow.Error.KILLED_MESSAGE
+
+
+@pytest.mark.parametrize("step", [1, 7, 4096])
+@pytest.mark.parametrize("coding", sorted({*CODINGS, "deflate"} - {"identity"}))
+def test_a_coding_that_ends_too_early(inspector: Inspector, tmp_path: Path, coding: str, step: int) -> None:
+    """What was decoded is delivered, and the client must not take the end for a good one."""
+    record = record_of(CLEAN)
+    plain = body_of(record)
+    coded = {**CODINGS, "deflate": zlib.compress}[coding](plain)
+    flow = begin(inspector, record, content_encoding=coding)
+    got = feed(flow, cut(coded[: len(coded) * 3 // 4], step))
+    assert plain.startswith(got)
+    assert len(got) < len(plain)
+    if coding in ("gzip", "deflate", "br"):
+        assert got
+    assert killed(flow)
+    inspector.response(flow)
+    (line,) = captured(inspector, tmp_path)
+    assert (line["end"], line["error"]) == ("upstream-died", "the reply ends before its content-encoding does")
+
+
+@pytest.mark.parametrize("step", [1, 7, 4096])
+def test_a_coding_that_breaks_in_the_middle(inspector: Inspector, tmp_path: Path, step: int) -> None:
+    record = record_of(CLEAN)
+    plain = body_of(record)
+    squeezer = zlib.compressobj(wbits=31)
+    good = squeezer.compress(plain[:400]) + squeezer.flush(zlib.Z_SYNC_FLUSH)
+    flow = begin(inspector, record, content_encoding="gzip")
+    assert feed(flow, cut(good + b"no gzip" * 9 + b"and more", step)) == plain[:400]
+    assert killed(flow)
+    inspector.response(flow)
+    (line,) = captured(inspector, tmp_path)
+    assert "not what its content-encoding says" in line["notes"][0]
+
+
+@pytest.mark.parametrize("coding", sorted(CODINGS.keys() - {"identity"}))
+def test_a_body_that_swells(inspector: Inspector, coding: str, caplog: pytest.LogCaptureFixture) -> None:
+    limit = inspector._settings.max_body if inspector._settings is not None else 0
+    bomb = CODINGS[coding](bytes(32 << 20))
+    flow = begin(inspector, record_of(CLEAN), content_encoding=coding)
+    got = feed(flow, cut(bomb, 1 << 9))
+    assert len(got) <= limit + 64 * len(bomb) + (17 << 20 if "br" in coding else 9 << 20), len(got)
+    assert killed(flow)
+    said = [line.message for line in caplog.records if line.levelname == "WARNING"]
+    assert [("closed" in line, "decodes to far more" in line) for line in said] == [(True, True)]
+
+
+def test_a_long_stream_that_is_coded_is_delivered_whole(inspector: Inspector) -> None:
+    """Above the limit nothing is read any more, and nothing is lost."""
+    limit = inspector._settings.max_body if inspector._settings is not None else 0
+    events = [b'data: {"choices":[{"index":0,"delta":{"content":"word %d "}}]}\n\n' % n for n in range(3000)]
+    assert sum(map(len, events)) > 2 * limit
+    squeezer = zlib.compressobj(wbits=31)
+    pieces = [squeezer.compress(one) + squeezer.flush(zlib.Z_SYNC_FLUSH) for one in events]
+    flow = begin(inspector, record_of(CLEAN), content_encoding="gzip")
+    assert feed(flow, [*pieces, squeezer.flush()]) == b"".join(events)
+    assert flow.error is None
+
+
+@pytest.mark.parametrize("message", ["Client disconnected.", "peer closed connection"])
+def test_an_exchange_that_ends_while_text_is_held(inspector: Inspector, tmp_path: Path, message: str) -> None:
+    record = record_of(OPEN)
+    events = body_of(record).split(b"\n\n")
+    pieces = [event + b"\n\n" for event in events[:-3]]
+    flow = begin(inspector, record)
+    got = feed(flow, pieces, end=False)
+    sent = b"".join(pieces)
+    assert sent.startswith(got)
+    assert len(got) < len(sent), "nothing was held, so nothing was tested"
+    flow.error = mitmproxy_flow.Error(message)
+    inspector.error(flow)
+    (line,) = captured(inspector, tmp_path)
+    assert line["response"]["body"].encode() == sent
+    assert line["delivered"]["body"].encode() == got
+    assert "fixes" not in line
+    assert line["notes"] == [f"{len(sent) - len(got)} bytes were held back when the exchange ended; nobody got them"]
+
+
+def test_an_empty_call_releases_and_is_no_end_of_http2(inspector: Inspector, tmp_path: Path) -> None:
+    record = record_of(OPEN)
+    flow = flow_of(record)
+    inspector.request(flow)
+    flow.response = head_of(record)
+    flow.response.http_version = "HTTP/2.0"
+    inspector.responseheaders(flow)
+    body = body_of(record)
+    middle = body.index("«".encode()) + 40
+    assert feed(flow, [body[:middle], b"", body[middle:], b"", b""]) == body
+    inspector.response(flow)
+    (line,) = captured(inspector, tmp_path)
+    assert "delivered" not in line
+
+
+def test_calls_after_the_end(inspector: Inspector) -> None:
+    """mitmproxy may call between `error` and `response`, and after them."""
+    record = record_of(CLEAN)
+    flow = begin(inspector, record)
+    first, second = cut(body_of(record), len(body_of(record)) // 2 + 1)
+    assert feed(flow, [first], end=False)
+    flow.error = mitmproxy_flow.Error("Client disconnected.")
+    inspector.error(flow)
+    assert feed(flow, [second])
+    inspector.response(flow)
+
+
+def test_another_addon_that_streams(inspector: Inspector, tmp_path: Path) -> None:
+    record = record_of(QUIET)
+    flow = flow_of(record)
+    inspector.request(flow)
+    flow.response = head_of(record)
+    flow.response.stream = lambda data: data.replace(b"hello", b"olleh")
+    inspector.responseheaders(flow)
+    assert not isinstance(flow.response.stream, HttpReplyFixer)
+    assert "x-wirelint" not in flow.response.headers
+    assert callable(flow.response.stream)
+    flow.response.stream(body_of(record))
+    inspector.response(flow)
+    (line,) = captured(inspector, tmp_path)
+    assert line["notes"] == ["another addon rewrites this reply while it streams; it was not repaired"]
+
+
+def test_preparing_fails(inspector: Inspector, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def raising(*_: object) -> None:
+        raise RuntimeError("no")
+
+    monkeypatch.setattr(module, "make_open_ended", raising)
+    record = record_of(QUIET)
+    flow = flow_of(record)
+    inspector.request(flow)
+    flow.response = head_of(record)
+    inspector.responseheaders(flow)
+    assert callable(flow.response.stream)
+    assert flow.response.stream(body_of(record)) == body_of(record)
+    inspector.response(flow)
+    (line,) = captured(inspector, tmp_path)
+    assert sorted(finding["name"] for finding in line["findings"]) == ["internal-error", "murmur"]

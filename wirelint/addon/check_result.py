@@ -1,0 +1,188 @@
+"""Result of checking an ended exchange.
+
+Findings are a function of the captured bytes. If redaction changes a body, the exchange is parsed again from the
+redacted bytes, so that no finding quotes a secret, the ledger equals that of a reader of the captures, and `wirelint
+check` agrees with the live run. Otherwise the parse made in transit is used."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from wirelint.addon.recorder import ExchangeRecorder
+from wirelint.capture.offline import Checked
+from wirelint.capture.record import Record
+from wirelint.capture.redact import Redactor
+from wirelint.capture.replay import delivered_reply, replay
+from wirelint.engine import Engine, internal, lower
+from wirelint.model import End, Exchange, Json, Timing
+from wirelint.rule import SEVERITIES, Finding
+from wirelint.state.ledger import Unnamed
+from wirelint.view.findings import flat
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CheckResult:
+    """Findings of an exchange. `record` is redacted, unless redaction is off. `exchange` is None if it could not be
+    read."""
+
+    record: Record
+    exchange: Exchange | None
+    findings: tuple[Finding, ...]
+    api: str
+    model: str
+    notes: tuple[str, ...] = ()
+
+    @property
+    def new(self) -> tuple[Finding, ...]:
+        """Return the findings that no earlier exchange of the conversation had."""
+        return tuple([finding for finding in self.findings if not finding.is_known])
+
+    @property
+    def known(self) -> int:
+        """Return the number of findings from earlier turns; they are captured, not reported."""
+        return len(self.findings) - len(self.new)
+
+    @property
+    def worst(self) -> str:
+        """Return the highest severity of the new findings, or an empty string."""
+        return worst_of(self.new)
+
+    @property
+    def calls(self) -> int:
+        """Return the number of tool calls for the client."""
+        if self.exchange is None or self.exchange.reply is None:
+            return 0
+        return sum([len(choice.calls) for choice in self.exchange.reply.choices])
+
+    @property
+    def streamed(self) -> bool:
+        return self.exchange is not None and self.exchange.reply is not None and self.exchange.reply.streamed
+
+    @property
+    def fixed(self) -> list[str]:
+        """Return the names of rules with applied fixes, each once."""
+        return list(dict.fromkeys(fix.name for fix in self.record.fixes)) if self.record.fixes else []
+
+    def with_fault(self, fault: Finding) -> CheckResult:
+        return dataclasses.replace(self, findings=(*self.findings, fault))
+
+    def annotations(self) -> dict[str, Json]:
+        """Return the fields of `exchanges.jsonl` beside the bytes."""
+        checked = Checked(self.record, self.exchange, self.findings)
+        return {
+            "api": self.api or None,
+            "model": self.model or None,
+            "conversation": self.exchange.conversation if self.exchange is not None else None,
+            "findings": [flat(checked, finding) for finding in self.findings],
+            "notes": list(self.notes),
+        }
+
+
+class Reading(NamedTuple):
+    """Redacted record of an ended exchange and its parse; None if there is nothing to check."""
+
+    record: Record
+    exchange: Exchange | None
+
+
+def read(
+    recorder: ExchangeRecorder, end: End, error: str | None, duration: float | None, redactor: Redactor
+) -> Reading:
+    """Parse and redact a recorder; safe in a thread, since only the recorder and the redactor are used. Raises parse
+    errors."""
+    exchange = _read(recorder, end, error)
+    timing = Timing(recorder.started, recorder.first_byte, exchange.timing.first_token if exchange else None, duration)
+    record = recorder.record(exchange.end if exchange else end, error, exchange.chunks if exchange else (), timing)
+    clean = redactor.record(record)
+    if exchange is not None:
+        same = clean.request_body == record.request_body and clean.response_body == record.response_body
+        exchange = _under(exchange, clean) if same and not recorder.must_reread else replay(clean)
+    return Reading(clean, exchange)
+
+
+def judge(recorder: ExchangeRecorder, reading: Reading, engine: Engine, redactor: Redactor) -> CheckResult:
+    """Check an ended exchange. Raises whatever the engine raises."""
+    clean, exchange = reading
+    findings = _faults(recorder, redactor)
+    if exchange is not None:
+        if recorder.notes or exchange.notes:
+            exchange = exchange.but(notes=tuple(recorder.notes))
+        exchange = engine.ledger.place(exchange)
+        findings += engine.check(exchange)
+    elif recorder.is_readable and not recorder.is_unread:
+        findings.append(internal("reading the exchange without its secrets", ValueError("it is of no known API then")))
+    return _result(recorder, clean, exchange, findings, redactor)
+
+
+def unchecked_result(recorder: ExchangeRecorder, end: End, error: str | None, redactor: Redactor) -> CheckResult:
+    """Return the result if checking itself failed: the record and the failures."""
+    clean = redactor.record(recorder.record(end, error, (), Timing(recorder.started, recorder.first_byte)))
+    return _result(recorder, clean, None, _faults(recorder, redactor), redactor)
+
+
+def _read(recorder: ExchangeRecorder, end: End, error: str | None) -> Exchange | None:
+    if recorder.session is None or not recorder.is_readable:
+        return None
+    if recorder.status is None:
+        # A reader of captures cannot tell "no head" from "an empty reply"; neither is judged.
+        recorder.session.respond(None, {})
+    return recorder.session.finish(end, error=error)
+
+
+def _under(exchange: Exchange, clean: Record) -> Exchange:
+    """Replace URL, headers and derived fields by the redacted ones."""
+    redacted = exchange.but(
+        url=clean.url,
+        request_headers=lower(clean.request_headers),
+        response_headers=lower(clean.response_headers),
+        error=clean.error,
+        timing=clean.timing,
+        delivered=delivered_reply(clean),
+    )
+    return Unnamed.of(redacted)  # a client may tell of its session in what was taken out
+
+
+def _faults(recorder: ExchangeRecorder, redactor: Redactor) -> list[Finding]:
+    """Return internal failures; the text of an exception may quote secrets, so it is redacted."""
+    return [dataclasses.replace(fault, message=redactor.text(fault.message)) for fault in recorder.faults]
+
+
+def _result(
+    recorder: ExchangeRecorder, clean: Record, exchange: Exchange | None, findings: list[Finding], redactor: Redactor
+) -> CheckResult:
+    session = recorder.session
+    model = exchange.model if exchange is not None else ""
+    if not model and session is not None and session.request is not None:
+        model = redactor.text(session.request.model)
+    return CheckResult(
+        record=clean,
+        exchange=exchange,
+        findings=tuple(findings),
+        api=session.api.name if session is not None else "",
+        model=model,
+        notes=tuple(recorder.notes),
+    )
+
+
+def shorten(text: str, limit: int) -> str:
+    """Cut a text to `limit` characters; the last one shows that it is cut."""
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
+def names_of(findings: tuple[Finding, ...]) -> list[str]:
+    """Return the names of findings, each once, worst and surest first."""
+    return list(dict.fromkeys(finding.name for finding in sorted(findings, key=_rank))) if findings else []
+
+
+def worst_of(findings: tuple[Finding, ...]) -> str:
+    """Return the highest severity of findings, or an empty string."""
+    if not findings:
+        return ""
+    severities = {finding.severity for finding in findings}
+    return next((severity for severity in SEVERITIES if severity in severities), "")
+
+
+def _rank(finding: Finding) -> tuple[int, int]:
+    return SEVERITIES.index(finding.severity), ("high", "medium", "low").index(finding.confidence)

@@ -1,0 +1,341 @@
+"""Exchanges over WebSockets: recorded while messages pass, and fixed if enabled.
+
+A socket is tracked once a client message begins an exchange of a known API (`wire.websocket`), e.g.
+`{"type":"response.create"}`. Server messages belong to the oldest open exchange. An exchange still open when the
+socket closes was cut off.
+
+mitmproxy awaits one hook per message. Of the messages that a fix returns, the last replaces the current one; earlier
+ones wait in `_Socket.leaving` until the socket sends (`mitm_compat`). A message without output is dropped. Without
+`mitm_compat` nothing is fixed, and the exchange says so.
+
+Each message is parsed as one line, so the fix of a reply is the fix of any stream, and its output is lines. An
+unchanged message leaves with its original white space."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from mitmproxy import connection, http, websocket
+from mitmproxy.websocket import WebSocketMessage
+from wsproto.frame_protocol import Opcode
+
+from wirelint.addon.classify import EndedExchange, request_headers_of
+from wirelint.addon.http_headers import headers_of
+from wirelint.addon.log import Failures
+from wirelint.addon.mitm_compat import attach_socket
+from wirelint.addon.options import Settings
+from wirelint.addon.recorder import ExchangeRecorder
+from wirelint.addon.reply_fix import ReplyFixer
+from wirelint.apis import recognise
+from wirelint.capture.record import Headers, Sent
+from wirelint.engine import Session, lower
+from wirelint.model import End
+from wirelint.rewrite import ReplyStream
+from wirelint.rewrite.request import mend_request
+from wirelint.state.ledger import Ledger
+from wirelint.wire.websocket import HEADERS, STATUS, as_line, closes, may_open, opens, socket_url
+
+_MOST_ORIGINALS = 256
+
+
+def fix_request(
+    flow: http.HTTPFlow, recorder: ExchangeRecorder, settings: Settings, ledger: Ledger, failures: Failures
+) -> bytes | None:
+    """Return the message to send in place of the client's; None if it is unchanged. Never raises."""
+    try:
+        session, body = recorder.session, recorder.request_body
+        if session is None or not body or session.request is None:
+            return None
+        scope = settings.scope_of(session)
+        mended = mend_request(session.head(), body, scope.rules, ledger, scope.permit)
+        recorder.faults += mended.faults
+        if mended.body == body:
+            return None
+        recorder.forwarded = Sent(headers_of(flow.request), mended.body)
+        recorder.sent_request = mended.request
+        recorder.note_fixes(mended.repairs)
+        return mended.body
+    except Exception as error:  # fail open: the request goes out as it is
+        failures.add(recorder, "repairing the request", error)
+        return None
+
+
+class SocketReplyFixer(ReplyFixer):
+    """Fixer of one reply over a WebSocket: server messages in, messages for the client out."""
+
+    end_text = "the socket closed"
+
+    def __init__(self, recorder: ExchangeRecorder, reply_stream: ReplyStream, failures: Failures) -> None:
+        super().__init__(recorder, reply_stream, failures)
+        self._originals: dict[bytes, bytes] = {}
+
+    def headers(self) -> Headers:
+        return HEADERS
+
+    @classmethod
+    def begin(
+        cls, recorder: ExchangeRecorder, settings: Settings, ledger: Ledger, failures: Failures
+    ) -> SocketReplyFixer | None:
+        """Create a fixer for an exchange whose first answer has arrived; None if nothing can be fixed."""
+        if recorder.session is None or not recorder.is_readable or recorder.is_unread:
+            return None
+        try:
+            scope = settings.scope_of(recorder.session)
+            reply_stream = ReplyStream.begin(
+                recorder.session, scope.rules, ledger, scope.permit, settings.hold * 1000, recorder.sent_request
+            )
+        except Exception as error:  # fail open: it passes as it comes
+            failures.add(recorder, "preparing the repair of the reply", error)
+            return None
+        return cls(recorder, reply_stream, failures) if reply_stream is not None else None
+
+    def feed(self, content: bytes, *, last: bool) -> list[bytes]:
+        """Return the messages for the client. `last`: this message ends the exchange."""
+        line = as_line(content)
+        if line[:-1] != content:
+            if len(self._originals) >= _MOST_ORIGINALS:
+                self._originals.clear()  # they were changed
+            self._originals[line] = content
+        return self._messages(self._pass(line, last=last))
+
+    def release(self) -> list[bytes]:
+        return self._messages(super().release())
+
+    def flush(self) -> list[bytes]:
+        return self._messages(super().flush())
+
+    def _pass(self, line: bytes, *, last: bool) -> list[bytes]:
+        try:
+            out = self._feed(line)
+        except Exception as error:  # fail open
+            out = self._give_up(line, error)
+        return out + self._release(lambda reply_stream: reply_stream.end()) if last else out
+
+    def _messages(self, out: list[bytes]) -> list[bytes]:
+        lines = b"".join(out).splitlines(keepends=True)
+        return [self._originals.pop(one, one[:-1]) for one in lines if not one.isspace()]
+
+
+_MOST_SOCKETS = 4096
+_MOST_OPEN = 16
+"""Exchanges of one socket that wait for their replies; more of them are not read."""
+
+UNREPAIRED = "the way to the client of this WebSocket was not found; it was judged and not repaired"
+
+
+class OpenSocketExchange(NamedTuple):
+    """Exchange in progress on a socket, for `timeouts`."""
+
+    recorder: ExchangeRecorder
+    flow: http.HTTPFlow
+    fixer: SocketReplyFixer | None
+
+
+@dataclass(slots=True, eq=False)
+class _Socket:
+    """One WebSocket. `fixer` fixes replies of the oldest open exchange; `repairs`: the client can be reached."""
+
+    flow: http.HTTPFlow
+    open: deque[ExchangeRecorder] = field(default_factory=deque)
+    count: int = 0
+    repairs: bool | None = None
+    fixer: SocketReplyFixer | None = None
+    leaving: list[bytes] = field(default_factory=list)
+
+    def take_ready(self) -> Sequence[bytes]:
+        leaving, self.leaving = self.leaving, []
+        return leaving
+
+    def due(self) -> float | None:
+        return self.fixer.due() if self.fixer is not None else None
+
+    def release(self) -> Sequence[bytes]:
+        return self._shown(self.fixer.release() if self.fixer is not None else [])
+
+    def flush(self) -> Sequence[bytes]:
+        return [*self.take_ready(), *self._shown(self.fixer.flush() if self.fixer is not None else [])]
+
+    def _shown(self, made: Sequence[bytes]) -> Sequence[bytes]:
+        """Add generated messages to the flow."""
+        if self.flow.websocket is not None:
+            self.flow.websocket.messages += [_made(content) for content in made]
+        return made
+
+
+class WebSockets:
+    """All sockets with exchanges. `finish` takes an exchange that has ended."""
+
+    def __init__(self, finish: Callable[[EndedExchange], None], ledger: Ledger, failures: Failures) -> None:
+        self._finish, self._ledger, self._failures = finish, ledger, failures
+        self._sockets: OrderedDict[str, _Socket] = OrderedDict()
+
+    @property
+    def open(self) -> int:
+        """Return the number of exchanges that wait for replies."""
+        return sum(len(socket.open) for socket in self._sockets.values())
+
+    def under_way(self) -> Iterator[OpenSocketExchange]:
+        """Yield the exchange in progress of each socket: the oldest."""
+        for socket in self._sockets.values():
+            if socket.open:
+                yield OpenSocketExchange(socket.open[0], socket.flow, socket.fixer)
+
+    def message(self, flow: http.HTTPFlow, settings: Settings) -> None:
+        """Handle the last message of a flow's socket."""
+        if flow.websocket is None or not flow.websocket.messages:
+            return
+        message = flow.websocket.messages[-1]
+        if not message.is_text or message.injected or message.dropped:
+            return
+        if message.from_client:
+            self._ask(flow, message, settings)
+        elif (socket := self._sockets.get(flow.id)) is not None and socket.open:
+            self._answer(socket, message, settings)
+
+    def close(self, flow: http.HTTPFlow) -> None:
+        """Handle the close of a flow's socket."""
+        socket = self._sockets.pop(flow.id, None)
+        if socket is None or flow.websocket is None:
+            return
+        by_client = flow.websocket.closed_by_client
+        end: End = "client-left" if by_client else "upstream-died"
+        who = "client" if by_client else "server"
+        self._cut(socket, end, f"the {who} closed the socket ({flow.websocket.close_code})")
+
+    def sweep(self, client: connection.Client | None, reason: str) -> None:
+        """End the open exchanges of one client, or of all."""
+        for name, socket in tuple(self._sockets.items()):
+            if client is None or socket.flow.client_conn.id == client.id:
+                del self._sockets[name]
+                self._cut(socket, "client-left", reason)
+
+    def _ask(self, flow: http.HTTPFlow, message: websocket.WebSocketMessage, settings: Settings) -> None:
+        body: bytes = message.content
+        large = len(body) > settings.max_body
+        if not (may_open(body) if large else opens(body)):
+            return
+        socket = self._sockets.get(flow.id) or _Socket(flow)
+        if len(socket.open) >= _MOST_OPEN:
+            return
+        recorder = _begin(flow, message, f"{flow.id}:{socket.count + 1}", settings, large=large)
+        if recorder is None:
+            return
+        if settings.repairs and not large:
+            self._fix_request(socket, recorder, message, settings)
+        socket.count += 1
+        socket.open.append(recorder)
+        self._sockets[flow.id] = socket
+        while len(self._sockets) > _MOST_SOCKETS:
+            _, oldest = self._sockets.popitem(last=False)
+            self._cut(oldest, "unread", "too many sockets at one time; this one was let go")
+
+    def _fix_request(
+        self, socket: _Socket, recorder: ExchangeRecorder, message: websocket.WebSocketMessage, settings: Settings
+    ) -> None:
+        """Fix a client's message, and prepare the fix of its replies."""
+        if not recorder.is_live:
+            return
+        if socket.repairs is None:
+            try:
+                socket.repairs = attach_socket(socket.flow, socket)
+            except Exception as error:  # fail open: it goes without
+                socket.repairs = False
+                self._failures.add(recorder, "reaching the client", error)
+        if not socket.repairs:
+            recorder.notes.append(UNREPAIRED)
+            return
+        mended = fix_request(socket.flow, recorder, settings, self._ledger, self._failures)
+        if mended is not None:
+            message.content = mended
+
+    def _answer(self, socket: _Socket, message: websocket.WebSocketMessage, settings: Settings) -> None:
+        recorder, content = socket.open[0], message.content
+        if recorder.status is None:
+            recorder.respond(STATUS, HEADERS)
+            if socket.repairs and settings.repairs:
+                socket.fixer = SocketReplyFixer.begin(recorder, settings, self._ledger, self._failures)
+        last = closes(content)
+        if not recorder.is_live:
+            recorder.feed(as_line(content))
+        elif socket.fixer is None or not content.strip():
+            recorder.store_for_later(as_line(content))
+        else:
+            self._pass(socket, socket.fixer.feed(content, last=last), message)
+        if last:
+            self._end(socket, "complete", None)
+
+    def _pass(self, socket: _Socket, made: Sequence[bytes], message: websocket.WebSocketMessage) -> None:
+        """Send these messages in place of one."""
+        if not made:
+            message.drop()  # type: ignore[no-untyped-call]
+            return
+        if made[-1] != message.content:
+            message.content = made[-1]
+        socket.leaving += made[:-1]
+        if socket.flow.websocket is not None:
+            socket.flow.websocket.messages[-1:-1] = [_made(content) for content in made[:-1]]
+
+    def _end(self, socket: _Socket, end: End, error: str | None) -> None:
+        """End the oldest exchange of a socket."""
+        recorder = socket.open.popleft()
+        fixer, socket.fixer = socket.fixer, None
+        if fixer is not None:
+            fixer.settle()
+        self._finish(EndedExchange(recorder, socket.flow, end, error, recorder.now() if recorder.is_live else None))
+
+    def _cut(self, socket: _Socket, end: End, error: str) -> None:
+        while socket.open:
+            self._end(socket, end, error)
+
+
+def _begin(
+    flow: http.HTTPFlow, message: websocket.WebSocketMessage, name: str, settings: Settings, *, large: bool
+) -> ExchangeRecorder | None:
+    """Return the recorder of an exchange that a message begins; None for an unknown API. `large`: pass it unread."""
+    recorder = ExchangeRecorder(
+        id=name,
+        client=flow.client_conn.id,
+        method=flow.request.method,
+        url=socket_url(flow.request.pretty_url),
+        request_headers=request_headers_of(flow),
+        request_body=None if large else message.content,
+        session=None,
+        started=message.timestamp,
+        limit=settings.max_body,
+        clock=time.perf_counter,
+        clock_start=time.perf_counter(),
+        is_live=flow.live,
+    )
+    if large:
+        return _unread(recorder, settings.max_body)
+    recorder.session = Session.begin(
+        id=name,
+        method=recorder.method,
+        url=recorder.url,
+        headers=lower(recorder.request_headers),
+        body=message.content,
+        started=recorder.started,
+        max_body=settings.max_body,
+        later=not settings.repairs,
+    )
+    return recorder if recorder.session is not None else None
+
+
+def _unread(recorder: ExchangeRecorder, limit: int) -> ExchangeRecorder | None:
+    headers, parts = lower(recorder.request_headers), urlsplit(recorder.url)
+    api = recognise("POST", parts.path, headers, {"input": [{"role": "user"}]}, parts.netloc)
+    if api is None:
+        return None
+    recorder.session = Session(api, None, id=recorder.id, method=recorder.method, url=recorder.url, headers=headers)
+    recorder.mark_unread(f"the request is larger than wirelint_max_body ({limit} bytes); the exchange passed unread")
+    return recorder
+
+
+def _made(content: bytes) -> WebSocketMessage:
+    """Return a server message that a fix generated."""
+    return WebSocketMessage(Opcode.TEXT, False, content)

@@ -1,0 +1,462 @@
+r"""Secrets in streamed bodies, where one secret may be spread over many events.
+
+Theory of operation. The framers of `wirelint.wire` cut a body into frames. Every string in the documents of the frames
+belongs to a *channel*: the member names on the way to the string, with the positions of list items replaced by their
+`index`, under the numbers by which a document names its part (`output_index`, `content_index`, `item_id`). A client
+concatenates the strings of a channel:
+
+    data: {"index":0,"delta":{"partial_json":"{\"key\": \"sk-pr"}}
+    data: {"index":0,"delta":{"partial_json":"oj-Zq81LmN0pXv72RtYc5Wb\"}"}}
+
+A channel is joined and searched as one text, also in fields that no API reader knows. The first fragment of a secret gets
+the mark, and the others lose the characters of the secret. Then each document is searched by itself, for secrets in one
+piece: errors, and values under names such as `api_key`. Events, their order and their framing stay.
+"""
+
+from __future__ import annotations
+
+import bisect
+import itertools
+import re
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import orjson
+
+from wirelint.capture.literals import (
+    LITERAL,
+    Scope,
+    find_in_json,
+    find_in_text,
+    is_json,
+    is_near,
+    merge,
+    unescape,
+    unescape_mapped,
+)
+from wirelint.capture.secret_patterns import harmless
+from wirelint.capture.secrets import Span
+from wirelint.events import Frame
+from wirelint.model import Json
+from wirelint.wire import Framing, Sniffer
+from wirelint.wire.aws_eventstream import content_of, looks_like_messages, split, with_content
+
+_LINE = re.compile(r"[^\r\n]*(\r\n|\n|\r|\Z)")
+_DATA = re.compile(r"[ \t\ufeff]*data:[ ]?")
+_PART_NUMBERS = ("index", "output_index", "content_index", "summary_index", "item_id")
+_CONTAINERS = frozenset({"delta", "content_block"})
+"""A text that begins in one of these members continues in the other: their names are no part of a channel."""
+
+_DEEPEST = 40
+_BLOCK = 1 << 18
+"""Characters of a stream that the quick look takes at a time, which bounds its copies."""
+
+
+class Edit(NamedTuple):
+    """Characters `start` to `end` of frame number `frame` are to be replaced. Without a `secret` they are removed."""
+
+    frame: int
+    start: int
+    end: int
+    secret: str | None
+
+
+class ByteEdit(NamedTuple):
+    """`size` bytes replaced the bytes `start` to `end` of a body."""
+
+    start: int
+    end: int
+    size: int
+
+
+class Body:
+    """A body cut into frames, with the text of each frame."""
+
+    def __init__(self, body: bytes) -> None:
+        self.framing: Framing
+        if looks_like_messages(body[:12]):
+            messages, rest = split(body)
+            self.framing = "messages"
+            self.frames = [Frame(number, raw, None, None) for number, raw in enumerate([*messages, rest])]
+            self._messages = len(messages)
+            return
+        sniffer = Sniffer({})
+        self.frames = [*sniffer.feed(body), *sniffer.close()]
+        self.framing = sniffer.framing
+
+    def text(self, number: int) -> str:
+        """The text of a frame: its bytes, or what a message of AWS carries."""
+        raw = self.frames[number].raw
+        if self.framing == "messages" and number < self._messages:
+            raw = content_of(raw)
+        return raw.decode("utf-8", "surrogateescape")
+
+    def apply(self, edits: list[Edit], mark: Callable[[str], str]) -> tuple[bytes, list[ByteEdit]]:
+        """The body with its edits made, and their places in its bytes. A changed AWS message counts as one change."""
+        pieces: list[bytes] = []
+        made: list[ByteEdit] = []
+        by_frame = {number: list(group) for number, group in itertools.groupby(edits, lambda edit: edit.frame)}
+        begin = 0
+        for number, frame in enumerate(self.frames):
+            raw = frame.raw
+            if number in by_frame:
+                raw, places = _edited(self.text(number), by_frame[number], mark)
+                if self.framing == "messages" and number < self._messages:
+                    raw = with_content(frame.raw, raw)
+                    places = [ByteEdit(0, len(frame.raw), len(raw))]
+                made += [ByteEdit(begin + place.start, begin + place.end, place.size) for place in places]
+            pieces.append(raw)
+            begin += len(frame.raw)
+        return b"".join(pieces), made
+
+
+def _edited(text: str, edits: list[Edit], mark: Callable[[str], str]) -> tuple[bytes, list[ByteEdit]]:
+    pieces: list[bytes] = []
+    made: list[ByteEdit] = []
+    position = place = 0
+    for edit in edits:
+        between = text[position : edit.start].encode("utf-8", "surrogateescape")
+        removed = len(text[edit.start : edit.end].encode("utf-8", "surrogateescape"))
+        replacement = mark(edit.secret).encode() if edit.secret is not None else b""
+        pieces += between, replacement
+        place += len(between)
+        made.append(ByteEdit(place, place + removed, len(replacement)))
+        place += removed
+        position = edit.end
+    pieces.append(text[position:].encode("utf-8", "surrogateescape"))
+    return b"".join(pieces), made
+
+
+def find_in_body(body: Body, known: tuple[str, ...]) -> list[Edit]:
+    """The edits that take all secrets out of a body, sorted."""
+    if body.framing == "whole":
+        return [
+            Edit(number, *span) for number in range(len(body.frames)) for span in _in_whole(body.text(number), known)
+        ]
+    documents = _documents(body)
+    channels = _Channels()
+    for document in documents:
+        channels.add(document)
+    if not _may_hold_secrets(body, channels, known):
+        return []
+    edits = [edit for fragments in channels.fragments() for edit in _channel_edits(fragments, known)]
+    edits += _apart(_edits_in_one_piece(body, documents, known), edits)
+    return sorted(edits)
+
+
+def _in_whole(text: str, known: tuple[str, ...]) -> list[Span]:
+    scope = Scope.of(text, known)
+    if not scope:
+        return []
+    if text.lstrip("\ufeff \t\r\n")[:1] not in ("{", "["):
+        return find_in_text(text, scope)
+    spans = find_in_json(text, scope)
+    if not is_json(text):  # cut off, or no JSON: a secret may stand outside of string literals
+        spans = merge([*spans, *find_in_text(text, scope)])
+    return spans
+
+
+def _may_hold_secrets(body: Body, channels: _Channels, known: tuple[str, ...]) -> bool:
+    """Return True unless a quick look at the frames and at the joined channels proves that there is nothing to edit."""
+    joined = ("".join(channel.texts) for channel in channels.moving())
+    for text in itertools.chain(_blocks(body), joined):
+        if any(is_near(secret, text) for secret in known) or not harmless(text):
+            return True
+    return False
+
+
+def _blocks(body: Body) -> Iterator[str]:
+    """The text of the frames, some frames at a time. No sign of a secret goes over the end of a frame."""
+    waiting: list[str] = []
+    size = 0
+    for number in range(len(body.frames)):
+        text = body.text(number)
+        waiting.append(text)
+        size += len(text)
+        if size > _BLOCK:
+            yield "\n".join(waiting)
+            waiting.clear()
+            size = 0
+    yield "\n".join(waiting)
+
+
+# --- documents ---------------------------------------------------------------------------------------------------------
+
+
+class _Document:
+    """One document of a stream, and where its lines stand in the text of its frame."""
+
+    def __init__(self, body: Body, frame: int, text: str, lines: Sequence[tuple[int, str]] = ()) -> None:
+        self.frame, self.text = frame, text
+        self._body, self._lines = body, lines
+
+    def place(self, position: int) -> int:
+        """The offset in the frame's text of a position in the document."""
+        lines, starts = self._located
+        number = bisect.bisect_right(starts, position) - 1
+        return lines[number][0] + position - starts[number]
+
+    @cached_property
+    def _located(self) -> tuple[Sequence[tuple[int, str]], list[int]]:
+        """The lines with their offsets in the frame's text, and their offsets in the document."""
+        lines = self._lines
+        if not lines:
+            text = self._body.text(self.frame)
+            if self._body.framing == "events":
+                lines = [line for line in _data_lines(text) if line[1].strip()]
+            else:
+                lines = [(text.rfind(self.text), self.text)]
+        return lines, list(itertools.accumulate((len(line) + 1 for _, line in lines[:-1]), initial=0))
+
+    @cached_property
+    def strings(self) -> Sequence[re.Match[str]]:
+        """The string literals that are no member names, in order."""
+        return [literal for literal in LITERAL.finditer(self.text) if not _is_key(self.text, literal.end())]
+
+    @cached_property
+    def by_text(self) -> Mapping[str, re.Match[str]]:
+        """The first string literal for each decoded text."""
+        return {unescape(literal[1]): literal for literal in reversed(self.strings)}
+
+
+def _is_key(text: str, position: int) -> bool:
+    """Return True if the literal that ends at `position` is a member name."""
+    while position < len(text) and text[position] in " \t\r\n":
+        position += 1
+    return text[position : position + 1] == ":"
+
+
+def _documents(body: Body) -> list[_Document]:
+    documents: list[_Document] = []
+    for number, frame in enumerate(body.frames):
+        data = frame.data
+        if data is not None and not frame.faults and "\n" not in data and "\r" not in data:
+            if data and not data.isspace():
+                documents.append(_Document(body, number, data))
+            continue
+        text = body.text(number)
+        match body.framing:
+            case "events":
+                documents += _event_documents(body, number, text)
+            case "lines":
+                documents += [
+                    _Document(body, number, line, [(start, line)]) for start, line in _lines(text) if line.strip()
+                ]
+            case "array":
+                if data is not None and text.endswith(data):
+                    documents.append(_Document(body, number, data))
+            case "messages" if text:
+                documents.append(_Document(body, number, text, [(0, text)]))
+            case _:
+                pass
+    return documents
+
+
+def _event_documents(body: Body, number: int, text: str) -> list[_Document]:
+    """One document over all data lines of an event; or one for each line, where the blank lines between events are lost."""
+    lines = [line for line in _data_lines(text) if line[1].strip()]
+    whole = "\n".join(line for _, line in lines)
+    if len(lines) < 2 or _load(whole) is not None:
+        return [_Document(body, number, whole, lines)] if lines else []
+    return [_Document(body, number, line, [(start, line)]) for start, line in lines]
+
+
+def _lines(text: str) -> Iterator[tuple[int, str]]:
+    for match in _LINE.finditer(text):
+        if match.start(1) > match.start():
+            yield match.start(), text[match.start() : match.start(1)]
+
+
+def _data_lines(text: str) -> Iterator[tuple[int, str]]:
+    """The values of an event's data lines, with their offsets."""
+    for start, line in _lines(text):
+        if (field := _DATA.match(line)) is not None:
+            yield start + field.end(), line[field.end() :]
+
+
+def _load(text: str) -> Json:
+    try:
+        document: Json = orjson.loads(text)
+    except (orjson.JSONDecodeError, UnicodeEncodeError):
+        return None
+    return document
+
+
+# --- channels ----------------------------------------------------------------------------------------------------------
+
+
+class _Channel(dict[Hashable, "_Channel"]):
+    """The strings at one place of the documents, in order, and the places below."""
+
+    __slots__ = ("texts",)
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    def __missing__(self, name: Hashable) -> _Channel:
+        below = self[name] = _Channel()
+        return below
+
+
+class _Channels:
+    """The strings of a stream's documents, joined as a client joins them. `add` takes the documents in order."""
+
+    def __init__(self) -> None:
+        self._parts = _Channel()
+        self._broken = _Channel()
+        self._places: list[_Channel] = []
+        """The channel of each string, in order."""
+        self._counts: list[tuple[_Document, int]] = []
+
+    def add(self, document: _Document) -> None:
+        value = _load(document.text)
+        if isinstance(value, dict):
+            part = tuple([number for name in _PART_NUMBERS if isinstance(number := value.get(name), (str, int))])
+            before = len(self._places)
+            self._walk(value, self._parts[part], 0)
+            self._counts.append((document, len(self._places) - before))
+        elif value is None and document.text.strip() != "[DONE]":
+            self._broken.texts.append(document.text)
+            self._places.append(self._broken)
+            self._counts.append((document, -1))
+
+    def moving(self) -> Iterator[_Channel]:
+        """The channels whose strings differ. A field with one value (an id, a model) carries no text."""
+        waiting = [self._broken, self._parts]
+        while waiting:
+            channel = waiting.pop()
+            waiting += channel.values()
+            texts = channel.texts
+            if len(texts) > 1 and texts.count(texts[0]) < len(texts):
+                yield channel
+
+    def fragments(self) -> Iterator[list[_Fragment]]:
+        """The strings of each moving channel, with their documents."""
+        places = iter(self._places)
+        found: defaultdict[int, list[_Fragment]] = defaultdict(list)
+        taken: defaultdict[int, int] = defaultdict(int)
+        for document, count in self._counts:
+            for ordinal in range(count) if count >= 0 else (-1,):
+                channel = next(places)
+                text = channel.texts[taken[id(channel)]]
+                taken[id(channel)] += 1
+                found[id(channel)].append(_Fragment(document, ordinal, text))
+        for channel in self.moving():
+            yield found[id(channel)]
+
+    def _walk(self, items: dict[str, Json] | list[Json], channel: _Channel, depth: int) -> None:
+        pairs: Iterable[tuple[str | int, Json]] = items.items() if isinstance(items, dict) else enumerate(items)
+        # A decoder makes values of exact types, and `type` is faster than `isinstance`.
+        for name, item in pairs:
+            if type(item) is str:
+                place = channel if name in _CONTAINERS else channel[name]
+                place.texts.append(item)
+                self._places.append(place)
+            elif type(item) is dict and depth < _DEEPEST:
+                if type(name) is int and type(index := item.get("index")) is int:
+                    name = index
+                self._walk(item, channel if name in _CONTAINERS else channel[name], depth + 1)
+            elif type(item) is list and depth < _DEEPEST:
+                self._walk(item, channel if name in _CONTAINERS else channel[name], depth + 1)
+
+
+# --- edits -------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Fragment:
+    """One string of a channel: the string literal number `ordinal` of a document, or (ordinal -1) its whole text."""
+
+    document: _Document
+    ordinal: int
+    text: str
+
+    def locate(self) -> tuple[int, Sequence[int]] | None:
+        """The offset of the literal in its document, and the raw offset from there of each of its characters."""
+        document, ordinal = self.document, self.ordinal
+        if ordinal < 0:
+            return 0, range(len(document.text) + 1)
+        literal = document.strings[ordinal] if ordinal < len(document.strings) else None
+        if literal is None or unescape(literal[1]) != self.text:
+            literal = document.by_text.get(self.text)
+        if literal is None:
+            return None
+        plain, places = unescape_mapped(literal[1])
+        return (literal.start(1), places) if plain == self.text else None
+
+
+def _channel_edits(fragments: list[_Fragment], known: tuple[str, ...]) -> Iterator[Edit]:
+    joined = "".join(fragment.text for fragment in fragments)
+    scope = Scope.of(joined, known)
+    spans = find_in_text(joined, scope) if scope else []
+    if not spans:
+        return
+    start = first = 0
+    for fragment in fragments:
+        end = start + len(fragment.text)
+        while first < len(spans) and spans[first].end <= start:
+            first += 1
+        last = first
+        while last < len(spans) and spans[last].start < end:
+            last += 1
+        if last > first and fragment.text:
+            yield from _fragment_edits(fragment, start, spans[first:last])
+        start = end
+
+
+def _fragment_edits(fragment: _Fragment, start: int, spans: list[Span]) -> Iterator[Edit]:
+    """Edits for the part of each span that lies in this fragment, which begins at `start` of its channel."""
+    located = fragment.locate()
+    if located is None:
+        return
+    offset, places = located
+    document = fragment.document
+    for span in spans:
+        first, last = max(span.start - start, 0), min(span.end - start, len(fragment.text))
+        secret = span.secret if span.start >= start else None
+        begin, end = document.place(offset + places[first]), document.place(offset + places[last])
+        yield Edit(document.frame, begin, end, secret)
+
+
+def _edits_in_one_piece(body: Body, documents: list[_Document], known: tuple[str, ...]) -> list[Edit]:
+    """Edits for secrets within one document, and in what a frame holds beside its documents."""
+    edits: list[Edit] = []
+    held: defaultdict[int, list[_Document]] = defaultdict(list)
+    for document in documents:
+        held[document.frame].append(document)
+    for number in range(len(body.frames)):
+        text = body.text(number)
+        # The data lines of one document have `data:` between them, which may hide a name from its value.
+        scope = Scope.of("\n".join([text, *[document.text for document in held[number]]]), known)
+        if not scope:
+            continue
+        for document in held[number]:
+            find = (
+                find_in_text(document.text, scope)
+                if _load(document.text) is None
+                else find_in_json(document.text, scope)
+            )
+            edits += [Edit(number, document.place(span.start), document.place(span.end), span.secret) for span in find]
+        beside = [line for line in _lines(text) if not _DATA.match(line[1])] if body.framing == "events" else []
+        if body.framing != "events" and not held[number]:
+            beside = [(0, text)]
+        for start, line in beside:
+            spans = find_in_text(line, scope)
+            edits += [Edit(number, start + span.start, start + span.end, span.secret) for span in spans]
+    return edits
+
+
+def _apart(candidates: list[Edit], taken: list[Edit]) -> list[Edit]:
+    """The candidates that overlap no edit of `taken`."""
+    ordered = sorted(taken)
+    result: list[Edit] = []
+    position = 0
+    for edit in sorted(candidates):
+        while position < len(ordered) and ordered[position][::2] <= edit[:2]:  # (frame, end) before (frame, start)
+            position += 1
+        if position == len(ordered) or ordered[position][:2] >= edit[::2]:
+            result.append(edit)
+    return result

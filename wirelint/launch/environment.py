@@ -1,0 +1,315 @@
+"""The environment of a command whose traffic is to be seen: proxy variables, base URLs, and certificates to trust.
+
+Clients differ in what they read. Most take a proxy from the environment, in one case or the other; those that do not can
+be given a base URL instead. For trust, some variables name the only authorities there are (`REPLACING`), others name
+authorities besides the built-in ones (`ADDING`). Nothing on the machine changes: the files are in a folder of the run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ipaddress
+import os
+import re
+import shutil
+import ssl
+import subprocess
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+from urllib.parse import SplitResult, urlsplit, urlunsplit
+
+import certifi
+
+Mode = Literal["auto", "proxy", "base-url"]
+PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
+REPLACING = (
+    "SSL_CERT_FILE",  # OpenSSL, and with it Python's ssl and httpx; Go; uv
+    "REQUESTS_CA_BUNDLE",
+    "CURL_CA_BUNDLE",
+    "AWS_CA_BUNDLE",
+    "GIT_SSL_CAINFO",
+    "PIP_CERT",
+    "CARGO_HTTP_CAINFO",
+    "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH",
+)
+ADDING = ("NODE_EXTRA_CA_CERTS", "DENO_CERT")
+BASE_URLS = {
+    "OPENAI_BASE_URL": "https://api.openai.com/v1",
+    "ANTHROPIC_BASE_URL": "https://api.anthropic.com",
+    "GOOGLE_GEMINI_BASE_URL": "https://generativelanguage.googleapis.com",
+    "CO_API_URL": "https://api.cohere.com",
+    "GROQ_BASE_URL": "https://api.groq.com",
+}
+"""Variables that clients read, with their default URLs."""
+
+KNOWN_BASE_URLS = (
+    *BASE_URLS,
+    "OPENAI_API_BASE",
+    "AZURE_OPENAI_ENDPOINT",
+    "ANTHROPIC_VERTEX_BASE_URL",
+    "OLLAMA_HOST",
+)
+"""Those, and variables that are redirected only if set: they have no default, or would override another one."""
+
+CA_FILE = "mitmproxy-ca-cert.pem"
+"""mitmproxy's own authority, in its `confdir`."""
+
+_SYSTEM = (
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/pki/tls/certs/ca-bundle.crt",
+    "/etc/ssl/ca-bundle.pem",
+    "/etc/ssl/cert.pem",
+)
+_CERTIFICATE = re.compile(rb"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", re.DOTALL)
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+_LOCAL = ("localhost", "127.0.0.1")
+_READ_PROXIES = frozenset(
+    {"claude", "codex", "gemini", "curl", "wget", "git", "pip", "uv", "uvx", "aider", "deno", "bun"}
+)
+"""Commands that read proxy variables with any Node, besides Python programs."""
+
+
+class AddressError(ValueError):
+    """A URL that traffic cannot be sent to. One line: variable, value, cure."""
+
+
+# --- addresses --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A base URL in two parts: the origin of a reverse proxy, with its port, and the path and query."""
+
+    origin: str
+    rest: str
+
+    @property
+    def local(self) -> bool:
+        """Return True if the origin is this machine."""
+        return is_loopback(urlsplit(self.origin).hostname or "")
+
+
+def _split(url: str) -> tuple[SplitResult, str, int | None]:
+    """Return a URL's parts, its host and its port; without a scheme it is http. Raises ValueError."""
+    parts = urlsplit(url if "://" in url else f"http://{url}")
+    return parts, parts.hostname or "", parts.port or _DEFAULT_PORTS.get(parts.scheme)
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+def read_target(name: str, url: str) -> Target:
+    """Split `https://openrouter.ai/api/v1` into `https://openrouter.ai:443` and `/api/v1`. Raises AddressError."""
+    cure = "give a URL such as https://api.openai.com/v1"
+    try:
+        parts, host, port = _split(url)
+    except ValueError as error:
+        raise AddressError(f"{name}={url}: {error}; {cure}") from error
+    if not host or port is None or parts.scheme not in _DEFAULT_PORTS:
+        raise AddressError(f"{name}={url}: not an HTTP address; {cure}")
+    if parts.username is not None:
+        raise AddressError(f"{name}={parts.hostname}: a base URL must not contain credentials; {cure}")
+    if "OLLAMA" in name and parts.port is None and "://" not in url:
+        port = 11434
+    if host in ("0.0.0.0", "::"):
+        host = "127.0.0.1"
+    rest = urlunsplit(("", "", parts.path, parts.query, ""))
+    return Target(f"{parts.scheme}://{_bracketed(host)}:{port}", rest)
+
+
+def is_loopback(host: str) -> bool:
+    """Return True if a host name or address is this machine."""
+    bare = host.strip("[]").lower().removesuffix(".")
+    if bare == "localhost" or bare.endswith(".localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(bare).is_loopback
+    except ValueError:
+        return False
+
+
+def proxy_in(given: Mapping[str, str]) -> tuple[str, str] | None:
+    """Return the proxy that the environment names, as (URL, `user:password` or nothing). Raises AddressError."""
+    names = [form for name in ("HTTPS_PROXY", "ALL_PROXY", "HTTP_PROXY") for form in (name, name.lower())]
+    name = next((name for name in names if given.get(name)), None)
+    if name is None:
+        return None
+    try:
+        parts, host, port = _split(given[name])
+    except ValueError as error:
+        raise AddressError(f"{name}: {error}; set it to a URL such as http://proxy:3128") from error
+    if parts.scheme not in _DEFAULT_PORTS or not host or port is None:
+        raise AddressError(f"{name}: wirelint can go through HTTP proxies only; unset it for this command")
+    login = f"{parts.username}:{parts.password or ''}" if parts.username else ""
+    return f"{parts.scheme}://{_bracketed(host)}:{port}", login
+
+
+# --- routes -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Routes:
+    """The ways to the proxy: True for proxy variables, and base URLs by variable."""
+
+    proxied: bool
+    bases: Mapping[str, Target]
+
+
+def routes(mode: Mode, program: str, given: Mapping[str, str], asked: Mapping[str, str]) -> Routes:
+    """Choose the ways for a command. Raises AddressError.
+
+    `auto` sets proxy variables, and base URLs too if the command may use a Node that reads no proxy variables. Other base
+    URLs are those that `asked` has and, except with `proxy`, those that lead to this machine, which clients reach
+    without a proxy.
+    """
+    found: dict[str, Target] = {}
+    if mode != "proxy":
+        found = {name: read_target(name, given[name]) for name in KNOWN_BASE_URLS if given.get(name)}
+        if mode == "base-url" or not reads_proxies(program, given):
+            found = {name: read_target(name, url) for name, url in BASE_URLS.items()} | found
+        else:
+            found = {name: target for name, target in found.items() if target.local}
+    return Routes(mode != "base-url", found | {name: read_target(name, url) for name, url in asked.items()})
+
+
+def reads_proxies(program: str, given: Mapping[str, str]) -> bool:
+    """Return True if a program, and every program that it may start, reads proxy variables."""
+    name = Path(program).name.lower().removesuffix(".exe")
+    if name in _READ_PROXIES or re.match(r"(python|pypy|ipython|pytest)", name):
+        return True
+    version = node_version(given)
+    return version is None or node_reads_proxies(version)
+
+
+def node_version(given: Mapping[str, str], program: str = "node") -> tuple[int, int] | None:
+    """Return (major, minor) of the Node on the PATH; None if there is none."""
+    path = shutil.which(program, path=given.get("PATH", os.defpath))
+    if path is None:
+        return None
+    try:
+        command = [path, "--version"]
+        said = subprocess.run(command, capture_output=True, text=True, timeout=5, check=False, stdin=subprocess.DEVNULL)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    found = re.match(r"v(\d+)\.(\d+)", said.stdout)
+    return (int(found[1]), int(found[2])) if found else None
+
+
+def node_reads_proxies(version: tuple[int, int]) -> bool:
+    """Return True for 24.0 and later, and for 22.21: they have `NODE_USE_ENV_PROXY`. https://nodejs.org/api/cli.html"""
+    return version >= (24, 0) or (22, 21) <= version < (23, 0)
+
+
+# --- trust ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Trust:
+    """Two files of authorities: all of them, and only the proxy's with those of the variables in `ADDING`."""
+
+    bundle: Path
+    extra: Path
+
+
+def known_authorities(given: Mapping[str, str]) -> list[bytes]:
+    """Return the certificates that a command trusts by its environment and system, without repetitions."""
+    own = ssl.get_default_verify_paths()
+    files = [given[name] for name in (*REPLACING, *ADDING) if given.get(name)]
+    return _read([*files, *_SYSTEM, *filter(None, (own.cafile, own.openssl_cafile)), certifi.where()])
+
+
+def write_upstream(folder: Path, given: Mapping[str, str]) -> Path:
+    """Write the authorities that the proxy trusts: those of the command."""
+    return _write(folder / "upstream.pem", known_authorities(given))
+
+
+def write_trust(folder: Path, given: Mapping[str, str], authority: Path) -> Trust:
+    """Write the files for the command. Raises OSError if the proxy's authority cannot be read."""
+    own = _CERTIFICATE.findall(authority.read_bytes())
+    more = _read([given[name] for name in ADDING if given.get(name)])
+    everyone = [*known_authorities(given), *own]
+    return Trust(_write(folder / "all.pem", everyone), _write(folder / "extra.pem", [*more, *own]))
+
+
+def trusted_file(given: Mapping[str, str], variable: str) -> str:
+    """Return the file of certificates that a client trusts now: the one that a variable names, else the system's."""
+    own = ssl.get_default_verify_paths()
+    files = [given.get(variable, ""), *_SYSTEM, own.cafile or "", own.openssl_cafile]
+    return next((file for file in files if file and Path(file).is_file()), certifi.where())
+
+
+def _read(files: Iterable[str]) -> list[bytes]:
+    certificates: dict[bytes, bytes] = {}
+    for file in files:
+        # `wirelint doctor` reports a file that cannot be read; the command could not use it either.
+        with contextlib.suppress(OSError):
+            for one in _CERTIFICATE.findall(Path(file).read_bytes()):
+                certificates.setdefault(b"".join(one.split()), one)
+    return list(certificates.values())
+
+
+def _write(path: Path, certificates: list[bytes]) -> Path:
+    path.write_bytes(b"\n".join(certificates) + b"\n")
+    return path
+
+
+# --- variables --------------------------------------------------------------------------------------------------------
+
+
+def environment(
+    given: Mapping[str, str],
+    *,
+    proxy: int | None,
+    bases: Mapping[str, tuple[Target, int]],
+    trust: Trust,
+    loopback: bool = False,
+) -> dict[str, str]:
+    """Return the environment of the command. `proxy` is a port or None, `bases` has targets and ports by variable.
+
+    With `loopback`, traffic to servers on this machine takes the proxy too.
+    """
+    made = dict(given)
+    for name, (target, port) in bases.items():
+        made[name] = f"http://127.0.0.1:{port}{target.rest}"
+    if proxy is not None:
+        for name in PROXIES:
+            made[name] = made[name.lower()] = f"http://127.0.0.1:{proxy}"
+        made["NODE_USE_ENV_PROXY"] = "1"
+        made |= dict.fromkeys(REPLACING, str(trust.bundle)) | dict.fromkeys(ADDING, str(trust.extra))
+    if proxy is not None or bases:
+        hidden = exceptions(given, loopback=loopback)
+        made["NO_PROXY"] = made["no_proxy"] = hidden
+        if not hidden:
+            del made["NO_PROXY"], made["no_proxy"]
+    return made
+
+
+def without_proxies(given: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment without the variables that name a proxy."""
+    return {name: value for name, value in given.items() if name not in proxy_names()}
+
+
+def proxy_names() -> tuple[str, ...]:
+    """Return the names of proxy variables in both cases."""
+    return tuple(form for name in PROXIES for form in (name, name.lower()))
+
+
+def exceptions(given: Mapping[str, str], *, loopback: bool) -> str:
+    """Return `NO_PROXY` for the command. `*` is left out, because it would hide all traffic."""
+    value = given.get("no_proxy") or given.get("NO_PROXY") or ""
+    hosts = [host for host in (part.strip() for part in value.replace(" ", ",").split(",")) if host and host != "*"]
+    if loopback:
+        hosts = [host for host in hosts if not is_loopback(_host_of(host))]
+    else:
+        hosts += [host for host in _LOCAL if host not in hosts]
+    return ",".join(hosts)
+
+
+def _host_of(entry: str) -> str:
+    bare = entry.partition("://")[2] or entry
+    if bare.startswith("[") or bare.count(":") > 1:
+        return bare.partition("]")[0].strip("[]")
+    return bare.partition(":")[0].partition("/")[0].lstrip(".")
