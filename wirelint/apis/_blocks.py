@@ -134,6 +134,8 @@ class BlockStreamWriter(ABC):
     """The member of an event that names a block."""
     ending: ClassVar[tuple[type[Event], ...]] = (Finish,)
     """Events that the API tells in one document with the finish reason."""
+    sends_empty_deltas: ClassVar[bool] = True
+    """True if a delta without text is written. Anthropic sends one first for each call."""
     prefers_aws: ClassVar[bool] = False
     """True if a stream without any frame is one of AWS messages."""
 
@@ -287,8 +289,8 @@ class BlockStreamWriter(ABC):
                 case CallUpdate():
                     pass  # no event of these APIs names a block that has started
                 case Done() if Done not in self.ending:
-                    yield from self._end_open(NOTHING)
                     if (done := self.done(source)) is not None:
+                        yield from self._end_open(NOTHING)
                         yield self.send(done)
                 case Start() if event.kind != "opaque":
                     self._starts.setdefault(event.block, event)
@@ -345,11 +347,14 @@ class BlockStreamWriter(ABC):
 
     def _say(self, delta: Delta, source: WireEvent) -> Iterator[bytes]:
         start = self._starts.get(delta.block)
-        if start is None or not (delta.text or self.group_of(start)):
+        if start is None:
             return
+        group = self.group_of(start)
         # After another block's turn this block goes on as a new one. Text behind its stop stays behind its stop.
-        if self.group_of(start) and self._open != delta.block and delta.block not in self._closed:
+        if group and self._open != delta.block and delta.block not in self._closed:
             yield from self._begin(start._replace(input=None), NOTHING)
+        if not (delta.text or (group and self.sends_empty_deltas)):
+            return
         self._told.add(delta.block)
         yield self.send(self.delta(start, self._numbers.get(delta.block, 0), delta.text, source))
 

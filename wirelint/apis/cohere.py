@@ -26,6 +26,7 @@ from wirelint.apis.writing import (
     MADE,
     block_events,
     finish_of,
+    framed,
     patched_entries,
     reply_id_of,
     same,
@@ -302,6 +303,7 @@ def _reason(finish: Finish, source: Mapping[str, Json]) -> str:
 
 class StreamWriter(BlockStreamWriter):
     ending = (Finish, Usage, Done)
+    sends_empty_deltas = False
 
     def group_of(self, start: StartEvent) -> str:
         return _group_of(start)
@@ -341,6 +343,9 @@ class StreamWriter(BlockStreamWriter):
 
     def with_reply_id(self, event: WireEvent, id_: str) -> WireEvent:
         return event._replace(body={**event.body, "id": id_}) if event.kind == "message-start" else event
+
+    def _resend(self, frame: Frame, source: WireEvent) -> bytes:
+        return framed(None, frame.event, data=frame.data)  # clients of this API read the type alone
 
 
 def _event(kind: str, source: WireEvent, number: int, name: str, said: Json) -> WireEvent:
