@@ -98,23 +98,6 @@ def test_a_body_over_the_limit_is_left_unread_and_judged_by_no_rule() -> None:
     assert Engine(()).check(found) == ()
 
 
-@pytest.mark.parametrize(
-    ("body", "kind", "streamed"),
-    [
-        ('{"choices": []}', "text/event-stream", False),
-        ("   \n\n  {}", "application/json", False),
-        ('data: {"choices": []}\n\n', "application/json", True),
-        (": waiting\n\ndata: [DONE]\n\n", "", True),
-        ("\ufeffdata: [DONE]\n\n", "text/event-stream", True),
-        ("event: ping\ndata: {}\n\n", "text/plain", True),
-    ],
-)
-def test_the_framing_is_told_by_the_bytes(body: str, kind: str, streamed: bool) -> None:
-    found = finish(exchange("/v1/chat/completions", CHAT, body, content_type=kind), "complete")
-    assert found.reply is not None
-    assert found.reply.streamed is streamed
-
-
 def test_times_are_those_that_were_handed_in() -> None:
     talk = Talk((User("go"),), reasoning="", calls=(Call("f", {"x": 1}),), tools={"f": schema(x="integer")})
     made = as_record(talk.record("openai.chat", True))
@@ -127,31 +110,6 @@ def test_times_are_those_that_were_handed_in() -> None:
     found = session.finish()
     assert (found.timing.first_byte, found.timing.first_token) == (120.0, 450.0)
     assert found.chunks == ((120.0, len(first) + 2), (450.0, len(rest)))
-
-
-def streaming_session() -> Session:
-    session = begin("/v1/chat/completions", {**CHAT, "stream": True})
-    assert session is not None
-    session.respond(200, {"content-type": "text/event-stream"})
-    return session
-
-
-def test_what_cannot_be_read_any_more_is_let_go() -> None:
-    session = streaming_session()
-    session.feed(sse(chunk({"content": "Hello"}), done=False).encode(), 1.0)
-    held = [session._fold is not None]
-    session.abandon()
-    session.feed(b"data: never closed" * 1000, 2.0)
-    held.append(session._fold is not None)
-    assert (held, session.finish().end) == ([True, False], "unread")
-
-
-def test_the_list_of_chunks_is_bounded_and_adds_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("wirelint.timing._MOST_CHUNKS", 3)
-    session = streaming_session()
-    for at in range(5):
-        session.feed(b": ping\n\n", float(at))
-    assert session.finish().chunks == ((0.0, 8), (1.0, 8), (2.0, 24))
 
 
 def test_rules_hear_of_their_own_channel_alone() -> None:

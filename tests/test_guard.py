@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import signal
 import sys
@@ -107,17 +106,6 @@ def test_ctrl_c_of_the_user_is_not_taken_for_a_failure(monkeypatch: pytest.Monke
         assert isinstance(as_exception(SystemExit(1)), RuleAbortError)
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-def test_in_an_event_loop_that_handles_the_signal_it_is_the_rules_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.undo()
-
-    async def raised() -> Exception:
-        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, lambda: None)
-        return as_exception(KeyboardInterrupt())
-
-    if sys.platform != "win32":
-        assert isinstance(asyncio.run(raised()), RuleAbortError)
 
 
 @pytest.mark.parametrize("place", ["at import", "in the constructor"])

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
-import json
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.build import Assistant, Call, Result, Talk, User, read
-from wirelint.model import Arguments, Exchange, Message, Opaque, Request, Text, ToolCall, ToolResult
-from wirelint.offsets import Offsets
+from wirelint.model import Arguments, Message, Opaque, Request, Text, ToolCall, ToolResult
 
 # text → (values, offsets after each, rest)
 TEXTS: dict[str, tuple[list[Any], list[int], str]] = {
@@ -74,19 +70,6 @@ def test_monstrous_arguments_do_no_harm(text: str) -> None:
     assert len(arguments.values) in (0, 20_000)
 
 
-OBJECTS = st.dictionaries(st.text(max_size=4), st.integers(-9, 9) | st.text(max_size=6) | st.none(), max_size=3)
-
-
-@settings(deadline=None)
-@given(st.lists(OBJECTS, max_size=4), st.sampled_from(["", " ", "\n", " \r\n\t"]))
-def test_values_in_a_row_are_found_again(values: list[dict[str, Any]], between: str) -> None:
-    texts = [json.dumps(value) for value in values]
-    arguments = Arguments(between.join(texts))
-    assert list(arguments.values) == values
-    assert not arguments.rest
-    assert arguments.mapping == (values[0] if len(values) == 1 else None)
-
-
 @settings(deadline=None)
 @given(st.text(max_size=40))
 def test_nothing_is_lost_of_any_text(text: str) -> None:
@@ -95,50 +78,6 @@ def test_nothing_is_lost_of_any_text(text: str) -> None:
     assert text[end:].strip(" \t\r\n") == arguments.rest
     assert len(arguments.values) == len(arguments.ends)
     assert list(arguments.ends) == sorted(set(arguments.ends))
-
-
-@settings(deadline=None)
-@given(OBJECTS)
-def test_arguments_of_a_value(value: dict[str, Any]) -> None:
-    arguments = Arguments.of(value)
-    assert arguments.mapping == value
-    assert json.loads(arguments.text) == value
-    assert arguments == Arguments(arguments.text)
-    assert arguments.ends == Arguments(arguments.text).ends
-
-
-# Offsets of a text that came with events 3, 4 and 9.
-EVENTS = {0: 3, 1: 3, 2: 4, 6: 4, 7: 9, 99: 9}
-
-
-@pytest.mark.parametrize(("offset", "event"), EVENTS.items())
-def test_event_at(offset: int, event: int) -> None:
-    events = Offsets([(0, 3), (2, 4), (7, 9)])
-    assert Text("Hello, you", "/x", events).event_at(offset) == event
-    assert ToolCall("a", "b", Arguments("{}"), "/x", events=events).event_at(offset) == event
-    assert Text("Hello", "/x").event_at(offset) is None
-
-
-LOOK = Call("look", {}, "call_1")
-# history → texts of the turn so far (calls and results by their kind), and the last words of a user
-TURNS: dict[str, tuple[list[Any], list[str], str]] = {
-    "one question": ([User("a")], [], "a"),
-    "a call and its result": ([User("a"), Assistant(calls=(LOOK,)), Result("call_1", "x")], ["assistant", "tool"], "a"),
-    "a second question": ([User("a"), Assistant("b"), User("c")], [], "c"),
-    "an answer last": ([User("a"), Assistant("b")], ["assistant"], "a"),
-}
-
-
-@pytest.mark.parametrize(("history", "turn", "last"), TURNS.values(), ids=TURNS)
-@pytest.mark.parametrize("api", ["openai.chat", "anthropic.messages"])
-def test_turns(api: str, history: list[Any], turn: list[str], last: str) -> None:
-    request = read(Talk(history, text="d").record(api, stream=False)).request
-    assert request is not None
-    # Anthropic carries results in a message of the user.
-    roles = ["tool" if message.results else message.role for message in request.turn]
-    assert roles == turn
-    assert request.last_user is not None
-    assert request.last_user.text == last
 
 
 def _user(*parts: str | ToolResult | Opaque) -> Message:
@@ -166,12 +105,3 @@ def test_who_speaks(messages: tuple[Message, ...], start: int, last: Message | N
     request = Request("openai.chat", "m", messages, (), {})
     assert request.turn == messages[start:]
     assert request.last_user == last
-
-
-def test_an_exchange_with_other_fields_is_what_replace_makes() -> None:
-    made = Exchange("x", "openai.chat", "POST", "https://llm.test", {}, None, 200, {}, None, notes=("n",))
-    other = made.but(status=None, end="unknown")
-    wanted = dataclasses.replace(made, status=None, end="unknown")
-    assert vars(other) == vars(wanted)
-    assert vars(other).keys() == {field.name for field in dataclasses.fields(Exchange)}
-    assert (made.status, made.end) == (200, "complete")

@@ -215,16 +215,6 @@ def test_what_was_changed_is_told_with_its_finding(tmp_path: File) -> None:
     assert (told["complete"], told["steps"][3]["findings"][0]["code"]) == (True, "ID301")
 
 
-def test_the_time_of_an_event_is_that_of_its_bytes(tmp_path: File) -> None:
-    record = model("a", replace(ASKED, text="Let me see what there is."), stream=True)
-    size = len(record["response"]["body"].encode())
-    half = record["response"]["body"].encode().index(b'"tool_calls"')
-    record["response"]["chunks"] = [[400, half], [900, size - half]]
-    (one,) = Paths(checked(tmp_path, [record])).all()
-    assert one.steps[0].at == 900
-    assert one.steps[0].event is not None
-
-
 def test_parallel_calls_have_a_path_each(tmp_path: File) -> None:
     two = (Call("search", {"query": "launch"}, ID), Call("search", {"query": "venue"}, "call_other0000000000001"))
     back = Talk((ASKED.history[0], Assistant("", two), Result(ID, "On Monday.")), text="On Monday.", tools=TOOLS)
@@ -251,14 +241,3 @@ def test_show_follows_a_call(wirelint: Wirelint, tmp_path: File) -> None:
         wirelint("show", file, "--conversation", conversation, "--output-format", "json").out
         == json.dumps(told, indent=2, ensure_ascii=False) + "\n"
     )
-
-
-def test_show_lists_the_calls_of_a_capture(wirelint: Wirelint, tmp_path: File) -> None:
-    other = replace(ASKED, history=(User("And the venue?"),), calls=(Call("search", {"query": "venue"}, "call_2"),))
-    file = write(tmp_path / "one.jsonl", model("a", ASKED), model("b", other, 1), model("c", FOUND, 2))
-    ran = wirelint("show", file, "--path")
-    assert "ends here: no later request continues from this reply" in " ".join(ran.out.split())
-    assert "2 calls; follow one" in ran.err
-    missing = wirelint("show", file, "--call", "call_9")
-    assert missing.status == 2
-    assert "no such call" in missing.err

@@ -284,15 +284,6 @@ def test_an_id_that_the_client_mangled_is_restored_to_the_one_that_the_server_kn
     assert [finding.name for finding in after.findings if finding.severity != "info"] == ["mangled-id"]
 
 
-def test_a_stored_conversation_is_known_by_its_own_id() -> None:
-    one = first(STATEFUL, False, LEAKED, conversation="conv_1")
-    (before,) = run(one)
-    (call,) = got(before)
-    two = goes_on(STATEFUL, [(call.id or "", "a root")], conversation="conv_1", previous_response_id=None)
-    _, after = run(one, two)
-    fits([], sent(after))
-
-
 def test_what_is_not_answered_at_once_is_owed_on() -> None:
     one = first(STATEFUL, False, f"{LEAKED}\n{MARKUP % 'elm'}")
     (before,) = run(one)
@@ -320,33 +311,3 @@ def test_a_client_that_sends_its_history_gets_no_calls_put_in() -> None:
     two = as_record({**exchange("/v1/responses", body, {"output": [], "status": "completed"}), "id": "two"})
     _, after = run(one, two)
     assert after.record.forwarded is None
-
-
-def test_a_thread_keeps_its_tools() -> None:
-    one = first(THREADS, False, "", Call("dig", OAK, A))
-    two = goes_on(THREADS, [(A, "a root")])
-    talk = Talk(ASK, "", (Call("burn", OAK, B),)).record(THREADS, False)["response"]
-    two = as_record({"id": "two", "request": _request(two), "response": talk})
-    known = [item for item in check((one, two), RULES) if isinstance(item, Checked)][1]
-    assert [finding.name for finding in known.findings] == ["undeclared-tool"]
-    (alone,) = [item for item in check((two,), RULES) if isinstance(item, Checked)]
-    assert alone.findings == ()
-
-
-def test_repairs_that_are_off_leave_the_request_alone() -> None:
-    one = first(STATEFUL, False, LEAKED)
-    (before,) = run(one)
-    assert before.exchange is not None
-    two = goes_on(STATEFUL, [(got(before)[0].id or "", "a root")])
-    _, after = run(one, two, permit=FixPolicy(None))
-    assert after.record.forwarded is None
-
-
-@pytest.mark.parametrize("limit", ["wirelint.state.server_state._LONGEST", "wirelint.state.ledger._MOST_KEPT"])
-def test_what_is_kept_to_be_sent_again_is_bounded(limit: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limit, 40)
-    one = first(STATEFUL, False, "", GLUED)
-    (before,) = run(one)
-    two = goes_on(STATEFUL, [(call.id or "", "a root") for call in got(before)])
-    _, after = run(one, two)
-    assert sent(after)["previous_response_id"] == "resp_01"

@@ -63,60 +63,6 @@ def test_the_time_after_the_last_event(name: str) -> None:
     assert made.arrivals(framed=True).rest(100) == gap
 
 
-def test_an_event_comes_with_the_chunk_that_completes_it() -> None:
-    arrivals = log((10, 0, ()), (20, 3, ()), (30, 3, ()), (40, 4, ())).arrivals(framed=True)
-    assert [arrivals.at(number) for number in range(5)] == [20, 20, 20, 40, None]
-
-
-def test_the_answer_begins_once() -> None:
-    made = log((10, 1, ()), (20, 2, ()), (30, 3, ()))
-    for number in (1, 2):
-        made.answers(number)
-    assert made.arrivals(framed=True).answered == 20
-    assert log((10, 1, ())).arrivals(framed=True).answered is None
-
-
-BEGUN = {
-    "nothing": (log(), None),
-    "at once": (log((0, 1, ())), 0),
-    "pings first": (log((10, 1, (0,)), (20, 2, (1,)), (30, 3, ())), 30),
-    "pings alone": (log((10, 1, (0,)), (20, 2, (1,))), None),
-    "pings later": (log((10, 1, ()), (20, 2, (1,)), (30, 3, ())), 10),
-}
-
-
-@pytest.mark.parametrize("name", BEGUN)
-def test_when_anything_was_said(name: str) -> None:
-    made, begun = BEGUN[name]
-    assert made.arrivals(framed=True).begun == begun
-
-
-BODIES: dict[str, tuple[tuple[bytes, ...], float | None, list[Gap]]] = {
-    "at once": ((b'{"a": 1}',), 0, []),
-    "white space first": ((b" ", b"\n", b"{}"), 40, [Gap(None, 2, 0, 40, 2)]),
-    "white space alone": ((b" ", b"\n"), None, []),
-    "in pieces": ((b'{"a"', b": 1", b" ", b"}"), 0, [Gap(0, 1, 0, 20, 0), Gap(1, 2, 20, 40, 0), Gap(2, 3, 40, 60, 0)]),
-}
-
-
-@pytest.mark.parametrize("name", BODIES)
-def test_chunks_of_a_whole_body_stand_for_events(name: str) -> None:
-    pieces, answered, gaps = BODIES[name]
-    made = ArrivalLog()
-    for number, piece in enumerate(pieces):
-        made.add(20.0 * number, piece)
-    arrivals = made.arrivals(framed=False)
-    assert (arrivals.answered, list(arrivals.gaps(10)), arrivals.framed) == (answered, gaps, False)
-
-
-def test_what_is_known_now_does_not_change_later() -> None:
-    made = log((10, 1, ()))
-    before = made.arrivals(framed=True)
-    made.add(50, b"more")
-    made.count_to(2)
-    assert (list(before.times), list(before.counts)) == ([10], [1])
-
-
 def test_chunks_are_joined_above_a_number_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is kept of the times is what a capture has of them: both give the same gaps."""
     monkeypatch.setattr("wirelint.timing._MOST_CHUNKS", 3)
@@ -191,34 +137,3 @@ FRAMES: dict[str, tuple[Frame, bool]] = {
 def test_what_says_nothing(name: str) -> None:
     frame, nothing = FRAMES[name]
     assert says_nothing(frame) is nothing
-
-
-@pytest.mark.parametrize("most", [1, 3, 4, 5, 1 << 16])
-@pytest.mark.parametrize("before", [(), (b" ",), (b"data",), (b"\n", b"data")], ids=str)
-@pytest.mark.parametrize("several", range(4))
-def test_chunks_of_one_event_each_told_together(
-    monkeypatch: pytest.MonkeyPatch, most: int, before: tuple[bytes, ...], several: int
-) -> None:
-    """Together they say what they say one by one, or have to be told so."""
-    monkeypatch.setattr("wirelint.timing._MOST_CHUNKS", most)
-    times, sizes = [7.0 + number for number in range(several)], [4] * several
-    logs = (ArrivalLog(), ArrivalLog())
-    for made in logs:
-        for number, data in enumerate(before):
-            made.add(float(number), data)
-            made.count_to(number + 1)
-    together, single = logs
-    fits = together.add_events(times, sizes, len(before) + several)
-    assert fits == (several > 0 and b"data" in before and len(before) + several <= most)
-    for number, at in enumerate(times if fits else (), len(before) + 1):
-        single.add(at, b"data")
-        single.count_to(number)
-    assert together.chunks == single.chunks
-    for framed in (False, True):
-        one, other = together.arrivals(framed=framed), single.arrivals(framed=framed)
-        assert (list(one.times), list(one.counts), list(one.idle)) == (
-            list(other.times),
-            list(other.counts),
-            list(other.idle),
-        )
-    assert together.now == single.now

@@ -1,4 +1,4 @@
-"""Schemas of tools: what compiles, what is unknown, what a value breaks, and what coercion mends."""
+"""Schemas of tools: compilation, unknown schemas, violations, coercion."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from tests.build import schema
 from wirelint.arguments import schemas
 from wirelint.arguments.argument_repairs import KindWatcher
 from wirelint.arguments.schemas import ANY, element, kinds, match, member
+from wirelint.dialects.declared import required
 from wirelint.model import Json, Tool
 
 DRAFT_7 = "http://json-schema.org/draft-07/schema#"
@@ -246,7 +247,7 @@ def test_compiled_once_per_schema() -> None:
     ],
 )
 def test_required(declared: Any, expected: tuple[str, ...]) -> None:
-    assert schemas.required(tool(declared)) == expected
+    assert required(tool(declared)) == expected
 
 
 WORDS = st.sampled_from([

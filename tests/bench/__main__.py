@@ -8,9 +8,9 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from tests.bench.offline import exchange_costs, markup_throughput, throughput
+from tests.bench.offline import exchange_costs, throughput
 from tests.bench.online import TINY, Scale, measure
-from tests.bench.report import MARKUP, show_costs, show_outcome, show_throughput
+from tests.bench.report import show_costs, show_outcome, show_throughput
 
 
 @click.command()
@@ -23,7 +23,6 @@ def main(part: str, seconds: float, tiny: bool) -> None:
     if part != "live":
         size, each = (20_000, 0.001) if tiny else (500_000, 0.2)
         show_throughput(console, throughput(size, each))
-        show_throughput(console, markup_throughput(size // 10, each / 4), MARKUP)
         show_costs(console, exchange_costs(each / 4))
     if part != "engine":
         with tempfile.TemporaryDirectory(prefix="wirelint-bench-") as folder:

@@ -19,10 +19,9 @@ from tests.bench.payloads import Api, Kind
 from wirelint.capture.format import encode
 from wirelint.capture.record import Record
 from wirelint.capture.redact import Redactor
-from wirelint.dialects import find, look
 from wirelint.engine import Engine, Session
 from wirelint.fix import FixPolicy
-from wirelint.model import Exchange, Tool
+from wirelint.model import Exchange
 from wirelint.registry import Registry
 from wirelint.rewrite import ReplyStream
 from wirelint.rule import Rule
@@ -81,29 +80,6 @@ def exchange_costs(seconds: float) -> list[Cost]:
         alone = Engine([rule])
         costs.append(Cost(f"rule {rule.name}", 1e6 * _time(functools.partial(alone.check, exchange), seconds)))
     return costs[: len(steps)] + sorted(costs[len(steps) :], key=lambda cost: -cost.microseconds)
-
-
-def markup_throughput(size: int, seconds: float) -> list[Throughput]:
-    """Looking for the markup of all dialects in texts without any, beside one search for a substring that is not there."""
-    texts = {
-        "prose": "The ferry leaves at nine and comes back at noon. It is a long way, and the sea is calm.\n",
-        "code": 'if (a < b && c <= d) { x = v[i]; List<int> y = f("a"); y <<= 2; }  // <p> done </p>\n',
-        "HTML": '<div class="a"><p>Some <b>bold</b> text</p><ul><li>one</li></ul></div>\n',
-        "half openers": "<tool_call",
-        "openers": "<tool_call>{",
-    }
-    tools = [Tool("lookup", "/tools/0", schema={"properties": {"city": {"type": "string"}}})]
-    made = []
-    for what, unit in texts.items():
-        text = (unit * (size // len(unit) + 1))[:size]
-        ways: dict[str, Callable[[], object]] = {
-            "substring": functools.partial(text.__contains__, "<|tool_calls_begin|>"),
-            "find": functools.partial(find, text, tools),
-            "look, while it comes": functools.partial(look, text, tools),
-        }
-        speeds = {way: len(text) / 1e6 / _time(run, seconds) for way, run in ways.items()}
-        made.append(Throughput(what, len(text), speeds))
-    return made
 
 
 def _bodies(size: int) -> list[_Body]:

@@ -13,12 +13,9 @@ from tests.bench.online import METRICS, Outcome
 _SHOWN = 14
 
 
-ENGINE = "The engine, MB/s (in brackets: of what orjson and a split reach)"
-MARKUP = "ExchangeLookup for markup in text without any, MB/s (in brackets: of what a search for one substring reaches)"
-
-
-def show_throughput(console: Console, results: Sequence[Throughput], title: str = ENGINE) -> None:
+def show_throughput(console: Console, results: Sequence[Throughput]) -> None:
     ways = list(results[0].ways)
+    title = "The engine, MB/s (in brackets: of what orjson and a split reach)"
     table = Table(title=title, title_justify="left")
     table.add_column("body")
     for way in ways:

@@ -81,13 +81,6 @@ def test_full_fits_the_terminal(wirelint: Wirelint, tmp_path: Path, columns: int
     assert "1 exchange in 1 file: 1 error" in ran.err
 
 
-def test_select_and_ignore(wirelint: Wirelint, tmp_path: Path) -> None:
-    path = write(tmp_path / "cut.jsonl", CUT)
-    assert wirelint("check", "--select", "truncated-stream", path).status == 1
-    assert wirelint("check", "--select", "LK,ID", path).status == 0
-    assert wirelint("check", "--ignore", "ST604", path).status == 0
-
-
 def test_statistics_are_an_aligned_table(wirelint: Wirelint, tmp_path: Path) -> None:
     leak = Talk((User("Go."),), text='<tool_call>{"name": "a", "arguments": {}}</tool_call>', tools={"a": {}})
     path = write(tmp_path / "mixed.jsonl", CUT, CUT, leak.record("openai.chat", False), CLEAN)
@@ -119,15 +112,6 @@ def test_standard_input_and_bodies_as_objects(wirelint: Wirelint) -> None:
     ran = wirelint("check", "--output-format=jsonl", "-", stdin=json.dumps(record).encode() + b"\n")
     assert ran.status == 1
     assert json.loads(ran.out)["source"] == "-"
-
-
-def test_each_file_is_judged_by_itself(wirelint: Wirelint, tmp_path: Path) -> None:
-    folder = tmp_path / "many"
-    folder.mkdir()
-    for number in range(3):
-        write(folder / f"{number}.jsonl", CUT)
-    ran = wirelint("check", "--output-format=jsonl", folder)
-    assert [Path(json.loads(line)["source"]).name for line in ran.out.splitlines()] == ["0.jsonl", "1.jsonl", "2.jsonl"]
 
 
 @pytest.mark.parametrize(

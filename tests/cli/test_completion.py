@@ -47,13 +47,6 @@ def test_what_is_completed(tmp_path: Path) -> None:
         assert out.split() == [f"plain,{word}" for word in ASKED[name][1]], name
 
 
-def test_paths_are_the_shells_business() -> None:
-    for line in ("wirelint check capt", "wirelint show capt", "wirelint fix x -o ou"):
-        env = {"COMP_WORDS": line, "COMP_CWORD": str(line.count(" ")), "_WIRELINT_COMPLETE": "bash_complete"}
-        out = CliRunner().invoke(cli, [], prog_name="wirelint", env=env).output
-        assert out.startswith("file,"), line
-
-
 SHELLS = {
     "bash": 'eval "$(wirelint completion bash)"; COMP_WORDS=({words}); COMP_CWORD={last}; '
     '_wirelint_completion wirelint; printf "%s\\n" "${{COMPREPLY[@]}}"',

@@ -49,27 +49,10 @@ def test_options_win(wirelint: Wirelint, here: Path) -> None:
     assert codes(wirelint, "--ignore", "LK") == []
 
 
-def test_routes(wirelint: Wirelint, here: Path) -> None:
-    (here / "wirelint.toml").write_text('[[route]]\nmodel = "acme-1"\nignore = ["ST"]\n', encoding="utf-8")
-    assert codes(wirelint) == ["LK102"]
-    (here / "wirelint.toml").write_text('[[route]]\nmodel = "acme-2"\nignore = ["ST"]\n', encoding="utf-8")
-    assert codes(wirelint) == ["ST604", "LK102"]
-
-
 def test_show_and_rules_read_it_too(wirelint: Wirelint, here: Path) -> None:
     assert "truncated-stream" not in wirelint("show", "both.jsonl").out
     assert "ST604" not in wirelint("rules").out
     assert "ST604" in wirelint("rules", "--isolated").out
-
-
-def test_repairs_by_route(wirelint: Wirelint, here: Path) -> None:
-    assert "LK102" in wirelint("fix", "--diff", "both.jsonl").out
-    (here / "wirelint.toml").write_text('fix = "off"\n', encoding="utf-8")
-    assert "LK102" in wirelint("fix", "--diff", "both.jsonl").out, "that is what the command is for"
-    (here / "wirelint.toml").write_text('[[route]]\nprovider = "*"\nfix = "off"\n', encoding="utf-8")
-    assert "LK102" not in wirelint("fix", "--diff", "both.jsonl").out
-    (here / "wirelint.toml").write_text('[[route]]\nprovider = "*"\nunfixable = ["LK"]\n', encoding="utf-8")
-    assert "LK102" not in wirelint("fix", "--diff", "both.jsonl").out
 
 
 def test_the_baseline_and_the_limits_of_the_file(wirelint: Wirelint, here: Path) -> None:

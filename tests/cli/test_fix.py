@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.build import REGISTRY, Assistant, Call, Result, Talk, Turn, User, lint, schema
+from tests.build import REGISTRY, lint
 from tests.capture.shouts import record, write, write_rule
 from tests.cli.conftest import Ran
 from tests.rules.case import expand, fires
@@ -80,14 +79,6 @@ def test_a_folder(wirelint: Wirelint, tmp_path: Path, rules: tuple[str, ...]) ->
     assert found == ["a/exchanges.jsonl", "a/flows.mitm", "b.jsonl"]
     assert all("calm" in (out / name).read_text() for name in found)
     assert [path.name for path in out.parent.iterdir()] == ["out"]
-
-
-def test_several(wirelint: Wirelint, tmp_path: Path, rules: tuple[str, ...]) -> None:
-    one, two = write(tmp_path / "one.jsonl", record(answer="LOUD")), tmp_path / "two"
-    write(two / "x.jsonl", record(answer="LOUD"))
-    assert wirelint("fix", one, two, "-o", tmp_path / "out", *rules).status == 0
-    found = sorted(path.relative_to(tmp_path).as_posix() for path in (tmp_path / "out").rglob("*.jsonl"))
-    assert found == ["out/one.jsonl", "out/two/x.jsonl"]
 
 
 def test_pipes(wirelint: Wirelint, tmp_path: Path, rules: tuple[str, ...]) -> None:
@@ -161,29 +152,6 @@ def _golden(path: Path) -> str:
     return DIFF.format(path=path).rstrip("\n")
 
 
-def test_diff_of_a_stream(wirelint: Wirelint, tmp_path: Path, rules: tuple[str, ...]) -> None:
-    source = write(tmp_path / "in.jsonl", {**record(answer="LOUD"), "id": "one"})
-    lines = wirelint("fix", source, "--diff", *rules).out.splitlines()
-    changed = [line for line in lines if line.startswith(("-data", "+data"))]
-    assert [json.loads(line[6:])["choices"][0]["delta"]["content"] for line in changed] == ["LOUD", "calm"]
-    assert f"+++ {source}:one/delivered" in lines
-    assert " data: [DONE]" not in lines[:-8]
-
-
-def test_statistics(wirelint: Wirelint, tmp_path: Path, rules: tuple[str, ...]) -> None:
-    source = write(tmp_path / "in.jsonl", record("LOUD", "LOUD SCREAM"), record(answer="SCREAM"))
-    out = wirelint("fix", source, "-o", tmp_path / "out", "--statistics", *rules).out.splitlines()
-    assert out[0].split() == ["safe", "unsafe", "exchanges", "remaining", "code", "name"]
-    assert out[1].split() == ["2", "0", "1", "2", "XX901", "shout"]
-
-
-def test_what_remains_as_json(wirelint: Wirelint, tmp_path: Path, rules: tuple[str, ...]) -> None:
-    source = write(tmp_path / "in.jsonl", record(answer="LOUD SCREAM"))
-    ran = wirelint("fix", source, "-o", tmp_path / "out", "--output-format", "json", *rules)
-    assert [finding["message"] for finding in json.loads(ran.out)] == ["says SCREAM"]
-    assert wirelint("fix", source, "-o", tmp_path / "out2", "--exit-zero", *rules).status == 0
-
-
 def test_check_tells_what_could_be_fixed(wirelint: Wirelint, tmp_path: Path, rules: tuple[str, ...]) -> None:
     for number, (answer, hint) in enumerate(
         (
@@ -211,21 +179,15 @@ def test_check_tells_what_could_be_fixed(wirelint: Wirelint, tmp_path: Path, rul
 BAD = ["-o", "OUT"]
 REFUSED: dict[str, tuple[list[str], str]] = {
     "neither output nor diff": (["IN"], "--diff only shows"),
-    "both": (["IN", "--diff", *BAD], "leave out -o"),
     "the input itself": (["IN", "-o", "IN", "--force"], "overlap"),
     "inside the input": (["FOLDER", "-o", "FOLDER/out"], "overlap"),
-    "around the input": (["FOLDER/x.jsonl", "-o", "FOLDER", "--force"], "overlap"),
     "there already": (["IN", "-o", "THERE"], "is there already"),
     "a folder for a file": (["IN", "-o", "OTHER", "--force"], "is a folder"),
     "a file for a folder": (["FOLDER", "-o", "THERE", "--force"], "is a file"),
-    "a folder to a pipe": (["FOLDER", "-o", "-"], "name a folder"),
     "one name for two": (["IN", "OTHER/in.jsonl", *BAD], "one by one"),
     "no such input": (["no/such/file", *BAD], "no such file"),
-    "no captures": (["OTHER/none", *BAD], "no captures"),
     "unknown rule": (["IN", *BAD, "--fixable", "xml-leek"], "did you mean xml-leak"),
-    "unknown rule not": (["IN", *BAD, "--unfixable", "nothing-like-it"], "unknown rule"),
     "not writable": (["IN", "-o", "/proc/nowhere/out"], "nothing was written"),
-    "through a file": (["IN", "-o", "THERE/out"], "THERE"),
 }
 
 
@@ -280,24 +242,6 @@ def test_bad_input(
     assert out.exists() is written
     assert ("nothing was written" in ran.err) is not written
     assert {path.name for path in tmp_path.iterdir()} <= {"bad", "out"}
-
-
-def test_one_bad_file_among_others(wirelint: Wirelint, tmp_path: Path, rules: tuple[str, ...]) -> None:
-    good, bad = write(tmp_path / "good.jsonl", record(answer="LOUD")), tmp_path / "bad.jsonl"
-    bad.write_bytes(b"")
-    ran = wirelint("fix", good, bad, "-o", tmp_path / "out", *rules)
-    assert ran.status == 2
-    assert [path.name for path in (tmp_path / "out").iterdir()] == ["good.jsonl"]
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="nothing is forbidden to root")
-def test_a_folder_that_may_not_be_written(wirelint: Wirelint, tmp_path: Path) -> None:
-    source = write(tmp_path / "in.jsonl", record())
-    locked = tmp_path / "locked"
-    locked.mkdir(mode=0o500)
-    ran = wirelint("fix", source, "-o", locked / "out")
-    assert ran.status == 2
-    assert len(ran.err.splitlines()) == 1
 
 
 # --- the shipped rules ------------------------------------------------------------------------------------------------
@@ -362,36 +306,3 @@ def test_a_record_shows_both_sides(wirelint: Wirelint, tmp_path: Path, rules: tu
     assert "--delivered shows what was sent on" in raw.err
     assert wirelint("show", source, "--wire", *rules).err == ""
     assert wirelint("show", out, "--upstream", "--delivered", *rules).status == 2
-
-
-def test_a_part_that_was_taken_out_is_shown(wirelint: Wirelint, tmp_path: Path) -> None:
-    talk = Talk((User("How warm?"),), text="Twelve.").record("openai.chat", False)
-    body = json.loads(talk["request"]["body"])
-    body["messages"].insert(0, {"role": "tool", "tool_call_id": "call_x", "content": "12 degrees"})
-    orphan = {**talk, "id": "one", "request": {**talk["request"], "body": json.dumps(body)}}
-    forwarded = {"headers": {}, "body": talk["request"]["body"]}
-    source = write(tmp_path / "in.jsonl", {**orphan, "forwarded": forwarded})
-    shown = wirelint("show", source).out
-    assert "(left out)" in shown
-    assert shown.count("How warm?") == 1
-
-
-def test_markup_in_the_history_is_removed_only_with_the_option(wirelint: Wirelint, tmp_path: Path) -> None:
-    """The markup repeats a call of its message."""
-    markup = '<tool_call>\n{"name": "find_ship", "arguments": {"name": "Aurora"}}\n</tool_call>'
-    call = Call("find_ship", {"name": "Aurora"}, "call_Rw4kTz8QnXv2LbYc6MsPdHfG")
-    history: list[Turn] = [
-        User("Where is the Aurora?"),
-        Assistant(markup, (call,)),
-        Result(call.id, "in Oslo"),
-        User("Thanks."),
-    ]
-    talk = Talk(history, text="Welcome.", tools={"find_ship": schema(name="string")}).record("openai.chat", False)
-    source, out = write(tmp_path / "in.jsonl", talk), tmp_path / "out.jsonl"
-    only = ("--select", "xml-leak", "--unsafe-fixes", "--force")
-    wirelint("fix", source, "-o", out, *only)
-    assert "forwarded" not in _lines(out)[0]
-    ran = wirelint("fix", source, "-o", out, *only, "--clean-history")
-    assert ran.err.startswith("Fixed 1 problem (1 unsafe) in 1 of 1 exchange; nothing remains\n")
-    message = json.loads(_lines(out)[0]["forwarded"]["body"])["messages"][1]
-    assert (message["content"], message["tool_calls"][0]["id"]) == (None, call.id)

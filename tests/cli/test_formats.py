@@ -67,12 +67,6 @@ def test_sarif_says_where_and_what(found: Callable[..., str], wirelint: Wirelint
     assert (levels["LK101"], levels["LK102"]) == ("error", "warning")
 
 
-def test_sarif_knows_severities_of_the_configuration(found: Callable[..., str], tmp_path: Path) -> None:
-    (tmp_path / "wirelint.toml").write_text('severity = {ST604 = "warning"}\n', encoding="utf-8")
-    (run,) = json.loads(found("sarif"))["runs"]
-    assert {result["level"] for result in run["results"]} == {"warning"}
-
-
 def test_github_escapes(found: Callable[..., str]) -> None:
     first, second = found("github").splitlines()
     assert first.startswith("::error file=a%3Ab%2Cc.jsonl,title=ST604 truncated-stream,line=2::the stream ends after ")

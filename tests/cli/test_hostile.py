@@ -192,9 +192,3 @@ def test_ordinary_text_stays(arguments: list[str], tmp_path: Path, monkeypatch: 
         path.write_bytes(encode(_record(word)))
         out, _ = run([arguments[0], str(path), *arguments[1:]], monkeypatch)
         assert word in out
-
-
-def test_json_says_what_was_said() -> None:
-    below = io.StringIO()
-    Guard(below).write(orjson.dumps({"name": HOSTILE, "other": ORDINARY}).decode())
-    assert orjson.loads(below.getvalue()) == {"name": HOSTILE, "other": ORDINARY}

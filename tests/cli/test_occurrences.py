@@ -44,18 +44,6 @@ def test_each_fault_is_told_once(wirelint: Wirelint, session: Path, output_forma
     assert "6 warnings" in every.err
 
 
-def test_later_turns_say_how_many_are_known(wirelint: Wirelint, session: Path) -> None:
-    lines = wirelint("check", "--select=ID301", session).out.splitlines()
-    heads = [line.strip() for line in lines if line.startswith("  e")]
-    assert [line.partition("200")[2].strip() for line in heads] == [
-        "",
-        "+ 1 known from an earlier turn",
-        "+ 2 known from earlier turns",
-    ]
-    every = wirelint("check", "--select=ID301", "--all-occurrences", session).out
-    assert "= first seen in e1; 2 later turns" in every
-
-
 def test_programs_get_the_totals(wirelint: Wirelint, session: Path) -> None:
     found = json.loads(wirelint("check", "--select=ID301", "--output-format=json", session).out)
     told = [(one["exchange"], one["first_seen"], one["last_seen"], one["count"]) for one in found]
@@ -64,20 +52,6 @@ def test_programs_get_the_totals(wirelint: Wirelint, session: Path) -> None:
     assert len({one["fingerprint"] for one in found}) == 1, "ids are no part of it: they change from run to run"
     (run,) = json.loads(wirelint("check", "--select=ID301", "--output-format=sarif", session).out)["runs"]
     assert [result["occurrenceCount"] for result in run["results"]] == [3, 2, 1]
-
-
-def test_statistics_count_faults(wirelint: Wirelint, session: Path) -> None:
-    (row,) = json.loads(wirelint("check", "--select=ID301", "--statistics", "--output-format=json", session).out)
-    assert (row["findings"], row["exchanges"]) == (3, 3)
-
-
-def test_a_baseline_counts_faults(wirelint: Wirelint, session: Path, tmp_path: Path) -> None:
-    known = tmp_path / "known.json"
-    wirelint("check", "--select=ID301", "--baseline", known, "--write-baseline", session)
-    assert [entry["count"] for entry in json.loads(known.read_text())["findings"]] == [3]
-    ran = wirelint("check", "--select=ID301", "--baseline", known, session)
-    assert (ran.status, ran.out) == (0, "")
-    assert f"3 findings known from {known}, not shown" in ran.err
 
 
 def test_show_tells_how_often_a_fault_was_found_again(wirelint: Wirelint, session: Path) -> None:

@@ -63,20 +63,6 @@ def test_the_example_is_carried_out(wirelint: Wirelint, tmp_path: Path, notes: P
     assert json.loads(call["arguments"]) == {"query": "harbour dues", "workspace": str(notes), "subWorkspace": None}
 
 
-def test_arguments_that_are_right_are_left(wirelint: Wirelint, tmp_path: Path, notes: Path) -> None:
-    source = capture(tmp_path / "in.jsonl", workspace=str(notes), subWorkspace="letters")
-    policy = ("--policy", tmp_path / "policies.toml", "--select", "AR404")
-    assert wirelint("check", source, *policy).status == 0
-    assert wirelint("show", source, *policy).status == 0
-
-
-def test_without_policies_the_guess_is_a_suspicion(wirelint: Wirelint, tmp_path: Path) -> None:
-    source = capture(tmp_path / "in.jsonl", workspace="/srv/notes", subWorkspace="harbour")
-    ran = wirelint("check", source, "--select", "AR404")
-    assert ran.status == 0
-    assert "is a word of the query" in " ".join(ran.out.split())
-
-
 WRONG = {
     "not there": (None, "No such file"),
     "misspelt": ('[[policy]]\nname = "p"\narguments = "a"\nexisting_dir = true\n', "did you mean existing-dir?"),

@@ -62,19 +62,6 @@ def test_refuses(wirelint: Wirelint, tmp_path: Path, out: str, said: str) -> Non
     assert (tmp_path / "notes.txt").read_text() == "mine"
 
 
-def test_the_page_is_no_output(wirelint: Wirelint, tmp_path: Path) -> None:
-    ran = wirelint("report", write(tmp_path / "run.jsonl", CLEAN), "-o", "-")
-    assert (ran.status, ran.out) == (2, "")
-    assert "name one" in ran.err
-
-
-def test_nothing_to_report(wirelint: Wirelint, tmp_path: Path) -> None:
-    ran = wirelint("report", tmp_path / "none.jsonl", "-o", tmp_path / "r.html")
-    assert ran.status == 2
-    assert "no exchange to report" in ran.err
-    assert not (tmp_path / "r.html").exists()
-
-
 TOOLS = {"tide": schema(["port"], port="string")}
 
 
@@ -142,23 +129,3 @@ def test_nothing_to_compare_is_one_line(wirelint: Wirelint, tmp_path: Path) -> N
     assert (ran.status, ran.out) == (2, "")
     assert ran.err.startswith(f"wirelint: no request of {reference} occurs in {candidate}")
     assert ran.err.count("\n") == 1
-
-
-def test_what_cannot_be_read_is_told(wirelint: Wirelint, tmp_path: Path) -> None:
-    (tmp_path / "bad.jsonl").write_text("{broken\n", encoding="utf-8")
-    good = write_run(tmp_path / "good.jsonl", reply(1))
-    ran = wirelint("stats", tmp_path / "bad.jsonl", good)
-    assert ran.status == 2
-    assert "bad.jsonl" in ran.err
-    assert "acme-1" in ran.out
-
-
-@pytest.mark.parametrize("columns", [60, 80, 140])
-def test_names_of_models_can_be_read_at_any_width(wirelint: Wirelint, tmp_path: Path, columns: int) -> None:
-    model = "moonshotai/kimi-k2-instruct-0905"
-    path = write_run(tmp_path / "run.jsonl", reply(1, GOOD, model=model), reply(2, model=model))
-    for command in (("stats", path), ("compare", path, path)):
-        lines = wirelint(*command, columns=columns).out.splitlines()
-        assert any(model in line for line in lines)
-        assert max(map(len, lines)) <= columns
-        assert any("100.0 %" in line for line in lines)

@@ -40,7 +40,6 @@ def test_a_name_before_arguments_is_that_of_a_declared_tool(text: str, rest: str
     (block,) = blocks
     assert [(call.name, call.arguments) for call in block.calls] == [(name, {"path": "."})]
     assert block.complete
-    assert block.malformed
     assert (text[: block.start] + text[block.end :]).strip() == rest
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from wirelint.dialects import coercion, jsontext, names
+from wirelint.dialects import declared, jsontext
 from wirelint.dialects.views import views
 from wirelint.model import Json, Tool
 
@@ -47,22 +47,22 @@ COERCIONS: list[tuple[str, str, Json, Json]] = [
     ("text", "schema", "value"), [case[1:] for case in COERCIONS], ids=[case[0] for case in COERCIONS]
 )
 def test_coercion(text: str, schema: Json, value: Json) -> None:
-    got = coercion.coerce(text, schema, ROOT)
+    got = declared.coerce(text, schema, ROOT)
     assert got == value
     assert type(got) is type(value)
 
 
 def test_wrapped_arguments_are_unwrapped_only_when_they_fit() -> None:
     tool = Tool("t", "/tools/0", schema={"properties": {"a": {}, "b": {}}})
-    assert coercion.type_arguments([("input", '{"a": 1}', None)], tool) == {"a": 1}
-    assert coercion.type_arguments([("input", '{"z": 1}', None)], tool) == {"input": {"z": 1}}
-    assert coercion.type_arguments([("a", '{"b": 1}', None)], tool) == {"a": {"b": 1}}
+    assert declared.type_arguments([("input", '{"a": 1}', None)], tool) == {"a": 1}
+    assert declared.type_arguments([("input", '{"z": 1}', None)], tool) == {"input": {"z": 1}}
+    assert declared.type_arguments([("a", '{"b": 1}', None)], tool) == {"a": {"b": 1}}
     own = Tool("t", "/tools/0", schema={"properties": {"input": {"type": "object"}, "a": {}}})
-    assert coercion.type_arguments([("input", '{"a": 1}', None)], own) == {"input": {"a": 1}}
+    assert declared.type_arguments([("input", '{"a": 1}', None)], own) == {"input": {"a": 1}}
 
 
 def test_hints_of_the_markup_come_first() -> None:
-    assert coercion.type_arguments([("a", "7", "text"), ("b", "7", "json")], None) == {"a": "7", "b": 7}
+    assert declared.type_arguments([("a", "7", "text"), ("b", "7", "json")], None) == {"a": "7", "b": 7}
 
 
 NAMES = [
@@ -81,9 +81,9 @@ NAMES = [
 ]
 
 
-@pytest.mark.parametrize(("written", "declared", "name"), [case[1:] for case in NAMES], ids=[case[0] for case in NAMES])
-def test_names(written: str, declared: list[str], name: str) -> None:
-    assert names.resolve(written, declared) == name
+@pytest.mark.parametrize(("written", "offered", "name"), [case[1:] for case in NAMES], ids=[case[0] for case in NAMES])
+def test_names(written: str, offered: list[str], name: str) -> None:
+    assert declared.resolve(written, offered) == name
 
 
 STAND_INS = [
@@ -101,12 +101,12 @@ REAL = ["read", "get_weather", "rename_file", "tool_search", "call_api", "web.se
 
 @pytest.mark.parametrize("name", STAND_INS)
 def test_stand_ins(name: str) -> None:
-    assert names.is_stand_in(name)
+    assert declared.is_stand_in(name)
 
 
 @pytest.mark.parametrize("name", REAL)
 def test_real_names(name: str) -> None:
-    assert not names.is_stand_in(name)
+    assert not declared.is_stand_in(name)
 
 
 REPAIRS: list[tuple[str, str, Json, int]] = [

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import pytest
 
 from tests.selection import sampled
-from wirelint.dialects import FAMILIES, Block, find, held_suffix, look, may_hold_markup
+from wirelint.dialects import FAMILIES, Block, find, held_suffix, is_damaged, look, may_hold_markup
 from wirelint.model import Json, Tool
 from wirelint.text.quoting import is_quoted
 
@@ -72,7 +72,7 @@ def agrees(vector: Vector) -> bool:
                 read(blocks) == vector.calls
                 and rest(vector.text, blocks) == " ".join(vector.rest.split())
                 and {block.dialect for block in blocks} == {OURS[vector.dialect]}
-                and (vector.expect == "salvage" or not any(block.malformed for block in blocks))
+                and (vector.expect == "salvage" or not any(is_damaged(vector.text, block) for block in blocks))
             )
         case "detect_only":
             return not any(call.complete and call.name in declared for block in blocks for call in block.calls)

@@ -7,7 +7,6 @@ import dataclasses
 import pytest
 
 from tests.build import FORMS, Talk, schema
-from tests.cuts import cuts
 from tests.fixes.drive import SAFE, run
 
 TOOLS = {"get_tide": ("The tide at a harbour.", schema(harbour="string"))}
@@ -23,14 +22,6 @@ CUT = {
         f"{CALL}\n<tool_response>\n2 m\n</tool_response>\nTwo.",
         "",
     ),
-}  # fmt: skip
-
-KEPT = {
-    "fenced": "A result looks so:\n\n```\n<tool_response>\n2\n</tool_response>\n```\n\nThat is all.",
-    "code span": "The tag `<tool_response>` holds it, and x < y, a[i] < b, [TOOL] too.",
-    "a tag of something else": "Write <div>2</div> and <tools>, then <tool>.",
-    "at the end": "The last thing that I saw was <tool_response>",
-    "a header": "## Returns\n\nTwo.\n\n# Return\n\nNone.",
 }  # fmt: skip
 
 
@@ -50,32 +41,3 @@ def test_fabricated_results_are_cut(text: str, left: str | None, api: str, strea
             ("get_tide", {"harbour": "Bodø"})
         ]
     assert run(record, ["fabricated-result"], SAFE).delivered == record["response"]["body"].encode()
-
-
-@pytest.mark.parametrize(("api", "stream"), FORMS)
-@pytest.mark.parametrize("text", KEPT.values(), ids=KEPT)
-def test_other_text_stays(text: str, api: str, stream: bool) -> None:
-    record = dataclasses.replace(BASE, text=text).record(api, stream)
-    body = record["response"]["body"].encode()
-    for places in list(cuts(len(body)))[-3:]:
-        result = run(record, ["fabricated-result"], cuts=places)
-        assert result.delivered == body
-        assert result.repairs == ()
-
-
-@pytest.mark.parametrize("step", [1, 2, 3, 5, 11, 200])
-@pytest.mark.parametrize("text", [*(text for text, _ in CUT.values()), *KEPT.values()])
-def test_fabricated_results_are_cut_in_any_deltas(text: str, step: int) -> None:
-    def said(step: int, stream: bool) -> str:
-        talk = dataclasses.replace(BASE, text=text, step=step)
-        reply = run(talk.record("openai.chat", stream), ["fabricated-result"]).after.reply
-        assert reply is not None
-        return reply.choices[0].text.strip()
-
-    assert said(step, True) == said(step, False)
-
-
-def test_many_markers_are_read_a_few_times_only() -> None:
-    text = "The tag `<tool_response>` is a tag. " * 4000
-    record = dataclasses.replace(BASE, text=text, step=40).record("openai.chat", True)
-    assert run(record, ["fabricated-result"]).delivered == record["response"]["body"].encode()

@@ -9,9 +9,7 @@ from typing import Any
 import pytest
 
 from tests.build import APIS, REGISTRY, Assistant, Call, Result, Talk, User, as_record, read, schema
-from wirelint.dialects import find
 from wirelint.fix import FixPolicy
-from wirelint.fixes import history as leaks_of
 from wirelint.model import Reasoning
 from wirelint.rewrite.request import Mended, mend_request
 from wirelint.state.ledger import Ledger
@@ -168,41 +166,7 @@ def test_no_call_is_invented(history: list[Any], more: dict[str, Any], api: str)
     assert "LK101" not in {repair.code for repair in made.repairs}
 
 
-def test_parts_of_openai() -> None:
-    """A part that held nothing else goes; the content does when there was no other."""
-    parts = [{"type": "text", "text": "I look."}, {"type": "text", "text": ONE}]
-    for content, left in ((parts, parts[:1]), (parts[1:], None)):
-        record = Talk([ASK, Assistant("", (FIND,)), AT], tools=TOOLS).record("openai.chat", False)
-        document = json.loads(record["request"]["body"])
-        document["messages"][1]["content"] = content
-        body = json.dumps(document).encode()
-        made = mend_request(_read(body, "openai.chat"), body, REGISTRY.rules, Ledger(), CLEAN)
-        assert json.loads(made.body)["messages"][1]["content"] == left
-
-
 def _read(body: bytes, api: str) -> Any:
     record = Talk().record(api, False)
     record["request"]["body"] = body.decode()
     return read(record)
-
-
-def test_a_loop_in_the_history_stays_and_later_markup_is_cleaned() -> None:
-    stuck = Assistant("<tool_call>{" * 5000)
-    body, mended = mend([ASK, stuck, NOW, Assistant(ONE, (FIND,)), AT, NOW], "openai.chat")
-    before, after = json.loads(body)["messages"], json.loads(mended.body)["messages"]
-    assert after[1] == before[1]
-    assert [message.get("content") for message in after[3:4]] in ([""], [None])
-
-
-def test_only_a_bounded_number_of_marks_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each text by itself is no loop; there are many of them."""
-    searched: list[str] = []
-
-    def counting(text: str, *more: Any) -> Any:
-        searched.append(text)
-        return find(text, *more)
-
-    monkeypatch.setattr(leaks_of, "find", counting)
-    talk = [ASK, *[one for _ in range(60) for one in (Assistant("It is <tool_call> here, then. " * 200), NOW)]]
-    mend(talk, "openai.chat")
-    assert 0 < len(searched) < 4 * (leaks_of._MOST_MARKS // 200 + 1)

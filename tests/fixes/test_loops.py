@@ -8,7 +8,7 @@ from itertools import product
 
 import pytest
 
-from tests.build import Call, Talk, User, schema
+from tests.build import Talk, User, schema
 from tests.fixes.drive import run
 from tests.selection import sampled
 from wirelint.text.loops import MOST_MARKS
@@ -52,15 +52,6 @@ def test_loops_take_bounded_time(unit: str, stream: bool) -> None:
     assert not done.faults
 
 
-@pytest.mark.parametrize("api", APIS)
-@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
-def test_text_after_too_many_marks_stays(api: str, stream: bool) -> None:
-    said = "a <tool_call> b " * (2 * MOST_MARKS) + CALL
-    done = run(talk(said).record(api, stream), ["xml-leak"])
-    assert not done.changed
-    assert any(f"more than {MOST_MARKS} tags" in note for note in done.notes)
-
-
 @pytest.mark.parametrize(("api", "step"), sampled(list(product(APIS, [0, 1, 8, 64])), 4))
 def test_text_before_too_many_marks_is_fixed_in_any_pieces(api: str, step: int) -> None:
     said = CALL + "\nand then\n" + "a <tool_call> b " * (2 * MOST_MARKS)
@@ -69,15 +60,3 @@ def test_text_before_too_many_marks_is_fixed_in_any_pieces(api: str, step: int) 
     choice = done.after.reply.choices[0]
     assert [(call.name, call.arguments.mapping) for call in choice.calls] == [("look", {"q": "ferry"})]
     assert choice.text.strip() == said.removeprefix(CALL).strip()
-
-
-def test_a_reply_with_many_calls_is_repaired() -> None:
-    done = run(talk(CALL * 40).record("openai.chat", False), ["xml-leak"])
-    assert done.after.reply is not None
-    assert len(done.after.reply.choices[0].calls) == 40
-    assert not done.notes
-
-
-def test_marks_in_structured_calls_do_not_count() -> None:
-    made = Talk((User("Go on."),), calls=[Call("look", {"q": "</think>" * 4000})], tools=TOOLS)
-    assert not run(made.record("openai.chat", False)).changed

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from tests.build import APIS, REGISTRY, Talk, as_record, schema
 from tests.fixes.drive import UNSAFE, open_session, run
 from wirelint.capture.record import Record
-from wirelint.dialects.views import cut_escape
-from wirelint.fixes.prefilter import Prefilter, in_line, prefilter_for
+from wirelint.fixes.prefilter import Prefilter
 from wirelint.rewrite import ReplyStream
 from wirelint.rewrite.pipeline import Pipeline
 from wirelint.state.ledger import Ledger
@@ -26,36 +25,6 @@ WORDS = (
     "<b>", " < b", "<", "[", "[0]", "[1](", "<String>", "<=", " << 2", "<div class", "<a href=", "[i][j]", " x<y", ". ",
     "Here is my response:", " thought", "DSML", " 3 ", ", ",
 )  # fmt: skip
-MAY_START = prefilter_for(frozenset(TOOLS)).may_start
-TEXTS = st.lists(st.one_of(st.sampled_from(WORDS), st.text(max_size=6)), max_size=14)
-
-
-@pytest.fixture
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All text goes through the rewriters at once."""
-    monkeypatch.setattr(Pipeline, "may_pass", lambda self, block, text: False)
-
-
-@pytest.mark.parametrize("api", APIS)
-@pytest.mark.usefixtures("impatient")
-@given(texts=TEXTS)
-def test_nobody_minds_it(texts: list[str], api: str) -> None:
-    said, inside = ["It says"], True
-    for text in texts:
-        if text and not MAY_START(text, inside) and text.replace("\n", "").isprintable():
-            said.append(text)
-            inside = in_line(text, inside)
-    talk = Talk(text="".join(said), tools=TOOLS, step=1)
-    record = talk.record(api, True)
-    body = record["response"]["body"].encode()
-    events = [event + b"\n\n" for event in body.split(b"\n\n") if event]
-    edges = [sum(map(len, events[:number])) for number in range(1, len(events))]
-    # The deltas of the record are cut otherwise: what counts is that none of them waits for the next.
-    loud = [n for n in range(1, len(talk.text)) if MAY_START(talk.text[n], inside=False)]
-    result = run(record, cuts=edges)
-    assert result.delivered == body
-    if not loud:
-        assert len(result.pieces) >= len(events) - 2
 
 
 def test_quiet_text_reaches_the_rewriters_before_what_follows_it() -> None:
@@ -68,38 +37,6 @@ def test_quiet_text_reaches_the_rewriters_before_what_follows_it() -> None:
         assert choice.text.strip() == "Let me see where that may be."
         assert [(call.name, call.arguments.value) for call in choice.calls] == [("find", {"place": "Bodø"})]
         assert result.faults == ()
-
-
-@pytest.mark.parametrize(
-    ("text", "inside", "starts"),
-    [
-        ("the ferry", True, False),
-        ("it goes t", True, False),
-        ("It goes. t", True, True),
-        ("It goes. to=", True, True),
-        ("t", True, True),
-        ("a <b", True, True),
-        ("a < b", True, False),
-        ("x[0] = List<String>", True, False),
-        ("see [1],", True, False),
-        ("a </fin", True, True),
-        ("a &", True, True),
-        ("a &lt;b", True, True),
-        (r"x \frac{a}{b}", True, False),
-        (r"<b>\ntwo", True, True),
-        (r"say \"one\"", True, True),
-        ("so think>", True, True),
-        ("</think>", True, True),
-        ("a <find>", True, True),
-        ("Obs", False, True),
-        ("Obs", True, False),
-        ("Observation:", False, True),
-        ("one\nObserv", True, True),
-        ("one\nObservation: two", True, True),
-    ],
-)
-def test_what_has_to_wait(text: str, inside: bool, starts: bool) -> None:
-    assert MAY_START(text, inside) is starts
 
 
 @pytest.mark.parametrize("api", APIS)
@@ -146,40 +83,6 @@ def test_blanks_without_end_are_not_waited_for_without_end() -> None:
     assert b"".join(out) == body
     assert not rewriting.faults
     assert longest < 600
-
-
-def test_a_code_span_that_passed_by_still_quotes() -> None:
-    talk = Talk(text='One writes `<tool_call>{"name": "find"}</tool_call>` there.', tools=TOOLS, step=4)
-    record = talk.record("openai.chat", True)
-    assert run(record, ["xml-leak"]).delivered == record["response"]["body"].encode()
-
-
-@pytest.mark.parametrize("end", ["</think>", "</thinking>", "[/THINK]"])
-def test_white_space_behind_a_thought_is_not_quiet(end: str) -> None:
-    """There the text begins anew, and what may begin a text is looked for."""
-    for step in range(1, 30):
-        talk = Talk(text=f"<thinking>I have to find it, both times.{end}\n", tools=TOOLS, step=step)
-        record = talk.record("openai.chat", True)
-        assert run(record, ["xml-leak"]).faults == (), step
-
-
-def test_a_line_may_begin_with_the_name_of_a_tool() -> None:
-    may_start = prefilter_for(frozenset({"read_file", "Stra\u00dfe"})).may_start
-    for line in ("read_file(", "- **READ_FILE**", "> read_f\u0130le", "STRASSE:"):
-        assert may_start(line, inside=False), line
-        assert may_start(f"so.\n{line}\nand on", inside=True), line
-    for cut in ("re", "* read_fil", "str", "stra\u00df", "#", ""):
-        assert may_start(f"so.\n{cut}", inside=True) is bool(cut), cut
-    for line in ("read it", "a read_file", "stray"):
-        assert not may_start(line, inside=False), line
-        assert not may_start(f"so.\n{line}", inside=True), line
-    assert not may_start("one\nre\nad_file", inside=True)
-
-
-@given(st.text(alphabet='&\\\\#ulta03"n<> ', max_size=8))
-def test_an_escape_that_is_cut_off_always_waits(text: str) -> None:
-    if cut_escape(text):
-        assert MAY_START(text, True)
 
 
 SEARCH = {"find": schema(place="string"), "read_note": schema(path="string")}

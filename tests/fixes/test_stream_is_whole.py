@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
 
-from tests.build import APIS, REGISTRY, Call, Talk, User, chunk, forms, schema, sse
+from tests.build import APIS, REGISTRY, Talk, User, forms, schema
 from tests.fixes.drive import Result, run
 from tests.rules.case import Case, Fires, Silent, expand, fires, in_form, silent
 from tests.selection import rotated, sampled
@@ -57,30 +55,6 @@ def _assembled(result: Result) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize("api", APIS)
-@pytest.mark.parametrize("said", [{"text": "<|im_end|>"}, {"text": "Ready.", "reasoning": "<|im_end|>"}])
-def test_a_call_that_another_rule_removes_decides_alike(api: str, said: dict[str, Any]) -> None:
-    """The request declares no tools, so `undeclared-tool` removes the call beside the token."""
-    talk = Talk((User("Go on."),), calls=(Call("get_weather", {"city": "Oslo"}),), **said)
-    whole, streamed = (run([talk.record(api, stream)]) for stream in (False, True))
-    assert _assembled(whole) == _assembled(streamed)
-
-
-def test_a_candidate_without_a_numeric_index_is_written_once() -> None:
-    """`"index": "tool_calls"` counts as the position in `choices`, for the reader and for the writer."""
-    leak = '<tool_call>{"name": "get_weather", "arguments": {"city": "Oslo"}}</tool_call>'
-    last = json.dumps({"choices": [{"index": "tool_calls", "delta": {}, "finish_reason": "stop"}]})
-    talk = Talk((User("Go on."),), leak, tools={"get_weather": schema(city="string")})
-    record = talk.record("openai.chat", True)
-    text = record["response"]["body"]
-    record["response"]["body"] = re.sub(r'data: [^\n]*"finish_reason": "stop"[^\n]*', lambda _: f"data: {last}", text)
-    assert record["response"]["body"] != text
-    result = run([record])
-    assert result.after.reply is not None
-    assert [call.name for choice in result.after.reply.choices for call in choice.calls] == ["get_weather"]
-    assert result.delivered.count(b'"get_weather"') == 1
-
-
-@pytest.mark.parametrize("api", APIS)
 @pytest.mark.parametrize("before", ["at <tool_call> so ", "now <tool_call> I [TOOL_CALLS] ", '<invoke name="gone">so '])
 @pytest.mark.parametrize("step", [1, 7, 200])
 def test_a_call_behind_an_opener_that_begins_nothing(api: str, before: str, step: int) -> None:
@@ -89,26 +63,3 @@ def test_a_call_behind_an_opener_that_begins_nothing(api: str, before: str, step
     talk = Talk((User("Go on."),), leak, tools={"get_weather": schema(city="string")}, step=step)
     whole, streamed = (run([talk.record(api, stream)]) for stream in (False, True))
     assert _assembled(whole) == _assembled(streamed)
-
-
-LATE = {
-    "the end of a thought": ({"content": "so\n"}, {"content": "</think>"}),
-    "arguments once more": (
-        {"tool_calls": [{"index": 0, "id": "call_1", "function": {"name": "noop", "arguments": "{}"}}]},
-        {"tool_calls": [{"index": 0, "function": {"arguments": "{}"}}]},
-    ),
-}
-
-
-@pytest.mark.parametrize("deltas", LATE.values(), ids=LATE)
-def test_events_behind_the_finish_reason_stay_unchanged(deltas: tuple[dict[str, Any], dict[str, Any]]) -> None:
-    """A repair decides at the finish reason. A second repair of its result finds nothing more to do."""
-    first, late = deltas
-    ends = {"content": "stop"}.get(next(iter(first)), "tool_calls")
-    events = [chunk(first), chunk(first), chunk({}, ends), chunk(late)]
-    record = Talk((User("Go on."),), "x", tools={"noop": schema()}).record("openai.chat", True)
-    record["response"]["body"] = sse(*events, done=True)
-    once = run([record])
-    assert json.dumps(late).encode() in once.delivered
-    again = {**record, "response": {**record["response"], "body": once.delivered.decode()}}
-    assert run([again]).delivered == once.delivered

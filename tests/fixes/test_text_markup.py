@@ -13,15 +13,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.build import FORMS, Assistant, Call, Result, Talk, User, chunk, schema, sse
+from tests.build import FORMS, Call, Talk, User, schema
 from tests.fixes.drive import run
 from tests.fixes.passing import ANTHROPIC, OPENAI, Passed, send
-from tests.selection import is_complete, rotated, sampled
+from tests.selection import rotated, sampled
 from wirelint.events import Delta
 from wirelint.fix import MOST_HELD
-from wirelint.fixes.promote_markup import PUT_BACK
 from wirelint.model import Kind
-from wirelint.text.loops import MOST_MARKS
 
 VECTORS = Path(__file__).parents[1] / "dialects" / "vectors"
 RULE = ("xml-leak",)
@@ -190,32 +188,6 @@ def test_structured_calls_beside_the_markup(made: Any, left: str, changed: bool,
     )
 
 
-def test_markup_behind_the_end_leaves_before_the_stream_ends() -> None:
-    record = Talk(text="Wait.", tools=TOOLS).record(OPENAI, True)
-    late = sse(chunk({"content": f" {HERMES}"}), done=False)
-    head, done, tail = record["response"]["body"].rpartition("data: [DONE]")
-    record["response"]["body"] = head + late + done + tail
-    passed = run(record, RULE)
-    assert passed.delivered == record["response"]["body"].encode()
-
-
-def test_markup_behind_the_end_of_a_broken_stream_stays() -> None:
-    record = Talk(text="Wait.", tools=TOOLS).record(OPENAI, True)
-    late = sse(*(chunk({"content": piece}) for piece in (" ", HERMES[:9], HERMES[9:])), done=False)
-    record["response"]["body"] = record["response"]["body"].rpartition("data: [DONE]")[0] + late
-    passed = run(record, RULE)
-    assert passed.delivered == record["response"]["body"].encode()
-
-
-@pytest.mark.parametrize("api", [OPENAI, ANTHROPIC])
-def test_markup_that_is_put_back_behind_later_text_is_noted(api: str) -> None:
-    talk = Talk(text=f"Wait. {HERMES} It is there.", calls=[Call("find_ferry", {"harbour": "Tromsø"})], tools=TOOLS)
-    done = run(talk.record(api, True), RULE)
-    assert done.after.reply is not None
-    assert done.after.reply.choices[0].text == f"Wait. It is there.{HERMES} "
-    assert done.notes == (PUT_BACK,)
-
-
 @pytest.mark.parametrize(("api", "stream"), FORMS)
 @pytest.mark.parametrize(
     ("text", "reasoning", "calls"),
@@ -228,34 +200,6 @@ def test_markup_in_reasoning(text: str, reasoning: str, calls: int, api: str, st
     choice = done.after.reply.choices[0]
     assert (len(choice.calls), done.changed) == (calls, bool(calls))
     assert choice.reasoning == (reasoning if not calls else "A ferry, then.\n")
-
-
-@pytest.mark.parametrize("stream", [False, True])
-def test_ids_go_on_where_the_history_ended(stream: bool) -> None:
-    history: list[User | Assistant | Result] = [
-        User("Ferries?"),
-        Assistant(calls=(Call("ping", {}, "functions.ping:0"),)),
-        Result("functions.ping:0", "pong"),
-    ]
-    talk = Talk(history, text=f"{HERMES}\n{HERMES}", tools=TOOLS, model="kimi-k2.5")
-    done = run(talk.record(OPENAI, stream), RULE)
-    assert done.after.reply is not None
-    ids = [call.id for call in done.after.reply.choices[0].calls]
-    assert ids == ["functions.find_ferry:1", "functions.find_ferry:2"]
-    assert done.repairs[0].before == f"{HERMES}\n{HERMES}"
-    assert done.repairs[0].after.splitlines()[0] == 'find_ferry({"harbour":"Bodø","seats":2}) as functions.find_ferry:1'
-
-
-@pytest.mark.parametrize("api", [OPENAI, ANTHROPIC])
-@pytest.mark.parametrize("ended", [True, False])
-def test_markup_before_a_missing_finish_reason(api: str, ended: bool) -> None:
-    """A terminator without a reason ends the reply all the same; a stream that breaks off gives back what it held."""
-    passed = send(Talk(tools=TOOLS), [("text", ["Hm. ", HERMES, " so"])], RULE, api=api, reason=None, ended=ended)
-    if ended:
-        assert passed.said == ("Hm. so", "", [FERRY], "tool_calls" if api == OPENAI else "tool_use")
-    else:
-        assert not passed.choice.calls
-        assert passed.choice.text == f"Hm. so{HERMES} "
 
 
 def test_a_stream_that_dies_in_the_markup_stays_unchanged() -> None:
@@ -319,15 +263,3 @@ def test_a_stream_is_repaired_as_a_body(parts: list[str], steps: list[int], api:
     assert streamed.said == whole.said
     assert streamed.untouched == (not whole.choice.calls)
     assert all(not isinstance(event, Delta) or event.text for event in streamed.out)
-
-
-def test_a_loop_of_calls_is_fixed_alike_whole_and_streamed() -> None:
-    piece, count = f"{HERMES} then ", 10_000 if is_complete() else 1_500
-    whole = send(Talk(tools=TOOLS), [("text", [piece * count])], RULE, streamed=False).choice
-    streamed = send(Talk(tools=TOOLS), [("text", [piece] * count)], RULE).choice
-    assert whole.finish_reason == "tool_calls"
-    assert 80 < len(whole.calls) < MOST_MARKS
-    assert len({call.id for call in whole.calls}) == len(whole.calls)
-    assert len(streamed.calls) == len(whole.calls)
-    assert streamed.text == whole.text
-    assert whole.text.endswith(piece * (count - len(whole.calls)))

@@ -9,18 +9,16 @@ from typing import Any
 
 import pytest
 
-from tests.build import FORMS, Assistant, Call, Talk, User, as_record, schema
+from tests.build import Talk, User, as_record, schema
 from tests.fixes.drive import Result, run
 from tests.fixes.passing import ANTHROPIC, OPENAI, send
 from tests.selection import sampled
 from wirelint.apis import APIS, channel_of
 from wirelint.apis.traits import is_raw
-from wirelint.events import Delta, Start
 from wirelint.fix import FixPolicy
 from wirelint.model import Kind
 
 TOOLS = {"find_ferry": schema(harbour="string")}
-MARKUP = '<tool_call>\n{"name": "find_ferry", "arguments": {"harbour": "Bodø"}}\n</tool_call>'
 
 
 CASES: dict[str, dict[str, Any]] = tomllib.loads(
@@ -60,39 +58,6 @@ def test_thinking_comes_before_text_and_no_block_is_empty(stream: bool) -> None:
     assert done.delivered.count(b'"type": "text"') + done.delivered.count(b'"type":"text"') == 1
 
 
-def test_a_thought_streams_as_reasoning() -> None:
-    pieces = ["<think>", "Okay, ", "they ", "greet", " me", "</think>", "Hi"]
-    passed = send(Talk(), [("text", pieces)], ["think-leak"])
-    started = next(
-        place for place, event in enumerate(passed.out) if isinstance(event, Start) and event.kind == "reasoning"
-    )
-    thought = [event.text for event in passed.out[started:] if isinstance(event, Delta)]
-    assert thought == ["Okay, ", "they ", "greet", " me", "Hi"]
-    assert [frame is not None for frame in passed.waits[1:6]] == [False, False, False, False, False]
-
-
-@pytest.mark.parametrize(("api", "stream"), FORMS)
-def test_a_name_of_a_channel_before_calls(api: str, stream: bool) -> None:
-    said = "thought\nThe user wants the ferry of tomorrow, so I look."
-    talk = Talk(text=said, calls=[Call("find_ferry", {"harbour": "Bodø"})], tools=TOOLS, model="gemma-4-26b")
-    done = run(talk.record(api, stream), ["think-leak"])
-    assert done.after.reply is not None
-    choice = done.after.reply.choices[0]
-    assert (choice.text, choice.reasoning) == ("", said.removeprefix("thought\n"))
-
-
-@pytest.mark.parametrize("words", ["", "assistantfinalIt leaves soon."], ids=["alone", "then an answer"])
-@pytest.mark.parametrize("step", [5, 400])
-@pytest.mark.parametrize(("api", "stream"), FORMS)
-def test_a_call_in_a_channel_whose_tokens_are_gone(api: str, stream: bool, step: int, words: str) -> None:
-    said = f'analysisWe need the ferry.assistantcommentary to=functions.find_ferry json{{"harbour": "Bodø"}}{words}'
-    done = run(Talk(text=said, step=step, tools=TOOLS, model="gpt-oss-20b").record(api, stream))
-    assert done.after.reply is not None
-    choice = done.after.reply.choices[0]
-    assert (choice.text, choice.reasoning) == (words.removeprefix("assistantfinal"), "We need the ferry.")
-    assert [(call.name, call.arguments.mapping) for call in choice.calls] == [("find_ferry", {"harbour": "Bodø"})]
-
-
 @pytest.mark.parametrize(
     "text", ["It is 4.</think>", "It is 4.\n</think>\n\n", "It\nis 4. [/THINK]", "<think>Hm.</think>4</think>"]
 )
@@ -104,15 +69,6 @@ def test_an_answer_with_a_lone_closing_tag_behind_it_stays(text: str, step: int,
             done = run(Talk(text=text, step=step).record(api.name, stream))
             assert done.after.reply is not None
             assert "4" in done.after.reply.choices[0].text, api.name
-
-
-@pytest.mark.parametrize(
-    "text", ["a <|im_end|> " * 3_000, "hi\n<think>\n" * 3_000, "<|im_start|>" * 3_000], ids=range(3)
-)
-def test_text_full_of_tags_stays_unchanged(text: str) -> None:
-    pieces = [text[at : at + 11] for at in range(0, len(text), 11)]
-    talk = Talk((User("What are special tokens and think tags?"),))
-    assert send(talk, [("text", pieces)], ["think-leak", "control-token-leak"]).untouched
 
 
 SENTENCE = "They greet me, so I greet."
@@ -159,24 +115,7 @@ def test_a_thought_that_takes_too_long_leaves_as_text_without_its_tag() -> None:
     assert _said(done) == (f"{SENTENCE}\n\n\nHello, friend!", "")
 
 
-def test_text_before_a_call_does_not_wait_for_a_closing_tag_for_ever() -> None:
-    first = Talk(text=LONE, step=3).record(OPENAI, True)
-    called = Talk(text="I look.", calls=[Call("find_ferry", {"harbour": "Bodø"})], tools=TOOLS, step=3)
-    record = called.record(OPENAI, True)
-    assert run([first, record], ["think-leak"]).delivered == as_record(record, 1).response_body
-
-
 def _said(done: Result) -> tuple[str, str]:
     assert done.after.reply is not None
     choice = done.after.reply.choices[0]
     return choice.text, choice.reasoning.strip()
-
-
-def test_replies_of_other_conversations_do_not_count() -> None:
-    def turn(*said: str, text: str) -> dict[str, object]:
-        history = [User("Hi"), *(turn for one in said for turn in (Assistant(one), User("And?")))]
-        return Talk(history, text=text, step=3).record(OPENAI, True)
-
-    first, other = turn(text=LONE), Talk((User("Who?"),), text="Me.", step=3).record(OPENAI, True)
-    later = turn(LONE, text=LONE)
-    assert _said(run([first, other, later], ["think-leak"])) == ("Hello, friend!", SENTENCE)

@@ -10,28 +10,16 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from tests.fuzz.units import units
 from wirelint.capture.record import Record
 
 MARKUP = (
-    *("<tool_call>", "</tool_call>", "<|tool_call_end|>", "<|channel|>final<|message|>", "<|im_end|>", "[TOOL_CALLS]"),
-    *(
-        "<|tool_calls_section_begin|>",
-        "functions.read_file:0",
-        "call_",
-        "toolu_",
-        "```json\n",
-        "```",
-        "<parameter=city>",
-    ),
-    *(
-        '{"name": "get_weather", "arguments": {"city": "Oslo"}}',
-        "<function=get_weather>",
-        "</function>",
-        "<invoke name=",
-    ),
-    *('"x">', "</invoke>", "Action: search\nAction Input: {}", "Observation: ", "data: ", "[DONE]", "\r", "\n\n"),
-    *("\x00", "\x1b[31m", "\u202e", "é☂👩‍🚀", "\\", '"', "'", "{", "}", "[", "]", "<", ">", "&lt;", "\u2028"),
-)
+    "<tool_call>", "</tool_call>", "<|tool_call_end|>", "<|channel|>final<|message|>", "<|im_end|>", "[TOOL_CALLS]",
+    "<|tool_calls_section_begin|>", "functions.read_file:0", "call_", "toolu_", "```json\n", "```", "<parameter=city>",
+    '{"name": "get_weather", "arguments": {"city": "Oslo"}}', "<function=get_weather>", "</function>", "<invoke name=",
+    '"x">', "</invoke>", "Action: search\nAction Input: {}", "Observation: ", "data: ", "[DONE]", "\r", "\n\n",
+    "\x00", "\x1b[31m", "\u202e", "é☂👩‍🚀", "\\", '"', "'", "{", "}", "[", "]", "<", ">", "&lt;", "\u2028",
+)  # fmt: skip
 PIECES = (*MARKUP, "<think>", "</think>", "\ud800", "\ufeff")
 """Strings at which something may begin or end, or that a careless reader trips over."""
 _VALUES: tuple[Any, ...] = (
@@ -187,6 +175,17 @@ def _copy(chance: random.Random, nodes: list[tuple[Any, Any]]) -> None:
 
 
 @_document
+def _loop(chance: random.Random, nodes: list[tuple[Any, Any]]) -> None:
+    """A text of one unit or of two in turn, as a model says it that is stuck: what is slow with it shows in the time."""
+    texts = [(holder, key) for holder, key in nodes if isinstance(holder[key], str)]
+    if texts:
+        holder, key = chance.choice(texts)
+        head, one, two = chance.choices(units(), k=3)
+        unit = chance.choice((one, one, f"{one}{two}", f"{one}a {two}", f"{one}\n{two}"))
+        holder[key] = chance.choice(("", "", head, "Well. ")) + unit * (chance.choice((500, 5000, 30_000)) // len(unit))
+
+
+@_document
 def _text(chance: random.Random, nodes: list[tuple[Any, Any]]) -> None:
     texts = [(holder, key) for holder, key in nodes if isinstance(holder[key], str)]
     if texts:
@@ -211,4 +210,5 @@ _CHANGES: dict[str, Change] = {
     "value copied": _copy,
     "text changed": _text,
     "text changed again": _text,
+    "text in a loop": _loop,
 }

@@ -20,33 +20,10 @@ from wirelint.history.id_demands import (
     Mistral,
     complaint,
     demand_of,
-    is_kimi_k2,
-    is_kimi_k3,
     mint,
 )
 from wirelint.history.ids import form_of
 from wirelint.state.ledger import Ledger
-
-
-@pytest.mark.parametrize(
-    ("model", "k2", "k3"),
-    [
-        ("kimi-k2.5", True, False),
-        ("moonshotai/Kimi-K2-Instruct-0905", True, False),
-        ("accounts/fireworks/routers/kimi-k2p6-turbo", True, False),
-        ("moonshot.kimi-k2-thinking", True, False),
-        ("kimi_k2", True, False),
-        ("accounts/fireworks/models/kimi-k3", False, True),
-        ("Kimi-K3", False, True),
-        ("kimi-k20", False, False),
-        ("kimi-latest", False, False),
-        ("moonshot-v1-8k", False, False),
-        ("llama-k2", False, False),
-        ("", False, False),
-    ],
-)
-def test_which_kimi_a_name_means(model: str, k2: bool, k3: bool) -> None:
-    assert (is_kimi_k2(model), is_kimi_k3(model)) == (k2, k3)
 
 
 def target(url: str, model: str, api: str = "openai.chat") -> Demand | None:
@@ -128,24 +105,6 @@ def test_what_an_error_demands(reply: dict[str, Any], expected: type | None) -> 
     assert demand is None if expected is None else isinstance(demand, expected)
 
 
-@pytest.mark.parametrize(
-    ("demand", "id_", "taken", "made"),
-    [
-        (KimiK2(), "look:7", (), "functions.look:2"),
-        (KimiK2(), "look:7", ("functions.look:2",), "functions.look:3"),
-        (Mistral(), "tide-1", (), "tide10000"),
-        (Mistral(), "call_9QfXb2LmZt7RkVw3Nc8HsYpD", (), "3Nc8HsYpD"),
-        (Anthropic(), "functions.look:0", (), "functions_look_0"),
-        (Limited(40), "call_" + "a7" * 20, (), ("call_" + "a7" * 20)[:40]),
-        (Limited(10), "call_abcd__x", (), "call_abcd"),
-        (Converse(), "functions.look:0 ", (), "functions.look:0_"),
-        (Converse(claude=True), "functions.look:0", (), "functions_look_0"),
-    ],
-)
-def test_an_id_is_made_from_the_old_one(demand: Demand, id_: str, taken: tuple[str, ...], made: str) -> None:
-    assert demand.mint(id_, "look", 2, taken) == made
-
-
 DEMANDS = [KimiK2(), Mistral(), Anthropic(), Limited(40), Converse(), Converse(claude=True)]
 
 
@@ -162,12 +121,7 @@ def test_what_is_made_is_accepted_new_and_always_the_same(demand: Demand, id_: s
         taken.append(made)
 
 
-def test_kimi_needs_the_functions_name() -> None:
-    assert KimiK2().mint("look:0", None, 0, ()) is None
-
-
 OPENAI, ANTHROPIC = "openai.chat", "anthropic.messages"
-URLS = {"mistral": "https://api.mistral.ai/v1/chat/completions"}
 
 
 def context(
@@ -217,16 +171,6 @@ def test_counted_ids_go_on_with_the_history(
     assert here.taken == set(expected)
 
 
-def test_a_number_that_the_reply_has_is_not_given_again() -> None:
-    here = context("kimi-k2.5", ("functions.read:0",), taken=["functions.list:1", "functions.list:2"])
-    assert [mint(here, "read"), mint(here, "read")] == ["functions.read:3", "functions.read:4"]
-
-
-def test_very_many_counted_ids() -> None:
-    here = context("kimi-k2.5", taken=[f"functions.a:{number}" for number in range(300)])
-    assert len({mint(here, "a") for _ in range(1000)} | here.taken) == 1300
-
-
 @pytest.mark.parametrize(
     ("model", "ids", "api", "pattern"),
     [
@@ -263,40 +207,8 @@ def test_the_form_of_the_conversation(model: str, ids: Sequence[str], api: str, 
     assert form_of(new) is not None
 
 
-def test_what_really_passed_decides_before_the_history() -> None:
-    here = context("qwen3-32b", ("a1b2c3d4e",), passed=["chatcmpl-tool-838a30ab75717374"])
-    assert re.fullmatch(r"chatcmpl-tool-[0-9a-f]{16}", mint(here, "read"))
-
-
-def test_mistral_is_given_what_it_demands() -> None:
-    here = context("mistral-large", ("call_U7ZpbozYfIAQ0tyiqZ97HB65",), url=URLS["mistral"])
-    assert re.fullmatch(r"[A-Za-z0-9]{9}", mint(here, "read"))
-
-
-@pytest.mark.parametrize("name", [None, "", "two words", "a:b"])
-def test_a_name_that_no_id_can_hold(name: str | None) -> None:
-    assert re.fullmatch(r"call_[A-Za-z0-9]{24}", mint(context("kimi-k2.5"), name))
-
-
 def test_every_run_gives_the_same_ids_and_no_id_twice() -> None:
     one, two = (context("gpt-5.2", ("call_U7ZpbozYfIAQ0tyiqZ97HB65",)) for _ in range(2))
     made = [mint(one, "read") for _ in range(50)]
     assert made == [mint(two, "read") for _ in range(50)]
     assert len(set(made)) == 50
-
-
-def test_few_possible_ids_do_not_collide() -> None:
-    here = context("qwen3:8b", ("call_ab1z",))
-    made = [mint(here, "read") for _ in range(500)]
-    assert len(set(made)) == 500
-
-
-def test_the_other_ids_of_the_reply_come_first() -> None:
-    beside = context("house-model", passed=("functions.read:0",), taken=("call_U7ZpbozYfIAQ0tyiqZ97HB65",))
-    assert re.fullmatch(r"call_[A-Za-z0-9]{24}", mint(beside, "read"))
-
-
-def test_a_client_of_claude_gets_no_id_that_passed_elsewhere() -> None:
-    """Two conversations that begin with the same words are taken for one; its ids may be none that Claude accepts."""
-    elsewhere = context("house-model", api=ANTHROPIC, passed=("functions.read:0",))
-    assert re.fullmatch(r"toolu_01[A-Za-z0-9]{22}", mint(elsewhere, "read"))

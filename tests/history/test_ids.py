@@ -7,49 +7,14 @@ import hashlib
 import pytest
 
 from wirelint.history.ids import (
-    form_of,
-    is_other_kind,
     is_placeholder,
-    key,
     match,
-    native_id,
     restore,
-    restore_counted,
 )
 
 OPENAI = "call_9QfXb2LmZt7RkVw3Nc8HsYpD"
 CLAUDE = "toolu_01Hk3TnBv5QxWz8LrMc2PdYf"
 KIMI = "functions.read_map:3"
-
-
-@pytest.mark.parametrize(
-    ("id_", "maker"),
-    [
-        (OPENAI, "OpenAI"),
-        (CLAUDE, "Anthropic"),
-        ("srvtoolu_01Hk3TnBv5QxWz8LrMc2PdYf", "Anthropic"),
-        ("toolu_vrtx_01Hk3TnBv5QxWz8LrMc2PdYf", "Anthropic"),
-        (KIMI, "Kimi K2"),
-        ("read_map:3", "Kimi K3"),
-        ("call_00_kT4vNz8RqLw2XbYc6MsPdHfG", "DeepSeek"),
-        ("call_function_k3x9m2v7q1zt_2", "MiniMax"),
-        ("Zk93LmQ7t", "Mistral"),
-        ("call_5f3c1a2b-7d4e-4f60-9a8b-1c2d3e4f5a6b", "a generator of UUIDs"),
-        ("chatcmpl-tool-3fa94c21bb07d6e8", "vLLM"),
-        ("tooluse_x-4mKq_T7bLw0ZrNd2VsYA", "Bedrock"),
-        ("12", "a counter"),
-        ("functionsreadmap3", None),
-        ("undefined!", None),
-        ("", None),
-        (OPENAI + "|" + OPENAI, None),
-    ],
-)
-def test_whose_ids_they_are(id_: str, maker: str | None) -> None:
-    assert form_of(id_) == maker
-
-
-def test_key_keeps_letters_and_digits_in_one_case() -> None:
-    assert key(" Functions.Read_map:3") == key("functionsreadmap3") == "functionsreadmap3"
 
 
 @pytest.mark.parametrize(
@@ -171,30 +136,3 @@ def test_the_words_for_no_id(id_: str) -> None:
 )
 def test_what_needs_no_restoring(id_: str, name: str | None) -> None:
     assert restore(id_, name) is None
-
-
-def test_native_id_knows_itself() -> None:
-    assert native_id(KIMI, "read_map") == KIMI
-    assert native_id("read_map:3", "read_map") is None
-
-
-@pytest.mark.parametrize(
-    ("id_", "before"),
-    [
-        ("readmap3", "functions.read_map:3"),
-        ("read_map_3", "functions.read_map:3"),
-        ("read_map:3", None),
-        ("map3", None),
-    ],
-)
-def test_counted_ids_of_a_known_model(id_: str, before: str | None) -> None:
-    origin = restore_counted(id_, "read_map", "functions.")
-    assert (origin.id if origin else None) == before
-
-
-@pytest.mark.parametrize(
-    ("id_", "other"),
-    [("fco_0d1e", True), ("msg_01", True), (OPENAI, False), ("chatcmpl-tool-3fa9", False), ("gen-17", True)],
-)
-def test_ids_of_other_things(id_: str, other: bool) -> None:
-    assert is_other_kind(id_) is other

@@ -14,7 +14,7 @@ import pytest
 from tests.live.certificates import make_authority
 from wirelint.launch import doctor
 from wirelint.launch.doctor import Check, Trial, interpreter_of, judge
-from wirelint.launch.environment import CA_FILE, without_proxies
+from wirelint.launch.environment import CA_FILE
 
 
 @pytest.fixture
@@ -105,16 +105,6 @@ def test_the_authority_and_the_clock(tmp_path: Path, confdir: Path) -> None:
     assert states(tmp_path, 0) == [("authority", "problem")]
 
 
-def test_captures(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    assert doctor.captures(str(tmp_path / "new" / "deeper")).state == "ok"
-    assert doctor.captures(str(tmp_path / "file")).state == "problem"
-    assert doctor.captures("").state == "skipped"
-    (tmp_path / "closed").mkdir(mode=0o500)
-    if os.geteuid():
-        assert doctor.captures(str(tmp_path / "closed")).state == "problem"
-
-
 SHEBANGS = [
     (b"#!/usr/bin/env -S sh -x\n", "sh"),
     (b"#!/usr/bin/env sh\n", "sh"),
@@ -131,23 +121,6 @@ def test_who_runs_a_command(tmp_path: Path, head: bytes, runner: str) -> None:
     found = interpreter_of("tool", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
     assert found is not None
     assert Path(found).name == runner
-
-
-@pytest.mark.parametrize("client", ["urllib", "httpx", "requests", "curl"])
-def test_the_cure_for_trust_keeps_the_other_authorities(client: str, confdir: Path, tmp_path: Path) -> None:
-    own = tmp_path / "own.pem"
-    own.write_text("the company's\n")
-    variable = {"requests": "REQUESTS_CA_BUNDLE", "curl": "CURL_CA_BUNDLE"}.get(client, "SSL_CERT_FILE")
-    trial = Trial({variable: str(own)}, confdir / CA_FILE)
-    found = judge("it", client, "SSL: CERTIFICATE_VERIFY_FAILED", trial)
-    cure, _, _ = found.cure.partition(", or use")
-    subprocess.run(["sh", "-c", f'{cure} && cat "${variable}" > {tmp_path}/seen'], check=True)
-    assert (tmp_path / "seen").read_text() == own.read_text() + (confdir / CA_FILE).read_text()
-
-
-def test_a_dead_proxy_is_no_longer_named_when_clients_are_tried() -> None:
-    given = {"HTTPS_PROXY": "http://127.0.0.1:1", "http_proxy": "http://127.0.0.1:1", "PATH": "/bin"}
-    assert without_proxies(given) == {"PATH": "/bin"}
 
 
 REFUSED = "[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed"

@@ -6,9 +6,7 @@ from pathlib import Path
 
 import certifi
 import pytest
-from click.testing import CliRunner
 
-from wirelint.cli.run import run
 from wirelint.launch.environment import (
     AddressError,
     Target,
@@ -17,7 +15,6 @@ from wirelint.launch.environment import (
     exceptions,
     known_authorities,
     node_reads_proxies,
-    proxy_in,
     read_target,
     routes,
     write_trust,
@@ -91,19 +88,6 @@ def test_by_base_url() -> None:
     assert not {"HTTPS_PROXY", "SSL_CERT_FILE"} & made.keys()
 
 
-PLANS = [
-    ("python3.12", {}, True, set()),
-    ("claude", {"ANTHROPIC_BASE_URL": "https://gateway.example"}, True, set()),
-    ("python", {"OPENAI_BASE_URL": "http://localhost:8000/v1"}, True, {"OPENAI_BASE_URL"}),
-]
-
-
-@pytest.mark.parametrize(("program", "given", "proxied", "names"), PLANS)
-def test_automatic(program: str, given: dict[str, str], proxied: bool, names: set[str]) -> None:
-    made = routes("auto", program, given, {})
-    assert (made.proxied, set(made.bases)) == (proxied, names)
-
-
 def test_an_old_node_gets_base_urls_as_well(tmp_path: Path) -> None:
     node = tmp_path / "node"
     node.write_text("#!/bin/sh\necho v20.1.0\n")
@@ -112,14 +96,6 @@ def test_an_old_node_gets_base_urls_as_well(tmp_path: Path) -> None:
     assert not routes("auto", "npx", {"PATH": str(tmp_path / "none")}, {}).bases
     assert not routes("proxy", "npx", {"PATH": str(tmp_path)}, {}).bases
     assert [node_reads_proxies(one) for one in ((20, 9), (22, 20), (22, 21), (23, 9), (24, 0))] == [0, 0, 1, 0, 1]
-
-
-def test_existing_proxy() -> None:
-    assert proxy_in({"https_proxy": "http://me:pw@corp:3128"}) == ("http://corp:3128", "me:pw")
-    assert proxy_in({"HTTP_PROXY": "corp"}) == ("http://corp:80", "")
-    assert proxy_in({}) is None
-    with pytest.raises(AddressError, match="ALL_PROXY"):
-        proxy_in({"ALL_PROXY": "socks5://corp:1080"})
 
 
 def test_bundles_contain_trusted_authorities_and_the_proxy(tmp_path: Path) -> None:
@@ -139,10 +115,3 @@ def test_bundles_contain_trusted_authorities_and_the_proxy(tmp_path: Path) -> No
     upstream = write_upstream(tmp_path, given).read_bytes()
     assert certificate(b"corp") in upstream
     assert certificate(b"ours") not in upstream
-
-
-@pytest.mark.parametrize("url", ["foo", "foo:80/v1", "ftp://h.test:21"])
-def test_a_base_url_that_is_none(url: str) -> None:
-    result = CliRunner().invoke(run, ["--base-url", f"MINE={url}", "--", "true"])
-    assert result.exit_code == 2
-    assert f"MINE={url}" in result.output

@@ -1,4 +1,5 @@
-"""One upstream and one mitmdump with the addon per module of tests; a second mitmdump that repairs."""
+"""One upstream, one mitmdump that observes and one that repairs: the tests of all files share them, since each start
+takes seconds. So the value of `x-test-id` names one exchange in all files."""
 
 from __future__ import annotations
 
@@ -7,11 +8,11 @@ from collections.abc import Iterator
 import pytest
 
 from tests.live.harness import Proxy, Upstream, running
-from tests.live.scenes import CASES, playing
+from tests.live.scenes import CASES, Playing
 from wirelint.mock.service import Service
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def upstream() -> Iterator[Upstream]:
     upstream = Upstream()
     yield upstream
@@ -19,21 +20,27 @@ def upstream() -> Iterator[Upstream]:
     assert not upstream.failures
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def proxy(upstream: Upstream, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxy]:
     with running(tmp_path_factory.mktemp("proxy"), upstream.url) as proxy:
         yield proxy
 
 
-@pytest.fixture(scope="module")
-def vendor(upstream: Upstream) -> Upstream:
+@pytest.fixture(scope="session")
+def mock(upstream: Upstream) -> Playing:
+    """What the upstream answers to requests without a script."""
+    upstream.default = played = Playing(Service(seed=3))
+    return played
+
+
+@pytest.fixture(scope="session")
+def vendor(upstream: Upstream, mock: Playing) -> Upstream:
     """The upstream with all scenes: the mock's faults by name, and those that are scripted."""
-    upstream.default = playing(Service(seed=3))
     upstream.scripts |= {case.id: case.script for case in CASES if case.scene.replies}
     return upstream
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def repairing(vendor: Upstream, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxy]:
     with running(tmp_path_factory.mktemp("repairing"), vendor.url, "wirelint_fix=unsafe") as proxy:
         yield proxy

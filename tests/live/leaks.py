@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tests.build import FORMS, Talk
+from tests.build import FORMS, Assistant, Call, Result, Talk
 from tests.live.harness import SCRIPT, Headers, Proxy, Reply, post
 from tests.live.scenes import ANTHROPIC, OPENAI, QUESTION, TOOLS, Form
 from tests.live.strict import assemble
@@ -19,13 +19,24 @@ EVENTS: dict[str, Any] = {"content_type": "text/event-stream"}
 
 def records(text: str, **more: Any) -> dict[Form, dict[str, Any]]:
     """The exchange in which a model says this, in every form."""
-    talk = Talk(history=(QUESTION,), tools=TOOLS, text=text, **more)
+    talk = Talk(**{"history": (QUESTION,), "tools": TOOLS, "text": text, **more})
     return {form: talk.record(*form) for form in FORMS}
 
 
 LEAK = records(PROSE + CALL)
 OPEN = records(PROSE + CALL.removesuffix("</invoke>"))
 CLEAN = records("All is well, all the same.")
+STRIPPED, RESTORED = "functionssearchnotes0", "functions.search_notes:0"
+DAMAGED = records(
+    PROSE + CALL,
+    history=(
+        QUESTION,
+        Assistant(calls=(Call("search_notes", {"query": "date"}, STRIPPED),)),
+        Result(STRIPPED, "2 notes"),
+    ),
+    model="moonshotai/kimi-k2.5",
+)
+"""Both sides are repaired: the client has altered an id of the history, and the reply has a leaked call."""
 
 
 def body_of(record: dict[str, Any]) -> bytes:

@@ -138,16 +138,24 @@ def judge(case: Case, seen: Seen) -> list[str]:
     return [f"{what}: {got!r}, not {should!r}" for what, got, should in checks if got != should]
 
 
-def playing(service: Service) -> Script:
-    """A script that answers as the mock server does: the same to the same request, whatever passed before."""
+class Playing:
+    """A script that answers as the mock server does: the same to the same request, whatever passed before.
 
-    def script(peer: Peer) -> None:
-        answer = service.answer(1, "POST", peer.target, peer.headers, peer.body)
+    `heard` and `said` are the last requests and replies, by `x-test-id`.
+    """
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self.heard: dict[str, Peer] = {}
+        self.said: dict[str, bytes] = {}
+
+    def __call__(self, peer: Peer) -> None:
+        answer = self._service.answer(1, "POST", peer.target, peer.headers, peer.body)
         steps = [step for step in answer.steps if not isinstance(step, Pause)]
+        test = peer.headers.get("x-test-id", "")
+        self.heard[test], self.said[test] = peer, b"".join(steps)
         fields = {name.replace("-", "_"): value for name, value in answer.headers}
         replying(steps, answer.status, **fields)(peer)
-
-    return script
 
 
 # --- scripted replies -------------------------------------------------------------------------------------------------

@@ -37,11 +37,6 @@ def dies(peer: Peer) -> None:
     peer.close()
 
 
-def resets(peer: Peer) -> None:
-    dies(peer)
-    peer.reset()
-
-
 def falls_short(peer: Peer) -> None:
     peer.head(**STREAM, content_length=str(len(BEGUN) + len(FINISHED)))
     peer.send(BEGUN)
@@ -73,13 +68,6 @@ def refuses(peer: Peer) -> None:
     peer.send(body)
 
 
-def continues(peer: Peer) -> None:
-    peer.send(b"HTTP/1.1 100 Continue\r\n\r\n")
-    peer.head(**STREAM, transfer_encoding="chunked")
-    peer.chunk(BEGUN + FINISHED)
-    peer.finish()
-
-
 def says_nothing(peer: Peer) -> None:
     peer.close()
 
@@ -97,7 +85,6 @@ class Ending:
 
 ENDINGS = {
     "the upstream dies in a stream": Ending(dies, "upstream-died", ("truncated-stream",), BEGUN, "error", marked=True),
-    "the upstream resets": Ending(resets, "upstream-died", ("truncated-stream",), BEGUN, "error", marked=True),
     "short of its length": Ending(falls_short, "upstream-died", ("truncated-stream",), BEGUN, "error", marked=True),
     "a broken chunk": Ending(garbles, "upstream-died", ("truncated-stream",), BEGUN, "error", marked=True),
     "ends by closing": Ending(ends_with_the_connection, "complete", (), BEGUN + FINISHED, "response"),
@@ -120,17 +107,6 @@ def test_how_it_ended_is_told_once(proxy: Proxy, upstream: Upstream, name: str) 
     if ending.received:
         assert body == ending.received
     _check(proxy, name, ending)
-
-
-def test_an_interim_reply_is_all_that_mitmproxy_knows(proxy: Proxy, upstream: Upstream) -> None:
-    """mitmproxy takes a 100 for the answer and drops the real one: that is said, and nothing is made of it."""
-    upstream.scripts["interim"] = continues
-    with Client(proxy.port) as client:
-        client.ask("/v1/chat/completions", REQUEST, {SCRIPT: "interim", "x-test-id": "interim"})
-        record = proxy.wait_for_record("interim")
-    assert (record["response"]["status"], record["findings"]) == (100, [])
-    assert proxy.wait_for_probe("interim")["comment"].startswith("http 100")
-    proxy.wait_for(rf"100.*: not judged .{record['id'][:8]}")
 
 
 def _check(proxy: Proxy, name: str, ending: Ending) -> dict[str, Any]:
@@ -202,27 +178,6 @@ def test_the_client_leaves_before_the_answer(proxy: Proxy, upstream: Upstream) -
         assert asked.wait(PATIENCE)
     record = proxy.wait_for_record("early")
     assert (record["end"], record["response"]["status"], record["findings"]) == ("client-left", None, [])
-
-
-def test_trailers_that_crash_the_layer(proxy: Proxy, upstream: Upstream) -> None:
-    """mitmproxy's HTTP/1 has no trailers: its layer crashes, and the client waits until it gives up."""
-    sent = threading.Event()
-
-    def script(peer: Peer) -> None:
-        peer.head(**STREAM, transfer_encoding="chunked")
-        peer.chunk(BEGUN + FINISHED)
-        peer.send(b"0\r\nx-sum: 1\r\n\r\n")
-        sent.set()
-        peer.close()
-
-    upstream.scripts["trailers"] = script
-    with Client(proxy.port) as client:
-        client.ask("/v1/chat/completions", REQUEST, {SCRIPT: "trailers", "x-test-id": "trailers"})
-        client.head()
-        assert client.read_at_least(len(BEGUN + FINISHED)) == BEGUN + FINISHED
-        assert sent.wait(PATIENCE)
-    record = proxy.wait_for_record("trailers")
-    assert (record["end"], record["findings"]) == ("upstream-died", [])
 
 
 _MEDDLER = """

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import re
 import threading
 from collections.abc import Callable
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.build import FORMS, chunk, sse
-from tests.live.harness import PATIENCE, SCRIPT, Client, Peer, Proxy, Upstream, replying, running
+from tests.build import chunk, sse
+from tests.live.harness import PATIENCE, SCRIPT, Client, Peer, Proxy, Upstream, replying
 from tests.live.leaks import (
-    CALL,
     CLEAN,
     EVENTS,
     LEAK,
@@ -24,13 +21,12 @@ from tests.live.leaks import (
     PROSE,
     ask,
     body_of,
-    calls_of,
     kind_of,
     pieces_of,
     records,
     split_events,
 )
-from tests.live.scenes import ANTHROPIC, OPENAI, Form
+from tests.live.scenes import ANTHROPIC, OPENAI
 from tests.live.strict import assemble
 from tests.selection import is_complete, sampled
 
@@ -148,7 +144,6 @@ OPENERS = {
     "a full-width section": "<｜tool▁calls▁begin｜>",
     "less-than signs": "<",
 }
-LARGE = ("a Hermes call", "a native call", "thinking")
 FILL = {"less-than signs": "<"}
 
 
@@ -193,44 +188,9 @@ def test_a_megabyte_that_is_never_closed(repairing: Proxy, upstream: Upstream, o
     assert repairing.wait_for_record(test)["end"] == "complete"
 
 
-@pytest.mark.parametrize(("opener", "form"), sampled(list(product(LARGE, FORMS)), 4), ids=str)
-def test_a_megabyte_at_once(repairing: Proxy, upstream: Upstream, opener: str, form: Form) -> None:
-    record = records(PROSE + OPENERS[opener] + "abcdefg " * (MEGABYTE // 8), step=MEGABYTE)[form]
-    body = body_of(record)
-    test = f"at once {opener} {form}"
-    upstream.scripts[test] = replying([body], **kind_of(record))
-    reply = ask(repairing, form[0], record, test)
-    assert (reply.complete, reply.body) == (True, body)
-
-
 MANY = 10_000 if is_complete() else 1_000
 _LEAKED = '<invoke name="read_note"><arg name="path">n{}</arg></invoke>\n'
 _NATIVE = '<|tool_call_begin|>functions.read_note:{}<|tool_call_argument_begin|>{{"path": "n{}"}}<|tool_call_end|>'
-
-
-def _structured(repeat: int) -> bytes:
-    """A stream of many calls; each has its arguments `repeat` times."""
-    chunks: list[Any] = [chunk({"role": "assistant", "content": None})]
-    for index in range(MANY):
-        function = {"name": "read_note", "arguments": json.dumps({"path": f"n{index}"}) * repeat}
-        call = {"index": index, "id": f"call_many{index:05}", "type": "function", "function": function}
-        chunks.append(chunk({"tool_calls": [call]}))
-    return sse(*chunks, chunk({}, "tool_calls")).encode()
-
-
-WANTED = [("read_note", {"path": f"n{number}"}) for number in range(MANY)]
-
-
-@pytest.mark.parametrize("repeat", [1, 2], ids=["clean", "each one doubled"])
-def test_ten_thousand_calls(repairing: Proxy, upstream: Upstream, repeat: int) -> None:
-    body = _structured(repeat)
-    test = f"many {repeat}"
-    upstream.scripts[test] = replying(pieces_of(body, 30_000), **EVENTS)
-    reply = ask(repairing, OPENAI, CLEAN[OPENAI, True], test)
-    assert reply.complete
-    if repeat == 1:
-        assert reply.body == body
-    assert calls_of(OPENAI, True, reply.body) == WANTED
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
@@ -250,34 +210,3 @@ def test_ten_thousand_calls_leak(repairing: Proxy, upstream: Upstream, native: b
     assert sorted([*called, *left]) == sorted(f"n{number}" for number in range(MANY))
     assert len({id_ for id_, _, _ in seen.calls}) == len(called)
     assert seen.finish == ("tool_calls" if called else "stop")
-
-
-def test_held_text_goes_out_when_its_time_is_over(upstream: Upstream, tmp_path: Path) -> None:
-    """The upstream falls silent inside of markup, and goes on only when the client has all of it."""
-    events = split_events(body_of(LEAK[OPENAI, True]))
-    begun = b"".join(events[:-4])
-    received = threading.Event()
-
-    def script(peer: Peer) -> None:
-        peer.head(**EVENTS, transfer_encoding="chunked")
-        peer.chunk(begun)
-        assert received.wait(PATIENCE), "held for longer than the limit"
-        for event in events[-4:]:
-            peer.chunk(event)
-        peer.finish()
-
-    upstream.scripts["silent"] = script
-    request = LEAK[OPENAI, True]["request"]["body"].encode()
-    with (
-        running(tmp_path, upstream.url, "wirelint_fix=unsafe", "wirelint_hold=0.2") as proxy,
-        Client(proxy.port) as client,
-    ):
-        client.ask(PATHS[OPENAI], request, {SCRIPT: "silent", "x-test-id": "silent"})
-        client.head()
-        assert client.read_at_least(len(begun)) == begun
-        received.set()
-        rest, complete = client.rest()
-        record = proxy.wait_for_record("silent")
-    assert complete
-    assert assemble(OPENAI, True, begun + rest).text == PROSE + CALL
-    assert record["end"] == "complete"

@@ -1,22 +1,21 @@
-"""Responses over a WebSocket, through a real mitmdump: the vendor's SDK sees what the server said, and we judged it."""
+"""Responses over a WebSocket, through a real mitmdump: the vendor's SDK, silence, ends, many messages at once."""
 
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.apis.talk_openai_responses import events, request, response
+from tests.build import Assistant, Talk, User
 from tests.live.harness import PATIENCE, Proxy, running, wait_until
 from tests.live.scenes import FOUND, PREAMBLE, TOOLS, Seen
 from tests.live.vendors import QUESTION, response_seen
 from tests.mock.client import parse_sse
-from tests.selection import sampled
 from wirelint.capture.offline import Checked, check
 from wirelint.capture.readers import read
 from wirelint.mock.answer import Pause
@@ -27,14 +26,68 @@ pytestmark = pytest.mark.live
 openai = pytest.importorskip("openai")
 server = pytest.importorskip("websockets.sync.server")
 client = pytest.importorskip("websockets.sync.client")
+ConnectionClosed = pytest.importorskip("websockets.exceptions").ConnectionClosed
+
+# --- the server -------------------------------------------------------------------------------------------------------
 
 DECLARED = [{"type": "function", "name": name, "parameters": one, "strict": False} for name, one in TOOLS.items()]
-HANGS = "hangs"
-"""A model that never says the end."""
+MARKUP = '<tool_call>\n{"name": "read_note", "arguments": {"id": 7}}\n</tool_call>'
+NOTES = {"read_note": {"type": "object"}}
+LEAK = Talk(text=f"A moment.\n\n{MARKUP}", tools=NOTES, step=6)
+CLEAN = Talk(text="All is well.", step=4)
+TOLD = [json.dumps({**event, "sequence_number": n}) for n, event in enumerate(events(response(LEAK), 6))]
+HELD = next(n for n, one in enumerate(TOLD) if "tool" in one and ".delta" in one) + 1
+"""Messages that have come when the markup has begun and is not over."""
+ASKED: dict[str, str] = {}
+"""The first message of each socket, as the server got it."""
+
+
+def in_one_piece(socket: Any, messages: list[str] = TOLD, *, close: bool = False) -> None:
+    with socket.protocol_mutex:
+        for message in messages:
+            socket.protocol.send_text(message.encode())
+        if close:
+            socket.protocol.send_close(1000)
+        socket.socket.sendall(b"".join(socket.protocol.data_to_send()))
+
+
+def silent_in_the_middle(socket: Any) -> None:
+    for message in TOLD[:HELD]:
+        socket.send(message)
+    socket.recv(PATIENCE)  # the client has got what was held
+    for message in TOLD[HELD:]:
+        socket.send(message)
+    socket.recv(PATIENCE)
+
+
+def spaced_and_binary(socket: Any) -> None:
+    for event in events(response(CLEAN), 4):
+        socket.send(json.dumps(event, indent=2))
+        socket.send(b"\0\1")
+    socket.recv(PATIENCE)
+
+
+def in_one_piece_and_stay(socket: Any) -> None:
+    in_one_piece(socket)
+    socket.recv(PATIENCE)
+
+
+SCRIPTS: dict[str, Callable[[Any], None]] = {
+    "in one piece": in_one_piece_and_stay,
+    "in one piece with the end": lambda socket: in_one_piece(socket, close=True),
+    "silent in the middle": silent_in_the_middle,
+    "closed in the middle": lambda socket: in_one_piece(socket, TOLD[:HELD]),
+    "spaced and binary": spaced_and_binary,
+}
 
 
 def serve(socket: Any) -> None:
-    """At `/v1/responses` the mock server's events, a message each; elsewhere an echo."""
+    """Plays the script that `x-test-id` names; else the mock server's events at `/v1/responses`, elsewhere an echo."""
+    name = socket.request.headers.get("x-test-id", "")
+    if play := SCRIPTS.get(name.partition(":")[0]):
+        ASKED[name] = socket.recv(PATIENCE)
+        play(socket)
+        return
     service, number = Service(seed=3), 0
     for message in socket:
         document = json.loads(message) if isinstance(message, str) and message.endswith("}") else {}
@@ -42,11 +95,9 @@ def serve(socket: Any) -> None:
             socket.send(message)
             continue
         number += 1
-        hangs = document["model"] == HANGS
         asked = json.dumps({**document, "stream": True}).encode()
         answer = service.answer(number, "POST", "/v1/responses", {}, asked)
-        events = parse_sse(b"".join(step for step in answer.steps if not isinstance(step, Pause)).decode())
-        for _, data in events[:8] if hangs else events:
+        for _, data in parse_sse(b"".join(step for step in answer.steps if not isinstance(step, Pause)).decode()):
             socket.send(data)
 
 
@@ -66,6 +117,30 @@ def judging(upstream_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iter
         yield proxy
 
 
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The file of flows that the mitmproxy of `repairing` writes itself."""
+    return tmp_path_factory.mktemp("saved") / "saved.mitm"
+
+
+@pytest.fixture(scope="module")
+def repairing(upstream_url: str, saved: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxy]:
+    options = ("wirelint_fix=unsafe", "wirelint_hold=3", f"save_stream_file={saved}")
+    with running(tmp_path_factory.mktemp("sockets"), upstream_url, *options) as proxy:
+        yield proxy
+
+
+def records_of(proxy: Proxy, test: str, count: int = 1) -> list[dict[str, Any]]:
+    def found() -> list[dict[str, Any]]:
+        made = [one for one in proxy.records() if one["request"]["headers"].get("x-test-id") == test]
+        return made if len(made) >= count else []
+
+    return wait_until(found, f"{count} exchanges of {test}", proxy)
+
+
+# --- the vendor's SDK -------------------------------------------------------------------------------------------------
+
+
 def ask(url: str, *models: str, headers: dict[str, str]) -> list[Seen]:
     """What the SDK makes of one response after the other on one socket."""
     made = []
@@ -80,50 +155,12 @@ def ask(url: str, *models: str, headers: dict[str, str]) -> list[Seen]:
     return made
 
 
-def records_of(proxy: Proxy, test: str, count: int) -> list[dict[str, Any]]:
-    def found() -> list[dict[str, Any]]:
-        made = [one for one in proxy.records() if one["request"]["headers"].get("x-test-id") == test]
-        return made if len(made) >= count else []
-
-    return wait_until(found, f"{count} exchanges of {test}", proxy)
+MODELS = ("acme-1", "mock/xml-leak+dialect=kimi_invoke_arg", "acme-1")
 
 
-@pytest.mark.parametrize("repairs", [False, True], ids=["judging", "repairing"])
-def test_exchanges_of_one_socket(
-    upstream_url: str, judging: Proxy, repairs: bool, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    models = ("acme-1", "mock/xml-leak+dialect=kimi_invoke_arg", "acme-1")
-    direct = ask(upstream_url, *models, headers={})
-    if repairs:
-        folder = tmp_path_factory.mktemp("repairing")
-        saved = folder / "saved.mitm"
-        with running(folder, upstream_url, "wirelint_fix=unsafe", f"save_stream_file={saved}") as proxy:
-            seen = ask(proxy.url, *models, headers={"x-test-id": "three"})
-            records = records_of(proxy, "three", 3)
-            proxy.stop()
-        assert [call[1:] for call in seen[1].calls] == [("search_notes", FOUND)]
-        assert seen[1].text == PREAMBLE + "\n\n"
-        assert [seen[0], seen[2]] == [direct[0], direct[2]]
-        delivered = [record.get("delivered", {}).get("body", "") for record in records]
-        assert [bool(body) for body in delivered] == [False, True, False]
-        told = [json.loads(line) for line in delivered[1].splitlines()]
-        assert [one["sequence_number"] for one in told] == list(range(told[0]["sequence_number"], len(told)))
-        assert "<invoke" not in delivered[1]
-        assert [fix["name"] for fix in records[1]["fixes"]] == ["xml-leak"]
-        (first, second, third) = (
-            found.exchange for found in check(read([str(saved)]), ()) if isinstance(found, Checked)
-        )
-        assert None not in (first, third)
-        assert second is not None  # mitmproxy's own file has what the client got
-        assert second.reply is not None
-        assert [call.name for call in second.reply.choices[0].calls] == ["search_notes"]
-    else:
-        seen = ask(judging.url, *models, headers={"x-test-id": "three"})
-        records = records_of(judging, "three", 3)
-        assert seen == direct
-        assert [call[1:] for call in seen[0].calls] == [("search_notes", FOUND)]
-        assert (seen[1].calls, seen[1].text.startswith(PREAMBLE)) == ((), True)
-        assert [record for record in records if "delivered" in record] == []
+def _three(proxy: Proxy) -> list[dict[str, Any]]:
+    """The captures of the three exchanges of a socket."""
+    records = records_of(proxy, "three", 3)
     assert [record["api"] for record in records] == ["openai.responses"] * 3
     assert [record["end"] for record in records] == ["complete"] * 3
     assert [[one["name"] for one in record["findings"]] for record in records] == [[], ["xml-leak"], []]
@@ -133,30 +170,30 @@ def test_exchanges_of_one_socket(
         assert json.loads(record["request"]["body"])["type"] == "response.create"
         assert json.loads(record["response"]["body"].splitlines()[-1])["type"] == "response.completed"
         assert record.get("notes", []) == []
+    return records
 
 
-def test_who_leaves_in_the_middle_is_told(judging: Proxy) -> None:
-    sdk = openai.OpenAI(base_url=f"{judging.url}/v1", api_key="k")
-    with sdk.responses.connect(extra_headers={"x-test-id": "left"}) as connection:
-        connection.response.create(model=HANGS, input=QUESTION)
-        assert connection.recv().type == "response.created"
-    (record,) = records_of(judging, "left", 1)
-    assert (record["end"], record["error"].startswith("the client closed the socket")) == ("client-left", True)
-    assert [one for one in record["findings"] if one["severity"] in ("error", "warning")] == []
+def test_each_response_of_a_socket_is_an_exchange(upstream_url: str, judging: Proxy) -> None:
+    seen = ask(judging.url, *MODELS, headers={"x-test-id": "three"})
+    assert seen == ask(upstream_url, *MODELS, headers={})
+    assert [call[1:] for call in seen[0].calls] == [("search_notes", FOUND)]
+    assert (seen[1].calls, seen[1].text.startswith(PREAMBLE)) == ((), True)
+    assert [record for record in _three(judging) if "delivered" in record] == []
 
 
-@pytest.mark.parametrize("fix", sampled(["off", "unsafe"], 1))
-def test_a_model_that_stands_still_is_reported_while_it_does(upstream_url: str, tmp_path: Path, fix: str) -> None:
-    sdk_arguments = {"api_key": "k", "timeout": PATIENCE}
-    with running(tmp_path, upstream_url, "wirelint_stall=1", f"wirelint_fix={fix}") as proxy:
-        sdk = openai.OpenAI(base_url=f"{proxy.url}/v1", **sdk_arguments)
-        with sdk.responses.connect(extra_headers={"x-test-id": "still"}) as connection:
-            connection.response.create(model=HANGS, input=QUESTION)
-            assert connection.recv().type == "response.created"
-            wait_until(lambda: "stream-stall" in proxy.log, "the report", proxy)
-            assert proxy.records() == []
-        (record,) = records_of(proxy, "still", 1)
-    assert (record["end"], [one["name"] for one in record["findings"]]) == ("client-left", ["stream-stall"])
+def test_a_leaked_call_becomes_a_call(upstream_url: str, repairing: Proxy) -> None:
+    direct = ask(upstream_url, *MODELS, headers={})
+    seen = ask(repairing.url, *MODELS, headers={"x-test-id": "three"})
+    assert [call[1:] for call in seen[1].calls] == [("search_notes", FOUND)]
+    assert seen[1].text == PREAMBLE + "\n\n"
+    assert [seen[0], seen[2]] == [direct[0], direct[2]]
+    records = _three(repairing)
+    delivered = [record.get("delivered", {}).get("body", "") for record in records]
+    assert [bool(body) for body in delivered] == [False, True, False]
+    told = [json.loads(line) for line in delivered[1].splitlines()]
+    assert [one["sequence_number"] for one in told] == list(range(told[0]["sequence_number"], len(told)))
+    assert "<invoke" not in delivered[1]
+    assert [fix["name"] for fix in records[1]["fixes"]] == ["xml-leak"]
 
 
 def test_other_sockets_pass_untouched(judging: Proxy) -> None:
@@ -172,24 +209,89 @@ def test_other_sockets_pass_untouched(judging: Proxy) -> None:
             socket.send(message)
             assert socket.recv(PATIENCE) == message
     assert ask(judging.url, "acme-1", headers={"x-test-id": "after"})
-    assert len(records_of(judging, "after", 1)) == 1
+    assert len(records_of(judging, "after")) == 1
     assert len(judging.records()) == before + 1
 
 
-@pytest.mark.parametrize("name", sampled(["exchanges.jsonl", "flows.mitm", "saved by mitmproxy"], 1))
-def test_the_captures_are_judged_the_same(upstream_url: str, tmp_path: Path, name: str) -> None:
-    saved = tmp_path / "saved.mitm"
-    with running(tmp_path, upstream_url, f"save_stream_file={saved}") as proxy:
-        ask(proxy.url, "acme-1", "mock/xml-leak", "mock/think-leak", headers={"x-test-id": "kept"})
-        live = [(record["id"], one["name"]) for record in records_of(proxy, "kept", 3) for one in record["findings"]]
-        proxy.stop()
-    file = saved if name.startswith("saved") else proxy.capture(name)
-    done = subprocess.run(
-        [sys.executable, "-m", "wirelint", "check", "--output-format", "jsonl", str(file)],
-        capture_output=True,
-        timeout=PATIENCE * 3,
-        check=False,
-    )
-    assert done.returncode == 1, done.stderr
-    assert [(one["exchange"], one["name"]) for one in map(json.loads, done.stdout.splitlines())] == live
-    assert {name for _, name in live} == {"xml-leak", "think-leak"}
+# --- messages ---------------------------------------------------------------------------------------------------------
+
+
+def talk_to(proxy: Proxy, test: str, talk: Talk, count: int | None = None, then: str = "") -> list[Any]:
+    """What the client gets until the response or the socket is over. After `count` messages it sends `then`."""
+    got: list[Any] = []
+    url = proxy.url.replace("http", "ws")
+    with client.connect(f"{url}/v1/responses", additional_headers={"x-test-id": test}) as socket:
+        socket.send(json.dumps({"type": "response.create", **request(talk)}))
+        try:
+            while True:
+                got.append(socket.recv(PATIENCE))
+                if len(got) == count:
+                    socket.send(then)
+                if isinstance(got[-1], str) and '"response.completed"' in got[-1]:
+                    return got
+        except ConnectionClosed:
+            return got
+
+
+def text_of(got: list[Any]) -> str:
+    documents = [json.loads(one) for one in got if isinstance(one, str)]
+    return "".join(one["delta"] for one in documents if one["type"] == "response.output_text.delta")
+
+
+@pytest.mark.parametrize("name", ["in one piece", "in one piece with the end"])
+def test_messages_that_come_together_leave_in_order(repairing: Proxy, name: str) -> None:
+    got = talk_to(repairing, name, LEAK)
+    told = [json.loads(one) for one in got]
+    assert told[-1]["type"] == "response.completed"
+    numbers = [one["sequence_number"] for one in told]
+    assert numbers == list(range(numbers[0], numbers[0] + len(told)))
+    assert text_of(got) == "A moment.\n\n"
+    assert [one["type"] for one in told[-1]["response"]["output"]] == ["message", "function_call"]
+    (record,) = records_of(repairing, name)
+    assert record["delivered"]["body"].splitlines() == got
+    assert record["response"]["body"].splitlines() == TOLD
+    assert record["end"] == "complete"
+
+
+def test_held_messages_leave_while_the_server_is_silent(repairing: Proxy) -> None:
+    got = talk_to(repairing, "silent in the middle", LEAK, HELD, "go on")
+    assert got[:HELD] == TOLD[:HELD]
+    assert "<tool_call>" in text_of(got)
+    assert any("was held for" in note for note in records_of(repairing, "silent in the middle")[0]["notes"])
+
+
+def test_held_messages_leave_before_the_socket_closes(repairing: Proxy) -> None:
+    assert talk_to(repairing, "closed in the middle", LEAK) == TOLD[:HELD]
+    assert records_of(repairing, "closed in the middle")[0]["end"] == "upstream-died"
+
+
+def test_messages_without_a_fault_leave_as_they_came(repairing: Proxy) -> None:
+    got = talk_to(repairing, "spaced and binary", CLEAN)
+    sent = [one for event in events(response(CLEAN), 4) for one in (json.dumps(event, indent=2), b"\0\1")]
+    assert got == sent[: len(got)]
+    assert len(got) == len(sent) - 1
+    assert "delivered" not in records_of(repairing, "spaced and binary")[0]
+
+
+def test_a_request_is_repaired(repairing: Proxy) -> None:
+    history = (User("Read it."), Assistant("Which?"), User("[{'type': 'text', 'text': 'the first one'}]"))
+    test = "in one piece:asked"
+    talk_to(repairing, test, Talk(history, tools=NOTES))
+    (record,) = records_of(repairing, test)
+    assert record["forwarded"]["body"] == ASKED[test]
+    assert record["fixes"][0]["side"] == "request"
+    assert [one["content"][0]["text"] for one in json.loads(ASKED[test])["input"]][-1] == "the first one"
+
+
+def test_the_flows_of_mitmproxy_have_what_the_client_got(repairing: Proxy, saved: Path) -> None:
+    """Runs last, because the file is complete when the proxy has stopped."""
+    repairing.stop()
+    found = [one.exchange for one in check(read([str(saved)]), ()) if isinstance(one, Checked)]
+    calls = [
+        call.name
+        for exchange in found
+        if exchange is not None and exchange.reply is not None
+        for choice in exchange.reply.choices
+        for call in choice.calls
+    ]
+    assert calls.count("search_notes") >= 3

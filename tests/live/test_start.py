@@ -20,18 +20,8 @@ BEARER = "Bearer x1y2z3w4v5"
 
 WRONG = {
     "a rule that is none": (("wirelint_select=xml-leek",), "wirelint_select=xml-leek"),
-    "a rule to ignore that is none": (("wirelint_ignore=ZZ9",), "wirelint_ignore=ZZ9"),
-    "no folder of rules": (("wirelint_rules=/no/such/folder",), "wirelint_rules=/no/such/folder"),
-    "a file for a folder": ((f"wirelint_captures={SHIM}",), "wirelint_captures="),
-    "neither on nor off": (("wirelint_redact=perhaps",), "wirelint_redact=perhaps"),
-    "no size": (("wirelint_max_body=lots",), "wirelint_max_body=lots"),
-    "a size too small": (("wirelint_max_body=12",), "wirelint_max_body=12"),
     "given twice": (("wirelint_redact=on", "wirelint_redact=off"), "wirelint_redact is given 2 times"),
     "misspelt": (("wirelint_capture=x",), "did you mean wirelint_captures?"),
-    "no policy file": (
-        ("wirelint_policy=/no/such.toml",),
-        "wirelint_policy=/no/such.toml: /no/such.toml: No such file",
-    ),
 }
 
 
@@ -43,30 +33,6 @@ def test_a_wrong_value_stops_the_start_in_one_line(name: str, tmp_path: Path) ->
     assert len([line for line in lines if told in line]) == 1
     assert not [line for line in lines if "Traceback" in line or "Error:" in line]
     assert len(lines) <= 4, lines
-
-
-@pytest.mark.parametrize("tool", sampled(["mitmweb", "mitmproxy"], 1))
-def test_the_other_tools_stop_too(tool: str, tmp_path: Path) -> None:
-    web = ("web_port=0", "web_open_browser=false") if tool == "mitmweb" else ()
-    status, lines = refused(tmp_path, "wirelint_max_body=lots", *web, tool=tool)
-    assert status == 1
-    if tool == "mitmproxy" and not any("wirelint" in line for line in lines):
-        pytest.skip("the console wants a terminal before it loads anything")
-    assert any("wirelint_max_body=lots" in line for line in lines)
-
-
-def test_selecting_in_several_options(upstream: Upstream, tmp_path: Path) -> None:
-    cut = sse(chunk({"content": "half"}), done=False).encode()
-    upstream.scripts["cut"] = replying([cut], content_type="text/event-stream")
-    body = Talk().record("openai.chat", True)["request"]["body"].encode()
-    chosen = ("wirelint_select=ID", "wirelint_select=truncated-stream", "wirelint_captures=")
-    with running(tmp_path, upstream.url, *chosen) as proxy:
-        post(proxy.port, "/v1/chat/completions", body, {SCRIPT: "cut"})
-        proxy.wait_for("error truncated-stream")
-    with running(tmp_path / "other", upstream.url, *chosen, "wirelint_ignore=ST604") as proxy:
-        post(proxy.port, "/v1/chat/completions", body, {SCRIPT: "cut"})
-        assert proxy.wait_for(r"openai\.chat acme-1 200 stream.*: ok \[")
-        assert "truncated-stream" not in proxy.log
 
 
 def test_options_of_the_configuration_file(upstream: Upstream, tmp_path: Path) -> None:

@@ -7,19 +7,16 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 
-from tests.live.harness import PATIENCE, Peer, Proxy, Upstream, post, replying, running
-from tests.live.scenes import FOUND, PREAMBLE, Seen
-from tests.live.vendors import DOORS, Door
+from tests.live.harness import PATIENCE, Proxy, Upstream, post
+from tests.live.scenes import CASES, FOUND, OPENAI, PREAMBLE, Case, Playing, Seen, judge
+from tests.live.strict import assemble
+from tests.live.vendors import DOORS, Door, anthropic_client, chat, messages, openai_client
 from tests.selection import rotated, sampled
-from wirelint.mock.answer import Pause
 from wirelint.mock.scenario import HEADER
-from wirelint.mock.service import Service
 
 pytestmark = pytest.mark.live
 
@@ -28,42 +25,6 @@ LEAKING = "fault=xml-leak;dialect=kimi_invoke_arg"
 
 def name_of(door: Door, stream: bool, what: str) -> str:
     return f"{door.name} {'stream' if stream else 'whole'} {what}"
-
-
-@dataclass
-class Vendors:
-    """All of them, on one port; remembers by test what was asked and what was said."""
-
-    service: Service = field(default_factory=lambda: Service(seed=3))
-    heard: dict[str, Peer] = field(default_factory=dict)
-    said: dict[str, bytes] = field(default_factory=dict)
-
-    def script(self, peer: Peer) -> None:
-        answer = self.service.answer(1, "POST", peer.target, peer.headers, peer.body)
-        steps = [step for step in answer.steps if not isinstance(step, Pause)]
-        test = peer.headers["x-test-id"]
-        self.heard[test], self.said[test] = peer, b"".join(steps)
-        fields = {name.replace("-", "_"): value for name, value in answer.headers}
-        replying(steps, answer.status, **fields)(peer)
-
-
-@pytest.fixture(scope="module")
-def vendors() -> Vendors:
-    return Vendors()
-
-
-@pytest.fixture(scope="module")
-def every_vendor(vendors: Vendors) -> Iterator[Upstream]:
-    upstream = Upstream(vendors.script)
-    yield upstream
-    upstream.close()
-    assert not upstream.failures
-
-
-@pytest.fixture(scope="module")
-def through(every_vendor: Upstream, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxy]:
-    with running(tmp_path_factory.mktemp("vendors"), every_vendor.url, "wirelint_fix=unsafe") as proxy:
-        yield proxy
 
 
 @pytest.mark.parametrize(
@@ -78,21 +39,21 @@ def through(every_vendor: Upstream, tmp_path_factory: pytest.TempPathFactory) ->
     ],
 )
 def test_a_clean_reply_is_as_it_came(
-    vendors: Vendors, every_vendor: Upstream, through: Proxy, door: Door, tools: bool, stream: bool
+    mock: Playing, vendor: Upstream, repairing: Proxy, door: Door, tools: bool, stream: bool
 ) -> None:
     test = name_of(door, stream, f"clean {tools}")
-    direct = door.ask(every_vendor.url, stream=stream, tools=tools, headers={"x-test-id": f"{test} direct"})
-    seen = door.ask(through.url, stream=stream, tools=tools, headers={"x-test-id": test, "session_id": test})
+    direct = door.ask(vendor.url, stream=stream, tools=tools, headers={"x-test-id": f"{test} direct"})
+    seen = door.ask(repairing.url, stream=stream, tools=tools, headers={"x-test-id": test, "session_id": test})
     assert _without_ids(seen) == _without_ids(direct)
     assert seen.finish == ((door.called if tools else door.ended) or None)
     assert [call[1:] for call in seen.calls] == ([("search_notes", FOUND)] if tools else [])
-    record = through.wait_for_record(test)
+    record = repairing.wait_for_record(test)
     assert (record["api"], record["end"], record["findings"]) == (door.api, "complete", [])
     assert ("delivered" in record, "forwarded" in record, record.get("notes", [])) == (False, False, [])
     # The SDK's own request once more, so that the bytes of the reply can be seen.
-    peer = vendors.heard[test]
-    again = post(through.port, peer.target, peer.body, {**_plain(peer.headers), "x-test-id": f"{test} again"})
-    assert again.body == vendors.said[f"{test} again"] != b""
+    peer = mock.heard[test]
+    again = post(repairing.port, peer.target, peer.body, {**_plain(peer.headers), "x-test-id": f"{test} again"})
+    assert again.body == mock.said[f"{test} again"] != b""
     assert again.complete
 
 
@@ -106,14 +67,16 @@ def test_a_clean_reply_is_as_it_came(
     ],
 )
 def test_a_call_in_the_text_becomes_a_call(
-    every_vendor: Upstream, through: Proxy, door: Door, chunk: str, stream: bool
+    vendor: Upstream, repairing: Proxy, door: Door, chunk: str, stream: bool
 ) -> None:
     test = name_of(door, stream, f"leak{chunk}")
     scenario = {HEADER: LEAKING + chunk}
-    direct = door.ask(every_vendor.url, stream=stream, tools=True, headers={**scenario, "x-test-id": f"{test} direct"})
+    direct = door.ask(vendor.url, stream=stream, tools=True, headers={**scenario, "x-test-id": f"{test} direct"})
     assert (direct.calls, "<invoke name=" in direct.text) == ((), True), "without the proxy the fault is seen"
-    seen = door.ask(through.url, stream=stream, tools=True, headers={**scenario, "x-test-id": test, "session_id": test})
-    record = through.wait_for_record(test)
+    seen = door.ask(
+        repairing.url, stream=stream, tools=True, headers={**scenario, "x-test-id": test, "session_id": test}
+    )
+    record = repairing.wait_for_record(test)
     assert (record["api"], record["end"]) == (door.api, "complete")
     names = {finding["name"] for finding in record["findings"]}
     if not door.makes_calls:
@@ -137,7 +100,7 @@ def test_a_call_in_the_text_becomes_a_call(
         for stream in rotated([False, True], door.name)
     ],
 )
-def test_an_error_is_as_it_came(every_vendor: Upstream, through: Proxy, door: Door, stream: bool) -> None:
+def test_an_error_is_as_it_came(vendor: Upstream, repairing: Proxy, door: Door, stream: bool) -> None:
     test = name_of(door, stream, "error")
     scenario = {HEADER: "fault=http-error;status=400"}
 
@@ -146,34 +109,35 @@ def test_an_error_is_as_it_came(every_vendor: Upstream, through: Proxy, door: Do
             door.ask(url, stream=stream, tools=False, headers={**scenario, "x-test-id": name})
         return type(raised.value).__name__, str(raised.value)
 
-    direct, seen = failure(every_vendor.url, f"{test} direct"), failure(through.url, test)
+    direct, seen = failure(vendor.url, f"{test} direct"), failure(repairing.url, test)
     assert seen[0] == direct[0]
     assert "overloaded" in seen[1] or "400" in seen[1]
-    record = through.wait_for_record(test)
+    record = repairing.wait_for_record(test)
     assert (record["api"], record["response"]["status"], "delivered" in record) == (door.api, 400, False)
 
 
-def test_the_capture_is_judged_the_same_offline(through: Proxy) -> None:
-    """Runs last: what was found while the traffic passed is what the capture shows afterwards."""
-    records = through.records()
-    done = subprocess.run(
-        [sys.executable, "-m", "wirelint", "check", "--output-format", "jsonl", str(through.capture())],
-        capture_output=True,
-        timeout=PATIENCE * 3,
-        check=False,
-    )
+def test_the_capture_is_judged_the_same_offline(repairing: Proxy) -> None:
+    """Runs after the others: what was found while the traffic passed is what the capture shows afterwards."""
+    doors = tuple(door.name for door in DOORS)
+    asked = [one for one in repairing.records() if _test_of(one).startswith(doors)]
+    live = {
+        record["id"]: sorted((one["name"], one.get("pointer", ""), one["message"]) for one in record["findings"])
+        for record in asked
+    }
+    command = [sys.executable, "-m", "wirelint", "check", "--output-format", "jsonl", str(repairing.capture())]
+    done = subprocess.run(command, capture_output=True, timeout=PATIENCE * 3, check=False)
     assert done.returncode in (0, 1), done.stderr
-    offline = sorted(
-        (found["exchange"], found["name"], found.get("pointer", ""), found["message"])
-        for found in map(json.loads, done.stdout.splitlines())
-    )
-    live = sorted(
-        (record["id"], found["name"], found.get("pointer", ""), found["message"])
-        for record in records
-        for found in record["findings"]
-    )
-    assert offline == live
-    assert live
+    offline: dict[str, list[tuple[str, str, str]]] = {}
+    for found in map(json.loads, done.stdout.splitlines()):
+        offline.setdefault(found["exchange"], []).append((found["name"], found.get("pointer", ""), found["message"]))
+    assert {id_: sorted(found) for id_, found in offline.items() if id_ in live} == {
+        id_: found for id_, found in live.items() if found
+    }
+    assert any(live.values())
+
+
+def _test_of(record: dict[str, Any]) -> str:
+    return str(record["request"]["headers"].get("x-test-id", ""))
 
 
 def _without_ids(seen: Seen) -> tuple[object, ...]:
@@ -192,3 +156,46 @@ def _plain(headers: dict[str, str]) -> dict[str, str]:
         for name, value in headers.items()
         if name not in ("host", "content-length", "transfer-encoding", "connection", "accept-encoding", "x-test-id")
     }
+
+
+# --- every scene with the SDKs of OpenAI and Anthropic ----------------------------------------------------------------
+
+FAULTY = sampled([case for case in CASES if not case.scene.healthy], 16)
+HEALTHY = sampled([case for case in CASES if case.scene.healthy], 6)
+
+
+def see(case: Case, url: str) -> Seen:
+    """One request with the SDK of the case's API, read with the SDK's own means."""
+    client, look = (openai_client, chat) if case.api == OPENAI else (anthropic_client, messages)
+    try:
+        with client(url, case.headers) as opened:
+            return look(opened, case.request, stream=case.stream)
+    except Exception as error:  # an SDK that stumbles is what a fault looks like
+        return Seen(error=f"{type(error).__name__}: {error}")
+
+
+@pytest.mark.parametrize("case", FAULTY, ids=lambda case: case.id)
+def test_without_wirelint_the_fault_is_seen(vendor: Upstream, case: Case) -> None:
+    """A scene that shows no fault cannot pass for a repaired one."""
+    immune = (case.api, case.stream) in case.scene.immune
+    assert bool(judge(case, see(case, vendor.url))) is not immune
+
+
+@pytest.mark.parametrize("case", FAULTY, ids=lambda case: case.id)
+def test_a_repaired_reply_is_that_of_a_healthy_vendor(repairing: Proxy, case: Case) -> None:
+    seen = see(case, repairing.url)
+    assert judge(case, seen) == []
+    record = repairing.wait_for_record(case.id)
+    assert record["end"] == "complete"
+    delivered = record["delivered"]["body"].encode()
+    assert record["response"]["body"].encode() != delivered
+    assert assemble(case.api, case.stream, delivered) == seen, "what a client that forgives nothing makes of it"
+
+
+@pytest.mark.parametrize("case", HEALTHY, ids=lambda case: case.id)
+def test_a_healthy_scene_is_as_it_came(vendor: Upstream, repairing: Proxy, case: Case) -> None:
+    direct, through = see(case, vendor.url), see(case, repairing.url)
+    assert judge(case, through) == []
+    assert through == direct
+    record = repairing.wait_for_record(case.id)
+    assert (record["findings"], "delivered" in record, "forwarded" in record) == ([], False, False)

@@ -17,13 +17,12 @@ from typing import Any
 
 import pytest
 
-from tests.build import REGISTRY, Talk, as_record, chunk, sse
+from tests.build import REGISTRY, chunk, sse
 from tests.live.harness import PATIENCE, SCRIPT, Client, Peer, Proxy, Upstream, running, wait_until
 from tests.selection import sampled
 from wirelint.capture.offline import Checked, check
 from wirelint.capture.readers import read
 from wirelint.rule import Limits
-from wirelint.wire import Sniffer
 
 pytestmark = pytest.mark.live
 
@@ -46,15 +45,8 @@ WHOLE = json.dumps({
     "object": "chat.completion",
     "choices": [{"index": 0, "message": {"role": "assistant", "content": "Once."}, "finish_reason": "stop"}],
 }).encode()  # fmt: skip
-PING = b": keep-alive\n\n"
 
 Act = Callable[[Peer, threading.Event], None]
-
-
-def pings(peer: Peer, told: threading.Event) -> None:
-    """A sign of life now and then, until the report is there."""
-    while not told.wait(0.1):
-        peer.chunk(PING)
 
 
 def stalls(peer: Peer, told: threading.Event) -> None:
@@ -62,14 +54,6 @@ def stalls(peer: Peer, told: threading.Event) -> None:
     peer.chunk(HEAD)
     peer.chunk(BEGUN)
     assert told.wait(PATIENCE)
-    peer.chunk(REST)
-    peer.finish()
-
-
-def stalls_under_pings(peer: Peer, told: threading.Event) -> None:
-    peer.head(**STREAM, transfer_encoding="chunked")
-    peer.chunk(HEAD + BEGUN)
-    pings(peer, told)
     peer.chunk(REST)
     peer.finish()
 
@@ -100,25 +84,12 @@ def says_nothing_at_all(peer: Peer, told: threading.Event) -> None:
     peer.close()
 
 
-def says_its_head(peer: Peer, told: threading.Event) -> None:
-    peer.head(**STREAM, transfer_encoding="chunked")
-    pings(peer, told)
-    peer.close()
-
-
 def says_white_space(peer: Peer, told: threading.Event) -> None:
     peer.head(content_type="application/json", transfer_encoding="chunked")
     while not told.wait(0.1):
         peer.chunk(b"\n")
     peer.chunk(WHOLE)
     peer.finish()
-
-
-def gives_a_gateway_error(peer: Peer, told: threading.Event) -> None:
-    assert told.wait(PATIENCE)
-    body = b'{"error": {"message": "upstream request timeout"}}'
-    peer.head(504, content_type="application/json", content_length=str(len(body)))
-    peer.send(body)
 
 
 def bursts(peer: Peer, told: threading.Event) -> None:
@@ -144,7 +115,6 @@ WAITS = {
     "a stall": Wait(
         stalls, "stream-stall", (("stream-stall", "warning"),), "after event 1 (text) and before event 2 (text)"
     ),
-    "a stall under pings": Wait(stalls_under_pings, "stream-stall", (("stream-stall", "warning"),), "only "),
     "a stall that ends it": Wait(
         stalls_and_dies,
         "stream-stall",
@@ -159,14 +129,8 @@ WAITS = {
     "a hang that ends it": Wait(
         says_nothing_at_all, "silent-hang", (("silent-hang", "error"),), "no response bytes", end="upstream-died"
     ),
-    "a hang under pings": Wait(
-        says_its_head, "silent-hang", (("silent-hang", "error"),), "keep-alive", end="upstream-died"
-    ),
     "a hang in white space": Wait(
         says_white_space, "silent-hang", (("silent-hang", "info"),), "then it came", body=ASKED
-    ),
-    "a hang behind a gateway": Wait(
-        gives_a_gateway_error, "silent-hang", (("silent-hang", "error"),), "then HTTP 504", body=ASKED
     ),
     "a burst": Wait(bursts, "silent-hang", (("stream-burst", "warning"), ("silent-hang", "info"))),
 }  # fmt: skip
@@ -238,52 +202,6 @@ def _agrees_offline(proxy: Proxy, record: dict[str, Any]) -> None:
     assert wait_until(lambda: found("flows.mitm"), "the flow", proxy) == told
 
 
-APIS = (
-    *("anthropic.messages", "openai.responses", "openai.completions", "google.generate_content", "ollama.chat"),
-    *("ollama.generate", "mistral.chat", "cohere.chat", "deepinfra.inference", "bedrock.converse"),
-)
-TALK = Talk(text="Mercury, Venus, Earth and Mars; then the giants: Jupiter, Saturn, Uranus and Neptune.")
-
-
-def frames_of(record: dict[str, Any]) -> list[bytes]:
-    made = as_record(record)
-    sniffer = Sniffer({name.lower(): value for name, value in made.response_headers})
-    return [frame.raw for frame in (*sniffer.feed(made.response_body or b""), *sniffer.close())]
-
-
-@pytest.mark.parametrize("api", sampled(APIS, 2))
-def test_in_every_api(watching: Proxy, upstream: Upstream, api: str) -> None:
-    record = TALK.record(api, True)
-    frames = frames_of(record)
-    half = len(frames) // 2
-
-    def act(peer: Peer, told: threading.Event) -> None:
-        peer.head(content_type=record["response"]["headers"]["content-type"], transfer_encoding="chunked")
-        for frame in frames[:half]:
-            peer.chunk(frame)
-        assert told.wait(PATIENCE)
-        for frame in frames[half:]:
-            peer.chunk(frame)
-        peer.finish()
-
-    told = play(upstream, api, act)
-    made = as_record(record)
-    path = made.url.removeprefix("http://llm.test")
-    before = len(watching.log)
-    with Client(watching.port) as client:
-        client.ask(path, made.request_body or b"", {**dict(made.request_headers), SCRIPT: api, "x-test-id": api})
-        client.head()
-        _since(watching, before, "stream-stall .*: no event for .* so far")
-        told.set()
-        body, complete = client.rest()
-    assert complete
-    assert body == b"".join(frames)
-    captured = watching.wait_for_record(api)
-    assert "stream-stall" in [one["name"] for one in captured["findings"]]
-    assert all(one["event"] is not None for one in captured["findings"])
-    _agrees_offline(watching, captured)
-
-
 def test_text_that_is_held_back_is_no_stall_of_its_own(upstream: Upstream, tmp_path: Path) -> None:
     """The upstream goes on all the time; what the client does not get meanwhile is ours to answer for."""
     opening = sse(chunk({"role": "assistant", "content": ""}), chunk({"content": "<tool_call>"}), done=False).encode()
@@ -336,33 +254,6 @@ def test_the_client_leaves(watching: Proxy, upstream: Upstream) -> None:
     assert [(one["name"], one["severity"]) for one in record["findings"]] == [("silent-hang", "error")]
     assert "only the head of a message came; the client disconnected" in record["findings"][0]["message"]
     assert record["end"] == "client-left"
-
-
-def test_many_at_a_time(watching: Proxy, upstream: Upstream) -> None:
-    """Each is reported, once, and settled, once."""
-    count = 24
-    everybody = threading.Event()
-    upstream.scripts["crowd"] = lambda peer: stalls(peer, everybody)
-    before = len(watching.log)
-    with contextlib.ExitStack() as stack:
-        clients = [stack.enter_context(Client(watching.port)) for _ in range(count)]
-        for number, client in enumerate(clients):
-            headers = {SCRIPT: "crowd", "x-test-id": f"crowd {number}"}
-            client.ask("/v1/chat/completions", json.dumps(CHAT).encode(), headers)
-        _wait_for_count(watching, before, "stream-stall .* so far", count)
-        everybody.set()
-        for client in clients:
-            client.head()
-            assert client.rest()[1]
-    records = [watching.wait_for_record(f"crowd {number}") for number in range(count)]
-    assert [[one["name"] for one in record["findings"]] for record in records] == [["stream-stall"]] * count
-    for record in records:
-        lines = [line for line in watching.log[before:].splitlines() if f"[{record['id'][:8]}]" in line]
-        assert len(lines) == 2, "one while it was open, one at its end"
-
-
-def _wait_for_count(proxy: Proxy, before: int, pattern: str, count: int) -> None:
-    wait_until(lambda: len(re.findall(pattern, proxy.log[before:])) >= count, f"{count} of {pattern}", proxy)
 
 
 def test_the_proxy_stops_meanwhile(upstream: Upstream, tmp_path: Path) -> None:

@@ -15,9 +15,10 @@ from typing import Any
 
 import pytest
 
-from tests.build import Talk, User, chunk, schema, sse
+from tests.build import Talk, chunk, schema, sse
 from tests.live.harness import PATIENCE, SCRIPT, Client, Peer, Proxy, Upstream, post, replying, running, wait_until
-from tests.selection import sampled
+from tests.live.leaks import DAMAGED, ask, body_of, kind_of, pieces_of
+from tests.live.scenes import OPENAI
 
 pytestmark = pytest.mark.live
 
@@ -57,23 +58,30 @@ class Web:
         return {dict(flow["request"]["headers"]).get("x-test-id", ""): flow for flow in json.loads(self.get("/flows"))}
 
 
-@pytest.fixture(scope="module")
-def browsed(upstream: Upstream, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Proxy, Web]]:
+@contextlib.contextmanager
+def opened(folder: Path, upstream: str, *options: str) -> Iterator[tuple[Proxy, Web]]:
+    """mitmweb with its REST interface."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
+    given = [f"web_port={port}", "web_open_browser=false", *(["web_password=secret"] if MAJOR >= 12 else [])]
+    with running(folder, upstream, *given, *options, tool="mitmweb") as proxy:
+        proxy.wait_for("Web server listening at ")
+        yield proxy, Web(port)
+
+
+@pytest.fixture(scope="module")
+def browsed(upstream: Upstream, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Proxy, Web]]:
     upstream.scripts |= {
         "cut": replying([CUT[:60], CUT[60:]], content_type="text/event-stream"),
         "well": replying([WELL[:60], WELL[60:]], content_type="text/event-stream"),
     }
-    options = [f"web_port={port}", "web_open_browser=false", *(["web_password=secret"] if MAJOR >= 12 else [])]
     body = Talk().record("openai.chat", True)["request"]["body"].encode()
-    with running(tmp_path_factory.mktemp("web"), upstream.url, *options, tool="mitmweb") as proxy:
+    with opened(tmp_path_factory.mktemp("web"), upstream.url) as (proxy, web):
         for name in ("cut", "well"):
             post(proxy.port, "/v1/chat/completions", body, {SCRIPT: name, "x-test-id": name})
             proxy.wait_for_record(name)
         post(proxy.port, "/other", b"{}", {SCRIPT: "well", "x-test-id": "other"})
         proxy.wait_for_probe("other")
-        web = Web(port)
         wait_until(lambda: len(web.flows()) == 3, "three flows", proxy)
         yield proxy, web
 
@@ -120,45 +128,19 @@ def test_filters(browsed: tuple[Proxy, Web], expression: str, found: set[str]) -
     assert {flow.request.headers["x-test-id"] for flow in read_flows(path)} == found
 
 
-RULES = Path(__file__).resolve().parents[1] / "addon" / "repairs"
-
-
-@pytest.mark.parametrize("stream", sampled([True, False], 1))
-def test_a_repaired_exchange_shows_what_was_sent_on(upstream: Upstream, tmp_path: Path, stream: bool) -> None:
+def test_a_repaired_exchange_shows_what_was_sent_on(upstream: Upstream, tmp_path: Path) -> None:
     """As in any proxy: the request that the upstream got, the response that the client got."""
-    record = Talk(history=(User("Say «hello» to them."),), text="I say «hello».").record("openai.chat", stream)
-    kind, reply = record["response"]["headers"]["content-type"], record["response"]["body"].encode()
-    upstream.scripts["repaired"] = replying([reply[:60], reply[60:]], content_type=kind)
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-    options = [f"web_port={port}", "web_open_browser=false", *(["web_password=secret"] if MAJOR >= 12 else [])]
-    options += ["wirelint_fix=unsafe", f"wirelint_rules={RULES}", "wirelint_select=XX901"]
-    with running(tmp_path, upstream.url, *options, tool="mitmweb") as proxy:
-        given = {SCRIPT: "repaired", "x-test-id": "repaired"}
-        answer = post(proxy.port, "/v1/chat/completions", record["request"]["body"].encode(), given)
+    record = DAMAGED[OPENAI, True]
+    upstream.scripts["repaired"] = replying(pieces_of(body_of(record), 60), **kind_of(record))
+    with opened(tmp_path, upstream.url, "wirelint_fix=unsafe") as (proxy, web):
+        answer = ask(proxy, OPENAI, record, "repaired")
         captured = proxy.wait_for_record("repaired")
-        web = Web(port)
         flow = wait_until(lambda: web.flows().get("repaired", {}), "the flow", proxy)
-        assert flow["comment"].startswith("murmur · 2 fixed")
+        assert " · 2 fixed" in flow["comment"]
         assert dict(flow["response"]["headers"])["x-wirelint"] == answer.headers["x-wirelint"]
         for side, body in (("request", captured["forwarded"]["body"]), ("response", captured["delivered"]["body"])):
             assert web.get(f"/flows/{flow['id']}/{side}/content.data") == body.encode()
-        assert answer.body == captured["delivered"]["body"].encode() != reply
-
-
-def opened(folder: Path, upstream: str, *options: str) -> contextlib.AbstractContextManager[tuple[Proxy, Web]]:
-    """mitmweb with what belongs to it."""
-
-    @contextlib.contextmanager
-    def run() -> Iterator[tuple[Proxy, Web]]:
-        with socket.create_server(("127.0.0.1", 0)) as taken:
-            port = taken.getsockname()[1]
-        given = [f"web_port={port}", "web_open_browser=false", *(["web_password=secret"] if MAJOR >= 12 else [])]
-        with running(folder, upstream, *given, *options, tool="mitmweb") as proxy:
-            proxy.wait_for("Web server listening at ")
-            yield proxy, Web(port)
-
-    return run()
+        assert answer.body == captured["delivered"]["body"].encode() != body_of(record)
 
 
 TOOLS = {"search": ("Searches.", schema(["q"], q="string"))}
@@ -219,14 +201,3 @@ def test_the_content_view_while_a_stream_runs_and_in_a_capture_that_is_opened_ag
         assert flow["marked"] == "‼"
         again = [web.view(flow["id"], side) for side in ("request", "response")]
         assert [page.split("\n")[2:] for page in again] == [page.split("\n")[2:] for page in pages]
-
-
-def test_a_long_run_keeps_as_many_flows_as_it_is_told(upstream: Upstream, tmp_path: Path) -> None:
-    upstream.scripts["well"] = replying([WELL], content_type="text/event-stream")
-    body = Talk().record("openai.chat", True)["request"]["body"].encode()
-    with opened(tmp_path, upstream.url, "wirelint_keep_flows=3") as (proxy, web):
-        for number in range(7):
-            post(proxy.port, "/v1/chat/completions", body, {SCRIPT: "well", "x-test-id": f"{number}"})
-        assert set(web.flows()) == {"4", "5", "6"}
-        assert "reply      All of it." in web.view(web.flows()["6"]["id"], "response")
-    assert [record["request"]["headers"]["x-test-id"] for record in proxy.records()] == list("0123456")

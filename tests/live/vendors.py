@@ -6,6 +6,7 @@ they are used, since not every one can be installed beside every mitmproxy.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import json
 import ssl
@@ -30,8 +31,7 @@ See = Callable[[str, bool, bool, Headers], Seen]
 class Door:
     """`called` and `ended` are the finish reasons of a reply with calls and of one without, in the SDK's words.
 
-    `makes_calls`: False where the API has no form for calls, so that markup stays what it is. `spoken`: what the mock says
-    before a call.
+    `makes_calls`: False where the API has no form for calls, so that markup stays what it is.
     """
 
     name: str
@@ -42,7 +42,6 @@ class Door:
     ended: str
     makes_calls: bool = True
     ids: bool = True
-    spoken: str = ""
 
     def ask(self, url: str, *, stream: bool, tools: bool, headers: Headers) -> Seen:
         pytest.importorskip(self.module, reason=f"{self.module} is not installed here")
@@ -58,7 +57,10 @@ def _functions() -> list[dict[str, Any]]:
 
 
 def _decoded(arguments: Any) -> Any:
-    return json.loads(arguments) if isinstance(arguments, str) else arguments
+    """The value of arguments; text that is no JSON stays text."""
+    with contextlib.suppress(TypeError, json.JSONDecodeError):
+        return json.loads(arguments)
+    return arguments
 
 
 # --- OpenAI -----------------------------------------------------------------------------------------------------------
@@ -73,7 +75,7 @@ def _client(package: str, headers: Headers) -> dict[str, Any]:
     return {"max_retries": 0, "default_headers": dict(headers), "http_client": http}
 
 
-def _openai(url: str, headers: Headers) -> Any:
+def openai_client(url: str, headers: Headers) -> Any:
     return _sdk("openai").OpenAI(api_key="k", base_url=f"{url}/v1", **_client("openai", headers))
 
 
@@ -81,18 +83,21 @@ def _chat(url: str, stream: bool, tools: bool, headers: Headers) -> Seen:
     request: dict[str, Any] = {"model": MODEL, "messages": [{"role": "user", "content": QUESTION}]}
     if tools:
         request["tools"] = _functions()
-    with _openai(url, headers) as client:
-        if stream:
-            # Without its token counts a stream has a fault of the client's, which is repaired.
-            request["stream_options"] = {"include_usage": True}
-            with client.chat.completions.stream(**request) as events:
-                choice = events.get_final_completion().choices[0]
-        else:
-            choice = client.chat.completions.create(**request).choices[0]
-    calls = tuple(
-        (one.id, one.function.name, _decoded(one.function.arguments)) for one in choice.message.tool_calls or ()
-    )
-    return Seen(choice.message.content or "", "", calls, choice.finish_reason)
+    if stream:  # without its token counts a stream has a fault of the client's, which is repaired
+        request["stream_options"] = {"include_usage": True}
+    with openai_client(url, headers) as client:
+        return chat(client, request, stream=stream)
+
+
+def chat(client: Any, request: Mapping[str, Any], *, stream: bool) -> Seen:
+    if stream:
+        with client.chat.completions.stream(**request) as events:
+            choice = events.get_final_completion().choices[0]
+    else:
+        choice = client.chat.completions.create(**request).choices[0]
+    message = choice.message
+    calls = tuple((one.id, one.function.name, _decoded(one.function.arguments)) for one in message.tool_calls or ())
+    return Seen(message.content or "", getattr(message, "reasoning_content", "") or "", calls, choice.finish_reason)
 
 
 def _responses(url: str, stream: bool, tools: bool, headers: Headers) -> Seen:
@@ -101,7 +106,7 @@ def _responses(url: str, stream: bool, tools: bool, headers: Headers) -> Seen:
         request["tools"] = [
             {"type": "function", "name": name, "parameters": one, "strict": False} for name, one in TOOLS.items()
         ]
-    with _openai(url, headers) as client:
+    with openai_client(url, headers) as client:
         if not stream:
             return response_seen(client.responses.create(**request))
         with client.responses.stream(**request) as events:
@@ -119,7 +124,7 @@ def _completions(url: str, stream: bool, tools: bool, headers: Headers) -> Seen:
     request: dict[str, Any] = {"model": MODEL, "prompt": QUESTION}
     if tools:
         request["extra_body"] = {"tools": _functions()}
-    with _openai(url, headers) as client:
+    with openai_client(url, headers) as client:
         made = client.completions.create(**request, stream=stream)
         choices = [one.choices[0] for one in made if one.choices] if stream else [made.choices[0]]
     return Seen("".join(choice.text for choice in choices), "", (), choices[-1].finish_reason)
@@ -138,24 +143,29 @@ def _anthropic(make: Callable[[str, Headers], Any]) -> See:
         if tools:
             request["tools"] = [{"name": name, "input_schema": one} for name, one in TOOLS.items()]
         with make(url, headers) as client:
-            if stream:
-                with client.messages.stream(**request) as events:
-                    message = events.get_final_message()
-            else:
-                message = client.messages.create(**request)
-        return _of_blocks(message.model_dump())
+            return messages(client, request, stream=stream)
 
     return see
+
+
+def messages(client: Any, request: Mapping[str, Any], *, stream: bool) -> Seen:
+    if stream:
+        with client.messages.stream(**request) as events:
+            message = events.get_final_message()
+    else:
+        message = client.messages.create(**request)
+    return _of_blocks(message.model_dump())
 
 
 def _of_blocks(message: Mapping[str, Any]) -> Seen:
     blocks = message["content"]
     calls = tuple((block["id"], block["name"], block["input"]) for block in blocks if block["type"] == "tool_use")
     text = "".join(block["text"] for block in blocks if block["type"] == "text")
-    return Seen(text, "", calls, message["stop_reason"])
+    thought = "".join(block["thinking"] for block in blocks if block["type"] == "thinking")
+    return Seen(text, thought, calls, message["stop_reason"])
 
 
-def _claude(url: str, headers: Headers) -> Any:
+def anthropic_client(url: str, headers: Headers) -> Any:
     return _sdk("anthropic").Anthropic(base_url=url, api_key="k", **_client("anthropic", headers))
 
 
@@ -412,20 +422,20 @@ def _deepinfra(url: str, stream: bool, tools: bool, headers: Headers) -> Seen:
     return Seen("".join(json.loads(line)["token"]["text"] for line in lines))
 
 
-_PREAMBLE = "Let me look that up."
 DOORS = (
     Door("openai chat", "openai.chat", "openai", _chat, "tool_calls", "stop"),
     Door("openai responses", "openai.responses", "openai", _responses, "completed", "completed"),
     Door("openai completions", "openai.completions", "openai", _completions, "stop", "stop", makes_calls=False),
-    Door("anthropic", "anthropic.messages", "anthropic", _anthropic(_claude), "tool_use", "end_turn", spoken=_PREAMBLE),
     Door(
-        "anthropic at bedrock",
+        "anthropic",
         "anthropic.messages",
-        "botocore",
-        _anthropic(_claude_at_bedrock),
+        "anthropic",
+        _anthropic(anthropic_client),
         "tool_use",
         "end_turn",
-        spoken=_PREAMBLE,
+    ),
+    Door(
+        "anthropic at bedrock", "anthropic.messages", "botocore", _anthropic(_claude_at_bedrock), "tool_use", "end_turn"
     ),
     Door(
         "anthropic at vertex",
@@ -434,7 +444,6 @@ DOORS = (
         _anthropic(_claude_at_vertex),
         "tool_use",
         "end_turn",
-        spoken=_PREAMBLE,
     ),
     Door("google-genai", "google.generate_content", "google.genai", _gemini, "STOP", "STOP", ids=False),
     Door("httpx gemini array", "google.generate_content", "httpx", _gemini_array, "STOP", "STOP", ids=False),
@@ -442,7 +451,7 @@ DOORS = (
     Door("ollama generate", "ollama.generate", "ollama", _ollama_generate, "stop", "stop", makes_calls=False),
     Door("mistralai", "mistral.chat", "mistralai", _mistral, "tool_calls", "stop"),
     Door("cohere", "cohere.chat", "cohere", _cohere, "TOOL_CALL", "COMPLETE"),
-    Door("boto3 converse", "bedrock.converse", "boto3", _converse, "tool_use", "end_turn", spoken=_PREAMBLE),
-    Door("boto3 invoke", "anthropic.messages", "boto3", _invoke, "tool_use", "end_turn", spoken=_PREAMBLE),
+    Door("boto3 converse", "bedrock.converse", "boto3", _converse, "tool_use", "end_turn"),
+    Door("boto3 invoke", "anthropic.messages", "boto3", _invoke, "tool_use", "end_turn"),
     Door("httpx deepinfra", "deepinfra.inference", "httpx", _deepinfra, "", "", makes_calls=False),
 )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from wirelint.mock.faults import FAULTS, resolve
-from wirelint.mock.scenario import OPTION_NAMES, Options, ScenarioError, parse_scenario
+from wirelint.mock.faults import resolve
+from wirelint.mock.scenario import Options, ScenarioError, parse_scenario
 
 GOOD: list[tuple[str, str | None, Options]] = [
     ("", None, Options()),
@@ -63,19 +63,3 @@ def test_refused(text: str, message: str) -> None:
     assert said.isascii()
     assert "\n" not in said
     assert len(said) < 300
-
-
-def test_every_option_can_be_written() -> None:
-    samples = {"encoding": "br", "model": "m", "mode": "eot", "dialect": "kimi_k2", "place": "content", "status": "500"}
-    for name in OPTION_NAMES:
-        scenario = parse_scenario(f"{name}={samples.get(name, '1')}")
-        assert scenario.given == {name}
-        assert scenario.options != Options() or name in ("place",)
-
-
-def test_faults_are_described() -> None:
-    assert [
-        name
-        for name, fault in FAULTS.items()
-        if not fault.doc or not (fault.reply or fault.events or fault.answer or fault.tools)
-    ] == []

@@ -85,7 +85,3 @@ def test_strings_fit_their_names(name: str, value: str) -> None:
     schema: dict[str, Any] = {"type": "object", "properties": {name: {"type": "string"}}, "required": [name]}
     assert make_arguments(schema, TOPIC) == {name: value}
     assert make_arguments(schema, TOPIC, salt=1) != {name: value}
-
-
-def test_topic_of_nothing() -> None:
-    assert Topic.of("").phrase == "release notes"

@@ -95,27 +95,6 @@ def test_coding_keeps_the_body(coding: str, chunk: str) -> None:
     assert DECODERS[coding](coded) == plain
 
 
-@pytest.mark.parametrize("coding", DECODERS)
-def test_coding_is_flushed_after_every_event(server: MockServer, coding: str) -> None:
-    chunks = split_chunks(talk(server, raw_request(make_body("openai", stream=True), f"encoding={coding}")))
-    decoders: dict[str, Callable[[bytes], bytes]] = {
-        "gzip": zlib.decompressobj(31).decompress,
-        "deflate": zlib.decompressobj().decompress,
-        "br": brotli.Decompressor().process,
-        "zstd": zstandard.ZstdDecompressor().decompressobj().decompress,
-    }
-    assert len(chunks) > 5
-    for chunk in chunks:
-        assert decoders[coding](chunk).endswith(b"\n\n")
-
-
-@pytest.mark.parametrize("coding", DECODERS)
-def test_json_is_coded_too(post: Post, coding: str) -> None:
-    response = post("anthropic", make_body("anthropic", stream=False), f"encoding={coding}")
-    assert response.headers["content-encoding"] == coding
-    assert json.loads(DECODERS[coding](response.body))["type"] == "message"
-
-
 @pytest.mark.parametrize(
     ("scenario", "accepted", "coding"),
     [
@@ -139,21 +118,6 @@ def test_crlf_bom_and_comments_change_nothing_but_the_bytes() -> None:
     assert parse_sse(dressed.decode()) == parse_sse(plain.decode())
 
 
-def test_pings_among_the_events_of_anthropic(post: Post) -> None:
-    plain = post("anthropic", make_body("anthropic", stream=True)).body
-    dressed = post("anthropic", make_body("anthropic", stream=True), "comments").body
-    assert dressed.count(b"event: ping") > plain.count(b"event: ping") == 1
-    assert b": keep-alive\n\n" in dressed
-
-
-def test_azure_opens_with_a_chunk_of_its_own(post: Post) -> None:
-    events = parse_sse(post("openai", make_body("openai", stream=True), "azure").body.decode())
-    first, second = (json.loads(data) for _, data in events[:2])
-    assert first["choices"] == []
-    assert "prompt_filter_results" in first
-    assert second["choices"][0]["delta"]["role"] == "assistant"
-
-
 @pytest.mark.parametrize("framing", ["", ";content_length"], ids=["chunked", "length"])
 def test_connection_dies_after_n_bytes(server: MockServer, framing: str) -> None:
     answer = talk(server, raw_request(make_body("openai", stream=True), f"cut=100{framing}"))
@@ -167,24 +131,6 @@ def test_connection_dies_after_n_bytes(server: MockServer, framing: str) -> None
         assert sum(map(len, split_chunks(answer))) == 100
 
 
-@pytest.mark.parametrize("api", ["openai", "anthropic"])
-def test_aborted_stream_has_no_end_of_body(post: Post, api: str) -> None:
-    with pytest.raises((http.client.IncompleteRead, ConnectionError)):
-        post(api, make_body(api, stream=True), "truncated-stream;mode=abort")
-
-
-def test_content_length_on_a_stream(post: Post) -> None:
-    response = post("openai", make_body("openai", stream=True), "content_length")
-    assert int(response.headers["content-length"]) == len(response.body)
-    assert "transfer-encoding" not in response.headers
-
-
-def test_http_1_0_client_gets_a_body_that_ends_with_the_connection(server: MockServer) -> None:
-    answer = talk(server, raw_request(make_body("openai", stream=True), "", version="1.0"))
-    assert b"transfer-encoding" not in answer
-    assert answer.endswith(b"data: [DONE]\n\n")
-
-
 def test_connection_is_kept_alive_and_pipelined_requests_are_answered(server: MockServer) -> None:
     one = raw_request(make_body("openai", stream=False), "pace=1;chunk=200")
     with socket.create_connection((server.host, server.port), timeout=2) as client:
@@ -195,16 +141,6 @@ def test_connection_is_kept_alive_and_pipelined_requests_are_answered(server: Mo
             assert data
             received += data
     assert received.count(b"HTTP/1.1 200") == 2
-
-
-def test_expect_continue(server: MockServer) -> None:
-    request = raw_request(make_body("openai", stream=False), "")
-    head, _, body = request.partition(b"\r\n\r\n")
-    with socket.create_connection((server.host, server.port), timeout=2) as client:
-        client.sendall(head + b"\r\nexpect: 100-continue\r\n\r\n")
-        assert client.recv(65536).startswith(b"HTTP/1.1 100 ")
-        client.sendall(body)
-        assert client.recv(65536).startswith(b"HTTP/1.1 200 ")
 
 
 def test_what_is_not_http_gets_400(server: MockServer) -> None:

@@ -142,11 +142,6 @@ def test_absent_arguments_break_only_what_requires_them() -> None:
     assert fault.message == "policy p: a is missing"
 
 
-def test_the_message_of_the_file_is_used() -> None:
-    (fault,) = policies('absolute-path = true\nmessage = "ask for  the path first"').judge("t", {"a": "x"}).faults
-    assert fault.message == "policy p: ask for the path first"
-
-
 PLACES: dict[str, tuple[str, dict[str, Any], list[str]]] = {
     "one": ('"a"', {"a": "x", "b": "x"}, ["a"]),
     "a glob": ('"*_path"', {"in_path": "x", "out_path": "x", "path": "x"}, ["in_path", "out_path"]),
@@ -200,13 +195,6 @@ def test_actions(name: str) -> None:
     assert repr(given) == before, "the given arguments are not changed"
     assert (outcome.faults[0].safety is not None) is (given != wanted)
     assert policies(keys).judge("t", after(given, outcome)).changes is None, "a second time changes nothing"
-
-
-def test_fixes_that_are_not_permitted_are_not_made() -> None:
-    held = policies('absolute-path = true\naction = "replace"\nwith = "/srv"')
-    outcome = held.judge("t", {"a": "x"}, lambda safety: safety == "safe")
-    assert outcome.changes is None
-    assert outcome.faults[0].order == "replace a by /srv"
 
 
 def test_policies_follow_one_another() -> None:

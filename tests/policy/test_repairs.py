@@ -135,16 +135,6 @@ def test_a_blocked_call_says_so_in_text(form: tuple[str, bool]) -> None:
 
 
 @pytest.mark.parametrize("form", ALL, ids=ids)
-def test_of_two_calls_one_is_blocked(form: tuple[str, bool]) -> None:
-    said = talk(lookup(shelf="Harbour"), Call("note", {"text": "see Harbour"}, "call_f6e5d4c3b2a1"))
-    result = repaired(BELOW.format(action="block", more=""), said, form)
-    assert calls(result) == [("note", {"text": "see Harbour"})]
-    assert result.before.reply is not None
-    assert result.after.reply is not None
-    assert result.after.reply.choices[0].finish_reason == result.before.reply.choices[0].finish_reason
-
-
-@pytest.mark.parametrize("form", ALL, ids=ids)
 def test_arguments_within_all_policies_stay_unchanged(form: tuple[str, bool]) -> None:
     said = talk(lookup(workspace="/srv/kb", shelf="letters"), Call("note", {"text": "default"}, "call_f6e5d4c3b2a1"))
     text = WORKSPACE + BELOW.format(action="block", more="")
@@ -172,15 +162,6 @@ def test_a_report_changes_nothing(form: tuple[str, bool]) -> None:
     assert not result.changed
     assert [(finding.severity, finding.message, finding.fix) for finding in result.findings] == [
         ("error", "lookup: policy a shelf: there are only letters", None)
-    ]
-
-
-def test_a_root_of_another_machine_is_reported() -> None:
-    text = BELOW.format(action="drop", more="").replace("/srv/kb", "/mnt/far")
-    result = repaired(text, talk(lookup(shelf="Harbour")), ("openai.chat", True))
-    assert not result.changed
-    assert [(finding.severity, finding.message) for finding in result.findings] == [
-        ("info", 'lookup: policy a shelf: shelf "Harbour" cannot be judged: /mnt/far is not on this machine')
     ]
 
 
@@ -214,18 +195,6 @@ def test_a_broken_stream_releases_held_events() -> None:
     result = run({**record, "response": {**record["response"], "body": cut}}, [rule(WORKSPACE)], UNSAFE, complete=False)
     assert result.delivered.decode() == cut
     assert result.repairs == ()
-
-
-def test_a_redacted_value_is_not_judged() -> None:
-    result = repaired(WORKSPACE, talk(lookup(workspace="[redacted:path]")), ("openai.chat", False))
-    assert (result.findings, result.changed) == ((), False)
-
-
-def test_other_checks_skip_arguments_that_a_policy_reports() -> None:
-    result = run(talk(lookup(workspace="default")).record("openai.chat", False), [rule(WORKSPACE)], FixPolicy(None))
-    assert [finding.message for finding in result.findings] == [
-        'lookup: policy the workspace: workspace "default" is no absolute path'
-    ]
 
 
 LEAKED = (

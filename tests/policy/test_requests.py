@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.build import as_record, exchange, lint, read
+from tests.build import as_record, exchange, read
 from tests.fixes.drive import SAFE, UNSAFE
 from tests.policy.test_repairs import BELOW, WORKSPACE, rule
 from wirelint.engine import Engine
@@ -45,15 +45,7 @@ CHANGES: dict[str, tuple[str, Any, Any, list[str]]] = {
     # policies, arguments, arguments after, titles
     "replaced": (WORKSPACE, {"workspace": "default"}, {"workspace": "/srv/kb"}, ["replaced workspace by /srv/kb"]),
     "added": (WORKSPACE, {"query": "x"}, {"query": "x", "workspace": "/srv/kb"}, ["set workspace by /srv/kb"]),
-    "added to none": (WORKSPACE, None, {"workspace": "/srv/kb"}, ["set workspace by /srv/kb"]),
-    "null": (NULL, {"shelf": "Harbour", "query": "x"}, {"shelf": None, "query": "x"}, ["replaced shelf by null"]),
     "dropped": (DROP, {"shelf": "Harbour", "query": "x"}, {"query": "x"}, ["dropped shelf"]),
-    "both": (
-        WORKSPACE + DROP,
-        {"workspace": "null", "shelf": "Harbour"},
-        {"workspace": "/srv/kb"},
-        ["replaced workspace by /srv/kb", "dropped shelf"],
-    ),
     "nothing": (
         WORKSPACE + DROP,
         {"workspace": "/srv/kb", "shelf": "letters"},
@@ -151,7 +143,3 @@ def test_a_rule_that_fails_to_answer_lets_the_request_pass() -> None:
     answered = answer_request(read(record(message({"shelf": "x"}))), [Broken()], Ledger(), UNSAFE)
     assert answered.answer is None
     assert "out of ink" in answered.faults[0].message
-
-
-def test_requests_are_not_judged_without_policies() -> None:
-    assert lint([record(message({"workspace": "default", "cwd": "null"}))], ["AR404"]) == ()

@@ -9,15 +9,14 @@ from typing import Any
 
 import pytest
 
-from tests.build import APIS, REGISTRY, Assistant, Call, Result, Talk, User, as_record, read, schema
+from tests.build import APIS, REGISTRY, Assistant, Call, Result, Talk, User, as_record, read
 from tests.rewrite.mending import SAFE, UNSAFE, head, mend
 from wirelint.apis import by_name
 from wirelint.capture.record import Record
 from wirelint.capture.replay import replay
 from wirelint.engine import INTERNAL, Engine
 from wirelint.fix import NO_FIXES, Edit, FixPolicy, RequestFix
-from wirelint.model import Exchange, Json, Request
-from wirelint.policy.file import parse
+from wirelint.model import Exchange
 from wirelint.rewrite.request import Mended, mend_request
 from wirelint.rule import Rule
 from wirelint.state.ledger import Ledger
@@ -61,7 +60,6 @@ def claude(*messages: str, model: str = "claude-opus-5") -> str:
 
 KIMI = "kimi-k2.5"
 SAY = '{"role":"user", "content" : "And now?"}'
-TEXT = '{"type":"text","text":"So?"}'
 OK = '{"role":"assistant","content":"Well."}'
 LONG = "call_" + "b4" * 40
 
@@ -72,39 +70,14 @@ CASES: dict[str, tuple[str, str, str]] = {
         green(turn(called("functions.dig:0")), told("functions.dig:0"), SAY),
         "ID301",
     ),
-    "restored on the result alone": (
-        green(turn(called("functions.dig:3")), told("functions_dig_3")),
-        green(turn(called("functions.dig:3")), told("functions.dig:3")),
-        "ID301",
-    ),
-    "restored in parallel, out of order": (
-        green(turn(called("functionsdig0"), called("functionsdig1")), told("functionsdig1"), told("functionsdig0")),
-        green(turn(called("functions.dig:0"), called("functions.dig:1")), told("functions.dig:1"), told("functions.dig:0")),
-        "ID301 ID301",
-    ),
-    "restored, with a second result of the same call": (
-        green(turn(called("functionsdig0")), told("functionsdig0"), told("functionsdig0", "a stone")),
-        green(turn(called("functions.dig:0")), told("functions.dig:0"), told("functions.dig:0", "a stone")),
-        "ID301",
-    ),
     "not restored to the id of another call": (
         green(turn(called("functions.dig:0")), told("functions.dig:0"), turn(called("functionsdig0", arguments='{"n":1}'))),
         green(turn(called("functions.dig:0")), told("functions.dig:0"), turn(called("functionsdig0", arguments='{"n":1}'))),
         "",
     ),
-    "an id that was none": (
-        green(turn(called("functions.dig:0")), told("undefined")),
-        green(turn(called("functions.dig:0")), told("functions.dig:0")),
-        "ID301",
-    ),
     "renamed for kimi": (
         green(turn(called("dig:7")), told("dig:7"), SAY, model=KIMI),
         green(turn(called("functions.dig:7")), told("functions.dig:7"), SAY, model=KIMI),
-        "ID302",
-    ),
-    "renamed in every turn alike": (
-        green(turn(called("dig:7")), told("dig:7"), turn(called("dig:7")), told("dig:7"), model=KIMI),
-        green(*(turn(called("functions.dig:7")), told("functions.dig:7")) * 2, model=KIMI),
         "ID302",
     ),
     "restored, then renamed for claude": (
@@ -118,30 +91,13 @@ CASES: dict[str, tuple[str, str, str]] = {
         "ID302",
     ),
     "dropped": (green(told("gone"), turn(called("a1")), told("a1")), green(turn(called("a1")), told("a1")), "ID303"),
-    "the last one dropped": (
-        green(turn(called("a1")), told("a1"), told("gone")), green(turn(called("a1")), told("a1")), "ID303"
-    ),
     "nothing else is left": (f'{{"messages":[{told("gone")}]}}', f'{{"messages":[{told("gone")}]}}', ""),
-    "before its call": (green(told("a1"), turn(called("a1"))), green(told("a1"), turn(called("a1"))), ""),
-    "a block dropped": (
-        claude(use("toolu_1"), used("toolu_1", "toolu_9", more=TEXT)),
-        claude(use("toolu_1"), used("toolu_1", more=TEXT)),
-        "ID303",
-    ),
     "a message dropped with it, between two users": (
         claude(used("toolu_9"), '{"role":"user","content":"Well?"}'), claude('{"role":"user","content":"Well?"}'), "ID303"
-    ),
-    "a message dropped with both its blocks": (
-        claude(used("toolu_8", "toolu_9"), SAY), claude(SAY), "ID303 ID303"
     ),
     "kept as text, between two answers": (
         claude(OK, used("toolu_9"), OK, SAY),
         claude(OK, '{"role":"user", "content":[{"type":"text","text":"a root"}]}', OK, SAY),
-        "ID303",
-    ),
-    "kept as text, at the end": (
-        claude(OK, used("toolu_9")),
-        claude(OK, '{"role":"user", "content":[{"type":"text","text":"a root"}]}'),
         "ID303",
     ),
     "two calls share an id": (
@@ -149,32 +105,10 @@ CASES: dict[str, tuple[str, str, str]] = {
         green(turn(called("dig"), called("dig_2")), told("dig"), told("dig_2", "a stone")),
         "ID305",
     ),
-    "three calls share a counted id": (
-        green(turn(called("dig:0"), called("dig:0"), called("dig:0")), model="kimi-k3"),
-        green(turn(called("dig:0"), called("dig:1"), called("dig:2")), model="kimi-k3"),
-        "ID305",
-    ),
-    "an id of another turn, the next number taken": (
-        green(turn(called("dig_1")), told("dig_1"), turn(called("dig_2")), told("dig_2"), turn(called("dig_1", "cut")),
-              told("dig_1")),
-        green(turn(called("dig_1")), told("dig_1"), turn(called("dig_2")), told("dig_2"), turn(called("dig_3", "cut")),
-              told("dig_3")),
-        "ID305",
-    ),
     "an id shared in two messages of claude": (
         claude(use("toolu_1"), used("toolu_1"), use("toolu_1", "cut"), used("toolu_1")),
         claude(use("toolu_1"), used("toolu_1"), use("toolu_2", "cut"), used("toolu_2")),
         "ID305",
-    ),
-    "renamed, then renumbered": (
-        green(turn(called("dig:0"), called("dig:0")), told("dig:0"), told("dig:0", "a stone"), model=KIMI),
-        green(
-            turn(called("functions.dig:0"), called("functions.dig:1")),
-            told("functions.dig:0"),
-            told("functions.dig:1", "a stone"),
-            model=KIMI,
-        ),
-        "ID302 ID305",
     ),
     "the text of printed parts": (
         green('{"role":"user","content":"[{\'type\': \'text\', \'text\': \'Where?\'}]"}'),
@@ -208,12 +142,6 @@ def test_a_safe_permit_makes_no_unsafe_repair() -> None:
     made = mend(came, "openai.chat", SAFE)
     assert [repair.code for repair in made.repairs] == ["ID301"]
     assert made.body == came.replace(b"functionsdig0", b"functions.dig:0")
-
-
-def test_only_rules_that_may_be_fixed_are() -> None:
-    came = green(told("gone"), turn(called("functionsdig0"))).encode()
-    made = mend(came, "openai.chat", FixPolicy("unsafe", lambda code: code == "ID303"))
-    assert [repair.code for repair in made.repairs] == ["ID303"]
 
 
 def test_no_permit_asks_no_rule() -> None:
@@ -329,115 +257,6 @@ def test_a_rule_that_fails_leaves_the_others_to_their_work() -> None:
     assert [repair.code for repair in made.repairs] == ["ID301"]
     assert [(fault.code, fault.side) for fault in made.faults] == [(INTERNAL, "request")] * 3
     assert "LookupError: out of luck" in made.faults[0].message
-
-
-class Asked(Rule):
-    """Counts how often it is asked."""
-
-    code, name = "ID304", "asked"
-
-    def __init__(self) -> None:
-        self.seen: list[Json] = []
-
-    def fix_request(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
-        assert exchange.request is not None
-        self.seen.append(dict(exchange.request.body))
-        yield from ()
-
-
-class Overlooking(Asked):
-    code, name = "ID306", "overlooking"
-    ignored_fields = frozenset({"stream_options"})
-
-
-def test_rules_are_asked_again_where_what_they_look_at_has_changed() -> None:
-    """What the rules see is what the body says, whichever way it was changed."""
-    body = GREEN.replace("caf\\u00e9", "tea").replace('"model":"%s"', '"model":"m","stream":true') % turn()
-    every, some = Asked(), Overlooking()
-    rules = [*REGISTRY.select(["ST605"]), every, some]
-    made = mend_request(head(body.encode(), "openai.chat"), body.encode(), rules, Ledger(), UNSAFE)
-    read_anew = head(made.body, "openai.chat").request
-    assert read_anew is not None
-    assert made.request is not None
-    for field in dataclasses.fields(Request):
-        assert getattr(made.request, field.name) == getattr(read_anew, field.name)
-    assert every.seen == [json.loads(body), json.loads(made.body)]
-    assert some.seen == [json.loads(body)]
-    renamed = green(turn(called("functionsdig0")), told("functionsdig0")).encode()
-    other = Overlooking()
-    mend_request(head(renamed, "openai.chat"), renamed, [*REGISTRY.select(["ID301"]), other], Ledger(), UNSAFE)
-    assert len(other.seen) == 2
-
-
-class Counting(Rule):
-    """Adds a member to the body each time it is asked."""
-
-    code, name = "ID307", "counting"
-
-    def __init__(self) -> None:
-        self.asked = 0
-
-    def fix_request(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
-        self.asked += 1
-        yield [Edit("replace", f"/x{self.asked}", self.asked)], self.repair("request", "unsafe", "counted")
-
-
-def test_what_a_rule_changed_itself_is_not_shown_to_it_again() -> None:
-    body = green(turn(called("functionsdig0")), told("functionsdig0")).encode()
-    alone, beside = Counting(), Counting()
-    made = mend_request(head(body, "openai.chat"), body, [alone], Ledger(), UNSAFE)
-    assert (alone.asked, json.loads(made.body).get("x1")) == (1, 1)
-    # What another one changes is: then it changes something of its own again, which is nothing new to it.
-    mend_request(head(body, "openai.chat"), body, [*REGISTRY.select(["ID301"]), beside], Ledger(), UNSAFE)
-    assert beside.asked == 2
-
-
-@pytest.mark.parametrize("code", [rule.code for rule in REGISTRY.rules if rule.ignored_fields])
-def test_what_is_overlooked_changes_no_repair(code: str) -> None:
-    (rule,) = REGISTRY.select([code])
-    permit = FixPolicy("unsafe", clean_history=True)
-    for one in rule.example:
-        exchange = dataclasses.replace(read(one), status=None, reply=None, end="unknown")
-        assert exchange.request is not None
-        made = list(rule.fix_request(exchange, Ledger(), permit))
-        values: list[Json] = [{"include_usage": True}, None, [], "x"]
-        for value in values:
-            body = {**exchange.request.body, **dict.fromkeys(rule.ignored_fields, value)}
-            other = dataclasses.replace(exchange.request, body=body, wants_usage=True)
-            assert list(rule.fix_request(dataclasses.replace(exchange, request=other), Ledger(), permit)) == made
-
-
-HELD = parse('[[policy]]\ntools = ["dig"]\narguments = ["where"]\nabsolute-path = true\naction = "block"\n', "p.toml")
-
-
-def test_calls_to_servers_of_tools_are_held_to_policies() -> None:
-    """What is not of its APIs is another matter than what it does not act on anyway."""
-    rule = REGISTRY.get("AR404").under(HELD)
-    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "dig", "arguments": {"where": "x"}}}
-    record = {"request": {"url": "http://tools.test/mcp", "body": json.dumps(call)}, "response": {"body": ""}}
-    exchange = dataclasses.replace(read(record), status=None, reply=None, end="unknown")
-    assert rule.answer(exchange, Ledger(), UNSAFE) is not None
-
-
-@pytest.mark.parametrize(
-    "rule", [rule.under(HELD) for rule in REGISTRY.rules if rule.request_apis is not None], ids=lambda rule: rule.code
-)
-def test_a_rule_says_of_all_apis_whose_requests_it_mends(rule: Rule) -> None:
-    """Asked all the same, with the requests of its own examples or with others, it repairs none of another API."""
-    assert rule.request_apis is not None
-    permit = FixPolicy("unsafe", clean_history=True)
-    named = {exchange.api for one in rule.example if (exchange := read(one)).request is not None}
-    dug = (Assistant(calls=(Call("dig", {"where": "x"}, "call_1"),)), Result("call_1", "a root"))
-    talks = [Talk(text="Yes.", history=(User("Dig."), *made), tools={"dig": schema()}) for made in ((), dug)]
-    for api in set(APIS) - rule.request_apis:
-        for record in [talk.record(api, streamed) for talk in talks for streamed in (False, True)]:
-            exchange = dataclasses.replace(read(record), status=None, reply=None, end="unknown")
-            assert not list(rule.fix_request(exchange, Ledger(), permit))
-            assert rule.answer(exchange, Ledger(), permit) is None
-    for one in rule.example:
-        exchange = dataclasses.replace(read(one), status=None, reply=None, end="unknown")
-        for api in {*APIS, *named} - rule.request_apis:
-            assert not list(rule.fix_request(dataclasses.replace(exchange, api=api), Ledger(), permit))
 
 
 @pytest.mark.parametrize(

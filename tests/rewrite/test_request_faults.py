@@ -7,7 +7,7 @@ been, to the byte: so the order and the values of all that is not at fault stay,
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -236,35 +236,6 @@ def _mark(value: Any) -> Any:
     }
 
 
-PROMOTED = {
-    "words beside it": [f"I dig.{MARKUP}", "I dig."],
-    "no words": [MARKUP, ""],
-}
-
-
-@pytest.mark.parametrize("api", [*NAMED, "ollama.chat"])
-@pytest.mark.parametrize(("said", "left"), PROMOTED.values(), ids=PROMOTED.keys())
-def test_markup_becomes_the_call_that_the_result_answers(said: str, left: str, api: str) -> None:
-    came = _record([ASK, Assistant(said), *told(A), NOW], api, FAULTS["the call beside it"])
-    wanted = _record([ASK, *turn(A, text=left), NOW], api, FAULTS["the call beside it"])
-    _, made = _mend(came, CLEAN)
-    assert [repair.code for repair in made.repairs] == ["LK101"]
-    first, second = (
-        read(_with_body(came, body)).request for body in (made.body, as_record(wanted).request_body or b"")
-    )
-    assert first is not None
-    assert second is not None
-    assert list(_said(first)) == list(_said(second))
-    assert _told(_with_body(came, made.body)) == []
-    assert _mend(_with_body(came, made.body), CLEAN)[1].body == made.body
-
-
-def _said(request: Any) -> Iterator[tuple[Any, ...]]:
-    for message in request.messages:
-        calls = [(call.id, call.name, call.arguments.value) for call in message.calls]
-        yield message.role, message.text, calls, [(result.call_id, result.text) for result in message.results]
-
-
 def test_gemini_gets_no_call_that_it_would_want_signed() -> None:
     talk = Talk([ASK, Assistant(MARKUP), Result("x", "a root"), NOW], tools=TOOLS)
     for model, codes in (("gemini-2.5-flash", ["LK101"]), ("gemini-3-pro-preview", ["ID303"])):
@@ -273,27 +244,6 @@ def test_gemini_gets_no_call_that_it_would_want_signed() -> None:
         body["contents"][2]["parts"][0]["functionResponse"]["name"] = "dig"
         _, mended = _mend(_with_body(made, json.dumps(body).encode()), CLEAN)
         assert [repair.code for repair in mended.repairs] == codes
-
-
-def test_places_are_those_of_the_body_as_it_came_when_items_were_put_in() -> None:
-    """Markup becomes an item of its own; an orphan far behind it is told of by the place that it had."""
-    history = [
-        ASK,
-        Assistant(f"I dig.{MARKUP}{MARKUP.replace('0', '1')}"),
-        *told("p", "q"),
-        NOW,
-        OK,
-        *turn("dig", "dig"),
-        NOW,
-    ]
-    record = Talk(history, tools=TOOLS).record("openai.responses", False)
-    _, made = _mend(record, CLEAN)
-    assert [(repair.code, repair.pointer) for repair in made.repairs] == [("ID305", "/input/7"), ("LK101", "/input/1")]
-    # The second round sees the items that the first put in.
-    history.append(Result("lost", "x"))
-    record = Talk(history, tools=TOOLS).record("openai.responses", False)
-    _, made = _mend(record, CLEAN)
-    assert {repair.pointer for repair in made.repairs if repair.code == "ID303"} == {"/input/11"}
 
 
 @pytest.mark.parametrize("api", WITH_IDS)
@@ -307,12 +257,3 @@ def test_ids_of_a_client_that_agree_with_each_other_stay(api: str) -> None:
     placed = engine.ledger.place(read(record))
     assert mend_request(placed, body, REGISTRY.rules, engine.ledger, UNSAFE).body is body
     assert "ID301" not in {finding.code for finding in engine.check(read(record))}
-
-
-def test_ids_that_gemini_gave_may_be_left_out() -> None:
-    engine = Engine(REGISTRY.rules)
-    call = Call("dig", {"n": 0}, "0qx7hb2m")
-    engine.check(read(Talk([ASK], calls=[call], tools=TOOLS).record("google.generate_content", False)))
-    record = Talk([ASK, *turn(None), NOW], tools=TOOLS).record("google.generate_content", False)
-    body = as_record(record).request_body or b""
-    assert mend_request(engine.ledger.place(read(record)), body, REGISTRY.rules, engine.ledger, UNSAFE).body is body

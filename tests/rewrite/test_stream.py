@@ -9,9 +9,9 @@ import pytest
 
 from tests.build import FORMS, Call, Talk, schema
 from tests.cuts import cuts
-from tests.fixes.drive import UNSAFE, run
+from tests.fixes.drive import run
 from wirelint.events import Delta, Event, Finish, Start
-from wirelint.fix import NO_FIXES, RewriteContext, Rewriter
+from wirelint.fix import RewriteContext, Rewriter
 from wirelint.rule import Rule
 
 WEATHER = {"get_weather": schema(city="string")}
@@ -254,17 +254,6 @@ def test_a_rule_that_cannot_make_its_rewriter_is_told_of(record: Mapping[str, An
 
 
 @pytest.mark.parametrize("record", STREAMS)
-def test_a_block_that_nobody_began_ends_nothing(record: Mapping[str, Any]) -> None:
-    class Odd(_Idle):
-        def push(self, event: Event) -> Iterable[Event]:
-            return [event._replace(block=77)] if isinstance(event, Delta) else [event]
-
-    body = _body(record)
-    result = run(record, [_Made(Odd)], cuts=range(30, len(body), 30))
-    assert result.delivered.endswith(body[-20:])
-
-
-@pytest.mark.parametrize("record", STREAMS)
 def test_an_upstream_that_dies_gets_everything_out(record: Mapping[str, Any]) -> None:
     body = _body(record)
     for end in range(0, len(body), 37):
@@ -299,26 +288,6 @@ def test_a_flush_in_mid_stream_loses_and_doubles_nothing(record: Mapping[str, An
             assert said[0].lower() == said[1].lower()
 
 
-def test_a_line_that_never_ends_is_not_kept_for_ever() -> None:
-    record = TALKS["text"].record("openai.chat", True)
-    body = _body(record).replace(b"\n\n", b" ")
-    run_on = {**record, "response": {**record["response"], "body": body.decode()}}
-    result = run(run_on, [_Made(_Idle)], cuts=range(200, len(body), 200), step=11_000)
-    assert result.delivered == body
-    assert len(result.pieces) > 1
-    assert result.notes == ("text was held for 33 s and released as it came",)
-
-
-def test_events_without_blank_lines_leave_one_by_one() -> None:
-    record = TALKS["text"].record("openai.chat", True)
-    lines = [line + b"\n" for line in _body(record).replace(b"\n\n", b"\n").split(b"\n") if line]
-    run_on = {**record, "response": {**record["response"], "body": b"".join(lines).decode()}}
-    edges = [sum(map(len, lines[:number])) for number in range(1, len(lines))]
-    result = run(run_on, ["sse-framing"], cuts=edges)
-    assert len(result.pieces) == len(lines)
-    assert result.delivered == _body(record)
-
-
 def test_an_event_without_end_is_passed_on() -> None:
     record = TALKS["text"].record("openai.chat", True)
     body = b'data: {"choices":[{"index":0,"delta":{"content":"' + b"x" * (3 << 20)
@@ -327,13 +296,6 @@ def test_an_event_without_end_is_passed_on() -> None:
     assert result.delivered == body
     assert max(map(len, result.pieces)) < 1 << 21
     assert result.notes == ("an event of more than 1 MiB was passed on as it came",)
-
-
-def test_nothing_is_begun_where_nothing_may_be_changed() -> None:
-    record = TALKS["text"].record("openai.chat", True)
-    assert run(record, [_Made(_Shout)], NO_FIXES).delivered == _body(record)
-    refused = {**record, "response": {**record["response"], "status": 500}}
-    assert run(refused, [_Made(_Shout)], UNSAFE).delivered == _body(record)
 
 
 class _Adds(_Idle):

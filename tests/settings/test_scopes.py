@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-
 import pytest
 
 from tests.build import REGISTRY, Talk, User, as_record
-from tests.test_corpus import CLEAN, FAULTY, Line
-from wirelint.apis import channel_of
 from wirelint.capture.replay import replay
-from wirelint.engine import Engine
 from wirelint.fix import NO_FIXES
 from wirelint.model import Exchange, Json
-from wirelint.rule import Finding, Rule
 from wirelint.settings.scopes import (
-    Kind,
     Layer,
     Route,
     Scopes,
-    checks_of,
     unknown,
 )
-from wirelint.state.ledger import Ledger
 from wirelint.text.families import provider_of, providers_of
 
 
@@ -143,36 +134,3 @@ def test_providers() -> None:
     body: dict[str, Json] = {"provider": {"only": ["DeepInfra"], "order": "x"}}
     assert providers_of("https://openrouter.ai/api/v1", body) == ("openrouter", "openrouter.ai", "deepinfra")
     assert providers_of("http://[", None) == ("",)
-
-
-EXAMPLES = [
-    {"id": f"{rule.name}/{name}", **record}
-    for rule in REGISTRY.rules
-    for name, record in (("fires", rule.example.fires), ("silent", rule.example.silent))
-]
-
-
-def not_asked(rule: Rule, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
-    """What the checks find that a rule is not asked for, of an exchange of which it knows what it needs."""
-    checks = checks_of(rule, Kind.of(exchange))
-    if rule.is_timed and rule.check_course not in checks:
-        yield from rule.check_course(exchange, ledger)
-    if exchange.request is not None and "request" not in exchange.missing and rule.check_request not in checks:
-        yield from rule.check_request(exchange, ledger)
-    if exchange.reply is not None and rule.check_reply not in checks:
-        yield from rule.check_reply(exchange, ledger)
-
-
-@pytest.mark.parametrize("lines", [CLEAN, FAULTY, EXAMPLES], ids=["clean", "faulty", "examples"])
-def test_skipped_checks_find_nothing(lines: Iterable[Line]) -> None:
-    for line in lines:
-        engine = Engine(REGISTRY.rules)
-        for record in (*line.get("prior", ()), line):
-            exchange = replay(as_record({"id": "x", **record}))
-            if exchange is None:
-                continue
-            exchange = engine.ledger.place(exchange)
-            for rule in REGISTRY.rules:
-                if channel_of(exchange.api) in rule.channels and not rule.needs & exchange.missing:
-                    assert list(not_asked(rule, exchange, engine.ledger)) == [], (line["id"], rule.name)
-            engine.check(exchange)

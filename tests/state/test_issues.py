@@ -117,30 +117,6 @@ def test_a_leak_is_one_issue_in_the_reply_and_in_the_history(stream: bool) -> No
     ]
 
 
-@pytest.mark.parametrize("stream", [False, True])
-def test_a_fault_of_a_reply_is_known_when_it_comes_back_in_the_history(stream: bool) -> None:
-    found = turns(
-        talk(CALM, text="A treasure!"),
-        talk(CALM, Assistant("A treasure!"), User("Where is it?"), text="Below the oak."),
-        stream=stream,
-    )
-    assert [told(findings) for findings in found] == [[("test:1", False)], [("test:1", True)]]
-    assert found[1][0].side == "request"
-
-
-def test_a_reply_is_always_new() -> None:
-    found = turns(
-        talk(CALM, text="A treasure!"),
-        talk(CALM, Assistant("A treasure!"), CALM, text="A treasure!"),
-        talk(CALM, Assistant("A treasure!"), CALM, Assistant("A treasure!"), User("Stop."), text="Very well."),
-    )
-    assert [told(findings) for findings in found] == [
-        [("test:1", False)],
-        [("test:1", True), ("test:2", False)],
-        [("test:1", True), ("test:2", True)],
-    ]
-
-
 def test_what_gets_worse_is_told_again() -> None:
     found = turns(
         talk(LOUD, text="There are three of them."),
@@ -148,12 +124,6 @@ def test_what_gets_worse_is_told_again() -> None:
         talk(*ONE, CALM, text="Only a map of the coast."),
     )
     assert [told(findings) for findings in found] == [[("test:1", False)], [("test:2", False)], [("test:1", True)]]
-
-
-def test_other_conversations_have_issues_of_their_own() -> None:
-    other = (User("Another matter."), Assistant("Yes?"), LOUD)
-    found = turns(talk(LOUD, text="There are three of them."), talk(*other, text="Certainly."))
-    assert [told(findings) for findings in found] == [[("test:1", False)], [("test:2", False)]]
 
 
 def test_a_branch_knows_what_its_trunk_had_before_it_left() -> None:
@@ -165,24 +135,6 @@ def test_a_branch_knows_what_its_trunk_had_before_it_left() -> None:
     )
     assert told(found[2]) == [("test:1", True), ("test:3", False)]
     assert told(found[3]) == [("test:1", True), ("test:4", False)]
-
-
-def test_an_exchange_that_is_judged_again_is_not_known_to_itself() -> None:
-    engine = Engine(RULES)
-    exchange = engine.ledger.place(read(talk(LOUD, text="A treasure!").record("openai.chat", False)))
-    first = engine.check(exchange)
-    again = engine.judge(exchange)
-    assert told(first) == told(again) == [("test:1", False)] * 2
-
-
-def test_without_a_conversation_nothing_is_known() -> None:
-    finding, issues = Finding("XX901", "x", "info", "high", "model", "request", "so"), Issues()
-    exchange = dataclasses.replace(read(talk(CALM, text="Fine.").record("openai.chat", False)), conversation=None)
-    for number in (1, 2):
-        (found,) = issues.recognise(exchange, [finding], ((None, 9.0),))
-        assert not found.is_known
-        issues.record(exchange, [found], number)
-    assert not len(issues)
 
 
 def test_memory_is_bounded_and_the_oldest_conversation_goes_first() -> None:

@@ -8,12 +8,10 @@ from typing import Any
 
 import pytest
 
-from tests.build import Call, Talk, User, read, schema
-from tests.rules.mcp import QUERY, call, called, error, introduced, listed, note, post, request, result, text
-from wirelint.apis import by_name
-from wirelint.model import Arguments, Tool
-from wirelint.state.ledger import Ledger
-from wirelint.state.mcp_ledger import McpLedger, Passed, digest_of
+from tests.build import read, schema
+from tests.rules.mcp import QUERY, call, called, error, introduced, listed, note, post, result, text
+from wirelint.model import Tool
+from wirelint.state.mcp_ledger import McpLedger, Passed
 
 SEARCH = Tool("search", "/tools/0", "Search the wiki.", QUERY)
 SERVED = {"search": ("Search the wiki.", QUERY)}
@@ -84,21 +82,6 @@ def test_a_call_of_an_undeclared_tool_goes_by_its_name() -> None:
     assert not known.passed("web_search", None)
 
 
-DIGESTS = {
-    "order": ('{"a":1,"b":2}', '{"b": 2, "a": 1}', True),
-    "null": ('{"a":1,"b":null}', '{"a":1}', True),
-    "nothing": ("", "{}", True),
-    "a number": ('{"a":1}', '{"a":2}', False),
-    "a type": ('{"a":1}', '{"a":"1"}', False),
-    "no JSON": ("a b", "a b", True),
-}
-
-
-@pytest.mark.parametrize(("one", "other", "equal"), DIGESTS.values(), ids=DIGESTS)
-def test_arguments_that_are_equal(one: str, other: str, equal: bool) -> None:
-    assert (digest_of(Arguments(one)) == digest_of(Arguments(other))) == equal
-
-
 def test_ids_are_those_of_a_session() -> None:
     """Two clients begin to count at the same number; each gets its own answer, on a stream that ends later."""
     asked = [post(call("search", id_=1), "", status=202, headers={"mcp-session-id": one}) for one in ("a", "b")]
@@ -130,27 +113,6 @@ def test_a_batch_of_calls() -> None:
     assert [passed.text for passed in known.passed("search", None)] == ["for a", "for b"]
 
 
-def test_a_request_that_waits() -> None:
-    known = wire([post(request("tools/list", 5), "", status=202)])
-    later = read(post(note(), "", status=202))
-    assert known.waits(later, "5") == "tools/list"
-    assert known.waits(later, "6") is None
-
-
-def test_what_came_first() -> None:
-    made = read(
-        Talk((User("x"),), "", (Call("search", {}, "c1"),), tools={"search": QUERY}).record("openai.chat", False)
-    )
-    before, after = McpLedger(), McpLedger()
-    for known, order in ((before, (listed(SERVED), made)), (after, (made, listed(SERVED)))):
-        for one in order:
-            known.record(one if not isinstance(one, dict) else read(one))
-    assert [known.was_listed_before(known.serving("search", SEARCH)[0], "c1") for known in (before, after)] == [
-        True,
-        False,
-    ]
-
-
 def test_something_passed_unread() -> None:
     lost = post(call("search"), "", end="unread")
     known = wire([listed(SERVED)])
@@ -168,18 +130,3 @@ def test_bounds() -> None:
     assert len(servers.serving("search", SEARCH)) == 5
     waiting = wire([post(call("search", id_=n), "", status=202) for n in range(30)], max_calls=3)
     assert [bool(waiting.waits(read(post(note(), "")), str(n))) for n in (0, 29)] == [False, True]
-
-
-def test_the_ledger_of_models_does_not_hear_of_it() -> None:
-    ledger = Ledger()
-    ledger.record(read(called("search", {}, "x", "call_1")))
-    assert ledger.tools.passed("search", None)
-    assert ledger.issued("call_1") is None
-    assert list(ledger.all_calls()) == []
-    assert by_name("mcp") is not None
-
-
-def test_nothing_is_kept_where_there_is_no_server() -> None:
-    known = wire([Talk((User("x"),), "", (Call("search", {}, "c1"),)).record("openai.chat", False)])
-    assert not known
-    assert known.earlier("c1") == 0

@@ -5,10 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.bench import payloads
-from tests.fuzz.shapes import units
-from wirelint.dialects import FAMILIES
 from wirelint.text.control_tokens import EDGES, SURE
-from wirelint.text.loops import MOST_MARKS, REACH, STEP, MarkCount, find_runaway, plain_from
+from wirelint.text.loops import MOST_MARKS, REACH, STEP, MarkCount, plain_from
 from wirelint.text.thinking import REASONING_TAGS
 
 NAMES = frozenset({"look", "run"})
@@ -63,37 +61,3 @@ def test_other_text_has_no_marks(text: str) -> None:
 def test_many_calls_are_no_loop() -> None:
     call = '<tool_call>\n{"name": "look", "arguments": {"q": "a"}}\n</tool_call>\n'
     assert plain_from(call * 40, NAMES) is None
-
-
-def test_units_of_all_families_are_shapes() -> None:
-    assert len(units()) > 10 * len(FAMILIES)
-
-
-# id: (text, the label at which it goes on as the user; empty where it does not)
-CASES = {
-    "a whole turn, and the next answer": ("Two.\n\nHuman: And Venus has how many?\n\nAssistant: None.", "Human"),
-    "the label at the end": ("Two.\n\nHuman:", "Human"),
-    "a question at the end": ("Two.\n\nHuman: And how many has Venus?", "Human"),
-    "vicuna": ("Two.\n\nUSER: And how about Venus?\nASSISTANT: None.", "USER"),
-    "alpaca": ("Two.\n\n### Instruction: Now count the moons of Venus.\n\n### Response: None.", "Instruction"),
-    "lines": ("Two.\nuser\nAnd how many has Venus?\nassistant\nNone.", "user"),
-    "gemma's lines": ("Two.\nuser\nAnd how many has Venus?\nmodel\nNone.", "user"),
-    "a play": ("Robot: Two.\n\nHuman: And how many has Venus?\n\nRobot: None.", ""),
-    "a play in bold": ("**Ida:** Two.\n\nHuman: And how many has Venus?", ""),
-    "a table of two": ("Compared:\n\nHuman: slow and careful\n\nAssistant: fast and blind", ""),
-    "at the beginning": ("Human: all too human, is it not?", ""),
-    "a statement at the end": ("Two.\n\nHuman: the only species that counts moons.", ""),
-    "a list of roles": ("Roles are these.\nuser\nadmin\nguest", ""),
-    "roles without a sentence": ("admin\nuser\nAnd how many?\nassistant\nx", ""),
-    "inline code": ("Two.\n\n`Human: And how many has Venus?`", ""),
-    "a fence": ("So:\n```\nx\n\nHuman: And how many has Venus?\n\nAssistant: None.\n```", ""),
-    "nothing": ("", ""),
-}
-
-
-@pytest.mark.parametrize(("text", "label"), CASES.values(), ids=CASES)
-def test_runaways(text: str, label: str) -> None:
-    found = find_runaway(text)
-    assert (found.label if found else "") == label
-    if found is not None:
-        assert text[found.start :].startswith(label)

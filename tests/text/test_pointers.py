@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 
-from wirelint.text.pointers import at, locate, matching, spelled, tokens, within
+from wirelint.text.pointers import at, locate, spelled, tokens
 
 BODY = {"foo": ["bar", "baz"], "": 0, "a/b": 1, "m~n": 8, "deep": [{"x": [1, {"y": None}]}]}
 
@@ -76,15 +74,3 @@ def test_spelled(name: str) -> None:
     text, wanted, raw = SPELLED[name]
     found = spelled(text, 0, len(text), wanted)
     assert (text[slice(*found)] if found else None) == raw
-
-
-def test_a_group_named_at_is_the_match() -> None:
-    text = '["since: null, until: null"]'
-    assert matching(text, 0, len(text), re.compile(r"until: (?P<at>null)")) == (text.rindex("null"), len(text) - 2)
-
-
-@pytest.mark.parametrize("span", [(0, 0), (0, 9), (3, 4), (9, 9), (9, 40)])
-def test_within_stays_inside(span: tuple[int, int]) -> None:
-    raw = "a\\u00e9\\n\\ud83d\\ude00b"
-    start, end = within(raw, 10, *span)
-    assert 10 <= start <= end <= 10 + len(raw)

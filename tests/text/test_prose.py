@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import itertools
-
 import pytest
 
 from wirelint.text import prose
@@ -28,17 +26,6 @@ def test_mask(text: str, expected: str) -> None:
     assert masked.replace(CODE, "C").replace(QUOTE, "Q") == expected
 
 
-PIECES = ("a", " ", "\n", "\r", "<b>", "<!--", ">", "- ", "1) ", "+")
-
-
-@pytest.mark.parametrize("first", PIECES)
-def test_only_texts_without_blocks_are_not_parsed(first: str) -> None:
-    for pieces in itertools.product(PIECES, repeat=3):
-        text = "".join((first, *pieces))
-        if not prose._may_hold_blocks(text):
-            assert prose._mask_blocks(text) == text
-
-
 SENTENCES = {
     "two": ("One. Two!", ["One.", "Two!"]),
     "file names do not end one": ("I read a.b/c.py today. Fine.", ["I read a.b/c.py today.", "Fine."]),
@@ -55,11 +42,6 @@ def test_sentences(text: str, expected: list[str]) -> None:
     assert [text[one.start : one.end] for one in prose.read(text).sentences] == expected
 
 
-def test_questions_and_bullets_are_told_apart() -> None:
-    one, two = prose.read("- Is it?\n- It is.").sentences
-    assert (one.question, two.question, one.bullet) == (True, False, True)
-
-
 def test_tags_survive_where_only_quoting_counts() -> None:
     assert prose.unquoted("<tool_response>\nx\n\n`<a>`") == f"<tool_response>\nx\n\n`{CODE * 3}`"
 
@@ -72,7 +54,3 @@ def test_a_text_without_end_is_read_at_both_ends() -> None:
     assert [sentence.masked for sentence in read.sentences] == [
         f"That is {number}." for number in told if number != 5000 - half
     ]
-
-
-def test_every_sentence_of_a_long_reply_is_read() -> None:
-    assert len(prose.read("The ferry leaves at nine and is back at six. " * 400).sentences) == 400

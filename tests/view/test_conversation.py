@@ -118,19 +118,6 @@ def test_it_fits(width: int) -> None:
         assert max(map(len, shown(checked(talk, rules), width))) <= width
 
 
-def test_thinking_is_unfolded() -> None:
-    found = checked(TALKS["thinking is folded"][0], "ALL")
-    for how in ({"thinking": True}, {"full": True}):
-        text = " ".join(" ".join(shown(found, **how)).split())
-        assert THOUGHT in text
-        assert "words of thinking" not in text
-
-
-def test_the_evidence_is_underlined() -> None:
-    lines = shown(checked(TALKS["a finding in the margin"][0], "xml-leak"), colour=True)
-    assert any("\x1b[4;31m<tool_call>" in line for line in lines)
-
-
 def test_evidence_far_into_a_long_text_is_shown() -> None:
     talk = Talk((User("Go."),), text="x" * 5_000 + " " + MARKUP + " " + "y" * 5_000, tools=TOOLS)
     text = "".join("".join(shown(checked(talk, "xml-leak"))).split())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from typing import Any
 
 import pytest
@@ -55,17 +54,11 @@ TURNS = {
         ["tool       ← Nobody asked.  call_99"],
         "→",
     ),
-    "a call of an id that is used again": (
-        (*HISTORY, Assistant("", (SEARCH,)), Result("call_11", "On the 5th.")),
-        ["→ search", "← On the 4th.", "→ search", "← On the 5th."],
-        "tool       ←",
-    ),
     "a failed call": (
         (*HISTORY[:2], Result("call_11", "no such index", is_error=True)),
         ["→ search", "← error: no such index"],
         "tool       ←",
     ),
-    "an empty answer": ((User("Hello"), Assistant(""), User("Hello?")), ["Hello", "Hello?"], "→"),
     "a long history": (
         tuple(User(f"Word {number} of the user.") for number in range(40)),
         ["… 28 earlier messages", "Word 28 of", "Word 39 of"],
@@ -108,20 +101,6 @@ def test_findings_stand_below_their_part_and_say_what_can_be_done() -> None:
     assert "see also the response: xml-leak" in text(checked, "request")
 
 
-def test_a_finding_in_a_message_that_would_be_folded_unfolds_it() -> None:
-    history = (HISTORY[0], Assistant("Let me look.", (dataclasses.replace(SEARCH, id="functionssearch0"),)))
-    rest = tuple(User(f"Word {number}.") for number in range(30))
-    record = Talk(history=(*history, Result("functionssearch0", "4th"), *rest), tools=TOOLS).record(
-        "openai.chat", False
-    )
-    record["request"]["body"] = record["request"]["body"].replace("acme-1", "kimi-k2")
-    checked = judged(record)
-    pointed = [one for one in checked.findings if (one.pointer or "").startswith("/messages/1/")]
-    assert pointed, checked.findings
-    assert f"{pointed[0].severity} {pointed[0].name} " in text(checked, "request").split("… ")[0]
-    assert "→ search" in text(checked, "request").split("… ")[0]
-
-
 @pytest.mark.parametrize("stream", [False, True])
 def test_what_was_rewritten_stands_before_and_after(stream: bool) -> None:
     record = Talk(history=HISTORY[:1], tools=TOOLS, text=LEAK).record("openai.chat", stream)
@@ -144,12 +123,6 @@ def test_an_exchange_that_is_under_way_says_so() -> None:
     assert "reply      Half a\n           … more may come" in page
     nothing = dataclasses.replace(checked, exchange=dataclasses.replace(checked.exchange, reply=None, status=None))  # type: ignore[type-var]
     assert "no response bytes yet" in text(nothing, "request", open=True)
-
-
-def test_a_result_that_came_later_stands_below_its_call() -> None:
-    record = Talk(history=HISTORY[:1], tools=TOOLS, calls=(SEARCH,)).record("openai.chat", True)
-    page = text(judged(record), "response", later={"call_11": "On the 4th."}.get)
-    assert '→ search {"q": "launch"}  call_11\n             ← On the 4th.  in a later request' in page
 
 
 ODD: dict[str, tuple[dict[str, Any], str]] = {
@@ -196,12 +169,3 @@ def test_lines_are_broken_below_their_text_and_none_is_empty() -> None:
     body = page[next(number for number, line in enumerate(page) if line.startswith("reply")) :]
     assert all(line.startswith((" " * 11, "reply ")) for line in body)
     assert "".join(line[11:] for line in body).replace(" ", "").startswith(words.replace(" ", ""))
-
-
-def test_json_as_text_is_not_taken_apart_by_lines_of_ours() -> None:
-    """A reply that imitates a finding stands in the column of what was said."""
-    record = Talk(text="fine\n‼ error xml-leak (gateway): not true").record("openai.chat", False)
-    page = text(judged(record), "response").split("\n")
-    assert [line for line in page if "not true" in line] == ["           ‼ error xml-leak (gateway): not true"]
-    assert json.loads(record["response"]["body"])  # it was a good reply
-    assert "no findings" in page[1]

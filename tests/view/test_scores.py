@@ -66,29 +66,6 @@ def test_what_becomes_of_a_reply(
     assert seen.streamed is stream
 
 
-@pytest.mark.parametrize("api", ["google.generate_content", "ollama.chat"])
-def test_an_api_with_one_word_for_both_ends_in_calls_where_it_has_calls(api: str) -> None:
-    seen = observe(checked(talk(GOOD).record(api, False)))
-    assert seen is not None
-    assert seen.outcome is not None
-    assert seen.outcome.is_successful
-
-
-@pytest.mark.parametrize(
-    ("said", "finish"),
-    [
-        pytest.param(talk(text="At ni", finish="length"), "other", id="cut off"),
-        pytest.param(talk(text="At nine.", finish=None), "other", id="without a word"),
-        pytest.param(talk(GOOD, finish="stop"), "stop", id="calls under the wrong word"),
-    ],
-)
-def test_the_reason_decides(said: Talk, finish: str) -> None:
-    seen = observe(checked(said.record("openai.chat", False)))
-    assert seen is not None
-    assert seen.outcome is not None
-    assert seen.outcome.finish == finish
-
-
 def test_cards_by_provider_and_model() -> None:
     cards = Cards()
     records = [
@@ -109,18 +86,6 @@ def test_cards_by_provider_and_model() -> None:
     assert (card.exchanges, card.failed, card.replies, card.streamed) == (3, 1, 2, 1)
     assert (card.finishes["tool_calls"], card.successful, card.schema_errors, card.schema_accuracy) == (2, 1, 1, 0.5)
     assert found["llm.test", "acme-2"].schema_accuracy is None
-
-
-def test_times_of_a_stream() -> None:
-    record = talk(text="At nine in the morning.", step=6).record("openai.chat", True)
-    body = record["response"]["body"].encode()
-    events = [event + b"\n\n" for event in body.split(b"\n\n") if event]
-    times = [200.0, 300.0, 1900.0, *(1900.0 + 10 * number for number in range(1, len(events) - 2))]
-    record["response"]["chunks"] = [(at, len(event)) for at, event in zip(times, events, strict=True)]
-    record["timing"] = {"duration_ms": 2100.0}
-    seen = observe(checked(record))
-    assert seen is not None
-    assert (seen.longest_gap, seen.duration, seen.tokens, seen.speed) == (1600.0, 2100.0, 0, None)
 
 
 @pytest.mark.parametrize(
@@ -150,7 +115,6 @@ def test_what_the_client_got_is_scored_when_asked_for() -> None:
 
 
 TWO_TOOLS = {"tide": schema(["port"], port="string"), "moon": schema()}
-PORTS = ("Hove", "Deal", "Looe", "Rye")
 
 
 def run(*replies: Talk, api: str = "openai.chat", stream: bool = False) -> list[Checked]:
@@ -190,18 +154,6 @@ def test_triggering_and_similarity() -> None:
     assert (made.card.successful, made.reference.successful) == (2, 2)
 
 
-def test_another_tool_is_not_alike() -> None:
-    made = only(compare(run(ask("Hove", call("Hove"))), run(ask("Hove", Call("moon"))))[0])
-    assert (made.trigger.f1, made.similarity) == (1.0, 0.0)
-
-
-def test_what_only_one_run_has_is_counted() -> None:
-    found, unanswered = compare(
-        run(ask("Hove", text="a"), ask("Deal", text="a")), run(ask("Hove", text="b"), ask("Rye"))
-    )
-    assert (only(found).pairs, only(found).unmatched, unanswered) == (1, 1, 1)
-
-
 def test_each_model_meets_all_of_the_reference_and_repeats_pair_off_in_order() -> None:
     reference = run(ask("Hove", call("Hove")), ask("Hove", text="Which day?"))
     candidate = run(
@@ -212,11 +164,6 @@ def test_each_model_meets_all_of_the_reference_and_repeats_pair_off_in_order() -
     )
     found, _ = compare(reference, candidate)
     assert {made.model: (made.pairs, made.similarity) for made in found} == {"b": (3, 1.0), "c": (1, 0.0)}
-
-
-def test_failures_are_no_calls() -> None:
-    made = only(compare(run(ask("Hove", call("Hove"))), run(ask("Hove", status=500)))[0])
-    assert (made.trigger.recall, made.trigger.precision, made.similarity, made.card.failed) == (0.0, None, 0.0, 1)
 
 
 HISTORY = (User("Hove?"), Assistant(calls=(Call("tide", {"port": "Hove"}, id="call_1"),)), Result("call_1", "09:12"))
@@ -239,22 +186,6 @@ def test_what_makes_two_requests_the_same(other: Talk, same: bool, api: str) -> 
     first, second = run(Talk(HISTORY, tools=TWO_TOOLS)), run(other, api=api)
     keys = {request_key(one.exchange.request) for one in (*first, *second) if one.exchange and one.exchange.request}
     assert len(keys) == (1 if same else 2)
-
-
-def test_a_run_compared_with_itself_is_alike_in_all() -> None:
-    """The same request to two models, and several times to one, with different answers."""
-    mixed = run(
-        ask("Hove", call("Hove"), model="a"),
-        ask("Hove", text="Which day?", model="b"),
-        ask("Hove", text="Which day?", model="a"),
-        ask("Hove", Call("moon"), model="b"),
-        ask("Hove", text="Which day?", model="a", request={"temperature": 0}),
-    )
-    found, unanswered = compare(mixed, mixed)
-    assert [(made.model, made.pairs, made.similarity) for made in found] == [("a", 3, 1.0), ("b", 2, 1.0)]
-    assert unanswered == 0
-    turned = [mixed[4], *mixed[:4]]
-    assert {made.similarity for made in compare(mixed, turned)[0]} == {1.0}, "the body tells which is which"
 
 
 def test_names_are_text() -> None:

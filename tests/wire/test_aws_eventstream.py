@@ -9,7 +9,7 @@ import pytest
 
 from tests.apis.talk_bedrock_converse import delta, messages, packed, said
 from wirelint.wire import MessageStream, Sniffer, aws_eventstream
-from wirelint.wire.aws_eventstream import carry, chunk, looks_like_messages, message
+from wirelint.wire.aws_eventstream import carry, chunk
 
 TYPE = {"content-type": aws_eventstream.CONTENT_TYPE}
 ONE = messages(delta(0, said("Grüße 🎉")))
@@ -85,11 +85,6 @@ def test_what_a_body_is_taken_for(body: bytes, headers: dict[str, str], framer: 
     assert sniffer.streamed == (not framer.startswith("Whole"))
 
 
-@pytest.mark.parametrize(("head", "verdict"), [(b"", False), (b"\0", None), (ONE[:11], None), (ONE[:12], True)])
-def test_messages_are_told_by_their_first_bytes(head: bytes, verdict: bool | None) -> None:
-    assert looks_like_messages(head) is verdict
-
-
 def test_without_its_decoder_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(aws_eventstream, "_botocore", lambda: None)
     sniffer = Sniffer({})
@@ -97,11 +92,6 @@ def test_without_its_decoder_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None
     assert sniffer.unreadable is None
     sniffer.feed(TWO[5:])
     assert sniffer.unreadable == aws_eventstream.NO_DECODER
-
-
-def test_what_is_written_is_as_aws_writes_it() -> None:
-    payload = json.dumps({"contentBlockIndex": 0}).encode()
-    assert message(payload, "contentBlockStop") == messages(("contentBlockStop", {"contentBlockIndex": 0}))
 
 
 def test_events_are_carried() -> None:

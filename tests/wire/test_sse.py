@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 import pytest
 from hypothesis import given, settings
@@ -157,27 +157,6 @@ def test_frames_come_as_soon_as_they_are_complete() -> None:
     assert [frame.data for frame in stream.feed(b"\ndata: b")] == ["a"]
     assert [frame.data for frame in stream.feed(b"\n\n")] == ["b"]
     assert stream.close() == []
-
-
-def test_a_trailing_carriage_return_waits_for_its_line_feed() -> None:
-    stream = EventStream()
-    assert stream.feed(b"data: a\r\n\r") == []
-    assert [frame.raw for frame in stream.feed(b"\n")] == [b"data: a\r\n\r\n"]
-
-
-def sizes(pieces: Sequence[bytes]) -> int:
-    """Bytes that a stream looks at while it takes `pieces`: how much its searches overlap."""
-    stream, looked = EventStream(), 0
-    for piece in pieces:
-        stream.feed(piece)
-        looked += len(stream._buffer) - stream._searched
-    return looked
-
-
-@pytest.mark.parametrize("end", [b"\n", b"\r\n"], ids=["LF", "CRLF"])
-def test_a_long_event_in_small_pieces_is_not_searched_again(end: bytes) -> None:
-    pieces = [b"data: " + b"x" * 50 + end] * 2_000
-    assert sizes(pieces) <= 4 * len(pieces)
 
 
 RUN_ON = {

@@ -17,8 +17,8 @@ import json_repair
 from wirelint.apis.traits import ending, traits
 from wirelint.arguments.argument_markup import closing_tag, opening_tag
 from wirelint.arguments.json_continuation import Scanner, same
-from wirelint.arguments.schemas import required
 from wirelint.dialects import jsontext
+from wirelint.dialects.declared import required
 from wirelint.jsonvalues import Json
 from wirelint.model import Arguments, Choice, Exchange, Tool, ToolCall
 from wirelint.text.control_tokens import find

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from wirelint import lexicon
-from wirelint.dialects.coercion import properties_of
+from wirelint.dialects.declared import properties_of
 from wirelint.jsonvalues import Json
 from wirelint.model import Request, Tool
 from wirelint.text.asking import hears

@@ -16,7 +16,7 @@ from typing import Literal, Protocol, TypeAlias
 from wirelint.arguments.argument_faults import Flaw, Glued, glued
 from wirelint.arguments.json_continuation import Scanner, continuation, write
 from wirelint.arguments.schemas import Validator, accepts, element, kinds, member, plain
-from wirelint.dialects.coercion import properties_of
+from wirelint.dialects.declared import properties_of
 from wirelint.model import Arguments, Json, Tool, ToolCall
 from wirelint.text.escaping import excerpt
 

@@ -15,8 +15,9 @@ from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from wirelint import lexicon
-from wirelint.arguments.schemas import element, kinds, member, plain, required
+from wirelint.arguments.schemas import element, kinds, member, plain
 from wirelint.claims import evidence
+from wirelint.dialects.declared import required
 from wirelint.model import Confidence, Json, Message, Request, Text, Tool, ToolResult
 
 _PHRASES = lexicon.Phrases("placeholders")

@@ -18,8 +18,7 @@ import jsonschema_rs
 import orjson
 
 from wirelint import lexicon
-from wirelint.dialects.coercion import coerce, resolve
-from wirelint.dialects.names import resolve as declared_name
+from wirelint.dialects.declared import coerce, dereference, resolve
 from wirelint.model import Json, Tool
 from wirelint.text.escaping import excerpt
 
@@ -115,12 +114,6 @@ def accepts(tool: Tool | None, value: Json) -> bool | None:
         return True
     compiled = validator(tool)
     return compiled.accepts(value) if compiled is not None else None
-
-
-def required(tool: Tool | None) -> tuple[str, ...]:
-    """Return the parameters that a tool cannot do without, as its schema names them at the top."""
-    names = tool.schema.get("required") if tool is not None and tool.schema is not None else None
-    return tuple(name for name in names if isinstance(name, str)) if isinstance(names, list) else ()
 
 
 @lru_cache(maxsize=512)
@@ -388,7 +381,7 @@ def _parts(schema: dict[str, Json], root: Json) -> Iterable[Json]:
         yield from parts
     reference = schema.get("$ref")
     if isinstance(reference, str):
-        yield root if reference == "#" else resolve(reference, root)
+        yield root if reference == "#" else dereference(reference, root)
 
 
 def _alternatives(schema: dict[str, Json]) -> Iterable[list[Json]]:
@@ -508,7 +501,7 @@ def _by_tail(written: str, offered: tuple[str, ...]) -> Match | None:
     """Return the only declared name with the same last segment, when one of the two has a namespace that the other
     lacks.
     """
-    name = declared_name(written, offered)
+    name = resolve(written, offered)
     if name not in offered:
         return None
     certain = _MCP.match(written) is not None or _MCP.match(name) is not None

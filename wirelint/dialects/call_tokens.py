@@ -1,16 +1,18 @@
-"""Special tokens around a tool's name and its arguments: DeepSeek, PLaMo, Qwen-Agent, InternLM, Inkling."""
+"""Special tokens around a tool's name and its arguments: DeepSeek, PLaMo, Qwen-Agent, InternLM, Inkling, Kimi."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from wirelint.dialects import coercion, json_calls
-from wirelint.dialects.json_calls import KEYS, Keys, read_arguments
-from wirelint.dialects.reader import Match, Reader
+from wirelint.dialects import declared, jsontext
+from wirelint.dialects.json_calls import read_arguments, read_calls, read_enclosed
+from wirelint.dialects.reader import Calls, Match, NativeCall, Reader, Reading, Tier
 from wirelint.dialects.tables import table
-from wirelint.dialects.values import Calls, Found, NativeCall, Reading
+from wirelint.model import Json
+
+_WORD = re.compile(r"[a-z]+")
 
 # -- deepseek ----------------------------------------------------------------------------------------------------------
 
@@ -29,24 +31,19 @@ def read_deepseek(reader: Reader, position: int) -> Reading:
     token = reader.match(_DEEPSEEK.token, position)
     if token is None or not _is_deepseek(reader, token):
         return None
-    section = _DeepSeekCalls(token.start(), malformed=_token_kind(token) != "calls_begin")
-    at = token.start()
+    section = _DeepSeekCalls(position)
+    at = position
     while here := reader.match(_DEEPSEEK.token, at):
-        section.malformed |= not _is_canonical(reader, here)
         section.end = here.end()
         match _token_kind(here):
             case "calls_begin" | "calls":
-                _read_deepseek_call(reader, here.end(), section, begun=False)
+                _read_deepseek_call(reader, section, begun=False)
             case "call_begin":
-                _read_deepseek_call(reader, here.end(), section, begun=True)
+                _read_deepseek_call(reader, section, begun=True)
             case "calls_end":
                 break
         at = reader.space(section.end)
-    else:
-        section.malformed = True
-    dialect = "deepseek_v3" if section.fenced else "deepseek_v3_1"
-    malformed = section.malformed or not section.calls
-    return reader.block(dialect, position, section.end, section.calls, "sentinel", malformed)
+    return reader.block("deepseek_v3" if section.fenced else "deepseek_v3_1", position, section.end, section.calls)
 
 
 def _is_deepseek(reader: Reader, token: Match) -> bool:
@@ -67,146 +64,89 @@ def _is_deepseek(reader: Reader, token: Match) -> bool:
 
 def _token_kind(token: Match) -> str:
     """Return `calls_begin`, `calls`, `call_begin`, `sep`, `call_end` or `calls_end`."""
-    return "_".join(re.findall(r"[a-z]+", token[0])[1:])
+    return "_".join(_WORD.findall(token[0])[1:])
 
 
-def _is_canonical(reader: Reader, token: Match) -> bool:
-    written = reader.value(token.start(), token.end())
-    return written.startswith("<｜") and "▁" in written and "｜｜" not in written
-
-
-def _read_deepseek_call(reader: Reader, start: int, section: _DeepSeekCalls, *, begun: bool) -> None:
-    """Read `TYPE<sep>NAME` and a fence, or `NAME<sep>` and JSON."""
-    at = reader.space(start)
-    header = reader.match(_DEEPSEEK.header, at)
-    edge = header.end() if header is not None else at
-    first = header[0].strip() if header is not None else ""
-    separator = reader.match(_DEEPSEEK.token, reader.space(edge))
+def _read_deepseek_call(reader: Reader, section: _DeepSeekCalls, *, begun: bool) -> None:
+    """Read `TYPE<sep>NAME` and a fence, or `NAME<sep>` and JSON; after a begin token the separator may be missing."""
+    at = reader.space(section.end)
+    edge = reader.after(_DEEPSEEK.header, at)
+    first = reader.shadow[at:edge].strip()
+    separator = reader.follow(_DEEPSEEK.token, edge)
     if separator is None or _token_kind(separator) != "sep":
-        _read_unseparated(reader, edge, first if begun else "", section)
+        if not begun or not first or " " in first or reader.open:  # it may be the beginning of a name, or a type
+            return
+        section.end = edge
+        if reader.char(edge) in ("{", "`"):
+            _read_deepseek_body(reader, first, section)
+        else:
+            section.calls.append(reader.call(first, None, complete=False))
         return
-    section.malformed |= not begun or not _is_canonical(reader, separator)
     section.end = separator.end()
     if first not in _TYPES:
-        _read_deepseek_body(reader, separator.end(), first, section)
+        _read_deepseek_body(reader, first, section)
         return
-    name = reader.match(_DEEPSEEK.name, separator.end())
+    name = reader.match(_DEEPSEEK.name, section.end)
     if reader.open:  # the name is still to come, or may go on
         return
     if name is not None and ("\n" in name["space"] or _ends_name(reader, name.end())):
         section.fenced = True if section.fenced is None else section.fenced
-        _read_deepseek_body(reader, name.end(), name["name"], section)
-    elif reader.char(reader.space(separator.end())) == "{":
-        _read_deepseek_body(reader, separator.end(), first, section)
-    else:
-        section.malformed = True
+        section.end = name.end()
+        _read_deepseek_body(reader, name["name"], section)
+    elif reader.char(reader.space(section.end)) == "{":
+        _read_deepseek_body(reader, first, section)
 
 
 def _ends_name(reader: Reader, at: int) -> bool:
     return reader.char(at) in ("", "{", "<") or reader.match(_DEEPSEEK.ticks, at) is not None
 
 
-def _read_unseparated(reader: Reader, edge: int, name: str, section: _DeepSeekCalls) -> None:
-    """Read a name that the body follows directly, or nothing."""
-    if not name or " " in name or reader.open:  # it may be the beginning of a name, or a type
-        return
-    if reader.char(edge) in ("{", "`"):
-        section.malformed = True
-        _read_deepseek_body(reader, edge, name, section)
-    else:
-        section.calls.append(reader.call(name, None, complete=False))
-        section.end = edge
-
-
-def _read_deepseek_body(reader: Reader, start: int, name: str, section: _DeepSeekCalls) -> None:
-    at = reader.space(start)
+def _read_deepseek_body(reader: Reader, name: str, section: _DeepSeekCalls) -> None:
+    at = reader.space(section.end)
     fence = reader.match(_DEEPSEEK.fence, at)
     if fence is not None:
         at = reader.space(fence.end())
     section.fenced = fence is not None if section.fenced is None else section.fenced
     arguments = read_arguments(reader, at, _DEEPSEEK.token, starts='{["', to_stop=True)
-    section.malformed |= not arguments.canonical
     section.end = arguments.end if fence is None else reader.after(_DEEPSEEK.fence_end, arguments.end)
     section.calls.append(reader.call(name, arguments.value, complete=arguments.complete))
-    closer = reader.match(_DEEPSEEK.token, reader.space(section.end))
-    if closer is not None and _token_kind(closer) == "call_end":
-        section.malformed |= not _is_canonical(reader, closer)
-        section.end = closer.end()
-    else:
-        section.malformed = True
 
 
 # -- plamo -------------------------------------------------------------------------------------------------------------
 
 _PLAMO = table(__name__, "plamo")
-_REQUEST = ["begin_request", "begin_name", "end_name", "begin_arguments", "end_arguments", "end_request"]
-
-
-@dataclass(slots=True)
-class _PlamoCalls(Calls):
-    """The calls in a run of tokens, the kinds of the tokens, and a name whose arguments have not come."""
-
-    tokens: list[str] = field(default_factory=list)
-    name: str | None = None
 
 
 def read_plamo(reader: Reader, position: int) -> Reading:
     if reader.match(_PLAMO.token, position) is None:
         return None
-    section = _PlamoCalls(position)
+    run = Calls(position)
+    name: str | None = None
     at = position
     while here := reader.match(_PLAMO.token, at):
-        words = re.findall(r"[a-z]+", here[0])
-        kind = f"{words[1]}_{words[3]}"
-        section.tokens.append(kind)
-        section.malformed |= _PLAMO.canonical.fullmatch(reader.value(here.start(), here.end())) is None
-        section.end = here.end()
-        match kind:
-            case "begin_name":
-                _read_plamo_name(reader, section)
-            case "begin_arguments":
-                _read_plamo_arguments(reader, section)
-            case "end_requests":
-                break
-        at = reader.space(section.end)
-    if reader.over and reader.match(_PLAMO.cut_token, at):
-        section.end = reader.size
-    _end_plamo_name(reader, section)
-    regular = section.tokens == ["begin_requests", *_REQUEST * len(section.calls), "end_requests"]
-    malformed = section.malformed or not section.calls or not regular
-    return reader.block("plamo3", position, section.end, section.calls, "sentinel", malformed)
-
-
-def _end_plamo_name(reader: Reader, section: _PlamoCalls) -> None:
-    """Add the call of a name without arguments."""
-    if section.name is not None:
-        section.calls.append(reader.call(section.name, None, complete=False))
-        section.name = None
-
-
-def _read_plamo_name(reader: Reader, section: _PlamoCalls) -> None:
-    _end_plamo_name(reader, section)
-    name = reader.match(_PLAMO.name, section.end)
-    if name is None and reader.over:
-        name = reader.match(_PLAMO.last_name, section.end)
-    if name is None:
-        section.malformed = True
-        return
-    section.name, section.end = name[1], name.end()
-
-
-def _read_plamo_arguments(reader: Reader, section: _PlamoCalls) -> None:
-    at = reader.space(section.end)
-    constraint = reader.match(_PLAMO.constraint, at)
-    if constraint is None:
-        section.malformed = True
-        constraint = reader.match(_PLAMO.bare_type, at)
-    arguments = read_arguments(reader, constraint.end() if constraint is not None else at, _PLAMO.token)
-    complete = arguments.complete and section.name is not None
-    section.calls.append(reader.call(section.name or "", arguments.value, complete=complete))
-    section.end = arguments.end
-    section.malformed |= not arguments.canonical
-    section.name = None
+        run.end = here.end()
+        _, kind, _, part, *_ = _WORD.findall(here[0])
+        if kind == "begin" and part == "name":
+            if name is not None:  # no arguments came
+                run.calls.append(reader.call(name, None, complete=False))
+            written = reader.match(_PLAMO.name, run.end) or (reader.over and reader.match(_PLAMO.last_name, run.end))
+            name = written[1] if written else None
+            run.end = written.end() if written else run.end
+        elif kind == "begin" and part == "arguments":
+            at = reader.space(run.end)
+            constraint = reader.match(_PLAMO.constraint, at) or reader.match(_PLAMO.bare_type, at)
+            arguments = read_arguments(reader, constraint.end() if constraint else at, _PLAMO.token)
+            complete = arguments.complete and name is not None
+            run.calls.append(reader.call(name or "", arguments.value, complete=complete))
+            run.end, name = arguments.end, None
+        elif kind == "end" and part == "requests":
+            break
+        at = reader.space(run.end)
+    else:
+        run.end = reader.past(run.end, _PLAMO.cut_token)
+    if name is not None:
+        run.calls.append(reader.call(name, None, complete=False))
+    return reader.block("plamo3", position, run.end, run.calls)
 
 
 # -- qwen_agent --------------------------------------------------------------------------------------------------------
@@ -215,42 +155,29 @@ _QWEN_AGENT = table(__name__, "qwen_agent")
 
 
 def read_qwen_agent(reader: Reader, position: int) -> Reading:
-    section = Calls(position)
+    run = Calls(position)
     at = position
     if at < reader.dead.get("qwen_agent_flower", 0):
         return None
     while function := reader.match(_QWEN_AGENT.last_function if reader.over else _QWEN_AGENT.function, at):
-        section.end = function.end()
-        section.malformed |= not function["flower"] or function["colon"] != ":"
-        _read_flower_arguments(reader, function["name"], section)
-        at = reader.space(section.end)
+        run.end = function.end()
+        if label := reader.match(_QWEN_AGENT.arguments, run.end):
+            arguments = read_arguments(reader, reader.space(label.end()), _QWEN_AGENT.stop)
+            run.end = arguments.end
+            run.calls.append(reader.call(function["name"], arguments.value, complete=arguments.complete))
+        else:
+            run.calls.append(reader.call(function["name"], None, complete=False))
+        at = reader.space(run.end)
     # Undoing escapes breaks arguments that were encoded twice; the markers have nothing to escape.
-    if not section.calls or (reader.view.decoded and not all(call.complete for call in section.calls)):
+    if not run.calls or (reader.view.decoded and not all(call.complete for call in run.calls)):
         return None
-    known = any(call.complete or call.name in reader.tools for call in section.calls)
+    known = any(call.complete or call.name in reader.tools for call in run.calls)
     if not known and not reader.ended(at):
-        reader.dead["qwen_agent_flower"] = section.end
+        reader.dead["qwen_agent_flower"] = run.end
         return None
-    if result := reader.match(_QWEN_AGENT.result, section.end):
-        section.end = result.end()
-    else:
-        section.malformed = True
-        if reader.over and reader.match(_QWEN_AGENT.cut, at):
-            section.end = reader.size
-    return reader.block("qwen_agent_flower", position, section.end, section.calls, "sentinel", section.malformed)
-
-
-def _read_flower_arguments(reader: Reader, name: str, section: Calls) -> None:
-    label = reader.match(_QWEN_AGENT.arguments, section.end)
-    if label is None:
-        section.calls.append(reader.call(name, None, complete=False))
-        section.malformed = True
-        return
-    section.malformed |= label["word"] != "ARGS" or label["colon"] != ":"
-    arguments = read_arguments(reader, reader.space(label.end()), _QWEN_AGENT.stop)
-    section.end = arguments.end
-    section.malformed |= not arguments.canonical
-    section.calls.append(reader.call(name, arguments.value, complete=arguments.complete))
+    return reader.block(
+        "qwen_agent_flower", position, reader.past(run.end, _QWEN_AGENT.result, _QWEN_AGENT.cut), run.calls
+    )
 
 
 # -- internlm ----------------------------------------------------------------------------------------------------------
@@ -262,29 +189,17 @@ def read_internlm(reader: Reader, position: int) -> Reading:
     opener = reader.match(_INTERNLM.opener, position)
     if opener is None:
         return None
-    written = reader.value(opener.start(), opener.end())
-    named = opener["start"] and (opener["plugin"] or opener["code"])
-    malformed = not named or not written.isascii() or _INTERNLM.loose.search(written) is not None
-    return _read_code(reader, opener, malformed) if opener["code"] else _read_plugin(reader, opener, malformed)
-
-
-def _read_plugin(reader: Reader, opener: Match, malformed: bool) -> Reading:
-    at = reader.space(opener.end())
-    if reader.char(at) == "`" and (fence := reader.match(_INTERNLM.fence, at)):
-        at, malformed = reader.space(fence.end()), True
-    keys = KEYS if reader.match(_INTERNLM.arguments, at) else Keys("name", "parameters")
-    found = json_calls.read_calls(reader, at, _INTERNLM.closer, (_INTERNLM.starter,), keys)
-    if found is None and not (opener["start"] and opener["plugin"]):
+    if opener["code"]:
+        return _read_code(reader, opener)
+    found = read_enclosed(reader, reader.past(opener.end(), _INTERNLM.fence), _INTERNLM.closer, (_INTERNLM.starter,))
+    if found is not None:
+        return reader.block("internlm2", position, found.end, found.calls)
+    if not (opener["start"] and opener["plugin"]):
         return None
-    closing = json_calls.close(reader, opener.end() if found is None else found.end, _INTERNLM.closer)
-    if found is None:
-        return Found("internlm2", opener.start(), closing.end, (), "sentinel", malformed=True)
-    regular = found.canonical and found.values == 1 and not found.array and closing.closed and not closing.odd
-    malformed |= not regular
-    return reader.block("internlm2", opener.start(), closing.end, found.calls, "sentinel", malformed)
+    return reader.block("internlm2", position, reader.past(opener.end(), _INTERNLM.closer))
 
 
-def _read_code(reader: Reader, opener: Match, malformed: bool) -> Reading:
+def _read_code(reader: Reader, opener: Match) -> Reading:
     """Read code for the interpreter: all that stands before the end token, without its fence."""
     at = reader.space(opener.end())
     fence = reader.match(_INTERNLM.fence, at)
@@ -301,11 +216,11 @@ def _read_code(reader: Reader, opener: Match, malformed: bool) -> Reading:
         end = start + fenced.end()
     code = code[: fenced.start()] if fenced is not None else code.rstrip()
     tool = reader.tool("interpreter")
-    declared = list(coercion.properties_of(tool.schema)) if tool is not None else []
-    key = declared[0] if len(declared) == 1 else "code"
+    parameters = list(declared.properties_of(tool.schema)) if tool is not None else []
+    key = parameters[0] if len(parameters) == 1 else "code"
     # Without the end token a fence shows that nothing is missing.
     call = reader.call("interpreter", {key: code}, complete=closed or fenced is not None)
-    return Found("internlm2", opener.start(), end, (call,), "sentinel", malformed or not closed or fenced is None)
+    return reader.block("internlm2", opener.start(), end, (call,))
 
 
 # -- inkling -----------------------------------------------------------------------------------------------------------
@@ -317,33 +232,259 @@ def read_inkling(reader: Reader, position: int) -> Reading:
     start = reader.match(_INKLING.start, position)
     if start is None:
         return None
-    calls, end, malformed = _read_inkling_calls(reader, start)
-    malformed |= _INKLING.canonical.fullmatch(reader.value(start.start(), start.end())) is None
-    at = reader.space(end)
-    if closer := reader.match(_INKLING.closer, at):
-        end = closer.end()
-    else:
-        malformed = True
-        if reader.over and reader.match(_INKLING.cut_closer, at):
-            end = reader.size
-    return reader.block("inkling", position, end, calls, "sentinel", malformed or not calls)
+    run = _read_inkling_calls(reader, start)
+    end = reader.past(run.end, _INKLING.closer, _INKLING.cut_closer)
+    return reader.block("inkling", position, end, run.calls)
 
 
-def _read_inkling_calls(reader: Reader, start: Match) -> tuple[list[NativeCall], int, bool]:
-    """Return the call (or several, which no template writes), its end, and whether it departs from the grammar."""
+def _read_inkling_calls(reader: Reader, start: Match) -> Calls:
+    """Read the call, or several calls, which no template writes."""
     at = reader.space(start.end())
     name = start["name"] or ""
     if start["form"] == "json" and reader.char(at) in ("{", "["):
         alone = reader.json(at) if name else None  # the arguments themselves, under a header with the name
         if alone is not None and not alone.failed and isinstance(alone.value, dict) and not _names_tool(alone.value):
-            return [reader.call(name, alone.value, complete=True)], alone.end, True
-        found = json_calls.read_calls(reader, at, _INKLING.stop, (_INKLING.start,), Keys("name", "args"))
+            return Calls(alone.end, [reader.call(name, alone.value, complete=True)])
+        found = read_calls(reader, at, _INKLING.stop, (_INKLING.start,))
         if found is not None:
-            regular = found.canonical and len(found.calls) == 1 and not found.array
-            return found.calls, found.end, not regular
+            return found
     end = reader.stop(reader.next(_INKLING.stop, at))
-    return ([reader.call(name, None, complete=False)] if name else []), end, True
+    return Calls(end, [reader.call(name, None, complete=False)] if name else [])
 
 
 def _names_tool(value: Mapping[str, object]) -> bool:
     return isinstance(value.get("name"), str) and ("args" in value or "arguments" in value or len(value) == 1)
+
+
+# -- kimi --------------------------------------------------------------------------------------------------------------
+
+_K2 = table(__name__, "kimi")
+_HEADER_LIMIT = 160
+
+
+@dataclass(slots=True)
+class _Section(Calls):
+    """The calls in a run of tokens from `start` on. `barred`: the tokens are not rendered as plain tags."""
+
+    start: int = 0
+    barred: bool = False
+
+
+def read_kimi(reader: Reader, position: int) -> Reading:
+    if token := reader.match(_K2.token, position):
+        return _read_section(reader, token)
+    stripped = reader.match(_K2.stripped, position)
+    return _read_stripped(reader, stripped) if stripped is not None else None
+
+
+def _kind(token: Match) -> str:
+    """Return `section_begin`, `begin`, `arg`, `arg_end`, `end` or `section_end`."""
+    words = _WORD.findall(token[0])
+    closing = "/" in token[0]
+    if "section" in words:
+        return "section_end" if closing else f"section_{words[-1]}"
+    if any(word.startswith("arg") for word in words):
+        return "arg_end" if closing else "arg"
+    return "end" if closing else words[-1]
+
+
+def _read_section(reader: Reader, token: Match) -> Reading:
+    if _kind(token) in ("begin", "end") and _is_foreign(reader, token):
+        return None
+    section = _Section(token.end(), start=token.start(), barred="|" in token[0])
+    if not section.barred and token.start() < reader.dead.get("kimi_k2", 0):
+        return None
+    at = token.start()
+    while here := reader.match(_K2.token, at):
+        reader.work += len(here[0])
+        section.end = here.end()
+        match _kind(here):
+            case "begin":
+                _read_call(reader, section)
+            case "arg":
+                _read_headless(reader, here, section)
+            case "section_begin":
+                _read_call(reader, section, only_with_header=True)
+            case "section_end":
+                break
+        at = reader.space(section.end)
+    return _finish(reader, section)
+
+
+def _is_foreign(reader: Reader, token: Match) -> bool:
+    """Return True for a token of LFM2, Pangu (both close with `<|tool_call_end|>`), DeepSeek or Step 3 (other bars)."""
+    if _kind(token) == "end" and reader.between(_K2.lfm2_start, reader.floor, token.start()):
+        return True
+    if reader.value(token.start(), token.end()).isascii():
+        return False
+    follower = reader.match(_K2.token, reader.after(_K2.follower, token.end()))
+    return follower is None or _kind(follower) != "arg"
+
+
+def _finish(reader: Reader, section: _Section) -> Reading:
+    tier: Tier = "sentinel" if section.barred else "generic"
+    if tier == "generic" and not any(call.complete or call.name in reader.tools for call in section.calls):
+        reader.dead["kimi_k2"] = section.end
+        return None
+    return reader.block("kimi_k2", section.start, section.end, section.calls, tier)
+
+
+def _read_call(reader: Reader, section: _Section, *, only_with_header: bool = False) -> None:
+    """Read a header and its body after a begin token, or after a section token if the begin token is missing."""
+    at = reader.space(section.end)
+    stop = reader.after(_K2.header, at)
+    header = reader.view.text[at:stop].strip()
+    if not header and not only_with_header and reader.char(stop) == "{":
+        found = read_calls(reader, stop, _K2.token)  # an object that holds the name too
+        if found is not None:
+            section.calls += found.calls
+            section.end = found.end
+            _close_call(reader, section)
+        return
+    if not header or "\n" in header:  # two begin tokens in a row: the first opened nothing
+        return
+    token = reader.match(_K2.token, stop)
+    kind = _kind(token) if token is not None else None
+    if kind != "arg" and (token is not None or reader.char(stop) not in ("{", "[", '"', "<")):
+        if kind == "begin":
+            section.end = stop
+        elif not only_with_header and not reader.open and _K2.header_shape.fullmatch(header):
+            section.calls.append(reader.call(header, None, complete=False, native_id=header))
+            section.end = stop
+        return
+    _read_arguments(reader, token.end() if token is not None else stop, header, section)
+
+
+def _read_headless(reader: Reader, token: Match, section: _Section) -> None:
+    """Read an argument token whose begin token is missing; its header may stand before the section."""
+    header = ""
+    if not section.calls and token.start() == section.start:
+        floor = max(reader.floor, token.start() - _HEADER_LIMIT)
+        before = _K2.header_before.search(reader.view.text[floor : token.start()])
+        if before is not None:
+            header = before["id"]
+            if reader.tool(header) is not None:
+                section.start = floor + before.start("id")
+    _read_arguments(reader, token.end(), header, section)
+
+
+def _read_stripped(reader: Reader, stripped: Match) -> Reading:
+    """Read `functions.lookup:0{…}`, which is left if all tokens are stripped."""
+    section = _Section(stripped.end(), start=stripped.start())
+    token = reader.match(_K2.token, stripped.end())
+    at = stripped.end()
+    if token is not None:
+        if _kind(token) != "arg":
+            return None
+        at, section.barred = token.end(), "|" in token[0]
+    elif reader.char(at) != "{" or (reader.tool(stripped["id"]) is None and reader.json(at).failed):
+        return None
+    _read_arguments(reader, at, stripped["id"], section)
+    while after := reader.follow(_K2.token, section.end):
+        if not _kind(after).endswith("end"):
+            break
+        section.end = after.end()
+    return _finish(reader, section)
+
+
+def _read_arguments(reader: Reader, start: int, header: str, section: _Section) -> None:
+    at = reader.space(start)
+    section.end = start
+    value: Json = {}
+    complete = True
+    if reader.match(_K2.token, at) is None:  # a token: no arguments at all
+        value, section.end, complete = read_arguments(
+            reader, reader.after(_K2.fence, at), _K2.token, starts='{["', to_stop=True
+        )
+    nameless = not header or header.isdecimal() or (_K2.foreign_id.fullmatch(header) and header not in reader.tools)
+    if nameless and value is None:  # no name has been read that could be a stranger's
+        section.calls.append(NativeCall(header, None, header or None, complete=False))
+    else:
+        fits = nameless and isinstance(value, dict)
+        name = declared.infer(reader.tools.values(), value, empty=True) if fits and isinstance(value, dict) else None
+        section.calls.append(reader.call(name or header, value, complete=complete, native_id=header or None))
+    _close_call(reader, section)
+
+
+def _close_call(reader: Reader, section: _Section) -> None:
+    closer = reader.match(_K2.token, reader.after(_K2.surplus, reader.space(section.end)))
+    if closer is not None and _kind(closer) == "end":
+        section.end = closer.end()
+
+
+# -- kimi_k3 -----------------------------------------------------------------------------------------------------------
+
+_K3 = table(__name__, "kimi_k3")
+
+
+def read_kimi_k3(reader: Reader, position: int) -> Reading:
+    channel = Calls(reader.after(_K3.tools, position))
+    opened = channel.end > position
+    while call := reader.follow(_K3.call, channel.end):
+        channel.end = call.end()
+        _read_tagged_call(reader, call, channel)
+        if not channel.calls[-1].complete:
+            break
+    if not opened and not channel.calls:
+        return None
+    end = reader.past(reader.past(channel.end, _K3.tools_end), _K3.message_end)
+    return reader.block("kimi_k3_xtml", position, end, channel.calls)
+
+
+def _read_tagged_call(reader: Reader, call: Match, channel: Calls) -> None:
+    attributes = _attributes(call)
+    name = attributes.get("tool") or attributes.get("name") or ""
+    arguments: dict[str, Json] = {}
+    whole = bool(name)
+    while whole and (argument := reader.follow(_K3.argument, channel.end)):
+        stop = reader.first((_K3.argument_end, _K3.tag), argument.end())
+        if stop is None:
+            channel.end, whole = reader.size, False
+            break
+        described = _attributes(argument)
+        text = reader.value(argument.end(), stop.start())
+        arguments[described.get("key") or described.get("name") or ""] = _typed(text, described.get("type"))
+        channel.end = reader.after(_K3.argument_end, stop.start())
+    if whole and not arguments:
+        arguments = _read_object(reader, channel)
+    if whole and (closer := reader.follow(_K3.call_end, channel.end)):
+        channel.end = closer.end()
+    else:
+        whole = whole and _goes_on(reader, channel, arguments)
+    channel.calls.append(reader.call(name, arguments, complete=whole and "" not in arguments))
+
+
+def _read_object(reader: Reader, channel: Calls) -> dict[str, Json]:
+    """Read the arguments as one object in place of the tags."""
+    at = reader.space(channel.end)
+    decoded = reader.json(at) if reader.char(at) == "{" else None
+    if decoded is None or not isinstance(decoded.value, dict):
+        return {}
+    channel.end = decoded.end
+    return decoded.value
+
+
+def _goes_on(reader: Reader, channel: Calls, arguments: dict[str, Json]) -> bool:
+    """Return True if a call without a closer is whole all the same: its arguments are closed, or the next tag follows."""
+    at = reader.space(channel.end)
+    if reader.ended(at):
+        return bool(arguments)
+    after = (_K3.call, _K3.tools_end, _K3.message_end)
+    return any(reader.match(pattern, at) for pattern in after) or (bool(arguments) and not reader.match(_K3.tag, at))
+
+
+def _attributes(tag: Match) -> dict[str, str]:
+    found = _K3.attribute.finditer(tag["attributes"])
+    return {one["key"]: one["value"].replace("&quot;", '"').replace("&amp;", "&") for one in found}
+
+
+def _typed(text: str, kind: str | None) -> Json:
+    """Return a value by the type in its tag; text that is no JSON stays text."""
+    if kind is None or kind == "string":
+        return text
+    try:
+        return jsontext.loads(text.strip())
+    except ValueError:
+        repaired = jsontext.repair(text.strip()) if kind in ("object", "array") else None
+        whole = repaired is not None and not repaired.missing and repaired.end == len(text.strip())
+        return repaired.value if repaired is not None and whole else text

@@ -6,22 +6,23 @@
     </invoke>
     </function_calls>
 
-How the tags are spelt is a `Spelling`, what a family makes of them a `Grammar`; both come from the family's table.
+The tags of a family are a `Spelling`, its rules a `Grammar`; both come from the family's table. MiniMax M3 puts a token
+before every tag, and nests values.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from wirelint.dialects import json_calls, marked_arrays
-from wirelint.dialects.reader import Match, Pattern, Reader, is_name
+from wirelint.dialects import declared, json_blocks
+from wirelint.dialects.json_calls import read_calls, read_enclosed
+from wirelint.dialects.reader import Calls, Found, Match, NativeCall, Pattern, Reader, Reading, Skip, Tier, is_name
 from wirelint.dialects.tables import Table, table
 from wirelint.dialects.tagged import Body, Tags, read_body
-from wirelint.dialects.values import Calls, Found, NativeCall, Reading, Skip, Tier
-from wirelint.model import Tool
+from wirelint.model import Json, Tool
 
 _STRAY = re.compile(r"(?m:^)[ \t]{0,8}(?P<word>count|court|call)[ \t\r:]{0,4}\n\s{0,8}(?=<)")
 _CUT_CLOSER = re.compile(r"<\s{0,3}/?\s{0,3}[\w:|]{0,32}\Z")
@@ -34,7 +35,7 @@ class Spelling:
     """The compiled tags of a family.
 
     `call` has the groups `name` and `tag`, and may have `ns` (prefix), `id`, `empty`; `word` is the proper tag.
-    `wrapper` has the group `name`; `wrappers` are the proper ones. `first_parameter` decides which `tags` follow.
+    `wrapper` has the group `name`. `first_parameter` decides which `tags` follow.
     """
 
     word: str
@@ -44,17 +45,14 @@ class Spelling:
     wrapper_end: Pattern
     first_parameter: Pattern
     tags: Mapping[str, Tags]
-    wrappers: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
 class Grammar:
     """The grammar of a family.
 
-    `prefixed`: the dialect of calls whose tags carry a prefix. `parameters`: the tags of parameters, the proper one first.
-    `other_bodies`: calls without parameter tags count too. `bare`: a wrapper is not part of the grammar. `empty_tags`: a
-    call without arguments may be one self-closing tag. `tier`: in a `sentinel`, calls of unknown tools count however they
-    end.
+    `prefixed`: the dialect of calls whose tags carry a prefix. `parameters`: the tags of parameters. `other_bodies`: calls
+    without parameter tags count too. `tier`: in a `sentinel`, calls of unknown tools count however they end.
     """
 
     dialect: str
@@ -62,16 +60,13 @@ class Grammar:
     spelling: Spelling
     parameters: tuple[str, ...] = _PARAMETERS
     other_bodies: bool = True
-    bare: bool = False
-    empty_tags: bool = False
     tier: Tier = "generic"
 
 
 @dataclass(slots=True)
 class _Run(Calls):
-    """Sibling calls from `start` on."""
+    """Sibling calls. `prefixed`: the tag of one carries a prefix."""
 
-    start: int = 0
     prefixed: bool = False
 
 
@@ -92,14 +87,12 @@ def spelling(table: Table, row: str = "spelling") -> Spelling:
             parameter_end=one["parameter_end"],
             call_end=made["call_end"],
             wrapper_end=made["wrapper_end"],
-            framing="none",
-            json_body=data.get("json_body", False),
             cdata=data.get("cdata", False),
             other_end=one["other_end"] if "closing_prefix" in data else None,
         )
 
     by_tag = {parameter: tags(parameter) for parameter in data["parameters"]}
-    return Spelling(word=data["word"], tags=by_tag, wrappers=frozenset(data.get("wrappers", ())), **made)
+    return Spelling(word=data["word"], tags=by_tag, **made)
 
 
 def grammar(table: Table, row: str = "invoke", *, spelt: str = "spelling") -> Grammar:
@@ -122,28 +115,27 @@ def row_reader(table: Table) -> Callable[[Reader, int], Reading]:
 
 def read(reader: Reader, position: int, grammar: Grammar) -> Reading:
     """Read the block at an opener: a stray word, a wrapper or an invoke."""
-    at, start, malformed = position, position, False
-    stray = reader.match(_STRAY, position)
-    if stray is not None:
-        at, start, malformed = stray.end(), stray.start("word"), True
+    at = start = position
+    if stray := reader.match(_STRAY, position):
+        at, start = stray.end(), stray.start("word")
     wrapper = reader.match(grammar.spelling.wrapper, at)
     if wrapper is not None:
         at = reader.space(wrapper.end())
-    run = _Run(at, start=start, malformed=malformed)
-    _read_calls(reader, at, run, grammar, wrapped=wrapper is not None)
+    run = _Run(at)
+    _read_calls(reader, run, grammar, wrapped=wrapper is not None)
     if not run.calls:
         return None
-    if reader.char(run.start) in " \t":
-        run.start = reader.space(run.start)
-    _close(reader, run, wrapper, grammar)
-    dialect = grammar.prefixed if run.prefixed else grammar.dialect
-    return reader.block(dialect, run.start, run.end, run.calls, grammar.tier, run.malformed)
+    if reader.char(start) in " \t":
+        start = reader.space(start)
+    end = reader.past(run.end, grammar.spelling.wrapper_end, _CUT_CLOSER)
+    prefixed = run.prefixed or (wrapper is not None and wrapper["name"].startswith(("antml:", "mm:")))
+    return reader.block(grammar.prefixed if prefixed else grammar.dialect, start, end, run.calls, grammar.tier)
 
 
-def _read_calls(reader: Reader, at: int, run: _Run, grammar: Grammar, *, wrapped: bool) -> None:
-    """Read the calls at an offset, one after another."""
-    spelling = grammar.spelling
-    while opener := reader.match(spelling.call, at):
+def _read_calls(reader: Reader, run: _Run, grammar: Grammar, *, wrapped: bool) -> None:
+    """Read the calls at the end of the run, one after another."""
+    at = run.end
+    while opener := reader.match(grammar.spelling.call, at):
         read = _read_call(reader, opener, grammar, wrapped=wrapped)
         if read is None:
             return
@@ -151,10 +143,9 @@ def _read_calls(reader: Reader, at: int, run: _Run, grammar: Grammar, *, wrapped
         run.calls.append(call)
         run.end = body.end
         run.prefixed |= bool(opener["ns"])
-        run.malformed |= body.malformed or opener["tag"] != spelling.word or opener[0][0] != "<"
         if not call.complete:
             return
-        at = reader.space(body.end)
+        at = reader.space(run.end)
 
 
 def _read_call(reader: Reader, opener: Match, grammar: Grammar, *, wrapped: bool) -> tuple[NativeCall, Body] | None:
@@ -173,8 +164,7 @@ def _read_call(reader: Reader, opener: Match, grammar: Grammar, *, wrapped: bool
 def _read_inside(reader: Reader, opener: Match, tool: Tool | None, grammar: Grammar, *, wrapped: bool) -> Body | None:
     known = tool is not None or grammar.tier == "sentinel"
     if opener["empty"]:
-        allowed = grammar.other_bodies and (known or wrapped)
-        return Body(opener.end(), closed=True, malformed=not grammar.empty_tags) if allowed else None
+        return Body(opener.end(), closed=True) if grammar.other_bodies and (known or wrapped) else None
     at = reader.space(opener.end())
     parameter = reader.match(grammar.spelling.first_parameter, at)
     if parameter is None and not grammar.other_bodies:
@@ -186,7 +176,6 @@ def _read_inside(reader: Reader, opener: Match, tool: Tool | None, grammar: Gram
     if not known and (reader.next(tags.call_end, at) is None or opener.start() < reader.dead.get(tags, 0)):
         return None
     body = read_body(reader, opener.end(), tags, tool)
-    body.malformed |= parameter is not None and parameter["tag"] != grammar.parameters[0]
     if not known and not body.closed:
         reader.dead[tags] = body.end
         return None
@@ -195,25 +184,6 @@ def _read_inside(reader: Reader, opener: Match, tool: Tool | None, grammar: Gram
         if not (known or wrapped) or not (body.closed or ((wrapped or grammar.tier == "sentinel") and cut_off)):
             return None
     return body
-
-
-def _close(reader: Reader, run: _Run, wrapper: Match | None, grammar: Grammar) -> None:
-    at = reader.space(run.end)
-    closer = reader.match(grammar.spelling.wrapper_end, at)
-    if closer is not None:
-        run.end = closer.end()
-    elif not reader.ended(at) and reader.match(_CUT_CLOSER, at):
-        run.end, run.malformed = reader.size, True
-    if wrapper is None:
-        run.malformed |= closer is not None or not grammar.bare
-        return
-    name = wrapper["name"]
-    if grammar.prefixed != grammar.dialect:
-        prefixed = name.startswith(("antml:", "mm:"))
-        run.malformed |= prefixed != run.prefixed
-        run.prefixed |= prefixed
-    run.malformed |= closer is None or name not in grammar.spelling.wrappers
-    run.malformed |= wrapper[0] != f"<{name}>" or (closer is not None and closer[0] != f"</{name}>")
 
 
 def _is_near(word: str, other: str) -> bool:
@@ -255,26 +225,15 @@ def read_dots(reader: Reader, position: int) -> Reading:
     wrapper = reader.match(_DOTS.wrapper, position)
     if wrapper is None:
         return None
-    fence = reader.match(_DOTS.fence, wrapper.end())
-    reading = _read_dots_objects(reader, wrapper, wrapper.end() if fence is None else fence.end())
-    if reading is None:
-        reading = read(reader, position, _DOTS_INVOKE)
-    if reading is not None:
+    at = reader.after(_DOTS.fence, wrapper.end())
+    if found := read_enclosed(reader, at, _DOTS.wrapper_end, (_DOTS.wrapper,)):
+        return reader.block("dots_function_call", position, found.end, found.calls)
+    if reading := read(reader, position, _DOTS_INVOKE):
         return reading
     # Only dots writes the tag, so it is a call even if its inside is unreadable, unless a sentence goes on after it.
     end = position + len(wrapper[0].rstrip())
     called = reader.char(end) in ("", "\n", "<", "{", "[")
-    return Found("dots_function_call", position, end, (), "sentinel", True) if called else None
-
-
-def _read_dots_objects(reader: Reader, wrapper: Match, at: int) -> Reading:
-    found = json_calls.read_calls(reader, at, _DOTS.wrapper_end, (_DOTS.wrapper,))
-    if found is None:
-        return None
-    closing = json_calls.close(reader, found.end, _DOTS.wrapper_end)
-    proper = found.canonical and not found.array and found.values == 1 and at == wrapper.end()
-    odd = not closing.closed or closing.odd or not proper
-    return reader.block("dots_function_call", wrapper.start(), closing.end, found.calls, "sentinel", odd)
+    return reader.block("dots_function_call", position, end) if called else None
 
 
 # -- dsml --------------------------------------------------------------------------------------------------------------
@@ -282,7 +241,7 @@ def _read_dots_objects(reader: Reader, wrapper: Match, at: int) -> Reading:
 _DSML = table(__name__, "dsml")
 _MARKED = grammar(_DSML)
 _BLOCK_MARKED = replace(_MARKED, spelling=spelling(_DSML, "block_marked"))  # the invokes carry no marker
-_DSML_OBJECTS = marked_arrays.grammar(_DSML)
+_DSML_OBJECTS = json_blocks.grammar(_DSML)
 _PROPER_MARKS = frozenset({"<｜DSML｜", "</｜DSML｜", "<｜GCML｜", "</｜GCML｜"})
 
 
@@ -294,14 +253,14 @@ def read_dsml(reader: Reader, position: int) -> Reading:
     reading: Reading = None
     if not first["end"]:
         reading = read(reader, position, _MARKED) or read(reader, position, _BLOCK_MARKED)
-        reading = reading or marked_arrays.read(reader, position, _DSML_OBJECTS)
+        reading = reading or json_blocks.read(reader, position, _DSML_OBJECTS)
     if reading is None and (remains := reader.match(_DSML.remains, position)):
-        reading = Found(_MARKED.dialect, position, remains.end(), (), "sentinel", malformed=True)
+        reading = reader.block(_MARKED.dialect, position, remains.end())
     if not isinstance(reading, Found):
         return reading
     marks = list(_DSML.marks.finditer(reader.view.text, reading.start, reading.end))
     odd = len({mark["gap"] for mark in marks}) > 1 or any(mark[1] not in _PROPER_MARKS for mark in marks)
-    return reading._replace(dialect=_dsml_dialect(marks, odd=odd), malformed=reading.malformed or odd)
+    return reading._replace(dialect=_dsml_dialect(marks, odd=odd))
 
 
 def _dsml_dialect(marks: Sequence[Match], *, odd: bool) -> str:
@@ -321,20 +280,18 @@ def _dsml_dialect(marks: Sequence[Match], *, odd: bool) -> str:
 _GROK = table(__name__, "grok")
 _GROK_PREFIXED = grammar(_GROK)
 _GROK_PLAIN = grammar(_GROK, "plain", spelt="plain_spelling")
-_GROK_OBJECTS = marked_arrays.grammar(_GROK)
+_GROK_OBJECTS = json_blocks.grammar(_GROK)
 
 
 def read_grok(reader: Reader, position: int) -> Reading:
     if card := reader.match(_GROK.card, position):
         end = reader.next(_GROK.card_end, card.end())
-        return Found(
-            _GROK_PREFIXED.dialect, position, reader.size if end is None else end.end(), (), "sentinel", malformed=True
-        )
+        return reader.block(_GROK_PREFIXED.dialect, position, reader.size if end is None else end.end())
     if reader.match(_GROK_OBJECTS.opener, position):
-        return marked_arrays.read(reader, position, _GROK_OBJECTS)
+        return json_blocks.read(reader, position, _GROK_OBJECTS)
     last = reader.match(_GROK.last_closer, position)
     if last is not None and reader.ended(reader.space(last.end())):
-        return Found(_GROK_PREFIXED.dialect, position, last.end(), (), "sentinel", malformed=True)
+        return reader.block(_GROK_PREFIXED.dialect, position, last.end())
     return read(reader, position, _GROK_PREFIXED) or read(reader, position, _GROK_PLAIN)
 
 
@@ -355,26 +312,21 @@ def read_muse(reader: Reader, position: int) -> Reading:
     if reading is None:
         if opened is None or reader.char(opened.end()) not in ("", "\n", "<"):
             return None
-        reading = Found(_MUSE_PREFIXED.dialect, at, opened.end(), (), "sentinel", malformed=True)
+        reading = reader.block(_MUSE_PREFIXED.dialect, at, opened.end())
     end = reader.after(_MUSE.end, reading.end)
-    if isinstance(reading, Skip):
-        return Skip(end)
-    addressed = header is not None and header["message"] is not None
-    return reading._replace(start=position, end=end, malformed=reading.malformed or not addressed)
+    return Skip(end) if isinstance(reading, Skip) else reading._replace(start=position, end=end)
 
 
 # -- step --------------------------------------------------------------------------------------------------------------
 
 _STEP = table(__name__, "step")
 _STEP_PREFIXED = grammar(_STEP)
-_STEP_PLAIN = replace(_STEP_PREFIXED, bare=False, spelling=PLAIN)  # between its tokens a call may lack the prefix
-_STEP_CALL = "<｜tool_call_begin｜>function<｜tool_sep｜>"
-_STEP_FIRST, _STEP_NEXT = "<｜tool_calls_begin｜>" + _STEP_CALL, "<｜tool_call_end｜>" + _STEP_CALL
+_STEP_PLAIN = replace(_STEP_PREFIXED, spelling=PLAIN)  # between its tokens a call may lack the prefix
 
 
 def read_step(reader: Reader, position: int) -> Reading:
     run = Calls(position)
-    at, proper = position, _STEP_FIRST
+    at = position
     reading: Reading = None
     while True:
         before = reader.match(_STEP.before, at)
@@ -386,18 +338,164 @@ def read_step(reader: Reader, position: int) -> Reading:
         if not isinstance(reading, Found):
             break
         run.calls += reading.calls
-        run.malformed |= reading.malformed or len(reading.calls) > 1 or _written(reader, at, start) != proper
         run.end = reading.end
-        at, proper = reader.space(run.end), _STEP_NEXT
+        at = reader.space(run.end)
         if not reading.calls[-1].complete:
             break
     if not run.calls:
         return Skip(reader.after(_STEP.after, reading.end)) if reading is not None else None
-    end = reader.after(_STEP.after, run.end)
-    malformed = run.malformed or _written(reader, run.end, end) != "<｜tool_call_end｜><｜tool_calls_end｜>"
-    return Found("step3", position, end, tuple(run.calls), "sentinel", malformed)
+    return reader.block("step3", position, reader.after(_STEP.after, run.end), run.calls)
 
 
-def _written(reader: Reader, start: int, end: int) -> str:
-    """Return the tokens between two offsets without white space."""
-    return _STEP.space.sub("", reader.value(start, end))
+# -- minimax -----------------------------------------------------------------------------------------------------------
+
+_MINIMAX = table(__name__, "minimax")
+_M2 = grammar(_MINIMAX)
+_M2_BARE = replace(_M2, spelling=replace(_M2.spelling, wrapper=_MINIMAX.bare_wrapper), tier="generic")
+_CALLS = frozenset({"tool_call", "tool_calls"})
+_DEEPEST = 32
+
+
+def read_minimax(reader: Reader, position: int) -> Reading:
+    if mark := reader.match(_MINIMAX.mark, position):
+        return _read_marked(reader, mark)
+    if wrapper := reader.match(_M2.spelling.wrapper, position):
+        if found := read_enclosed(reader, wrapper.end(), _MINIMAX.wrapper_end, (_M2.spelling.wrapper,)):
+            return reader.block("minimax_m2", position, found.end, found.calls)
+        if reading := read(reader, position, _M2):
+            return reading
+    return read(reader, position, _M2_BARE) if reader.match(_MINIMAX.bare_wrapper, position) else None
+
+
+@dataclass(slots=True)
+class _Element:
+    """A tag with its content: text, tags, or both."""
+
+    key: str
+    tag: str
+    text: str = ""
+    children: list[_Element] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Section(Calls):
+    """The calls in a run of marked tags."""
+
+    closed: bool = False
+
+
+def _read_marked(reader: Reader, mark: Match) -> Reading:
+    section = _Section(mark.end())
+    here: Match | None = mark
+    while here is not None and not section.closed:
+        section.end = here.end()
+        if here["tag"] in _CALLS:
+            section.closed = bool(here["close"])
+            found = None if section.closed else read_calls(reader, reader.space(section.end), _MINIMAX.mark)
+            if found is not None:  # objects in place of invokes
+                section.calls += found.calls
+                section.end = found.end
+        elif here["tag"] == "invoke" and not here["close"] and here["name"]:
+            _read_invoke(reader, here, section)
+            if not section.calls[-1].complete:
+                break
+        here = reader.follow(_MINIMAX.mark, section.end)
+    return reader.block("minimax_m3", mark.start(), section.end, section.calls)
+
+
+def _read_invoke(reader: Reader, opener: Match, section: _Section) -> None:
+    written = opener["name"].strip()
+    tool = reader.tool(written)
+    root = _Element("", "invoke")
+    complete = _read_elements(reader, opener.end(), root, section)
+    section.calls.append(reader.call(written, _arguments(root, tool), complete=complete))
+
+
+def _read_elements(reader: Reader, position: int, root: _Element, section: _Section) -> bool:
+    """Read all tags up to the end of the call; False if the text ends in it."""
+    stack = [root]
+    at = position
+    while (token := reader.next(_MINIMAX.token, at)) and (mark := reader.match(_MINIMAX.mark, token.start())):
+        text = reader.value(at, mark.start())
+        section.end = at = mark.end()
+        tag = mark["tag"]
+        if tag is None or (not mark["close"] and (tag == "invoke" or tag in _CALLS or len(stack) > _DEEPEST)):
+            section.end = mark.start()
+            return tag is not None and len(stack) == 1
+        stack[-1].text += text
+        if not mark["close"]:
+            element = _Element(mark["name"] or tag, tag)
+            stack[-1].children.append(element)
+            stack.append(element)
+            continue
+        if tag in _CALLS and not any(element.tag == tag for element in stack):
+            section.end = mark.start()
+            return True
+        if _close(stack, tag):
+            return True
+    section.end = reader.size
+    if len(stack) == 1 and not reader.value(at, reader.size).strip():
+        return bool(root.children)  # the text ends between two arguments
+    # Values of tags that are not closed are unknown.
+    for above in stack[:-1]:
+        above.children.pop()
+    return False
+
+
+def _close(stack: list[_Element], tag: str) -> bool:
+    """Close the innermost tag of that name and all tags inside; return True if the call itself is closed."""
+    if not any(element.tag == tag for element in stack):
+        return False
+    while stack and stack.pop().tag != tag:
+        pass
+    return not stack
+
+
+def _arguments(root: _Element, tool: Tool | None) -> dict[str, Json]:
+    schema = tool.schema if tool is not None else None
+    value = _object(root, schema, schema)
+    return declared.unwrap(value, declared.properties_of(schema))
+
+
+def _value(element: _Element, own: Json, schema: Json) -> Json:
+    """Return an element as JSON, typed by its `own` schema. `schema`: the root that references point into."""
+    own = _resolved(own, schema)
+    types = declared.types_of(own, schema)
+    if not element.children:
+        if not element.text.strip() and "string" not in types and types & {"array", "object"}:
+            return [] if "array" in types else {}
+        return declared.coerce(element.text, own, schema)
+    only_items = all(child.key == "item" for child in element.children)
+    if "array" in types or (only_items and "object" not in types):
+        items = own.get("items") if isinstance(own, dict) else None
+        return [_value(child, items, schema) for child in element.children]
+    return _object(element, own, schema)
+
+
+def _object(element: _Element, own: Json, schema: Json) -> dict[str, Json]:
+    properties = declared.properties_of(own)
+    found: dict[str, Json] = {}
+    repeated: set[str] = set()
+    for child in element.children:
+        value = _value(child, properties.get(child.key), schema)
+        before = found.get(child.key)
+        if child.key in repeated and isinstance(before, list):
+            before.append(value)
+        elif child.key in found:
+            repeated.add(child.key)
+            found[child.key] = [before, value]
+        else:
+            found[child.key] = value
+    if element.text.strip() and element.tag != "invoke":
+        found["$text"] = element.text.strip()
+    return found
+
+
+def _resolved(own: Json, schema: Json) -> Json:
+    """Return the schema that a reference points to."""
+    for _ in range(4):
+        reference = own.get("$ref") if isinstance(own, dict) else None
+        if not isinstance(reference, str):
+            break
+        own = declared.dereference(reference, schema)
+    return own

@@ -1,8 +1,8 @@
 """Calls written as JSON: `{"name": …, "arguments": {…}}`, the other keys that models use, and arguments alone.
 
 `calls_of` reads a decoded value. `read_calls` reads the values at a position, one after another, alone or in an array, and
-damaged ones up to the closer or the next opener of their notation; `close` reads that closer. `read_arguments` reads the
-object of one call whose name stands outside of it.
+damaged ones up to the closer or the next opener of their notation; `read_enclosed` reads that closer too. `read_arguments`
+reads the object of one call whose name stands outside of it.
 """
 
 from __future__ import annotations
@@ -11,10 +11,9 @@ import re
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from wirelint.dialects import coercion, jsontext
+from wirelint.dialects import declared, jsontext
 from wirelint.dialects.jsontext import Decoded
-from wirelint.dialects.reader import Match, Pattern, Reader, is_name
-from wirelint.dialects.values import Calls, NativeCall
+from wirelint.dialects.reader import Calls, NativeCall, Pattern, Reader, is_name
 from wirelint.model import Json, Tool
 
 _NAME_KEYS = ("name", "tool_name", "function_name", "tool", "function", "recipient_name", "action")
@@ -55,12 +54,14 @@ KEYS = Keys()
 class JsonCalls(Calls):
     """The result of `read_calls`: that many `values` side by side.
 
-    `array`: the first value is one. `canonical`: all of it in the notation's own keys, and valid JSON.
+    `array`: the first value is one. `canonical`: all of it in the notation's own keys, and valid JSON. `closed`: the closer
+    of the notation follows.
     """
 
     values: int = 0
     array: bool = False
     canonical: bool = True
+    closed: bool = False
 
     def add(self, calls: list[NativeCall], end: int, *, canonical: bool) -> None:
         self.calls += calls
@@ -69,25 +70,12 @@ class JsonCalls(Calls):
         self.end = end
 
 
-class Closing(NamedTuple):
-    """The end of a call's markup, its closer if there is one, and whether anything stood before the closer."""
-
-    end: int
-    closer: Match | None
-    odd: bool
-
-    @property
-    def closed(self) -> bool:
-        return self.closer is not None
-
-
 class Arguments(NamedTuple):
-    """`value` is None if it is unreadable. `canonical`: not encoded twice, and valid JSON."""
+    """The arguments of one call; `value` is None if it is unreadable."""
 
     value: Json
     end: int
     complete: bool
-    canonical: bool
 
 
 def read_arguments(
@@ -101,18 +89,16 @@ def read_arguments(
     if reader.char(position) and reader.char(position) in starts:
         decoded = reader.json(position)
         if not decoded.failed:
-            quoted = isinstance(decoded.value, str)
             value = _unquoted(decoded.value) if isinstance(decoded.value, str) else decoded.value
-            return Arguments(value, decoded.end, isinstance(value, dict), decoded.healthy and not quoted)
+            return Arguments(value, decoded.end, isinstance(value, dict))
     stopped = reader.next(stop, position)
     if stopped is not None and stopped.start() == position:
-        return Arguments({}, position, complete=True, canonical=False)
+        return Arguments({}, position, complete=True)
     end = reader.stop(stopped)
     repaired = reader.repair(position, end)
     if repaired is None or (stopped is None and repaired.missing):
-        return Arguments(None, end, complete=False, canonical=False)
-    end = end if to_stop and stopped is not None else repaired.end
-    return Arguments(repaired.value, end, complete=True, canonical=False)
+        return Arguments(None, end, complete=False)
+    return Arguments(repaired.value, end if to_stop and stopped is not None else repaired.end, complete=True)
 
 
 def decode_or_repair(reader: Reader, position: int) -> Decoded | None:
@@ -179,15 +165,23 @@ def read_quoted(reader: Reader, position: int) -> JsonCalls | None:
     return found
 
 
-def close(reader: Reader, position: int, closer: Pattern) -> Closing:
+def read_enclosed(
+    reader: Reader, position: int, closer: Pattern, openers: tuple[Pattern, ...] = ()
+) -> JsonCalls | None:
+    """Read the calls after the white space at a position, and their closer."""
+    found = read_calls(reader, reader.space(position), closer, openers)
+    if found is not None:
+        close(reader, found, closer)
+    return found
+
+
+def close(reader: Reader, found: JsonCalls, closer: Pattern) -> None:
     """Read the closer after the calls, past surplus brackets and the end of a fence."""
-    at = reader.after(_SURPLUS, position)
-    reader.work += at - position
-    odd = bool(reader.view.text[position:at].strip())
-    if fence := reader.match(_FENCE_END, at):
-        at, odd = fence.end(), True
-    ending = reader.match(closer, at)
-    return Closing(ending.end() if ending is not None else position, ending, odd)
+    at = reader.after(_SURPLUS, found.end)
+    reader.work += at - found.end
+    ending = reader.match(closer, reader.after(_FENCE_END, at))
+    if ending is not None:
+        found.end, found.closed = ending.end(), True
 
 
 def _after_comma(reader: Reader, position: int) -> int:
@@ -280,7 +274,7 @@ def _call_of(reader: Reader, value: Json, keys: Keys) -> tuple[NativeCall | None
     arguments = _decoded(value[key]) if key is not None else _beside(value, tool)
     canonical = key == keys.arguments and keys.name in value and isinstance(value[key], dict)
     if isinstance(arguments, dict) and tool is not None:
-        arguments = coercion.unwrap(arguments, coercion.properties_of(tool.schema))
+        arguments = declared.unwrap(arguments, declared.properties_of(tool.schema))
     identifier = next(iter(_ids(value).values()), None)
     native_id = identifier if isinstance(identifier, str) else None
     return reader.call(name, arguments, complete=True, native_id=native_id), canonical
@@ -293,8 +287,8 @@ def _ids(value: dict[str, Json]) -> dict[str, Json]:
 def _beside(value: dict[str, Json], tool: Tool | None) -> Json:
     """Return the arguments that stand beside the name; None if the tool has no such parameters."""
     arguments = {key: item for key, item in value.items() if key not in _FRAMING}
-    declared = coercion.properties_of(tool.schema) if tool is not None else {}
-    return arguments if arguments.keys() <= declared.keys() else None
+    properties = declared.properties_of(tool.schema) if tool is not None else {}
+    return arguments if arguments.keys() <= properties.keys() else None
 
 
 def _decoded(arguments: Json) -> Json:
@@ -306,11 +300,14 @@ def _decoded(arguments: Json) -> Json:
     text = arguments.strip()
     if not text:
         return {}
+    return whole_value(text)
+
+
+def whole_value(text: str) -> Json:
+    """Return the JSON value that is all of a text, healthy or damaged; None without one."""
     decoded = jsontext.decode_at(text, 0)
-    if not decoded.failed:
-        return decoded.value if decoded.end == len(text) else None
-    repaired = jsontext.repair(text)
-    return repaired.value if repaired is not None and not repaired.missing and repaired.end == len(text) else None
+    found = jsontext.repair(text) if decoded.failed else decoded
+    return found.value if found is not None and not found.missing and found.end == len(text) else None
 
 
 def _is_declaration(value: dict[str, Json]) -> bool:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from wirelint.dialects import jsontext, weak
-from wirelint.dialects.json_calls import Keys, calls_of
-from wirelint.dialects.reader import Match, Reader
+from wirelint.dialects import declared, jsontext
+from wirelint.dialects.json_calls import Keys, calls_of, whole_value
+from wirelint.dialects.reader import Found, Match, NativeCall, Reader, Reading, Tier
 from wirelint.dialects.tables import table
-from wirelint.dialects.values import Found, NativeCall, Reading, Tier
 from wirelint.model import Json
 
 _HARMONY = table(__name__, "harmony")
@@ -25,7 +24,6 @@ class _Body:
     end: int
     arguments: Json = None
     complete: bool = False
-    malformed: bool = False
 
 
 def read_harmony(reader: Reader, position: int) -> Reading:
@@ -53,8 +51,7 @@ def _read_message(reader: Reader, header: Match) -> Reading:
     if reader.match(_HARMONY.foreign, at):
         return None
     body = _read_body(reader, at, recipient, raw=groups["message"] is not None)
-    odd = not groups["message"] or bool(groups.get("again")) or not recipient.startswith("functions.")
-    return _found(reader, _start(reader, header), body, recipient, odd=odd)
+    return _found(reader, _start(reader, header), body, recipient)
 
 
 def _read_unaddressed(reader: Reader, header: Match) -> Reading:
@@ -66,11 +63,11 @@ def _read_unaddressed(reader: Reader, header: Match) -> Reading:
     closer = reader.match(_HARMONY.closer, decoded.end) if not decoded.failed else None
     if closer is None or closer["token"] != "call" or not isinstance(decoded.value, dict):
         return None
-    name = weak.infer(reader, decoded.value)
+    name = declared.infer(reader.tools.values(), decoded.value)
     if name is None:
         return None
     call = reader.call(name, decoded.value, complete=True)
-    return reader.block("harmony", _start(reader, header), closer.end(), (call,), "sentinel", malformed=True)
+    return reader.block("harmony", _start(reader, header), closer.end(), (call,))
 
 
 def _without_type(reader: Reader, written: str) -> str:
@@ -97,8 +94,7 @@ def _read_stripped(reader: Reader, position: int) -> Reading:
     if body.arguments is None and recipient != _PARALLEL and reader.tool(recipient) is None:
         return None
     body.complete = body.complete and not glued
-    found = _found(reader, position, body, recipient, odd=True)
-    return found._replace(tier="generic") if isinstance(found, Found) else found
+    return _found(reader, position, body, recipient, "generic")
 
 
 def _start(reader: Reader, header: Match) -> int:
@@ -113,41 +109,31 @@ def _start(reader: Reader, header: Match) -> int:
     return channel if thought and channel >= 0 and header.groupdict()["before"] is None else start
 
 
-def _found(reader: Reader, start: int, body: _Body, recipient: str, *, odd: bool) -> Reading:
+def _found(reader: Reader, start: int, body: _Body, recipient: str, tier: Tier = "sentinel") -> Reading:
     if recipient == _PARALLEL:
         uses = body.arguments.get("tool_uses") if isinstance(body.arguments, dict) else None
-        calls = tuple(calls_of(reader, uses, _USES)[0])
-        odd = True
+        calls = calls_of(reader, uses, _USES)[0]
     else:
-        calls = (reader.call(recipient, body.arguments, complete=body.complete),)
-    return reader.block("harmony", start, body.end, calls, "sentinel", odd or body.malformed)
+        calls = [reader.call(recipient, body.arguments, complete=body.complete)]
+    return reader.block("harmony", start, body.end, calls, tier)
 
 
 def _read_body(reader: Reader, at: int, recipient: str, *, raw: bool) -> _Body:
     """Read arguments as JSON; or text between `<|message|>` and a closer, for a tool that takes text."""
-    body = _Body(at, malformed=True)
+    body = _Body(at)
     fence = reader.match(_HARMONY.fence, at)
     if fence is not None or reader.char(at) in ("{", '"'):
         _read_json(reader, fence.end() if fence is not None else at, body)
-        if fence is not None:
-            fence_end = reader.match(_HARMONY.fence_end, body.end)
-            body.end, body.malformed = fence_end.end() if fence_end is not None else body.end, True
-    elif reader.ended(at):
+        body.end = reader.after(_HARMONY.fence_end, body.end) if fence is not None else body.end
+    elif reader.ended(at) or not raw:
         return body
-    elif raw:
+    else:
         stop = reader.next(_HARMONY.stop, at)
-        body.end = stop.start() if stop is not None else reader.size
+        body.end = reader.stop(stop)
         text = reader.value(at, body.end)
-        body.arguments = weak.bound(reader.tool(recipient), text) if text else {}
+        body.arguments = declared.bind(reader.tool(recipient), text) if text else {}
         body.complete = stop is not None and body.arguments is not None
-        body.malformed = not text or body.arguments is None
-    else:
-        return body
-    if closer := reader.match(_HARMONY.closer, body.end):
-        body.end = closer.end()
-        body.malformed |= closer["token"] == "return" or bool(closer["surplus"].strip())
-    else:
-        body.malformed = True
+    body.end = reader.after(_HARMONY.closer, body.end)
     return body
 
 
@@ -155,11 +141,11 @@ def _read_json(reader: Reader, at: int, body: _Body) -> None:
     decoded = reader.json(at)
     if not decoded.failed:
         body.end, body.complete = decoded.end, True
-        body.malformed = not (decoded.healthy and isinstance(decoded.value, dict))
-        body.arguments = weak.read_object(decoded.value) if isinstance(decoded.value, str) else decoded.value
+        value = whole_value(decoded.value) if isinstance(decoded.value, str) else decoded.value
+        body.arguments = value if isinstance(value, dict) or not isinstance(decoded.value, str) else None
         return
     stop = reader.next(_HARMONY.stop, at)
-    body.end = stop.start() if stop is not None else reader.size
+    body.end = reader.stop(stop)
     if stop is None:
         if at < reader.dead.get("harmony", 0):
             return
@@ -181,7 +167,6 @@ class _Payload:
 
     value: Json
     end: int
-    healthy: bool
     cut: bool = False
 
 
@@ -207,20 +192,15 @@ def _read_addressed(reader: Reader, header: Match) -> Reading:
         if junk or not (known and header["role"] and header["words"] and reader.ended(at)):
             return None
         calls = (reader.call(name, None, complete=False),) if name is not None else ()
-        return reader.block(
-            "openai_functions_leak" if name else "multi_tool_use", start, at, calls, "generic", malformed=True
-        )
+        return reader.block("openai_functions_leak" if name else "multi_tool_use", start, at, calls, "generic")
     payload = _read_payload_json(reader, at)
-    if payload is None or (payload.cut and not known):
-        return None
-    if junk and payload.cut:
+    if payload is None or (payload.cut and (not known or junk)):
         return None
     clean = not junk and _opens_line(reader, start)
-    malformed = not (clean and payload.healthy and header["role"] == "assistant " and not header["colon"])
     if name is None:
-        return _read_uses(reader, start, payload, complete=clean, canonical=False)
+        return _read_uses(reader, start, payload, complete=clean)
     call = reader.call(name, payload.value, complete=clean and not payload.cut)
-    return reader.block("openai_functions_leak", start, payload.end, (call,), "generic", malformed or payload.cut)
+    return reader.block("openai_functions_leak", start, payload.end, (call,), "generic")
 
 
 def _read_parallel(reader: Reader, parallel: Match) -> Reading:
@@ -230,13 +210,9 @@ def _read_parallel(reader: Reader, parallel: Match) -> Reading:
     payload = _read_payload_json(reader, at)
     if payload is None:
         return None
-    canonical = parallel["paren"] is not None and not parallel["key"] and not parallel["words"]
     if parallel["paren"]:
-        if paren := reader.match(_FUNCTIONS.paren, payload.end):
-            payload.end = paren.end()
-        else:
-            canonical = False
-    return _read_uses(reader, parallel.start(), payload, complete=True, canonical=canonical)
+        payload.end = reader.after(_FUNCTIONS.paren, payload.end)
+    return _read_uses(reader, parallel.start(), payload)
 
 
 def _read_payload(reader: Reader, position: int) -> Reading:
@@ -245,29 +221,27 @@ def _read_payload(reader: Reader, position: int) -> Reading:
     if not reader.tools or not reader.begins(start) or reader.match(_FUNCTIONS.payload, start) is None:
         return None
     payload = _read_payload_json(reader, start)
-    if payload is None or not (payload.cut or weak.is_whole(reader, start, payload.end)):
+    if payload is None or not (payload.cut or reader.is_whole(start, payload.end)):
         return None
-    found = _read_uses(reader, position, payload, complete=True, canonical=False, tier="weak")
+    found = _read_uses(reader, position, payload, tier="weak")
     if not isinstance(found, Found) or any(call.name not in reader.tools for call in found.calls):
         return None
-    fitting = payload.cut or all(weak.fits(reader.tools[call.name], call.arguments) for call in found.calls)
+    fitting = payload.cut or all(declared.fits(reader.tools[call.name], call.arguments) for call in found.calls)
     return found if fitting else None
 
 
 def _read_uses(
-    reader: Reader, start: int, payload: _Payload, *, complete: bool, canonical: bool, tier: Tier = "generic"
+    reader: Reader, start: int, payload: _Payload, *, complete: bool = True, tier: Tier = "generic"
 ) -> Reading:
     uses = payload.value.get("tool_uses") if isinstance(payload.value, dict) else payload.value
-    calls, proper = calls_of(reader, uses, _USES)
+    calls, _ = calls_of(reader, uses, _USES)
     if payload.cut and not calls:
-        return reader.block("multi_tool_use", start, payload.end, (), tier, malformed=True)
+        return reader.block("multi_tool_use", start, payload.end, (), tier)
     if not calls or not isinstance(uses, list) or len(calls) != len(uses):
         return None
     if not complete or payload.cut:
         calls = [NativeCall(call.name, call.arguments, call.id, complete=False) for call in calls]
-    return reader.block(
-        "multi_tool_use", start, payload.end, calls, tier, not (canonical and proper and payload.healthy)
-    )
+    return reader.block("multi_tool_use", start, payload.end, calls, tier)
 
 
 def _read_plugin(reader: Reader, plugin: Match) -> Reading:
@@ -275,20 +249,17 @@ def _read_plugin(reader: Reader, plugin: Match) -> Reading:
     if tool is None or reader.char(plugin.end()) != "{" or not _opens_line(reader, plugin.start()):
         return None
     payload = _read_payload_json(reader, plugin.end())
-    if payload is None or not (payload.cut or weak.fits(tool, payload.value)):
+    if payload is None or not (payload.cut or declared.fits(tool, payload.value)):
         return None
-    start = plugin.start()
-    if payload.cut:
-        call = reader.call(tool.name, None, complete=False)
-        return reader.block("openai_functions_leak", start, payload.end, (call,), "generic", malformed=True)
-    paren = reader.match(_FUNCTIONS.paren, payload.end)
-    if paren is None:
-        return None
-    rest = reader.match(_FUNCTIONS.line_rest, paren.end())
-    if rest is None or not (rest["end"] or reader.ended(rest.end())):
-        return None
-    call = reader.call(tool.name, payload.value, complete=True)
-    return reader.block("openai_functions_leak", start, paren.end(), (call,), "generic", malformed=True)
+    call = reader.call(tool.name, payload.value, complete=not payload.cut)
+    end = payload.end
+    if not payload.cut:
+        paren = reader.match(_FUNCTIONS.paren, payload.end)
+        rest = reader.match(_FUNCTIONS.line_rest, paren.end()) if paren is not None else None
+        if paren is None or rest is None or not (rest["end"] or reader.ended(rest.end())):
+            return None
+        end = paren.end()
+    return reader.block("openai_functions_leak", plugin.start(), end, (call,), "generic")
 
 
 def _read_payload_json(reader: Reader, at: int) -> _Payload | None:
@@ -296,14 +267,14 @@ def _read_payload_json(reader: Reader, at: int) -> _Payload | None:
         return None
     decoded = reader.json(at)
     if not decoded.failed:
-        return _Payload(decoded.value, decoded.end, decoded.healthy)
+        return _Payload(decoded.value, decoded.end)
     if at < reader.dead.get("openai_functions_leak", 0):
         return None
     reader.dead["openai_functions_leak"] = reader.size
     repaired = reader.repair(at, reader.size)
     if repaired is not None and not repaired.missing:
-        return _Payload(repaired.value, repaired.end, healthy=False)
-    return _Payload(None, reader.size, healthy=False, cut=True) if decoded.end >= reader.size else None
+        return _Payload(repaired.value, repaired.end)
+    return _Payload(None, reader.size, cut=True) if decoded.end >= reader.size else None
 
 
 def _opens_line(reader: Reader, position: int) -> bool:

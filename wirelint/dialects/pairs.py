@@ -18,20 +18,17 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from wirelint.dialects import python_calls
-from wirelint.dialects.coercion import properties_of
+from wirelint.dialects.declared import properties_of
 from wirelint.dialects.json_calls import calls_of
-from wirelint.dialects.reader import Match, Pattern, Reader
+from wirelint.dialects.reader import Calls, Match, NativeCall, Pattern, Reader, Reading
 from wirelint.dialects.tables import Table, table
 from wirelint.dialects.tagged import Body, read_child, read_json, unframed
-from wirelint.dialects.values import Calls, NativeCall, Reading
 from wirelint.model import Tool
 
 _GAP = r"(?:\s|\\[nrt]){0,16}"
-_NAME = re.compile(rf"(?P<before>{_GAP})(?P<name>[\w.:/-]{{1,128}})")
+_NAME = re.compile(rf"{_GAP}(?P<name>[\w.:/-]{{1,128}})")
 _SPACE = re.compile(r"(?:\s|\\[nrt])*")
-_LOOSE = re.compile(r"<\s|\s>|/\s|\\[nrt]")
 _CUT_TAG = re.compile(r"<[^<>]{0,64}\Z")
-_NEVER = "(?!)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +98,6 @@ def read_call(reader: Reader, position: int, grammar: Pairs) -> _Call | None:
     if not known and not _may_be_stranger(reader, position, end, grammar):
         return None
     body = read_body(reader, end, grammar, tool)
-    body.malformed |= bool(name["before"])
     if not known and (body.cut or body.empty or not body.closed):
         reader.dead[grammar.head] = body.end
         return None
@@ -122,26 +118,18 @@ def read_run(reader: Reader, position: int, grammar: Pairs, *, wrapped: bool) ->
         run.calls.append(read.call)
         run.end = read.body.end
         run.separated |= read.separated
-        run.malformed |= read.body.malformed or _LOOSE.search(opener[0]) is not None
         at = _skip_space(reader, run.end)
         if not read.call.complete:
             break
-    if not run.calls:
-        return run
-    if closer := reader.match(grammar.outer, at):
+    if run.calls and (closer := reader.match(grammar.outer, at) or (wrapped and reader.match(grammar.cut_closer, at))):
         run.end = closer.end()
-        run.malformed |= not wrapped
-    elif wrapped:
-        run.malformed = True
-        if reader.match(grammar.cut_closer, at):
-            run.end = reader.size
     return run
 
 
 def _cut_at_name(reader: Reader, name: Match, grammar: Pairs) -> _Call | None:
     if not reader.over or (reader.tool(name["name"]) is None and not grammar.sure):
         return None
-    body = Body(name.end(), cut=True, malformed=True)
+    body = Body(name.end(), cut=True)
     return _Call(reader.call(name["name"], {}, complete=False), body, separated=False, lined=False)
 
 
@@ -155,9 +143,9 @@ def _read_python(reader: Reader, name: Match, grammar: Pairs) -> _Call | None:
         reader.dead[_NAME] = read.end if read is not None else name.end()
         return None
     call = read.native(reader)
-    if not (call.complete and python_calls.fits(reader, call)):
+    if not (call.complete and reader.fits(call)):
         return None
-    return _Call(call, Body(closer.end(), closed=True, malformed=True), separated=False, lined=False)
+    return _Call(call, Body(closer.end(), closed=True), separated=False, lined=False)
 
 
 def _split(reader: Reader, name: Match, grammar: Pairs) -> tuple[str, int]:
@@ -193,19 +181,15 @@ def read_body(reader: Reader, position: int, grammar: Pairs, tool: Tool | None) 
         if body.cut:
             return body
     at = _skip(reader, grammar, body)
-    if closer := reader.match(grammar.call_end, at):
+    while closer := reader.match(grammar.call_end, at):  # in the wild closers without end
+        at = reader.space(closer.end()) if body.closed else closer.end()
         body.end, body.closed = closer.end(), True
-        body.malformed |= _LOOSE.search(closer[0]) is not None
-        at = body.end
-        while extra := reader.match(grammar.call_end, at):  # closers without end
-            body.end, body.malformed = extra.end(), True
-            at = reader.space(body.end)
-    elif reader.match(grammar.cut_closer, at):
-        body.end, body.closed, body.malformed = reader.size, True, True
+    if body.closed:
+        return body
+    if reader.match(grammar.cut_closer, at):
+        body.end, body.closed = reader.size, True
     elif reader.match(_CUT_TAG, at):
         body.cut_off(reader.size)
-    else:
-        body.malformed = True
     return body
 
 
@@ -218,9 +202,8 @@ def _skip_space(reader: Reader, at: int) -> int:
 def _skip(reader: Reader, grammar: Pairs, body: Body) -> int:
     """Return the offset after separators and closers that close nothing."""
     at = _skip_space(reader, body.end)
-    body.malformed |= "\\" in reader.view.text[body.end : at]
     while stray := reader.match(grammar.stray, at):
-        body.end, body.malformed = stray.end(), True
+        body.end = stray.end()
         at = _skip_space(reader, body.end)
     return at
 
@@ -237,21 +220,18 @@ def _read_item(reader: Reader, grammar: Pairs, body: Body, tool: Tool | None) ->
         return True
     if body.empty and reader.char(at) == "{":
         return read_json(reader, at, grammar.call_end, grammar.call, body)
-    return body.json is None and tool is not None and read_child(reader, at, tool, body, framing="none")
+    return body.json is None and tool is not None and read_child(reader, at, tool, body)
 
 
 def _read_value(reader: Reader, head: Match, grammar: Pairs, body: Body) -> None:
     start = head.end()
-    body.malformed |= not _is_canonical(head, grammar)
     end = reader.first((grammar.value_end, grammar.key), start)
     if end is not None and end.re is grammar.value_end and _reaches(reader, head, end, grammar):
-        body.malformed |= _LOOSE.search(end[0]) is not None
         _add(body, head, reader.value(start, end.start()), grammar)
         body.end = end.end()
         return
     # Without a closer of its own a value ends where anything else does, unless the closer is still to come.
     stop = reader.first((grammar.key, grammar.call_end, grammar.outer, grammar.call), start)
-    body.malformed = True
     if stop is None or head["value"] is None:
         _cut_short(reader, stop, grammar, body)
         return
@@ -272,26 +252,13 @@ def _reaches(reader: Reader, head: Match, end: Match, grammar: Pairs) -> bool:
     return stop is not None and stop.start() == end.start()
 
 
-def _is_canonical(head: Match, grammar: Pairs) -> bool:
-    ended = head["ended"].strip()
-    return (
-        grammar.key.fullmatch(head["opened"].strip()) is not None
-        and (grammar.key_end.fullmatch(ended) is not None or (not ended and grammar.key_end.pattern == _NEVER))
-        and head["value"] is not None
-        and _LOOSE.search(head[0]) is None
-    )
-
-
 def _add(body: Body, head: Match, text: str, grammar: Pairs) -> None:
     key = head["key"].strip("\"'")
-    body.malformed |= key != head["key"]
     if not key and not text.strip():  # tags around nothing
-        body.malformed = True
         return
     if not key:
         body.cut = True
     if key in body.keys and grammar.first_wins:
-        body.malformed = True
         return
     groups: Mapping[str, str | None] = head.groupdict()
     kind = groups.get("type")
@@ -310,16 +277,13 @@ def read_glm(reader: Reader, position: int) -> Reading:
     opener = reader.match(_GLM.opener, position)
     if opener is None:
         return _read_headless(reader, position)
-    again = reader.match(_GLM.opener, reader.space(opener.end()))
+    again = reader.follow(_GLM.opener, opener.end())
     doubled = again is not None and again[0] == opener[0]
     read = read_call(reader, again.end() if again is not None and doubled else opener.end(), _GLM_TAGS)
     if read is None:
         return None
-    call, body, _, lined = read
-    dialect = "iquest_q1" if opener["tag"] == "iquest_tool_call" else "glm45" if lined else "glm47"
-    canonical = opener[0] in ("<tool_call>", "<iquest_tool_call>")
-    canonical &= reader.value(position, body.end).endswith(opener[0].replace("<", "</"))
-    return reader.block(dialect, position, body.end, (call,), "generic", body.malformed or doubled or not canonical)
+    dialect = "iquest_q1" if opener["tag"] == "iquest_tool_call" else "glm45" if read.lined else "glm47"
+    return reader.block(dialect, position, read.body.end, (read.call,), "generic")
 
 
 def _read_headless(reader: Reader, position: int) -> Reading:
@@ -339,7 +303,7 @@ def _read_headless(reader: Reader, position: int) -> Reading:
     start = floor + before.end("name") - len(tool.name)
     call = reader.call(tool.name, body.arguments(tool), complete=not body.cut)
     dialect = "glm45" if before.end("name") < before.end() else "glm47"
-    return reader.block(dialect, start, body.end, (call,), "generic", malformed=True)
+    return reader.block(dialect, start, body.end, (call,), "generic")
 
 
 def _last_named(reader: Reader, written: str) -> Tool | None:
@@ -366,8 +330,7 @@ def read_hy(reader: Reader, position: int) -> Reading:
     # Without the wrapper, the separator and a suffix the bytes are GLM's.
     if not run.calls or not (wrapper is not None or run.separated or reader.match(_HY.own, position)):
         return None
-    dialect = "hy_v3" if run.separated else "hy_v4"
-    return reader.block(dialect, position, run.end, run.calls, "generic", run.malformed or wrapper is None)
+    return reader.block("hy_v3" if run.separated else "hy_v4", position, run.end, run.calls, "generic")
 
 
 # -- ifm ---------------------------------------------------------------------------------------------------------------
@@ -382,37 +345,26 @@ def read_ifm(reader: Reader, position: int) -> Reading:
     if wrapper is None and reader.match(_IFM_TAGS.call, position) is None:
         return None
     run: Calls = read_run(reader, at, _IFM_TAGS, wrapped=wrapper is not None)
-    if not run.calls:
-        run = _read_objects(reader, at)
-    canonical = wrapper is not None and reader.value(position, wrapper.end()) == "<ifm|tool_calls>"
-    malformed = run.malformed or not canonical or not run.calls
-    return reader.block("k2_horizon_ifm", position, run.end, run.calls, "sentinel", malformed)
+    run = run if run.calls else _read_objects(reader, at)
+    return reader.block("k2_horizon_ifm", position, run.end, run.calls)
 
 
 def _read_objects(reader: Reader, position: int) -> Calls:
     """Read calls that are JSON objects between the tags."""
     run = Calls(position)
-    at = reader.space(position)
-    while opener := reader.match(_IFM_TAGS.call, at):
+    while opener := reader.follow(_IFM_TAGS.call, run.end):
         run.end = opener.end()
         at = reader.space(opener.end())
         decoded = reader.json(at) if reader.char(at) == "{" else None
-        calls, canonical = calls_of(reader, decoded.value) if decoded is not None else ([], False)
+        calls = calls_of(reader, decoded.value)[0] if decoded is not None else []
         if decoded is None or not calls:
             break
         run.calls += calls
-        run.malformed |= not (canonical and decoded.healthy)
-        run.end = decoded.end
-        closer = reader.match(_IFM_TAGS.call_end, reader.space(run.end))
+        closer = reader.follow(_IFM_TAGS.call_end, decoded.end)
+        run.end = closer.end() if closer is not None else decoded.end
         if closer is None:
-            run.malformed = True
             break
-        run.end = closer.end()
-        at = reader.space(run.end)
-    if closer := reader.match(_IFM_TAGS.outer, reader.space(run.end)):
-        run.end = closer.end()
-    else:
-        run.malformed = True
+    run.end = reader.past(run.end, _IFM_TAGS.outer)
     return run
 
 
@@ -427,6 +379,4 @@ def read_solar(reader: Reader, position: int) -> Reading:
     if opener is None:
         return None
     run = read_run(reader, position, _SOLAR_TAGS, wrapped=False)
-    end = run.end if run.calls else opener.end()
-    malformed = run.malformed or reader.value(position, opener.end()) != "<|tool_call:start|>" or not run.calls
-    return reader.block("solar_open2", position, end, run.calls, "sentinel", malformed)
+    return reader.block("solar_open2", position, run.end if run.calls else opener.end(), run.calls)

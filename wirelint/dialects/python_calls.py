@@ -18,14 +18,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from wirelint.dialects import coercion, weak
-from wirelint.dialects.reader import Match, Pattern, Reader
-from wirelint.dialects.values import NativeCall
+from wirelint.dialects import declared
+from wirelint.dialects.reader import Calls, Match, NativeCall, Pattern, Reader
 from wirelint.model import Json, Tool
 
 _DEEPEST = 64
 _HEAD = re.compile(r"(?P<name>[A-Za-z_][\w.:/-]{0,127})\s{0,3}\(")
-_KEY = re.compile(r"""(?P<quote>["']?)(?P<key>[A-Za-z_$][\w.$-]{0,127})(?P=quote)\s{0,8}(?P<sign>[=:])""")
+_KEY = re.compile(r"""(?P<quote>["']?)(?P<key>[A-Za-z_$][\w.$-]{0,127})(?P=quote)\s{0,8}[=:]""")
 _UNPACKED = re.compile(r"\*\*\s{0,3}(?=\{)")
 _COMMENT = re.compile(r"#[^\n]*\n")
 _MARKS = r"[\"'()\[\]{},]"
@@ -54,7 +53,6 @@ class PythonCall:
     closed: bool = False
     whole: bool = False
     readable: bool = True
-    malformed: bool = False
 
     def native(self, reader: Reader, written: str | None = None) -> NativeCall:
         """Return the call of the declared tool; not complete if an argument could not be read or bound."""
@@ -66,14 +64,16 @@ class PythonCall:
     def _arguments(self, tool: Tool | None) -> Json:
         if not self.positional:
             return dict(self.keywords) if self.readable or not self.whole else None
-        bound = _bind(self.positional, self.keywords, coercion.properties_of(tool.schema)) if tool is not None else None
-        self.malformed = True
+        properties = declared.properties_of(tool.schema) if tool is not None else {}
+        bound = _bind(self.positional, self.keywords, properties) if tool is not None else None
         return None if bound is None else {**bound, **self.keywords}
 
 
-def head(reader: Reader, position: int) -> Match | None:
-    """Match the name of a call and its parenthesis."""
-    return reader.match(_HEAD, position)
+@dataclass(slots=True)
+class PythonCalls(Calls):
+    """Calls in a row. `whole`: the last one is not cut off."""
+
+    whole: bool = True
 
 
 def read_call(reader: Reader, position: int, closer: Pattern | None = None) -> PythonCall | None:
@@ -81,7 +81,7 @@ def read_call(reader: Reader, position: int, closer: Pattern | None = None) -> P
 
     A call without an end reaches to the end of the text.
     """
-    opening = head(reader, position)
+    opening = reader.match(_HEAD, position)
     if opening is None:
         return None
     call = PythonCall(opening["name"], opening.end())
@@ -90,7 +90,7 @@ def read_call(reader: Reader, position: int, closer: Pattern | None = None) -> P
     return call
 
 
-def read_calls(reader: Reader, position: int, closer: Pattern | None = None) -> list[PythonCall]:
+def read_calls(reader: Reader, position: int, closer: Pattern | None = None) -> PythonCalls | None:
     """Read the calls at a position, separated by commas, semicolons or white space, up to one that is not closed."""
     calls: list[PythonCall] = []
     at = position
@@ -101,12 +101,7 @@ def read_calls(reader: Reader, position: int, closer: Pattern | None = None) -> 
         at = reader.space(call.end)
         if separator := reader.match(_SEPARATOR, at):
             at = reader.space(separator.end())
-    return calls
-
-
-def fits(reader: Reader, call: NativeCall) -> bool:
-    """Return True if a call is of a declared tool and has only its parameters, as weak shapes must."""
-    return weak.fits(reader.tool(call.name), call.arguments)
+    return PythonCalls(calls[-1].end, [call.native(reader) for call in calls], calls[-1].whole) if calls else None
 
 
 def _read_argument(reader: Reader, call: PythonCall, closer: Pattern | None) -> bool:
@@ -118,7 +113,7 @@ def _read_argument(reader: Reader, call: PythonCall, closer: Pattern | None) -> 
         call.end, call.closed, call.whole = start + 1, True, True
         return False
     if closer is not None and reader.match(closer, start):
-        call.end, call.whole, call.malformed = start, True, True
+        call.end, call.whole = start, True
         return False
     key = reader.match(_KEY, start)
     unpacked = None if key is not None else reader.match(_UNPACKED, start)
@@ -134,7 +129,6 @@ def _read_argument(reader: Reader, call: PythonCall, closer: Pattern | None) -> 
         return True
     call.whole = True
     call.closed = stop == ")"
-    call.malformed |= not call.closed
     call.end = end + 1 if call.closed else end
     return False
 
@@ -176,10 +170,8 @@ def _add(call: PythonCall, key: Match | None, text: str, *, unpacked: bool) -> N
         call.readable = False
         return
     if key is not None:
-        call.malformed |= key["sign"] != "=" or bool(key["quote"]) or key["key"] in call.keywords
         call.keywords[key["key"]] = value
     elif unpacked and isinstance(value, dict):
-        call.malformed = True
         call.keywords |= value
     else:
         call.positional.append(value)
@@ -187,7 +179,7 @@ def _add(call: PythonCall, key: Match | None, text: str, *, unpacked: bool) -> N
 
 def _bind(values: list[Json], keywords: Mapping[str, Json], properties: Mapping[str, Json]) -> dict[str, Json] | None:
     """Name positional arguments: a single object of arguments, or each in order if its type leaves no choice."""
-    free = {key: coercion.types_of(schema) for key, schema in properties.items() if key not in keywords}
+    free = {key: declared.types_of(schema) for key, schema in properties.items() if key not in keywords}
     (first, *more) = values
     if isinstance(first, dict) and not (more or keywords) and first.keys() <= properties.keys():
         return first
@@ -195,7 +187,7 @@ def _bind(values: list[Json], keywords: Mapping[str, Json], properties: Mapping[
         return None
     bound: dict[str, Json] = {}
     for key, value in zip(tuple(free), values, strict=False):
-        kind = coercion.type_name(value)
+        kind = declared.type_name(value)
         fits = {kind, "number"} if kind == "integer" else {kind}
         fitting = [name for name, types in free.items() if not types or types & fits]
         if fitting != [key]:

@@ -1,48 +1,33 @@
-"""Python calls in lists and lines: between tokens or tags, after a prefix, in a fence, or as the whole message."""
+"""Python calls in lists and lines: between tokens or tags, after a prefix, in a fence, or as the whole message.
+
+Gemma's tokens are here too: `call:NAME{…}`, with a notation of its own for keys and values.
+"""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from wirelint.dialects import json_calls, python_calls, weak
-from wirelint.dialects.gemma import read_body
-from wirelint.dialects.python_calls import PythonCall, fits
-from wirelint.dialects.reader import Match, Pattern, Reader
+from wirelint.dialects import declared, json_calls, jsontext, python_calls
+from wirelint.dialects.python_calls import PythonCalls
+from wirelint.dialects.reader import Calls, Match, Pattern, Reader, Reading, Tier
 from wirelint.dialects.tables import table
-from wirelint.dialects.values import Calls, Found, NativeCall, Reading, Tier
+from wirelint.model import Json, Tool
 
 _OPENING = re.compile(r"\[\s{0,8}")
 _CLOSING = re.compile(r"\s{0,8},?\s{0,8}\]")
 _BLANKS = re.compile(r"[ \t]{0,8}")
 
 
-@dataclass(slots=True)
-class _List(Calls):
-    """A list of calls. `opened`, `closed`: its brackets were there. `whole`: the last call is not cut off."""
-
-    opened: bool = False
-    closed: bool = False
-    whole: bool = True
-
-
-def _read_list(reader: Reader, at: int, end: Pattern, *, lone_closer: bool = False) -> _List | None:
+def _read_list(reader: Reader, at: int, end: Pattern, *, lone_closer: bool = False) -> PythonCalls | None:
     """Read the calls at a position, with or without brackets. `lone_closer`: a bracket may close what none has opened."""
     opening = reader.match(_OPENING, at)
-    read = python_calls.read_calls(reader, opening.end() if opening is not None else at, end)
-    if not read:
-        return None
-    found = _listed(reader, read)
-    found.opened = opening is not None
-    closing = reader.match(_CLOSING, found.end) if found.opened or lone_closer else None
-    found.closed = closing is not None
-    found.end = closing.end() if closing is not None else found.end
+    found = python_calls.read_calls(reader, opening.end() if opening is not None else at, end)
+    if found is not None and (opening is not None or lone_closer):
+        found.end = reader.after(_CLOSING, found.end)
     return found
-
-
-def _listed(reader: Reader, read: list[PythonCall]) -> _List:
-    calls = [call.native(reader) for call in read]
-    return _List(read[-1].end, calls, any(call.malformed for call in read), whole=read[-1].whole)
 
 
 # -- lfm ---------------------------------------------------------------------------------------------------------------
@@ -57,21 +42,12 @@ def read_lfm(reader: Reader, position: int) -> Reading:
     at = reader.space(start.end())
     found: Calls | None
     if reader.match(_LFM.json, at):
-        objects = json_calls.read_calls(reader, at, _LFM.end, (_LFM.start,))
-        if objects is not None:
-            objects.malformed = not (objects.array and objects.canonical and objects.values == 1)
-        found = objects
+        found = json_calls.read_calls(reader, at, _LFM.end, (_LFM.start,))
     else:
-        listed = _read_list(reader, at, _LFM.end, lone_closer=True)
-        if listed is not None:
-            listed.malformed |= not (listed.opened and listed.closed)
-        found = listed
+        found = _read_list(reader, at, _LFM.end, lone_closer=True)
     if found is None:
-        return Found("lfm2", position, start.end(), (), "sentinel", malformed=True)
-    token = reader.match(_LFM.end, reader.space(found.end))
-    end = token.end() if token is not None else found.end
-    malformed = found.malformed or token is None or "||" in start[0] + token[0]
-    return reader.block("lfm2", position, end, found.calls, "sentinel", malformed)
+        return reader.block("lfm2", position, start.end())
+    return reader.block("lfm2", position, reader.past(found.end, _LFM.end), found.calls)
 
 
 # -- olmo --------------------------------------------------------------------------------------------------------------
@@ -86,14 +62,12 @@ def read_olmo(reader: Reader, position: int) -> Reading:
     found = _read_list(reader, reader.space(start.end()), _OLMO.end)
     if found is None:
         return None
-    tag = reader.match(_OLMO.end, reader.space(found.end))
-    end = tag.end() if tag is not None else found.end
+    end = reader.past(found.end, _OLMO.end)
     # A tag that is not closed is an aside in prose, unless a declared tool is called after it.
-    if tag is None and not reader.declares_any(found.calls):
+    if end == found.end and not reader.declares_any(found.calls):
         reader.dead["olmo3"] = end
         return None
-    canonical = not found.opened and tag is not None and " " not in start[0] + tag[0]
-    return reader.block("olmo3", position, end, found.calls, "generic", not canonical or found.malformed)
+    return reader.block("olmo3", position, end, found.calls, "generic")
 
 
 # -- pythonic ----------------------------------------------------------------------------------------------------------
@@ -102,38 +76,29 @@ _PYTHONIC = table(__name__, "pythonic")
 
 
 def read_pythonic(reader: Reader, position: int) -> Reading:
-    if start := reader.match(_PYTHONIC.start, position):
-        return _read_wrapped(reader, position, start.end())
+    if start := reader.match(_PYTHONIC.start, position):  # calls of any tool; other code is reported without a call
+        wrapped = _read_list(reader, reader.space(start.end()), _PYTHONIC.end)
+        if wrapped is None:
+            return reader.block("pythonic_list", position, start.end())
+        return reader.block("pythonic_list", position, reader.past(wrapped.end, _PYTHONIC.end), wrapped.calls)
     if not reader.tools or not reader.begins(position) or position < reader.dead.get("pythonic_list", 0):
         return None
     at = reader.space(position)
-    opening = reader.match(weak.compiled(reader, _PYTHONIC.named["head"]), at)
+    opening = _PYTHONIC.named(reader, "head", at)
     if opening is None:
         return None
-    bracket = opening["bracket"]
-    found = _listed(reader, python_calls.read_calls(reader, at + len(bracket or "")))
+    bracket = opening["bracket"] or ""
+    found = python_calls.read_calls(reader, at + len(bracket))
+    assert found is not None
     reader.dead["pythonic_list"] = found.end
-    closing = reader.match(_CLOSING, found.end) if bracket and found.whole else None
-    end = closing.end() if closing is not None else found.end
-    if not all(fits(reader, call) for call in found.calls) or not reader.concludes(end):
+    end = reader.after(_CLOSING, found.end) if bracket and found.whole else found.end
+    if not all(map(reader.fits, found.calls)) or not reader.concludes(end):
         return None
     if not all(call.complete for call in (found.calls if found.whole else found.calls[:-1])):
         return None
     if not (found.whole or bracket or found.calls[-1].arguments):
         return None
-    malformed = closing is None or found.malformed
-    return Found("pythonic_list", position, end, tuple(found.calls), "weak", malformed)
-
-
-def _read_wrapped(reader: Reader, position: int, start: int) -> Reading:
-    """Read calls between the tokens, of any tool; other code is reported without a call."""
-    found = _read_list(reader, reader.space(start), _PYTHONIC.end)
-    if found is None:
-        return Found("pythonic_list", position, start, (), "sentinel", malformed=True)
-    token = reader.match(_PYTHONIC.end, reader.space(found.end))
-    end = token.end() if token is not None else found.end
-    malformed = not found.closed or token is None or found.malformed
-    return reader.block("pythonic_list", position, end, found.calls, "sentinel", malformed)
+    return reader.block("pythonic_list", position, end, found.calls, "weak")
 
 
 # -- raven -------------------------------------------------------------------------------------------------------------
@@ -147,34 +112,29 @@ def read_raven(reader: Reader, position: int) -> Reading:
     prefix = reader.match(_RAVEN.call, position)
     if prefix is None or position < reader.dead.get("nexus_raven", 0):
         return None
-    read = python_calls.read_calls(reader, prefix.end(), _RAVEN.call_end)
-    if not read:
+    found = python_calls.read_calls(reader, prefix.end(), _RAVEN.call_end)
+    if found is None:
         return None
-    found = _listed(reader, read)
     token = reader.match(_RAVEN.call_end, found.end)
-    end = token.end() if token is not None else found.end
-    reader.dead["nexus_raven"] = end
+    end = reader.dead["nexus_raven"] = token.end() if token is not None else found.end
     if token is None:
         alone = reader.char(reader.after(_BLANKS, end)) in ("", "\n", "\r")
-        if not (alone and all(fits(reader, call) for call in found.calls)):
+        if not (alone and all(map(reader.fits, found.calls))):
             return None
     tier: Tier = "generic" if token is not None else "weak"
-    return reader.block("nexus_raven", position, end, found.calls, tier, token is None or found.malformed)
+    return reader.block("nexus_raven", position, end, found.calls, tier)
 
 
 def _read_gorilla(reader: Reader, prefix: Match) -> Reading:
-    position = prefix.start()
-    if position < reader.dead.get("gorilla_openfunctions", 0):
+    if prefix.start() < reader.dead.get("gorilla_openfunctions", 0):
         return None
-    read = python_calls.read_calls(reader, prefix.end(), _RAVEN.function)
-    if not read:
+    found = python_calls.read_calls(reader, prefix.end(), _RAVEN.function)
+    if found is None:
         return None
-    found = _listed(reader, read)
     reader.dead["gorilla_openfunctions"] = found.end
     if not found.whole and not reader.declares_any(found.calls):
         return None
-    malformed = "\n" in prefix[0] or found.malformed
-    return reader.block("gorilla_openfunctions", position, found.end, found.calls, "generic", malformed)
+    return reader.block("gorilla_openfunctions", prefix.start(), found.end, found.calls, "generic")
 
 
 # -- gemma_code --------------------------------------------------------------------------------------------------------
@@ -216,8 +176,7 @@ def _read_fence(reader: Reader, fence: Match) -> Reading:
         return None
     end = closer.end() if closer is not None else lines.end
     dialect = "gemini_default_api" if lines.api else "gemma_tool_code"
-    malformed = lines.malformed or closer is None or opening is not None
-    return reader.block(dialect, fence.start(), end, lines.calls, "generic", malformed)
+    return reader.block(dialect, fence.start(), end, lines.calls, "generic")
 
 
 def _read_bare(reader: Reader, position: int, at: int) -> Reading:
@@ -231,7 +190,7 @@ def _read_bare(reader: Reader, position: int, at: int) -> Reading:
     ends_line = reader.char(reader.after(_BLANKS, lines.end)) in ("", "\n", "\r", "`")
     if not (ends_line and all(call.name in reader.tools for call in lines.calls)):
         return None
-    return Found("gemini_default_api", position, lines.end, tuple(lines.calls), "generic", malformed=True)
+    return reader.block("gemini_default_api", position, lines.end, lines.calls, "generic")
 
 
 def _read_lines(reader: Reader, position: int) -> _Lines:
@@ -241,7 +200,7 @@ def _read_lines(reader: Reader, position: int) -> _Lines:
         while aside := reader.match(_CODE.aside, at):
             at = reader.space(aside.end())
         if lines.calls and (echo := reader.match(_CODE.echo, at)):
-            lines.end, lines.malformed = echo.end(), True
+            lines.end = echo.end()
             at = reader.space(echo.end())
             continue
         if not _read_line(reader, at, lines):
@@ -258,13 +217,8 @@ def _read_line(reader: Reader, at: int, lines: _Lines) -> bool:
     lines.calls.append(call.native(reader, call.name.removeprefix("default_api.")))
     lines.api |= lead["api"] is not None
     lines.end = call.end
-    lines.malformed |= (
-        call.malformed or lead["target"] is not None or (lead["print"] is None) == (lead["api"] is not None)
-    )
     if call.closed and lead["print"] is not None:
-        closing = reader.match(_CODE.lead_end, call.end)
-        lines.malformed |= closing is None
-        lines.end = closing.end() if closing is not None else call.end
+        lines.end = reader.after(_CODE.lead_end, call.end)
     return call.closed
 
 
@@ -273,9 +227,211 @@ def _read_notation(reader: Reader, position: int, notation: Match) -> Reading:
     tool = reader.tool(notation["name"])
     if tool is None or position < reader.dead.get(_CODE.notation, 0):
         return None
-    body = read_body(reader, notation.end(), tool, (_CODE.notation,))
+    body = _read_body(reader, notation.end(), tool, (_CODE.notation,))
     reader.dead[_CODE.notation] = body.end
     arguments = body.arguments if notation["kind"] == "call" else None
-    call: NativeCall = reader.call(notation["name"], arguments, complete=body.complete and arguments is not None)
-    end = reader.after(_CODE.control, body.end)
-    return Found("gemini_default_api", position, end, (call,), "generic", malformed=True)
+    call = reader.call(notation["name"], arguments, complete=body.complete and arguments is not None)
+    return reader.block("gemini_default_api", position, reader.after(_CODE.control, body.end), (call,), "generic")
+
+
+# -- gemma -------------------------------------------------------------------------------------------------------------
+
+_TOKENS = table(__name__, "gemma")
+
+
+class _Notation(NamedTuple):
+    dialect: str
+    start: Pattern
+    end: Pattern
+
+
+_NOTATIONS = (
+    _Notation("gemma4", _TOKENS.start, _TOKENS.end),
+    _Notation("functiongemma", _TOKENS.function_start, _TOKENS.function_end),
+)
+
+
+def read_gemma(reader: Reader, position: int) -> Reading:
+    for notation in _NOTATIONS:
+        if start := reader.match(notation.start, position):
+            found = _read_call(reader, start, notation)
+            end = reader.past(found.end, notation.end) if found.calls else found.end
+            return reader.block(notation.dialect, position, end, found.calls)
+    return _read_mimic(reader, position)
+
+
+def _read_call(reader: Reader, start: Match, notation: _Notation) -> Calls:
+    """Read what stands after the opening token."""
+    nothing = Calls(start.end())
+    at = reader.space(start.end())
+    if reader.char(at) in ("{", "["):
+        return json_calls.read_calls(reader, at, notation.end, (notation.start,)) or nothing
+    header = reader.match(_TOKENS.call, at)
+    if header is None:
+        return nothing
+    if reader.char(header.end()) == "<":  # no arguments
+        if not reader.match(notation.end, header.end()):
+            return nothing
+        return Calls(header.end(), [reader.call(header["name"], {}, complete=True)])
+    body = _read_body(reader, header.end(), reader.tool(header["name"]), (notation.end, notation.start))
+    return Calls(body.end, [reader.call(header["name"], body.arguments, complete=body.complete)])
+
+
+def _read_mimic(reader: Reader, position: int) -> Reading:
+    if not reader.tools or position < reader.dead.get("mimic", 0):
+        return None
+    opening = _TOKENS.named(reader, "mimic", reader.space(position))
+    call = python_calls.read_call(reader, opening.start("name")) if opening is not None else None
+    reader.dead["mimic"] = call.end if call is not None else 0
+    if opening is None or call is None or not call.closed or reader.char(call.end) != "]":
+        return None
+    native = reader.call(opening["name"], None, complete=False)
+    return reader.block("gemma4", position, call.end + 1, (native,), "weak")
+
+
+# -- keys and values ---------------------------------------------------------------------------------------------------
+
+_DEEPEST = 64
+_DELIMITERS = {token: re.compile(re.escape(token)) for token in ('<|"|>', "<escape>", "<ctrl46>")}
+_BARE_END = {"}": _TOKENS.bare_in_braces, ")": _TOKENS.bare_in_parentheses, "]": _TOKENS.item_end}
+_BARE_WORDS: dict[str, Json] = {"true": True, "false": False, "null": None, "True": True, "False": False, "None": None}
+
+
+@dataclass(slots=True)
+class _Body:
+    """The inside of a call. If it is cut off, `arguments` are those before the cut."""
+
+    end: int
+    arguments: dict[str, Json] | None = field(default_factory=dict)
+    complete: bool = False
+
+
+class _CutError(Exception):
+    """The text ends before the value does."""
+
+
+class _UnreadableError(Exception):
+    pass
+
+
+def _read_body(reader: Reader, position: int, tool: Tool | None, stops: tuple[Pattern, ...]) -> _Body:
+    """Read the arguments in the braces (or parentheses) at a position. `stops` end an unreadable body."""
+    body = _Body(position)
+    properties = declared.properties_of(tool.schema) if tool is not None else {}
+    values = _Values(reader, properties, tool.schema if tool is not None else None)
+    arguments: dict[str, Json] = {}
+    try:
+        body.end = values.read_object(position, arguments, depth=0)
+        body.arguments, body.complete = arguments, True
+    except _CutError:
+        body.end, body.arguments = reader.size, arguments
+    except _UnreadableError:
+        stop = reader.first(stops, position)
+        body.end, body.arguments = (stop.start(), None) if stop is not None else (reader.size, arguments)
+    return body
+
+
+class _Values:
+    """A linear reader of the notation's values. Top-level values without delimiters follow the schema."""
+
+    def __init__(self, reader: Reader, properties: Mapping[str, Json], schema: Json) -> None:
+        self.reader = reader
+        self.properties = properties
+        self.schema = schema
+
+    def read_object(self, position: int, found: dict[str, Json], depth: int) -> int:
+        """Fill `found`; return the offset after the closer."""
+        reader = self.reader
+        closer = ")" if reader.char(position) == "(" else "}"
+        at = reader.space(position + 1)
+        while (sign := reader.char(at)) != closer:
+            key = reader.match(_TOKENS.key, at)
+            if key is None:
+                raise _UnreadableError if sign else _CutError
+            value, end = self._value(key.end(), closer, depth, key["key"])
+            found[key["key"]] = value
+            if not depth and reader.match(_TOKENS.last, reader.space(end)):  # the brace is missing, and nothing else
+                return end
+            at = self._separated(end, closer)
+        return at + 1
+
+    def _list(self, position: int, depth: int) -> tuple[list[Json], int]:
+        found: list[Json] = []
+        at = self.reader.space(position + 1)
+        while self.reader.char(at) != "]":
+            value, end = self._value(at, "]", depth, None)
+            found.append(value)
+            at = self._separated(end, "]")
+        return found, at + 1
+
+    def _separated(self, position: int, closer: str) -> int:
+        at = self.reader.space(position)
+        sign = self.reader.char(at)
+        if sign == ",":
+            return self.reader.space(at + 1)
+        if not sign:
+            raise _CutError
+        if sign != closer:
+            raise _UnreadableError
+        return at
+
+    def _value(self, position: int, closer: str, depth: int, key: str | None) -> tuple[Json, int]:
+        reader = self.reader
+        at = reader.space(position)
+        if depth > _DEEPEST:
+            raise _UnreadableError
+        if delimiter := reader.match(_TOKENS.delimiter, at):
+            end = reader.next(_DELIMITERS[delimiter[0]], delimiter.end())
+            if end is None:
+                raise _CutError
+            return reader.value(delimiter.end(), end.start()), end.end()
+        match reader.char(at):
+            case "":
+                raise _CutError
+            case "{":
+                inner: dict[str, Json] = {}
+                end_of_object = self.read_object(at, inner, depth + 1)
+                return inner, end_of_object
+            case "[":
+                return self._list(at, depth + 1)
+            case '"' | "'":
+                return self._quoted(at)
+            case _:
+                return self._bare(at, closer, key if not depth else None)
+
+    def _quoted(self, at: int) -> tuple[Json, int]:
+        """Read a string in plain quotes, as JSON and Python write it."""
+        string = self.reader.match(python_calls.STRING, at)
+        if string is None:
+            raise _CutError
+        self.reader.work += string.end() - at
+        written = self.reader.value(at, string.end())
+        try:
+            return jsontext.loads(written), string.end()
+        except ValueError:
+            pass
+        try:
+            return python_calls.literal(written), string.end()
+        except ValueError as error:
+            raise _UnreadableError from error
+
+    def _bare(self, at: int, closer: str, key: str | None) -> tuple[Json, int]:
+        """Read a number, a word of JSON, or text whose delimiters were lost."""
+        end = self.reader.next(_BARE_END[closer], at)
+        if end is None:
+            raise _CutError
+        text = self.reader.value(at, end.start()).strip()
+        if not text:
+            raise _UnreadableError
+        own = self.properties.get(key) if key is not None else None
+        typed = bool(declared.types_of(own, self.schema))
+        return declared.coerce(text, own, self.schema) if typed else _literal(text), end.start()
+
+
+def _literal(text: str) -> Json:
+    if text in _BARE_WORDS:
+        return _BARE_WORDS[text]
+    try:
+        return jsontext.loads(text)
+    except ValueError:
+        return text

@@ -1,9 +1,9 @@
-"""The reader: one view of a text, the declared tools, and searches that stay linear.
+"""The reader of one view of a text, with the declared tools, and the calls and blocks that families of dialects return.
 
 Theory of operation. Text may hold any number of openers that lead nowhere, so a reader must never look far ahead twice
 over the same stretch. Three means ensure this: `next` remembers the next occurrence of a pattern (or that there is none),
-JSON is read in growing windows, and a family that gives up after reading on marks the stretch as `dead` for the same kind
-of attempt. `work` counts the characters read, so that tests can check the bound.
+JSON is read in growing windows, and a family that gives up after reading on marks the stretch as `dead` for further
+attempts. `work` counts the characters read, so that tests can check the bound.
 
 A stream is read with the same code before its text is over. `open` then says, after a family has read, whether the result
 may change as more text comes: every look that reaches the end of the text sets it. So a family looks at the text through
@@ -15,12 +15,12 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterable, Sequence
-from typing import TypeAlias
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple, TypeAlias
 
-from wirelint.dialects import jsontext, names
+from wirelint.dialects import declared, jsontext
 from wirelint.dialects.jsontext import Decoded
 from wirelint.dialects.openers import THOUGHT_ENDS, may_go_on
-from wirelint.dialects.values import Found, NativeCall, Skip, Tier
 from wirelint.dialects.views import View
 from wirelint.model import Json, Tool
 
@@ -33,6 +33,70 @@ _CONTROL = re.compile(r"(?:\s|<\|[^|<>\s]{1,40}\|>|</s>|<eos>|<end_of_turn>)*+")
 _ESCAPED_JSON = re.compile(r"\s*[{\[]\s*(?:[{\[]\s*)?&(?:quot|#34|#[xX]22);")
 """JSON whose quotes are HTML entities: `{&quot;name&quot;:…`."""
 _WRITTEN_NAME = re.compile(r"[\w.:/$<>{}-][\w.:/$<>{} -]{0,127}")
+
+Tier = Literal["sentinel", "generic", "weak"]
+"""`sentinel`: special tokens, which count on sight. `generic`: tags that count if their body can be read. `weak`: shapes
+that people write too; they count as the whole message, with a declared tool and arguments that fit it."""
+
+
+@dataclass(frozen=True, slots=True)
+class NativeCall:
+    """A tool call in a model's own notation.
+
+    `name` is the declared name where one fits, else the written one without its framing. `arguments` are typed by the
+    declared schema; None if the body is unreadable; a call that is cut off keeps the arguments that were closed. They can
+    always be written as JSON. `id` is the native id as written (`functions.read:0`). `complete`: no argument is missing,
+    whether or not the closing markup came.
+    """
+
+    name: str
+    arguments: dict[str, Json] | None
+    id: str | None
+    complete: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A stretch of text with markup of one dialect, from the opener of its wrapper to the closer.
+
+    `start` and `end` are offsets in the searched text. `calls` is empty for stray closers and for sentinels without a
+    body. `complete`: there is a call and every call is complete.
+    """
+
+    dialect: str
+    start: int
+    end: int
+    calls: tuple[NativeCall, ...]
+    complete: bool
+    tier: Tier
+
+
+@dataclass(slots=True)
+class Calls:
+    """Calls in a row, as far as they have been read: up to `end`."""
+
+    end: int
+    calls: list[NativeCall] = field(default_factory=list)
+
+
+class Found(NamedTuple):
+    """A block, with offsets in the reader's view."""
+
+    dialect: str
+    start: int
+    end: int
+    calls: tuple[NativeCall, ...]
+    tier: Tier
+
+
+class Skip(NamedTuple):
+    """Markup that is not reported (documentation with placeholder names); the search goes on at `end`."""
+
+    end: int
+
+
+Reading: TypeAlias = Found | Skip | None
+"""None: these bytes are of another family; the next family may try."""
 
 
 class Reader:
@@ -97,6 +161,16 @@ class Reader:
         match = self.match(pattern, position)
         return match.end() if match is not None else position
 
+    def follow(self, pattern: Pattern, position: int) -> Match | None:
+        """Return the match of a pattern after the white space at a position."""
+        return self.match(pattern, self.space(position))
+
+    def past(self, position: int, *patterns: Pattern) -> int:
+        """Return the offset after white space and the first pattern that matches; the position itself without a match."""
+        at = self.space(position)
+        matches = (self.match(pattern, at) for pattern in patterns)
+        return next((match.end() for match in matches if match is not None), position)
+
     def stop(self, match: Match | None) -> int:
         """Return the start of a match; the end of the text without one."""
         return match.start() if match is not None else self.size
@@ -122,6 +196,10 @@ class Reader:
         end = self.after(_CONTROL, position)
         self.work += end - position + 1
         return self.ended(end)
+
+    def is_whole(self, start: int, end: int) -> bool:
+        """Return True if a stretch is the whole message, except for white space, control tokens and reasoning before it."""
+        return self.begins(start) and self.concludes(end)
 
     def space(self, position: int) -> int:
         """Return the offset after white space."""
@@ -161,7 +239,7 @@ class Reader:
         return self.view.cut(start, end)
 
     def resolve(self, written: str) -> str:
-        return names.resolve(written, self.tools)
+        return declared.resolve(written, self.tools)
 
     def tool(self, written: str) -> Tool | None:
         """Return the declared tool for a written name."""
@@ -177,21 +255,23 @@ class Reader:
             return NativeCall(name, None, native_id, False)
         return NativeCall(name, arguments, native_id, complete)
 
+    def fits(self, call: NativeCall) -> bool:
+        """Return True if a call is of a declared tool and has only its parameters, as weak shapes must."""
+        return declared.fits(self.tool(call.name), call.arguments)
+
     def declares_any(self, calls: Iterable[NativeCall]) -> bool:
         """Return True if one of the calls is of a declared tool."""
         return any(call.name in self.tools for call in calls)
 
     def stand_ins(self, calls: Sequence[NativeCall]) -> bool:
         """Return True if all calls name placeholders, as documentation does."""
-        return bool(calls) and all(call.name not in self.tools and names.is_stand_in(call.name) for call in calls)
+        return bool(calls) and all(call.name not in self.tools and declared.is_stand_in(call.name) for call in calls)
 
     def block(
-        self, dialect: str, start: int, end: int, calls: Sequence[NativeCall], tier: Tier, malformed: bool
+        self, dialect: str, start: int, end: int, calls: Sequence[NativeCall] = (), tier: Tier = "sentinel"
     ) -> Found | Skip:
         """Make a block; a block of placeholder calls is skipped."""
-        if self.stand_ins(calls):
-            return Skip(end)
-        return Found(dialect, start, end, tuple(calls), tier, malformed)
+        return Skip(end) if self.stand_ins(calls) else Found(dialect, start, end, tuple(calls), tier)
 
 
 def is_name(text: str) -> bool:

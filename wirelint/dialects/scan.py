@@ -15,39 +15,50 @@ from __future__ import annotations
 
 import importlib
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import NamedTuple
 
 from wirelint.dialects import tables
 from wirelint.dialects.openers import Opener, OpenerIndex, length, may_go_on, parse, plain_pattern
-from wirelint.dialects.reader import Match, Reader
-from wirelint.dialects.tables import Table
-from wirelint.dialects.values import Block, Family, Found, Reading
+from wirelint.dialects.reader import Block, Found, Match, Reader, Reading
 from wirelint.dialects.views import ZERO_WIDTH, View, cut_escape, plain_view, tail_views, views
 from wirelint.model import Tool
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """Dialects that share openers and a reader.
+
+    `openers`: all beginnings of a block of the family; `read` is called at each of them.
+    `rank`: families of a lower rank are tried first at a shared opener: 1 if the family's own bytes decide, 2 usual, 3 for
+    what the others leave, 4 for weak shapes.
+    `speakers`: per dialect, the model families (`text.families`) that write it.
+    `closers`: pattern source of a closing tag → dialect of a lone closer at the end of a text, whose opener is lost (None:
+    shared by several dialects). `lone`: closers that count without company.
+    `after_name`: what may follow the name of a declared tool at a line start if that name is all that is left of a call.
+    """
+
+    name: str
+    openers: tuple[Opener, ...]
+    read: Callable[[Reader, int], Reading]
+    rank: int
+    speakers: Mapping[str, frozenset[str]]
+    closers: Mapping[str, str | None]
+    lone: frozenset[str]
+    after_name: tuple[Opener, ...]
 
 
 def _families() -> Iterator[Family]:
     for file in tables.files():
         module = importlib.import_module(f"{__package__}.{file}")
         for name, table in tables.load(file).items():
-            yield _family(table, getattr(module, f"read_{name}", None) or module.row_reader(table))
-
-
-def _family(table: Table, read: Callable[[Reader, int], Reading]) -> Family:
-    data = table.data
-    return Family(
-        table.family,
-        table.openers(),
-        read,
-        rank=data.get("rank", 2),
-        speakers=table.speakers,
-        closers={table.source(tag): dialect or None for tag, dialect in data.get("closers", {}).items()},
-        lone=frozenset(data.get("lone", ())),
-        after_name=table.openers("after_name"),
-    )
+            read = getattr(module, f"read_{name}", None) or module.row_reader(table)
+            closers = {table.source(tag): dialect or None for tag, dialect in table.data.get("closers", {}).items()}
+            lone, rank = frozenset(table.data.get("lone", ())), table.data.get("rank", 2)
+            openers, after_name = table.openers(), table.openers("after_name")
+            yield Family(name, openers, read, rank, table.speakers, closers, lone, after_name)
 
 
 FAMILIES: tuple[Family, ...] = tuple(sorted(_families(), key=lambda family: (family.rank, family.name)))
@@ -55,6 +66,13 @@ FAMILIES: tuple[Family, ...] = tuple(sorted(_families(), key=lambda family: (fam
 
 SPEAKERS = {dialect: speakers for family in FAMILIES for dialect, speakers in family.speakers.items()}
 """Per dialect, the model families that write it."""
+
+_PROPER = {
+    dialect: re.compile(table.source(source), re.DOTALL)
+    for file in tables.files()
+    for table in tables.load(file).values()
+    for dialect, source in table.data.get("proper", {}).items()
+}
 
 _TAIL: Opener = parse(r"<\s{0,3}/\s{0,3}[\w:]{1,40}\s{0,3}>")
 _HEADERS = [(*parse(r"^[ \t]{0,8}{tool}"), *ending) for family in FAMILIES for ending in family.after_name]
@@ -208,14 +226,22 @@ def _readers_at(character: str) -> Sequence[tuple[Family, re.Pattern[str]]]:
     return [(family, openers) for family, openers in _READERS if may_go_on(openers, character, 0)]
 
 
+def is_damaged(text: str, block: Block) -> bool:
+    """Return True if a block departs from the notation of its dialect.
+
+    Tables tell so for the dialects of models that only their vendors serve: there, damage is the model's.
+    """
+    proper = _PROPER.get(block.dialect)
+    return proper is not None and proper.fullmatch(text, block.start, block.end) is None
+
+
 # -- results of several views ------------------------------------------------------------------------------------------
 
 
 def _block(view: View, found: Found) -> Block:
     complete = bool(found.calls) and all(call.complete for call in found.calls)
-    malformed = found.malformed or view.decoded or view.joined
     start, end = view.origin(found.start), view.origin(found.end)
-    return Block(found.dialect, start, end, found.calls, complete, found.tier, malformed)
+    return Block(found.dialect, start, end, found.calls, complete, found.tier)
 
 
 def _was_escaped(text: str, block: Block) -> bool:
@@ -353,7 +379,7 @@ def _find_tail(reader: Reader) -> Found | None:
         return None
     # The innermost closer names the dialect, unless several dialects share it.
     dialect = next((dialect for _, dialect in reversed(tags) if dialect is not None), None)
-    return Found(dialect, start, end, (), "generic", malformed=True) if dialect is not None else None
+    return Found(dialect, start, end, (), "generic") if dialect is not None else None
 
 
 def _may_close(text: str) -> bool:

@@ -4,11 +4,12 @@ r"""Dialect tables: the TOML files of this package, one beside each module that 
     rank = 1                                         or the module's `row_reader` if there is no such function
     openers = ['(?&bar)tool_call_start\|{1,2}>']     see `openers` for the syntax
     speakers.lfm2 = ["lfm"]                          dialect → model families
-    closers.'lfm:call' = "lfm2"                      see `values.Family` for `closers`, `lone` and `after_name`
+    closers.'lfm:call' = "lfm2"                      see `scan.Family` for `closers`, `lone` and `after_name`
     patterns.end = '<\|{1,2}tool_call_end\|{1,2}>'   regular expressions, attributes of the table in the module
     cuts.cut_end = '<\|tool_call_end\|>'            likewise, but matches what the end of the text cuts off
 
-    named.call = 'DECLARED\s{0,3}\('                 sources for the names of declared tools, see `weak.compiled`
+    named.call = 'DECLARED\s{0,3}\('                 likewise, with the names of the declared tools, see `Table.named`
+    proper.lfm2 = '…'                                matches a block that keeps to the notation, see `scan.is_damaged`
 
 `(?&bar)` stands for a part: an entry of `[parts]` in the file, of `parts` in the family, or a common one of `_COMMON`.
 `[templates.X]` in a file holds patterns that each family fills with parts of its own (`Table.expand`).
@@ -19,13 +20,14 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 from importlib import resources
 from types import MappingProxyType
 from typing import Any, cast
 
+from wirelint.dialects.declared import properties_of
 from wirelint.dialects.openers import Opener, cut_pattern, parse, word_start
-from wirelint.dialects.reader import Pattern
+from wirelint.dialects.reader import Match, Pattern, Reader
 
 _PART = re.compile(r"\(\?&(\w+)\)")
 _COMMON = {
@@ -52,13 +54,28 @@ class Table:
         self._patterns = {key: self.compile(source) for key, source in data.get("patterns", {}).items()}
         for key, source in data.get("cuts", {}).items():
             self._patterns[key] = re.compile(cut_pattern([parse(self.source(source))]))
-        self.named = {key: self.source(source) for key, source in data.get("named", {}).items()}
+        self._named = {key: self.source(source) for key, source in data.get("named", {}).items()}
 
     def __getattr__(self, name: str) -> Pattern:
         try:
             return cast("dict[str, Pattern]", self.__dict__["_patterns"])[name]
         except KeyError:
             raise AttributeError(name) from None
+
+    def named(self, reader: Reader, key: str, position: int) -> Match | None:
+        """Match a pattern with the names of the declared tools at a position.
+
+        `DECLARED` stands for any of the names, as the group `name`; `NAMES` for a name with or without `functions.`; `HEAD`
+        for the start of a JSON object that calls one of them, up to the name of the tool, or, where the arguments come
+        first, up to a parameter that a tool has. So an answer that begins with `{"name": "Bob"` stops matching at the `B`,
+        and a stream that is held back is released there.
+        """
+        return reader.match(self.pattern_for(reader, key), position)
+
+    def pattern_for(self, reader: Reader, key: str) -> Pattern:
+        """Return a pattern with the names of the declared tools; see `named`."""
+        keys = sorted({key for tool in reader.tools.values() for key in properties_of(tool.schema)})
+        return _with_names(self._named[key], tuple(sorted(reader.tools)), tuple(keys))
 
     def source(self, source: str, parts: Mapping[str, str] = MappingProxyType({})) -> str:
         """Return a pattern source with its parts in place. `parts` come before those of the table."""
@@ -80,6 +97,32 @@ class Table:
     @property
     def speakers(self) -> dict[str, frozenset[str]]:
         return {dialect: frozenset(families) for dialect, families in self.data.get("speakers", {}).items()}
+
+
+_QUOTE = "[\"']"
+_SPACE = r"\s{0,64}"
+_COLON = rf"{_SPACE}:{_SPACE}"
+_NAME_KEYS = "name|tool_name|function_name|tool|function|recipient_name|action"
+_ARGUMENT_KEYS = "arguments|parameters|args|input"
+_BEFORE = (
+    rf"(?:{_QUOTE}(?:id|call_id|tool_call_id){_QUOTE}{_COLON}{_QUOTE}[\w.:-]{{0,128}}{_QUOTE}{_SPACE},{_SPACE}"
+    rf"|{_QUOTE}type{_QUOTE}{_COLON}{_QUOTE}(?:function|function_call|tool_call|tool_use){_QUOTE}{_SPACE},{_SPACE}"
+    rf"|{_QUOTE}index{_QUOTE}{_COLON}[0-9]{{1,4}}{_SPACE},{_SPACE}){{0,3}}"
+)
+
+
+@lru_cache(maxsize=256)
+def _with_names(pattern: str, declared: tuple[str, ...], keys: tuple[str, ...]) -> Pattern:
+    written = rf"(?:functions?\.)?(?:{'|'.join(map(re.escape, declared))})"
+    parameter = "|".join(map(re.escape, keys)) or "(?!)"
+    inner = rf"(?:\{{{_SPACE}{_QUOTE}name{_QUOTE}{_COLON})?"
+    named = rf"{_QUOTE}(?:{_NAME_KEYS}){_QUOTE}{_COLON}{inner}{_QUOTE}{written}{_QUOTE}"
+    inverted = (
+        rf"{_QUOTE}(?:{_ARGUMENT_KEYS}){_QUOTE}{_COLON}\{{{_SPACE}(?:\}}|{_QUOTE}(?:{parameter}){_QUOTE}{_SPACE}:)"
+    )
+    head = rf"\{{{_SPACE}{_BEFORE}(?:{named}|{inverted})"
+    declared_name = f"(?P<name>{'|'.join(map(re.escape, sorted(declared, key=len, reverse=True))) or '(?!)'})"
+    return re.compile(pattern.replace("HEAD", head).replace("NAMES", written).replace("DECLARED", declared_name))
 
 
 @cache

@@ -10,37 +10,32 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from functools import lru_cache
 
-from wirelint.dialects import coercion, weak
-from wirelint.dialects.coercion import Hint
-from wirelint.dialects.reader import Match, Pattern, Reader
+from wirelint.dialects import declared
+from wirelint.dialects.declared import Hint
+from wirelint.dialects.json_calls import whole_value
+from wirelint.dialects.reader import Calls, Match, NativeCall, Pattern, Reader, Reading
 from wirelint.dialects.tables import table
-from wirelint.dialects.values import Calls, Found, NativeCall, Reading
 from wirelint.model import Json, Tool
 
 _CHILD = re.compile(r"<\s{0,3}([A-Za-z_][\w.-]{0,63})\s{0,3}>")
-CUT_CLOSER = re.compile(r"<\s{0,3}/\s{0,3}[\w:]{0,32}\s{0,3}\Z")
-CUT_OPENER = re.compile(r"<[^<>]{0,256}\Z")
+_CUT_CLOSER = re.compile(r"<\s{0,3}/\s{0,3}[\w:]{0,32}\s{0,3}\Z")
+_CUT_OPENER = re.compile(r"<[^<>]{0,256}\Z")
 _UNREAD = re.compile(r"<[^<>/]{0,16}(?:param|arg)")
-_LOOSE_OPENER = re.compile(r"<\s|\s[>=]|=\s|[a-z_]name\s*=|\bstring\s?=(?!\"(?:true|false)\")")
-_LOOSE_CLOSER = re.compile(r"<\s|/\s|[\s\"]>")
 _CDATA = re.compile(r"\s{0,8}<!\[CDATA\[")
 _CDATA_END = re.compile(r"\]\]>\s{0,8}")
 _HINTS: dict[str, Hint] = {"true": "text", "false": "json"}
 _FRAME_START = re.compile(r"\r?\n")
-
-Framing: TypeAlias = Literal["none", "lines"]
 
 
 @dataclass(frozen=True, slots=True)
 class Tags:
     """The tags of a dialect.
 
-    `parameter` has the group `key` and may have `hint` and `odd` (attributes that are not in the grammar); the closers
-    have none. `call` finds the next call of the same grammar. `framing`: `lines` if one line end on either side of a value
-    belongs to the markup (Qwen3-Coder). `json_body`: the grammar allows an object in place of the parameters.
-    `other_end`: a closer that counts if the proper one is missing. `cdata`: values may stand in `<![CDATA[…]]>`.
+    `parameter` has the group `key` and may have `hint`. `call` finds the next call of the same grammar. `framed`: one line
+    end on either side of a value belongs to the markup (Qwen3-Coder). `other_end`: a closer that counts if the proper one
+    is missing. `cdata`: values may stand in `<![CDATA[…]]>`.
     """
 
     call: Pattern
@@ -48,8 +43,7 @@ class Tags:
     parameter_end: Pattern
     call_end: Pattern
     wrapper_end: Pattern
-    framing: Framing
-    json_body: bool = False
+    framed: bool = False
     other_end: Pattern | None = None
     cdata: bool = False
 
@@ -73,7 +67,6 @@ class Body:
     json: Json = None
     closed: bool = False
     cut: bool = False
-    malformed: bool = False
     verbatim: bool = False
 
     @property
@@ -81,18 +74,17 @@ class Body:
         return not self.raw and self.json is None
 
     def add(self, key: str, text: str, hint: Hint = None) -> None:
-        self.malformed |= key in self.keys
         self.keys.add(key)
         self.raw.append((key, text, hint))
 
     def cut_off(self, end: int) -> None:
         """End the body at `end` with an argument that is not whole."""
-        self.end, self.cut, self.malformed = end, True, True
+        self.end, self.cut = end, True
 
     def arguments(self, tool: Tool | None) -> Json:
         if self.json is not None:
             return self.json
-        return coercion.type_arguments(self.raw if self.verbatim else coercion.unescaped(self.raw), tool)
+        return declared.type_arguments(self.raw if self.verbatim else declared.unescaped(self.raw), tool)
 
 
 def read_body(reader: Reader, position: int, tags: Tags, tool: Tool | None) -> Body:
@@ -104,13 +96,11 @@ def read_body(reader: Reader, position: int, tags: Tags, tool: Tool | None) -> B
     at = reader.space(body.end)
     if closer := reader.match(tags.call_end, at):
         body.end, body.closed = closer.end(), True
-        body.malformed |= _LOOSE_CLOSER.search(closer[0]) is not None
-    elif reader.match(CUT_CLOSER, at):
-        body.end, body.malformed = reader.size, True
-    elif body.raw and reader.match(CUT_OPENER, at):
+    elif reader.match(_CUT_CLOSER, at):
+        body.end = reader.size
+    elif body.raw and reader.match(_CUT_OPENER, at):
         body.cut_off(reader.size)
     else:
-        body.malformed = True
         body.cut = bool(body.raw) and reader.match(_UNREAD, at) is not None  # an argument that would be lost
     return body
 
@@ -121,24 +111,21 @@ def _read_item(reader: Reader, at: int, tags: Tags, tool: Tool | None, body: Bod
         _read_parameter(reader, opener, tags, body)
         return True
     if body.empty and reader.char(at) == "{":
-        return read_json(reader, at, tags.call_end, tags.call, body, proper=tags.json_body)
-    return body.json is None and tool is not None and read_child(reader, at, tool, body, framing=tags.framing)
+        return read_json(reader, at, tags.call_end, tags.call, body)
+    return body.json is None and tool is not None and read_child(reader, at, tool, body, framed=tags.framed)
 
 
 def _read_parameter(reader: Reader, opener: Match, tags: Tags, body: Body) -> None:
     start = opener.end()
     key = opener["key"].strip()
-    groups = opener.groupdict()
-    hint = _HINTS.get((groups.get("hint") or "").lower())
-    body.malformed |= _LOOSE_OPENER.search(opener[0]) is not None or bool(groups.get("odd"))
+    hint = _HINTS.get((opener.groupdict().get("hint") or "").lower())
     if tags.cdata and (section := reader.match(_CDATA, start)):
         _read_cdata(reader, section.end(), key, tags, body)
         return
     end = reader.first((tags.parameter_end, tags.parameter), start)
     if end is not None and end.re is tags.parameter_end:
-        body.add(key, _framed(reader, start, end.start(), tags.framing), hint)
+        body.add(key, _value(reader, start, end.start(), framed=tags.framed), hint)
         body.end = end.end()
-        body.malformed |= _LOOSE_CLOSER.search(end[0]) is not None
         return
     # Without a closer of its own a value ends where anything else does, unless the closer is still to come.
     coming = end is None and not reader.over
@@ -146,7 +133,6 @@ def _read_parameter(reader: Reader, opener: Match, tags: Tags, body: Body) -> No
     if stop is None:
         body.cut_off(reader.size)
         return
-    body.malformed = True
     body.add(key, unframed(reader, start, stop.start()), hint)
     body.end = stop.end() if stop.re is tags.other_end else stop.start()
 
@@ -158,18 +144,12 @@ def _read_cdata(reader: Reader, start: int, key: str, tags: Tags, body: Body) ->
         return
     body.add(key, reader.value(start, end.start()))
     body.verbatim = True
-    closer = reader.match(tags.parameter_end, end.end())
-    body.end = end.end() if closer is None else closer.end()
-    body.malformed |= closer is None
+    body.end = reader.after(tags.parameter_end, end.end())
 
 
-def read_json(reader: Reader, at: int, call_end: Pattern, call: Pattern, body: Body, *, proper: bool = False) -> bool:
-    """Read a JSON object in place of parameters; a damaged one reaches to the end of its call.
-
-    `proper`: the grammar allows it.
-    """
+def read_json(reader: Reader, at: int, call_end: Pattern, call: Pattern, body: Body) -> bool:
+    """Read a JSON object in place of parameters; a damaged one reaches to the end of its call."""
     decoded = reader.json(at)
-    body.malformed |= not (proper and decoded.healthy)
     if decoded.failed:
         stop = reader.first((call_end, call), at)
         if stop is None or stop.re is not call_end:
@@ -182,24 +162,24 @@ def read_json(reader: Reader, at: int, call_end: Pattern, call: Pattern, body: B
     return isinstance(decoded.value, dict)
 
 
-def read_child(reader: Reader, at: int, tool: Tool, body: Body, *, framing: Framing) -> bool:
+def read_child(reader: Reader, at: int, tool: Tool, body: Body, *, framed: bool = False) -> bool:
     """Read a parameter in a tag of its own name: `<command>ls</command>`."""
     opener = reader.match(_CHILD, at)
-    if opener is None or opener[1] not in coercion.properties_of(tool.schema):
+    if opener is None or opener[1] not in declared.properties_of(tool.schema):
         return False
     start = opener.end()
     closer = reader.next(re.compile(rf"<\s{{0,3}}/\s{{0,3}}{re.escape(opener[1])}\s{{0,3}}>"), start)
-    body.malformed = True
     if closer is None:
         body.cut_off(reader.size)
         return True
-    body.add(opener[1], _framed(reader, start, closer.start(), framing))
+    body.add(opener[1], _value(reader, start, closer.start(), framed=framed))
     body.end = closer.end()
     return True
 
 
-def _framed(reader: Reader, start: int, end: int, framing: Framing) -> str:
-    if framing == "none":
+def _value(reader: Reader, start: int, end: int, *, framed: bool) -> str:
+    """Return the value between two tags, if it is `framed` without a line end on either side."""
+    if not framed:
         return reader.value(start, end)
     begin = _FRAME_START.match(reader.shadow, start, end)
     start = begin.end() if begin is not None else start
@@ -224,11 +204,11 @@ _QWEN = table(__name__, "qwen")
 _WRAPPERS = {"tool_call": "qwen3_coder_xml", "seed:tool_call": "seed_oss_xml"}
 
 
-def _qwen_tags(framing: Framing) -> Tags:
-    return Tags(_QWEN.function, _QWEN.parameter, _QWEN.parameter_end, _QWEN.function_end, _QWEN.wrapper_end, framing)
+def _qwen_tags(*, framed: bool) -> Tags:
+    return Tags(_QWEN.function, _QWEN.parameter, _QWEN.parameter_end, _QWEN.function_end, _QWEN.wrapper_end, framed)
 
 
-_LINES, _VERBATIM = _qwen_tags("lines"), _qwen_tags("none")
+_LINES, _VERBATIM = _qwen_tags(framed=True), _qwen_tags(framed=False)
 
 
 @dataclass(slots=True)
@@ -241,10 +221,8 @@ class _QwenCalls(Calls):
 def read_qwen(reader: Reader, position: int) -> Reading:
     wrapper = reader.match(_QWEN.wrapper, position)
     at = reader.space(wrapper.end()) if wrapper is not None else position
-    tag = wrapper["tag"] if wrapper is not None else ""
-    dialect = _WRAPPERS.get(tag, "qwen3_coder_xml")
-    run = _QwenCalls(at, malformed=tag not in _WRAPPERS)
-    run.compact = wrapper is not None and at == wrapper.end() and dialect != "seed_oss_xml"
+    dialect = _WRAPPERS.get(wrapper["tag"] if wrapper is not None else "", "qwen3_coder_xml")
+    run = _QwenCalls(at, compact=wrapper is not None and at == wrapper.end() and dialect != "seed_oss_xml")
     while opener := _next_function(reader, at, bare_allowed=wrapper is not None and not run.calls):
         read = _read_function(reader, opener, run, wrapped=wrapper is not None)
         if read is None:
@@ -252,21 +230,14 @@ def read_qwen(reader: Reader, position: int) -> Reading:
         call, body = read
         run.calls.append(call)
         run.end = body.end
-        run.malformed |= body.malformed
         if not call.complete:
             break
         at = reader.space(body.end)
     if not run.calls:
         return None
-    at = reader.space(run.end)
-    if closer := reader.match(_QWEN.wrapper_end, at):
-        run.end = closer.end()
-    else:
-        run.malformed = True
-        if wrapper is not None and not reader.ended(at) and reader.match(_QWEN.cut_closer, at):
-            run.end = reader.size
-    dialect = "mimo_xml" if run.compact else dialect
-    return reader.block(dialect, position, run.end, run.calls, "generic", run.malformed)
+    closers = (_QWEN.wrapper_end, *((_QWEN.cut_closer,) if wrapper is not None else ()))
+    end = reader.past(run.end, *closers)
+    return reader.block("mimo_xml" if run.compact else dialect, position, end, run.calls, "generic")
 
 
 def _next_function(reader: Reader, at: int, *, bare_allowed: bool) -> Match | None:
@@ -281,7 +252,6 @@ def _read_function(reader: Reader, opener: Match, run: _QwenCalls, *, wrapped: b
     written = groups["name"] or groups.get("text") or ""
     tool = reader.tool(written)
     canonical = opener[0].startswith("<function=") and opener[0].endswith(">") and not groups.get("quote")
-    run.malformed |= not canonical
     run.compact &= canonical and reader.char(opener.end()) == "<"
     tags = _VERBATIM if run.compact else _LINES
     if not wrapped and reader.char(reader.space(opener.end())) == "{":
@@ -303,7 +273,7 @@ def _read_function(reader: Reader, opener: Match, run: _QwenCalls, *, wrapped: b
 
 _BEAM = table(__name__, "beam")
 _CHANNELS = ("analysis", "commentary", "final")
-_BEAM_TAGS = Tags(_BEAM.start, _BEAM.parameter, _BEAM.parameter_end, _BEAM.message_end, _BEAM.message_end, "lines")
+_BEAM_TAGS = Tags(_BEAM.start, _BEAM.parameter, _BEAM.parameter_end, _BEAM.message_end, _BEAM.message_end, framed=True)
 
 
 def read_beam(reader: Reader, position: int) -> Reading:
@@ -312,15 +282,14 @@ def read_beam(reader: Reader, position: int) -> Reading:
     while header is not None:
         body = _read_message(reader, header, run)
         run.end = body.end
-        run.malformed |= body.malformed or _BEAM.proper.fullmatch(header[0]) is None
         further = body.closed and reader.value(run.end - len("<|end|>"), run.end) == "<|end|>"
-        header = reader.match(_BEAM.header, reader.space(run.end)) if further else None
+        header = reader.follow(_BEAM.header, run.end) if further else None
     if run.calls:
-        return reader.block("beam_rfl", position, run.end, run.calls, "sentinel", run.malformed)
+        return reader.block("beam_rfl", position, run.end, run.calls)
     if reader.match(_BEAM.lost, position) is None:
         return None
     body = read_body(reader, position, _BEAM_TAGS, None)  # without the header nothing shows which tool is called
-    return Found("beam_rfl", position, body.end, (), "generic", malformed=True) if body.raw else None
+    return reader.block("beam_rfl", position, body.end, (), "generic") if body.raw else None
 
 
 def _read_message(reader: Reader, header: Match, run: Calls) -> Body:
@@ -352,23 +321,158 @@ def read_cwm(reader: Reader, position: int) -> Reading:
         return None
     if reader.ended(head.end()) and not reader.over:
         return None  # the name may go on
-    name, start, odd = head["name"], head.end(), False
+    name, start = head["name"], head.end()
     if reader.resolve(name) not in reader.tools and reader.resolve(opener["label"]) in reader.tools:
-        name, start, odd = opener["label"], opener.end(), True
+        name, start = opener["label"], opener.end()
     tool = reader.tool(name)
     if tool is None and not closed:
         return None
     arguments = _cwm_arguments(tool, reader.value(start, end).strip())
     # A command that is cut off looks like one whose closer is missing; JSON does not.
     call = reader.call(name, arguments, complete=arguments is not None)
-    malformed = odd or not closed or arguments is None
-    reading = reader.block("cwm_tool_block", position, end, (call,), "generic", malformed)
-    return reading._replace(end=stop.end()) if isinstance(reading, Found) and stop is not None and closed else reading
+    return reader.block(
+        "cwm_tool_block", position, stop.end() if stop is not None and closed else end, (call,), "generic"
+    )
 
 
 def _cwm_arguments(tool: Tool | None, text: str) -> Json:
     if not text:
         return {}
     if text.startswith("{"):
-        return weak.read_object(text)
-    return weak.bound(tool, text) if tool is not None and tool.schema is not None else {"command": text}
+        value = whole_value(text)
+        return value if isinstance(value, dict) else None
+    return declared.bind(tool, text) if tool is not None and tool.schema is not None else {"command": text}
+
+
+# -- tool_named --------------------------------------------------------------------------------------------------------
+
+_XML = table(__name__, "tool_named")
+_HTML = frozenset(_XML.data["html"])
+
+
+def read_tool_named(reader: Reader, position: int) -> Reading:
+    if function := reader.match(_XML.function, position):
+        return _read_call(reader, function, function["name"], _XML.function_end)
+    if named := reader.match(_XML.wrapped, position):
+        return _read_named(reader, named)
+    tag = reader.match(_XML.tag, position)
+    if tag is None or tag["name"] not in reader.tools:
+        return None
+    if tag["empty"]:
+        return _read_empty(reader, tag)
+    return _read_call(reader, tag, tag["name"], _closer(tag["name"]))
+
+
+def _read_call(reader: Reader, opener: Match, name: str, closer: Pattern) -> Reading:
+    tool = reader.tool(name)
+    if tool is None:
+        return None
+    body = _read_parameters(reader, opener.end(), tool, closer)
+    if body is None or (body.empty and not body.closed):
+        return None
+    if body.empty and not _may_be_empty(reader, tool, opener.start(), body.end):
+        return None
+    arguments = body.arguments(tool)
+    if not declared.fits(tool, arguments):
+        return None
+    whole = not body.cut and (body.closed or not _lacks(tool, body.keys))
+    call = reader.call(name, arguments, complete=whole)
+    return reader.block("tool_named_xml", opener.start(), body.end, (call,), "generic")
+
+
+def _read_parameters(reader: Reader, start: int, tool: Tool, closer: Pattern) -> Body | None:
+    """Read the parameters up to the closer of the call; None if anything else stands between them."""
+    body = Body(start)
+    properties = declared.properties_of(tool.schema)
+    while not body.cut:
+        at = reader.space(body.end)
+        if ending := reader.match(closer, at):
+            body.end, body.closed = ending.end(), True
+            return body
+        child = reader.match(_XML.tag, at)
+        if child is not None and (child["empty"] or (properties and child["name"] not in properties)):
+            child = None
+        if parameter := child or reader.match(_XML.parameter, at):
+            _read_named_value(reader, parameter, closer, body)
+        elif reader.char(at) == "{" and body.empty:
+            decoded = reader.json(at)
+            if decoded.failed or not isinstance(decoded.value, dict):
+                return None
+            body.json, body.end = decoded.value, decoded.end
+        elif body.empty:
+            return None
+        elif reader.ended(at):
+            body.end = at
+            return body
+        elif reader.over and reader.match(_XML.cut_tag, at):
+            body.cut_off(reader.size)
+        else:
+            return None
+    return body
+
+
+def _read_named_value(reader: Reader, opener: Match, closer: Pattern, body: Body) -> None:
+    own = _closer(opener["name"] if opener.re is _XML.tag else "parameter")
+    stop = reader.first((own, closer), opener.end())
+    if stop is None:
+        body.keys.add(opener["name"])
+        body.cut_off(reader.size)
+    elif stop.re is own:
+        body.add(opener["name"], _without_frame(reader.value(opener.end(), stop.start())))
+        body.end = stop.end()
+    else:  # its closer is missing
+        body.add(opener["name"], reader.value(opener.end(), stop.start()).strip())
+        body.end = stop.start()
+
+
+def _without_frame(value: str) -> str:
+    """Return a value without the line ends around it; the last one may be indented."""
+    begin = _FRAME_START.match(value)
+    if begin is None:
+        return value
+    value = value[begin.end() :]
+    return value[: -len(begin[0])] if value.endswith(begin[0]) else value.rstrip(" \t").removesuffix(begin[0])
+
+
+def _read_empty(reader: Reader, tag: Match) -> Reading:
+    """Read `<refresh/>`: a tool without required parameters, as the whole message."""
+    tool = reader.tools[tag["name"]]
+    if not _may_be_empty(reader, tool, tag.start(), tag.end()) or not reader.is_whole(tag.start(), tag.end()):
+        return None
+    call = reader.call(tool.name, {}, complete=True)
+    return reader.block("tool_named_xml", tag.start(), tag.end(), (call,), "weak")
+
+
+def _may_be_empty(reader: Reader, tool: Tool, start: int, end: int) -> bool:
+    return not _lacks(tool, set()) and (tool.name not in _HTML or reader.is_whole(start, end))
+
+
+def _lacks(tool: Tool, keys: set[str]) -> bool:
+    """Return True if a required parameter is missing."""
+    return not keys.issuperset(declared.required(tool))
+
+
+def _read_named(reader: Reader, opener: Match) -> Reading:
+    """Read a name and a JSON object in tags of their own."""
+    calls: list[NativeCall] = []
+    end = opener.end()
+    here: Match | None = opener
+    while here is not None:
+        tool = reader.tool(here["name"])
+        decoded = reader.json(here.end())
+        if decoded.failed or not declared.fits(tool, decoded.value):
+            break
+        closer = reader.match(_XML.wrapped_end, decoded.end)
+        calls.append(reader.call(here["name"], decoded.value, complete=True))
+        end = closer.end() if closer is not None else decoded.end
+        gap = reader.match(_XML.wrapped_next, end) if closer is not None else None
+        here = reader.match(_XML.wrapped, gap.end()) if gap is not None else None
+    if not calls:
+        return None
+    end = reader.after(_XML.wrapper_end, end) if opener["wrapper"] else end
+    return reader.block("tool_named_xml", opener.start(), end, calls, "generic")
+
+
+@lru_cache(maxsize=1024)
+def _closer(name: str) -> Pattern:
+    return re.compile(rf"<\s{{0,2}}/\s{{0,2}}{re.escape(name)}\s{{0,2}}>")

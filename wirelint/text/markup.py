@@ -17,7 +17,7 @@ from typing import Literal, TypeAlias
 
 from wirelint import lexicon
 from wirelint.apis.traits import ending, is_raw
-from wirelint.dialects import SPEAKERS, Block, NativeCall, find, may_hold_markup
+from wirelint.dialects import SPEAKERS, Block, NativeCall, find, is_damaged, may_hold_markup
 from wirelint.dialects.openers import THOUGHT_ENDS
 from wirelint.fix import MOST_HELD
 from wirelint.model import Choice, Exchange, Reasoning, Refusal, Request, Text, ToolCall
@@ -133,7 +133,7 @@ def blame(leak: Leak, model: str) -> Literal["gateway", "model"]:
         return "gateway"
     if speaker not in native:
         return "model"
-    damaged = leak.complete and any(block.malformed for block in leak.blocks)
+    damaged = leak.complete and any(is_damaged(leak.part.text, block) for block in leak.blocks)
     return "model" if speaker in _SERVED_BY_VENDOR and damaged else "gateway"
 
 

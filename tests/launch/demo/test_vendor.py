@@ -9,12 +9,11 @@ from typing import Any
 import pytest
 
 from tests.selection import is_complete
-from wirelint.launch.demo.comparison import RUNS, Habit, Mender, Score, Task, compare, play, run, tasks
+from wirelint.launch.demo.comparison import RUNS, Habit, Mender, Score, Task, compare, play
 from wirelint.launch.demo.vendor import FAILED, Odds, Vendor
 from wirelint.registry import Registry
 
 NEVER = Odds(*[0.0] * len(Odds.__dataclass_fields__))
-HABITS: tuple[Habit, ...] = ("plain", "imported", "strips ids", "prints parts")
 REGISTRY = Registry.load()
 USER = {"role": "user", "content": "Search my notes, one search each: “tide”, “quay”."}
 TOOL = {"type": "function", "function": {"name": "search_notes", "parameters": {"type": "object"}}}
@@ -66,13 +65,6 @@ def test_what_is_sent_decides(name: str) -> None:
     assert (sound["finish_reason"], len(sound["message"]["tool_calls"])) == ("tool_calls", 1)
 
 
-@pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize("habit", HABITS)
-def test_a_healthy_vendor_loses_no_call(habit: Habit, stream: bool) -> None:
-    outcome = run(Task(("tide", "quay", "salt"), habit, stream), Vendor(0, NEVER).answer)
-    assert (outcome.succeeded, outcome.refused, outcome.finishes) == (3, 0, ("tool_calls",) * 3 + ("stop",))
-
-
 REPAIRABLE: dict[str, tuple[Odds, Habit]] = {
     "the header of the turn and raw tokens in the text": (replace(NEVER, headless=1.0), "plain"),
     "announcements for stripped ids": (replace(NEVER, announces=1.0), "strips ids"),
@@ -98,31 +90,6 @@ def test_one_mistake_alone(name: str, stream: bool) -> None:
     assert repaired.repairs
 
 
-def test_calls_of_tools_that_are_not_there_do_not_reach_the_client() -> None:
-    made = [Task((f"tide {number}",), "imported", stream=False) for number in range(3)]
-    vendor = Vendor(0, replace(NEVER, strays=1.0))
-    assert play(made, vendor.answer).refused
-    score = Score()
-    repaired = play(made, Mender(vendor.answer, REGISTRY.rules, REGISTRY.permit("unsafe"), score), score)
-    assert repaired.refused == 0
-    assert repaired.repairs["undeclared-tool"]
-
-
-def test_nothing_is_repaired_where_nothing_is_permitted() -> None:
-    made = tasks(20)
-    vendor, score = Vendor(), Score()
-    observed = play(made, Mender(vendor.answer, REGISTRY.rules, REGISTRY.permit(None), score), score)
-    without = play(made, vendor.answer)
-    assert (observed.succeeded, observed.finishes, not observed.repairs) == (without.succeeded, without.finishes, True)
-
-
-def test_a_healthy_vendor_is_left_alone() -> None:
-    made = [task for task in tasks(40) if task.habit == "plain"]
-    vendor, score = Vendor(0, NEVER), Score()
-    repaired = play(made, Mender(vendor.answer, REGISTRY.rules, REGISTRY.permit("unsafe"), score), score)
-    assert (repaired.succeeded, dict(repaired.repairs)) == (repaired.needed, {})
-
-
 def test_hundreds_of_runs_without_and_with() -> None:
     """As reported: fewer than one call in five comes to pass, then three in four."""
     without, repaired = compare(RUNS if is_complete() else 100)
@@ -130,9 +97,3 @@ def test_hundreds_of_runs_without_and_with() -> None:
     assert 0.12 < without.share < 0.22
     assert 0.65 < repaired.share < 0.85
     assert repaired.succeeded > 3 * without.succeeded
-
-
-def test_the_same_seed_gives_the_same_figures() -> None:
-    once = compare(10, seed=1)
-    assert once == compare(10, seed=1)
-    assert once[0] != compare(10, seed=2)[0]

@@ -156,37 +156,6 @@ def test_an_exchange_by_its_link(browser: Browser, path: Path) -> None:
     tab.context.close()
 
 
-def test_what_was_rewritten_and_when_it_came(browser: Browser, path: Path) -> None:
-    tab = Tab(browser, path, anchor="#repaired")
-    tab.until("document.querySelector('.turn.sent .who')?.textContent", "delivered")
-    assert "call_Qk3z" in tab.run("document.querySelector('.turn.sent').textContent")
-    assert tab.run(
-        "[...document.querySelectorAll('.diff .in')].some((line) => line.textContent.includes('tool_calls'))"
-    )
-    tab.page.evaluate("location.hash = 'stall'")
-    tab.until("document.querySelector('.chosen .strip .gap')?.textContent", "45 s silence")
-    assert tab.run("document.querySelectorAll('.chosen .strip .tick').length") == 2
-    assert tab.quiet()
-    tab.context.close()
-
-
-def test_phone_dark_and_print(browser: Browser, path: Path) -> None:
-    tab = Tab(browser, path, width=360, scheme="dark", anchor="#leak")
-    tab.until("document.querySelectorAll('.chosen .body:not([aria-busy])').length", 1)
-    assert tab.run("document.documentElement.scrollWidth") == 360
-    assert not tab.page.is_visible(".choices")
-    tab.page.click("#more")
-    assert tab.page.is_visible(".choices")
-    assert tab.run("document.documentElement.scrollWidth") == 360
-    assert tab.run("getComputedStyle(document.body).backgroundColor") == "rgb(14, 18, 24)"
-    tab.page.emulate_media(media="print")
-    tab.run("dispatchEvent(new Event('beforeprint'))")
-    assert not tab.page.is_visible(".filters")
-    assert tab.run("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
-    assert tab.page.is_visible(".note")
-    tab.context.close()
-
-
 MARKUP = (
     "</script></style></title></template></textarea><script>window.owned=1;document.title='owned';alert(1)</script>"
     '<img src=x onerror="window.owned=1"><svg/onload=window.owned=1><iframe srcdoc="<script>parent.owned=1</script>">'

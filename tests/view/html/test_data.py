@@ -4,26 +4,23 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import io
 import json
 import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from markupsafe import Markup
 
-from tests.build import Call, Talk, User
-from tests.view.html.pages import LEAK, TOOLS, Page, page, record, sample
+from tests.view.html.pages import LEAK, Page, page, sample
 from wirelint.capture.offline import Checked
 from wirelint.capture.readers import Problem
 from wirelint.model import Timing
 from wirelint.rule import Finding
 from wirelint.timing import Arrivals
-from wirelint.view.html import Blocks, Section, Summary, write_report
-from wirelint.view.html.exchange import clip, compact, dump, mark, strip, utf16
+from wirelint.view.html import Section, Summary, write_report
+from wirelint.view.html.exchange import strip
 
 
 @pytest.fixture(scope="module")
@@ -34,52 +31,6 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Page:
 
 def finding(pointer: str | None, message: str = "said so", span: tuple[int, int] | None = None) -> Finding:
     return Finding("XX901", "made-up", "error", "high", "model", "response", message, pointer, None, None, span)
-
-
-CALL = {"text": '{"city": "Oslo"}', "name": "look_up", "id": "call_1"}
-MARKS: dict[str, tuple[Finding, dict[str, Any], list[Any] | None]] = {
-    "a span": (finding("/c", span=(2, 5)), {"text": "abcdefg"}, ["text", 2, 5]),
-    "a span behind a pair of surrogates": (finding("/c", span=(2, 5)), {"text": "\U0001f600bcdefg"}, ["text", 3, 6]),
-    "a span beyond the text": (finding("/c", "'no'", span=(90, 95)), {"text": "abc"}, None),
-    "the field that the pointer names": (finding("/calls/0/function/name"), CALL, ["name", 0, 7]),
-    "an id in the message": (finding("/calls/0", "`call_1` is mangled"), CALL, ["id", 0, 6]),
-    "words in the message": (finding("/calls/0", 'city: "Oslo" is not known'), CALL, ["text", 10, 14]),
-    "the beginning of what was shortened": (
-        finding("/c", "says 'The end of…all'"),
-        {"text": "x. The end of it all"},
-        ["text", 3, 13],
-    ),
-    "nothing that stands there": (finding("/calls/0", "`zzz` is mangled"), CALL, None),
-}
-
-
-@pytest.mark.parametrize(("found", "shown", "expected"), MARKS.values(), ids=MARKS)
-def test_evidence_is_marked(found: Finding, shown: dict[str, Any], expected: list[Any] | None) -> None:
-    assert mark(found, shown) == expected
-
-
-def test_texts_are_bounded_and_every_string_can_be_written() -> None:
-    assert len(clip("x" * 300_000)) < 200_100
-    assert json.loads(dump({"a\ud800": ["\udfff", {"b": "ok"}]})) == {"a\ufffd": ["\ufffd", {"b": "ok"}]}
-    deep: list[Any] = []
-    for _ in range(200_000):
-        deep = [deep]
-    assert compact(deep) == "(nested too deeply to be shown)"
-    assert [utf16("a\U0001f600b", n) for n in (-1, 0, 1, 2, 3, 9)] == [0, 0, 1, 3, 4, 4]
-
-
-def test_a_message_is_kept_once_and_blocks_know_their_firsts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("wirelint.view.html._BLOCK", 40)
-    out = io.BytesIO()
-    blocks = Blocks(out)
-    numbers = []
-    for n in range(4):  # each asks with all that was said before
-        numbers.append([blocks.message({"role": "user", "parts": [f"turn {k}"]}) for k in range(n + 1)])
-        assert blocks.exchange({"number": n}) == n
-    blocks.close()
-    assert numbers == [[0], [0, 1], [0, 1, 2], [0, 1, 2, 3]]
-    assert blocks.firsts == [[0, 0], [1, 1], [2, 2], [3, 3]]
-    assert out.getvalue().count(b"<script ") == 4
 
 
 STRIPS: dict[str, tuple[tuple[tuple[float, int], ...], Timing, list[list[float]] | None]] = {
@@ -172,20 +123,6 @@ def test_the_page_is_locked_and_whole(made: Page) -> None:
     assert 'class="scorecard"' not in made.html, "no reply made a call"
     assert 'data-manual="LK101"' in made.html
     assert LEAK not in made.html
-
-
-def test_a_scorecard_where_calls_were_made(tmp_path: Path) -> None:
-    call = Call("look_up", {"city": "Oslo"}, "call_Qk3zYw8Nn2VtLr6PsDfB4hXc")
-    talks = [Talk((User("Oslo?"),), calls=(call,), tools=TOOLS, model=f"m-{n}") for n in range(9)]
-    made = page(tmp_path / "r.html", [record(talk, "x") for talk in talks])
-    assert made.html.count('class="scorecard"') == 1
-    assert "the 8 most used of 9" in made.html
-
-
-def test_same_ids_get_anchors_of_their_own(tmp_path: Path) -> None:
-    talk = Talk((User("Hello"),), text="Hello.")
-    made = page(tmp_path / "r.html", [record(talk, "a"), record(talk, "a"), record(talk, "")])
-    assert [row["anchor"] for row in made.rows] == ["a", "a~2", "exchange"]
 
 
 def test_what_cannot_be_laid_out_does_not_take_the_rest_along(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

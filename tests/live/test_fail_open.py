@@ -1,4 +1,4 @@
-"""Rules whose repairs fail, in a real process: the traffic passes as it came, and the exchange says so."""
+"""Failures of ours in a real process: every byte arrives, the exchange says so, the culprit is named once."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import importlib
 import inspect
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from types import FunctionType
 
 import pytest
 
 from tests.build import FORMS
-from tests.live.harness import Peer, Proxy, Upstream, replying, running
+from tests.live.harness import Peer, Proxy, Upstream, refused, replying, running
 from tests.live.leaks import (
     CALL,
     CALLED,
@@ -32,10 +33,38 @@ from tests.selection import is_complete, rotated, sampled
 pytestmark = pytest.mark.live
 
 
+def send(proxy: Proxy, upstream: Upstream, form: Form, test: str, fault: dict[str, str], *, leaks: bool) -> None:
+    """Send an exchange during which something fails, and check what arrives.
+
+    A clean reply arrives as it came; of one that leaks every word arrives, as text or as a call, and once.
+    """
+    record = LEAK[form] if leaks else CLEAN[form]
+    body = body_of(record)
+    pieces = split_events(body) if form[1] else list(pieces_of(body, 60))
+    upstream.scripts[test] = replying(pieces, **kind_of(record))
+    reply = ask(proxy, form[0], record, test, fault)
+    assert (reply.status, reply.complete) == (200, True), test
+    if not leaks:
+        assert reply.body == body, test
+        return
+    seen = assemble(*form, reply.body)
+    calls = [(name, arguments) for _, name, arguments in seen.calls]
+    assert (seen.text.strip(), calls) in [(PROSE.strip(), CALLED), (PROSE + CALL, [])], test
+
+
+def findings_of(proxy: Proxy, test: str) -> list[str]:
+    found: list[str] = proxy.wait_for_probe(test)["metadata"]["wirelint.findings"]
+    return found
+
+
+# --- a rule of the user fails -----------------------------------------------------------------------------------------
+
 _RULE = '''
 from __future__ import annotations
+
 from wirelint.events import Delta, Finish
 from wirelint.rule import Edit, Rule
+
 
 class _Faulty:
     phase = {phase}
@@ -88,16 +117,20 @@ class _Faulty:
 
 
 class Faulty{phase}(Rule):
-    """A rule whose repairs fail.
+    """A rule that fails.
 
     ## What it does
     Raises.
+
     ## Why is this bad?
     It is.
+
     ## Example
     None.
+
     ## False positives
     None.
+
     ## Fix safety
     None.
     """
@@ -124,12 +157,11 @@ class Faulty{phase}(Rule):
         if stage == "mend nowhere":
             yield [Edit("replace", "/no/such/place", 1)], self.repair("request", "safe", "changed nothing", "/no")
 '''
-
 STAGES = (
     "rewriter", "construction", "push", "iteration", "push with text held", "push at the end", "held", "release",
 )  # fmt: skip
 MENDS = {"mend": ["internal-error"], "mend half done": ["internal-error"], "mend nowhere": []}
-"""Stages of a repair of requests, and what is told of its failure; an edit of a place that is not there is none."""
+"""Stages of a repair of requests, and what is reported of its failure; an edit of a place that is not there is none."""
 
 
 @pytest.fixture(scope="module")
@@ -138,9 +170,9 @@ def faulty(upstream: Upstream, tmp_path_factory: pytest.TempPathFactory) -> Iter
     rules = folder / "own"
     rules.mkdir()
     for phase, code, name in ((0, 901, "early"), (5, 902, "late")):
-        made = _RULE.format(phase=phase, code=code, name=name)
-        (rules / f"xx{code}_faulty_{name}.py").write_text(made)
-        write_example(rules / f"xx{code}_faulty_{name}.py")
+        path = rules / f"xx{code}_faulty_{name}.py"
+        path.write_text(_RULE.format(phase=phase, code=code, name=name))
+        write_example(path)
     with running(folder, upstream.url, f"wirelint_rules={rules}", "wirelint_fix=unsafe") as proxy:
         yield proxy
 
@@ -154,47 +186,25 @@ STAGES_BY_FORM = [
 ]
 
 
+@pytest.mark.parametrize("leaks", [False, True], ids=["clean", "leak"])
 @pytest.mark.parametrize("when", ["early", "late"])
 @pytest.mark.parametrize(("form", "stage"), sampled(STAGES_BY_FORM, 10))
-def test_a_rewriter_that_raises(faulty: Proxy, upstream: Upstream, form: Form, stage: str, when: str) -> None:
-    record = CLEAN[form]
-    body = body_of(record)
-    test = f"{stage} {when} {form}"
-    pieces = split_events(body) if form[1] else list(pieces_of(body, 60))
-    upstream.scripts[test] = replying(pieces, **kind_of(record))
-    reply = ask(faulty, form[0], record, test, {f"x-fault-{when}": stage})
-    assert (reply.status, reply.complete, reply.body) == (200, True, body)
-    probe = faulty.wait_for_probe(test)
-    assert "internal-error" in probe["metadata"]["wirelint.findings"]
-    assert faulty.process.poll() is None
-
-
-@pytest.mark.parametrize(("form", "stage"), sampled(STAGES_BY_FORM, 10))
-def test_a_rewriter_that_raises_beside_one_that_repairs(
-    faulty: Proxy, upstream: Upstream, form: Form, stage: str
+def test_a_rule_that_raises_costs_no_byte(
+    faulty: Proxy, upstream: Upstream, form: Form, stage: str, when: str, leaks: bool
 ) -> None:
-    """The leak is repaired or stands in the text; nothing is lost and nothing comes twice."""
-    record = LEAK[form]
-    test = f"leak {stage} {form}"
-    pieces = split_events(body_of(record)) if form[1] else list(pieces_of(body_of(record), 60))
-    upstream.scripts[test] = replying(pieces, **kind_of(record))
-    reply = ask(faulty, form[0], record, test, {"x-fault-late": stage})
-    assert reply.complete
-    seen = assemble(*form, reply.body)
-    if seen.calls:
-        assert [(name, arguments) for _, name, arguments in seen.calls] == CALLED
-        assert seen.text.strip() == PROSE.strip()
-    else:
-        assert seen.text == PROSE + CALL
-    assert "internal-error" in faulty.wait_for_probe(test)["metadata"]["wirelint.findings"]
+    test = f"{stage} {when} {form} {leaks}"
+    send(faulty, upstream, form, test, {f"x-fault-{when}": stage}, leaks=leaks)
+    assert "internal-error" in findings_of(faulty, test)
+    assert faulty.process.poll() is None
 
 
 @pytest.mark.parametrize("stage", MENDS)
 @pytest.mark.parametrize("form", FORMS, ids=str)
-def test_a_mend_that_raises(faulty: Proxy, upstream: Upstream, form: Form, stage: str) -> None:
-    record = CLEAN[form]
+def test_a_repair_of_a_request_that_raises_changes_nothing(
+    faulty: Proxy, upstream: Upstream, form: Form, stage: str
+) -> None:
+    record, test = CLEAN[form], f"{stage} {form}"
     sent: list[bytes] = []
-    test = f"{stage} {form}"
     answer = replying([body_of(record)], **kind_of(record))
 
     def script(peer: Peer) -> None:
@@ -205,20 +215,28 @@ def test_a_mend_that_raises(faulty: Proxy, upstream: Upstream, form: Form, stage
     reply = ask(faulty, form[0], record, test, {"x-fault-early": stage})
     assert (reply.complete, reply.body) == (True, body_of(record))
     assert sent == [record["request"]["body"].encode()]
-    probe = faulty.wait_for_probe(test)
-    assert probe["metadata"]["wirelint.findings"] == MENDS[stage]
+    assert findings_of(faulty, test) == MENDS[stage]
     captured = faulty.wait_for_record(test)
     assert ("forwarded" in captured, captured.get("fixes", [])) == (False, [])
 
 
-def test_a_culprit_is_told_of_once(faulty: Proxy) -> None:
-    """Ran after the others: many failures, one line for each place."""
+def test_a_culprit_is_named_once(faulty: Proxy) -> None:
+    """Runs after the others: many failures, one line for each place."""
     told = [line for line in faulty.log.splitlines() if "wirelint:" in line and "failed" in line]
     assert told
     assert len(told) == len({re.sub(r"^\[[^]]*\]", "", line) for line in told})
 
 
-# --- what carries the repairs out fails -------------------------------------------------------------------------------
+def test_a_rule_that_cannot_be_loaded_stops_the_start(tmp_path: Path) -> None:
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "xx902_broken.py").write_text("def half(\n")
+    status, lines = refused(tmp_path, "wirelint_rules=own")
+    assert status == 1
+    assert len([line for line in lines if "xx902_broken.py:1" in line]) == 1
+    assert "Traceback" not in " ".join(lines)
+
+
+# --- our own code fails -----------------------------------------------------------------------------------------------
 
 _MODULES = (
     "wirelint.rewrite.pipeline", "wirelint.rewrite.edits",
@@ -233,8 +251,22 @@ _MODULES = (
 """All that these modules define is made to fail."""
 _OUTERMOST = {"HttpReplyFixer.__call__", "ReplyFixer.due", "ReplyFixer._feed", "ReplyFixer._note"}
 """What catches the failures of the rest, and has nothing behind it."""
-
+REPORTED = (
+    ("wirelint.engine", "Session.begin"),
+    ("wirelint.engine", "Session.finish"),
+    ("wirelint.engine", "Engine.check"),
+    ("wirelint.state.ledger", "Ledger.record"),
+    ("wirelint.capture.redact", "Redactor.record"),
+    ("wirelint.capture.store", "Store.put_all"),
+    ("wirelint.addon.annotate", "annotate"),
+    ("wirelint.addon.annotate", "annotation"),
+    ("wirelint.addon.log", "log_exchange"),
+    ("wirelint.addon.classify", "end_reason_of"),
+    ("wirelint.apis.openai_chat", "read_request"),
+)
+"""Every exchange runs these, so a failure of any of them is a finding of the exchange."""
 _SABOTEUR = """
+import importlib
 import sys
 
 current, after, count = "", 0, 0
@@ -251,24 +283,24 @@ def sabotaged(name, sound):
 
 def sabotage(module, path):
     owner, _, attribute = path.rpartition(".")
+    name = module + "." + path
     if not owner:
         sound = getattr(sys.modules[module], path)
-        faulty = sabotaged(module + "." + path, sound)
-        for user in [one for name, one in sys.modules.items() if name.startswith("wirelint")]:
-            for name, value in list(vars(user).items()):
+        faulty = sabotaged(name, sound)
+        for user in [one for title, one in sys.modules.items() if title.startswith("wirelint")]:
+            for title, value in list(vars(user).items()):
                 if value is sound:
-                    setattr(user, name, faulty)
+                    setattr(user, title, faulty)
         return
     cls = getattr(sys.modules[module], owner)
     sound = vars(cls)[attribute]
     if isinstance(sound, property):
-        setattr(cls, attribute, property(sabotaged(module + "." + path, sound.fget)))
+        setattr(cls, attribute, property(sabotaged(name, sound.fget)))
     elif isinstance(sound, (classmethod, staticmethod)):
-        setattr(cls, attribute, type(sound)(sabotaged(module + "." + path, sound.__func__)))
+        setattr(cls, attribute, type(sound)(sabotaged(name, sound.__func__)))
     else:
-        setattr(cls, attribute, sabotaged(module + "." + path, sound))
+        setattr(cls, attribute, sabotaged(name, sound))
 
-import importlib
 for module, path in PLACES:
     importlib.import_module(module)
     sabotage(module, path)
@@ -277,6 +309,7 @@ class Saboteur:
     def requestheaders(self, flow):
         global current, after, count
         current, after, count = flow.request.headers.get("x-fault", ""), int(flow.request.headers.get("x-after", "0")), 0
+
 addons = [Saboteur()]
 """
 
@@ -297,15 +330,17 @@ def _places() -> list[tuple[str, str]]:
 def _methods(cls: type) -> list[str]:
     members = {name: one for name, one in vars(cls).items() if not (name.startswith("__") and name != "__init__")}
     kinds = (FunctionType, classmethod, staticmethod, property)
-    return [name for name, one in members.items() if isinstance(one, kinds) and not _is_abstract(one)]
-
-
-def _is_abstract(member: object) -> bool:
-    return bool(getattr(member, "__isabstractmethod__", False))
+    return [
+        name
+        for name, one in members.items()
+        if isinstance(one, kinds) and not getattr(one, "__isabstractmethod__", False)
+    ]
 
 
 PLACES = _places()
 TRIED = sampled(PLACES, 32)
+AFTER = (0, 1, 4, 9)
+"""Calls of a function that succeed before it fails."""
 _ASKED: list[str] = []
 
 
@@ -313,13 +348,9 @@ _ASKED: list[str] = []
 def sabotaged(upstream: Upstream, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxy]:
     folder = tmp_path_factory.mktemp("sabotaged")
     saboteur = folder / "saboteur.py"
-    saboteur.write_text(f"PLACES = {PLACES!r}\n{_SABOTEUR}")
+    saboteur.write_text(f"PLACES = {list(dict.fromkeys([*PLACES, *REPORTED]))!r}\n{_SABOTEUR}")
     with running(folder, upstream.url, "wirelint_fix=unsafe", scripts=[saboteur]) as proxy:
         yield proxy
-
-
-AFTER = (0, 1, 4, 9)
-"""Calls of a function that succeed before it fails."""
 
 
 def _tries(place: tuple[str, str]) -> Iterator[tuple[Form, int]]:
@@ -329,28 +360,28 @@ def _tries(place: tuple[str, str]) -> Iterator[tuple[Form, int]]:
 
 
 @pytest.mark.parametrize("place", TRIED, ids=".".join)
-def test_what_carries_repairs_out_raises(sabotaged: Proxy, upstream: Upstream, place: tuple[str, str]) -> None:
-    """A clean reply arrives as it came; of one that leaks every word arrives, as text or as a call, and once."""
+def test_a_failure_of_ours_costs_no_byte(sabotaged: Proxy, upstream: Upstream, place: tuple[str, str]) -> None:
     for form, after in _tries(place):
-        for what, record in {"clean": CLEAN[form], "leak": LEAK[form]}.items():
-            body = body_of(record)
-            test = f"{what} {place} {after} {form}"
-            pieces = split_events(body) if form[1] else list(pieces_of(body, 60))
-            upstream.scripts[test] = replying(pieces, **kind_of(record))
+        for leaks in (False, True):
+            test = f"{'leak' if leaks else 'clean'} {place} {after} {form}"
             _ASKED.append(test)
-            reply = ask(sabotaged, form[0], record, test, {"x-fault": ".".join(place), "x-after": str(after)})
-            assert (reply.status, reply.complete) == (200, True), test
-            if what == "clean":
-                assert reply.body == body, test
-            else:
-                seen = assemble(*form, reply.body)
-                calls = [(name, arguments) for _, name, arguments in seen.calls]
-                assert (seen.text.strip(), calls) in [(PROSE.strip(), CALLED), (PROSE + CALL, [])], test
+            fault = {"x-fault": ".".join(place), "x-after": str(after)}
+            send(sabotaged, upstream, form, test, fault, leaks=leaks)
     assert sabotaged.process.poll() is None
 
 
-def test_all_of_this_ends_and_is_told_and_nothing_crashed(sabotaged: Proxy) -> None:
-    """Ran after the others. A place is reached in some forms only, and the default run tries each in one."""
+@pytest.mark.parametrize("place", sampled(REPORTED, 6), ids=".".join)
+def test_a_failure_of_ours_is_a_finding(sabotaged: Proxy, upstream: Upstream, place: tuple[str, str]) -> None:
+    test, form = f"reported {place}", FORMS[1]
+    send(sabotaged, upstream, form, test, {"x-fault": ".".join(place)}, leaks=False)
+    assert "internal-error" in findings_of(sabotaged, test)
+    assert "internal-error" in sabotaged.wait_for_probe(test)["comment"]
+    send(sabotaged, upstream, form, f"after {place}", {}, leaks=False)
+    assert findings_of(sabotaged, f"after {place}") == []
+
+
+def test_all_exchanges_end_and_nothing_crashes(sabotaged: Proxy) -> None:
+    """Runs after the others. A place is reached in some forms only, and the default run tries each in one."""
     sabotaged.wait_for_probe(_ASKED[-1])
     assert {probe["test"] for probe in sabotaged.probes()} >= set(_ASKED)
     assert len(set(re.findall(r"sabotage of ([\w.]+)", sabotaged.log))) > len(TRIED) / (4 if is_complete() else 10)

@@ -1,4 +1,4 @@
-"""Types for values that markup writes as plain text.
+"""Declared tools: their names for written ones, and types for values that markup writes as plain text.
 
 The declared schema decides. A parameter declared `string` keeps its text; with several types the first that reads the
 text wins, in the order null, integer, number, boolean, object, array, string (the order of vLLM's
@@ -15,6 +15,18 @@ from typing import Literal
 from wirelint.dialects import jsontext
 from wirelint.model import Json, Tool
 
+_PREFIX = re.compile(r"(?:functions?[. ]\s*)+")
+_INDEX = re.compile(r"\s*:\s*\d+\Z")
+_SEGMENTS = re.compile(r"\.|__|/|:")
+_GENERIC_PREFIXES = frozenset({"functions", "function", "default_api", "tools", "tool", "mcp"})
+# Placeholder names in documentation: `function_name`, `$FUNCTION_NAME`, `{tool_name}`, `your_tool`, `NAME`.
+_STAND_IN = re.compile(
+    r"[$<{\[]*(?:(?:your|my|some|the|an?|any|example|sample|dummy|actual)[_ -])*"
+    r"(?:functions?|func|fn|tools?|method)?[_ -]?(?:name|call|here)?[_ -]?[0-9]{0,2}[>}\]]*",
+    re.IGNORECASE,
+)
+_METASYNTACTIC = frozenset({"foo", "bar", "baz", "n", "x", "xxx"})
+
 Hint = Literal["text", "json"] | None
 """The type of a value in the markup itself (`string="true"` or `"false"`); None without one."""
 
@@ -24,6 +36,79 @@ _INTEGER = re.compile(r"[+-]?[0-9]{1,19}")
 _DEEPEST = 16
 _XML_ENTITY = re.compile(r"&(?:lt|gt|amp|quot|apos|#[0-9]{1,6}|#x[0-9a-fA-F]{1,5});")
 _UNESCAPED = re.compile(rf"<|&(?!{_XML_ENTITY.pattern[1:]})")
+
+
+def resolve(written: str, declared: Iterable[str]) -> str:
+    """Return the declared name for a written one: exact, else by a unique run of last segments, else without framing."""
+    offered = tuple(declared)
+    name = written.strip()
+    if name in offered:
+        return name
+    name = _PREFIX.sub("", _INDEX.sub("", name), count=1).strip() if _PREFIX.match(name) else _INDEX.sub("", name)
+    if name in offered:
+        return name
+    fitting = {candidate for candidate in offered if _same_tail(name, candidate)}
+    return fitting.pop() if len(fitting) == 1 else name
+
+
+def is_stand_in(name: str) -> bool:
+    """Return True if a name is a placeholder. Only for names that are not declared."""
+    return not name or name.lower() in _METASYNTACTIC or _STAND_IN.fullmatch(name) is not None
+
+
+def _same_tail(one: str, other: str) -> bool:
+    """Return True for `calendar.calendar` and `calendar`, `s.t` and `mcp__s__t`; False for `fs.read` and `db.read`."""
+    left, right = _segments(one), _segments(other)
+    shared = min(len(left), len(right))
+    return shared > 0 and left[-shared:] == right[-shared:]
+
+
+def _segments(name: str) -> list[str]:
+    segments = [segment for segment in _SEGMENTS.split(name) if segment]
+    while len(segments) > 1 and segments[0] in _GENERIC_PREFIXES:
+        segments.pop(0)
+    return segments
+
+
+def fits(tool: Tool | None, arguments: Json) -> bool:
+    """Return True if arguments are an object with keys that the tool has; a schema without any fits all."""
+    if tool is None or not isinstance(arguments, dict):
+        return False
+    schema = tool.schema
+    if schema is None or not ("properties" in schema or "allOf" in schema):
+        return True
+    more = schema.get("additionalProperties")
+    return isinstance(more, dict) or more is True or arguments.keys() <= properties_of(schema).keys()
+
+
+def infer(tools: Iterable[Tool], arguments: dict[str, Json], *, empty: bool = False) -> str | None:
+    """Return the only tool that these arguments fit, for a call without a name. `empty`: no arguments may fit."""
+    fitting = []
+    for tool in tools:
+        properties = properties_of(tool.schema)
+        if properties and (arguments or empty) and set(required(tool)) <= arguments.keys() <= properties.keys():
+            fitting.append(tool.name)
+    return fitting[0] if len(fitting) == 1 else None
+
+
+def bind(tool: Tool | None, text: str) -> dict[str, Json] | None:
+    """Return plain text as the arguments of a tool: the value of its only parameter, or of the only required one."""
+    if tool is None or tool.schema is None:
+        return None
+    properties = properties_of(tool.schema)
+    keys = tuple(properties) if len(properties) == 1 else required(tool)
+    if len(keys) != 1:
+        return None
+    declared = properties.get(keys[0])
+    value = coerce(text, declared, tool.schema)
+    types = types_of(declared, tool.schema)
+    return None if isinstance(value, str) and types and "string" not in types else {keys[0]: value}
+
+
+def required(tool: Tool | None) -> tuple[str, ...]:
+    """Return the required parameters of a tool, as its schema names them at the top."""
+    names = tool.schema.get("required") if tool is not None and tool.schema is not None else None
+    return tuple(name for name in names if isinstance(name, str)) if isinstance(names, list) else ()
 
 
 def type_arguments(raw: Iterable[tuple[str, str, Hint]], tool: Tool | None) -> dict[str, Json]:
@@ -93,7 +178,7 @@ def types_of(schema: Json, root: Json = None, depth: int = 0) -> frozenset[str]:
             found |= types_of(option, root, depth + 1)
     reference = schema.get("$ref")
     if isinstance(reference, str):
-        found |= types_of(resolve(reference, root), root, depth + 1)
+        found |= types_of(dereference(reference, root), root, depth + 1)
     if not found:
         values = schema.get("enum")
         found.update(type_name(value) for value in (values if isinstance(values, list) else ()))
@@ -116,7 +201,7 @@ def properties_of(schema: Json) -> Mapping[str, Json]:
     return found
 
 
-def resolve(reference: str, root: Json) -> Json:
+def dereference(reference: str, root: Json) -> Json:
     """Return the target of a reference within a schema (`#/$defs/shelf`); None for other or dangling references."""
     if not reference.startswith("#/"):
         return None

@@ -1,0 +1,82 @@
+"""What a text of a model may consist of: openers and closers of all dialects, tokens of chat templates, tags of reasoning,
+and marks of Markdown, JSON and event streams. Those of wirelint come from its own tables, so new dialects are included."""
+
+from __future__ import annotations
+
+import functools
+import re
+
+from tests.dialects.writers import SOUP
+from wirelint.dialects import FAMILIES
+from wirelint.dialects.openers import Either, LineStart, Name, Opener, Run, TextStart, WordStart
+from wirelint.text.control_tokens import EDGES, SURE
+from wirelint.text.thinking import REASONING_TAGS, SENTENCE_HEADS
+
+# fmt: off
+_MARKS = (
+    *"<>[]{}()\"'`~|#*-_=+:;,.&\\/@!?$%^ \t\n\r01",
+    "\r\n", "\n\n", "\r\r", " \n", "\n ", "a\n", "\\n", "\\\"", "\\u003c", "&lt;", "&amp;", "\x00", "\u200b", "\u2028",
+    "漢", "😀", "```\n", "\n```\n", "```json\n", "`a`", "\n> ", "\n    ", "\n- ", "\n1. ", "**", "[a](", "</", "<!--",
+    "<![CDATA[", "<?", "<br>", "<div>", "data: ", "\n\ndata: {}\n\n", "event: ", "[DONE]", "1e", "1,", "20 results. ",
+    "3 of 4 ", "null,", "{}", "[],", '{"a":"', '[{"', '{"a":1}', "{'a': 'b'}, ", "a. ", "The file was read. ",
+    "I will look it up. ", "look(", 'look(q="a") ', "functions.look:0", "call_", "Action: look\n", "Observation: ",
+    "Thought: ", "Action Input: {", "User: ", "\nassistant\n", "analysis", "assistantfinal", "https://a.b/", "a@b.c ",
+    "sk-proj-aaaaaaaaaaaaaaaaaaaa ", "Bearer ", "password: ", "-----BEGIN ", "eyJhbGciOiJIUzI1NiJ9.",
+    "[{'type': 'text', 'text': '", '[{"type": "text", "text": "a"}] ', "<|", "|>", "<｜", "｜>", "[/", "]~b]",
+    '"name": "look", ', '"arguments": "{', '{"name": "look", "arguments": {"q": "a"}}\n', '{"tool_calls": [',
+)
+# fmt: on
+_BODY = '{"name": "look", "arguments": {"q": "a'
+
+
+def _written(opener: Opener, most: bool) -> str:
+    """An opener as text: the first options and as few characters of each class as can be, or the last and some more."""
+    return "".join(_piece(piece, most) for piece in opener)
+
+
+def _piece(piece: object, most: bool) -> str:
+    match piece:
+        case str():
+            return piece
+        case Run(chars, least, longest):
+            return _one_of(chars) * min(longest, max(least, 3 if most else 0))
+        case Either(options):
+            return _written(options[-1 if most else 0], most)
+        case Name():
+            return "look"
+        case LineStart():
+            return "\n"
+        case WordStart():
+            return " "
+        case TextStart():
+            return ""
+    raise TypeError(piece)
+
+
+@functools.cache
+def _one_of(chars: str) -> str:
+    pattern = re.compile(f"[{chars}]")
+    return next(one for one in 'a0 _-:/="|<>{[(\n\t' + "".join(map(chr, range(1, 0x10000))) if pattern.match(one))
+
+
+def _plain(pattern: str) -> str:
+    """A text that a simple regular expression of literals fits: groups, classes and repetitions are read off roughly."""
+    text = re.sub(r"\(\?[=:!<]+[^()]*\)|\[\^[^]]*\](?:\{[\d,]+\})?|\\s\?|\\n\?|\?", "", pattern)
+    text = re.sub(r"\([^()|]*\|?[^()]*\)", "", text).replace("\\s", " ").replace("\\n", "\n")
+    return re.sub(r"\\(.)", r"\1", text).split("|<")[0]
+
+
+@functools.cache
+def units() -> tuple[str, ...]:
+    found: list[str] = [*_MARKS, *sorted(SURE | EDGES), *SENTENCE_HEADS, *SOUP.values()]
+    for family in FAMILIES:
+        for opener in family.openers:
+            for begun in (_written(opener, most=False), _written(opener, most=True)):
+                found += (begun, begun[: len(begun) // 2 + 1], begun + _BODY)
+        found += (f"</{_plain(closer)}>" for closer in family.closers)
+        found += ("\nlook" + _written(ending, most=False) for ending in family.after_name)
+    for tag in REASONING_TAGS:
+        begins = _plain(tag.opener) if tag.opener else tag.name
+        ends = _plain(tag.closer) if tag.closer else f"</{tag.name[1:]}"
+        found += (begins, ends, f"{begins}a{ends}", f"\n{begins}\n", f"{ends}\n\n")
+    return tuple(dict.fromkeys(unit for unit in found if unit))

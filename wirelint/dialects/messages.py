@@ -1,0 +1,587 @@
+"""Calls that are a whole message in a shape that people write too: plain JSON, a line that names the tool, ReAct.
+
+Theory of operation. Such a shape is a call only by the tool that it names, so the names of the declared tools are in the
+patterns themselves (`Table.named`), and the arguments must fit. Llama's python tag and custom tag are here as well, as its
+families write both.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from wirelint.dialects import declared, python_calls
+from wirelint.dialects.json_calls import calls_of, decode_or_repair
+from wirelint.dialects.reader import Calls, Match, NativeCall, Reader, Reading
+from wirelint.dialects.tables import table
+from wirelint.model import Json, Tool
+
+_LAST_QUOTED = re.compile(r"[\"']([^\"']{1,160})[\"']\Z")
+
+# -- bare_json ---------------------------------------------------------------------------------------------------------
+
+_BARE = table(__name__, "bare_json")
+_TYPES = frozenset({"function", "function_call", "tool_call", "tool_use"})
+_BESIDE = frozenset({"role", "thought", "thoughts", "reasoning", "id", "type", "index"})
+_DEEPEST = 6
+
+
+@dataclass(slots=True)
+class _Values(Calls):
+    """The calls in values side by side."""
+
+    enveloped: bool = False
+
+
+def read_bare_json(reader: Reader, position: int) -> Reading:
+    if not reader.tools:
+        return None
+    if fence := reader.match(_BARE.fence, position):
+        return _read_fenced(reader, fence)
+    start = reader.space(position)
+    if reader.char(start) not in ("{", "[") or not reader.begins(start):
+        return None
+    head = _BARE.named(reader, "head", start)
+    if head is None or _BARE.llama.match(head[0]):
+        return None
+    found = _read_values(reader, head)
+    if found is None:
+        return None
+    surplus = reader.match(_BARE.surplus, found.end)
+    end = surplus.end() if surplus is not None and surplus[0].strip() else found.end
+    if not reader.is_whole(start, end):
+        return None
+    plain = reader.char(start) == "[" and not found.enveloped
+    return reader.block("bare_json_array" if plain else "generic_json_envelope", position, end, found.calls, "weak")
+
+
+def _read_fenced(reader: Reader, fence: Match) -> Reading:
+    head = _BARE.named(reader, "head", fence.end())
+    found = _read_values(reader, head, fenced=True) if head is not None else None
+    if found is None:
+        return None
+    end = reader.after(_BARE.fence_end, found.end)
+    if end == found.end and not reader.ended(reader.space(end)):
+        return None
+    return reader.block("fenced_json_call", fence.start(), end, found.calls, "weak")
+
+
+def _read_values(reader: Reader, head: Match, *, fenced: bool = False) -> _Values | None:
+    """Read the values from a position on; None unless each is a call, or the beginning of one."""
+    found = _Values(head.start())
+    at = head.start()
+    while reader.char(at) in ("{", "["):
+        decoded = reader.json(at)
+        if decoded.failed:
+            return _read_damaged_value(reader, at, head, found, fenced=fenced)
+        if not _add(reader, decoded.value, found):
+            return None
+        found.end = decoded.end
+        at = reader.after(_BARE.between, decoded.end)
+    return found
+
+
+def _read_damaged_value(reader: Reader, at: int, head: Match, found: _Values, *, fenced: bool) -> _Values | None:
+    if not fenced and at < reader.dead.get("bare_json_array", 0):
+        return None
+    stop = reader.next(_BARE.ticks, at) if fenced else None
+    end = reader.stop(stop)
+    if not fenced:
+        reader.dead["bare_json_array"] = end
+    repaired = reader.repair(at, end)
+    if repaired is not None:
+        depths = [depth for _, depth in _leaves(repaired.value)]
+        whole = stop is not None or repaired.missing <= (depths[-1] if depths else 0)
+        if whole and _add(reader, repaired.value, found):
+            found.end = repaired.end
+            return found
+    if stop is not None or at != head.start() or reader.json(at).end < reader.size:
+        return None
+    quoted = _LAST_QUOTED.search(head[0])
+    if quoted is None or reader.tool(quoted[1]) is None:
+        return None
+    found.calls.append(reader.call(quoted[1], None, complete=False))
+    found.end = reader.size
+    return found
+
+
+def _add(reader: Reader, value: Json, found: _Values) -> bool:
+    leaves = list(_leaves(value))
+    for leaf, _ in leaves:
+        calls, _ = calls_of(reader, leaf)
+        if len(calls) != 1 or not declared.fits(reader.tools.get(calls[0].name), calls[0].arguments):
+            return False
+        found.calls += calls
+        found.enveloped |= isinstance(leaf, dict) and (
+            leaf.get("type") in _TYPES or isinstance(leaf.get("function"), dict)
+        )
+    found.enveloped |= any(depth > 2 for _, depth in leaves)
+    return bool(leaves)
+
+
+def _leaves(value: Json, depth: int = 0) -> Iterator[tuple[Json, int]]:
+    """Yield the objects that should be calls, and the number of brackets open inside each."""
+    if isinstance(value, list):
+        for item in value:
+            yield from _leaves(item, depth + 1)
+        return
+    wrapper = next((key for key in _BARE.data["wrappers"] if key in value), None) if isinstance(value, dict) else None
+    if isinstance(value, dict) and wrapper is not None and depth < _DEEPEST and _says_nothing_else(value, wrapper):
+        yield from _leaves(value[wrapper], depth + 1)
+    else:
+        inner = isinstance(value, dict) and isinstance(value.get("function"), dict)
+        yield value, depth + 1 + inner
+
+
+def _says_nothing_else(value: dict[str, Json], wrapper: str) -> bool:
+    """Return True if no text for a reader stands beside the calls."""
+    return not any(item for key, item in value.items() if key != wrapper and key not in _BESIDE)
+
+
+# -- llama -------------------------------------------------------------------------------------------------------------
+
+_LLAMA = table(__name__, "llama")
+_INTERPRETERS = ("code_interpreter", "python", "ipython")
+_CODE_KEYS = ("code", "script", "source", "input", "query")
+_ARGUMENT_KEYS = frozenset({"parameters", "arguments", "args", "input"})
+_LONGEST_CODE = 100_000
+
+
+@dataclass(slots=True)
+class _Objects(Calls):
+    """JSON calls joined by semicolons. `cut`: the text ends in the last call."""
+
+    cut: bool = False
+
+
+def read_llama(reader: Reader, position: int) -> Reading:
+    if tag := reader.match(_LLAMA.tag, position):
+        return _read_tag(reader, tag)
+    if function := reader.match(_LLAMA.function, position):
+        return _read_function(reader, function)
+    return _read_message(reader, position)
+
+
+def _read_message(reader: Reader, position: int) -> Reading:
+    if not reader.tools or not reader.begins(position) or position < reader.dead.get("llama3_json", 0):
+        return None
+    at = reader.space(position)
+    if _LLAMA.named(reader, "head", at) is None:
+        return None
+    read = _read_objects(reader, at)
+    reader.dead["llama3_json"] = read.end
+    whole = read.calls[:-1] if read.cut else read.calls
+    if not (read.calls and all(reader.fits(call) and call.complete for call in whole)):
+        return None
+    if not reader.concludes(read.end):
+        return None
+    return reader.block("llama3_json", position, read.end, read.calls, "weak")
+
+
+def _read_objects(reader: Reader, position: int) -> _Objects:
+    read = _Objects(position)
+    at = position
+    while reader.char(at) == "{":
+        decoded = reader.json(at)
+        if decoded.failed:
+            _read_damaged(reader, at, read)
+            break
+        calls, _ = calls_of(reader, decoded.value)
+        if not calls or not _gives_arguments(reader, decoded.value, calls):
+            break
+        read.calls += calls
+        read.end = decoded.end
+        joint = reader.follow(_LLAMA.joint, decoded.end)
+        if joint is None:
+            break
+        at = joint.end()
+    return read
+
+
+def _read_damaged(reader: Reader, at: int, read: _Objects) -> None:
+    """Read the rest of the message if only brackets are missing after the arguments; else a call that is cut off."""
+    end = reader.stop(reader.next(_LLAMA.turn_end, at))
+    repaired = reader.repair(at, end)
+    calls = calls_of(reader, repaired.value)[0] if repaired is not None and repaired.missing <= 1 else []
+    if repaired is not None and calls and _gives_arguments(reader, repaired.value, calls):
+        read.calls += calls
+        read.end = repaired.end
+        return
+    head = reader.match(_LLAMA.written_head, at)
+    if head is not None:
+        read.calls.append(reader.call(head["name"], None, complete=False))
+        read.end, read.cut = end, True
+
+
+def _gives_arguments(reader: Reader, value: Json, calls: list[NativeCall]) -> bool:
+    """Return True if the object has arguments, or its tool takes none: a name alone is no call."""
+    tools = [reader.tools.get(call.name) for call in calls]
+    return (isinstance(value, dict) and not value.keys().isdisjoint(_ARGUMENT_KEYS)) or not any(
+        tool is None or declared.properties_of(tool.schema) for tool in tools
+    )
+
+
+def _read_tag(reader: Reader, tag: Match) -> Reading:
+    at = reader.space(tag.end())
+    if reader.char(at) == "{":
+        read = _read_objects(reader, at)
+        if read.calls:
+            return reader.block("llama3_python_tag_json", tag.start(), read.end, read.calls)
+    code = _read_methods(reader, at) if reader.match(_LLAMA.method, at) else _read_code(reader, at)
+    # The tag alone if no call follows, as in a text about it.
+    end, calls = (code.end, code.calls) if code is not None else (tag.end(), [])
+    return reader.block("llama3_python_tag_builtin", tag.start(), end, calls)
+
+
+def _read_methods(reader: Reader, at: int) -> Calls:
+    """Read calls of built-in tools, written as methods: `brave_search.call(query="tides")`."""
+    run = Calls(at)
+    while method := reader.match(_LLAMA.method, at):
+        call = python_calls.read_call(reader, at)
+        if call is None:
+            break
+        run.calls.append(call.native(reader, method["name"]))
+        run.end = call.end
+        joint = reader.match(_LLAMA.method_joint, run.end) if call.closed else None
+        if joint is None:
+            break
+        at = joint.end()
+    return run
+
+
+def _read_code(reader: Reader, at: int) -> Calls | None:
+    """Read a call of a declared tool, or code for the interpreter."""
+    if reader.tools and _LLAMA.named(reader, "call", at):
+        bracket = reader.char(at) == "["
+        read = python_calls.read_calls(reader, at + bracket)
+        assert read is not None
+        read.end += bracket and reader.char(read.end) == "]"
+        return read
+    name = next((name for name in _INTERPRETERS if name in reader.tools), None)
+    if name is None or reader.ended(at):
+        return None
+    end = reader.stop(reader.next(_LLAMA.turn_end, at))
+    code = reader.value(at, end).rstrip()
+    if not _is_code(code):
+        return None
+    return Calls(at + len(code), [reader.call(name, _code_arguments(reader, name, code), complete=True)])
+
+
+def _is_code(text: str) -> bool:
+    """Return True if a text is a Python program that does more than name something."""
+    if len(text) > _LONGEST_CODE:
+        return False
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of stray backslashes
+            tree = ast.parse(text)
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        return False
+    return any(
+        not isinstance(node, ast.Expr) or not isinstance(node.value, ast.Name | ast.Constant) for node in tree.body
+    )
+
+
+def _code_arguments(reader: Reader, name: str, code: str) -> dict[str, Json]:
+    """Return the code under the interpreter's parameter for it."""
+    tool = reader.tools.get(name)
+    keys = tuple(declared.properties_of(tool.schema)) if tool is not None else ()
+    key = next((key for key in _CODE_KEYS if key in keys), keys[0] if len(keys) == 1 else "code")
+    return {key: code}
+
+
+def _read_function(reader: Reader, opener: Match) -> Reading:
+    if opener.start() < reader.dead.get("functionary_v3_1", 0):
+        return None
+    decoded = reader.json(opener.end())
+    arguments, complete, end = decoded.value, not decoded.failed, decoded.end
+    if decoded.failed:
+        stop = reader.first((_LLAMA.function_end, _LLAMA.function), opener.end())
+        end = stop.start() if stop is not None else reader.size
+        repaired = reader.repair(opener.end(), end)
+        complete = repaired is not None and not (repaired.missing and stop is None)
+        arguments = repaired.value if repaired is not None and complete else None
+    call = reader.call(opener["name"], arguments, complete=complete)
+    closer = reader.match(_LLAMA.function_end, reader.space(end))
+    if closer is None and call.name not in reader.tools:
+        reader.dead["functionary_v3_1"] = end
+        return None
+    end = closer.end() if closer is not None else end
+    return reader.block("functionary_v3_1", opener.start(), end, (call,), "generic")
+
+
+# -- functionary -------------------------------------------------------------------------------------------------------
+
+_FUNCTIONARY = table(__name__, "functionary")
+
+
+def read_functionary(reader: Reader, position: int) -> Reading:
+    if header := reader.match(_FUNCTIONARY.header, position):
+        return _read_section(reader, header)
+    if token := reader.match(_FUNCTIONARY.token, position):
+        return reader.block("functionary_v2", position, token.end())
+    return _read_recipient(reader, position) if reader.tools else None
+
+
+def _read_section(reader: Reader, header: Match) -> Reading:
+    """Read a recipient of Functionary v2 and its message."""
+    at = reader.space(header.end())
+    if header["name"] == "all" or (header["content"] is None and reader.char(at) != "{"):
+        return reader.block("functionary_v2", header.start(), header.end())
+    call, end = _read_message_to(reader, header["name"], at)
+    return reader.block("functionary_v2", header.start(), reader.past(end, _FUNCTIONARY.stop), (call,))
+
+
+def _read_message_to(reader: Reader, name: str, at: int) -> tuple[NativeCall, int]:
+    """Return the call in a message to a tool, and the end of the message."""
+    decoded = reader.json(at)
+    if not decoded.failed:
+        return reader.call(name, decoded.value, complete=True), decoded.end
+    stop = reader.next(_FUNCTIONARY.next_header, at)
+    end = reader.stop(stop)
+    if reader.resolve(name) == "python" and _is_code(code := reader.value(at, end).strip()):
+        return reader.call(name, _code_arguments(reader, name, code), complete=stop is not None), end
+    repaired = reader.repair(at, end)
+    if repaired is None or (repaired.missing and stop is None):
+        return reader.call(name, None, complete=False), end
+    return reader.call(name, repaired.value, complete=True), end
+
+
+def _read_recipient(reader: Reader, position: int) -> Reading:
+    """Read a recipient of Functionary v3.2 and its call, at the start of the message or after `>>>`."""
+    first = reader.begins(position)
+    at = reader.space(position) if first else position
+    if first and (to_all := reader.match(_FUNCTIONARY.to_all, at)):
+        # The recipient of the text before the calls; an ordinary word if no call comes.
+        if reader.next(_FUNCTIONARY.pattern_for(reader, "recipient"), at) is None:
+            return None
+        return reader.block("functionary_v3_2", position, to_all.end(), (), "weak")
+    if header := _FUNCTIONARY.named(reader, "first" if first else "call", at):
+        return _read_recipient_call(reader, position, header)
+    python = _FUNCTIONARY.first_python if first else _FUNCTIONARY.python
+    if "python" in reader.tools and (header := reader.match(python, at)):
+        return _read_rest_as_code(reader, position, header)
+    return None
+
+
+def _read_recipient_call(reader: Reader, position: int, header: Match) -> Reading:
+    if position < reader.dead.get("functionary_v3_2", 0):
+        return None
+    decoded = decode_or_repair(reader, header.end())
+    reader.dead["functionary_v3_2"] = decoded.end if decoded is not None else reader.size
+    if decoded is None:
+        if reader.match(_FUNCTIONARY.cut_body, header.end()) is None:
+            return None
+        call = reader.call(header["name"], None, complete=False)
+        return reader.block("functionary_v3_2", position, reader.size, (call,), "weak")
+    call = reader.call(header["name"], decoded.value, complete=True)
+    if not (call.complete and reader.fits(call) and _ends_stretch(reader, decoded.end)):
+        return None
+    return reader.block("functionary_v3_2", position, decoded.end, (call,), "weak")
+
+
+def _ends_stretch(reader: Reader, end: int) -> bool:
+    """Return True if another recipient follows, or nothing. GLM-4 has the same lines, with its own tokens after them."""
+    if _FUNCTIONARY.named(reader, "further", end):
+        return True
+    return reader.match(_FUNCTIONARY.token_of_glm, end) is None and reader.concludes(end)
+
+
+def _read_rest_as_code(reader: Reader, position: int, header: Match) -> Reading:
+    at = reader.space(header.end())
+    if reader.ended(at) or position < reader.dead.get("python", 0):
+        return None
+    reader.dead["python"] = reader.size
+    reader.ended(reader.size)
+    code = reader.value(at, reader.size).rstrip()
+    call = reader.call("python", _code_arguments(reader, "python", code), complete=True)
+    if not _is_code(code) or not reader.fits(call):
+        return None
+    return reader.block("functionary_v3_2", position, reader.size, (call,), "weak")
+
+
+# -- chatglm -----------------------------------------------------------------------------------------------------------
+
+_CHATGLM = table(__name__, "chatglm")
+
+
+@dataclass(slots=True)
+class _Turn(Calls):
+    """The calls of a message. `certain`: something in it is GLM's alone."""
+
+    certain: bool = False
+
+
+def read_chatglm(reader: Reader, position: int) -> Reading:
+    token = reader.match(_CHATGLM.assistant, position) if reader.tools else None
+    if (
+        not reader.tools
+        or (token is None and not reader.begins(position))
+        or position < reader.dead.get("glm4_0414", 0)
+    ):
+        return None
+    start = token.end() if token is not None else position
+    turn = _Turn(start, certain=token is not None)
+    at = start if token is not None else reader.space(position)
+    while header := _CHATGLM.named(reader, "json", at) or _CHATGLM.named(reader, "code", at):
+        if not _read_glm_line(reader, header, turn):
+            break
+        token = reader.match(_CHATGLM.assistant, turn.end)
+        if token is None:
+            break
+        at = token.end()
+    if not turn.calls or not _ends(reader, turn):
+        reader.dead["glm4_0414"] = turn.end
+        return None
+    return reader.block("glm4_0414", start, turn.end, turn.calls, "weak")
+
+
+def _read_glm_line(reader: Reader, header: Match, turn: _Turn) -> bool:
+    """Read one call; False if it is none, or cut off."""
+    if reader.char(header.end()) != "{":
+        return _read_glm_code(reader, header, turn)
+    decoded = decode_or_repair(reader, header.end())
+    if decoded is None:
+        if turn.certain:
+            turn.calls.append(reader.call(header["name"], None, complete=False))
+        turn.end = reader.size
+        return False
+    turn.end = decoded.end
+    call = reader.call(header["name"], decoded.value, complete=True)
+    if not reader.fits(call):
+        turn.calls.clear()
+        return False
+    turn.calls.append(call)
+    return True
+
+
+def _read_glm_code(reader: Reader, header: Match, turn: _Turn) -> bool:
+    read = python_calls.read_call(reader, header.end())
+    if read is None:
+        return False
+    call = read.native(reader, header["name"])
+    turn.end = read.end
+    fence = reader.match(_CHATGLM.fence_end, read.end)
+    if call.complete and (fence is None or not reader.fits(call)):
+        return False
+    turn.end = fence.end() if fence is not None else turn.end
+    turn.certain = True
+    turn.calls.append(call)
+    return call.complete
+
+
+def _ends(reader: Reader, turn: _Turn) -> bool:
+    """Return True if the message ends here: with the text, or with a token after which others speak."""
+    if reader.match(_CHATGLM.token, turn.end):
+        return True
+    if reader.match(_CHATGLM.assistant, turn.end):
+        turn.certain = True
+    return reader.concludes(turn.end) and turn.certain
+
+
+# -- react -------------------------------------------------------------------------------------------------------------
+
+_REACT = table(__name__, "react")
+
+
+@dataclass(slots=True)
+class _Input:
+    """The arguments; None if they are not whole. `plain`: written as text."""
+
+    value: Json
+    end: int
+    plain: bool = False
+
+
+def read_react(reader: Reader, position: int) -> Reading:
+    if not reader.tools or _observed(reader, position):
+        return None
+    if blob := reader.match(_REACT.blob, position):
+        return _read_blob(reader, blob)
+    head = _REACT.named(reader, "lines", position)
+    if head is None:
+        return None
+    tool = reader.tool(head["name"])
+    given = _read_input(reader, head.end(), tool) if tool is not None else None
+    if given is None or not (reader.begins(head.start()) or not given.plain):
+        return None
+    return _found(reader, head, tool, given)
+
+
+def _observed(reader: Reader, position: int) -> bool:
+    """Return True if an observation precedes: after one that the model made up, the rest is made up too."""
+    first = reader.dead.get("react")
+    if first is None:
+        found = _REACT.observation.search(reader.shadow)
+        first = reader.dead["react"] = found.start() if found is not None else reader.size
+        reader.work += first
+    return first < position
+
+
+def _found(reader: Reader, head: Match, tool: Tool | None, given: _Input) -> Reading:
+    if tool is None:
+        return None
+    start = head.start()
+    if given.value is None:
+        call = reader.call(tool.name, None, complete=False)
+        return reader.block("react", start, given.end, (call,), "weak")
+    if not declared.fits(tool, given.value):
+        return None
+    if reader.match(_REACT.follower, given.end) is None and not reader.ended(reader.space(given.end)):
+        return None
+    call = reader.call(tool.name, given.value, complete=True)
+    return reader.block("react", start, given.end, (call,), "weak")
+
+
+def _read_input(reader: Reader, at: int, tool: Tool | None) -> _Input | None:
+    fence = reader.match(_REACT.fence, at)
+    start = fence.end() if fence is not None else at
+    if reader.char(start) in ("{", "'", '"') or fence is not None:
+        given = _read_json(reader, start)
+        if given is None or fence is None:
+            return given
+        given.end = reader.after(_REACT.fence_end, given.end)
+        return given
+    stop = reader.next(_REACT.stop, at)
+    end = reader.stop(stop)
+    text = reader.value(at, end).strip()
+    if text.startswith(("[", "`")):
+        return None
+    value: Json = {} if not text or text == "None" else declared.bind(tool, text)
+    return _Input(value, end, plain=True) if value is not None else None
+
+
+def _read_json(reader: Reader, at: int) -> _Input | None:
+    decoded = reader.json(at)
+    if not decoded.failed:
+        return _Input(decoded.value, decoded.end)
+    stop = reader.next(_REACT.stop, at)
+    end = reader.stop(stop)
+    repaired = reader.repair(at, end)
+    if repaired is not None and not repaired.missing:
+        return _Input(repaired.value, repaired.end)
+    return _Input(None, end) if stop is None and decoded.end >= reader.size else None
+
+
+def _read_blob(reader: Reader, blob: Match) -> Reading:
+    at = blob.end()
+    head = _REACT.named(reader, "blob_name", at)
+    if head is None:
+        return None
+    given = _read_json(reader, at)
+    tool = reader.tool(head["name"])
+    if given is None or tool is None:
+        return None
+    if isinstance(given.value, dict):
+        inner = given.value.get("action_input", {})
+        decoded = declared.coerce(inner, None) if isinstance(inner, str) else inner
+        given.value = (
+            declared.bind(tool, inner) if isinstance(inner, str) and not isinstance(decoded, dict) else decoded
+        )
+        if given.value is None:
+            return None
+        given.end = reader.after(_REACT.fence_end, given.end)
+    return _found(reader, blob, tool, given)
