@@ -7,10 +7,12 @@ ledger. Neither has a clock, a socket or a file: times are handed in.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Protocol
 from urllib.parse import urlsplit
 
 from wirelint.apis import ApiSpec, ReplyReader, as_object, channel_of, read_request, recognise, repeated
 from wirelint.apis.delta_pattern import DeltaPattern, PatternLearner
+from wirelint.apis.reading import Decoded
 from wirelint.events import Delta, Done, Event, Failure, Finish, Fold, Frame, Other, says_nothing
 from wirelint.model import End, Exchange, Json, Reply, Request, Timing
 from wirelint.rule import Finding, Rule
@@ -28,6 +30,16 @@ that nobody waits for seconds while they are judged, and memory has a bound that
 
 INTERNAL = "IN000"
 INTERNAL_NAME = "internal-error"
+
+
+class FrameListener(Protocol):
+    """Object that takes the frames of a streamed reply as a session reads them."""
+
+    def add(self, frame: Frame, last: Decoded) -> None:
+        """Take a frame, and the last frame that was one document."""
+
+    def add_texts(self, pattern: DeltaPattern, texts: Iterable[str], size: int) -> None:
+        """Take the texts of frames that match a pattern, `size` bytes together."""
 
 
 class Session:
@@ -63,6 +75,7 @@ class Session:
         """Pattern that the next event probably matches. An event that matches says its text and nothing else."""
         self.matched = False
         """Whether the frame that was read last matched it."""
+        self.listener: FrameListener | None = None
         self._whole: Reply | None = None
         self._size = 0
         self._closed = self.unread = False
@@ -153,16 +166,42 @@ class Session:
     def _feed_delta(self, pattern: DeltaPattern, data: bytes, at: float | None) -> bool:
         """Takes in a text delta that matches the pattern; return False for other bytes."""
         text = pattern.text(data)
-        return text is not None and self.feed_texts(pattern.block, [(data, at, text)])
+        return text is not None and self._take_texts(pattern.block, [(data, at, text)])
 
-    def feed_texts(self, block: int, pieces: Sequence[tuple[bytes, float | None, str]]) -> bool:
-        """Takes in events whose texts `like` has told; False, and nothing is taken in, when they are not the next ones."""
+    def feed_all(self, pieces: Iterable[tuple[bytes, float | None]]) -> None:
+        """Feed pieces of the body, each with its time. Consecutive text deltas are fed together."""
+        alike: list[tuple[bytes, float | None, str]] = []
+        pattern = self.pattern
+        for data, at in pieces:
+            text = pattern.text(data) if pattern is not None else None
+            if text is not None:
+                alike.append((data, at, text))
+                continue
+            if pattern is not None and alike:
+                self.feed_texts(pattern.block, alike)
+                alike = []
+            self.feed(data, at)
+            pattern = self.pattern
+        if pattern is not None and alike:
+            self.feed_texts(pattern.block, alike)
+
+    def feed_texts(self, block: int, pieces: Sequence[tuple[bytes, float | None, str]]) -> None:
+        """Feed events that match the pattern together: data, time and text of each."""
+        if not self._take_texts(block, pieces):
+            for data, at, _ in pieces:
+                self.feed(data, at)
+
+    def _take_texts(self, block: int, pieces: Sequence[tuple[bytes, float | None, str]]) -> bool:
+        """Take in events that match the pattern; False, and nothing is taken in, when they are not the next ones."""
         fold = self._fold
         number = self._framer.skip(len(pieces)) if self._framer is not None and fold is not None else None
         if number is None or fold is None:
             return False
         if self._arrive_together(pieces, number):
-            fold.extend(block, [text for *_, text in pieces], number)
+            texts = [text for *_, text in pieces]
+            fold.extend(block, texts, number)
+            if self.listener is not None and self.pattern is not None:
+                self.listener.add_texts(self.pattern, texts, sum([len(data) for data, *_ in pieces]))
             self._mind_the_text(fold)
         return True
 
@@ -195,6 +234,8 @@ class Session:
             events = reader.read(frame)
             self._learner.see(frame, events)
             self.pattern = self._learner.pattern
+            if self.listener is not None and fold.streamed:
+                self.listener.add(frame, reader.documents.last)
         for event in events:
             fold.push(event)
         if not self._log.answered and (
@@ -213,6 +254,8 @@ class Session:
 
     def _read_delta(self, pattern: DeltaPattern, frame: Frame) -> list[Event] | None:
         text = pattern.text(frame.raw)
+        if text and self.listener is not None:
+            self.listener.add_texts(pattern, (text,), len(frame.raw))
         return [Delta(pattern.block, text, frame, pattern.item)] if text else None
 
     def close_frames(self) -> list[Frame]:
@@ -248,6 +291,7 @@ class Session:
     def abandon(self) -> None:
         """The rest of the body cannot be read (an encoding that could not be undone); what came is not judged, nor kept."""
         self.unread = True
+        self.listener = None
         self.reader = self._fold = self.pattern = None
         self._learner = PatternLearner()
         if self._framer is not None:

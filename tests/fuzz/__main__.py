@@ -39,7 +39,7 @@ def main(seed: int | None, bodies: int, first: int, seconds: float, jobs: int, o
     written: Counter[str] = Counter()
     for found in outcome.found:
         written[found.contract] += 1
-        if written[found.contract] <= 5:
+        if written[found.contract] <= 20:
             print(f"{found.contract}: body {found.number} ({found.done}): {found.seen[:300]}")
             print(f"  {write(found, seed, out)}")
     sys.exit(1 if outcome.found else 0)

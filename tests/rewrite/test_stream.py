@@ -323,3 +323,13 @@ def test_calls_that_are_added_are_numbered_on(record: Mapping[str, Any]) -> None
     assert [call.pieces[0].index for call in calls if call.pieces] == sorted(
         {call.pieces[0].index or 0 for call in calls if call.pieces}
     )
+
+
+def test_events_beyond_a_bound_do_not_wait() -> None:
+    """All that waits leaves in one call, in which nobody else behind the proxy is served."""
+    record = Talk(text="x" * 5000, step=1).record("openai.chat", True)
+    body = _body(record)
+    result = run(record, [_Made(_Hold)], cuts=range(1 << 16, len(body), 1 << 16))
+    assert result.delivered == body
+    assert len(result.pieces) > 4096
+    assert result.notes == ("more than 4096 events waited for a repair and were passed on as they came",)

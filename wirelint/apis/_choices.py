@@ -407,7 +407,7 @@ class ChoiceStreamWriter(ChoiceWriter, ABC):
         """
 
     def write(self, frame: Frame, events: Sequence[Event], out: Sequence[Event]) -> bytes:
-        if same(events, out) and not (self._altered and self._is_renumbered(out)):
+        if same(events, out) and not (self._altered and self._is_renumbered(frame, out)):
             self.note(out)
             if not self._last:
                 self._remember(frame_document(frame))
@@ -436,8 +436,11 @@ class ChoiceStreamWriter(ChoiceWriter, ABC):
         if document:
             self._last = {name: document[name] for name in document if name not in ("choices", "usage", "error")}
 
-    def _is_renumbered(self, out: Sequence[Event]) -> bool:
-        """Return True if a call in an unchanged frame has another number now."""
+    def _is_renumbered(self, frame: Frame, out: Sequence[Event]) -> bool:
+        """Return True if a call in an unchanged frame has another number now, or may be a removed one."""
+        calls = (Start, Delta, CallUpdate)
+        if '"tool_calls"' in (frame.data or "") and not any(isinstance(event, calls) for event in out):
+            return True  # `{"index":0,"function":false}` has no event, but clients start a call with it
         for event in out:
             if type(event) is Start and event.choice in self._altered:
                 self.note([event])
@@ -465,7 +468,7 @@ class ChoiceStreamWriter(ChoiceWriter, ABC):
         """Yield the chunks that a document becomes."""
         self._remember(document)
         self.note(out)
-        if frame.data is not None and own and same(spoken(own), spoken(out)) and not self._is_renumbered(out):
+        if frame.data is not None and own and same(spoken(own), spoken(out)) and not self._is_renumbered(frame, out):
             yield framed(None, frame.event, data=frame.data)
             return
         if (id_ := reply_id_of(out)) is not None and "id" in document:

@@ -135,6 +135,13 @@ class Reading(NamedTuple):
     violations: list[Event]
 
 
+class Decoded(NamedTuple):
+    """The last frame whose data was exactly one JSON object, and that object; None for `[DONE]`."""
+
+    frame: Frame | None
+    document: dict[str, Json] | None
+
+
 class Documents:
     """Decoder of the JSON documents of a stream's frames. It reads like lenient clients and records violations.
 
@@ -149,13 +156,16 @@ class Documents:
         self._pieces: list[str] = []
         self._size = 0
         self._first: Frame | None = None
+        self.last = Decoded(None, None)
 
     def read(self, frame: Frame) -> Reading:
         data = frame.data
         if data == DONE and self._first is None and not frame.faults:
+            self.last = Decoded(frame, None)
             return Reading([], True, [])
         document = _decode(data) if data is not None else None
         if document is not None and self._first is None and not frame.faults:  # nearly all of them
+            self.last = Decoded(frame, document)
             return Reading([(document, frame)], False, [])
         violations: list[Event] = [StreamViolation(kind, detail, frame) for kind, detail in frame.faults]
         if data is None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
+from wirelint.apis.reading import Documents
 from wirelint.events import Event, Frame
 from wirelint.model import Json, Request
 
@@ -15,6 +16,9 @@ Body = Mapping[str, Json]
 
 class ReplyReader(Protocol):
     """Reader of one reply: frames to events. `close` returns violations that only the end of the stream can show."""
+
+    documents: Documents
+    """Decoder of the frames."""
 
     def read(self, frame: Frame) -> list[Event]: ...
 

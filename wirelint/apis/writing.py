@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import operator
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -20,9 +21,7 @@ _OTHER_LINES = re.compile(rb"^(?:id|retry)(?=[:\r\n])[^\r\n]*|^:[^\r\n]*", re.MU
 
 def same(events: Sequence[Event], out: Sequence[Event]) -> bool:
     """Return True if `out` holds the identical events in the same order."""
-    if len(events) != len(out):
-        return False
-    return all(one is other for one, other in zip(events, out, strict=True))
+    return len(events) == len(out) and all(map(operator.is_, events, out))
 
 
 def spoken(events: Iterable[Event]) -> list[Event]:

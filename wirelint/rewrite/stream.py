@@ -36,6 +36,9 @@ LONGEST_HOLD = 30_000.0
 _LONGEST_EVENT = 1 << 20
 """Bytes of one event that are waited for."""
 
+_MOST_WAITING = 1 << 12
+"""Events that may wait. All of them leave in one call, while nobody else is served."""
+
 _MOST_SKIPPED = 1 << 14
 """Bytes of text deltas that leave before they are read."""
 
@@ -224,9 +227,8 @@ class ReplyStream:
         if not skipped:
             return
         *before, (data, at, _) = skipped
-        if before and not self._session.feed_texts(self._skipped_block, before):
-            for one, when, _ in before:
-                self._session.feed(one, when)
+        if before:
+            self._session.feed_texts(self._skipped_block, before)
         read = [event for frame in self._session.frame(data, at) for event in self._session.read(frame)]
         if self._session.unread:
             return
@@ -260,14 +262,17 @@ class ReplyStream:
             return
         came_out = len(self._queue) == 1 and same(self._queue[0].events, self._queue[0].out)
         held = self._pipeline.held if self._pipeline is not None and not came_out else None
-        ready = itertools.takewhile(lambda one: held is None or one.frame.number < held, self._queue)
-        self._write_all(tuple(ready), out)
+        ready = list(self._queue)
+        if held is not None:
+            ready = list(itertools.takewhile(lambda one: one.frame.number < held, ready))
+        self._write_all(ready, out)
 
     def _write_all(self, ready: Sequence[Waiting], out: list[bytes]) -> None:
         """Write the first frames of the queue: all of them or, when that fails, none. One repair may span several."""
         if self._late:
             self._write_late(out)
         made = [(one, b"" if one.bare and not one.out else self.making.write(one)) for one in ready]
+        left = 0
         for waiting, data in made:
             raw = waiting.frame.raw
             self._as_it_came = data is raw and not waiting.sent
@@ -276,8 +281,10 @@ class ReplyStream:
             elif data is not raw and data != raw:
                 self.changed = True
             self._queue.popleft()
-            del self._kept[: len(raw)]
-            out += [data] if data else []
+            left += len(raw)
+            if data:
+                out.append(data)
+        del self._kept[:left]
 
     def _release(self, out: list[bytes], last: Sequence[Event] = ()) -> None:
         """Have the rewriters hand on what they hold, after `last`, and write all frames."""
@@ -308,6 +315,9 @@ class ReplyStream:
             self.holding = None
         elif not self._queue and len(self._kept) - self._skip > _LONGEST_EVENT:
             self.making.note(f"an event of more than {_LONGEST_EVENT >> 20} MiB was passed on as it came")
+            self._hand_out(out)
+        elif len(self._queue) > _MOST_WAITING:
+            self.making.note(f"more than {_MOST_WAITING} events waited for a repair and were passed on as they came")
             self._hand_out(out)
         elif self.holding is None:
             self.holding = at

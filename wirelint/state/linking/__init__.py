@@ -73,7 +73,9 @@ class Place(NamedTuple):
 
     @property
     def link(self) -> Link | None:
-        return Link(self.parent.exchange, self.how) if self.parent is not None else None
+        """The exchange that this one goes on from; None if several said the very same, since nothing tells them apart."""
+        parent = self.parent
+        return Link(parent.exchange, self.how) if parent is not None and not parent.repeated else None
 
 
 class _Found(NamedTuple):
@@ -312,8 +314,8 @@ class Lineage:
             self._calls.add([key(id_) for id_ in turn.ids], node)
 
     def _repeat(self, node: Node, exchange: Exchange) -> None:
-        """Takes in an exchange that says what an earlier one said. What goes on from either goes on from the later one."""
-        node.exchange = exchange.id
+        """Take in an exchange that says what an earlier one said: the two are one node."""
+        node.exchange, node.repeated = exchange.id, True
         if exchange.reply is not None and exchange.reply.id and len(node.replies) < COMPARED:
             node.replies.append(exchange.reply.id)
             self._replies[node.scope.host, exchange.reply.id] = node

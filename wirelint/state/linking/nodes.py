@@ -59,6 +59,7 @@ class Node:
 
     `replies` are the ids that the API gave the answers, `lines` what a summary among them is known by.
     `broken`: there was no answer, or not all of one. `cut`: what it goes on from has been forgotten.
+    `repeated`: several exchanges said the same, words and ids; `exchange` is the last of them.
     """
 
     exchange: str
@@ -73,6 +74,7 @@ class Node:
     replies: list[str] = field(default_factory=list)
     broken: bool = False
     cut: bool = False
+    repeated: bool = False
 
     @property
     def continued(self) -> bool:
