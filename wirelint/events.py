@@ -142,6 +142,11 @@ class StreamViolation(NamedTuple):
     frame: Frame | None
 
 
+REPEATED: frozenset[FaultKind] = frozenset({"written-null", "empty-call"})
+"""Violations by members that say nothing, in any number of events. A writer leaves out the members of an event whose
+violation a rewriter has dropped."""
+
+
 class Done(NamedTuple):
     """The protocol's terminator."""
 
@@ -247,7 +252,8 @@ class Fold:
                 self._error = error
                 self._error_event = number if self.streamed else None
             case StreamViolation(kind, detail):
-                self._faults.append(Fault(kind, number, detail))
+                if kind not in REPEATED or not any(one.kind == kind and one.detail == detail for one in self._faults):
+                    self._faults.append(Fault(kind, number, detail))
             case Done():
                 self._done = True
             case Close() | Other():

@@ -32,6 +32,7 @@ from wirelint.apis.reading import (
     number,
     refusal_of,
     schema,
+    stated_reason,
     text,
     tool_choice,
 )
@@ -48,6 +49,7 @@ from wirelint.apis.writing import (
     text_of,
 )
 from wirelint.events import (
+    REPEATED,
     CallUpdate,
     Delta,
     Done,
@@ -63,6 +65,7 @@ from wirelint.events import (
 )
 from wirelint.model import (
     Arguments,
+    FaultKind,
     Json,
     Kind,
     Message,
@@ -482,8 +485,7 @@ class ChoiceStreamWriter(ChoiceWriter, ABC):
         removed = any(isinstance(event, Usage) for event in own) and not any(isinstance(event, Usage) for event in out)
         if removed or (not own and document.get("usage")):  # a fix removed the counts, or they were sent before
             document = {name: value for name, value in document.items() if name != "usage"}
-        beside = (Other, ReplyMeta, Usage, Failure) if removed else (Other, ReplyMeta, Usage, Failure, StreamViolation)
-        if not made and not document.get("usage") and not any(isinstance(event, beside) for event in out):
+        if not made and not document.get("usage") and not any(_stays(event, removed) for event in out):
             return
         if all(len(entries) == 1 for entries in made):
             said = {"choices": [entries[0] for entries in made]} if made or "choices" in document else {}
@@ -493,6 +495,28 @@ class ChoiceStreamWriter(ChoiceWriter, ABC):
         flat = [entry for entries in made for entry in entries]
         for place, entry in enumerate(flat):
             yield framed({**(document if place == len(flat) - 1 else plain), "choices": [entry]}, frame.event)
+
+
+def _stays(event: Event, counts_removed: bool) -> bool:
+    """Return True if a chunk is written for an event that belongs to no candidate."""
+    if isinstance(event, StreamViolation):
+        return not counts_removed and event.kind not in REPEATED
+    return isinstance(event, (Other, ReplyMeta, Usage, Failure))
+
+
+def _has(kind: FaultKind, events: Sequence[Event]) -> bool:
+    return any(isinstance(event, StreamViolation) and event.kind == kind for event in events)
+
+
+def _without_empty(choice: dict[str, Json], dropped: set[FaultKind]) -> dict[str, Json]:
+    """Return a candidate without the empty members whose violation was dropped."""
+    if "written-null" in dropped and stated_reason(choice.get("finish_reason")) is None:
+        choice = {**choice, "finish_reason": None}
+    message = mapping(choice.get("message"))
+    call = mapping(message.get("function_call"))
+    if "empty-call" in dropped and not (call.get("name") or call.get("arguments")):
+        choice = {**choice, "message": {name: message[name] for name in message if name != "function_call"}}
+    return choice
 
 
 class ChoiceWholeWriter(WholeWriter, ChoiceWriter):
@@ -507,10 +531,12 @@ class ChoiceWholeWriter(WholeWriter, ChoiceWriter):
         self.note(out)
         listed = document.get("choices")
         choices: list[Json] = list(listed) if isinstance(listed, list) else []
+        dropped = {kind for kind in REPEATED if _has(kind, events) and not _has(kind, out)}
         for position, choice in mappings(choices):
             index = index_of(choice, position)
             before, after = self.of_choice(events, index), self.of_choice(out, index)
+            choices[position] = cleaned = _without_empty(choice, dropped)
             if not same(before, after):
-                choices[position] = self.choice(choice, before, after)
+                choices[position] = self.choice(cleaned, before, after)
         id_ = reply_id_of(out)
         return {**document, "choices": choices, **({"id": id_} if id_ is not None and "id" in document else {})}

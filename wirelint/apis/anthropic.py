@@ -44,6 +44,7 @@ from wirelint.apis.reading import (
     number,
     refusal_of,
     schema,
+    stated_reason,
     text,
 )
 from wirelint.apis.spec import ApiSpec, History, Traits
@@ -275,7 +276,7 @@ class Reader(BlockReader):
                 yield from self._block_stop(document, frame)
             case "message_delta":
                 delta = mapping(document.get("delta"))
-                self._finished = self._finished or bool(text(delta.get("stop_reason")))
+                self._finished = self._finished or stated_reason(delta.get("stop_reason")) is not None
                 yield from self._ending(document, delta, frame)
             case "message_stop":
                 self.is_done = True
@@ -338,7 +339,7 @@ class Reader(BlockReader):
         yield self.stop(key, frame)
 
     def _ending(self, document: Mapping[str, Json], holder: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
-        if reason := text(holder.get("stop_reason")):
+        if reason := stated_reason(holder.get("stop_reason")):
             yield Finish(0, reason, "/stop_reason", frame)
         if usage := mapping(document.get("usage")):
             yield Usage(usage, frame)

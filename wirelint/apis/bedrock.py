@@ -32,7 +32,18 @@ from wirelint.apis._blocks import (
     part_of,
     read_messages,
 )
-from wirelint.apis.reading import compact, error_of, is_misshapen, mapping, mappings, misshapen, number, schema, text
+from wirelint.apis.reading import (
+    compact,
+    error_of,
+    is_misshapen,
+    mapping,
+    mappings,
+    misshapen,
+    number,
+    schema,
+    stated_reason,
+    text,
+)
 from wirelint.apis.spec import ApiSpec, History, Traits
 from wirelint.apis.writing import dump, frame_document, framed
 from wirelint.events import CallUpdate, Delta, Done, Event, Failure, Finish, Frame, Other, StreamViolation, Usage
@@ -302,7 +313,7 @@ class Reader(BlockReader):
         yield Delta(self.blocks[key], said[1], frame) if said is not None else Other(frame)
 
     def _ending(self, body: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
-        if reason := text(body.get("stopReason")):
+        if reason := stated_reason(body.get("stopReason")):
             yield Finish(0, reason, "/stopReason", frame)
         if usage := mapping(body.get("usage")):
             yield Usage(usage, frame)

@@ -20,7 +20,17 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from wirelint.apis._blocks import BlockReader, BlockStreamWriter, Key, WireEvent, only, part_of
 from wirelint.apis._choices import read_chat
-from wirelint.apis.reading import error_of, is_conversation, is_misshapen, mapping, mappings, misshapen, number, text
+from wirelint.apis.reading import (
+    error_of,
+    is_conversation,
+    is_misshapen,
+    mapping,
+    mappings,
+    misshapen,
+    number,
+    stated_reason,
+    text,
+)
 from wirelint.apis.spec import ApiSpec, Traits
 from wirelint.apis.writing import (
     MADE,
@@ -256,7 +266,7 @@ class Reader(BlockReader):
 
 
 def _ending(holder: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
-    if reason := text(holder.get("finish_reason")):
+    if reason := stated_reason(holder.get("finish_reason")):
         yield Finish(0, reason, "/finish_reason", frame)
     if usage := mapping(holder.get("usage")):
         yield Usage(usage, frame)

@@ -17,7 +17,7 @@ from urllib.parse import unquote
 
 from wirelint.apis import openai_completions
 from wirelint.apis.openai_completions import check_form, read_prompt
-from wirelint.apis.reading import DONE, DocumentReader, error_of, mapping, mappings, text
+from wirelint.apis.reading import DONE, DocumentReader, error_of, mapping, mappings, stated_reason, text
 from wirelint.apis.spec import ApiSpec
 from wirelint.apis.writing import WholeWriter as BaseWriter
 from wirelint.apis.writing import frame_document, framed, groups, other_lines, same, text_of
@@ -92,7 +92,7 @@ class Reader(DocumentReader):
 
 
 def _finish(choice: int, holder: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
-    if reason := text(mapping(holder.get("details")).get("finish_reason")):
+    if reason := stated_reason(mapping(holder.get("details")).get("finish_reason")):
         yield Finish(choice, reason, f"/results/{choice}/details/finish_reason", frame)
 
 
@@ -102,7 +102,7 @@ def _error_of(document: Mapping[str, Json]) -> Json:
     if "results" not in document and "token" not in document and document.get("detail"):
         return document["detail"]  # its web framework's form of a refused request
     status = mapping(document.get("inference_status"))
-    return status if status.get("status") in _FAILED else None
+    return status if text(status.get("status")) in _FAILED else None
 
 
 def _usage_of(document: Mapping[str, Json]) -> dict[str, Json]:

@@ -27,7 +27,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from wirelint.apis._choices import read_chat
-from wirelint.apis.reading import DocumentReader, error_of, mapping, mappings, misshapen, number, text
+from wirelint.apis.reading import DocumentReader, error_of, mapping, mappings, misshapen, number, stated_reason, text
 from wirelint.apis.spec import ApiSpec, Traits
 from wirelint.apis.writing import MADE, block_events, dump, finish_of, frame_document, groups, same, spoken, text_of
 from wirelint.apis.writing import WholeWriter as BaseWriter
@@ -86,7 +86,7 @@ class Reader(DocumentReader):
         if (error := error_of(document)) is not None:
             yield Failure(error, frame)
         yield from self._message(mapping(document.get("message")) if self._place else document, frame)
-        if reason := text(document.get("done_reason")):
+        if reason := stated_reason(document.get("done_reason")):
             yield Finish(0, reason, "/done_reason", frame)
         if counts := {name: document[name] for name in _COUNTS if number(document.get(name)) is not None}:
             yield Usage(counts, frame)

@@ -110,8 +110,7 @@ class Reader(ChoiceReader):
         self.labels: dict[int, tuple[str, str]] = {}
         """Id and name of each call."""
         self._repeated: set[int] = set()
-        self._empty_calls: set[int] = set()
-        self._written_nulls: set[tuple[int, str]] = set()
+        self._without_reason: set[int] = set()
 
     def read_document(self, document: dict[str, Json], frame: Frame, *, alone: bool) -> Iterable[Event]:
         super().read_document(document, frame, alone=alone)
@@ -136,9 +135,12 @@ class Reader(ChoiceReader):
         written = body.get("finish_reason")
         if (reason := stated_reason(written)) is not None:
             self.add_finish(choice, reason, frame)
-        elif isinstance(written, str) and (choice, written) not in self._written_nulls:
-            self._written_nulls.add((choice, written))
-            self.out.append(StreamViolation("written-null", f"/choices/{choice}/finish_reason {written}", frame))
+        elif isinstance(written, str) and (written or choice not in self._without_reason):
+            # "null" counts in each event, an empty text once. Before the text: rewriters that hold text back forward a
+            # violation at once.
+            self._without_reason.add(choice)
+            detail = f"/choices/{choice}/finish_reason {written}"
+            self.out.insert(self.choices_from, StreamViolation("written-null", detail, frame))
 
     def _others(self, choice: int, message: Mapping[str, Json], place: str, frame: Frame) -> None:
         """Read the members of a message beside its text and reasoning."""
@@ -146,7 +148,7 @@ class Reader(ChoiceReader):
             self.add_text(choice, "refusal", 0, f"{place}/refusal", refusal, frame)
         for position, call in mappings(message.get("tool_calls")):
             self.read_call(choice, position, call, place, frame)
-        if legacy := mapping(message.get("function_call")):
+        if isinstance(legacy := message.get("function_call"), dict):
             self._legacy(choice, legacy, f"{place}/function_call", frame)
         for name in _HOSTED_EVIDENCE:
             if message.get(name):
@@ -237,10 +239,7 @@ class Reader(ChoiceReader):
         name, arguments = text(call.get("name")), text(call.get("arguments"))
         if block is None:
             if not name and not arguments:  # Snowflake sends an empty one beside every text
-                if choice not in self._empty_calls:
-                    self._empty_calls.add(choice)
-                    # Before the text: rewriters that hold text back forward a violation at once.
-                    self.out.insert(self.choices_from, StreamViolation("empty-call", place, frame))
+                self.out.insert(self.choices_from, StreamViolation("empty-call", place, frame))
                 return
             block = self.new_block(key)
             self.out.append(Start(block, "tool_call", place, choice, frame, None, None, name, None, "legacy"))
@@ -388,7 +387,9 @@ class StreamWriter(_ChatWriter, ChoiceStreamWriter):
         if not pieces:
             if before and not any(value not in (None, "", [], {}) for value in rest.values()):
                 return []
-            return [{**choice, name: rest, "finish_reason": None if before else choice.get("finish_reason")}]
+            return [
+                {**choice, name: rest, "finish_reason": None if before else stated_reason(choice.get("finish_reason"))}
+            ]
         changed = [e for e in before if isinstance(e, Delta)] != [e for e in after if isinstance(e, Delta)]
         made: list[Json] = []
         for place, piece in enumerate(pieces):

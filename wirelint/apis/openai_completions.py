@@ -25,7 +25,7 @@ from wirelint.apis._choices import (
     ChoiceWriter,
     read_chat,
 )
-from wirelint.apis.reading import is_misshapen, mappings, misshapen, number, text
+from wirelint.apis.reading import is_misshapen, mappings, misshapen, number, stated_reason, text
 from wirelint.apis.spec import ApiSpec
 from wirelint.apis.writing import finish_of
 from wirelint.events import Event, Frame, Start
@@ -85,7 +85,7 @@ class Reader(ChoiceReader):
             self.add_text(choice, "text", 0, f"{place}/text", words, frame)
         elif is_misshapen(body.get("text")):
             self.add_once(choice, misshapen(body["text"]), f"{place}/text", frame, "opaque")
-        if reason := text(body.get("finish_reason")):
+        if reason := stated_reason(body.get("finish_reason")):
             self.add_finish(choice, reason, frame)
 
 

@@ -31,6 +31,7 @@ __all__ = [
     "is_signed",
     "is_text",
     "output_tokens",
+    "own_word",
     "traits",
 ]
 
@@ -94,6 +95,18 @@ def is_foreign(api: str, reason: str) -> bool:
     """
     own = traits(api).finish_reasons
     return own is not None and reason not in own and ending(reason) in _COMPLETE
+
+
+def own_word(api: str, reason: str) -> str | None:
+    """Return the API's own word for a foreign finish reason (`is_foreign`); None for any other reason."""
+    if not is_foreign(api, reason):
+        return None
+    own, meaning = sorted(traits(api).finish_reasons or (), key=len), ending(reason)
+    if spelled := next((word for word in own if word.lower() == reason.lower()), None):
+        return spelled
+    if meaning in ("ended", "stopped"):
+        return traits(api).ended
+    return next((word for word in own if ending(word) == meaning), None)
 
 
 def ended_by_itself(choice: Choice) -> bool:

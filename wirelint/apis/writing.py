@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import orjson
 
-from wirelint.events import CallUpdate, Delta, Event, Finish, Frame, ReplyMeta, Start, StreamViolation
+from wirelint.events import REPEATED, CallUpdate, Delta, Event, Finish, Frame, ReplyMeta, Start, StreamViolation
 from wirelint.model import Json
 
 MADE = 1 << 32
@@ -25,8 +25,8 @@ def same(events: Sequence[Event], out: Sequence[Event]) -> bool:
 
 
 def spoken(events: Iterable[Event]) -> list[Event]:
-    """Return the events without the violations."""
-    return [event for event in events if not isinstance(event, StreamViolation)]
+    """Return the events without violations, except those that a rewriter can drop to have the frame rewritten."""
+    return [event for event in events if not isinstance(event, StreamViolation) or event.kind in REPEATED]
 
 
 def block_events(events: Iterable[Event]) -> list[Event]:

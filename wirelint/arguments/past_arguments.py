@@ -7,7 +7,7 @@ A client that keeps calls in a language without a difference between an empty li
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import orjson
 
@@ -15,8 +15,9 @@ from wirelint.apis.traits import history_of, traits
 from wirelint.arguments.argument_faults import REDACTED, flaw, glued
 from wirelint.arguments.argument_repairs import in_order, unglued
 from wirelint.arguments.json_continuation import write
+from wirelint.dialects.declared import bind
 from wirelint.fix import Edit, Safety
-from wirelint.model import Arguments, Exchange, Json, Layer, ToolCall
+from wirelint.model import Arguments, Exchange, Json, Layer, Tool, ToolCall
 from wirelint.state.ledger import Ledger
 from wirelint.text.escaping import excerpt
 from wirelint.text.pointers import at
@@ -24,6 +25,7 @@ from wirelint.text.remembered import remembered
 
 _BLANK = " \t\r\n"
 _EMPTY: tuple[Json, ...] = ([], None, "")
+_NO_VALUES = frozenset({"none", "undefined", "null", "nil"})
 _JSON = ("{", "[", '"', "`", "<")
 """With what JSON begins, and what servers and models put around it."""
 
@@ -39,11 +41,12 @@ class PastFault:
     right: str
     edit: Edit | None
     layer: Layer
+    safety: Safety = "safe"
 
 
 @dataclass(frozen=True, slots=True)
 class PastDamage:
-    """A call of the history whose arguments, a text, are empty, damaged, or several values (`glued`).
+    """A call of the history whose arguments are a text that is empty, damaged, or several values (`glued`).
 
     `right` is the object that they should be, None where that would be a guess. `nothing`: they say nothing.
     """
@@ -55,6 +58,7 @@ class PastDamage:
     safety: Safety = "unsafe"
     glued: bool = False
     nothing: bool = False
+    as_object: bool = False
 
     @property
     def name(self) -> str:
@@ -66,40 +70,46 @@ class PastDamage:
 
     @property
     def edit(self) -> Edit:
-        return Edit("replace", self.place, self.right)
+        return Edit("replace", self.place, orjson.loads(self.right or "") if self.as_object else self.right)
 
 
 def past_damage(exchange: Exchange) -> Iterator[PastDamage]:
     """Yield the calls of a request's history whose argument text is empty, damaged, or more than one value."""
     request = exchange.request
-    if request is None or traits(request.api).arguments != "text":
+    if request is None:
         return
+    as_object = traits(request.api).arguments != "text"
     for message in request.messages:
         for call in message.calls:
             text = call.arguments.text
             if call.form == "custom" or (text and _is_object(text)) or REDACTED in text:
                 continue
-            place = f"{call.pointer}/{'arguments' if call.form == 'legacy' else history_of(request.api).arguments}"
-            found = _damage(call, place) if isinstance(at(request.body, place), str) else None
+            place = _place(request.api, call)
+            given = at(request.body, place)
+            found = _damage(call, place, given, as_object=as_object) if isinstance(given, str) else None
             if found is not None:
                 yield found
 
 
-def _damage(call: ToolCall, place: str) -> PastDamage | None:
-    text = call.arguments.text
+def _place(api: str, call: ToolCall) -> str:
+    return f"{call.pointer}/{'arguments' if call.form == 'legacy' else history_of(api).arguments}"
+
+
+def _damage(call: ToolCall, place: str, text: str, *, as_object: bool) -> PastDamage | None:
     if not text.strip(_BLANK):
-        return PastDamage(call, place, "empty", "{}", "safe", nothing=True)
+        return None if as_object else PastDamage(call, place, "empty", "{}", "safe", nothing=True)
+    call = replace(call, arguments=Arguments(text), start_input=None)
     shown = excerpt(text, 60)
     if glued(call) is not None:
         right, safety = _first(call)
-        return PastDamage(call, place, f"several values: {shown}", right, safety, glued=True)
+        return PastDamage(call, place, f"several values: {shown}", right, safety, glued=True, as_object=as_object)
     if (len(call.arguments.values) == 1 and not call.arguments.rest) or text.lstrip()[:1] not in _JSON:
         return None  # of another type
     found = flaw(call, None)
     change = in_order(call, found, None) if found is not None else None
     if found is None or change is None:
         return None  # nothing can be done, and the reply has told
-    return PastDamage(call, place, found.words, change.text)
+    return PastDamage(call, place, found.words, change.text, as_object=as_object)
 
 
 def _first(call: ToolCall) -> tuple[str | None, Safety]:
@@ -135,10 +145,12 @@ def _judge(call: ToolCall, exchange: Exchange, ledger: Ledger) -> PastFault | No
     request = exchange.request
     assert request is not None
     own = traits(request.api)
-    place = f"{call.pointer}/{'arguments' if call.form == 'legacy' else history_of(request.api).arguments}"
+    place = _place(request.api, call)
     given = at(request.body, place)
     if given is None:
         return None  # left out
+    if own.arguments != "text" and isinstance(given, str) and _damage(call, place, given, as_object=True) is not None:
+        return None
     if own.arguments == "text":
         words = _as_text(given, call) if isinstance(given, str) else _instead_of_text(given, text_only=own.text_only)
     else:
@@ -148,6 +160,8 @@ def _judge(call: ToolCall, exchange: Exchange, ledger: Ledger) -> PastFault | No
     issued = ledger.issued(call.id, exchange.conversation) if call.id else None
     passed = issued is not None and issued.arguments == call.arguments.text
     right = _right(given, issued.arguments if issued is not None and issued.name == call.name else None)
+    safety: Safety = "safe" if right is not None else "unsafe"
+    right = _bound(given, request.tool(call.name)) if right is None else right
     edit = None
     if right is not None:
         value: Json = orjson.dumps(right).decode() if own.arguments == "text" else right
@@ -160,6 +174,7 @@ def _judge(call: ToolCall, exchange: Exchange, ledger: Ledger) -> PastFault | No
         orjson.dumps(right).decode() if right is not None else "",
         edit,
         "model" if passed else "client",
+        safety,
     )
 
 
@@ -213,3 +228,18 @@ def _right(given: Json, issued: str | None) -> dict[str, Json] | None:
     if isinstance(value, dict):
         return value
     return {} if value in _EMPTY else None
+
+
+def _bound(given: Json, tool: Tool | None) -> dict[str, Json] | None:
+    """Return the object that a bare value stands for: the object in an array, or the value of the only parameter."""
+    if isinstance(given, list):
+        return given[0] if isinstance(given[0], dict) and all(isinstance(one, dict) for one in given) else None
+    if not isinstance(given, str) or not given.strip():
+        return None
+    values = Arguments(given).values
+    value: Json = values[0] if len(values) == 1 else given
+    if isinstance(value, list):
+        return _bound(value, tool) if value else None
+    if not isinstance(value, str) or value.lstrip()[:1] in _JSON or value.strip().lower() in _NO_VALUES:
+        return None
+    return bind(tool, value)

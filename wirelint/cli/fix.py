@@ -72,7 +72,7 @@ def fix(
     unsafe_fixes: bool,
     fixable: tuple[str, ...],
     unfixable: tuple[str, ...],
-    clean_history: bool,
+    clean_history: bool | None,
     selection: Selection,
     statistics: bool,
     output_format: str,

@@ -65,7 +65,7 @@ class Selection:
         return self._scopes(self.configuration, self._layer())
 
     def fixing(
-        self, *, unsafe: bool, fixable: Sequence[str], unfixable: Sequence[str], clean_history: bool
+        self, *, unsafe: bool, fixable: Sequence[str], unfixable: Sequence[str], clean_history: bool | None
     ) -> tuple[Scopes, FixPolicy]:
         """The rules in force, and the fixes allowed where no route matches."""
         config = self.configuration
@@ -76,7 +76,7 @@ class Selection:
             fix="unsafe" if unsafe else None,
             fixable=_split(fixable) or None,
             unfixable=_split(unfixable) or None,
-            clean_history=clean_history or None,
+            clean_history=clean_history,
         )
         scopes = self._scopes(config, given)
         return scopes, scopes.default.permit
@@ -195,11 +195,11 @@ def rule_options(*, policy: bool = False, limits: bool = False) -> Callable[[Com
 
 
 def fix_options(command: Command) -> Command:
-    """Add `--unsafe-fixes`, `--fixable`, `--unfixable` and `--clean-history`."""
+    """Add `--unsafe-fixes`, `--fixable`, `--unfixable` and `--clean-history/--keep-history`."""
     for option in (
         click.option(
-            "--clean-history", is_flag=True,
-            help="Also remove leaked markup from earlier turns; this invalidates the vendor's prompt cache.",
+            "--clean-history/--keep-history", default=None,
+            help="With unsafe fixes, remove leaked markup from earlier turns, or keep it there. Default: remove.",
         ),
         _rule_option("--unfixable", "Do not fix findings of these rules."),
         _rule_option("--fixable", "Fix only findings of these rules: names, codes, prefixes."),
