@@ -98,7 +98,7 @@ class Timeouts:
             return
         try:
             loop = asyncio.get_running_loop()
-        except RuntimeError:  # nobody would ever come back to it
+        except RuntimeError:  # no timer without a loop
             return
         self._timer = loop.call_later(self._shortest if delay is None else delay, self._look)
 
