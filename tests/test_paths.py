@@ -180,7 +180,7 @@ CASES: dict[str, tuple[list[Record], str, str]] = {
 
 
 @pytest.mark.parametrize(("records", "steps", "end"), CASES.values(), ids=CASES)
-def test_where_a_call_went(records: list[Record], steps: str, end: str, tmp_path: File) -> None:
+def test_the_path_of_a_call_names_where_it_ends(records: list[Record], steps: str, end: str, tmp_path: File) -> None:
     (one,) = Paths(checked(tmp_path, records)).all()
     assert shown(one).startswith(steps), shown(one)
     assert end in one.end

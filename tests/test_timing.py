@@ -42,7 +42,7 @@ GAPS: dict[str, tuple[ArrivalLog, list[Gap]]] = {
 
 
 @pytest.mark.parametrize("name", GAPS)
-def test_gaps(name: str) -> None:
+def test_gaps_are_measured_between_events(name: str) -> None:
     made, gaps = GAPS[name]
     assert list(made.arrivals(framed=True).gaps(10)) == gaps
 
@@ -134,6 +134,6 @@ FRAMES: dict[str, tuple[Frame, bool]] = {
 
 
 @pytest.mark.parametrize("name", FRAMES)
-def test_what_says_nothing(name: str) -> None:
+def test_pings_and_comments_say_nothing(name: str) -> None:
     frame, nothing = FRAMES[name]
     assert says_nothing(frame) is nothing

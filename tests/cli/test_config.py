@@ -43,7 +43,7 @@ def test_the_nearest_file_holds(wirelint: Wirelint, here: Path) -> None:
     assert wirelint("check", "--config", here / "other.toml", "both.jsonl").status == 0, "an info is no failure"
 
 
-def test_options_win(wirelint: Wirelint, here: Path) -> None:
+def test_options_win_over_the_configuration(wirelint: Wirelint, here: Path) -> None:
     assert codes(wirelint, "--select", "ST,LK") == ["ST604", "LK102"]
     assert codes(wirelint, "--extend-select", "truncated-stream") == ["ST604", "LK102"]
     assert codes(wirelint, "--ignore", "LK") == []

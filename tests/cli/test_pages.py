@@ -36,7 +36,7 @@ def test_the_manual_of_a_rule(wirelint: Wirelint, rule: object) -> None:
 
 
 @pytest.mark.parametrize("what", ["addon", "rules"])
-def test_where(wirelint: Wirelint, what: str) -> None:
+def test_where_names_a_path_that_exists(wirelint: Wirelint, what: str) -> None:
     assert Path(wirelint("where", what).out.strip()).exists()
 
 

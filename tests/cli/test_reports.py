@@ -49,7 +49,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("out", "said"), REFUSED.values(), ids=REFUSED)
-def test_refuses(wirelint: Wirelint, tmp_path: Path, out: str, said: str) -> None:
+def test_a_report_overwrites_no_other_file(wirelint: Wirelint, tmp_path: Path, out: str, said: str) -> None:
     capture = write(tmp_path / "run.jsonl", CLEAN)
     (tmp_path / "folder").mkdir()
     (tmp_path / "notes.txt").write_text("mine")
@@ -112,7 +112,7 @@ def test_names_from_the_wire_are_obeyed_nowhere(wirelint: Wirelint, tmp_path: Pa
     assert not [node for node in ElementTree.fromstring(picture).iter() if node.tag.endswith("script")]
 
 
-def test_compare(wirelint: Wirelint, tmp_path: Path) -> None:
+def test_two_runs_are_compared(wirelint: Wirelint, tmp_path: Path) -> None:
     reference = write_run(tmp_path / "reference.jsonl", reply(1, GOOD), reply(2, GOOD), reply(3), reply(4))
     candidate = write_run(tmp_path / "candidate.jsonl", reply(1, GOOD), reply(2), reply(3), reply(5))
     ran = wirelint("compare", reference, candidate, "--output-format", "json")

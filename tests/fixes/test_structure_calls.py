@@ -273,19 +273,19 @@ STREAMS: dict[str, tuple[dict[str, Any], Want]] = {**NUMBERS, **IDS, **ODD}
 
 
 @pytest.mark.parametrize(("record", "want"), STREAMS.values(), ids=STREAMS)
-def test_records(record: Mapping[str, Any], want: Want) -> None:
+def test_faulty_streams_give_the_intended_calls(record: Mapping[str, Any], want: Want) -> None:
     _check(record, want)
 
 
 @pytest.mark.parametrize("stream_", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize(("talk", "want"), ALIKE.values(), ids=ALIKE)
-def test_chat(talk: Talk, want: Want, stream_: bool) -> None:
+def test_faulty_replies_of_openai_give_the_intended_calls(talk: Talk, want: Want, stream_: bool) -> None:
     _check(talk.record(CHAT, stream_), want)
 
 
 @pytest.mark.parametrize("stream_", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize(("talk", "want"), ALIKE.values(), ids=ALIKE)
-def test_messages(talk: Talk, want: Want, stream_: bool) -> None:
+def test_faulty_replies_of_anthropic_give_the_intended_calls(talk: Talk, want: Want, stream_: bool) -> None:
     text = want.text.replace("\n\nwirelint", "wirelint")  # a sentence is a block of its own here
     reason = OTHER_WORDS.get(want.reason or "", want.reason)
     _check(talk.record(CLAUDE, stream_), want._replace(text=text, reason=reason))

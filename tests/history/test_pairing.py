@@ -77,7 +77,7 @@ CASES = {
 
 @pytest.mark.parametrize("api", ["openai.chat", "anthropic.messages"])
 @pytest.mark.parametrize(("turns", "texts", "orphans", "repeats"), CASES.values(), ids=CASES)
-def test_pairs(
+def test_results_are_paired_with_their_calls(
     turns: list[User | Assistant | Result], texts: list[str | None], orphans: int, repeats: int, api: str
 ) -> None:
     assert shape(pair(request(*turns, api=api))) == (texts, orphans, repeats)

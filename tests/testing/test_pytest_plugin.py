@@ -84,7 +84,7 @@ def upstream() -> Iterator[str]:
 
 
 @pytest.mark.live
-def test_a_run(tmp_path: Path, upstream: str) -> None:
+def test_a_run_of_pytest_passes_and_fails_as_it_should(tmp_path: Path, upstream: str) -> None:
     (tmp_path / "test_it.py").write_text(TESTS, encoding="utf-8")
     (tmp_path / "pytest.ini").write_text(f"[pytest]\nwirelint_upstream = {upstream}\n", encoding="utf-8")
     command = [sys.executable, "-m", "pytest", "-q", "-p", "wirelint.pytest_plugin", "-p", "no:cacheprovider", "-W",

@@ -41,7 +41,7 @@ RAW = {
 
 
 @pytest.mark.parametrize(("text", "wanted"), RAW.values(), ids=RAW.keys())
-def test_prompts(text: str, wanted: str) -> None:
+def test_printed_parts_in_a_prompt_are_unwrapped(text: str, wanted: str) -> None:
     assert unwrap(text) == wanted
     assert find_reprs(wanted) == ()
 
@@ -64,7 +64,7 @@ def test_prompts(text: str, wanted: str) -> None:
     ],
     ids=lambda text: text[:30],
 )
-def test_other_texts(text: str) -> None:
+def test_other_texts_stay(text: str) -> None:
     assert find_reprs(text) == ()
     assert unwrap(text) == text
 
@@ -116,7 +116,7 @@ NONE = [
 
 
 @pytest.mark.parametrize(("text", "wanted", "pythonic"), CASES.values(), ids=CASES.keys())
-def test_values(text: str, wanted: Any, pythonic: bool) -> None:
+def test_literals_are_read(text: str, wanted: Any, pythonic: bool) -> None:
     reader = LiteralReader(f"..{text}", 2)
     assert reader.read() == wanted
     assert (reader.failed, reader.pythonic, reader.position) == (False, pythonic, len(text) + 2)

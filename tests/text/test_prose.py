@@ -20,7 +20,7 @@ MASKED = {
 
 
 @pytest.mark.parametrize(("text", "expected"), MASKED.values(), ids=MASKED)
-def test_mask(text: str, expected: str) -> None:
+def test_code_and_quotations_are_masked(text: str, expected: str) -> None:
     masked = prose.mask(text)
     assert len(masked) == len(text)
     assert masked.replace(CODE, "C").replace(QUOTE, "Q") == expected
@@ -38,7 +38,7 @@ SENTENCES = {
 
 
 @pytest.mark.parametrize(("text", "expected"), SENTENCES.values(), ids=SENTENCES)
-def test_sentences(text: str, expected: list[str]) -> None:
+def test_prose_is_split_into_sentences(text: str, expected: list[str]) -> None:
     assert [text[one.start : one.end] for one in prose.read(text).sentences] == expected
 
 

@@ -43,7 +43,7 @@ SPANS = [
 
 
 @pytest.mark.parametrize(("text", "quoted"), [case[1:] for case in SPANS], ids=[case[0] for case in SPANS])
-def test_spans(text: str, quoted: list[str]) -> None:
+def test_quoted_spans_are_found_exactly(text: str, quoted: list[str]) -> None:
     assert [text[start:end] for start, end in quoted_spans(text)] == quoted
 
 
@@ -133,12 +133,12 @@ SPOKEN = {
 
 
 @pytest.mark.parametrize("text", USED.values(), ids=USED)
-def test_used(text: str) -> None:
+def test_a_token_in_use_is_no_mention(text: str) -> None:
     start = text.index("<T>")
     assert not is_mention(text, start, start + 3)
 
 
 @pytest.mark.parametrize("text", SPOKEN.values(), ids=SPOKEN)
-def test_spoken_of(text: str) -> None:
+def test_a_token_that_is_spoken_of_is_a_mention(text: str) -> None:
     start = text.index("<T>")
     assert is_mention(text, start, start + 3)

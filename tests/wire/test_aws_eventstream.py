@@ -59,7 +59,9 @@ FRAMES = {
 
 @pytest.mark.parametrize("size", [1, 2, 5, 13, 1 << 20])
 @pytest.mark.parametrize(("body", "expected"), FRAMES.values(), ids=FRAMES)
-def test_frames(body: bytes, expected: list[tuple[str | None, str | None, list[str]]], size: int) -> None:
+def test_messages_become_frames_at_every_cut(
+    body: bytes, expected: list[tuple[str | None, str | None, list[str]]], size: int
+) -> None:
     assert frames(body, size) == expected
 
 
