@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import random
-
 import pytest
 
 from wirelint.events import Frame, says_nothing
-from wirelint.timing import ArrivalLog, Arrivals, Gap
+from wirelint.timing import ArrivalLog, Gap
 
 
 def log(*chunks: tuple[float, int, tuple[int, ...]]) -> ArrivalLog:
@@ -77,43 +75,6 @@ def test_chunks_are_joined_above_a_number_of_them(monkeypatch: pytest.MonkeyPatc
         again.add(when, b"e" * size)
         again.count_to(counted)
     assert list(made.arrivals(framed=True).gaps(1000)) == list(again.arrivals(framed=True).gaps(1000))
-
-
-def test_gaps_are_those_of_a_plain_look() -> None:
-    """Against a reader that looks at one event after the other."""
-    chance = random.Random(3)
-    for _ in range(300):
-        at, count, idle, chunks = 0.0, 0, [], []
-        for _ in range(chance.randint(0, 9)):
-            at += chance.choice((0, 3, 12, 30))
-            new = chance.choice((0, 1, 1, 2, 3))
-            idle += [number for number in range(count, count + new) if chance.random() < 0.4]
-            count += new
-            chunks.append((at, count, ()))
-        made = log(*chunks)
-        for number in idle:
-            made.pass_over(number)
-        arrivals = made.arrivals(framed=True)
-        assert list(arrivals.gaps(10)) == _plain(arrivals, set(idle), count)
-        assert arrivals.last() == next(
-            ((number, arrivals.at(number)) for number in reversed(range(count)) if number not in idle), None
-        )
-
-
-def _plain(arrivals: Arrivals, idle: set[int], count: int) -> list[Gap]:
-    gaps: list[Gap] = []
-    before, start = None, 0.0
-    for number in range(count):
-        at = arrivals.at(number)
-        assert at is not None
-        if number in idle:
-            continue
-        since = 0 if before is None else before + 1
-        pings = sum(one in idle and (arrivals.at(one) or 0) < at for one in range(since, number))
-        if at - start >= 10:
-            gaps.append(Gap(before, number, start, at, pings))
-        before, start = number, at
-    return gaps
 
 
 FRAMES: dict[str, tuple[Frame, bool]] = {
