@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path as File
 from typing import Any
@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 
 from tests.build import REGISTRY, Assistant, Call, Result, Talk, User, exchange, schema
-from tests.cli.conftest import Ran, wirelint
+from tests.cli.conftest import Wirelint, wirelint
 from tests.cli.test_check import write
 from wirelint.capture.offline import Checked, check
 from wirelint.capture.readers import Problem, read
@@ -22,7 +22,6 @@ from wirelint.view.paths import Path, Paths, as_json, path, trails
 
 __all__ = ["wirelint"]
 
-Wirelint = Callable[..., Ran]
 Record = dict[str, Any]
 
 START = 1767225600.0

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.build import chunk, exchange, sse
-from tests.cli.conftest import Ran
+from tests.cli.conftest import Wirelint
 from tests.cli.test_check import BODY, CLEAN, CUT, write
 from wirelint.rule import Finding
 from wirelint.state.issues import evidence, fingerprint
-
-Wirelint = Callable[..., Ran]
 
 AGAIN = exchange(
     "/v1/chat/completions", BODY, sse(chunk({"content": "Now, the planets"}), done=False),

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.build import Talk, User
-from tests.cli.conftest import Ran
+from tests.cli.conftest import Wirelint
 from tests.cli.test_check import CUT, write
-
-Wirelint = Callable[..., Ran]
 
 LEAK = Talk((User("Hello"),), text="Hello to you.<|im_end|>").record("openai.chat", False)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +10,11 @@ import pytest
 
 from tests.build import REGISTRY, lint
 from tests.capture.shouts import record, write, write_rule
-from tests.cli.conftest import Ran
+from tests.cli.conftest import Wirelint
 from tests.rules.case import expand, fires
 from wirelint.registry import safeties
 from wirelint.rule import Rule
 
-Wirelint = Callable[..., Ran]
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLES = ROOT / "captures" / "samples"
 CLEAN = ROOT / "captures" / "clean"

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.build import REGISTRY
-from tests.cli.conftest import Ran
+from tests.cli.conftest import Wirelint
 from tests.cli.test_check import CUT, write
 from tests.selection import sampled
 from wirelint.registry import Registry
-
-Wirelint = Callable[..., Ran]
 
 
 def test_rules_lists_them_all(wirelint: Wirelint) -> None:

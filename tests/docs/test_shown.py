@@ -14,7 +14,7 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,7 +22,7 @@ import click
 import pytest
 
 from tests.build import Call, Talk, User, schema
-from tests.cli.conftest import Ran, wirelint
+from tests.cli.conftest import Wirelint, wirelint
 from wirelint.addon.options import OPTIONS
 from wirelint.cli import cli
 
@@ -150,7 +150,7 @@ def test_a_command_runs(
     shown: Shown,
     pattern: Path,
     tmp_path: Path,
-    wirelint: Callable[..., Ran],
+    wirelint: Wirelint,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     folder = tmp_path / "here"

@@ -281,7 +281,7 @@ def test_input_in_the_start_and_in_deltas_is_said_once(
         if api != "openai.chat":
             events = [line for line in result.delivered.decode().split("\n") if line.startswith("data:")]
             (begun,) = (json.loads(line[5:]) for line in events if '"content_block_start"' in line)
-            assert begun["content_block"] == {"type": "tool_use", "id": "toolu_0", "name": "shelf", "input": {}}
+            assert begun["content_block"] == {"type": "tool_use", "id": "toolu_00000000", "name": "shelf", "input": {}}
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
