@@ -202,14 +202,6 @@ def test_a_change_is_the_same_for_every_cut(record: Mapping[str, Any]) -> None:
         assert run(record, [_Made(_Shout)], cuts=places).delivered == whole.delivered
 
 
-@pytest.mark.parametrize("record", STREAMS)
-def test_what_was_held_leaves_untouched_and_in_order(record: Mapping[str, Any]) -> None:
-    body = _body(record)
-    result = run(record, [_Made(_Hold)], cuts=range(20, len(body), 20))
-    assert result.delivered == body
-    assert not result.changed
-
-
 @pytest.mark.parametrize("record", RUNS)
 @pytest.mark.parametrize("deep", [False, True], ids=["release works", "release fails"])
 @pytest.mark.parametrize("nth", [0, 1, 3, 5])
