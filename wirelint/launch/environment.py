@@ -158,11 +158,11 @@ class Routes:
     bases: Mapping[str, Target]
 
 
-def routes(mode: Mode, program: str, given: Mapping[str, str], asked: Mapping[str, str]) -> Routes:
+def routes(mode: Mode, program: str, given: Mapping[str, str], requested: Mapping[str, str]) -> Routes:
     """Choose the ways for a command. Raises AddressError.
 
     `auto` sets proxy variables, and base URLs too if the command may use a Node that reads no proxy variables. Other base
-    URLs are those that `asked` has and, except with `proxy`, those that lead to this machine, which clients reach
+    URLs are those that `requested` has and, except with `proxy`, those that lead to this machine, which clients reach
     without a proxy.
     """
     found: dict[str, Target] = {}
@@ -172,7 +172,7 @@ def routes(mode: Mode, program: str, given: Mapping[str, str], asked: Mapping[st
             found = {name: read_target(name, url) for name, url in BASE_URLS.items()} | found
         else:
             found = {name: target for name, target in found.items() if target.local}
-    return Routes(mode != "base-url", found | {name: read_target(name, url) for name, url in asked.items()})
+    return Routes(mode != "base-url", found | {name: read_target(name, url) for name, url in requested.items()})
 
 
 def reads_proxies(program: str, given: Mapping[str, str]) -> bool:
@@ -191,10 +191,10 @@ def node_version(given: Mapping[str, str], program: str = "node") -> tuple[int, 
         return None
     try:
         command = [path, "--version"]
-        said = subprocess.run(command, capture_output=True, text=True, timeout=5, check=False, stdin=subprocess.DEVNULL)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=5, check=False, stdin=subprocess.DEVNULL)
     except (OSError, subprocess.TimeoutExpired):
         return None
-    found = re.match(r"v(\d+)\.(\d+)", said.stdout)
+    found = re.match(r"v(\d+)\.(\d+)", done.stdout)
     return (int(found[1]), int(found[2])) if found else None
 
 

@@ -92,15 +92,15 @@ class PrivateProxy:
         finally:
             if log is not None:
                 log.close()
-        said = self._first_line()
-        if not said:
+        report = self._first_line()
+        if not report:
             self.stop(0)
             raise StartError(f"mitmproxy did not start: {self.last_words()}")
-        report = json.loads(said)
-        if "failed" in report:
+        made = json.loads(report)
+        if "failed" in made:
             self.stop(0)
-            raise StartError(str(report["failed"]))
-        return Place(report["port"], report["bases"], Path(report["confdir"]))
+            raise StartError(str(made["failed"]))
+        return Place(made["port"], made["bases"], Path(made["confdir"]))
 
     def stop(self, drain: float) -> None:
         """End the process; open exchanges may take `drain` seconds to end."""
@@ -135,7 +135,7 @@ class PrivateProxy:
         """Return the last line of the log, without times and colours."""
         if self._log is None:
             return "see the reason above"
-        said = self._log.read_bytes()[-_TAIL:].decode(errors="replace")
-        lines = [re.sub(r"^\[[\d:.]+\] ?", "", re.sub(r"\x1b\[[\d;]*m", "", line)) for line in said.splitlines()]
+        text = self._log.read_bytes()[-_TAIL:].decode(errors="replace")
+        lines = [re.sub(r"^\[[\d:.]+\] ?", "", re.sub(r"\x1b\[[\d;]*m", "", line)) for line in text.splitlines()]
         telling = [line for line in lines if line.strip() and not line.startswith("Error logged during")]
         return telling[-1] if telling else "no output"

@@ -88,7 +88,7 @@ def recurrence(issue: Issue | None, here: str) -> str:
 
 
 def fix_of(checked: Checked, finding: Finding) -> AppliedFix | None:
-    """Return the fix that the record says was applied to a finding; None if it says none.
+    """Return the fix that was applied to a finding, according to the record; None without one.
 
     A fix at the finding's place is its own. Fixes elsewhere count if there is one for every finding of the rule.
     """

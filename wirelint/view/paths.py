@@ -54,7 +54,7 @@ class Step:
     layer: Layer
     state: State
     what: str
-    said: str = ""
+    text: str = ""
     at: float | None = None
     took: float | None = None
     exchange: str | None = None
@@ -336,7 +336,7 @@ class _Tracer:
         layer: Layer,
         state: State,
         what: str,
-        said: str = "",
+        text: str = "",
         at: float | None = None,
         *,
         took: float | None = None,
@@ -358,7 +358,7 @@ class _Tracer:
         place = of or (self._own if layer in ("model", "gateway") else None)
         exchange, side = (place.exchange.id, place.side) if place is not None else (None, None)
         pointer = call.pointer if call is not None else None
-        self._steps.append(Step(layer, state, what, said, at, took, exchange, side, pointer, event, changes, findings))
+        self._steps.append(Step(layer, state, what, text, at, took, exchange, side, pointer, event, changes, findings))
 
     def _findings(self, layers: Sequence[str], call: ToolCall) -> tuple[Finding, ...]:
         """Return the findings on the reply that made the call, except those about another call."""
@@ -516,7 +516,7 @@ def _step_json(step: Step, checked: Checked | None) -> dict[str, Json]:
         "layer": step.layer,
         "state": step.state,
         "what": step.what,
-        "said": step.said or None,
+        "said": step.text or None,
         "at_ms": step.at,
         "took_ms": step.took,
         **{name: getattr(step, name) for name in ("exchange", "side", "pointer", "event")},
@@ -533,7 +533,7 @@ def _step_text(step: Step) -> Text:
     if step.took is not None:
         took = f"{step.took:.0f} ms" if step.took < 1000 else f"{step.took / 1000:.2f} s"
         text.append(f"  took {took}", "dim")
-    text.append(f"\n{visible(step.said)}" if step.said else "", "italic")
+    text.append(f"\n{visible(step.text)}" if step.text else "", "italic")
     for what, before, after in step.changes:
         text.append("\n").append(f"{what} ", "yellow").append(visible(excerpt(before)) or "(none)", "red")
         text.append(" → ", "dim").append(visible(excerpt(after)) or "(none)", "green")

@@ -102,7 +102,11 @@ def write_report(
             summary.add(item)
             cards.add(observe(item))
             rows.append(recurrences.add(item, _anchored(row(item), anchors)))
-            blocks.exchange(_detail(item, blocks))
+            try:
+                shown = detail(item, blocks)
+            except Exception as error:  # fail open: one exchange that cannot be shown does not lose the others
+                shown = fallback(item, error)
+            blocks.exchange(shown)
         blocks.close()
         if not rows:
             return Written(out, 0, 0, 0, len(problems))
@@ -118,7 +122,7 @@ def write_report(
                 title=title or ", ".join(summary.sources),
                 summary=summary,
                 chart=summary.chart(),
-                manuals=[_manual(rule) for rule in rules if rule.code in codes],
+                manuals=[{"code": rule.code, "html": _manual(rule)} for rule in rules if rule.code in codes],
                 sections=[*own, *sections],
                 problems=problems,
             )
@@ -146,13 +150,6 @@ class _Recurrences:
         for source, here, issue, value in self._findings:
             if again := recurrence(self._occurrences.total(source, issue), here):
                 value["again"] = again
-
-
-def _detail(item: Checked, blocks: Blocks) -> Object:
-    try:
-        return detail(item, blocks)
-    except Exception as error:  # fail open: one exchange that cannot be shown does not lose the others
-        return fallback(item, error)
 
 
 def _anchored(made: Object, anchors: Counter[str]) -> Object:
@@ -371,7 +368,9 @@ def _write_page(out: BinaryIO, data: BinaryIO, **values: object) -> None:
     script, style = ((_HERE / name).read_text(encoding="utf-8") for name in ("report.js", "report.css"))
     template = _environment().get_template("page.html.jinja")
     assets = {"policy": _policy(script, style), "script": Markup(script), "style": Markup(style)}
-    stream = template.stream(version=__version__, data=_pieces(data), **assets, **values)
+    data.seek(0)
+    pieces = (Markup(piece.decode("ascii")) for piece in iter(lambda: data.read(_PIECE), b""))
+    stream = template.stream(version=__version__, data=pieces, **assets, **values)
     stream.enable_buffering(16)
     stream.dump(out, encoding="utf-8", errors="replace")
 
@@ -382,12 +381,6 @@ def _environment() -> Environment:
     made = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     made.filters["visible"] = visible
     return made
-
-
-def _pieces(data: BinaryIO) -> Iterator[Markup]:
-    data.seek(0)
-    while piece := data.read(_PIECE):
-        yield Markup(piece.decode("ascii"))
 
 
 def _policy(script: str, style: str) -> str:
@@ -409,15 +402,6 @@ def _digest(text: str) -> str:
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 
-class Manual(NamedTuple):
-    """The manual of a rule as HTML. It comes from a docstring, never from the wire."""
-
-    code: str
-    html: Markup
-
-
-_MARKDOWN = MarkdownIt("commonmark", {"html": False})
-
-
-def _manual(rule: Rule) -> Manual:
-    return Manual(rule.code, Markup(_MARKDOWN.render(inspect.getdoc(rule) or "")))
+def _manual(rule: Rule) -> Markup:
+    """Return the manual of a rule as HTML. It comes from a docstring, never from the wire."""
+    return Markup(MarkdownIt("commonmark", {"html": False}).render(inspect.getdoc(rule) or ""))

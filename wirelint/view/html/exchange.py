@@ -128,12 +128,13 @@ def detail(checked: Checked, store: Store) -> Object:
         "request": _spots((pointer, _parts(value)) for pointer, value in messages),
         "response": _spots(("", [*_parts(choice), {"at": choice["finishAt"]}]) for choice in reply),
     }
+    usage = exchange.reply.usage if exchange.reply is not None else None
     return made | {
         "request": _aligned(messages, forwarded, store),
         "reply": [*reply],
         "delivered": [*delivered] if delivered is not None and delivered != reply else None,
         "findings": [_finding(checked, one, spots) for one in findings],
-        "usage": _usage(exchange.reply),
+        "usage": {name: count for name, count in usage.items() if isinstance(count, int | float)} if usage else None,
         "errorObject": compact(exchange.reply.error) if exchange.reply is not None and exchange.reply.error else None,
         "notes": [*exchange.notes],
     }
@@ -211,12 +212,6 @@ def _messages(exchange: Exchange) -> list[tuple[str, Object]]:
 
 def _choices(reply: Reply | None) -> list[Object]:
     return [_choice(one) for one in reply.choices] if reply is not None else []
-
-
-def _usage(reply: Reply | None) -> Json:
-    """Return the numbers at the top level of a usage object."""
-    usage = reply.usage if reply is not None else None
-    return {name: count for name, count in usage.items() if isinstance(count, int | float)} if usage else None
 
 
 def _parts(turn: Object) -> list[Json]:
