@@ -27,11 +27,9 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markdown_it import MarkdownIt
 from markupsafe import Markup
 
@@ -43,7 +41,7 @@ from wirelint.rule import SEVERITIES, Rule, Severity
 from wirelint.state.issues import Issue
 from wirelint.text.escaping import printable
 from wirelint.view import scorecard
-from wirelint.view.findings import recurrence, visible, worst, worst_first
+from wirelint.view.findings import recurrence, worst, worst_first
 from wirelint.view.html.exchange import Object, detail, dump, fallback, is_rewritten, provider, row
 from wirelint.view.scores import Cards, observe
 
@@ -366,21 +364,13 @@ def _bars(bins: Sequence[Counter[str]], low: float, high: float, timed: bool) ->
 def _write_page(out: BinaryIO, data: BinaryIO, **values: object) -> None:
     """Render the template to `out`. `data` holds the elements with the exchanges and the index."""
     script, style = ((_HERE / name).read_text(encoding="utf-8") for name in ("report.js", "report.css"))
-    template = _environment().get_template("page.html.jinja")
+    template = scorecard.templates().get_template("page.html.jinja")
     assets = {"policy": _policy(script, style), "script": Markup(script), "style": Markup(style)}
     data.seek(0)
     pieces = (Markup(piece.decode("ascii")) for piece in iter(lambda: data.read(_PIECE), b""))
     stream = template.stream(version=__version__, data=pieces, **assets, **values)
     stream.enable_buffering(16)
     stream.dump(out, encoding="utf-8", errors="replace")
-
-
-@cache
-def _environment() -> Environment:
-    loader = FileSystemLoader(_HERE)
-    made = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    made.filters["visible"] = visible
-    return made
 
 
 def _policy(script: str, style: str) -> str:
