@@ -457,7 +457,7 @@ def _id(id_: str | None) -> str:
 # --- showing a path ---------------------------------------------------------------------------------------------------
 
 
-def path(traced: Path) -> RenderableType:
+def render_path(traced: Path) -> RenderableType:
     """Render a path for a terminal of 80 columns or more: its layers in a line, then a row per step."""
     grid = Table.grid(padding=(0, 1), expand=True)
     grid.add_column(width=9, justify="right", no_wrap=True, style="dim")
@@ -475,10 +475,10 @@ def path(traced: Path) -> RenderableType:
     )
     head.append(f"  exchange {visible(traced.exchange)}", "dim")
     head.append(f", conversation {traced.conversation}" if traced.conversation else "", "dim")
-    return Group(head, trail(traced), Text(""), grid, Text(""))
+    return Group(head, render_trail(traced), Text(""), grid, Text(""))
 
 
-def trail(traced: Path) -> Text:
+def render_trail(traced: Path) -> Text:
     """Return the layers of a path in one line, and where it ends."""
     line = Text(overflow="fold")
     for number, step in enumerate(traced.steps):
@@ -489,18 +489,18 @@ def trail(traced: Path) -> Text:
     return line
 
 
-def trails(traced: Iterable[Path]) -> RenderableType:
+def render_trails(traced: Iterable[Path]) -> RenderableType:
     """Render several paths, two lines each, for choosing one."""
     lines: list[RenderableType] = []
     for one in traced:
         head = Text.assemble((visible(one.name or "(no name)"), "bold blue"), overflow="fold")
         head.append(f" {visible(excerpt(one.arguments, 40))}")
         head.append(f"  {visible(one.id or '(no id)')}", "cyan").append(f"  exchange {visible(one.exchange)}", "dim")
-        lines += [head, Text("  ").append_text(trail(one))]
+        lines += [head, Text("  ").append_text(render_trail(one))]
     return Group(*lines)
 
 
-def as_json(traced: Path, items: Sequence[Checked]) -> dict[str, Json]:
+def path_document(traced: Path, items: Sequence[Checked]) -> dict[str, Json]:
     """Return a path as JSON. `items`: the exchanges of its findings."""
     by_id = {checked.record.id: checked for checked in items if checked.record.source == traced.source}
     names = ("id", "name", "arguments", "source", "exchange", "conversation")

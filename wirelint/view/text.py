@@ -126,7 +126,7 @@ class Lengths(NamedTuple):
     thinking: bool = False
 
 
-def conversation(checked: Checked, *, full: bool = False, thinking: bool = False) -> RenderableType:
+def render_conversation(checked: Checked, *, full: bool = False, thinking: bool = False) -> RenderableType:
     """Render an exchange as a conversation for a terminal of any width."""
     exchange = checked.exchange
     if exchange is None:
@@ -194,7 +194,7 @@ def turn_text(turn: Turn, marks: Sequence[Finding], lengths: Lengths) -> Text:
             return Text(f"{'■ ' if turn.label == FINISH else ''}{clip(text, full)}{more}", "dim")
     limit = _CLIPPED_SYSTEM if turn.speaker == "system" else _CLIPPED
     label = visible(turn.label) + (" " if text and turn.label else "")
-    shown = Text.assemble((label, _LABELS[turn.look]), written(text, marks, full, limit))
+    shown = Text.assemble((label, _LABELS[turn.look]), underline(text, marks, full, limit))
     return shown.append(f"  {visible(turn.tail)}" if turn.tail else "", "dim")
 
 
@@ -204,7 +204,7 @@ def _thinking(turn: Turn, marks: Sequence[Finding], lengths: Lengths) -> Text:
     if turn.label:
         shown = Text(visible(turn.label))
     elif lengths.thinking or lengths.full or marks:
-        shown = written(turn.text, marks, lengths.thinking or lengths.full)
+        shown = underline(turn.text, marks, lengths.thinking or lengths.full)
     else:
         first = " ".join(words)[:_CLIPPED_THINKING].rstrip()
         more = "…" if len(" ".join(words)) > len(first) else ""
@@ -213,7 +213,7 @@ def _thinking(turn: Turn, marks: Sequence[Finding], lengths: Lengths) -> Text:
     return shown
 
 
-def written(text: str, marks: Sequence[Finding], full: bool, limit: int = _CLIPPED) -> Text:
+def underline(text: str, marks: Sequence[Finding], full: bool, limit: int = _CLIPPED) -> Text:
     """Underline the evidence in a text. Of a long text the beginning is shown, or the text around the first evidence."""
     start, end = 0, len(text)
     if not full and end > limit:
@@ -291,7 +291,7 @@ def _foot(exchange: Exchange) -> RenderableType:
 # --- a list of exchanges ----------------------------------------------------------------------------------------------
 
 
-def index(items: Sequence[Checked], width: int) -> Iterator[Text]:
+def list_exchanges(items: Sequence[Checked], width: int) -> Iterator[Text]:
     """Yield one line per exchange, for choosing one: its worst severity, id, model, and the rules with findings."""
     names = [checked.record.id for checked in items]
     ids = [name[:8] if _UUID.fullmatch(name) else visible(name) for name in names]

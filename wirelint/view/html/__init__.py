@@ -42,7 +42,15 @@ from wirelint.state.issues import Issue
 from wirelint.text.escaping import printable
 from wirelint.view import scorecard
 from wirelint.view.findings import recurrence, worst, worst_first
-from wirelint.view.html.exchange import Object, detail, dump, fallback, is_rewritten, provider, row
+from wirelint.view.html.exchange import (
+    Object,
+    describe_failure,
+    dump,
+    is_rewritten,
+    make_detail,
+    make_row,
+    name_provider,
+)
 from wirelint.view.scores import Cards, observe
 
 __all__ = ["Section", "Written", "write_report"]
@@ -99,11 +107,11 @@ def write_report(
             item = item if all_occurrences else item.folded
             summary.add(item)
             cards.add(observe(item))
-            rows.append(recurrences.add(item, _anchored(row(item), anchors)))
+            rows.append(recurrences.add(item, _anchored(make_row(item), anchors)))
             try:
-                shown = detail(item, blocks)
+                shown = make_detail(item, blocks)
             except Exception as error:  # fail open: one exchange that cannot be shown does not lose the others
-                shown = fallback(item, error)
+                shown = describe_failure(item, error)
             blocks.exchange(shown)
         blocks.close()
         if not rows:
@@ -112,7 +120,7 @@ def write_report(
         codes = {count.name for count in summary.counts("rule")}
         scored = cards.ordered() if any(card.calls for card in cards.ordered()) else []
         own = [Section(scorecard.title(scored), scorecard.section(scored))] if scored else []
-        data.write(element("index", dump({"blocks": blocks.firsts, "rows": rows})))
+        data.write(encode_element("index", dump({"blocks": blocks.firsts, "rows": rows})))
         with _replacing(out) as page:
             _write_page(
                 page,
@@ -212,13 +220,13 @@ class Blocks:
             return
         self.firsts.append([self._first_message, self._first_exchange])
         body = b'{"messages":[' + b",".join(self._messages) + b'],"exchanges":[' + b",".join(self._exchanges) + b"]}"
-        self._out.write(element("block", body))
+        self._out.write(encode_element("block", body))
         self._first_message += len(self._messages)
         self._first_exchange += len(self._exchanges)
         self._messages, self._exchanges, self._size = [], [], 0
 
 
-def element(kind: str, data: bytes) -> bytes:
+def encode_element(kind: str, data: bytes) -> bytes:
     """Return an element that holds data. `kind` is its class."""
     packed = base64.b64encode(gzip.compress(data, 6, mtime=0))
     return b'<script type="text/plain" class="%s">%s</script>\n' % (kind.encode(), packed)
@@ -289,7 +297,7 @@ class Summary:
         self.sources[record.source] = None
         self.severities.update(found)
         api, model = (exchange.api, exchange.model) if exchange is not None else ("", "")
-        for kind, name in (("api", api), ("model", printable(model)), ("provider", provider(checked))):
+        for kind, name in (("api", api), ("model", printable(model)), ("provider", name_provider(checked))):
             count = self._count(kind, name)
             count.exchanges += 1
             count.affected += bool(found)
@@ -323,7 +331,7 @@ class Summary:
         bins = [Counter[str]() for _ in range(size)]
         for at, (_, kind) in zip(spots, self._course, strict=True):
             bins[min(int((at - low) / (high - low) * size), size - 1)][kind] += 1
-        labels = (moment(low), moment(high)) if timed else ("first exchange", f"exchange {len(self._course)}")
+        labels = (format_time(low), format_time(high)) if timed else ("first exchange", f"exchange {len(self._course)}")
         return Chart(list(_bars(bins, low, high, timed)), *labels, timed)
 
     def _count(self, kind: str, name: str, note: str = "") -> Count:
@@ -337,7 +345,7 @@ _STACK: tuple[Severity | str, ...] = (*SEVERITIES, "clean")
 _WORDS = {"error": "with an error", "warning": "with a warning", "info": "with an info", "clean": "clean"}
 
 
-def moment(at: float) -> str:
+def format_time(at: float) -> str:
     """Return a Unix time as text, in UTC."""
     return datetime.datetime.fromtimestamp(at, datetime.UTC).strftime("%Y-%m-%d %H:%M:%S")
 
@@ -348,7 +356,7 @@ def _bars(bins: Sequence[Counter[str]], low: float, high: float, timed: bool) ->
     width = min(step * (1 - _GAP), _WIDEST)
     for number, counts in enumerate(bins):
         at = low + (high - low) * number / len(bins)
-        where = moment(at) if timed else f"from exchange {int(at) + 1}"
+        where = format_time(at) if timed else f"from exchange {int(at) + 1}"
         title = f"{where}: {', '.join(f'{counts[kind]} {_WORDS[kind]}' for kind in _STACK if counts[kind])}"
         x, top = number * step + (step - width) / 2, _HEIGHT
         for kind in _STACK:
