@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from wirelint.mock.faults import resolve
-from wirelint.mock.scenario import Options, ScenarioError, parse_scenario
+from wirelint.mock.plan import Options
+from wirelint.mock.scenario import ScenarioError, parse_scenario
 
 GOOD: list[tuple[str, str | None, Options]] = [
     ("", None, Options()),
@@ -25,7 +26,7 @@ GOOD: list[tuple[str, str | None, Options]] = [
 
 
 @pytest.mark.parametrize(("text", "fault", "options"), GOOD, ids=[text or "empty" for text, _, _ in GOOD])
-def test_read(text: str, fault: str | None, options: Options) -> None:
+def test_a_scenario_is_read_and_written_back(text: str, fault: str | None, options: Options) -> None:
     scenario = parse_scenario(text)
     resolve(scenario)
     assert (scenario.fault, scenario.options) == (fault, options)
@@ -55,7 +56,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("text", "message"), BAD, ids=[text[:30] for text, _ in BAD])
-def test_refused(text: str, message: str) -> None:
+def test_a_wrong_scenario_is_refused_in_one_line(text: str, message: str) -> None:
     with pytest.raises(ScenarioError) as caught:
         resolve(parse_scenario(text))
     said = str(caught.value)

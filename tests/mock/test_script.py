@@ -12,8 +12,7 @@ import pytest
 
 from tests.mock.client import make_body
 from wirelint.mock import ScenarioError, serve
-from wirelint.mock.scenario import HEADER
-from wirelint.mock.script import load_script, read_script
+from wirelint.mock.scenario import HEADER, load_script, read_script
 from wirelint.mock.service import Service
 
 PATH = "/v1/chat/completions"
@@ -43,7 +42,7 @@ text = "Exactly this."
 """
 
 
-def test_a_scenario_file(tmp_path: Path) -> None:
+def test_a_scenario_file_decides_the_reply(tmp_path: Path) -> None:
     file = tmp_path / "script.toml"
     file.write_text(SCRIPT)
     service = Service.of(0, script=load_script(file))

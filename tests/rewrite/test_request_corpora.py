@@ -26,7 +26,7 @@ from wirelint.text.pointers import at
 
 UNSAFE = FixPolicy("unsafe")
 FIXABLE = FixPolicy("unsafe", lambda code: code != "ST605")
-NAMES = tuple(api.NAME for api in APIS)
+NAMES = tuple(api.name for api in APIS)
 RULES = [rule for rule in REGISTRY.rules if type(rule).fix_request is not Rule.fix_request]
 NEEDS_SHARED = pytest.mark.skipif(not shared.SHARED.is_dir(), reason="no shared cases beside this checkout")
 
@@ -103,7 +103,7 @@ def _edits(fix: Mapping[str, Any], body: Mapping[str, Any]) -> Iterator[Edit]:
 
 @NEEDS_SHARED
 @pytest.mark.parametrize("case", _fixed_cases())
-def test_shared_repairs(case: Any) -> None:
+def test_a_labelled_request_is_repaired_as_labelled(case: Any) -> None:
     engine = Engine(REGISTRY.rules)
     for prior in case.records[:-1]:
         exchange = replay(prior)

@@ -165,7 +165,7 @@ def _result(
         record=clean,
         exchange=exchange,
         findings=tuple(findings),
-        api=session.api.NAME if session is not None else "",
+        api=session.api.name if session is not None else "",
         model=model,
         notes=tuple(recorder.notes),
     )

@@ -212,7 +212,7 @@ class ExchangeFixer:
 
     def _is_repairable(self, response: http.Response) -> bool:
         recorder = self._recorder
-        if recorder.session is None or channel_of(recorder.session.api.NAME) != "model":
+        if recorder.session is None or channel_of(recorder.session.api.name) != "model":
             return False  # what tools say is passed on as it comes
         good = response.status_code in _GOOD and is_plainly_framed(recorder.session.reply_headers)
         return good and recorder.is_readable and not recorder.is_unread

@@ -230,7 +230,7 @@ class McpStreams(Generic[T]):
             streamed
             and recorder.is_live
             and recorder.session is not None
-            and channel_of(recorder.session.api.NAME) == "mcp"
+            and channel_of(recorder.session.api.name) == "mcp"
         ):
             return
         if "text/event-stream" in dict(recorder.response_headers).get("content-type", "text/event-stream"):
@@ -280,7 +280,7 @@ class McpStreams(Generic[T]):
             for one in self._found.values()
             if one.recorder.method == "POST"
             and one.recorder.session is not None
-            and one.recorder.session.api.NAME == "mcp"
+            and one.recorder.session.api.name == "mcp"
             and one.recorder.status in (None, 202)
         ]
 

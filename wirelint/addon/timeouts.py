@@ -142,7 +142,7 @@ class Timeouts:
         next_due = math.inf
         findings: list[Finding] = []
         exchange: Exchange | None = None
-        channel = channel_of(recorder.session.api.NAME)
+        channel = channel_of(recorder.session.api.name)
         for rule in self._engine.timed:
             if channel not in rule.channels:
                 continue
