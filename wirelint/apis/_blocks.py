@@ -71,6 +71,7 @@ class BlockReader(ReplyReader):
     def __init__(self, *, streamed: bool) -> None:
         super().__init__(streamed=streamed)
         self.blocks: dict[Key, int] = {}
+        self.kinds: dict[Key, Kind] = {}
         self.open: dict[Key, None] = {}
         self.count = 0
 
@@ -90,7 +91,7 @@ class BlockReader(ReplyReader):
         is_open: bool = True,
     ) -> Start:
         """Return the event that starts a block. `is_open`: a stop must follow."""
-        self.blocks[key] = self.count
+        self.blocks[key], self.kinds[key] = self.count, kind
         self.count += 1
         if is_open:
             self.open[key] = None
@@ -355,8 +356,10 @@ class BlockStreamWriter(ABC):
         if start is None:
             return
         group = self.group_of(start)
-        # After another block's turn this block goes on as a new one. Text behind its stop stays behind its stop.
-        if group and self._open != delta.block and delta.block not in self._closed:
+        # After another block's turn this block continues as a new one, unless the wire has not stopped it yet. Text behind
+        # its stop stays behind its stop.
+        is_current = self._open == delta.block or delta.block in self._unclosed
+        if group and not is_current and delta.block not in self._closed:
             yield from self._begin(start._replace(input=None), NOTHING)
         if not (delta.text or (group and self.sends_empty_deltas)):
             return

@@ -441,7 +441,7 @@ class ChoiceStreamWriter(ChoiceWriter, ABC):
         return b"".join([*made, *(framed(None, data=DONE) for event in out if isinstance(event, Done))])
 
     def _remember(self, document: Mapping[str, Json]) -> None:
-        if document:
+        if document.get("choices"):  # the first chunk of Azure has none, and an empty id
             self._last = {name: document[name] for name in document if name not in ("choices", "usage", "error")}
 
     def _is_renumbered(self, frame: Frame, out: Sequence[Event]) -> bool:

@@ -46,8 +46,7 @@ from wirelint.apis.reading import (
 )
 from wirelint.apis.spec import ApiSpec
 from wirelint.apis.writing import dump, frame_document, framed
-from wirelint.events import CallUpdate, Delta, Done, Event, Failure, Finish, Frame, Other, StreamViolation, Usage
-from wirelint.events import Start as StartEvent
+from wirelint.events import CallUpdate, Delta, Done, Event, Failure, Finish, Frame, Other, Start, StreamViolation, Usage
 from wirelint.model import (
     Arguments,
     HostedCall,
@@ -330,9 +329,7 @@ class Reader(BlockReader):
                 yield Delta(self.blocks[key], words, frame, n)
         yield from self._ending(body, frame)
 
-    def _begin(
-        self, key: Key, index: int | None, block: Mapping[str, Json], frame: Frame, item: int = -1
-    ) -> StartEvent:
+    def _begin(self, key: Key, index: int | None, block: Mapping[str, Json], frame: Frame, item: int = -1) -> Start:
         kind, name = _kind_of(block)
         tool = mapping(block.get("toolUse"))
         given = tool.get("input") if item >= 0 else {} if "toolUseId" in tool or "name" in tool else None
@@ -354,7 +351,7 @@ class Reader(BlockReader):
 # --- writers ----------------------------------------------------------------------------------------------------------
 
 
-def _piece(start: StartEvent, words: str) -> dict[str, Json]:
+def _piece(start: Start, words: str) -> dict[str, Json]:
     match start.kind:
         case "tool_call" | "hosted_call":
             return {"toolUse": {"input": words}}
@@ -385,7 +382,7 @@ class StreamWriter(BlockStreamWriter):
             return framed({kind: dict(body)})
         return framed(body, kind)
 
-    def start(self, start: StartEvent, number: int, source: WireEvent) -> Iterator[WireEvent]:
+    def start(self, start: Start, number: int, source: WireEvent) -> Iterator[WireEvent]:
         own = only(source, _START)
         if own or start.kind in _ANNOUNCED:
             announced: dict[str, Json] = {}
@@ -398,11 +395,11 @@ class StreamWriter(BlockStreamWriter):
         if start.kind == "tool_call" and start.input not in (None, {}):
             yield self.delta(start, number, compact(start.input), source)
 
-    def delta(self, start: StartEvent, number: int, words: str, source: WireEvent) -> WireEvent:
+    def delta(self, start: Start, number: int, words: str, source: WireEvent) -> WireEvent:
         own = only(source, _DELTA)
         return WireEvent(_DELTA, {**own, "contentBlockIndex": number, "delta": _piece(start, words)})
 
-    def stop(self, start: StartEvent, number: int, source: WireEvent) -> WireEvent:
+    def stop(self, start: Start, number: int, source: WireEvent) -> WireEvent:
         return WireEvent(_STOP, {**only(source, _STOP), "contentBlockIndex": number})
 
     def finish(self, finish: Finish | None, source: WireEvent) -> WireEvent:
@@ -425,7 +422,7 @@ class WholeWriter(BlockWholeWriter):
         output = mapping(document.get("output"))
         return {**document, "output": {**output, "message": {**mapping(output.get("message")), "content": content}}}
 
-    def block(self, start: StartEvent, source: dict[str, Json], new_text: str) -> Json:
+    def block(self, start: Start, source: dict[str, Json], new_text: str) -> Json:
         match start.kind:
             case "tool_call":
                 given: Json = Arguments(new_text).value if new_text else {} if start.input is None else start.input

@@ -55,10 +55,10 @@ from wirelint.events import (
     Frame,
     Other,
     ReplyMeta,
+    Start,
     StreamViolation,
     Usage,
 )
-from wirelint.events import Start as StartEvent
 from wirelint.model import Json, Kind, Request
 
 _EVENTS = frozenset({
@@ -280,7 +280,7 @@ def _call_of(calls: Json) -> dict[str, Json]:
 # --- writers ----------------------------------------------------------------------------------------------------------
 
 
-def _group_of(start: StartEvent) -> str:
+def _group_of(start: Start) -> str:
     """Return what a block is numbered with: content blocks, calls, or nothing."""
     match start.kind:
         case "tool_call":
@@ -293,11 +293,11 @@ def _group_of(start: StartEvent) -> str:
             return _CONTENT if start.pointer.startswith("/message/content") else ""
 
 
-def _field(start: StartEvent) -> str:
+def _field(start: Start) -> str:
     return "thinking" if start.kind == "reasoning" else "text"
 
 
-def _call(start: StartEvent, source: Mapping[str, Json], new_text: str) -> dict[str, Json]:
+def _call(start: Start, source: Mapping[str, Json], new_text: str) -> dict[str, Json]:
     """Return a call with the argument text `new_text`. `source`: the call that the start was read from."""
     arguments: Json = new_text if new_text or start.input is None else start.input
     function: Json = {**mapping(source.get("function")), "name": start.name or "", "arguments": arguments}
@@ -315,13 +315,13 @@ class StreamWriter(BlockStreamWriter):
     ending = (Finish, Usage, Done)
     sends_empty_deltas = False
 
-    def group_of(self, start: StartEvent) -> str:
+    def group_of(self, start: Start) -> str:
         return _group_of(start)
 
     def group_of_event(self, kind: str) -> str:
         return _CONTENT if kind.startswith("content-") else _CALL
 
-    def start(self, start: StartEvent, number: int, source: WireEvent) -> Iterator[WireEvent]:
+    def start(self, start: Start, number: int, source: WireEvent) -> Iterator[WireEvent]:
         if _group_of(start) == _CALL:
             called = _call(start, part_of(only(source, "tool-call-start"), "delta", "message", "tool_calls"), "")
             yield _event("tool-call-start", source, number, "tool_calls", called)
@@ -330,7 +330,7 @@ class StreamWriter(BlockStreamWriter):
         block = own if start.kind == "opaque" else {"type": _field(start), **own, _field(start): ""}
         yield _event("content-start", source, number, "content", block)
 
-    def delta(self, start: StartEvent, number: int, words: str, source: WireEvent) -> WireEvent:
+    def delta(self, start: Start, number: int, words: str, source: WireEvent) -> WireEvent:
         match _group_of(start):
             case "":
                 return WireEvent("tool-plan-delta", {"delta": {"message": {"tool_plan": words}}})
@@ -341,7 +341,7 @@ class StreamWriter(BlockStreamWriter):
                 other = {name: value for name, value in own.items() if name not in _FIELDS}
                 return _event("content-delta", source, number, "content", {**other, _field(start): words})
 
-    def stop(self, start: StartEvent, number: int, source: WireEvent) -> WireEvent:
+    def stop(self, start: Start, number: int, source: WireEvent) -> WireEvent:
         kind = "content-end" if _group_of(start) == _CONTENT else "tool-call-end"
         return WireEvent(kind, {**only(source, kind), "index": number})
 
@@ -374,7 +374,7 @@ class WholeWriter(BaseWriter):
             _set(message, "tool_calls", _entries(message.get("tool_calls"), events, out, _CALL), keep=False)
         if not same(before[_CONTENT], after[_CONTENT]):
             content = message.get("content")
-            if isinstance(content, str) and all(e.kind == "text" for e in after[_CONTENT] if isinstance(e, StartEvent)):
+            if isinstance(content, str) and all(e.kind == "text" for e in after[_CONTENT] if isinstance(e, Start)):
                 message["content"] = text_of(after[_CONTENT])
             else:
                 made = _entries(content, events, out, _CONTENT)
@@ -393,22 +393,22 @@ def _by_group(events: Sequence[Event]) -> dict[str, list[Event]]:
     found: dict[str, list[Event]] = {_CONTENT: [], _CALL: [], "": []}
     group: dict[int, str] = {}
     for event in block_events(events):
-        if isinstance(event, StartEvent):
+        if isinstance(event, Start):
             group[event.block] = _group_of(event)
-        if isinstance(event, StartEvent | Delta | CallUpdate) and event.block in group:
+        if isinstance(event, Start | Delta | CallUpdate) and event.block in group:
             found[group[event.block]].append(event)
     return found
 
 
 def _entries(listed: Json, events: Sequence[Event], out: Sequence[Event], group: str) -> list[Json]:
-    def make(start: StartEvent, source: dict[str, Json], new_text: str) -> Json:
+    def make(start: Start, source: dict[str, Json], new_text: str) -> Json:
         if group == _CALL:
             return _call(start, source, new_text)
         if start.kind == "opaque":
             return dict(source)
         return {"type": _field(start), **source, _field(start): new_text} if new_text else None
 
-    starts = [event for event in out if isinstance(event, StartEvent) and _group_of(event) == group]
+    starts = [event for event in out if isinstance(event, Start) and _group_of(event) == group]
     # Reasoning comes before the text, though a fix finds it later.
     starts.sort(key=lambda start: not (start.kind == "reasoning" and start.block >= MADE))
     return patched_entries(listed, events, out, starts, make)
