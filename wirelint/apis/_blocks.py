@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import ClassVar, NamedTuple
 
-from wirelint.apis.reading import ReplyReader, mapping, mappings, number, text
+from wirelint.apis.reading import ReplyReader, mapping, mappings, number, stated_reason, text
 from wirelint.apis.writing import (
     MADE,
     WholeWriter,
@@ -33,7 +33,7 @@ from wirelint.apis.writing import (
     same,
     without_violations,
 )
-from wirelint.events import CallUpdate, Close, Delta, Done, Event, Finish, Frame, Other, Start, StreamViolation
+from wirelint.events import CallUpdate, Close, Delta, Done, Event, Finish, Frame, Other, Start, StreamViolation, Usage
 from wirelint.model import Json, Kind, Message, Part, Role, Text
 from wirelint.wire.aws_eventstream import looks_like_messages
 
@@ -67,6 +67,9 @@ Key = tuple[str, int]
 
 class BlockReader(ReplyReader):
     """Reader of replies made of content blocks. It knows which blocks have started and which are open."""
+
+    finish_name: ClassVar[str]
+    """The member with the finish reason."""
 
     def __init__(self, *, streamed: bool) -> None:
         super().__init__(streamed=streamed)
@@ -116,6 +119,13 @@ class BlockReader(ReplyReader):
         if self.open:
             group, index = min(self.open)
             yield StreamViolation("unfinished-part", f"{group} {index} was never stopped", frame)
+
+    def ending(self, holder: Mapping[str, Json], usage: Json, frame: Frame) -> Iterator[Event]:
+        """Yield the finish reason in `holder`, and the token counts."""
+        if reason := stated_reason(holder.get(self.finish_name)):
+            yield Finish(0, reason, f"/{self.finish_name}", frame)
+        if counts := mapping(usage):
+            yield Usage(counts, frame)
 
 
 class WireEvent(NamedTuple):

@@ -476,12 +476,8 @@ class ChoiceStreamWriter(ChoiceWriter, ABC):
         """Yield the chunks that a document becomes."""
         self._remember(document)
         self.note(out)
-        if (
-            frame.data is not None
-            and own
-            and same(without_violations(own), without_violations(out))
-            and not self._is_renumbered(frame, out)
-        ):
+        unchanged = bool(own) and same(without_violations(own), without_violations(out))
+        if frame.data is not None and unchanged and not self._is_renumbered(frame, out):
             yield framed(None, frame.event, data=frame.data)
             return
         if (id_ := reply_id_of(out)) is not None and "id" in document:

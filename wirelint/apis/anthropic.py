@@ -237,6 +237,8 @@ def _key(index: int) -> Key:
 class Reader(BlockReader):
     """Reader of replies. A block that never started is started by its first delta."""
 
+    finish_name = "stop_reason"
+
     def __init__(self, *, streamed: bool) -> None:
         super().__init__(streamed=streamed)
         self._started = self._finished = False
@@ -276,7 +278,7 @@ class Reader(BlockReader):
             case "message_delta":
                 delta = mapping(document.get("delta"))
                 self._finished = self._finished or stated_reason(delta.get("stop_reason")) is not None
-                yield from self._ending(document, delta, frame)
+                yield from self.ending(delta, document.get("usage"), frame)
             case "message_stop":
                 self.is_done = True
                 yield from self.unfinished(frame)
@@ -337,12 +339,6 @@ class Reader(BlockReader):
             yield StreamViolation("undeclared-part", f"stop of content block {index}, never started", frame)
         yield self.stop(key, frame)
 
-    def _ending(self, document: Mapping[str, Json], holder: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
-        if reason := stated_reason(holder.get("stop_reason")):
-            yield Finish(0, reason, "/stop_reason", frame)
-        if usage := mapping(document.get("usage")):
-            yield Usage(usage, frame)
-
     def _message(self, message: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
         error = error_of(message)
         if error is None and "content" not in message:
@@ -355,7 +351,7 @@ class Reader(BlockReader):
             yield Start(0, "opaque", "/content", 0, frame, name=misshapen(content))
         for n, block in mappings(content):
             yield from self._open_block(n, block, frame, n)
-        yield from self._ending(message, message, frame)
+        yield from self.ending(message, message.get("usage"), frame)
 
     def _open_block(self, place: int, block: Mapping[str, Json], frame: Frame, index: int | None) -> Iterator[Event]:
         key, kind, type_ = _key(place), _kind(block), text(block.get("type"))

@@ -41,12 +41,11 @@ from wirelint.apis.reading import (
     misshapen,
     number,
     schema,
-    stated_reason,
     text,
 )
 from wirelint.apis.spec import ApiSpec
 from wirelint.apis.writing import dump, frame_document, framed
-from wirelint.events import CallUpdate, Delta, Done, Event, Failure, Finish, Frame, Other, Start, StreamViolation, Usage
+from wirelint.events import CallUpdate, Delta, Done, Event, Failure, Finish, Frame, Other, Start, StreamViolation
 from wirelint.model import (
     Arguments,
     HostedCall,
@@ -249,6 +248,8 @@ def _delta_text(delta: Mapping[str, Json]) -> tuple[Kind, str] | None:
 class Reader(BlockReader):
     """Reader of replies. Text and reasoning begin with their first delta."""
 
+    finish_name = "stopReason"
+
     def __init__(self, *, streamed: bool) -> None:
         super().__init__(streamed=streamed)
         self._started = False
@@ -282,10 +283,10 @@ class Reader(BlockReader):
             case "messageStop":
                 self.is_done = True
                 yield from self.unfinished(frame)
-                yield from self._ending(body, frame)
+                yield from self.ending(body, body.get("usage"), frame)
                 yield Done(frame)
             case "metadata" if body.get("usage"):
-                yield from self._ending(body, frame)
+                yield from self.ending(body, body.get("usage"), frame)
             case _:
                 yield Other(frame)
 
@@ -311,12 +312,6 @@ class Reader(BlockReader):
         # Signatures, citations and redacted thinking have no text.
         yield Delta(self.blocks[key], found[1], frame) if found is not None else Other(frame)
 
-    def _ending(self, body: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
-        if reason := stated_reason(body.get("stopReason")):
-            yield Finish(0, reason, "/stopReason", frame)
-        if usage := mapping(body.get("usage")):
-            yield Usage(usage, frame)
-
     def _message(self, body: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
         if (error := error_of(body)) is not None:
             yield Failure(error, frame)
@@ -327,7 +322,7 @@ class Reader(BlockReader):
             yield self._begin(key, n, block, frame, n)
             if words := _whole_text(block):
                 yield Delta(self.blocks[key], words, frame, n)
-        yield from self._ending(body, frame)
+        yield from self.ending(body, body.get("usage"), frame)
 
     def _begin(self, key: Key, index: int | None, block: Mapping[str, Json], frame: Frame, item: int = -1) -> Start:
         kind, name = _kind_of(block)

@@ -28,7 +28,6 @@ from wirelint.apis.reading import (
     mappings,
     misshapen,
     number,
-    stated_reason,
     text,
 )
 from wirelint.apis.spec import ApiSpec
@@ -112,6 +111,8 @@ def read_request(body: Mapping[str, Json], path: str = "") -> Request:
 class Reader(BlockReader):
     """Reader of replies. It identifies blocks by group and index."""
 
+    finish_name = "finish_reason"
+
     def read_document(self, document: dict[str, Json], frame: Frame, *, alone: bool) -> Iterator[Event]:
         if not self.streamed:
             yield from self._message(document, frame)
@@ -149,7 +150,7 @@ class Reader(BlockReader):
             case "message-end":
                 if (error := error_of(delta)) is not None:
                     yield Failure(error, frame)
-                yield from _ending(delta, frame)
+                yield from self.ending(delta, delta.get("usage"), frame)
                 self.is_done = True
                 yield from self.unfinished(frame)
                 yield Done(frame)
@@ -252,7 +253,7 @@ class Reader(BlockReader):
             yield from self._whole_call(n, call, frame)
         if message.get("citations"):
             yield self._citations(frame)
-        yield from _ending(document, frame)
+        yield from self.ending(document, document.get("usage"), frame)
 
     def _whole_call(self, n: int, call: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
         function, key = mapping(call.get("function")), (_CALL, n)
@@ -263,13 +264,6 @@ class Reader(BlockReader):
         yield self.start(key, "tool_call", pointer, frame, n, id_=id_, name=name, value=value, item=n)
         if words:
             yield Delta(self.blocks[key], words, frame, n)
-
-
-def _ending(holder: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
-    if reason := stated_reason(holder.get("finish_reason")):
-        yield Finish(0, reason, "/finish_reason", frame)
-    if usage := mapping(holder.get("usage")):
-        yield Usage(usage, frame)
 
 
 def _call_of(calls: Json) -> dict[str, Json]:
