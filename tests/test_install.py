@@ -39,7 +39,19 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     # A path file in a path that was itself added by a path file is not read: the editable checkout stays out of sight.
     (found,) = (home / "env" / "lib").glob("python*/site-packages")
     (found / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n", encoding="utf-8")
-    done = run(sys.executable, "-m", "pip", "--python", python, "install", "--no-deps", "--no-index", "--force-reinstall", wheel, cwd=home)
+    done = run(
+        sys.executable,
+        "-m",
+        "pip",
+        "--python",
+        python,
+        "install",
+        "--no-deps",
+        "--no-index",
+        "--force-reinstall",
+        wheel,
+        cwd=home,
+    )
     assert done.returncode == 0, done.stderr[-2000:]
     return python
 
