@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 
 import orjson
 
-from wirelint.apis.histories import history_of
-from wirelint.apis.traits import traits
+from wirelint.apis.traits import history_of, traits
 from wirelint.arguments.argument_faults import REDACTED, flaw, glued
 from wirelint.arguments.argument_repairs import in_order, unglued
 from wirelint.arguments.json_continuation import write
