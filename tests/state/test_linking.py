@@ -288,7 +288,7 @@ TALES: dict[str, tuple[list[Talk], str, str]] = {
         [CALLED[0], CELLAR, ANSWERED[0], then(CELLAR, Result(IDS[1], "Wine."), text="So.")], "- - e0 e1", "abab"
     ),
     "an earlier place": ([ONE, OPENED, FORKED, then(FORKED, User("Thanks."), text="Welcome.")], "- e0 e0:fork e2", "aabb"),
-    "the same answer to the same question": ([ONE, ONE, OPENED], "- - e1", "aaa"),
+    "the same answer to the same question": ([ONE, ONE, OPENED], "- - -", "aaa"),
     "a failure that is sent again": ([ONE, replace(OPENED, status=529), OPENED], "- e0 e0", "aaa"),
     "an answer from elsewhere after a failure": ([replace(ONE, status=503), OPENED], "- e0", "aa"),
     "old results are cleared": (cleared(), "- e0 e1 e2 e3 e4", "aaaaaa"),
