@@ -201,3 +201,14 @@ def test_show_follows_a_call(wirelint: Wirelint, tmp_path: File) -> None:
         wirelint("show", file, "--conversation", conversation, "--output-format", "json").out
         == json.dumps(told, indent=2, ensure_ascii=False) + "\n"
     )
+
+
+def test_show_lists_the_calls_of_a_capture(wirelint: Wirelint, tmp_path: File) -> None:
+    other = replace(ASKED, history=(User("And the venue?"),), calls=(Call("search", {"query": "venue"}, "call_2"),))
+    file = write(tmp_path / "one.jsonl", model("a", ASKED), model("b", other, 1), model("c", FOUND, 2))
+    ran = wirelint("show", file, "--path")
+    assert "ends here: no later request continues from this reply" in " ".join(ran.out.split())
+    assert "2 calls; follow one" in ran.err
+    missing = wirelint("show", file, "--call", "call_9")
+    assert missing.status == 2
+    assert "no such call" in missing.err

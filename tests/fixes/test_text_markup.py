@@ -20,6 +20,7 @@ from tests.fixes.passing import ANTHROPIC, OPENAI, Passed, send
 from tests.selection import rotated, sampled
 from wirelint.events import Delta
 from wirelint.fix import MOST_HELD
+from wirelint.fixes.promote_markup import PUT_BACK
 from wirelint.model import Kind
 
 VECTORS = Path(__file__).parents[1] / "dialects" / "vectors"
@@ -244,3 +245,24 @@ def test_a_stream_is_repaired_as_a_body(parts: list[str], steps: list[int], api:
     assert streamed.said == whole.said
     assert streamed.untouched == (not whole.choice.calls)
     assert all(not isinstance(event, Delta) or event.text for event in streamed.out)
+
+
+@pytest.mark.parametrize("api", [OPENAI, ANTHROPIC])
+def test_markup_that_is_put_back_behind_later_text_is_noted(api: str) -> None:
+    talk = Talk(text=f"Wait. {HERMES} It is there.", calls=[Call("find_ferry", {"harbour": "Tromsø"})], tools=TOOLS)
+    done = run(talk.record(api, True), RULE)
+    assert done.after.reply is not None
+    assert done.after.reply.choices[0].text == f"Wait. It is there.{HERMES} "
+    assert done.notes == (PUT_BACK,)
+
+
+@pytest.mark.parametrize("api", [OPENAI, ANTHROPIC])
+@pytest.mark.parametrize("ended", [True, False])
+def test_markup_before_a_missing_finish_reason(api: str, ended: bool) -> None:
+    """A terminator without a reason ends the reply all the same; a stream that breaks off gives back what it held."""
+    passed = send(Talk(tools=TOOLS), [("text", ["Hm. ", HERMES, " so"])], RULE, api=api, reason=None, ended=ended)
+    if ended:
+        assert passed.said == ("Hm. so", "", [FERRY], "tool_calls" if api == OPENAI else "tool_use")
+    else:
+        assert not passed.choice.calls
+        assert passed.choice.text == f"Hm. so{HERMES} "

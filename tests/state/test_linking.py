@@ -407,3 +407,14 @@ def test_one_long_conversation_loses_its_oldest_exchanges_and_goes_on() -> None:
         lineage.record(replace(exchange, conversation=place.conversation), place)
         seen.add(place.conversation)
     assert len(seen) == 1
+
+
+def test_nothing_stays_behind_when_all_is_forgotten() -> None:
+    lineage, world = Lineage(most=40), World(random.Random(7), calls=True)
+    for _ in range(400):
+        exchange = exchange_of(world.step())
+        place = lineage.place(exchange)
+        assert place is not None
+        lineage.record(replace(exchange, conversation=place.conversation), place)
+    kept = [len(value) for value in vars(lineage).values() if not isinstance(value, int)]
+    assert max(kept) <= 40, kept
