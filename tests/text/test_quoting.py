@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from wirelint.text import quoting
-from wirelint.text.quoting import fence_is_whole_message, is_mention, is_quoted, quoted_spans
+from wirelint.text.quoting import fence_is_whole_message, is_mention, is_quoted
 
 SPANS = [
     ("plain", "Nothing here, *not* even <b>this</b>.", []),
@@ -44,7 +44,7 @@ SPANS = [
 
 @pytest.mark.parametrize(("text", "quoted"), [case[1:] for case in SPANS], ids=[case[0] for case in SPANS])
 def test_spans(text: str, quoted: list[str]) -> None:
-    assert [text[start:end] for start, end in quoted_spans(text)] == quoted
+    assert [text[start:end] for start, end, _ in quoting._spans(text)] == quoted
 
 
 IS_QUOTED = [
@@ -94,7 +94,7 @@ SOUP = st.lists(PIECES, max_size=24).map("".join)
 @given(SOUP)
 def test_spans_are_ordered_and_inside(text: str) -> None:
     end = 0
-    for start, stop in quoted_spans(text):
+    for start, stop, _ in quoting._spans(text):
         assert end <= start < stop <= len(text)
         end = stop
 

@@ -13,12 +13,13 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final
 
 from wirelint import lexicon
 from wirelint.dialects.declared import properties_of
 from wirelint.jsonvalues import Json
-from wirelint.model import Request, Tool
+from wirelint.model import Arguments, Request, Tool
+from wirelint.text import pointers
 from wirelint.text.asking import hears
 
 _PHRASES = lexicon.Phrases("argument_markup")
@@ -70,15 +71,6 @@ class Gone:
 GONE: Final = Gone()
 
 
-class _Member(NamedTuple):
-    """A member in a text: `start` is where its name begins, `value` its value, `end` the place behind that."""
-
-    name: str
-    start: int
-    value: int
-    end: int
-
-
 @dataclass(frozen=True, slots=True)
 class Rewritten:
     """The new text of the object. `offset`: how much of it is unchanged."""
@@ -92,9 +84,10 @@ def rewrite(text: str, changes: Mapping[str, Json | Gone]) -> Rewritten | None:
 
     None when the text is no single object, or names a member that is to be changed twice.
     """
-    members = _members(text)
-    if members is None:
+    if Arguments(text).mapping is None:
         return None
+    opening_bracket = text.index("{")
+    members = list(pointers.members(text, opening_bracket))
     names = [member.name for member in members]
     if any(names.count(name) > 1 for name in changes):
         return None
@@ -102,7 +95,7 @@ def rewrite(text: str, changes: Mapping[str, Json | Gone]) -> Rewritten | None:
     first = next((member for member in members if member.name in changes), None)
     spaced = not members or text[members[0].value - 1] in _BLANK
     pieces: list[str] = []
-    before = text.index("{") + 1
+    before = opening_bracket + 1
     opening = text[before : members[0].start] if members else ""
     between = text[members[0].end : members[1].start] if len(members) > 1 else (", " if spaced else ",")
     for member in kept:
@@ -132,39 +125,6 @@ def _common(text: str, made: str, most: int) -> int:
 
 def _dump(value: Json, *, spaced: bool) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(", ", ": ") if spaced else (",", ":"))
-
-
-def _members(text: str) -> list[_Member] | None:
-    decoder = json.JSONDecoder()
-    place = _skip(text, 0)
-    if text[place : place + 1] != "{":
-        return None
-    place = _skip(text, place + 1)
-    members: list[_Member] = []
-    try:
-        while text[place : place + 1] != "}":
-            start = place
-            name, place = decoder.raw_decode(text, place)
-            place = _skip(text, place)
-            if not isinstance(name, str) or text[place : place + 1] != ":":
-                return None
-            value = _skip(text, place + 1)
-            _, end = decoder.raw_decode(text, value)
-            members.append(_Member(name, start, value, end))
-            place = _skip(text, end)
-            if text[place : place + 1] == ",":
-                place = _skip(text, place + 1)
-            elif text[place : place + 1] != "}":
-                return None
-    except (ValueError, RecursionError):
-        return None
-    return members if not text[place + 1 :].strip(_BLANK) else None
-
-
-def _skip(text: str, place: int) -> int:
-    while place < len(text) and text[place] in _BLANK:
-        place += 1
-    return place
 
 
 _NAMES = _PHRASES.words("names")

@@ -14,158 +14,110 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import ClassVar, Literal, TypeAlias
 
 from wirelint import lexicon
+from wirelint.dialects.jsontext import TolerantReader
 from wirelint.model import Json
 
 _PHRASES = lexicon.Phrases("content_reprs")
 
-# A reader of literals as programs print them: Python's `repr`, JSON, and constructors with named arguments.
-#
-# Nothing is evaluated. `TextBlock(text='Hi', type='text')` reads as `{"text": "Hi", "type": "text"}`.
-
-_BLANKS = re.compile(r"\s*")
-_QUOTED = re.compile(r"'((?:[^'\\\n]|\\.)*)'|\"((?:[^\"\\\n]|\\.)*)\"")
 _NUMBER = re.compile(r"-?\d{1,400}(?:\.\d{1,400})?(?:[eE][+-]?\d{1,4})?(?![\w.])")
 _NAME = re.compile(r"[A-Za-z_][\w.]{0,80}")
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|U([0-9a-fA-F]{8})|(.))", re.DOTALL)
 _PLAIN = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f", "0": "\0", "a": "\a", "v": "\v"}
-_CONSTANTS: dict[str, tuple[Json, bool]] = {
-    "True": (True, True),
-    "False": (False, True),
-    "None": (None, True),
-    "true": (True, False),
-    "false": (False, False),
-    "null": (None, False),
-}
-_MOST_DEEP = 24
+_JSON_WORDS: dict[str, Json] = {"true": True, "false": False, "null": None}
+_PYTHON_WORDS: dict[str, Json] = {"True": True, "False": False, "None": None}
 
 
-class _UnreadableError(Exception):
-    """The text at this place is no literal."""
+class LiteralReader(TolerantReader):
+    """Reader of a literal as programs print it: Python's `repr`, JSON, and constructors with named arguments.
 
-
-class LiteralReader:
-    """Reader of one literal of a text, from an offset on.
-
-    Afterwards, `position` is the offset behind it and `failed` tells whether there was none. `pythonic`: something in it
-    is written as Python does and JSON does not.
+    Nothing is evaluated. `TextBlock(text='Hi', type='text')` reads as `{"text": "Hi", "type": "text"}`. Afterwards,
+    `position` is the offset after the literal and `failed` is True if there was none. `pythonic`: something in it is
+    written as Python does and JSON does not.
     """
 
+    strings: ClassVar = {
+        "'": re.compile(r"'((?:[^'\\\n]|\\.)*)'"),
+        '"': re.compile(r"\"((?:[^\"\\\n]|\\.)*)\""),
+    }
+
     def __init__(self, text: str, position: int = 0) -> None:
-        self.text = text
-        self.position = position
+        super().__init__(text, position)
         self.failed = False
         self.pythonic = False
 
     def read(self) -> Json:
-        """Return the value, or None (see `failed`). Numbers are read as floats: they are looked at by nobody."""
+        """Return the value, or None (see `failed`). Numbers are read as floats, since no caller uses them."""
         try:
-            return self._value(0)
-        except _UnreadableError:
+            value = self.value()
+        except ValueError:
             self.failed = True
             return None
+        self.failed = self.missing > 0
+        return None if self.failed else value
 
     def read_items(self) -> Iterator[Json]:
         """Yield the items of the list that begins here, one by one, or the only value where there is no list.
 
-        Whoever finds one that he does not want can stop, and spare himself the rest.
+        A caller that stops at an unwanted item saves reading the rest.
         """
-        listed = self.text.startswith("[", self.position)
-        count = 0
         try:
-            while not listed or self._goes_on("]", first=not count):
-                yield self._value(1)
-                count += 1
-                if not listed:
-                    return
-        except _UnreadableError:
+            if not self.text.startswith("[", self.position):
+                yield self.value()
+            else:
+                self.position += 1
+                while not self._closes("]"):
+                    yield self.value(1)
+                    self._separator("]")
+            self.failed = self.missing > 0
+        except ValueError:
             self.failed = True
 
-    def _value(self, depth: int) -> Json:
-        if depth > _MOST_DEEP:
-            raise _UnreadableError
-        match self.text[self.position : self.position + 1]:
-            case "[" | "(" as opener:
-                return self._items("]" if opener == "[" else ")", depth)
-            case "{":
-                return self._members(depth)
-            case "'" | '"':
-                return self._string()
+    def _separator(self, bracket: str) -> None:
+        super()._separator(bracket)
+        if self.text[self.position - 1 : self.position] == "," and self._peek() == bracket:
+            raise ValueError("no item after a comma")
+
+    def _string(self) -> str:
+        self.pythonic = self.pythonic or self._peek() == "'"
+        return super()._string()
+
+    def _unescaped(self, raw: str) -> str:
+        return _join_surrogates(_ESCAPE.sub(_unescape, raw)) if "\\" in raw else raw
+
+    def _scalar(self, depth: int) -> Json:
+        if self._peek() == "(":
+            return self._array(")", depth)
         if number := _NUMBER.match(self.text, self.position):
             self.position = number.end()
             return float(number[0])
         name = _NAME.match(self.text, self.position)
         if name is None:
-            raise _UnreadableError
+            raise ValueError("no value")
         self.position = name.end()
         if self.text.startswith("(", self.position):
             self.pythonic = True
             return self._arguments(depth)
-        if name[0] not in _CONSTANTS:
-            raise _UnreadableError
-        value, pythonic = _CONSTANTS[name[0]]
-        self.pythonic = self.pythonic or pythonic
-        return value
-
-    def _items(self, closer: str, depth: int) -> list[Json]:
-        items: list[Json] = []
-        while self._goes_on(closer, first=not items):
-            items.append(self._value(depth + 1))
-        return items
-
-    def _members(self, depth: int) -> dict[str, Json]:
-        members: dict[str, Json] = {}
-        while self._goes_on("}", first=not members):
-            key = self._string()
-            self._blanks()
-            self._expect(":")
-            self._blanks()
-            members[key] = self._value(depth + 1)
-        return members
+        self.pythonic = self.pythonic or name[0] in _PYTHON_WORDS
+        words = _PYTHON_WORDS if name[0] in _PYTHON_WORDS else _JSON_WORDS
+        if name[0] not in words:
+            raise ValueError("an unknown word")
+        return words[name[0]]
 
     def _arguments(self, depth: int) -> dict[str, Json]:
+        """Read the named arguments of a constructor."""
         arguments: dict[str, Json] = {}
-        while self._goes_on(")", first=not arguments):
-            name = _NAME.match(self.text, self.position)
-            if name is None:
-                raise _UnreadableError
-            self.position = name.end()
-            self._expect("=")
-            arguments[name[0]] = self._value(depth + 1)
-        return arguments
-
-    def _goes_on(self, closer: str, *, first: bool) -> bool:
-        """Return True if another item follows; steps over the bracket, the comma and blanks on the way to it."""
-        if first:
-            self.position += 1
-        self._blanks()
-        if self.text.startswith(closer, self.position):
-            self.position += 1
-            return False
-        if not first:
-            self._expect(",")
-            self._blanks()
-        return True
-
-    def _string(self) -> str:
-        found = _QUOTED.match(self.text, self.position)
-        if found is None:
-            raise _UnreadableError
-        self.position = found.end()
-        self.pythonic = self.pythonic or found[1] is not None
-        raw: str = found[1] if found[1] is not None else found[2]
-        return _join_surrogates(_ESCAPE.sub(_unescape, raw)) if "\\" in raw else raw
-
-    def _blanks(self) -> None:
-        found = _BLANKS.match(self.text, self.position)
-        self.position = found.end() if found is not None else self.position
-
-    def _expect(self, wanted: str) -> None:
-        if not self.text.startswith(wanted, self.position):
-            raise _UnreadableError
         self.position += 1
+        while not self._closes(")"):
+            name = _NAME.match(self.text, self.position)
+            if name is None or not self.text.startswith("=", name.end()):
+                raise ValueError("no named argument")
+            self.position = name.end() + 1
+            arguments[name[0]] = self.value(depth + 1)
+            self._separator(")")
+        return arguments
 
 
 def _unescape(escape: re.Match[str]) -> str:

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator
 from json.decoder import scanstring  # type: ignore[attr-defined]
+from typing import NamedTuple
 
 from wirelint.model import Json
 
@@ -155,26 +156,36 @@ def _strings(text: str, start: int, end: int) -> Iterator[tuple[int, str, str]]:
 def _step(text: str, start: int, token: str) -> tuple[int, int] | None:
     """Return the span of the member or element of a container; None when it has none of this name."""
     if text.startswith("{", start):
-        return _member(text, start, token)
+        found = None
+        for member in members(text, start):
+            found = (member.value, member.end) if member.name == token else found
+        return found
     if text.startswith("[", start) and token.isdecimal():
         return _element(text, start, int(token))
     return None
 
 
-def _member(text: str, start: int, name: str) -> tuple[int, int] | None:
-    found = None
+class Member(NamedTuple):
+    """A member of an object in a text: `start` is where its name begins, `value` its value, `end` the place after that."""
+
+    name: str
+    start: int
+    value: int
+    end: int
+
+
+def members(text: str, start: int) -> Iterator[Member]:
+    """Yield the members of the object that begins at an offset, up to its end or to what is no JSON."""
     position = _blanks(text, start + 1)
     while text.startswith('"', position):
-        key, position = scanstring(text, position + 1, False)
-        position = _blanks(text, _blanks(text, position) + 1)  # the colon
-        end = _skip(text, position)
-        if key == name:
-            found = position, end
-        position = _blanks(text, end)
+        name, colon = scanstring(text, position + 1, False)
+        value = _blanks(text, _blanks(text, colon) + 1)
+        member = Member(name, position, value, _skip(text, value))
+        yield member
+        position = _blanks(text, member.end)
         if not text.startswith(",", position):
             break
         position = _blanks(text, position + 1)
-    return found
 
 
 def _element(text: str, start: int, wanted: int) -> tuple[int, int] | None:
