@@ -3,8 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from wirelint.arguments.argument_faults import Glued, came_to_an_end, glued
-from wirelint.arguments.argument_repairs import unglued
-from wirelint.arguments.past_arguments import past_damage
+from wirelint.arguments.argument_repairs import past_damage, unglued
 from wirelint.events import Delta, Start
 from wirelint.fixes.arguments import EmptyStarts, GrowingDeltas, SeparateValues
 from wirelint.fixes.rewriters import Chained

@@ -4,8 +4,7 @@ from collections.abc import Iterator
 
 from wirelint.apis.traits import traits
 from wirelint.arguments.argument_faults import Flaw, came_whole, flaw, glued
-from wirelint.arguments.argument_repairs import as_text, in_order
-from wirelint.arguments.past_arguments import past_damage, past_faults
+from wirelint.arguments.argument_repairs import as_text, in_order, past_damage, past_faults
 from wirelint.fixes.arguments import CompleteJson
 from wirelint.model import Choice, Exchange, Tool, ToolCall
 from wirelint.rule import REDACTED, Finding, Fix, FixPolicy, RequestFix, RewriteContext, Rewriter, Rule, excerpt

@@ -21,8 +21,7 @@ from hypothesis import strategies as st
 from tests.dialects.writers import JSON_WRITERS, SOUP, TEXT_WRITERS, JsonWriter, TextWriter
 from tests.selection import is_complete, rotated, sampled
 from wirelint.dialects import Block, find, held_suffix, is_damaged, look, may_hold_markup, next_opener, scan
-from wirelint.dialects.reader import Reader
-from wirelint.dialects.views import views
+from wirelint.dialects.reader import Reader, views
 from wirelint.model import Json, Tool
 
 VENDORS = {"anthropic_xml", "anthropic_antml", "openai_functions_leak", "multi_tool_use", "gemini_default_api"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from wirelint.dialects import declared, jsontext
-from wirelint.dialects.views import views
+from wirelint.dialects.reader import views
 from wirelint.model import Json, Tool
 
 ROOT: Json = {"$defs": {"Day": {"type": "string"}, "Count": {"type": "integer"}}}

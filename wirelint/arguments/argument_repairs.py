@@ -9,16 +9,22 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
 
-from wirelint.arguments.argument_faults import Flaw, Glued, glued
+from wirelint.apis.histories import history_of
+from wirelint.apis.traits import traits
+from wirelint.arguments.argument_faults import REDACTED, Flaw, Glued, flaw, glued
 from wirelint.arguments.json_continuation import Scanner, continuation, write
 from wirelint.arguments.schemas import Validator, accepts, element, kinds, member, plain
 from wirelint.dialects.declared import properties_of
-from wirelint.model import Arguments, Json, Tool, ToolCall
+from wirelint.fix import Edit, Safety
+from wirelint.model import Arguments, Exchange, Json, Layer, Tool, ToolCall
+from wirelint.state.ledger import Ledger
 from wirelint.text.escaping import excerpt
+from wirelint.text.pointers import at
+from wirelint.text.remembered import remembered
 
 # Watchers of faults in an argument text that is still arriving.
 #
@@ -560,3 +566,200 @@ def _from(text: str, value: Json, watcher: Watcher) -> str | None:
     begun = text[: watcher.feed(text)]
     rest = continuation(begun, value)
     return None if rest is None else begun + rest
+
+
+# --- arguments of earlier calls ---------------------------------------------------------------------------------------
+# Calls in a request's history whose arguments have another type than the API takes. A client in a language without a
+# difference between an empty list and an empty map (PHP) sends `[]` for `{}`; others send the value of the only parameter
+# alone. Servers refuse such a history, or their chat template raises.
+
+_EMPTY: tuple[Json, ...] = ([], None, "")
+_JSON = ("{", "[", '"', "`", "<")
+"""With what JSON begins, and what servers and models put around it."""
+
+
+@dataclass(frozen=True, slots=True)
+class PastFault:
+    """A call of the history with arguments of a wrong type. `right`: the arguments as JSON; `edit` puts them there."""
+
+    name: str
+    pointer: str
+    words: str
+    given: str
+    right: str
+    edit: Edit | None
+    layer: Layer
+
+
+@dataclass(frozen=True, slots=True)
+class PastDamage:
+    """A call of the history whose arguments, a text, are empty, damaged, or several values (`glued`).
+
+    `right` is the object that they should be, None where that would be a guess. `nothing`: they say nothing.
+    """
+
+    call: ToolCall
+    place: str
+    words: str
+    right: str | None
+    safety: Safety = "unsafe"
+    glued: bool = False
+    nothing: bool = False
+
+    @property
+    def name(self) -> str:
+        return self.call.name or "a call without a name"
+
+    @property
+    def done(self) -> str:
+        return f"{self.name}: wrote the arguments, {self.words}, as {excerpt(self.right or '')}"
+
+    @property
+    def edit(self) -> Edit:
+        return Edit("replace", self.place, self.right)
+
+
+def past_damage(exchange: Exchange) -> Iterator[PastDamage]:
+    """Yield the calls of a request's history whose argument text is empty, damaged, or more than one value."""
+    request = exchange.request
+    if request is None or traits(request.api).arguments != "text":
+        return
+    for message in request.messages:
+        for call in message.calls:
+            text = call.arguments.text
+            if call.form == "custom" or (text and _is_object(text)) or REDACTED in text:
+                continue
+            place = f"{call.pointer}/{'arguments' if call.form == 'legacy' else history_of(request.api).arguments}"
+            found = _damage(call, place) if isinstance(at(request.body, place), str) else None
+            if found is not None:
+                yield found
+
+
+def _damage(call: ToolCall, place: str) -> PastDamage | None:
+    text = call.arguments.text
+    if not text.strip(_BLANK):
+        return PastDamage(call, place, "empty", "{}", "safe", nothing=True)
+    shown = excerpt(text, 60)
+    if glued(call) is not None:
+        right, safety = _first(call)
+        return PastDamage(call, place, f"several values: {shown}", right, safety, glued=True)
+    if (len(call.arguments.values) == 1 and not call.arguments.rest) or text.lstrip()[:1] not in _JSON:
+        return None  # of another type
+    found = flaw(call, None)
+    change = in_order(call, found, None) if found is not None else None
+    if found is None or change is None:
+        return None  # nothing can be done, and the reply has told
+    return PastDamage(call, place, found.words, change.text)
+
+
+def _first(call: ToolCall) -> tuple[str | None, Safety]:
+    """Return the object that stays of several values."""
+    change = unglued(call, lambda _: None)
+    if change is not None and not change.separated:
+        return change.text, change.safety
+    value = call.arguments.value
+    values = (Arguments(value) if isinstance(value, str) else call.arguments).values
+    first = next((one for one in values if one not in ({}, *_EMPTY)), None)
+    return (write(first) if isinstance(first, dict) else None), "unsafe"
+
+
+@remembered
+def _is_object(text: str) -> bool:
+    return Arguments(text).mapping is not None
+
+
+def past_faults(exchange: Exchange, ledger: Ledger) -> Iterator[PastFault]:
+    """Yield the calls of a request's history whose arguments are of another type than the API has there."""
+    request = exchange.request
+    if request is None:
+        return
+    for message in request.messages:
+        for call in message.calls:
+            if call.form != "custom" and REDACTED not in call.arguments.text:
+                fault = _judge(call, exchange, ledger)
+                if fault is not None:
+                    yield fault
+
+
+def _judge(call: ToolCall, exchange: Exchange, ledger: Ledger) -> PastFault | None:
+    request = exchange.request
+    assert request is not None
+    own = traits(request.api)
+    place = f"{call.pointer}/{'arguments' if call.form == 'legacy' else history_of(request.api).arguments}"
+    given = at(request.body, place)
+    if given is None:
+        return None  # left out
+    if own.arguments == "text":
+        words = _as_text(given, call) if isinstance(given, str) else _instead_of_text(given, text_only=own.text_only)
+    else:
+        words = None if isinstance(given, dict) else f"{_type(given)} instead of an object"
+    if not words:
+        return None
+    issued = ledger.issued(call.id, exchange.conversation) if call.id else None
+    passed = issued is not None and issued.arguments == call.arguments.text
+    right = _right(given, issued.arguments if issued is not None and issued.name == call.name else None)
+    edit = None
+    if right is not None:
+        value: Json = write(right) if own.arguments == "text" else right
+        edit = Edit("replace", place, value)
+    return PastFault(
+        call.name or "a call without a name",
+        call.pointer,
+        words,
+        call.arguments.text,
+        write(right) if right is not None else "",
+        edit,
+        "model" if passed else "client",
+    )
+
+
+def _as_text(given: str, call: ToolCall) -> str | None:
+    """Say what a text of arguments is, if it is one JSON value other than an object, or no JSON from its first word on."""
+    arguments = Arguments(given)
+    if not given.strip() or arguments.mapping is not None:
+        return None
+    if len(arguments.values) == 1 and not arguments.rest:
+        found = flaw(call, None)
+        return found.words if found is not None else None
+    if arguments.values or given.lstrip()[:1] in _JSON:
+        return None  # damaged by the model
+    return f"bare text instead of an object: {excerpt(given, 40)!r}"
+
+
+def _instead_of_text(given: Json, *, text_only: bool) -> str | None:
+    if isinstance(given, dict):
+        return "JSON itself where the API has JSON as text" if text_only else None
+    return f"{_type(given)} where the API has an object as text"
+
+
+def _type(value: Json) -> str:
+    match value:
+        case bool():
+            return "a boolean"
+        case str():
+            return "a string" if value else "an empty string"
+        case list():
+            return "an array"
+        case None:
+            return "null"
+        case _:
+            return "a number"
+
+
+def _right(given: Json, issued: str | None) -> dict[str, Json] | None:
+    """Return the object that the arguments stand for; None if nothing says it."""
+    if isinstance(given, dict):
+        return given
+    if issued is not None and (known := Arguments(issued).mapping) is not None:
+        return known
+    value: Json = given
+    for _ in range(2):  # as text, and encoded once more
+        if not isinstance(value, str) or not value:
+            break
+        read = Arguments(value)
+        if len(read.values) != 1 or read.rest:
+            return None
+        value = read.values[0]
+    if isinstance(value, dict):
+        return value
+    return {} if value in _EMPTY else None

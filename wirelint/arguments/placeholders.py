@@ -102,18 +102,8 @@ class Sign:
 
 _SLOTS = _PHRASES.patterns("slots")
 _YOURS = re.compile(rf"^<?your(?:[-_]?(?:{_THINGS})s?|(?:[-_][a-z0-9]+){{1,4}}| (?:{_THINGS}))>?$", re.IGNORECASE)
-_DATE_PART = r"(?:y{2,4}|j{2,4}|a{4}|d{2}|t{2}|g{2}|m{2}|h{2}|s{2})"
-_DATE_FORM = re.compile(rf"^[<\[{{]?{_DATE_PART}(?:[-/.:t ]{{1,2}}{_DATE_PART}){{1,5}}z?[>\]}}]?$")
-_ABOUT_FORMS = frozenset({"format", "pattern", "mask", "style", "layout", "locale", "display", "spec"})
 _STEPS = re.compile(r"[/\\@:?&=.,#]+")
 _URL = re.compile(r"^[a-z][a-z0-9+.-]*://(?P<host>[^/?#]*)(?P<path>[^?#]*)(?P<rest>.*)$", re.IGNORECASE)
-_VOID = frozenset({"null", "undefined"})
-_NOTHING = frozenset({"none", "nil", "nan"})
-_UNKNOWN = frozenset(_PHRASES.words("unknown"))
-_LETTERED_ID = re.compile(r"^(?:[a-z]{1,12}[_-])?abc[_-]?123$|^x{3,}$", re.IGNORECASE)
-_DUMMY_UUIDS = frozenset({"123e4567-e89b-12d3-a456-426614174000", "550e8400-e29b-41d4-a716-446655440000"})
-_NIL_UUID = "00000000-0000-0000-0000-000000000000"
-_DUMMY_PERSON = re.compile(r"^(?:john|jane|joe)[ ._](?:doe|smith|public)$", re.IGNORECASE)
 
 
 def sign(value: str, name: str, described: str = "") -> Sign | None:
@@ -126,14 +116,11 @@ def sign(value: str, name: str, described: str = "") -> Sign | None:
         return None
     if what == "command":
         return _in_command(value)
-    folded = plain_value.casefold()
-    if _PHRASES["suspect"].search(folded) is None:
+    if _PHRASES["suspect"].search(plain_value.casefold()) is None:
         return _echo(plain_value, name, what)
-    if (found := _word(plain_value, folded, what, words_of(name), described)) is not None:
+    if (found := _listed_sign("signs", plain_value, what, name, described)) is not None:
         return found
-    if _DATE_FORM.match(folded) and what != "kind" and _ABOUT_FORMS.isdisjoint(words_of(name)):
-        return Sign("the form of a date or time, not one", "medium", form=True)
-    if "your" in folded and (blank := _yours(plain_value)):
+    if "your" in plain_value.casefold() and (blank := _yours(plain_value)):
         return Sign("a blank to be filled in", "high", stem=blank)
     if any(pattern.search(plain_value) for pattern in _SLOTS):
         return Sign("a blank to be filled in", "high", stem=plain_value)
@@ -143,48 +130,22 @@ def sign(value: str, name: str, described: str = "") -> Sign | None:
         return Sign("an address with a login of the documentation", "medium", stem=match[0])
     if (match := _PHRASES["example"].match(plain_value)) is not None and _is_address(plain_value, what):
         return Sign("an address that is reserved for examples", "medium", stem=match["host"])
-    return _dummy(plain_value, folded, what) or _echo(plain_value, name, what)
+    return _listed_sign("dummies", plain_value, what, name, described) or _echo(plain_value, name, what)
 
 
-def _word(value: str, folded: str, what: Purpose, words: tuple[str, ...], described: str) -> Sign | None:
-    """Return the sign of a word for nothing, for the unknown, or for anything."""
-    if folded in _VOID and what != "kind":
-        return Sign("the word for nothing, not a value", "high", void=True, word=True)
-    if folded in _NOTHING and what in _REFERENCES:
-        return Sign("the word for nothing, not a value", "medium", void=True, word=True)
-    if folded in _UNKNOWN:
-        sure: Confidence = "medium" if what in _REFERENCES and what != "address" else "low"
-        return Sign("what is said of a value that is not known", sure, word=True)
-    if folded in ("default", "default_path", "default_workspace", "default_directory", "default_folder") and (
-        what == "path" or (what == "id" and "session" not in words)
-    ):
-        if what == "id":
-            return Sign("no id but the word for whatever is usual", "low", word=True)
-        named = re.search(r"path|director|folder", described, re.IGNORECASE) is not None
-        return Sign("no path but the word for whatever is usual", "high" if named else "medium", word=True)
-    if folded in ("string", "str") and what != "kind" and "name" not in words:
-        return Sign(
-            "the name of its own type", "medium" if what in _REFERENCES and what != "address" else "low", word=True
-        )
+def _listed_sign(table: str, value: str, what: Purpose, name: str, described: str) -> Sign | None:
+    """Return the first sign of a table of `placeholders.toml` that a value bears."""
+    folded, words = value.casefold(), words_of(name)
+    for row in _PHRASES.table(table):
+        if what not in row.get("purposes", (what,)) or not set(row.get("unless", ())).isdisjoint(words):
+            continue
+        if folded in row["words"] if "words" in row else _PHRASES[row["pattern"]].match(value):
+            confidence: Confidence = "medium" if what in row.get("sure_for", ()) else row["confidence"]
+            if "described" in row and re.search(row["described"], described):
+                confidence = "high"
+            flags = {flag: row.get(flag, False) for flag in ("void", "word", "form")}
+            return Sign(row["why"], confidence, **flags)
     return None
-
-
-def _dummy(value: str, folded: str, what: Purpose) -> Sign | None:
-    match what:
-        case "secret" if _PHRASES["dummy_secret"].match(value):
-            return Sign("what documentation writes for a key", "medium", word=True)
-        case "id" if folded in _DUMMY_UUIDS:
-            return Sign("an id that documentation is full of", "medium")
-        case "id" if folded == _NIL_UUID:
-            return Sign("the id of nothing", "medium")
-        case "id" | "secret" if _PHRASES["dummy_id"].match(value) or _LETTERED_ID.match(value):
-            return Sign("an id such as examples have", "low")
-        case "person" if _DUMMY_PERSON.match(value):
-            return Sign("a name such as examples have", "low")
-        case "address" if _PHRASES["dummy_address"].match(value):
-            return Sign("an address such as examples have", "low")
-        case _:
-            return None
 
 
 def _echo(value: str, name: str, what: Purpose) -> Sign | None:

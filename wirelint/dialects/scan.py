@@ -1,6 +1,6 @@
 """The scan of a text for native tool-call markup: whole texts with `find`, text that is still arriving with `look`.
 
-Theory of operation. A text is read in a few views (`views`): the plain one, and those that undo an escaping. In each view
+Theory of operation. A text is read in a few views (`reader`): the plain one, and those that undo an escaping. In each view
 the openers of all families (`openers`) say where markup may begin; there the families are tried in the order of their
 ranks, and the bytes that follow decide, since many families share an opener. What a family claims becomes a `Block`, and
 the search goes on after it, so a marker inside an argument is never read as markup. Reading is linear in the text
@@ -22,8 +22,19 @@ from typing import NamedTuple
 
 from wirelint.dialects import tables
 from wirelint.dialects.openers import Opener, OpenerIndex, length, may_go_on, parse, plain_pattern
-from wirelint.dialects.reader import Block, Found, Match, Reader, Reading
-from wirelint.dialects.views import ZERO_WIDTH, View, cut_escape, plain_view, tail_views, views
+from wirelint.dialects.reader import (
+    ZERO_WIDTH,
+    Block,
+    Found,
+    Match,
+    Reader,
+    Reading,
+    View,
+    cut_escape,
+    plain_view,
+    tail_views,
+    views,
+)
 from wirelint.model import Tool
 
 
