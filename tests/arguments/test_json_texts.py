@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wirelint.arguments.argument_faults import mended, spells, unquoted
+from wirelint.arguments.argument_faults import repair_damaged, spells, unquoted
 from wirelint.arguments.json_continuation import Scanner, continuation, same, write
 from wirelint.model import Json
 
@@ -247,7 +247,7 @@ def test_a_text_spells_its_value_and_no_other(one: Json, other: Json, dice: rand
 
 @given(st.text(alphabet="{}[]:,\"'ab1 \n\\T", max_size=24))
 def test_nothing_is_made_up(text: str) -> None:
-    value = mended("{" + text)
+    value = repair_damaged("{" + text)
     if value is not None:
         assert spells("{" + text, value)
         letters = [character for character in json.dumps(value) if character in "ab1"]
@@ -261,6 +261,6 @@ def test_lost_quotes() -> None:
 
 
 def test_deep_or_long_damage_is_left_alone() -> None:
-    assert mended("{'a':" * 3000) is None
-    assert mended("{'a': [" + "(" * 70_000) is None
-    assert mended("{'a':'" + "x" * (1 << 20) + "'}") == {"a": "x" * (1 << 20)}
+    assert repair_damaged("{'a':" * 3000) is None
+    assert repair_damaged("{'a': [" + "(" * 70_000) is None
+    assert repair_damaged("{'a':'" + "x" * (1 << 20) + "'}") == {"a": "x" * (1 << 20)}

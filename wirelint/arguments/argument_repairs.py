@@ -1,8 +1,8 @@
-"""Repairs of a call's arguments: one verdict for the rule that reports and the fix that writes.
+"""Repairs of a call's arguments, used by the rule that reports and the fix that writes.
 
-Theory of operation. A repair of a stream can only go on from what the client has already. So every verdict here is a
-whole argument text that begins as the one that came, up to the first place that gives the fault away; where that cannot
-be, there is no repair, streamed or whole. The watchers below find that place while the text arrives.
+Theory of operation. A repair of a stream must continue the text that the client has already received. So every repair is a
+whole argument text that begins like the original, up to the first sign of the fault; without such a text there is no
+repair, streamed or whole. The watchers below find that place while the text arrives.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Literal, Protocol, TypeAlias
 
 from wirelint.apis.histories import history_of
 from wirelint.apis.traits import traits
-from wirelint.arguments.argument_faults import REDACTED, Flaw, Glued, flaw, glued
+from wirelint.arguments.argument_faults import REDACTED, Concatenated, Flaw, concatenated, flaw
 from wirelint.arguments.json_continuation import Scanner, continuation, write
 from wirelint.arguments.schemas import Validator, accepts, element, kinds, member, plain
 from wirelint.dialects.declared import properties_of
@@ -28,16 +28,16 @@ from wirelint.text.remembered import remembered
 
 # Watchers of faults in an argument text that is still arriving.
 #
-# A watcher follows the text of one call and tells, after each piece, how much of all that came may leave, whatever comes
-# after it. From the first place that is suspicious on, nothing more may; a few characters wait for the next one only, since
-# it decides what they mean.
+# A watcher reads the text of one call. After each piece it returns the length of the text that may be sent, whatever
+# follows. From the first suspicious place on nothing may be sent; a few characters are held until the next one decides
+# about them.
 
 
 class Watcher(Protocol):
-    """Follower of an argument text. `feed` returns how much of all text so far may leave.
+    """Watcher of an argument text. `feed` returns the length of the text that may be sent.
 
-    `suspicious`: something is wrong, or may be, and the whole must be looked at. `complete`: a value has ended and nothing
-    has followed it.
+    `suspicious`: there is a fault, or may be, and the whole text must be checked. `complete`: a value has ended and nothing
+    follows it.
     """
 
     @property
@@ -50,7 +50,7 @@ class Watcher(Protocol):
 
 
 class Everything:
-    """Watcher that holds all of a call back."""
+    """Watcher that holds a whole call back."""
 
     suspicious = True
     complete = False
@@ -60,7 +60,7 @@ class Everything:
 
 
 class ValuesWatcher:
-    """Watcher for a second value, or more members, after the first. An empty first value must not leave."""
+    """Watcher for a second value, or more members, after the first. An empty first value is held back."""
 
     __slots__ = ("_scanner",)
 
@@ -78,7 +78,7 @@ class ValuesWatcher:
 
     @property
     def _is_prose(self) -> bool:
-        """Return True if the text begins as no JSON value does. One that breaks later may: `nullnull` is two values."""
+        """Return True if no JSON value begins like the text. A later error is different: `nullnull` is two values."""
         return self._scanner.broken is not None and self._scanner.broken == self._scanner.top_at
 
     def feed(self, piece: str) -> int:
@@ -87,12 +87,12 @@ class ValuesWatcher:
         if not scanner.filled:
             damaged = (scanner.broken is not None and scanner.top == "{") or scanner.lost
             return scanner.length if damaged or self._is_prose else 0
-        # The bracket that closes an object is kept until it is known that no more members follow it.
+        # The bracket that closes an object is held until it is known that no more members follow.
         return scanner.length if scanner.closed is None else scanner.closed - 1
 
 
 class SyntaxWatcher:
-    """Watcher for the first character that a JSON object cannot have there; a comma waits for what follows it."""
+    """Watcher for the first character that is invalid in a JSON object; a comma is held until the next character."""
 
     __slots__ = ("_scanner",)
 
@@ -121,14 +121,14 @@ class SyntaxWatcher:
 
 
 WRAPPERS = ("arguments", "input", "parameters", "params", "args", "kwargs")
-"""Parameters that hold all others, of models that say more than was asked for."""
+"""Undeclared parameters in which models wrap all others."""
 _FIRST_KEY = re.compile(r'\s*\{\s*(?:"(?P<key>[a-z]*)(?P<end>")?)?')
 
 
 class KindWatcher:
-    """Watcher for a value of a kind that the declared schema forbids there, and that may spell an allowed one.
+    """Watcher for a value of a forbidden type that may spell a value of an allowed one.
 
-    A first key that is undeclared and may wrap the arguments is looked for too.
+    It also looks for an undeclared first key that may wrap the arguments.
     """
 
     __slots__ = ("_head", "_scanner", "_wrappers")
@@ -155,7 +155,7 @@ class KindWatcher:
         return begun if begun is not None else scanner.length if scanner.wrong is None else scanner.wrong
 
     def _wrapper_begins(self, piece: str) -> int | None:
-        """Return the offset of a first key that wraps the arguments, or may."""
+        """Return the offset of a first key that wraps the arguments, or may wrap them."""
         assert self._head is not None
         head = self._head + piece
         begun = _FIRST_KEY.match(head)
@@ -171,7 +171,7 @@ class KindWatcher:
 
 
 class _KindScanner(Scanner):
-    """Scanner of values of a forbidden kind. `wrong` is the offset of the first one."""
+    """Scanner of values of a forbidden type. `wrong` is the offset of the first one."""
 
     __slots__ = ("_key", "_open", "_root", "wrong")
 
@@ -180,7 +180,7 @@ class _KindScanner(Scanner):
         self.wrong: int | None = None
         self._root = schema
         self._open: list[tuple[Json, str | int]] = []
-        """The schemas of what is open, each with the key of its current member or the number of its next element."""
+        """The schemas of the open containers, each with the key of its current member or the number of its next element."""
         self._key: list[str] = []
 
     def _value_begins(self, character: str, offset: int) -> None:
@@ -219,18 +219,16 @@ class _KindScanner(Scanner):
 _KINDS = {'"': "string", "{": "object", "[": "array", "t": "boolean", "f": "boolean", "n": "null"}
 
 
-# Finds, in an argument text that is still arriving, a member whose value is the word for nothing: `"dir": "null"`.
-
 _WORDS = ('"null"', '"undefined"', '"none"', '"nil"', '"nan"')
 _BEGUN = frozenset(word[:size] for word in _WORDS for size in range(1, len(word)))
 _LONGEST = max(map(len, _WORDS))
 
 
 class VoidWatcher:
-    """Watcher for words that spell no value. A member leaves once its value shows that it is another word.
+    """Watcher for members whose value is a word for nothing: `"dir": "null"`.
 
-    Members that do not have one of `names` leave as they come. What is kept begins at the comma before the member, since
-    that would go with it.
+    A member is sent once its value is another word; members with other `names` are sent at once. The held text begins at
+    the comma before the member, which a repair removes too.
     """
 
     __slots__ = ("_scanner", "_tail", "_tail_at", "suspicious")
@@ -266,9 +264,7 @@ class VoidWatcher:
 
 
 class _Members(Scanner):
-    """Scanner of members whose value is a string: `begun` are their offsets and those of the values, `member` the last
-    one.
-    """
+    """Scanner of members with a string value: `begun` are the offsets of members and values, `member` the last member."""
 
     __slots__ = ("_depth", "_key", "_names", "_wanted", "begun", "is_between", "member")
 
@@ -316,12 +312,12 @@ class _Members(Scanner):
 
 _BLANK = " \t\r\n"
 Tools: TypeAlias = Callable[["str | None"], "Tool | None"]
-"""The declared tool of a name."""
+"""Lookup of the declared tool of a name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Separated:
-    """A call that was glued to another one. `id` is the wire's own, None when it gave none."""
+    """A call that was concatenated to another one. `id` is the id on the wire, None without one."""
 
     text: str
     name: str | None
@@ -330,9 +326,9 @@ class Separated:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A repair of a call's arguments. `text` is all of them; `order` says what to do, `done` what was done.
+    """A repair of a call's arguments. `text` is the whole text; `order` and `done` describe it as command and result.
 
-    `separated` are calls of their own that were found in it, to follow the call. `offset` is where the fault begins.
+    `separated` are further calls found in the arguments, which follow the call. `offset`: the start of the fault.
     """
 
     text: str
@@ -346,12 +342,12 @@ class Change:
 # --- several values ----------------------------------------------------------------------------------------------------
 
 
-def unglued(call: ToolCall, tools: Tools, *, parallel: bool = True) -> Change | None:
-    """One value, or one for each call, of arguments that hold several; None when they do not, or it would be a guess.
+def separate_values(call: ToolCall, tools: Tools, *, parallel: bool = True) -> Change | None:
+    """Return a repair of concatenated arguments: one value, or one for each call; None if that needs a guess.
 
-    `parallel` False: the client wants one call at most.
+    `parallel`: the client allows several calls.
     """
-    found = glued(call)
+    found = concatenated(call)
     if found is None:
         return None
     if found.start:
@@ -374,7 +370,7 @@ def unglued(call: ToolCall, tools: Tools, *, parallel: bool = True) -> Change | 
 
 
 def _source(call: ToolCall) -> Arguments:
-    """Return the text that holds the values: the arguments, or the text that they are an encoding of."""
+    """Return the text that holds the values: the arguments, or the text encoded in them."""
     value = call.arguments.value
     return Arguments(value) if isinstance(value, str) else call.arguments
 
@@ -390,13 +386,13 @@ def _piece(arguments: Arguments, number: int) -> str:
     return piece.lstrip(_BLANK) if number else piece
 
 
-def _kept(call: ToolCall, found: Glued) -> str:
+def _kept(call: ToolCall, found: Concatenated) -> str:
     source = _source(call)
     telling = (number for number, value in enumerate(found.values) if _says_something(value))
     return _piece(source, next(telling, 0))
 
 
-def _split(call: ToolCall, found: Glued, tools: Tools) -> Change | None:
+def _split(call: ToolCall, found: Concatenated, tools: Tools) -> Change | None:
     source = _source(call)
     calls: list[Separated] = []
     seen: set[str] = set()
@@ -413,7 +409,7 @@ def _split(call: ToolCall, found: Glued, tools: Tools) -> Change | None:
     first, *others = calls
     count = len(calls)
     if first.name != call.name:
-        return None  # what came first says nothing, and the other tool has only its place
+        return None  # the first value is empty, and the call of the other tool would take its place
     return Change(
         first.text,
         "unsafe",
@@ -425,12 +421,12 @@ def _split(call: ToolCall, found: Glued, tools: Tools) -> Change | None:
 
 
 def _canonical(value: Json) -> str:
-    """Return a text that is equal for equal values."""
+    """Return a text that is the same for equal values."""
     return json.dumps(value, sort_keys=True)
 
 
 def _label(call: ToolCall, source: Arguments, number: int) -> tuple[str | None, str | None]:
-    """Return the name and the id that the wire gave with one of several values; the call's own name where it gave none."""
+    """Return the name and the id on the wire for one of several values; by default the call's own name."""
     if number == 0 or source is not call.arguments:
         return call.name, None
     start, end = source.ends[number - 1], source.ends[number]
@@ -440,9 +436,7 @@ def _label(call: ToolCall, source: Arguments, number: int) -> tuple[str | None, 
 
 
 def _joined(call: ToolCall, first: Arguments, offset: int, tools: Tools, rest: str | None = None) -> Change | None:
-    """Return the object that a complete one and the members that follow it make together, when nothing of either gets
-    lost.
-    """
+    """Return the object of a complete object and the members that follow it, if nothing is lost."""
     begun = first.values[0]
     if not isinstance(begun, dict):
         return None
@@ -463,8 +457,8 @@ def _joined(call: ToolCall, first: Arguments, offset: int, tools: Tools, rest: s
     )
 
 
-def _one_source(call: ToolCall, found: Glued, tools: Tools) -> Change | None:
-    """Return the deltas in the place of start and deltas. Nothing is lost when they hold all that the start says."""
+def _one_source(call: ToolCall, found: Concatenated, tools: Tools) -> Change | None:
+    """Return the deltas in place of start input and deltas. Nothing is lost if they hold all members of the start."""
     assert call.start_input is not None
     deltas = Arguments(call.deltas)
     match found.shape:
@@ -509,8 +503,8 @@ def _deltas_win(call: ToolCall, deltas: Arguments, tools: Tools) -> Change | Non
 # --- no JSON object ----------------------------------------------------------------------------------------------------
 
 
-def in_order(call: ToolCall, found: Flaw, tool: Tool | None) -> Change | None:
-    """Return arguments without their flaw; None when that is a guess, does not fit, or cannot follow a stream."""
+def repair_flaw(call: ToolCall, found: Flaw, tool: Tool | None) -> Change | None:
+    """Return arguments without their flaw; None if that needs a guess, does not fit, or cannot continue a stream."""
     value = found.repaired
     if value is None or (tool is not None and accepts(tool, value) is False):
         return None
@@ -521,23 +515,23 @@ def in_order(call: ToolCall, found: Flaw, tool: Tool | None) -> Change | None:
     return Change(text, "unsafe", f"write them as {shown}", f"wrote the arguments, {found.words}, as {shown}")
 
 
-def as_text(call: ToolCall) -> Change:
-    """Return arguments that arrived as JSON, as text."""
+def write_as_text(call: ToolCall) -> Change:
+    """Return JSON arguments as text."""
     return Change(call.arguments.text, "safe", "write them as text", "wrote the arguments as text")
 
 
-def retyped(call: ToolCall, tool: Tool, schema: Validator) -> Change | None:
-    """Return arguments with wrong types converted, or without their wrapper, where that makes them valid."""
+def coerce_types(call: ToolCall, tool: Tool, schema: Validator) -> Change | None:
+    """Return arguments with converted types, or without their wrapper, if that makes them valid."""
     arguments = call.arguments.mapping
     inner = unwrapped(arguments, tool)
-    if inner is not None and glued(call) is None:
+    if inner is not None and concatenated(call) is None:
         fitting = inner if schema.accepts(inner) else schema.coerced(inner)
         text = _from(call.arguments.text, fitting, KindWatcher(tool)) if isinstance(fitting, dict) else None
         if text is not None:
             return Change(
                 text, "unsafe", "take the arguments out of their wrapper", "took the arguments out of their wrapper"
             )
-    coerced = schema.coerced(arguments) if arguments is not None and glued(call) is None else None
+    coerced = schema.coerced(arguments) if arguments is not None and concatenated(call) is None else None
     if arguments is None or not isinstance(coerced, dict):
         return None
     text = _from(call.arguments.text, coerced, KindWatcher(tool))
@@ -548,9 +542,7 @@ def retyped(call: ToolCall, tool: Tool, schema: Validator) -> Change | None:
 
 
 def unwrapped(arguments: dict[str, Json] | None, tool: Tool) -> dict[str, Json] | None:
-    """Return the object in `{"arguments": {…}}`, or in a whole call that stands for its arguments, when the schema
-    fits it.
-    """
+    """Return the object in `{"arguments": {…}}`, or in a whole call in place of its arguments, if it fits the schema."""
     properties = properties_of(tool.schema)
     wrappers = [key for key in arguments or () if key in WRAPPERS and key not in properties]
     if arguments is None or len(wrappers) != 1 or not arguments.keys() <= {wrappers[0], "name"} - properties.keys():
@@ -562,7 +554,7 @@ def unwrapped(arguments: dict[str, Json] | None, tool: Tool) -> dict[str, Json] 
 
 
 def _from(text: str, value: Json, watcher: Watcher) -> str | None:
-    """Return a text of `value` that begins as `text` does, as far as that may leave before the rest is known."""
+    """Return a text of `value` that begins with the part of `text` that the watcher sends."""
     begun = text[: watcher.feed(text)]
     rest = continuation(begun, value)
     return None if rest is None else begun + rest
@@ -575,12 +567,12 @@ def _from(text: str, value: Json, watcher: Watcher) -> str | None:
 
 _EMPTY: tuple[Json, ...] = ([], None, "")
 _JSON = ("{", "[", '"', "`", "<")
-"""With what JSON begins, and what servers and models put around it."""
+"""First characters of JSON, and of the markup that servers and models put around it."""
 
 
 @dataclass(frozen=True, slots=True)
 class PastFault:
-    """A call of the history with arguments of a wrong type. `right`: the arguments as JSON; `edit` puts them there."""
+    """A call of the history with arguments of a wrong type. `right`: the arguments as JSON; `edit` writes them."""
 
     name: str
     pointer: str
@@ -593,9 +585,9 @@ class PastFault:
 
 @dataclass(frozen=True, slots=True)
 class PastDamage:
-    """A call of the history whose arguments, a text, are empty, damaged, or several values (`glued`).
+    """A call of the history whose argument text is empty (`nothing`), damaged, or several values (`concatenated`).
 
-    `right` is the object that they should be, None where that would be a guess. `nothing`: they say nothing.
+    `right` is the repaired object, None if that needs a guess.
     """
 
     call: ToolCall
@@ -603,7 +595,7 @@ class PastDamage:
     words: str
     right: str | None
     safety: Safety = "unsafe"
-    glued: bool = False
+    concatenated: bool = False
     nothing: bool = False
 
     @property
@@ -619,8 +611,8 @@ class PastDamage:
         return Edit("replace", self.place, self.right)
 
 
-def past_damage(exchange: Exchange) -> Iterator[PastDamage]:
-    """Yield the calls of a request's history whose argument text is empty, damaged, or more than one value."""
+def damaged_history(exchange: Exchange) -> Iterator[PastDamage]:
+    """Yield the calls of a request's history whose argument text is empty, damaged, or several values."""
     request = exchange.request
     if request is None or traits(request.api).arguments != "text":
         return
@@ -640,21 +632,21 @@ def _damage(call: ToolCall, place: str) -> PastDamage | None:
     if not text.strip(_BLANK):
         return PastDamage(call, place, "empty", "{}", "safe", nothing=True)
     shown = excerpt(text, 60)
-    if glued(call) is not None:
+    if concatenated(call) is not None:
         right, safety = _first(call)
-        return PastDamage(call, place, f"several values: {shown}", right, safety, glued=True)
+        return PastDamage(call, place, f"several values: {shown}", right, safety, concatenated=True)
     if (len(call.arguments.values) == 1 and not call.arguments.rest) or text.lstrip()[:1] not in _JSON:
         return None  # of another type
     found = flaw(call, None)
-    change = in_order(call, found, None) if found is not None else None
+    change = repair_flaw(call, found, None) if found is not None else None
     if found is None or change is None:
-        return None  # nothing can be done, and the reply has told
+        return None  # there is no repair, and the reply was reported
     return PastDamage(call, place, found.words, change.text)
 
 
 def _first(call: ToolCall) -> tuple[str | None, Safety]:
-    """Return the object that stays of several values."""
-    change = unglued(call, lambda _: None)
+    """Return the object that is kept of several values."""
+    change = separate_values(call, lambda _: None)
     if change is not None and not change.separated:
         return change.text, change.safety
     value = call.arguments.value
@@ -668,8 +660,8 @@ def _is_object(text: str) -> bool:
     return Arguments(text).mapping is not None
 
 
-def past_faults(exchange: Exchange, ledger: Ledger) -> Iterator[PastFault]:
-    """Yield the calls of a request's history whose arguments are of another type than the API has there."""
+def mistyped_history(exchange: Exchange, ledger: Ledger) -> Iterator[PastFault]:
+    """Yield the calls of a request's history whose arguments have another type than the API takes."""
     request = exchange.request
     if request is None:
         return
@@ -714,7 +706,7 @@ def _judge(call: ToolCall, exchange: Exchange, ledger: Ledger) -> PastFault | No
 
 
 def _as_text(given: str, call: ToolCall) -> str | None:
-    """Say what a text of arguments is, if it is one JSON value other than an object, or no JSON from its first word on."""
+    """Return words for an argument text that is one JSON value other than an object, or no JSON from its first word on."""
     arguments = Arguments(given)
     if not given.strip() or arguments.mapping is not None:
         return None
@@ -747,13 +739,13 @@ def _type(value: Json) -> str:
 
 
 def _right(given: Json, issued: str | None) -> dict[str, Json] | None:
-    """Return the object that the arguments stand for; None if nothing says it."""
+    """Return the object that the arguments should be; None if it is unknown."""
     if isinstance(given, dict):
         return given
     if issued is not None and (known := Arguments(issued).mapping) is not None:
         return known
     value: Json = given
-    for _ in range(2):  # as text, and encoded once more
+    for _ in range(2):  # a text, perhaps encoded once more
         if not isinstance(value, str) or not value:
             break
         read = Arguments(value)

@@ -4,9 +4,9 @@ Theory of operation. The scanner is a pushdown automaton over RFC 8259. Runs of 
 (the inside of a string, white space, the digits of a number) are passed by one regular expression, so a piece costs what
 it has in tokens, and nothing is ever read twice. It keeps offsets and a stack of brackets, no text.
 
-`continuation` takes the token off that the end of the beginning cuts, closes what is open, and decodes that: all of it must
-be in the value that the whole is to have. Then the cut token is brought to its end, and what the value has beyond it is
-written. A beginning that holds something else has no rest.
+`continuation` removes the token that the end of the prefix cuts, closes the open containers, and decodes that: all of it
+must be part of the wanted value. Then it completes the cut token and writes the missing members. A prefix with other
+content has no continuation.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _LITERALS = {"t": "true", "f": "false", "n": "null"}
 _ESCAPABLE = frozenset('"\\/bfnrt')
 _HEX = frozenset("0123456789abcdefABCDEF")
 _DEEPEST_SCANNED = 1000
-"""Brackets beyond which nobody reads JSON; the scanner then follows no further."""
+"""Depth beyond which JSON parsers stop, and so does the scanner."""
 
 
 class At(Enum):
@@ -38,7 +38,7 @@ class At(Enum):
     FIRST_KEY = auto()  # the first key of an object, or its end
     KEY = auto()  # a key must come
     COLON = auto()
-    AFTER = auto()  # a comma, or the end of what is open
+    AFTER = auto()  # a comma, or the end of the open container
     STRING = auto()
     ESCAPE = auto()
     TOKEN = auto()  # inside a number or a literal
@@ -46,12 +46,12 @@ class At(Enum):
 
 
 class Scanner:
-    """Incremental JSON scanner. Its fields hold what it has found, as offsets in the whole text.
+    """Incremental JSON scanner. Its fields are offsets in the whole text.
 
-    `top` is the first character of the top-level value, at `top_at`; empty as long as there was only white space.
-    `filled`: that value is an object and has a key. `closed` is the offset after the top-level value, `second` that of
-    what follows it and is no white space. `broken` is the first character that JSON does not allow. `comma` is a comma
-    between members or elements after which nothing has come yet, or nothing that may come there. `at` is the state, `open`
+    `top` is the first character of the top-level value, at `top_at`; empty before it. `filled`: that value is an object and
+    has a key. `closed` is the offset after the top-level value, `second` the offset of further text after it. `broken` is
+    the first invalid character. `comma` is a comma between members or elements that no valid text follows yet. `lost`: the
+    scanner has stopped at too deep or too long a value. `at` is the state, `open`
     the brackets that are open, `token_at` the offset of the last key or value, `in_key` says whether a key has begun.
     """
 
@@ -79,13 +79,13 @@ class Scanner:
 
     @property
     def over(self) -> bool:
-        """Return True if more text could not tell anything more."""
+        """Return True if more text cannot change the result."""
         return self.broken is not None or self.second is not None or self.lost
 
     def feed(self, piece: str) -> None:
         base, size = self.length, len(piece)
         self.length += size
-        # Nearly all pieces of long arguments lie within one string.
+        # Nearly all pieces of long arguments are within one string.
         if self.at is At.STRING and not self.in_key and _STRING_BODY.fullmatch(piece):
             return
         place = 0
@@ -231,11 +231,11 @@ class Scanner:
 
 
 _LONGEST_TOKEN = 400
-"""Characters of a number beyond which it is followed no further; a double has seventeen digits."""
+"""Longest number; a double has seventeen digits."""
 
 
 def _agreed(token: str) -> int:
-    """Return how many characters of an unfinished number or literal are right."""
+    """Return the length of the valid prefix of an unfinished number or literal."""
     literal = _LITERALS.get(token[:1])
     if literal is None:
         return _NUMBER_BEGUN.match(token).end()  # type: ignore[union-attr]
@@ -257,7 +257,7 @@ _DEEPEST = 400
 
 
 def continuation(prefix: str, value: Json) -> str | None:
-    """Return the text that makes `prefix` a JSON text of `value`; None when there is none.
+    """Return the text that completes `prefix` to a JSON text of `value`; None without one.
 
     >>> continuation('{"city": "Os', {"city": "Oslo", "days": 2})
     'lo","days":2}'
@@ -282,7 +282,7 @@ def write(value: Json) -> str:
 
 
 def same(one: Json, other: Json) -> bool:
-    """Return True if all readers take two values for equal: 1 is neither 1.0 nor true, and members have no order."""
+    """Return True if two values are equal to all readers: 1 is neither 1.0 nor true, and members have no order."""
     if isinstance(one, dict) and isinstance(other, dict):
         return one.keys() == other.keys() and all(same(inner, other[key]) for key, inner in one.items())
     if isinstance(one, list) and isinstance(other, list):
@@ -300,8 +300,8 @@ def _says(text: str, value: Json) -> bool:
 class _Beginning:
     """The beginning of a JSON text, without the token that its end cuts off. The methods raise ValueError without a rest.
 
-    `part` is the value so far; the last member or element of an open container stands in it as null while it is missing.
-    `gap`: what is missing at the end: a `value`, a `key`, a `colon`, or nothing.
+    `part` is the value so far; a missing last member or element of an open container is null in it. `gap` is the missing
+    item at the end: a `value`, a `key`, a `colon`, or nothing.
     """
 
     def __init__(self, text: str, scanner: Scanner) -> None:

@@ -200,7 +200,7 @@ def read_internlm(reader: Reader, position: int) -> Reading:
 
 
 def _read_code(reader: Reader, opener: Match) -> Reading:
-    """Read code for the interpreter: all that stands before the end token, without its fence."""
+    """Read code for the interpreter: the text before the end token, without its fence."""
     at = reader.space(opener.end())
     fence = reader.match(_INTERNLM.fence, at)
     start = fence.end() if fence is not None else at
@@ -356,7 +356,7 @@ def _read_call(reader: Reader, section: _Section, *, only_with_header: bool = Fa
 
 
 def _read_headless(reader: Reader, token: Match, section: _Section) -> None:
-    """Read an argument token whose begin token is missing; its header may stand before the section."""
+    """Read an argument token whose begin token is missing; its header may be before the section."""
     header = ""
     if not section.calls and token.start() == section.start:
         floor = max(reader.floor, token.start() - _HEADER_LIMIT)
@@ -465,7 +465,7 @@ def _read_object(reader: Reader, channel: Calls) -> dict[str, Json]:
 
 
 def _goes_on(reader: Reader, channel: Calls, arguments: dict[str, Json]) -> bool:
-    """Return True if a call without a closer is whole all the same: its arguments are closed, or the next tag follows."""
+    """Return True if a call without a closer is whole: its arguments are closed, or the next tag follows."""
     at = reader.space(channel.end)
     if reader.ended(at):
         return bool(arguments)

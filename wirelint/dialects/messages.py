@@ -137,7 +137,7 @@ def _leaves(value: Json, depth: int = 0) -> Iterator[tuple[Json, int]]:
 
 
 def _says_nothing_else(value: dict[str, Json], wrapper: str) -> bool:
-    """Return True if no text for a reader stands beside the calls."""
+    """Return True if the object holds no text beside the calls."""
     return not any(item for key, item in value.items() if key != wrapper and key not in _BESIDE)
 
 
@@ -384,7 +384,7 @@ def _read_recipient_call(reader: Reader, position: int, header: Match) -> Readin
 
 
 def _ends_stretch(reader: Reader, end: int) -> bool:
-    """Return True if another recipient follows, or nothing. GLM-4 has the same lines, with its own tokens after them."""
+    """Return True if another recipient follows, or nothing. GLM-4 has such lines too, with its own tokens after them."""
     if _FUNCTIONARY.named(reader, "further", end):
         return True
     return reader.match(_FUNCTIONARY.token_of_glm, end) is None and reader.concludes(end)

@@ -78,7 +78,7 @@ def _without_type(reader: Reader, written: str) -> str:
 
 
 def _read_stripped(reader: Reader, position: int) -> Reading:
-    """Read what is left if the server has taken the tokens out."""
+    """Read a message whose tokens the server has removed."""
     header = reader.match(_HARMONY.stripped, position)
     if header is None or _goes_on(reader, header):
         return None

@@ -36,7 +36,7 @@ class Pairs:
     """The tags of a dialect.
 
     `head`: an argument up to its value, with the groups `opened`, `key`, `ended`, `value` and maybe `type`. `call` and
-    `call_end`: the tags of a call. `outer`: what else ends a call. `separator`: may follow the name. `first_wins`: of a
+    `call_end`: the tags of a call. `outer`: another end of a call. `separator`: may follow the name. `first_wins`: of a
     repeated argument the first counts. `sure`: the tags are special tokens, so a call of an unknown tool counts without an
     argument and without an end too.
     """
@@ -80,7 +80,7 @@ class _Run(Calls):
 
 
 def read_call(reader: Reader, position: int, grammar: Pairs) -> _Call | None:
-    """Read the call whose name stands at a position, right after its opening tag."""
+    """Read the call whose name is at a position, right after its opening tag."""
     name = reader.match(_NAME, position)
     if name is None:
         return None
@@ -209,7 +209,7 @@ def _skip(reader: Reader, grammar: Pairs, body: Body) -> int:
 
 
 def _read_item(reader: Reader, grammar: Pairs, body: Body, tool: Tool | None) -> bool:
-    """Read one argument, or what stands in its place."""
+    """Read one argument, or a substitute for it."""
     at = _skip(reader, grammar, body)
     head = reader.match(grammar.head, at)
     if head is not None and (head["opened"] or (head["key"] and head["ended"])):

@@ -261,7 +261,7 @@ def read_gemma(reader: Reader, position: int) -> Reading:
 
 
 def _read_call(reader: Reader, start: Match, notation: _Notation) -> Calls:
-    """Read what stands after the opening token."""
+    """Read the text after the opening token."""
     nothing = Calls(start.end())
     at = reader.space(start.end())
     if reader.char(at) in ("{", "["):

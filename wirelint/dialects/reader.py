@@ -19,7 +19,7 @@ The plain view is the original (without zero-width spaces, which come back in va
 a probe finds escaped angle brackets or bars, and only markup whose own opener was escaped is read from them: their
 values are decoded, because the escaping covered the markup and its values alike.
 
-The joined view exists when a turn token or a whole turn header stands in the middle of a word or tag
+The joined view exists if a turn token or a whole turn header is in the middle of a word or tag
 (`[TOOL_<|im_end|>CALLS]`, `<tool_<|im_start|>assistant\ncall>`). It is the text without them. Only markup whose own opener
 was cut by one is read from it.
 """
@@ -106,13 +106,13 @@ class Found(NamedTuple):
 
 
 class Skip(NamedTuple):
-    """Markup that is not reported (documentation with placeholder names); the search goes on at `end`."""
+    """Markup that is not reported (documentation with placeholder names); the search continues at `end`."""
 
     end: int
 
 
 Reading: TypeAlias = Found | Skip | None
-"""None: these bytes are of another family; the next family may try."""
+"""None: these bytes belong to another family; the next family tries."""
 
 
 class Reader:
@@ -280,7 +280,7 @@ class Reader:
         return any(call.name in self.tools for call in calls)
 
     def stand_ins(self, calls: Sequence[NativeCall]) -> bool:
-        """Return True if all calls name placeholders, as documentation does."""
+        """Return True if all calls name placeholders, as in documentation."""
         return bool(calls) and all(call.name not in self.tools and declared.is_stand_in(call.name) for call in calls)
 
     def block(
@@ -328,7 +328,7 @@ _SHORT_ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """One reading of `source`. `starts[i]` in the text stands at `places[i]` in the source, and so on to the next."""
+    """One reading of `source`. `starts[i]` in the text is `places[i]` in the source, and so on to the next."""
 
     source: str
     text: str
@@ -354,7 +354,7 @@ class View:
 
 
 def views(text: str, *, over: bool = True) -> Iterator[View]:
-    """Yield the plain view, then the decoded views for which the text has a reason.
+    """Yield the plain view, then decoded and joined views if the text needs them.
 
     In a text that is not `over`, they lack the escape that is cut off at its end.
     """

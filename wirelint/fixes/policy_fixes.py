@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from wirelint.arguments.argument_markup import rewrite
 from wirelint.arguments.argument_repairs import Change, Everything, VoidWatcher, Watcher
-from wirelint.arguments.placeholders import voidable
+from wirelint.arguments.placeholders import omittable
 from wirelint.events import Event, Finish, Start
 from wirelint.fix import RewriteContext
 from wirelint.fixes.argument_rewriter import ArgumentRewriter, Call
@@ -51,7 +51,7 @@ class PolicyRewriter(ArgumentRewriter):
 
     def _voidable(self, name: str | None) -> frozenset[str]:
         tool = self._tool(name) if self._unsafe else None
-        return voidable(tool) if tool is not None and not tool.hosted else frozenset()
+        return omittable(tool) if tool is not None and not tool.hosted else frozenset()
 
     def judge(self, call: ToolCall) -> Change | None:
         arguments = call.arguments.mapping

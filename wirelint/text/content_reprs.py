@@ -1,12 +1,10 @@
 """Content parts printed as a structure in a text: `[{'type': 'text', 'text': 'Hi'}]` in the place of `Hi`.
 
 Theory of operation. A program that should have joined the text of some content parts formatted their list instead: by
-Python's `repr`, by a JSON encoder, or by JavaScript's `[object Object]`. What is left is a text of which all, or all
-between two marks of a chat template or behind the label of a speaker, is one such structure; people who write about
-structures put words beside them. A small reader of literals tells: it reads Python's and JSON's notations, the
-constructors of SDK classes too, and what it has read must be a list of parts as the APIs define them.
-
-The pieces that may stand in a text are few, so a text is looked at closely only where a cheap search finds an opener.
+Python's `repr`, by a JSON encoder, or by JavaScript's `[object Object]`. Then the whole text, or the whole text between two
+tokens of a chat template or after the label of a speaker, is one such structure; people who write about structures put
+words beside them. A reader of literals decides: it reads the notations of Python and JSON and the constructors of SDK
+classes, and the value must be a list of parts as the APIs define them. It runs only where a cheap search finds an opener.
 """
 
 from __future__ import annotations
@@ -135,15 +133,14 @@ def _join_surrogates(text: str) -> str:
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
 
 
-# Content parts as other languages print them, and whole messages as SDKs of Python do.
+# Content parts as other languages print them, and whole messages as Python SDKs print them.
 #
 # Go prints maps with their keys in order (`[map[text:Hi type:text]]`), Ruby hashes with rockets or without
 # (`[{:type=>"text", :text=>"Hi"}]`, `[{type: "text", text: "Hi"}]`), JavaScript's inspection with single quotes.
-# LangChain's
-# messages give `content='Hi' additional_kwargs={} response_metadata={}` as a string and their constructor as a
+# LangChain's messages give `content='Hi' additional_kwargs={} response_metadata={}` as a string and their constructor as a
 # representation, as OpenAI's do (`ChatCompletionMessage(content='Hi', refusal=None, role='assistant', …)`).
 #
-# All of a text has to be one such structure.
+# The whole text must be one such structure.
 
 _KIND = _PHRASES.text("kind")
 _GO_START = re.compile(r"\[map\[(?:cache_control:map\[[^\[\]]{0,60}\] )?text:")
@@ -168,9 +165,9 @@ def may_be_foreign(text: str) -> bool:
 
 
 def read_foreign(text: str) -> tuple[str | None, Foreign] | None:
-    """Return the words of a text that is nothing but such a structure, and the printing program; else None.
+    """Return the words of a text that is one such structure, and the language that printed it; else None.
 
-    Nothing is said (None) by a message that holds more than words.
+    The words are None if the message holds more than words.
     """
     text = text.strip()
     if not may_be_foreign(text):
@@ -252,10 +249,10 @@ _MOST_NESTED = 16
 
 @dataclass(frozen=True, slots=True)
 class ContentRepr:
-    """A structure in a text: its place, its notation, and what its text parts say together.
+    """A structure in a text: its place, its notation, and `says`, the joined text of its parts.
 
-    `says` is None when there is more in it than text, or when the text is lost. `whole`: there is nothing beside it.
-    `framed`: it stands where a speaker's words stand, by a mark or a label. Neither: it is a paragraph of its own.
+    `says` is None if it holds more than text, or if the text is lost. `whole`: there is nothing beside it. `framed`: it
+    follows a token or the label of a speaker. Neither: it is a paragraph of its own.
     """
 
     start: int
@@ -267,7 +264,7 @@ class ContentRepr:
 
 
 def may_hold_repr(text: str) -> bool:
-    """Return True if `find_reprs` can find anything at all; cheap, and False for nearly every text."""
+    """Return True if `find_reprs` can find a structure: a cheap look, False for nearly every text."""
     first = text[:64].lstrip()[:1]
     if first and (first in "[{" or (first.isupper() and "type='" in text)):
         return True
@@ -276,9 +273,7 @@ def may_hold_repr(text: str) -> bool:
 
 
 def find_reprs(text: str) -> tuple[ContentRepr, ...]:
-    """Return the structures of a text that stand where words should: all there is, or one per speaker, or the last
-    paragraph.
-    """
+    """Return the structures that are in place of words: the whole text, one per speaker, or the last paragraph."""
     if len(text) > _MOST_READ or not may_hold_repr(text):
         return ()
     if _OBJECTS.fullmatch(text):
@@ -294,9 +289,9 @@ def find_reprs(text: str) -> tuple[ContentRepr, ...]:
 
 
 def find_untyped(text: str) -> tuple[ContentRepr, ...]:
-    """Return a text that is nothing but parts without a type, as Converse and Gemini have them: `[{'text': 'Hi'}]`.
+    """Return the structure of a text that is a list of parts without a type, as in Converse and Gemini: `[{'text': 'Hi'}]`.
 
-    In Python's notation alone, and only worth asking where such parts are the API's own.
+    Only Python's notation is read. Call it only for APIs with such parts.
     """
     start = len(text) - len(text.lstrip())
     if len(text) > _MOST_READ or _UNTYPED.match(text, start) is None:
@@ -318,9 +313,7 @@ def _says_more(part: Mapping[str, Json]) -> bool:
 
 
 def unwrap(text: str) -> str | None:
-    """Return the text with every structure replaced by what it says, however often it was wrapped; None if one says
-    nothing.
-    """
+    """Return the text with every structure replaced by its words, at any depth; None if a structure has none."""
     for _ in range(_MOST_NESTED):
         found = find_reprs(text)
         if not found:
@@ -337,14 +330,14 @@ def unwrap(text: str) -> str | None:
 
 
 def speaks_of_structures(text: str, syntax: Syntax) -> bool:
-    """Return True if a text shows such structures, or speaks of them: whoever reads it may be sent one on purpose."""
+    """Return True if a text shows or discusses such structures: the next one may be intended."""
     return _PHRASES["about"].search(text) is not None or (
         syntax == "JSON" and _PHRASES["about_json"].search(text) is not None
     )
 
 
 def _framed(text: str) -> Iterator[ContentRepr]:
-    """Structures in a text that is a prompt made of turns from its first character on; a log in a question is not."""
+    """Yield the structures in a text that is a prompt made of turns from its first character on, unlike a pasted log."""
     if _FIRST.match(text) is None:
         return
     position = 0
@@ -357,7 +350,7 @@ def _framed(text: str) -> Iterator[ContentRepr]:
 
 
 def _apart(text: str) -> Iterator[ContentRepr]:
-    """Yield a last paragraph that is a structure with words in it, behind one that does not introduce it."""
+    """Yield a last paragraph that is a structure with words, after a paragraph that does not introduce it."""
     start = None
     for mark in _APART.finditer(text):
         start = mark

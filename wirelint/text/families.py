@@ -40,18 +40,16 @@ def provider_of(host: str) -> str:
 
 
 def providers_of(url: str, body: Mapping[str, Json] | None = None) -> tuple[str, ...]:
-    """Return the provider at a URL, by name and by host, and those that a router is asked for (`provider.only` and
-    `order`).
-    """
+    """Return the provider at a URL by name and host, and the providers requested of a router (`provider.only`, `order`)."""
     try:
         host = urlsplit(url).hostname or ""
     except ValueError:
         host = ""
-    asked = body.get("provider") if body is not None else None
+    wanted = body.get("provider") if body is not None else None
     names: list[str] = []
-    if isinstance(asked, dict):
+    if isinstance(wanted, dict):
         for key in ("only", "order"):
-            listed = asked.get(key)
+            listed = wanted.get(key)
             names += [name for name in (listed if isinstance(listed, list) else []) if isinstance(name, str)]
     return tuple(dict.fromkeys((provider_of(host), host.lower(), *(name.lower() for name in names[:_MOST_ASKED]))))
 
@@ -63,7 +61,7 @@ _THINKERS = re.compile("|".join(lexicon.load("models")["thinkers"]))
 
 @lru_cache(maxsize=256)
 def family(model: str) -> str | None:
-    """Return the family of a model by its name on the wire, in our own short word for it."""
+    """Return the short name of a model's family; None if the name of the model shows none."""
     name = model.lower()
     found = [match.lastgroup or "" for match in _PATTERN.finditer(name)]
     return _FAMILIES[min(int(group[1:]) for group in found)][0] if found else None
@@ -71,7 +69,7 @@ def family(model: str) -> str | None:
 
 @lru_cache(maxsize=256)
 def thinks(model: str) -> bool:
-    """Return True if the name is that of a model with a reasoning channel."""
+    """Return True if the model has a reasoning channel, by its name."""
     return _THINKERS.search(model.lower()) is not None
 
 
@@ -80,11 +78,11 @@ def thinks(model: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ChatTemplate:
-    """The notation of turns of one family.
+    """The chat template of one family.
 
-    `turn` matches the header of a turn, its group `role` who speaks; `assistant` are the roles of the model. `ends` close
-    a turn; none: a turn lasts until the next one. `header` begins the model's turn, `glue` stands between turns.
-    `anywhere`: text may stand before the first turn (DeepSeek's system prompt).
+    `turn` matches the header of a turn, with the group `role`; `assistant` are the roles of the model. `ends` close a turn;
+    without them a turn lasts until the next one. `header` begins the model's turn, `glue` separates turns. `anywhere`:
+    text may precede the first turn (DeepSeek's system prompt).
     """
 
     family: str
@@ -98,7 +96,7 @@ class ChatTemplate:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """A prompt whose last turn, of `role`, is over while the model's has not begun. `text` is to be appended."""
+    """A prompt that ends after the turn of `role` without the header of the model's turn. `text` must be appended."""
 
     template: ChatTemplate
     role: str
@@ -106,7 +104,7 @@ class Missing:
 
     @property
     def sure(self) -> bool:
-        """Return True if the turn was closed by a token, so that it is over for certain."""
+        """Return True if a token closed the turn."""
         return bool(self.template.ends)
 
 
@@ -129,7 +127,7 @@ _USERS = frozenset({"user", "USER", "User", "human"})
 
 
 def template_of(prompt: str, family: str | None = None) -> ChatTemplate | None:
-    """Return the template that made a prompt; None for plain text. `family`: that of the model, where it is known."""
+    """Return the template that made a prompt; None for plain text. `family`: the family of the model, if known."""
     begin = _PHRASES["beginnings"].match(prompt)
     start = begin.end() if begin is not None else 0
     if prompt.startswith("<|user|>", start) or prompt.startswith("<|system|>", start):
@@ -141,7 +139,7 @@ def template_of(prompt: str, family: str | None = None) -> ChatTemplate | None:
 
 
 def _of_bars(prompt: str, family: str | None) -> ChatTemplate:
-    """Return the template of a prompt of bars: four families begin turns in the same way."""
+    """Return the template of a prompt with `<|user|>`, which four families use."""
     if "[gMASK]" in prompt[:40] or family == "glm":
         return _GLM
     if "<|end|>" in prompt:
@@ -150,7 +148,7 @@ def _of_bars(prompt: str, family: str | None) -> ChatTemplate:
 
 
 def missing_header(prompt: str, family: str | None = None) -> Missing | None:
-    """Return what a templated prompt lacks; None when it lacks nothing, or the template is unknown."""
+    """Return the missing header of a templated prompt; None if it is there or the template is unknown."""
     template = template_of(prompt, family)
     if template is None or _PHRASES["filling"].search(prompt) is not None:
         return None
@@ -172,7 +170,7 @@ def missing_header(prompt: str, family: str | None = None) -> Missing | None:
 
 
 def _is_over(template: ChatTemplate, said: str) -> bool:
-    """Return True if the last turn is closed, or has words in it where nothing closes turns."""
+    """Return True if the last turn is closed, or if it has words and the template closes no turns."""
     if template.ends:
         return said.endswith(template.ends)
     if template.family == "DeepSeek" and said.endswith(("<｜tool▁outputs▁end｜>", "<｜tool▁output▁end｜>")):

@@ -39,11 +39,10 @@ class _Span(NamedTuple):
 
 
 def is_quoted(text: str, start: int, end: int) -> bool:
-    """Return True if the stretch is quoted: it begins inside a fence, a block quote or inline code, or is all indented
-    code.
+    """Return True if a span begins inside a fence, a block quote or inline code, or is indented code.
 
-    Where it begins in indented code, it must end in code too (in the same block or, as in a list of markers, in a later
-    one), because text that is not meant as code may well begin with four blanks.
+    If it begins in indented code, it must end in code too (in this block or, as in a list of markers, in a later one),
+    because ordinary text may begin with four blanks.
     """
     spans = _spans(text)
     span = _span_at(spans, start)
@@ -57,7 +56,7 @@ def _span_at(spans: tuple[_Span, ...], offset: int) -> _Span | None:
 
 
 def fence_is_whole_message(text: str) -> bool:
-    """Return True if the text is nothing but one code block (a fence, closed or not, or indented code)."""
+    """Return True if the text is one code block (a fence, closed or not, or indented code)."""
     if not _may_quote(text):
         return False
     tokens = _parse(text)
@@ -131,10 +130,10 @@ def _escaped(text: str, start: int) -> int:
     return slashes % 2
 
 
-# Markup that is spoken of: in code, in quotation marks, or with a word beside it that says what it is.
+# Mentions of markup: in code, in quotation marks, or beside a word that names its kind.
 
-# In the middle of a sentence: `it ends with <|eom_id|>, not with <|eot_id|>.` What a template puts somewhere stands
-# between lines and sentences.
+# In the middle of a sentence: `it ends with <|eom_id|>, not with <|eot_id|>.` A template puts tokens between lines and
+# sentences.
 _TOKENS = _PHRASES.text("tokens")
 _GOES_ON = re.compile(rf"{_TOKENS}(?:[.,;:!?)](?=\s|\Z)| (?:[a-z]{{2,}}|a)\b)")
 _REACH = 32
@@ -143,7 +142,7 @@ _QUOTES = {'"': '"', "'": "'", "“": "”", "‘": "’", "«": "»", "„": "�
 
 
 def is_mention(text: str, start: int, end: int) -> bool:
-    """Return True if the stretch is shown or named in the text rather than being there for what it does."""
+    """Return True if a span of markup is quoted or mentioned."""
     before, after = text[start - 1 : start], text[end : end + 1]
     if before in _QUOTES and after == _QUOTES[before]:
         return True
