@@ -36,7 +36,8 @@ class InvalidJsonArguments(Rule):
     Unsafe: the damage is undone. The result must fit the schema, and every key and value must be spelled in the
     original; nothing is left out but control tokens and tags of tool calls at the edges. Cut-off arguments stay. Safe:
     JSON where the API has text is written as text. In a history an empty value (`[]`, `null`, an empty text) becomes
-    `{}`, an object encoded twice is unwrapped, and a call that passed here gets its own arguments back.
+    `{}`, an object encoded twice is unwrapped, and a call that passed here gets its own arguments back. Unsafe there: a
+    bare value becomes that of the tool's only (required) parameter, and of an array of objects the first one stays.
 
     ## References
     - RFC 8259, The JavaScript Object Notation (JSON) Data Interchange Format
@@ -68,7 +69,7 @@ class InvalidJsonArguments(Rule):
                 fault.pointer,
                 layer=fault.layer,
                 severity="warning",
-                fix=Fix("safe", f"write them as {excerpt(fault.right)}") if fault.edit is not None else None,
+                fix=Fix(fault.safety, f"write them as {excerpt(fault.right)}") if fault.edit is not None else None,
             )
         refused = exchange.status is not None and 400 <= exchange.status < 500
         for found in damaged_history(exchange):
@@ -82,12 +83,12 @@ class InvalidJsonArguments(Rule):
                 )
 
     def fix_request(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
-        for fault in mistyped_history(exchange, ledger) if permit.allows(self.code, "safe") else ():
-            if fault.edit is not None:
+        for fault in mistyped_history(exchange, ledger):
+            if fault.edit is not None and permit.allows(self.code, fault.safety):
                 title = f"{fault.name}: wrote the arguments, {fault.words}, as {excerpt(fault.right)}"
                 yield (
                     (fault.edit,),
-                    self.repair("request", "safe", title, fault.pointer, before=fault.given, after=fault.right),
+                    self.repair("request", fault.safety, title, fault.pointer, before=fault.given, after=fault.right),
                 )
         for found in damaged_history(exchange):
             if not found.concatenated and found.right is not None and permit.allows(self.code, found.safety):

@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from wirelint.apis.traits import ending, is_raw
-from wirelint.fixes.history import cleanings, leaky
+from wirelint.fixes.history import Cleaning, cleanings, leaky
 from wirelint.fixes.promote_markup import MarkupPromoter
 from wirelint.model import Exchange, Reasoning, Request
 from wirelint.rule import (
@@ -48,8 +48,8 @@ class XmlLeak(Rule):
     Unsafe: the client will run a call that it would not have run. Offered when every call is complete and names a
     declared tool, `tool_choice` allows calls, and the reply has no structured calls; beside those the markup is a
     duplicate and is removed. Markup over 64 KiB stays, since a stream is not held back longer. In a stream the calls
-    follow at the end. In a history, markup becomes calls only where as many unmatched results follow it; elsewhere
-    nothing shows that it ran.
+    follow at the end. In a history, markup becomes calls where as many unmatched results follow it; beside equal
+    calls, and before words of the user that say nothing of it, it is removed (`clean-history = false` keeps it).
 
     ## References
     - the chat templates that vendors publish with their models
@@ -74,20 +74,20 @@ class XmlLeak(Rule):
             return
         for cleaning in cleanings(exchange):
             if not (cleaning.answers or permit.clean_history):
-                continue  # servers accept such a history, and a fix invalidates their prompt cache
+                continue
             called = excerpt(", ".join(cleaning.names))
-            title = (
-                f"turned markup into calls, which later results answer: {called}"
-                if cleaning.answers
-                else f"dropped markup of calls that the message also holds structurally: {called}"
-            )
+            if cleaning.answers:
+                title = f"turned markup into calls, which later results answer: {called}"
+            elif cleaning.duplicate:
+                title = f"dropped markup of calls that the message also holds structurally: {called}"
+            else:
+                title = f"dropped markup of calls that never ran: {called}"
             yield cleaning.edits, self.repair("request", "unsafe", title, cleaning.pointer, before=cleaning.markup)
 
     def check_request(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         for found, cleaning in leaky(exchange):
             leak = found[0]
             names = excerpt(", ".join(dict.fromkeys(name for one in found for name in one.names))) or "a tool"
-            promoted = cleaning is not None and bool(cleaning.answers)
             yield self.finding(
                 "request",
                 f"tool call {names} leaked into the history as {leak.dialect} markup; models imitate it",
@@ -95,7 +95,7 @@ class XmlLeak(Rule):
                 span=leak.span,
                 severity="warning",
                 confidence="low" if leak.draft else leak.certainty,
-                fix=Fix("unsafe", "turn it into calls, which later results answer") if promoted else None,
+                fix=_past_fix(cleaning),
             )
 
     def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
@@ -111,6 +111,12 @@ class XmlLeak(Rule):
                 confidence="low" if leak.draft else leak.certainty,
                 layer=blame(leak, exchange.model),
             )
+
+
+def _past_fix(cleaning: Cleaning | None) -> Fix | None:
+    if cleaning is None:
+        return None
+    return Fix("unsafe", "turn it into calls, which later results answer" if cleaning.answers else "drop the markup")
 
 
 def _severity(leak: Leak) -> Severity:

@@ -2,12 +2,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Set
 
-from wirelint.apis.traits import ending, is_foreign, traits
+from wirelint.apis.traits import ending, is_foreign, own_word, traits
 from wirelint.arguments.argument_faults import UNREAD, lacks_finish_reason
-from wirelint.events import Finish, Frame
+from wirelint.events import Finish, Frame, StreamViolation
 from wirelint.fixes.finish import MARKUP, Content, FinishReasons, without_calls
 from wirelint.model import Choice, Exchange, Opaque, Reply, Request
-from wirelint.rule import Finding, Fix, RewriteContext, Rewriter, Rule, counted, excerpt
+from wirelint.rule import Finding, Fix, RewriteContext, Rewriter, Rule, Safety, counted, excerpt
 from wirelint.state.ledger import Ledger
 
 
@@ -35,8 +35,9 @@ class FinishReasonMismatch(Rule):
     stream needs its terminator for that.
 
     ## Fix safety
-    Safe: the reason follows from the content of the reply. Where a promised call is missing and the text is empty or
-    holds markup, the call was lost upstream; that, and every info, is reported only.
+    Safe: the reason follows from the content of the reply; the text "null" becomes null; an empty `function_call` is
+    removed. Unsafe: the word of another API becomes the API's own word. Where a promised call is missing and the text
+    is empty or holds markup, the call was lost upstream, and that is reported only.
 
     ## References
     - OpenAI, Chat: `finish_reason`, and Function calling: edge cases
@@ -65,12 +66,14 @@ class FinishReasonMismatch(Rule):
                 if _is_understood(choice, reply):
                     yield self._report_no_call(choice, reason, right)
             elif is_foreign(request.api, reason):
+                word = _own_word(request, reason, {call.form for call in choice.calls})
                 yield self.finding(
                     "response",
                     f"the reply ends with {excerpt(reason)!r}, which is no finish reason of {request.api}",
                     choice.finish_pointer,
                     event=choice.finish_event,
                     severity="info",
+                    fix=Fix("unsafe", f"set the finish reason to {word}") if word is not None else None,
                 )
         yield from self._check_empty_calls(reply)
         yield from self._check_written_nulls(exchange, reply)
@@ -87,9 +90,14 @@ class FinishReasonMismatch(Rule):
                     reason = _with_calls(request, content.forms)
             elif content.text and not content.hidden and not content.markup:
                 reason = without_calls(request.api, stop.reason)
+            safety: Safety = "safe"
+            if reason is None and context.permit.allows(self.code, "unsafe"):
+                # A foreign word for calls beside no call is not understood: the call may be lost.
+                calls = not content.forms and without_calls(request.api, stop.reason) is not None
+                reason, safety = None if calls else _own_word(request, stop.reason, content.forms), "unsafe"
             if reason is not None:
                 title = f"set the finish reason to {reason}, from {excerpt(stop.reason)}"
-                self.record(context, "safe", title, stop.pointer, at=stop, before=stop.reason, after=reason)
+                self.record(context, safety, title, stop.pointer, at=stop, before=stop.reason, after=reason)
             return reason
 
         def add(choice: int, frame: Frame | None, content: Content) -> Finish:
@@ -98,7 +106,13 @@ class FinishReasonMismatch(Rule):
             self.record(context, "safe", f"set the finish reason to {reason}", stop.pointer, at=stop, after=reason)
             return stop
 
-        return FinishReasons(context, correct, add)
+        def drop(violation: StreamViolation) -> None:
+            pointer, _, written = violation.detail.partition(" ")
+            empty = violation.kind == "empty-call"
+            title = "removed the empty function_call" if empty else f"set the finish reason {written!r} to null"
+            self.record(context, "safe", title, pointer, at=violation, before="" if empty else written)
+
+        return FinishReasons(context, correct, add, drop)
 
     def _report_missing_reason(self, choice: Choice, request: Request) -> Finding:
         return self.finding(
@@ -129,6 +143,7 @@ class FinishReasonMismatch(Rule):
                     fault.detail,
                     event=fault.event if reply.streamed else None,
                     severity="info",
+                    fix=Fix("safe", "remove it"),
                 )
 
     def _check_written_nulls(self, exchange: Exchange, reply: Reply) -> Iterator[Finding]:
@@ -148,6 +163,7 @@ class FinishReasonMismatch(Rule):
                 pointer,
                 event=fault.event if reply.streamed else None,
                 severity="warning" if written else "info",
+                fix=Fix("safe", "set it to null"),
             )
 
     def _report_no_call(self, choice: Choice, reason: str, right: str) -> Finding:
@@ -170,6 +186,13 @@ def _calls(choice: Choice) -> str:
 
 def _with_calls(request: Request, forms: Set[str]) -> str:
     return "function_call" if forms == {"legacy"} else traits(request.api).calls
+
+
+def _own_word(request: Request, reason: str, forms: Set[str]) -> str | None:
+    """Return the API's own word for a reason of other APIs."""
+    if forms and is_foreign(request.api, reason) and ending(reason) == "stopped" and _must_announce(request):
+        return _with_calls(request, forms)
+    return own_word(request.api, reason)
 
 
 def _unknown_to_clients(request: Request, reason: str) -> bool:

@@ -76,6 +76,19 @@ def test_nothing_is_found_and_nothing_changed(ids: str, api: str, stream: bool) 
     assert not [item.record.fixes for _, item in passed if item.record.forwarded or item.record.delivered]
 
 
+@pytest.mark.parametrize("ids", HEALTHY)
+def test_no_exchange_is_linked_to_another_sample(ids: str) -> None:
+    issued, kept = HEALTHY[ids]
+    talks = [conversation(number, issued, kept) for number in range(SAMPLES)]
+    passed = run(interleaved(talks, "openai.chat", False))
+    by_id = {item.record.id: number for number, item in passed}
+    for number, item in passed:
+        assert item.exchange is not None
+        link = item.exchange.link
+        assert link is None or by_id[link.exchange] == number
+        assert link is not None or ids != "ids that were drawn" or item.record.id.endswith("/2")
+
+
 @pytest.mark.parametrize("ids", ["ids that were drawn", "the client's own ids, of each sample"])
 def test_no_conversation_holds_two_samples(ids: str) -> None:
     issued, kept = HEALTHY[ids]

@@ -6,12 +6,12 @@ from typing import Self
 
 
 class Copied:
-    """A base of frozen dataclasses without slots. What was worked out from fields and is kept goes into the copies."""
+    """Base of frozen dataclasses without slots. Copies keep the values that were computed from fields."""
 
     def but(self, **fields: object) -> Self:
-        """The same value with other fields: what `dataclasses.replace` does, in a fraction of the time.
+        """Return a copy with other fields, like `dataclasses.replace` but in a fraction of the time.
 
-        Not for fields that anything which is kept was worked out from.
+        Computed values must not depend on the changed fields.
         """
         made = object.__new__(type(self))
         made.__dict__.update(self.__dict__)

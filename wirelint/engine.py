@@ -7,10 +7,12 @@ ledger. Neither has a clock, a socket or a file: times are handed in.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Protocol
 from urllib.parse import urlsplit
 
 from wirelint.apis import Api, ReplyReader, as_object, channel_of, read_request, recognise, repeated
 from wirelint.apis.delta_pattern import DeltaPattern, PatternLearner
+from wirelint.apis.reading import Decoded
 from wirelint.events import Delta, Done, Event, Failure, Finish, Fold, Frame, Other, says_nothing
 from wirelint.model import End, Exchange, Json, Reply, Request, Timing
 from wirelint.rule import Finding, Rule
@@ -30,8 +32,20 @@ INTERNAL = "IN000"
 INTERNAL_NAME = "internal-error"
 
 
+class FrameListener(Protocol):
+    """Object that takes the frames of a streamed reply as a session reads them."""
+
+    def add(self, frame: Frame, last: Decoded) -> None:
+        """Take a frame, and the last frame that was one document."""
+
+    def add_texts(self, pattern: DeltaPattern, texts: Iterable[str], size: int) -> None:
+        """Take the texts of frames that match a pattern, `size` bytes together."""
+
+
 class Session:
-    """Reads one exchange. `begin` it with the request, `respond` with the head of the reply, `feed` its body, `finish`."""
+    """Reader of one exchange: `begin` it with the request, `respond` with the head of the reply, `feed` its body,
+    `finish`.
+    """
 
     def __init__(
         self,
@@ -63,6 +77,7 @@ class Session:
         """Pattern that the next event probably matches. An event that matches says its text and nothing else."""
         self.matched = False
         """Whether the frame that was read last matched it."""
+        self.listener: FrameListener | None = None
         self._whole: Reply | None = None
         self._size = 0
         self._closed = self.unread = False
@@ -85,10 +100,10 @@ class Session:
         max_body: int | None = None,
         later: bool = False,
     ) -> Session | None:
-        """A session for a request of an API that is understood, or None: the traffic is none of ours.
+        """Return a session for a request, or None if it belongs to no known API.
 
-        What the request says beyond that is read when it is first asked for. `later`: that will be some time later, until
-        when it waits as bytes: decoded it is ten times as large, and of as many objects as keep the collector busy.
+        The request is parsed further when it is first asked for. `later`: that will be some time later, so its body is
+        kept as bytes until then, since the decoded body takes ten times the memory.
         """
         document = repeated.document_of(body)
         parts = urlsplit(url)
@@ -106,7 +121,9 @@ class Session:
         return self.read_request()
 
     def read_request(self) -> Request | None:
-        """The same, said as an order. Raises once what the reader of the API raises; then the request is lost."""
+        """Return the request, and parse it first if needed. Raises the errors of the API's reader, once; the request
+        is then lost.
+        """
         if self._asked is not None:
             asked, self._asked = self._asked, None
             document = as_object(repeated.document_of(asked)) if isinstance(asked, bytes) else asked
@@ -120,16 +137,16 @@ class Session:
         self._framer = Sniffer(headers)
 
     def feed(self, data: bytes, at: float | None = None) -> None:
-        """Bytes of the reply's body, without content codings, and when they came (ms after the request)."""
+        """Take bytes of the reply's body without content codings, with their time in ms after the request."""
         if self.pattern is not None and self._feed_delta(self.pattern, data, at):
             return
         for frame in self.frame(data, at):
             self.read(frame)
 
     def frame(self, data: bytes, at: float | None = None) -> list[Frame]:
-        """The frames that these bytes complete; each of them must be handed to `read`, in order.
+        """Return the frames that these bytes complete. Each must be handed to `read`, in order.
 
-        `feed` is this and `read`; a rewriter, who wants the events, calls the two of them.
+        `feed` does both; a rewriter, which needs the events, calls the two.
         """
         if not data or self._framer is None or not self._arrive(data, at):
             return []
@@ -142,7 +159,7 @@ class Session:
         return frames
 
     def _arrive(self, data: bytes, at: float | None) -> bool:
-        """Takes down that bytes have come; whether they are to be read."""
+        """Record the arrival of bytes. Return True if they are to be read."""
         if at is not None:
             self._log.add(round(at, 3), data)
         self._size += len(data)
@@ -153,16 +170,42 @@ class Session:
     def _feed_delta(self, pattern: DeltaPattern, data: bytes, at: float | None) -> bool:
         """Takes in a text delta that matches the pattern; return False for other bytes."""
         text = pattern.text(data)
-        return text is not None and self.feed_texts(pattern.block, [(data, at, text)])
+        return text is not None and self._take_texts(pattern.block, [(data, at, text)])
 
-    def feed_texts(self, block: int, pieces: Sequence[tuple[bytes, float | None, str]]) -> bool:
-        """Takes in events whose texts `like` has told; False, and nothing is taken in, when they are not the next ones."""
+    def feed_all(self, pieces: Iterable[tuple[bytes, float | None]]) -> None:
+        """Feed pieces of the body, each with its time. Consecutive text deltas are fed together."""
+        alike: list[tuple[bytes, float | None, str]] = []
+        pattern = self.pattern
+        for data, at in pieces:
+            text = pattern.text(data) if pattern is not None else None
+            if text is not None:
+                alike.append((data, at, text))
+                continue
+            if pattern is not None and alike:
+                self.feed_texts(pattern.block, alike)
+                alike = []
+            self.feed(data, at)
+            pattern = self.pattern
+        if pattern is not None and alike:
+            self.feed_texts(pattern.block, alike)
+
+    def feed_texts(self, block: int, pieces: Sequence[tuple[bytes, float | None, str]]) -> None:
+        """Feed events that match the pattern together: data, time and text of each."""
+        if not self._take_texts(block, pieces):
+            for data, at, _ in pieces:
+                self.feed(data, at)
+
+    def _take_texts(self, block: int, pieces: Sequence[tuple[bytes, float | None, str]]) -> bool:
+        """Take in events that match the pattern; False, and nothing is taken in, when they are not the next ones."""
         fold = self._fold
         number = self._framer.skip(len(pieces)) if self._framer is not None and fold is not None else None
         if number is None or fold is None:
             return False
         if self._arrive_together(pieces, number):
-            fold.extend(block, [text for *_, text in pieces], number)
+            texts = [text for *_, text in pieces]
+            fold.extend(block, texts, number)
+            if self.listener is not None and self.pattern is not None:
+                self.listener.add_texts(self.pattern, texts, sum([len(data) for data, *_ in pieces]))
             self._mind_the_text(fold)
         return True
 
@@ -181,7 +224,7 @@ class Session:
         return not self.unread
 
     def read(self, frame: Frame) -> list[Event]:
-        """The events of a frame, which are then part of the reply."""
+        """Return the events of a frame and add them to the reply."""
         if self.unread:
             return []
         self._whole = None
@@ -195,6 +238,8 @@ class Session:
             events = reader.read(frame)
             self._learner.see(frame, events)
             self.pattern = self._learner.pattern
+            if self.listener is not None and fold.streamed:
+                self.listener.add(frame, reader.documents.last)
         for event in events:
             fold.push(event)
         if not self._log.answered and (
@@ -213,16 +258,18 @@ class Session:
 
     def _read_delta(self, pattern: DeltaPattern, frame: Frame) -> list[Event] | None:
         text = pattern.text(frame.raw)
+        if text and self.listener is not None:
+            self.listener.add_texts(pattern, (text,), len(frame.raw))
         return [Delta(pattern.block, text, frame, pattern.item)] if text else None
 
     def close_frames(self) -> list[Frame]:
-        """What stands behind the last complete frame, once no byte comes any more; to be handed to `read`."""
+        """Return the frames after the last complete one, at the end of the body. Each must be handed to `read`."""
         frames = self._framer.close() if self._framer is not None and not self.unread else []
         self._log.count(frames)
         return frames
 
     def close_events(self) -> list[Event]:
-        """The offences that only the end of the reply shows. Applicable for once."""
+        """Return the violations that only the end of the reply shows. They are returned once."""
         if self.reader is None or self._fold is None or self._closed:
             return []
         self._closed = True
@@ -232,7 +279,7 @@ class Session:
 
     @property
     def repairable(self) -> bool:
-        """Whether the reply is one that repairs are made on: a model's, a good one, to a request that could be read."""
+        """Return True if replies of this kind are repaired: a model's successful reply to a request that was read."""
         good = self._status is not None and 200 <= self._status < 300
         return good and self.request is not None and channel_of(self.api.NAME) == "model"
 
@@ -242,12 +289,15 @@ class Session:
 
     @property
     def framing(self) -> Framing:
-        """The form in which the reply comes, as far as it is known."""
+        """The form of the reply's body, as far as it is known."""
         return self._framer.framing if self._framer is not None else "whole"
 
     def abandon(self) -> None:
-        """The rest of the body cannot be read (an encoding that could not be undone); what came is not judged, nor kept."""
+        """Stop reading the body, for example after a coding that could not be decoded. The reply is neither judged
+        nor kept.
+        """
         self.unread = True
+        self.listener = None
         self.reader = self._fold = self.pattern = None
         self._learner = PatternLearner()
         if self._framer is not None:
@@ -255,7 +305,7 @@ class Session:
 
     @property
     def terminated(self) -> bool:
-        """Return True if the protocol's own end has been seen: from then on nobody is waiting for more."""
+        """Return True if the terminator of the protocol was read, after which clients wait for nothing more."""
         return self._fold is not None and self._fold.terminated
 
     def finish(
@@ -267,7 +317,7 @@ class Session:
         chunks: Sequence[tuple[float, int]] | None = None,
         notes: tuple[str, ...] = (),
     ) -> Exchange:
-        """The exchange, once its last byte came or will never come."""
+        """Return the exchange after its last byte. `end` says how the body ended."""
         reply = self._finish_reply()
         if self.unread:
             end, reply = "unread", None
@@ -287,18 +337,18 @@ class Session:
         )
 
     def head(self) -> Exchange:
-        """The exchange before its reply: the request, and the head of the reply when that has come."""
+        """Return the exchange without its reply: the request, and the head of the response once it has arrived."""
         if self._head is None:
             self._head = self._make_head()
         return self._head
 
     def look(self, now: float, arrivals: Arrivals) -> Exchange:
-        """The exchange as far as it has come, `now` milliseconds after the request."""
+        """Return the exchange so far, `now` milliseconds after the request."""
         timing = Timing(self._started, self._log.first, self._first_token, now)
         return self.head().but(reply=self.reply(), timing=timing, arrivals=arrivals, open=True)
 
     def arrivals(self) -> Arrivals:
-        """When what has come came."""
+        """Return the times at which events arrived so far."""
         return self._log.arrivals(framed=self.streamed)
 
     def _make_head(self) -> Exchange:
@@ -318,7 +368,7 @@ class Session:
         return Unnamed.of(head)
 
     def reply(self) -> Reply | None:
-        """The reply as far as it has been read; None when it has not, or will not be. A whole one is always the same."""
+        """Return the reply so far, None if nothing of it was read. A whole reply is always the same object."""
         if self._fold is None:
             return None
         if not self._closed or self.streamed:
@@ -360,13 +410,13 @@ class Engine:
         return findings
 
     def judge(self, exchange: Exchange) -> tuple[Finding, ...]:
-        """The same findings, and the ledger stays as it is: for an exchange as it would have been."""
+        """Return the findings on an exchange without recording it in the ledger, for example on its repaired form."""
         exchange = within_limits(exchange)
         asked = self.rules.of(exchange).applicable(channel_of(exchange.api), exchange)
         return self.ledger.recognise(exchange, in_order(self._ask(asked, exchange), exchange))
 
     def run(self, rule: Rule, exchange: Exchange) -> list[Finding]:
-        """What one rule finds; in the course of an exchange that is still open, and nowhere else."""
+        """Return the findings of one rule, for an exchange that is still open."""
         exchange = within_limits(exchange)
         return self._ask((Applicable(rule, checks_of(rule, Kind.of(exchange))),), exchange)
 
@@ -390,7 +440,7 @@ class Engine:
 
 
 def within_limits(exchange: Exchange) -> Exchange:
-    """The exchange as the rules see it: a reply that repeats tags without end is judged by its beginning."""
+    """Return the exchange as the rules see it. A reply that repeats tags without end is cut to its beginning."""
     reply, request = exchange.reply, exchange.request
     if reply is None:
         return exchange
@@ -400,7 +450,7 @@ def within_limits(exchange: Exchange) -> Exchange:
 
 
 def internal(culprit: str, error: BaseException) -> Finding:
-    """The finding that stands on an exchange when something of ours failed."""
+    """Return the finding that reports a failure of wirelint on an exchange."""
     message = " ".join(f"{culprit} failed: {type(error).__name__}: {error}".split())
     return Finding(INTERNAL, INTERNAL_NAME, "warning", "high", "wirelint", "response", message)
 
@@ -415,10 +465,10 @@ def lower(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 
 def in_order(findings: Iterable[Finding], exchange: Exchange) -> list[Finding]:
-    """Findings in the order of what they are about: the request before the reply, events by number, then by place.
+    """Return findings in the order of the document: the request before the reply, then by event and place.
 
-    Places of a request are compared by where they stand in its body; those of a reply by its parts, for a streamed reply
-    has no body, and what stands outside of the parts comes last.
+    Places of a request are compared by their position in its body, those of a reply by its parts, since a streamed
+    reply has no body. Places outside of the parts come last.
     """
     body: object = exchange.request.body if exchange.request is not None else None
     choices = exchange.reply.choices if exchange.reply is not None else ()
@@ -436,7 +486,9 @@ def in_order(findings: Iterable[Finding], exchange: Exchange) -> list[Finding]:
 
 
 def _nearest(pointer: str, numbers: Mapping[str, int], outside: int) -> int:
-    """The number of the part that a place belongs to, `outside` where it is in none. The whole reply comes first."""
+    """Return the number of the part that a place belongs to, `outside` if it is in none. The whole reply comes
+    first.
+    """
     if not pointer:
         return -1
     while pointer and pointer not in numbers:

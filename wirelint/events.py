@@ -99,7 +99,9 @@ class CallUpdate(NamedTuple):
 
 
 class Close(NamedTuple):
-    """A block ends, where the API says so (Anthropic's `content_block_stop`). Elsewhere the next start or stop ends it."""
+    """The end of a block, where the API has such an event (Anthropic's `content_block_stop`). Elsewhere the next
+    start or stop ends it.
+    """
 
     block: int
     frame: Frame | None
@@ -142,6 +144,11 @@ class StreamViolation(NamedTuple):
     frame: Frame | None
 
 
+REPEATED: frozenset[FaultKind] = frozenset({"written-null", "empty-call"})
+"""Violations by members that say nothing, in any number of events. A writer leaves out the members of an event whose
+violation a rewriter has dropped."""
+
+
 class Done(NamedTuple):
     """The protocol's terminator."""
 
@@ -149,7 +156,7 @@ class Done(NamedTuple):
 
 
 class Other(NamedTuple):
-    """A frame that tells nothing about the reply's parts: pings, comments, unknown events."""
+    """A frame without content of the reply's parts: a ping, a comment, an unknown event."""
 
     frame: Frame | None
 
@@ -198,7 +205,7 @@ class _Block:
 
 
 class Fold:
-    """Puts a reply together from its events. Push every event, then ask for `reply()`; asking does not end it."""
+    """Assembler of a reply from its events. Push every event and call `reply()`, which may be called at any time."""
 
     def __init__(self, *, streamed: bool) -> None:
         self.streamed = streamed
@@ -247,7 +254,8 @@ class Fold:
                 self._error = error
                 self._error_event = number if self.streamed else None
             case StreamViolation(kind, detail):
-                self._faults.append(Fault(kind, number, detail))
+                if kind not in REPEATED or not any(one.kind == kind and one.detail == detail for one in self._faults):
+                    self._faults.append(Fault(kind, number, detail))
             case Done():
                 self._done = True
             case Close() | Other():
@@ -266,7 +274,7 @@ class Fold:
         self._append(found, "".join(texts))
 
     def reply(self) -> Reply:
-        """The reply as far as it has come."""
+        """Return the reply so far."""
         numbers = sorted({block.start.choice for block in self._blocks.values()} | set(self._choices))
         choices = tuple([self._choice(number) for number in numbers])
         stopped = bool(choices) and not [choice for choice in choices if not choice.finish_reason]

@@ -63,11 +63,11 @@ class FixPolicy:
     __slots__ = ("_allowed", "_rules", "clean_history", "most")
 
     def __init__(
-        self, most: Safety | None, fixable: Callable[[str], bool] = lambda _: True, *, clean_history: bool = False
+        self, most: Safety | None, fixable: Callable[[str], bool] = lambda _: True, *, clean_history: bool = True
     ) -> None:
         """`most`: the highest permitted safety, None for none. `fixable` returns True for the code of a fixable rule.
 
-        `clean_history`: earlier turns of the assistant may be rewritten, which invalidates the vendor's prompt cache.
+        `clean_history`: markup may be removed from earlier turns of the assistant. The vendor's prompt cache misses once.
         """
         self.most = most
         self.clean_history = clean_history

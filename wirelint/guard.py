@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 
 class RuleAbortError(RuntimeError):
-    """Stands in for an exception of a rule that is not an `Exception`, such as `SystemExit`."""
+    """Replacement for an exception of a rule that is not an `Exception`, such as `SystemExit`."""
 
 
 def as_exception(error: BaseException) -> Exception:

@@ -23,10 +23,10 @@ class _Decoded(NamedTuple):
 class Arguments:
     """The argument text of a tool call, decoded once, on demand.
 
-    `values` are the top-level JSON values found in order (one, for healthy arguments); `rest` is what follows the last
-    value that could be read, stripped of JSON's white space, and is non-empty when the text is not a sequence of JSON
-    values. `ends` are the offsets after each value. JSON is RFC 8259's: `NaN` is none, and numbers and escaped surrogates
-    may be any.
+    `values` are the top-level JSON values in order (one, for healthy arguments). `rest` is the text after the last
+    readable value, without white space around it; it is empty if the text is a sequence of JSON values. `ends` are the
+    offsets after each value. JSON is that of RFC 8259: `NaN` is not JSON, while numbers may have any size and escaped
+    surrogates may be lone.
     """
 
     __slots__ = ("_decoded", "text")

@@ -1,4 +1,4 @@
-"""What a recording cannot tell. What was rebuilt from a log is not what stood on the wire, and is not judged as such."""
+"""Facts that a capture lacks. A body rebuilt from a log differs from the wire, and is not judged as such."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ _WORDS: dict[MissingInfo, str] = {
 
 
 def told(missing: Iterable[MissingInfo]) -> str:
-    """What cannot be judged, for a person: `requests as they were sent, finish reasons`."""
+    """Return words for what cannot be judged: `requests as they were sent, finish reasons`."""
     wanted = set(missing)
     return ", ".join(words for lack, words in _WORDS.items() if lack in wanted)
 
 
 def read(value: object) -> frozenset[MissingInfo]:
-    """The words of a list that are known."""
+    """Return the known words of a list."""
     return frozenset(lack for lack in LACKS if lack in value) if isinstance(value, list) else frozenset()

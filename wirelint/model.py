@@ -84,10 +84,10 @@ class Rpc:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """What an exchange goes on from: the id of an earlier one, and how.
+    """The earlier exchange that an exchange continues, and how.
 
-    `turn`: the history is that exchange and its answer. `fork`: so is that of another exchange, which came first.
-    `compaction`: the history was replaced by the summary that exchange gave.
+    `turn`: the history is that exchange and its answer. `fork`: the same is true of another, earlier exchange.
+    `compaction`: the history was replaced by a summary that the earlier exchange gave.
     """
 
     exchange: str
@@ -158,13 +158,12 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A call that the client is to run. `id` and `name` are None when the wire never gave them.
+    """A tool call for the client. `id` and `name` are None if the reply had none.
 
-    `arguments` is what a client assembles by the API's own rules; `start_input` is the non-empty value that came as a
-    value and not as text (None otherwise): the input of an Anthropic block or its start, or an object where OpenAI has
-    text. `deltas` is the argument text that came after it. `form` is
-    `function` (JSON arguments), `custom` (free text) or `legacy` (OpenAI's `function_call`).
-    `pieces` has one entry at least for a streamed call and none for a whole body.
+    `arguments` are assembled by the rules of the API. `start_input` is a non-empty JSON value, if the arguments were
+    not text: the input of an Anthropic block or of its start, or an object where OpenAI has text. `deltas` is the
+    argument text after it. `form` is `function` (JSON arguments), `custom` (free text) or `legacy` (OpenAI's
+    `function_call`). `pieces` has at least one entry for a streamed call and none for a whole body.
     """
 
     id: str | None
@@ -182,15 +181,15 @@ class ToolCall:
         return self.pieces[0].event if self.pieces else None
 
     def event_at(self, offset: int) -> int | None:
-        """The stream event that carried the argument character at `offset`."""
+        """Return the number of the stream event with the argument character at `offset`."""
         return self.events.event_at(offset)
 
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What a call gave. `text` joins the textual content; `is_error` is None where the API cannot say, or did not.
+    """The result of a call. `text` joins the textual content; `is_error` is None if the API cannot or did not say.
 
-    `event` is the stream event that carried it, where a server of tools streams its answers.
+    `event` is the stream event with the result, if a tool server streams its answers.
     """
 
     call_id: str | None
@@ -259,7 +258,7 @@ class Message:
 
     @property
     def speaks(self) -> bool:
-        """Whether a user says something in it. Tool results with text beside them, and reminders, are the client's."""
+        """Return True if it holds words of a user. Text beside tool results, and reminders, are the client's."""
         if self.role != "user" or self.results:
             return False
         said = [part for part in self.parts if isinstance(part, (Opaque, Text))]
@@ -339,7 +338,7 @@ class Request(Copied):
 
     @cached_property
     def has_history(self) -> bool:
-        """Whether its messages hold calls or results; OpenAI's Responses have items with ids for all that was said."""
+        """Return True if its messages hold calls or results, or items with ids as in OpenAI's Responses."""
         if self.api == "openai.responses":
             return True
         for message in self.messages:
@@ -400,9 +399,9 @@ class Choice:
 class Reply:
     """A reply as a client of its API reads it.
 
-    `finished`: a finish reason was given for every candidate, or the terminal event came. `terminated`: the protocol's
-    own end was seen (`[DONE]`, `message_stop`; always True for a whole body). `error` is the provider's error object,
-    wherever it stood, `error_event` its event. `ids` are the different reply ids of a stream with their first events.
+    `finished`: every candidate has a finish reason, or the terminal event was read. `terminated`: the terminator of the
+    protocol was read (`[DONE]`, `message_stop`; always True for a whole body). `error` is the provider's error object,
+    `error_event` its event. `ids` are the different reply ids of a stream with their first events.
     """
 
     id: str | None
@@ -420,7 +419,7 @@ class Reply:
 
     @property
     def is_plain(self) -> bool:
-        """Whether it is nothing but words that end as they should: no calls, no fault, no error, nothing left out."""
+        """Return True if it is text alone with a normal end: no calls, no faults, no error, complete."""
         if self.error is not None or self.faults or len(self.ids) > 1 or not (self.finished and self.terminated):
             return False
         for choice in self.choices:
@@ -437,13 +436,13 @@ _ENDED = frozenset({"stop", "end_turn", "STOP", "completed"})
 
 @dataclass(frozen=True, eq=False)
 class Exchange(Copied):
-    """One request with its reply, as the rules see it. `request` or `reply` is None when it could not be understood.
+    """One request with its reply, as the rules see it. `request` or `reply` is None if it could not be read.
 
-    Headers are lower-cased names in a mapping, repeated ones joined by a comma (RFC 9110, 5.3). `chunks` are the
-    arrivals of the body: (milliseconds after the request, bytes), and `arrivals` what they amount to; both are empty when
-    times are not known. `open`: it is still under way, and `timing.duration` says for how long. `reply` is what the
-    upstream sent; `delivered` what the client got, when that was something else. `conversation` and `link` are what the
-    ledger makes of it: before it has, `conversation` is what the request alone says. `missing`: what is not known of it.
+    Headers are a mapping of lower-case names; repeated ones are joined by a comma (RFC 9110, 5.3). `chunks` are the
+    arrivals of the body as (milliseconds after the request, bytes), and `arrivals` is their summary; both are empty if
+    times are not known. `open`: the exchange has not ended, and `timing.duration` is its age. `reply` is the reply of
+    the upstream, `delivered` the one that the client got, if that differs. The ledger sets `conversation` and `link`;
+    before that, `conversation` follows from the request alone. `missing` names the facts that a capture lacks.
     """
 
     id: str
@@ -481,5 +480,7 @@ class Exchange(Copied):
 
 
 def _attached(message: Message, before: Message) -> bool:
-    """Whether a user message only carries what a tool gave (images and files, which some APIs take from users alone)."""
+    """Return True if a user message only carries images and files of a tool, which some APIs accept from users
+    alone.
+    """
     return bool(before.results) and any(isinstance(part, Opaque) for part in message.parts)

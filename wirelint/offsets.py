@@ -18,12 +18,12 @@ class Offsets:
             self.add(start, event)
 
     def add(self, start: int, event: int) -> None:
-        """The text of `event` begins at `start`, which is no less than the last one's."""
+        """Record that the text of `event` begins at `start`, which is not below the last start."""
         self._starts.append(start)
         self._events.append(event)
 
     def add_all(self, starts: Iterable[int], events: Iterable[int]) -> None:
-        """The same for several, as many starts as events."""
+        """Record the starts of several events."""
         self._starts.extend(starts)
         self._events.extend(events)
 
@@ -33,7 +33,7 @@ class Offsets:
         return self._starts
 
     def event_at(self, offset: int) -> int | None:
-        """The event that carried the character at `offset`; None where nothing is known (no stream)."""
+        """Return the event that carried the character at `offset`; None where nothing is known (no stream)."""
         if not self._starts:
             return None
         return self._events[max(bisect.bisect_right(self._starts, offset) - 1, 0)]

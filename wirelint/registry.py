@@ -69,7 +69,7 @@ class Registry:
         most: Safety | None,
         fixable: Sequence[str] = (),
         unfixable: Sequence[str] = (),
-        clean_history: bool = False,
+        clean_history: bool = True,
     ) -> FixPolicy:
         """Return the policy that permits fixes up to `most` for rules chosen as in `select`. Raises RuleError."""
         codes = frozenset(rule.code for rule in self.select(fixable, unfixable))

@@ -16,7 +16,7 @@ class ConfigError(ValueError):
 
 
 def read_toml(path: Path, shown: str, kind: str) -> dict[str, object]:
-    """The document of a file. `shown`: its name in errors. `kind`: what to name instead. Raises ConfigError."""
+    """Return the document of a file. `shown`: its name in errors. `kind`: what to name instead. Raises ConfigError."""
     try:
         return parse_toml(path.read_bytes().decode("utf-8"), shown)
     except OSError as error:
@@ -26,7 +26,7 @@ def read_toml(path: Path, shown: str, kind: str) -> dict[str, object]:
 
 
 def parse_toml(text: str, shown: str) -> dict[str, object]:
-    """The document of a text. Raises ConfigError."""
+    """Return the document of a text. Raises ConfigError."""
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -79,7 +79,7 @@ class Table:
         return value
 
     def number(self, key: str, most: float) -> float | None:
-        """A number of seconds above 0."""
+        """Return a number of seconds above 0."""
         value = self.values.get(key)
         if value is None:
             return None
@@ -91,14 +91,14 @@ class Table:
         return self._word(key, self.values[key], words) if key in self.values else None
 
     def choices(self, key: str, words: tuple[Word, ...]) -> tuple[tuple[str, Word], ...]:
-        """A table of words."""
+        """Return a table of words."""
         value = self.values.get(key, {})
         if not isinstance(value, dict):
             raise self.error(key, f'{shown(value)} must be a table, as in {key} = {{ xml-leak = "{words[0]}" }}')
         return tuple((str(name), self._word(f"{key}.{name}", word, words)) for name, word in value.items())
 
     def tables(self, key: str) -> list[Table]:
-        """An array of tables: `[[key]]`."""
+        """Return an array of tables: `[[key]]`."""
         value = self.values.get(key, [])
         inner = f"{self._name}.{key}" if self._name else key
         if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):

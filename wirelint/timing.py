@@ -1,15 +1,14 @@
-"""When a reply came, and how it ended: which event of it at which time, and where nothing came for long.
+"""Arrival times of a reply: when each event came, where nothing came for long, and how it ended.
 
-Theory of operation. Bytes come in chunks, and each chunk has a time; events are what chunks complete. So the time of an
-event is that of the chunk in which its last byte came, and to know it for all of them takes one number a chunk: how many
-events were complete by then. Events that say nothing (comments, pings) are noted by their numbers: they show that a
-connection is alive, not that a reply goes on.
+Theory of operation. Bytes arrive in chunks, and each chunk has a time. The time of an event is that of the chunk with
+its last byte, so for all events it is enough to know how many were complete after each chunk. Events without content
+(comments, pings) are noted by their numbers: they show that a connection is alive, not that a reply goes on.
 
-A whole body has no events before its end. There its chunks stand in their place, those of white space, by which servers
-keep a connection open, as events that say nothing.
+A whole body has no events before its end. Its chunks are used instead, and chunks of white space, by which servers keep
+a connection open, count as events without content.
 
-Times are handed in, in milliseconds after the request. The same bytes at the same times give the same arrivals, live and
-from a capture; the number of chunks that are told apart is bounded, in the same way for both.
+Times are in milliseconds after the request and are handed in. The same bytes at the same times give the same arrivals,
+live and from a capture. The number of chunks is bounded in the same way for both.
 """
 
 from __future__ import annotations
@@ -44,8 +43,9 @@ NO_TIMING = Timing()
 
 
 class Gap(NamedTuple):
-    """A time without an event. `before` is the number of the event it follows (None: the request), `after` that of the one
-    that ended it (None: none did). `idle`: how many events that say nothing came in it."""
+    """A time without an event. `before` is the number of the event before it (None: the request), `after` that of
+    the event that ended it (None: none did). `idle` counts the events without content in it.
+    """
 
     before: int | None
     after: int | None
@@ -60,11 +60,11 @@ class Gap(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Arrivals:
-    """The arrivals of one reply. `times[n]` is when chunk n came, `counts[n]` how many events were complete then.
+    """Arrivals of one reply. `times[n]` is the time of chunk n, `counts[n]` the number of events complete then.
 
-    `idle` are the numbers of events that say nothing, in order. `answer` is the number of the first event that is part of
-    an answer: anything that a model generates, a finish reason, an error; None when there was none. The head of a message,
-    which some servers send long before they have anything to say, is no answer. `framed` is False for a whole body.
+    `idle` are the numbers of events without content, in order. `answer` is the number of the first event with generated
+    content, a finish reason or an error; None without one. The head of a message does not count, since some servers
+    send it long before any content. `framed` is False for a whole body.
     """
 
     times: Sequence[float] = ()
@@ -78,25 +78,25 @@ class Arrivals:
         return bool(self.times)
 
     def at(self, event: int) -> float | None:
-        """When an event came."""
+        """Return the time of an event."""
         chunk = bisect.bisect_right(self.counts, event)
         return self.times[chunk] if chunk < len(self.times) else None
 
     @property
     def answered(self) -> float | None:
-        """When the answer began."""
+        """Time at which the answer began."""
         return None if self.answer is None else self.at(self.answer)
 
     @property
     def begun(self) -> float | None:
-        """When the first event came that says something."""
+        """Time of the first event with content."""
         number = 0
         while number < len(self.idle) and self.idle[number] == number:
             number += 1
         return self.at(number)
 
     def last(self) -> tuple[int, float] | None:
-        """The last event that says something: its number and time."""
+        """Number and time of the last event with content."""
         number, pings = (self.counts[-1] if self.counts else 0) - 1, len(self.idle) - 1
         while number >= 0:
             if pings < 0 or self.idle[pings] != number:
@@ -106,8 +106,9 @@ class Arrivals:
         return None
 
     def gaps(self, least: float) -> Iterator[Gap]:
-        """The times of `least` milliseconds and more between one event and the next, in order. The time after the last one
-        is none of them."""
+        """Return the gaps of at least `least` milliseconds between events, in order, without the time after the last
+        event.
+        """
         before: int | None = None
         start = now = 0.0
         first = pings = idle = fresh = 0  # fresh: keep-alives that came at the very time of what came last
@@ -127,7 +128,7 @@ class Arrivals:
             first = count
 
     def rest(self, end: float) -> Gap:
-        """The time between the last event, or the request, and `end`."""
+        """Return the milliseconds between the last event, or the request, and `end`."""
         number, at = self.last() or (None, 0.0)
         since = 0 if number is None else number + 1
         return Gap(number, None, at, max(end, at), len(self.idle) - bisect.bisect_left(self.idle, since))
@@ -142,7 +143,7 @@ class Numbered(Protocol):
 
 
 class ArrivalLog:
-    """Takes arrivals down while a reply is read."""
+    """Recorder of arrivals while a reply is read."""
 
     __slots__ = ("_answer", "_blank", "_counts", "_idle", "_sizes", "_speaks", "_times", "now")
 
@@ -154,7 +155,7 @@ class ArrivalLog:
         """When the bytes came that are being read."""
 
     def add(self, at: float, data: bytes) -> None:
-        """A chunk. Times do not decrease."""
+        """Record a chunk. Times do not decrease."""
         times = self._times
         if len(times) >= _MOST_CHUNKS and at - times[-1] < _JOINED:
             self._sizes[-1] += len(data)
@@ -188,11 +189,11 @@ class ArrivalLog:
             self._counts[-1] = events
 
     def pass_over(self, event: int) -> None:
-        """An event says nothing."""
+        """Record that an event has no content."""
         self._idle.append(event)
 
     def answers(self, event: int) -> None:
-        """An event is part of an answer."""
+        """Record that an event is part of an answer."""
         if self._answer is None:
             self._answer = event
 
@@ -202,7 +203,7 @@ class ArrivalLog:
 
     @property
     def first(self) -> float | None:
-        """When the first chunk came."""
+        """Time of the first chunk."""
         return self._times[0] if self._times else None
 
     @property
@@ -211,7 +212,7 @@ class ArrivalLog:
         return tuple(zip(self._times, self._sizes, strict=True))
 
     def arrivals(self, *, framed: bool) -> Arrivals:
-        """What is known by now. `framed`: the body is a stream of events."""
+        """Return the arrivals so far. `framed`: the body is a stream of events."""
         if framed:
             return Arrivals(self._times[:], self._counts[:], self._idle[:], self._answer)
         chunks, blank = len(self._times), self._blank

@@ -19,7 +19,7 @@ from tests.build import Talk, as_record, chunk, sse
 from wirelint.addon import addon as module
 from wirelint.addon.addon import Inspector
 from wirelint.addon.classify import end_reason_of
-from wirelint.addon.recorder import Tee
+from wirelint.addon.streamed_reply import HttpReply
 from wirelint.model import End
 
 RECORD = Talk(text="All is well.", request={"stream_options": {"include_usage": False}}).record("openai.chat", True)
@@ -49,7 +49,7 @@ def pass_through(inspector: Inspector, record: dict[str, Any]) -> http.HTTPFlow:
     inspector.request(flow)
     flow.response = head_of(record)
     inspector.responseheaders(flow)
-    assert isinstance(flow.response.stream, Tee)
+    assert isinstance(flow.response.stream, HttpReply)
     body = as_record(record).response_body or b""
     assert flow.response.stream(body) == body
     return flow
@@ -85,7 +85,7 @@ def test_it_ends_once(inspector: Inspector, tmp_path: Path, name: str) -> None:
         flow.error = mitmproxy_flow.Error("Client disconnected.")
     getattr(inspector, first)(flow)
     stream = flow.response.stream if flow.response is not None else None
-    assert isinstance(stream, Tee)
+    assert isinstance(stream, HttpReply)
     assert stream(b"") == [], "mitmproxy may call it between the hooks"
     flow.error = mitmproxy_flow.Error("Client disconnected.")
     getattr(inspector, second)(flow)

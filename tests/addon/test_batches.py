@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from tests.build import APIS, Call, Talk, as_record, chunk, schema, sse
 from tests.fixes.drive import open_session
 from tests.fixes.test_prefilter import WORDS
-from wirelint.addon.recorder import feed_all
 from wirelint.engine import Session
 
 
@@ -43,7 +42,7 @@ def test_all_is_as_one_by_one(
     cut = [body[start:end] for start, end in itertools.pairwise(edges)]
     pieces = [(piece, 5.0 * number if timed else None) for number, piece in enumerate(cut, 1)]
     together, alone = open_session(record), open_session(record)
-    feed_all(together, pieces)
+    together.feed_all(pieces)
     for piece, at in pieces:
         alone.feed(piece, at)
     assert told(together) == told(alone)
@@ -53,15 +52,15 @@ def test_events_that_are_alike_are_taken_in_together(monkeypatch: pytest.MonkeyP
     taken: list[int] = []
     real = Session.feed_texts
 
-    def counted(self: Session, block: int, pieces: list[tuple[bytes, float | None, str]]) -> bool:
+    def counted(self: Session, block: int, pieces: list[tuple[bytes, float | None, str]]) -> None:
         taken.append(len(pieces))
-        return real(self, block, pieces)
+        real(self, block, pieces)
 
     monkeypatch.setattr(Session, "feed_texts", counted)
     record = as_record(Talk(text="x").record("openai.chat", True), 1)
     session = open_session(record)
     body = sse(*(chunk({"content": f" {number}"}) for number in range(20)), chunk({}, "stop")).encode()
-    feed_all(session, [(event + b"\n\n", 1.0) for event in body.split(b"\n\n") if event])
+    session.feed_all([(event + b"\n\n", 1.0) for event in body.split(b"\n\n") if event])
     assert taken == [17]  # all but the three that the pattern is made from
     reply = session.finish().reply
     assert reply is not None

@@ -7,7 +7,8 @@ from mitmproxy import http
 from mitmproxy.addons.proxyserver import Proxyserver
 from mitmproxy.test import taddons
 
-from wirelint.addon.recorder import can_collect, is_within
+from wirelint.addon.http_headers import is_within
+from wirelint.addon.streamed_reply import can_collect
 
 JSON = "application/json"
 

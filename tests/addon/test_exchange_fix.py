@@ -24,8 +24,7 @@ from tests.addon.build import flow_of
 from tests.build import FORMS, Talk, User, as_record
 from wirelint.addon import exchange_fix as module
 from wirelint.addon.addon import Inspector
-from wirelint.addon.recorder import Tee
-from wirelint.addon.reply_fix import HttpReplyFixer
+from wirelint.addon.streamed_reply import HttpReply
 from wirelint.registry import Registry
 
 RULES = Path(__file__).parent / "repairs"
@@ -179,7 +178,8 @@ def test_what_is_not_held(inspector: Inspector, name: str) -> None:
         flow.response.headers[key.replace("_", "-")] = value
     flow.response.raw_content = None
     inspector.responseheaders(flow)
-    assert isinstance(flow.response.stream, HttpReplyFixer)
+    assert isinstance(flow.response.stream, HttpReply)
+    assert flow.response.stream.is_repaired
 
 
 @pytest.mark.parametrize("status", [204, 205, 206, 301, 400, 429, 529])
@@ -189,7 +189,8 @@ def test_statuses_that_are_left_alone(inspector: Inspector, status: int) -> None
     flow.response = http.Response.make(status, b"12345", {"content-type": "application/json"})
     flow.response.raw_content = None
     inspector.responseheaders(flow)
-    assert isinstance(flow.response.stream, Tee)
+    assert isinstance(flow.response.stream, HttpReply)
+    assert not flow.response.stream.is_repaired
     assert flow.response.headers["content-length"] == "5"
     assert "x-wirelint" not in flow.response.headers
 

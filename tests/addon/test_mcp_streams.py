@@ -15,7 +15,7 @@ from tests.addon.test_addon import captured
 from tests.rules.mcp import call, note, request, result, text
 from wirelint.addon import mcp_streams as module
 from wirelint.addon.addon import Inspector
-from wirelint.addon.recorder import Tee
+from wirelint.addon.streamed_reply import HttpReply
 
 ENDPOINT = b"event: endpoint\ndata: /messages/?session_id=s1\n\n"
 ASKED = call("search_wiki", {"query": "leave"}, 2)
@@ -45,7 +45,7 @@ def begun(inspector: Inspector, path: str, body: Any = None, status: int = 200) 
 
 def feed(flow: http.HTTPFlow, data: bytes) -> None:
     assert flow.response is not None
-    assert isinstance(flow.response.stream, Tee)
+    assert isinstance(flow.response.stream, HttpReply)
     assert flow.response.stream(data) == data
 
 

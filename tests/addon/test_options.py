@@ -101,12 +101,12 @@ def test_permits(name: str) -> None:
     assert bool(permit) == (given.get("fix", "off") != "off")
     found = {f"{code} {safety}" for code in ("LK101", "ID301") for safety in SAFETIES if permit.allows(code, safety)}
     assert found == allowed
-    assert permit.clean_history is False
+    assert permit.clean_history is True
 
 
 def test_what_else_repairs_need() -> None:
-    settings = read(fix="unsafe", clean_history="on", header="off", hold="2.5 s")
-    assert (settings.permit.clean_history, settings.header, settings.hold) == (True, False, 2.5)
+    settings = read(fix="unsafe", clean_history="off", header="off", hold="2.5 s")
+    assert (settings.permit.clean_history, settings.header, settings.hold) == (False, False, 2.5)
     assert (read().header, read().hold) == (True, 30.0)
 
 

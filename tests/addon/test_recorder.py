@@ -7,11 +7,14 @@ from collections.abc import Callable
 
 import brotli
 import pytest
+from mitmproxy.test import tflow
 
 from tests.addon.build import Clock, recorder_of
 from tests.build import Talk, chunk, sse
 from tests.cuts import cuts, split
-from wirelint.addon.recorder import ExchangeRecorder, Tee
+from wirelint.addon.log import Failures
+from wirelint.addon.recorder import ExchangeRecorder
+from wirelint.addon.streamed_reply import HttpReply, Stream
 from wirelint.capture.record import Record
 from wirelint.engine import MOST_TEXT
 from wirelint.model import Timing
@@ -25,8 +28,15 @@ def record_of(recorder: ExchangeRecorder) -> Record:
     return recorder.record("complete", None, (), Timing())
 
 
-def never(recorder: ExchangeRecorder, culprit: str, error: Exception) -> None:
-    raise AssertionError(culprit) from error
+class Never(Failures):
+    """Failures of which there may be none."""
+
+    def fail(self, recorder: ExchangeRecorder, culprit: str, error: Exception) -> None:
+        raise AssertionError(culprit) from error
+
+
+def reply_of(recorder: ExchangeRecorder, failures: Failures | None = None, inner: Stream | None = None) -> HttpReply:
+    return HttpReply(tflow.tflow(resp=True), recorder, failures or Never(), inner)
 
 
 @pytest.mark.parametrize(
@@ -36,10 +46,10 @@ def test_every_cut_gives_the_same_copy(coding: str, body: bytes) -> None:
     for places in cuts(len(body)):
         recorder = recorder_of(RECORD)
         recorder.respond(200, (("content-type", "text/event-stream"), ("Content-Encoding", coding)))
-        tee = Tee(recorder, never)
+        stream = reply_of(recorder)
         pieces = split(body, places)
-        assert [tee(piece) for piece in pieces] == pieces
-        assert tee(b"") == []
+        assert [stream(piece) for piece in pieces] == pieces
+        assert stream(b"") == []
         recorder.catch_up()
         assert (recorder.raw_body(), record_of(recorder).response_body) == (body, PLAIN)
         assert recorder.session is not None
@@ -49,9 +59,9 @@ def test_every_cut_gives_the_same_copy(coding: str, body: bytes) -> None:
 def test_an_empty_piece_is_not_the_end() -> None:
     recorder = recorder_of(RECORD)
     recorder.respond(200, ())
-    tee = Tee(recorder, never)
+    stream = reply_of(recorder)
     for piece in (b"", PLAIN[:30], b"", PLAIN[30:], b"", b""):
-        assert tee(piece) == (piece or [])
+        assert stream(piece) == (piece or [])
     assert record_of(recorder).response_body == PLAIN
 
 
@@ -61,7 +71,7 @@ def test_times_are_counted_from_the_request() -> None:
     clock.time += 0.25
     recorder.respond(200, ())
     clock.time += 0.5
-    Tee(recorder, never)(PLAIN)
+    reply_of(recorder)(PLAIN)
     assert (recorder.first_byte, recorder.now()) == (250.0, 750.0)
     clock.time += 1.0
     recorder.catch_up()
@@ -73,15 +83,15 @@ def test_pieces_are_read_together_each_as_of_its_time() -> None:
     clock = Clock()
     recorder = recorder_of(RECORD, clock=clock)
     recorder.respond(200, ())
-    tee = Tee(recorder, never)
+    stream = reply_of(recorder)
     assert recorder.session is not None
     for piece in (PLAIN[:700], PLAIN[700:]):
         clock.time += 0.5
-        tee(piece)
+        stream(piece)
     assert not recorder.session.streamed, "nothing is read yet"
-    tee(b":" * (1 << 15))
+    stream(b":" * (1 << 15))
     assert recorder.session.terminated, "enough has come to be read"
-    tee(b"\n\n")
+    stream(b"\n\n")
     recorder.catch_up()
     exchange = recorder.session.finish("complete")
     assert exchange.chunks == ((500.0, 700), (1000.0, len(PLAIN) - 700), (1000.0, 1 << 15), (1000.0, 2))
@@ -101,9 +111,9 @@ def test_what_is_not_read_passes_all_the_same(name: str) -> None:
     coding, body, limit, kept = LETTING_GO[name]
     recorder = recorder_of(RECORD, limit)
     recorder.respond(200, (("content-encoding", coding),))
-    tee = Tee(recorder, never)
+    stream = reply_of(recorder)
     pieces = split(body, (10, 20))
-    assert [tee(piece) for piece in pieces] == pieces
+    assert [stream(piece) for piece in pieces] == pieces
     recorder.catch_up()
     assert recorder.is_unread
     assert len(recorder.notes) == 1
@@ -116,10 +126,10 @@ def test_what_is_not_read_passes_all_the_same(name: str) -> None:
 def test_a_reply_that_says_too_much_is_let_go() -> None:
     recorder = recorder_of(RECORD, 1 << 30)
     recorder.respond(200, (("content-type", "text/event-stream"),))
-    tee = Tee(recorder, never)
+    stream = reply_of(recorder)
     event = sse(chunk({"content": "more and more " * 5000}), done=False).encode()
     for _ in range(MOST_TEXT // 70_000 + 2):
-        assert tee(event) == event
+        assert stream(event) == event
     recorder.catch_up()
     assert recorder.is_unread
     assert recorder.notes == ["the reply is too long to be judged; it passed unread"]
@@ -149,13 +159,8 @@ def test_a_bomb_is_let_pass_unread() -> None:
 
 
 def test_a_failure_goes_to_whoever_asked_and_nowhere_else(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("wirelint.addon.recorder._BATCH", 1)  # read at once, in the call of the tee
-    seen: list[str] = []
-    recorder = recorder_of(RECORD)
-
-    def fail(recorder: ExchangeRecorder, culprit: str, error: Exception) -> None:
-        seen.append(f"{culprit}: {error}")
-        recorder.fail(culprit, error)
+    monkeypatch.setattr("wirelint.addon.recorder._BATCH", 1)  # read at once, in the call of the stream
+    recorder, failures = recorder_of(RECORD), Failures()
 
     def raising(data: bytes, at: float | None = None) -> None:
         raise RuntimeError("no")
@@ -163,12 +168,11 @@ def test_a_failure_goes_to_whoever_asked_and_nowhere_else(monkeypatch: pytest.Mo
     recorder.respond(200, (("content-encoding", "gzip"),))
     assert recorder.session is not None
     recorder.session.feed = raising  # type: ignore[method-assign]
-    tee = Tee(recorder, fail)
+    stream = reply_of(recorder, failures)
     pieces = split(SQUEEZED, (15, 40))
-    assert [tee(piece) for piece in pieces] == pieces
-    assert seen == ["reading the reply: no"]
+    assert [stream(piece) for piece in pieces] == pieces
     recorder.catch_up()
-    assert [fault.name for fault in recorder.faults] == ["internal-error"]
+    assert [fault.message for fault in recorder.faults] == ["reading the reply failed: RuntimeError: no"]
     assert record_of(recorder).response_body == PLAIN, "what passed is captured all the same"
 
 
@@ -191,9 +195,9 @@ INNER: dict[str, Callable[[bytes], object]] = {
 def test_the_callable_of_another_addon_has_the_last_word(name: str) -> None:
     recorder = recorder_of(RECORD)
     recorder.respond(200, ())
-    tee = Tee(recorder, never, INNER[name])  # type: ignore[arg-type]
-    assert tee(PLAIN) == INNER[name](PLAIN)
-    assert tee(b"") == INNER[name](b"")
+    stream = reply_of(recorder, None, INNER[name])  # type: ignore[arg-type]
+    assert stream(PLAIN) == INNER[name](PLAIN)
+    assert stream(b"") == INNER[name](b"")
     assert record_of(recorder).response_body == PLAIN
 
 
@@ -201,5 +205,5 @@ def test_after_the_end_nothing_is_kept() -> None:
     recorder = recorder_of(RECORD)
     recorder.respond(200, ())
     recorder.close()
-    assert Tee(recorder, never)(PLAIN) == PLAIN
+    assert reply_of(recorder)(PLAIN) == PLAIN
     assert recorder._raw.getvalue() == b""

@@ -13,7 +13,7 @@ from mitmproxy import http
 from mitmproxy.test import taddons, tflow
 
 from wirelint.addon.addon import Inspector
-from wirelint.addon.recorder import Tee
+from wirelint.addon.streamed_reply import HttpReply
 from wirelint.capture.offline import Checked, check
 from wirelint.capture.readers import read
 from wirelint.view import Statistics
@@ -75,7 +75,7 @@ def passed(inspector: Inspector, url: str, body: Any, reply: bytes = REPLY.encod
     flow.response.raw_content = None
     inspector.responseheaders(flow)
     stream = flow.response.stream
-    if isinstance(stream, Tee):
+    if isinstance(stream, HttpReply):
         assert b"".join([stream(reply[:5]), stream(reply[5:])]) == reply  # type: ignore[list-item]
     inspector.response(flow)
     return flow

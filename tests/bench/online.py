@@ -2,32 +2,40 @@
 
 Every round runs each scenario against each process, one after the other and in turning order, so that a ratio compares
 two measurements of the same moment. Processor time is taken when a process has come to rest, so work that was put off
-counts. The processes have one processor to themselves where the system lets us say so, upstream and client the others.
+counts. Where the system has a way to say so, the processes have one processor to themselves.
 """
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
+import json
+import os
 import statistics
+import threading
 import time
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.bench import payloads
-from tests.bench.processes import Contender, apart, running
-from tests.bench.wire import Client, Play, Take, Upstream
-from wirelint.addon import options
+from tests.live.harness import CHUNKED, SCRIPT, SHIM, Client, Peer, Upstream, running, scripted
 
 _HERE = Path(__file__).resolve().parent
-_SHIM = _HERE.parents[1] / "addons" / "inspector.py"
 _PATIENCE = 30.0
 _REST, _HARDLY = 0.12, 0.004
 """At rest is what uses hardly any processor time for a while; in seconds."""
-_OPENAI = payloads.PATHS["openai.chat"]
+_PATH = payloads.PATHS["openai.chat"]
 
 Figures = dict[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Contender:
+    """A mitmdump with this addon and these options."""
+
+    name: str
+    addon: Path = _HERE / "meter.py"
+    options: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,19 +54,17 @@ class Scale:
 
     requests: int = 160
     streams: int = 16
-    events: int = 40
-    short: int = 20
+    events: int = 120
     long: int = 20_000
 
 
-TINY = Scale(requests=4, streams=2, events=4, short=2, long=60)
+TINY = Scale(requests=4, streams=2, events=6, long=60)
 
 METRICS = (
     Metric("whole replies", "requests/s", "plain"),
     Metric("whole replies", "processor µs/request", "plain"),
-    Metric("short streams", "first event, ms", "identity", 2),
+    Metric("paced streams", "first event, ms", "identity", 2),
     Metric("paced streams", "event p50, µs", "identity"),
-    Metric("paced streams", "processor µs/event", "identity"),
     Metric("bursts", "events/s", "identity"),
     Metric("bursts", "processor µs/event", "identity"),
 )
@@ -83,167 +89,181 @@ class Outcome:
 
 
 def contenders(folder: Path) -> list[Contender]:
-    """Those that this version of the addon can be."""
     kept = f"wirelint_captures={folder / 'captures'}"
-    found = [
+    return [
         Contender("plain"),
-        Contender("identity", (_HERE / "identity.py",)),
-        Contender("wirelint", (_SHIM,), (kept,)),
+        Contender("identity", _HERE / "identity.py"),
+        Contender("wirelint", SHIM, (kept,)),
+        Contender("wirelint, fixing", SHIM, (f"{kept}-fixing", "wirelint_fix=unsafe")),
     ]
-    if any(option.name == "wirelint_fix" for option in options.OPTIONS):
-        found.append(Contender("wirelint, fixing", (_SHIM,), (f"{kept}-fixing", "wirelint_fix=unsafe")))
-    return found
 
 
-def measure(folder: Path, seconds: float, scale: Scale, only: Sequence[Contender] | None = None) -> Outcome:
+def measure(folder: Path, seconds: float, scale: Scale) -> Outcome:
     """Runs rounds for about `seconds`, one at least, then the long streams."""
-    return asyncio.run(_measure(folder, seconds, scale, only or contenders(folder)))
-
-
-async def _measure(folder: Path, seconds: float, scale: Scale, found: Sequence[Contender]) -> Outcome:
+    found = contenders(folder)
     outcome = Outcome(figures={each.name: {} for each in found})
-    with apart() as processor:
-        async with Upstream() as upstream, contextlib.AsyncExitStack() as stack:
-            _prepare(upstream, scale)
-            url = f"http://127.0.0.1:{upstream.port}"
-            ports = {
-                each.name: await stack.enter_async_context(running(each, url, folder, processor)) for each in found
-            }
-            for port in ports.values():  # the first requests import and compile
-                await _SCENARIOS["whole replies"](upstream, port, scale)
-                await _SCENARIOS["bursts"](upstream, port, scale)
-            until = time.monotonic() + seconds
-            while not outcome.rounds or time.monotonic() < until:
-                await _round(outcome, upstream, ports, scale)
-            for name, port in ports.items():
-                outcome.growth[name] = await _growth(upstream, port, scale)
+    upstream = _upstream(scale)
+    with contextlib.closing(upstream), contextlib.ExitStack() as stack:
+        processor = stack.enter_context(_apart())
+        ports = {each.name: stack.enter_context(_running(each, folder, upstream, processor)) for each in found}
+        for port in ports.values():  # the first requests import and compile
+            for scenario in _SCENARIOS.values():
+                scenario(port, TINY)
+        until = time.monotonic() + seconds
+        while not outcome.rounds or time.monotonic() < until:
+            turn = outcome.rounds % len(ports)
+            for name, run in _SCENARIOS.items():
+                for contender in (*list(ports)[turn:], *list(ports)[:turn]):
+                    for metric, value in run(ports[contender], scale).items():
+                        outcome.figures[contender].setdefault((name, metric), []).append(value)
+            outcome.rounds += 1
+        outcome.growth = {name: _growth(port) for name, port in ports.items()}
     return outcome
 
 
-async def _round(outcome: Outcome, upstream: Upstream, ports: dict[str, int], scale: Scale) -> None:
-    turn = outcome.rounds % len(ports)
-    order = [*list(ports)[turn:], *list(ports)[:turn]]
-    for scenario, run in _SCENARIOS.items():
-        for name in order:
-            for metric, value in (await run(upstream, ports[name], scale)).items():
-                outcome.figures[name].setdefault((scenario, metric), []).append(value)
-            upstream.takes.clear()
-    outcome.rounds += 1
+@contextlib.contextmanager
+def _running(contender: Contender, folder: Path, upstream: Upstream, processor: int | None) -> Iterator[int]:
+    home = folder / contender.name.replace(", ", "-")
+    scripts = [_HERE / "meter.py"] if contender.addon.name != "meter.py" else []
+    options = ("flow_detail=0", *contender.options)
+    with running(home, upstream.url, *options, scripts=scripts, shim=contender.addon, probe=False) as proxy:
+        if processor is not None:
+            os.sched_setaffinity(proxy.process.pid, {processor})
+        yield proxy.port
 
 
-# --- scenarios ----------------------------------------------------------------------------------------------------------
+@contextlib.contextmanager
+def _apart() -> Iterator[int | None]:
+    """Leaves the last processor to what is measured; None where there is but one, or no way to say so."""
+    if not hasattr(os, "sched_setaffinity") or len(before := os.sched_getaffinity(0)) < 2:
+        yield None
+        return
+    os.sched_setaffinity(0, before - {max(before)})
+    try:
+        yield max(before)
+    finally:
+        os.sched_setaffinity(0, before)
 
 
-def _prepare(upstream: Upstream, scale: Scale) -> None:
-    stream = "text/event-stream"
-    upstream.plays = {
-        "whole": Play("application/json", [payloads.whole("openai.chat", 4000)], chunked=False),
-        "short": Play(stream, payloads.stream("openai.chat", "prose", 5)),
-        "paced": Play(stream, payloads.stream("openai.chat", "prose", scale.events), delay=0.02),
-        "burst": Play(stream, payloads.stream("openai.chat", "prose", 3 * scale.events)),
-        "long": Play(stream, payloads.stream("openai.chat", "prose", scale.long, 1000)),
-        "tenth": Play(stream, payloads.stream("openai.chat", "prose", scale.long // 10, 1000)),
+# --- scenarios --------------------------------------------------------------------------------------------------------
+
+_PAUSE = 0.005
+_SENT: list[float] = []
+"""When the upstream sent each event of a paced stream."""
+
+
+def _upstream(scale: Scale) -> Upstream:
+    whole = payloads.whole("openai.chat", 4000)
+    burst = payloads.stream("openai.chat", "prose", scale.events)
+    upstream = Upstream()
+    upstream.scripts = {
+        "whole": scripted({"content_type": "application/json", "content_length": str(len(whole))}, whole),
+        "paced": scripted(CHUNKED, *(_paced(event) for event in burst), Peer.finish),
+        "burst": scripted(CHUNKED, *burst, Peer.finish),
+        "long": scripted(CHUNKED, *payloads.stream("openai.chat", "prose", scale.long, 1000), Peer.finish),
+        "tenth": scripted(CHUNKED, *payloads.stream("openai.chat", "prose", scale.long // 10, 1000), Peer.finish),
     }
+    return upstream
 
 
-async def _whole_replies(upstream: Upstream, port: int, scale: Scale) -> Figures:
-    body = payloads.request("openai.chat", 8000, stream=False)
-    left = scale.requests
+def _paced(event: bytes) -> Callable[[Peer], None]:
+    def step(peer: Peer) -> None:
+        _SENT.append(time.perf_counter())
+        peer.chunk(event)
+        time.sleep(_PAUSE)
 
-    async def work(client: Client) -> None:
-        nonlocal left
-        while left > 0:
-            left -= 1
-            await client.ask(_OPENAI, body, "whole", upstream)
+    return step
 
-    wall, used = await _loaded(port, scale, lambda clients: _all(work(client) for client in clients))
+
+def _ask(client: Client, script: str, *, stream: bool = True) -> None:
+    client.ask(_PATH, payloads.request("openai.chat", 8000, stream=stream), {SCRIPT: script})
+    client.head()
+
+
+def _whole_replies(port: int, scale: Scale) -> Figures:
+    def work(client: Client, count: int) -> None:
+        for _ in range(count):
+            _ask(client, "whole", stream=False)
+            client.rest()
+            client.again()
+
+    wall, used = _loaded(port, [scale.requests // scale.streams] * scale.streams, work)
     return {"requests/s": scale.requests / wall, "processor µs/request": 1e6 * used / scale.requests}
 
 
-async def _short_streams(upstream: Upstream, port: int, scale: Scale) -> Figures:
-    body = payloads.request("openai.chat", 8000, stream=True)
-    client = await Client.connect(port)
-    await client.ask(_OPENAI, body, "short", upstream)
-    takes = [await client.ask(_OPENAI, body, "short", upstream) for _ in range(scale.short)]
-    client.close()
-    return {"first event, ms": 1e3 * statistics.median(take.first for take in takes)}
+def _paced_streams(port: int, scale: Scale) -> Figures:
+    _SENT.clear()
+    came: list[float] = []
+    with Client(port) as client:
+        asked = time.perf_counter()
+        _ask(client, "paced")
+        while (data := client.read()) is not None:
+            came += [time.perf_counter()] * data.count(b"\n\n")
+    late = [got - sent for sent, got in zip(_SENT[1:], came[1:], strict=True)]
+    return {"first event, ms": 1e3 * (came[0] - asked), "event p50, µs": 1e6 * statistics.median(late)}
 
 
-async def _paced_streams(upstream: Upstream, port: int, scale: Scale) -> Figures:
-    takes, figures = await _streams(upstream, port, scale, "paced")
-    late = [latency for take in takes for latency in take.latencies]
-    return {"event p50, µs": 1e6 * statistics.median(late), "processor µs/event": figures["processor µs/event"]}
+def _bursts(port: int, scale: Scale) -> Figures:
+    def work(client: Client, _: int) -> None:
+        _ask(client, "burst")
+        client.rest()
+
+    wall, used = _loaded(port, [1] * scale.streams, work)
+    events = scale.events * scale.streams
+    return {"events/s": events / wall, "processor µs/event": 1e6 * used / events}
 
 
-async def _bursts(upstream: Upstream, port: int, scale: Scale) -> Figures:
-    _, figures = await _streams(upstream, port, scale, "burst")
-    return figures
-
-
-_SCENARIOS: dict[str, Callable[[Upstream, int, Scale], Awaitable[Figures]]] = {
+_SCENARIOS: dict[str, Callable[[int, Scale], Figures]] = {
     "whole replies": _whole_replies,
-    "short streams": _short_streams,
     "paced streams": _paced_streams,
     "bursts": _bursts,
 }
 
 
-async def _streams(upstream: Upstream, port: int, scale: Scale, play: str) -> tuple[list[Take], Figures]:
-    body = payloads.request("openai.chat", 8000, stream=True)
-    delay = upstream.plays[play].delay
-    takes: list[Take] = []
-
-    async def work(client: Client, number: int) -> None:
-        await asyncio.sleep(delay * number / scale.streams)
-        takes.append(await client.ask(_OPENAI, body, play, upstream))
-
-    def all_of(clients: Sequence[Client]) -> Awaitable[None]:
-        return _all(work(client, number) for number, client in enumerate(clients))
-
-    wall, used = await _loaded(port, scale, all_of)
-    events = len(upstream.plays[play].pieces) * scale.streams
-    return takes, {"events/s": events / wall, "processor µs/event": 1e6 * used / events}
-
-
-async def _all(tasks: Iterable[Awaitable[None]]) -> None:
-    await asyncio.gather(*tasks)
+def _loaded(port: int, counts: Sequence[int], work: Callable[[Client, int], None]) -> tuple[float, float]:
+    """Seconds that some clients took, and seconds of processor time until the process was at rest again."""
+    with contextlib.ExitStack() as stack:
+        meter = stack.enter_context(Client(port))
+        clients = [stack.enter_context(Client(port)) for _ in counts]
+        threads = [threading.Thread(target=work, args=pair) for pair in zip(clients, counts, strict=True)]
+        before = _at_rest(meter)["processor"]
+        start = time.perf_counter()
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        wall = time.perf_counter() - start
+        return wall, _at_rest(meter)["processor"] - before
 
 
-async def _loaded(port: int, scale: Scale, load: Callable[[Sequence[Client]], Awaitable[None]]) -> tuple[float, float]:
-    """Seconds that the load took, and seconds of processor time until the process was at rest again."""
-    meter = await Client.connect(port)
-    clients = [await Client.connect(port) for _ in range(scale.streams)]
-    before = await _at_rest(meter)
-    start = time.perf_counter()
-    await load(clients)
-    wall = time.perf_counter() - start
-    for client in clients:
-        client.close()
-    used = await _at_rest(meter) - before
-    meter.close()
-    return wall, used
-
-
-async def _at_rest(meter: Client) -> float:
-    """Processor time of the process as soon as it uses hardly any."""
+def _at_rest(meter: Client) -> dict[str, float]:
+    """What the process has used as soon as it uses hardly any processor time."""
     until = time.monotonic() + _PATIENCE
-    used = (await meter.meter())["processor"]
+    used = _used(meter)
     while time.monotonic() < until:
-        await asyncio.sleep(_REST)
-        before, used = used, (await meter.meter())["processor"]
-        if used - before < _HARDLY:
+        time.sleep(_REST)
+        before, used = used, _used(meter)
+        if used["processor"] - before["processor"] < _HARDLY:
             break
     return used
 
 
-async def _growth(upstream: Upstream, port: int, scale: Scale) -> float:
+def _used(meter: Client) -> dict[str, float]:
+    meter.ask("/bench/meter", b"", method="GET")
+    meter.head()
+    used: dict[str, float] = json.loads(meter.rest()[0])
+    meter.again()
+    return used
+
+
+def _growth(port: int) -> float:
     """MB that the peak of memory grows by when a stream is ten times as long."""
-    body = payloads.request("openai.chat", 1000, stream=True)
-    client = await Client.connect(port)
-    peaks: list[float] = []
-    for play in ("tenth", "long"):
-        await client.ask(_OPENAI, body, play, upstream)
-        await _at_rest(client)
-        peaks.append((await client.meter())["peak"])
-    client.close()
+    peaks = []
+    with Client(port) as meter:
+        for script in ("tenth", "long"):
+            with Client(port) as client:
+                _ask(client, script)
+                while client.read() is not None:
+                    pass
+            peaks.append(_at_rest(meter)["peak"])
     return (peaks[1] - peaks[0]) / 1e6

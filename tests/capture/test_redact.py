@@ -132,6 +132,8 @@ TEXTS = {
     "token counts": ("max_tokens=4096 prompt_tokens: 123456789 token_type=12345678", None),
     "bare header of a pem": ("a file that starts with `-----BEGIN PRIVATE KEY-----`", None),
     "hash after an id": (f"{AWS_ID[:-1]} da39a3ee5e6b4b0d3255bfef95601890afd80709", None),
+    "path of a key": ("signing_key=/etc/keys-2/release.pem private_key: ~/.ssh/id1.pub api_key=C:\\\\k2\\\\a.txt", None),
+    "base64 that begins like a path": ("signing_key=/Zx81kQ/ad93+mmWq20Lk==", "signing_key=*"),
     "aspect": ("ratio://16:9 and user@host and 10:30@noon", None),
 }  # fmt: skip
 

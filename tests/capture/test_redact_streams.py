@@ -20,6 +20,8 @@ from tests.selection import sampled
 from wirelint.capture import streams
 from wirelint.capture.record import Record
 from wirelint.capture.redact import Redactor
+from wirelint.capture.replay import begin, respond
+from wirelint.capture.streams import StreamStrings
 from wirelint.wire import EventStream
 from wirelint.wire.aws_eventstream import content_of, split
 
@@ -126,6 +128,41 @@ def test_every_cut(channel: str, text: str, expected: str) -> None:
             assert _joined(build, redacted) == expected, pieces
             assert len(_texts(redacted)) == len(pieces) + 1
             assert R.body(redacted) == redacted
+
+
+PATHS = {
+    "text_delta": "/v1/messages",
+    "thinking_delta": "/v1/messages",
+    "partial_json": "/v1/messages",
+    "responses": "/v1/responses",
+    "completions": "/v1/completions",
+}
+
+
+@pytest.mark.parametrize("channel", CHANNELS)
+@pytest.mark.parametrize("event", [True, False], ids=["event by event", "in pieces"])
+def test_strings_of_a_session(channel: str, event: bool) -> None:
+    """What a session has read is not parsed again, and the redaction is the same as without the session."""
+    asked: dict[str, object] = {"model": "m", "max_tokens": 1, "stream": True}
+    asked |= {"input": "x"} if channel == "responses" else {"prompt": "x"} if channel == "completions" else {}
+    asked |= {} if "input" in asked or "prompt" in asked else {"messages": [{"role": "user", "content": "Hi"}]}
+    path = PATHS.get(channel, "/v1/chat/completions")
+    for words in ("a plain text of many pieces, no key in it", f"say {KEY} done", f'{{"password": "{KEY[8:]}"}}'):
+        body = _stream(CHANNELS[channel], [words[at : at + 4] for at in range(0, len(words), 4)], ascii_only=False)
+        headers = (("content-type", "text/event-stream"),)
+        record = Record("1", "POST", f"https://h{path}", (), json.dumps(asked).encode(), 200, headers, body)
+        session, strings = begin(record), StreamStrings()
+        assert session is not None
+        session.listener = strings
+        respond(session, record)
+        pieces = re.split(rb"(?<=\n\n)", body) if event else [body[at : at + 31] for at in range(0, len(body), 31)]
+        for piece in pieces:
+            session.feed(piece)
+        session.finish()
+        assert strings.covers(body)
+        assert R.record(record, strings).response_body == R.body(body)
+        assert streams.is_clean(body, strings, ()) == (KEY[8:] not in words)
+        assert R.record(record, StreamStrings()).response_body == R.body(body), "incomplete strings prove nothing"
 
 
 def test_calls_side_by_side() -> None:

@@ -56,13 +56,6 @@ def test_a_file(wirelint: Wirelint, tmp_path: Path, rules: tuple[str, ...]) -> N
     assert "calm word" in _lines(out)[0]["delivered"]["body"]
 
 
-def test_fixing_the_output_changes_nothing_more(wirelint: Wirelint, tmp_path: Path, rules: tuple[str, ...]) -> None:
-    source = write(tmp_path / "in.jsonl", record("LOUD", "SCREAM"))
-    for number, into in ((1, source), (2, tmp_path / "1.jsonl")):
-        wirelint("fix", into, "-o", tmp_path / f"{number}.jsonl", *rules)
-    assert (tmp_path / "1.jsonl").read_bytes() == (tmp_path / "2.jsonl").read_bytes()
-
-
 def test_a_folder(wirelint: Wirelint, tmp_path: Path, rules: tuple[str, ...]) -> None:
     run = tmp_path / "run"
     write(run / "a" / "exchanges.jsonl", record(answer="LOUD"))

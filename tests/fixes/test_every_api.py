@@ -166,27 +166,15 @@ FAULTS = {
         CALLING, "safe", (("get_weather", WHERE),), ends="calls"),
     "equal values": Fault("concatenated-json", Talk(ASK, calls=(Call("get_weather", json.dumps(WHERE) * 2),), tools=TOOLS),
                           TEXTS, "safe", (("get_weather", WHERE),), ends="calls"),
-    "equal values in a stream of blocks": Fault(
-        "concatenated-json", Talk(ASK, calls=(Call("get_weather", json.dumps(WHERE) * 2),), tools=TOOLS),
-        BLOCKS, "safe", (("get_weather", WHERE),), ends="calls", forms=(True,)),
     "two values": Fault("concatenated-json",
                         Talk(ASK, calls=(Call("get_weather", '{"city": "Oslo"}{"city": "Rome"}'),), tools=TOOLS),
                         TEXTS, "unsafe", (("get_weather", WHERE), ("get_weather", {"city": "Rome"})), ends="calls"),
-    "two values in a stream of blocks": Fault(
-        "concatenated-json", Talk(ASK, calls=(Call("get_weather", '{"city": "Oslo"}{"city": "Rome"}'),), tools=TOOLS),
-        BLOCKS, "unsafe", (("get_weather", WHERE), ("get_weather", {"city": "Rome"})), ends="calls", forms=(True,)),
     "a comma too many": Fault("invalid-json-arguments",
                               Talk(ASK, calls=(Call("get_weather", '{"city": "Oslo",}'),), tools=TOOLS),
                               TEXTS, "unsafe", (("get_weather", WHERE),), ends="calls"),
-    "a comma too many in a stream of blocks": Fault(
-        "invalid-json-arguments", Talk(ASK, calls=(Call("get_weather", '{"city": "Oslo",}'),), tools=TOOLS),
-        BLOCKS, "unsafe", (("get_weather", WHERE),), ends="calls", forms=(True,)),
     "a token behind the arguments": Fault(
         "invalid-json-arguments", Talk(ASK, calls=(Call("get_weather", '{"city": "Oslo"}<|tool_call_end|>'),), tools=TOOLS),
         TEXTS, "unsafe", (("get_weather", WHERE),), ends="calls"),
-    "a token behind the arguments in a stream of blocks": Fault(
-        "invalid-json-arguments", Talk(ASK, calls=(Call("get_weather", '{"city": "Oslo"}<|tool_call_end|>'),), tools=TOOLS),
-        BLOCKS, "unsafe", (("get_weather", WHERE),), ends="calls", forms=(True,)),
     "deltas that grow": Fault(
         "concatenated-json", Talk(ASK, calls=(Call("get_weather", {"city": "Oslo", "days": 3}),), tools=TOOLS, step=4),
         (*(api for api in TEXTS if api != "mistral.chat"), *BLOCKS), "safe",
@@ -239,6 +227,10 @@ FAULTS = {
     "cut off": Fault("truncated-stream", Talk(ASK, "It rains, and it will rain on until the day after tomorrow."),
                      ALL, None, change=lambda documents: documents[: len(documents) * 2 // 3], forms=(True,)),
 }  # fmt: skip
+
+
+for _name in ("equal values", "two values", "a comma too many", "a token behind the arguments"):
+    FAULTS[f"{_name} in a stream of blocks"] = replace(FAULTS[_name], apis=BLOCKS, forms=(True,))
 
 
 def _changed(record: dict[str, Any], talk: Talk, api: str, change: Change) -> None:

@@ -84,7 +84,9 @@ CASES: dict[str, tuple[list[Any], list[Any]]] = {
     ),
 }
 LEFT: dict[str, list[Any]] = {
-    "never run": [ASK, Assistant(ONE), NOW],
+    "the last word": [ASK, Assistant(ONE)],
+    "the user sends the result": [ASK, Assistant(ONE), User("<tool_response>in Oslo</tool_response>")],
+    "the user tells the result": [ASK, Assistant(ONE), User("find_ship says that it is in Oslo.")],
     "another call than the structured one": [ASK, Assistant(TWO, (FIND,)), AT],
     "other arguments than the structured ones": [ASK, Assistant(ONE.replace("Aurora", "Boreas"), (FIND,)), AT],
     "cut off": [ASK, Assistant(ONE[:50], (FIND,)), AT],
@@ -135,8 +137,28 @@ def test_uncertain_markup_stays(history: list[Any], api: str) -> None:
     assert made.body is body
 
 
+FORGOTTEN: dict[str, tuple[list[Any], list[Any]]] = {
+    "nothing else": ([ASK, Assistant(ONE), NOW], [ASK, NOW]),
+    "thought about": ([ASK, Assistant(ONE, reasoning="I need the register."), NOW], [ASK, NOW]),
+    "with words": ([ASK, Assistant(f"I look.\n{ONE}"), NOW], [ASK, Assistant("I look.\n"), NOW]),
+    "two": ([ASK, Assistant(f"I look. {ONE}\n{TWO}"), NOW], [ASK, Assistant("I look. "), NOW]),
+}
+
+
+@pytest.mark.parametrize("api", [*APIS, *ELSEWHERE])
+@pytest.mark.parametrize(("history", "wanted"), FORGOTTEN.values(), ids=FORGOTTEN.keys())
+def test_calls_that_never_ran_are_removed(history: list[Any], wanted: list[Any], api: str) -> None:
+    body, made = mend(history, api)
+    assert made.faults == ()
+    if len(wanted) == 2 and api in ("bedrock.converse", "google.generate_content"):
+        assert made.body is body  # roles alternate there
+        return
+    assert list(said(made)) == list(said(mend(wanted, api, FixPolicy(None))[1]))
+    assert mend_request(_read(made.body, api), made.body, REGISTRY.rules, Ledger(), CLEAN).body is made.body
+
+
 @pytest.mark.parametrize(
-    "permit", [FixPolicy("unsafe"), FixPolicy("safe", clean_history=True)], ids=["not asked for", "safe"]
+    "permit", [FixPolicy("unsafe", clean_history=False), FixPolicy("safe", clean_history=True)], ids=["kept", "safe"]
 )
 @pytest.mark.parametrize("api", APIS)
 def test_a_history_is_cleaned_only_with_permission(permit: FixPolicy, api: str) -> None:
@@ -159,11 +181,12 @@ ODD: dict[str, tuple[list[Any], dict[str, Any]]] = {
 @pytest.mark.parametrize("api", APIS)
 @pytest.mark.parametrize(("history", "more"), ODD.values(), ids=ODD.keys())
 def test_no_call_is_invented(history: list[Any], more: dict[str, Any], api: str) -> None:
-    """Results that answer nothing are dropped, as they are without this option; the text stays."""
+    """Results that answer nothing are dropped."""
     _, made = mend(history, api, **more)
-    _, plain = mend(history, api, FixPolicy("unsafe"), **more)
-    assert made.body == plain.body
-    assert "LK101" not in {repair.code for repair in made.repairs}
+    _, before = mend(history, api, FixPolicy(None), **more)
+    _, kept = mend(history, api, FixPolicy("unsafe", clean_history=False), **more)
+    assert [calls for *_, calls, _ in said(made) if calls] == [calls for *_, calls, _ in said(before) if calls]
+    assert "LK101" not in {repair.code for repair in kept.repairs}
 
 
 def _read(body: bytes, api: str) -> Any:

@@ -112,17 +112,6 @@ def gone(name: str, *declared: str) -> str:
 
 
 NUMBERS = {
-    "two calls under one index": (
-        stream([entry(0, "a", "feed", OWL)], [entry(0, "b", "feed", CAT)]),
-        Want([("a", "feed", OWL), ("b", "feed", CAT)], rules=["ST606"]),
-    ),
-    "in pieces, the id with every event": (
-        stream(
-            *([entry(0, "a", "feed", piece)] for piece in ("", OWL[:4], OWL[4:])),
-            *([entry(0, "b", "feed", piece)] for piece in ("", CAT[:4], CAT[4:])),
-        ),
-        Want([("a", "feed", OWL), ("b", "feed", CAT)], rules=["ID306", "ST606"]),
-    ),
     "a call after them moves up": (
         stream(
             [entry(0, "a", "feed", OWL)],
@@ -136,24 +125,6 @@ NUMBERS = {
     "the second has no id": (
         stream([entry(0, "a", "feed", OWL)], [entry(0, None, "Brush", CAT)]),
         Want([("a", "feed", OWL), (NEW, "Brush", CAT)], rules=["ST606"]),
-    ),
-    "no index": (
-        stream([entry(None, "a", "feed", OWL)]),
-        Want([("a", "feed", OWL)], rules=["ST606"]),
-    ),
-    "no index, two calls": (
-        stream([entry(None, "a", "feed", OWL)], [entry(None, "b", "feed", CAT)]),
-        Want([("a", "feed", OWL), ("b", "feed", CAT)], rules=["ST606", "ST606"]),
-    ),
-    "in one candidate of two": (
-        candidates(
-            (0, {"tool_calls": [entry(0, "a", "feed", OWL)]}, None),
-            (1, {"tool_calls": [entry(0, "x", "feed", OWL)]}, None),
-            (0, {"tool_calls": [entry(0, "b", "feed", CAT)]}, None),
-            (1, {}, "tool_calls"),
-            (0, {}, "tool_calls"),
-        ),
-        Want([("a", "feed", OWL), ("b", "feed", CAT), ("x", "feed", OWL)], rules=["ST606"]),
     ),
     "blocks under one index": (
         claude(*use(0, "a", "feed", OWL), *use(0, "b", "feed", CAT[:5], CAT[5:])),
@@ -170,22 +141,6 @@ NUMBERS = {
 }
 
 IDS = {
-    "another id with every event": (
-        stream(
-            *(
-                [entry(0, f"id-{n}", "feed" if n == 0 else None, piece)]
-                for n, piece in enumerate(("", OWL[:4], OWL[4:]))
-            )
-        ),
-        Want([("id-0", "feed", OWL)], rules=["ID306"]),
-    ),
-    "an id for every event and two calls under one index": (
-        stream(
-            *([entry(0, f"a{n}", None if n else "feed", piece)] for n, piece in enumerate(("", OWL[:4], OWL[4:]))),
-            *([entry(0, f"b{n}", None if n else "Brush", piece)] for n, piece in enumerate(("", CAT[:4], CAT[4:]))),
-        ),
-        Want([("a0", "feed", OWL), ("b0", "Brush", CAT)], rules=["ID306", "ST606"]),
-    ),
     "a block announced again under another id": (
         claude(*use(0, "a", "feed", OWL[:4], stop=False), *use(0, "b", "feed", OWL[4:])),
         Want([("a", "feed", OWL)], reason="tool_use", rules=["ID306"]),
@@ -250,14 +205,6 @@ ODD = {
     "the name in pieces, with a prefix": (
         stream([entry(0, "a", "functions.", "")], [entry(0, None, "feed", "")], [entry(0, text=OWL)]),
         Want([("a", "feed", OWL)], rules=["TC501"]),
-    ),
-    "the name in pieces, right": (
-        stream([entry(0, "a", "fe", "")], [entry(0, None, "ed", "")], [entry(0, text=OWL)]),
-        Want([("a", "fe", OWL)]),
-    ),
-    "the wrong name with every event": (
-        stream(*([entry(0, "a", "FEED", piece)] for piece in ("", OWL[:3], OWL[3:]))),
-        Want([("a", "feed", OWL)], rules=["ID306", "TC501"]),
     ),
     "two wrong calls that take turns": (
         stream(

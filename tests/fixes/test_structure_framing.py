@@ -72,20 +72,6 @@ CHAT: dict[str, tuple[str, list[Any]]] = {
         "\n".join(map(line, (GOOD, NIGHT, END, DONE))) + "\n\n",
         TEXT,
     ),
-    "two run together": (
-        f"{line(GOOD)}\n{line(NIGHT)}\n\n{one(END)}{one(DONE)}",
-        TEXT,
-    ),
-    "the terminator run together with the last": (
-        f"{one(GOOD)}{line(END)}\n{line(DONE)}\n\n",
-        [GOOD, END, DONE],
-    ),
-    "blanks before a field": (f"{one(GOOD)}   {one(NIGHT)}\t{one(END)}{one(DONE)}", TEXT),
-    "the name twice": (f"{one(GOOD)}data: {one(NIGHT)}data:{one(END)}data: {one(DONE)}", TEXT),
-    "a document over two events": (
-        f"{one(GOOD)}{one(SPLIT[:30])}{one(SPLIT[30:])}{one(END)}{one(DONE)}",
-        TEXT,
-    ),
     "a document over four events, and comments between": (
         (
             f"{one(GOOD)}{one(SPLIT[:9])}: wait\n\n{one(SPLIT[9:40])}{one(SPLIT[40:60])}: more\n\n{one(SPLIT[60:])}"
@@ -95,7 +81,6 @@ CHAT: dict[str, tuple[str, list[Any]]] = {
     ),
     "text after the end": (f"{one(END)}{one(DONE)}{one(NIGHT)}", [END, DONE]),
     "an error after the end": (f"{one(END)}{one(DONE)}{one({'error': {'message': 'late'}})}", [END, DONE]),
-    "no terminator": (f"{one(GOOD)}{one(END)}", [GOOD, END, DONE]),
     "no terminator, and a comment": (f"{one(GOOD)}{one(END)}: bye\n\n", [GOOD, END, ": bye", DONE]),
     "no blank line at the end": (f"{one(GOOD)}{line(END)}", [GOOD, END, DONE]),
     "other fields stay": (
@@ -110,17 +95,9 @@ MESSAGES: dict[str, tuple[str, list[Any]]] = {
         "".join(map(one, WHOLE)),
         WHOLE,
     ),
-    "wrong names": (
-        named(*WHOLE).replace("event: content_block", "event: block"),
-        WHOLE,
-    ),
     "an error without a name": (
         named(HEAD) + one({"type": "error", "error": {"type": "overloaded_error", "message": "busy"}}),
         [HEAD, {"type": "error", "error": {"type": "overloaded_error", "message": "busy"}}],
-    ),
-    "run together": (
-        "\n".join(map(line, WHOLE)) + "\n\n",
-        WHOLE,
     ),
     "a block that is never stopped": (
         named(HEAD, OPEN, HELLO, REASON, STOP),
@@ -130,22 +107,12 @@ MESSAGES: dict[str, tuple[str, list[Any]]] = {
         named(HEAD, OPEN, HELLO, REASON, PING),
         [HEAD, OPEN, HELLO, CLOSE, REASON, PING, STOP],
     ),
-    "no end": (named(HEAD, OPEN, HELLO, CLOSE, REASON), WHOLE),
     "after the end": (
         named(*WHOLE, HELLO, PING, STOP),
         [HEAD, OPEN, HELLO, CLOSE, REASON, STOP, PING],
     ),
     "the last event has no blank line": (
         named(HEAD, OPEN, HELLO, CLOSE, REASON).removesuffix("\n"),
-        WHOLE,
-    ),
-    "a document over two events": (
-        named(HEAD, OPEN)
-        + "event: content_block_delta\n"
-        + one(json.dumps(HELLO)[:40])
-        + "event: content_block_delta\n"
-        + one(json.dumps(HELLO)[40:])
-        + named(CLOSE, REASON, STOP),
         WHOLE,
     ),
 }

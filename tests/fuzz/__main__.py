@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import random
+import subprocess
 import sys
 import time
 from collections import Counter
@@ -14,6 +15,9 @@ import click
 
 from tests.fuzz.runner import Outcome, run, write
 
+_ADVERSARIAL = "tests.fuzz.adversarial"
+"""Shapes that a model stuck in a loop sends, with the CPU time that they cost."""
+
 
 @click.command()
 @click.option("--seed", type=int, help="Which bodies to make; a random one if it is not given.")
@@ -22,7 +26,10 @@ from tests.fuzz.runner import Outcome, run, write
 @click.option("--seconds", type=click.FloatRange(0, min_open=True), default=math.inf, help="Stop after this time.")
 @click.option("--jobs", type=click.IntRange(1), default=os.cpu_count() or 1, show_default=True, help="Processes.")
 @click.option("--out", type=click.Path(path_type=Path), default=Path(".fuzz"), help="Folder for examples.")
-def main(seed: int | None, bodies: int, first: int, seconds: float, jobs: int, out: Path) -> None:
+@click.option(
+    "--shapes", default=60.0, show_default=True, help="Seconds for adversarial shapes after the bodies; 0: none."
+)
+def main(seed: int | None, bodies: int, first: int, seconds: float, jobs: int, out: Path, shapes: float) -> None:
     """Exit status 1 when a contract is broken; an example of each is written to a folder."""
     seed = random.SystemRandom().randrange(1 << 32) if seed is None else seed
     print(f"seed {seed}, at most {bodies:,} bodies from {first} on, on {jobs} processes", flush=True)
@@ -39,10 +46,14 @@ def main(seed: int | None, bodies: int, first: int, seconds: float, jobs: int, o
     written: Counter[str] = Counter()
     for found in outcome.found:
         written[found.contract] += 1
-        if written[found.contract] <= 5:
+        if written[found.contract] <= 20:
             print(f"{found.contract}: body {found.number} ({found.done}): {found.seen[:300]}")
             print(f"  {write(found, seed, out)}")
-    sys.exit(1 if outcome.found else 0)
+    status = 1 if outcome.found else 0
+    if shapes:
+        command = (sys.executable, "-m", _ADVERSARIAL, "--seconds", str(shapes), "--seed", str(seed))
+        status = subprocess.run(command, check=False).returncode or status
+    sys.exit(status)
 
 
 def _show(outcome: Outcome, seconds: float) -> None:

@@ -10,7 +10,6 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from tests.fuzz.units import units
 from wirelint.capture.record import Record
 
 MARKUP = (
@@ -175,17 +174,6 @@ def _copy(chance: random.Random, nodes: list[tuple[Any, Any]]) -> None:
 
 
 @_document
-def _loop(chance: random.Random, nodes: list[tuple[Any, Any]]) -> None:
-    """A text of one unit or of two in turn, as a model says it that is stuck: what is slow with it shows in the time."""
-    texts = [(holder, key) for holder, key in nodes if isinstance(holder[key], str)]
-    if texts:
-        holder, key = chance.choice(texts)
-        head, one, two = chance.choices(units(), k=3)
-        unit = chance.choice((one, one, f"{one}{two}", f"{one}a {two}", f"{one}\n{two}"))
-        holder[key] = chance.choice(("", "", head, "Well. ")) + unit * (chance.choice((500, 5000, 30_000)) // len(unit))
-
-
-@_document
 def _text(chance: random.Random, nodes: list[tuple[Any, Any]]) -> None:
     texts = [(holder, key) for holder, key in nodes if isinstance(holder[key], str)]
     if texts:
@@ -210,5 +198,4 @@ _CHANGES: dict[str, Change] = {
     "value copied": _copy,
     "text changed": _text,
     "text changed again": _text,
-    "text in a loop": _loop,
 }

@@ -168,17 +168,36 @@ def _joined(chunked: bytes) -> bytes:
     return body
 
 
-def replying(pieces: Iterable[bytes], status: int = 200, **headers: str) -> Script:
-    """A script that sends a body in these chunks."""
-    made = list(pieces)
+STREAM: dict[str, Any] = {"content_type": "text/event-stream"}
+CHUNKED = {**STREAM, "transfer_encoding": "chunked"}
+Step = Mapping[str, Any] | bytes | float | threading.Event | Callable[[Peer], object]
+
+
+def scripted(*steps: Step) -> Script:
+    """A script of steps: header fields (and a status) to send, bytes, seconds or events to wait for, functions to call."""
 
     def script(peer: Peer) -> None:
-        peer.head(status, **headers, transfer_encoding="chunked")
-        for piece in made:
-            peer.chunk(piece)
-        peer.finish()
+        write = peer.send
+        for step in steps:
+            match step:
+                case bytes():
+                    write(step)
+                case threading.Event():
+                    assert step.wait(PATIENCE), "the other side did not get what was sent"
+                case float():
+                    time.sleep(step)
+                case Mapping():
+                    peer.head(**step)
+                    write = peer.chunk if step.get("transfer_encoding") == "chunked" else peer.send
+                case _:
+                    assert step(peer) is not False
 
     return script
+
+
+def replying(pieces: Iterable[bytes], status: int = 200, **headers: str) -> Script:
+    """A script that sends a body in these chunks."""
+    return scripted({"status": status, **headers, "transfer_encoding": "chunked"}, *pieces, Peer.finish)
 
 
 # --- proxy ------------------------------------------------------------------------------------------------------------
@@ -302,16 +321,18 @@ def running(
     tool: str = "mitmdump",
     scripts: Iterable[Path] = (),
     shim: Path = SHIM,
+    probe: bool = True,
 ) -> Iterator[Proxy]:
     """A mitmproxy tool with the addon in front of `upstream`, working in `folder`, until the block ends.
 
-    Without an upstream it is a proxy that clients name as theirs.
+    Without an upstream it is a proxy that clients name as theirs. `probe`: note what addons see of flows after us.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    probe = folder / "probe.py"
-    probe.write_text(_PROBE.format(path=str(folder / "probe.jsonl")))
+    probes = [folder / "probe.py"] if probe else []
+    for path in probes:
+        path.write_text(_PROBE.format(path=str(folder / "probe.jsonl")))
     arguments = [
-        *command(tool, folder, *options, scripts=[*scripts, probe], shim=shim),
+        *command(tool, folder, *options, scripts=[*scripts, *probes], shim=shim),
         "--mode",
         f"reverse:{upstream}" if upstream else "regular",
     ]

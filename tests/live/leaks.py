@@ -14,7 +14,6 @@ PATHS = {OPENAI: "/v1/chat/completions", ANTHROPIC: "/v1/messages"}
 PROSE = "First the plan.\n\n"
 CALL = '<invoke name="read_note"><arg name="path">plans/2026.md</arg></invoke>'
 CALLED = [("read_note", {"path": "plans/2026.md"})]
-EVENTS: dict[str, Any] = {"content_type": "text/event-stream"}
 
 
 def records(text: str, **more: Any) -> dict[Form, dict[str, Any]]:
@@ -56,11 +55,15 @@ def pieces_of(body: bytes, size: int) -> Iterator[bytes]:
     return (body[at : at + size] for at in range(0, len(body), size))
 
 
-def ask(proxy: Proxy, api: str, record: dict[str, Any], test: str, headers: Headers | None = None) -> Reply:
-    """The request of a record, answered by the script with the name of the test."""
+def asked(api: str, record: dict[str, Any], test: str, headers: Headers | None = None) -> tuple[str, bytes, Headers]:
+    """Path, body and headers of the request of a record, to be answered by the script with the name of the test."""
     request = record["request"]
     given = {**request["headers"], SCRIPT: test, "x-test-id": test, **(headers or {})}
-    return post(proxy.port, PATHS[api], request["body"].encode(), given)
+    return PATHS[api], request["body"].encode(), given
+
+
+def ask(proxy: Proxy, api: str, record: dict[str, Any], test: str, headers: Headers | None = None) -> Reply:
+    return post(proxy.port, *asked(api, record, test, headers))
 
 
 def calls_of(api: str, stream: bool, body: bytes) -> list[tuple[str, Any]]:

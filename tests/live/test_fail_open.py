@@ -243,13 +243,13 @@ _MODULES = (
     "wirelint.rewrite.pipeline_factory", "wirelint.rewrite.whole_reply",
     "wirelint.rewrite.stream",
     "wirelint.rewrite.request", "wirelint.rewrite.frame_queue",
-    "wirelint.addon.recorder", "wirelint.addon.reply_fix", "wirelint.addon.http_headers", "wirelint.addon.exchange_fix",
-    "wirelint.addon.mitm_compat",
+    "wirelint.addon.recorder", "wirelint.addon.streamed_reply", "wirelint.addon.http_headers",
+    "wirelint.addon.exchange_fix", "wirelint.addon.mitm_compat",
     "wirelint.apis.anthropic_writer", "wirelint.apis.openai_writer", "wirelint.apis.delta_pattern", "wirelint.engine",
     "wirelint.fixes.prefilter",
 )  # fmt: skip
 """All that these modules define is made to fail."""
-_OUTERMOST = {"HttpReplyFixer.__call__", "ReplyFixer.due", "ReplyFixer._feed", "ReplyFixer._note"}
+_OUTERMOST = {"HttpReply.__call__", "StreamedReply.due", "StreamedReply._feed", "StreamedReply._note"}
 """What catches the failures of the rest, and has nothing behind it."""
 REPORTED = (
     ("wirelint.engine", "Session.begin"),

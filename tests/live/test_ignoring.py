@@ -5,71 +5,55 @@ from __future__ import annotations
 import contextlib
 import json
 import socket
-from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from tests.build import Talk, User
 from tests.live.harness import PATIENCE, SCRIPT, Peer, Proxy, Upstream, post, running
+from tests.live.leaks import ask, body_of
+from tests.live.scenes import OPENAI
+from tests.selection import sampled
 
 pytestmark = pytest.mark.live
 
 HEADER = "x-wirelint-ignore"
 LEAK = Talk((User("Hello"),), text="Hello to you.<|im_end|>").record("openai.chat", False)
-MODES = {
-    "nothing is touched": (),
-    "repairing": ("wirelint_fix=unsafe",),
-    "requests stream": ("stream_large_bodies=10",),
-}
+UPGRADE = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: aGVsbG8="
 
 
-@pytest.fixture(scope="module")
-def seen(upstream: Upstream) -> list[dict[str, str]]:
+def leaking(upstream: Upstream, name: str) -> list[dict[str, str]]:
     """The headers of the requests that the upstream gets; it answers with a leak."""
     seen: list[dict[str, str]] = []
 
     def script(peer: Peer) -> None:
         seen.append(peer.headers)
-        body = LEAK["response"]["body"].encode()
-        peer.head(200, content_type="application/json", content_length=str(len(body)))
-        peer.send(body)
+        peer.head(200, content_type="application/json", content_length=str(len(body_of(LEAK))))
+        peer.send(body_of(LEAK))
 
-    upstream.scripts["seen"] = script
+    upstream.scripts[name] = script
     return seen
 
 
-@pytest.fixture(scope="module", params=MODES)
-def mode(
-    request: pytest.FixtureRequest, upstream: Upstream, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Proxy]:
-    with running(tmp_path_factory.mktemp("ignoring"), upstream.url, *MODES[request.param]) as proxy:
-        yield proxy
+@pytest.mark.parametrize("option", sampled(["wirelint_fix=unsafe", "stream_large_bodies=10"], 1))
+def test_the_header_never_arrives(upstream: Upstream, tmp_path: Path, option: str) -> None:
+    seen = leaking(upstream, "seen")
+    with running(tmp_path, upstream.url, option) as proxy:
+        reply = ask(proxy, OPENAI, LEAK, "seen", {"X-Wirelint-Ignore": "LK102, xml-leek"})
+        assert "<|im_end|>" in json.loads(reply.body)["choices"][0]["message"]["content"], "silent rules repair nothing"
+        post(proxy.port, "/cart", b'{"a": 1}', {SCRIPT: "seen", HEADER: "LK102"})
+        with contextlib.closing(socket.create_connection(("127.0.0.1", proxy.port), PATIENCE)) as client:
+            fields = f"Host: x\r\n{UPGRADE}\r\n{SCRIPT}: seen\r\n{HEADER}: LK102"
+            client.sendall(f"GET /v1/responses HTTP/1.1\r\n{fields}\r\n\r\n".encode())
+            assert client.recv(1 << 16).startswith(b"HTTP/1.1 200")
+        assert len(proxy.wait_for(r"x-wirelint-ignore: unknown rule 'xml-leek'; did you mean xml-leak\?")) == 1
+    assert [HEADER in headers for headers in seen] == [False] * 3
 
 
-def test_it_never_arrives(mode: Proxy, seen: list[dict[str, str]]) -> None:
-    del seen[:]
-    body = LEAK["request"]["body"].encode()
-    fields = {**LEAK["request"]["headers"], SCRIPT: "seen", "X-Wirelint-Ignore": "LK102, xml-leek"}
-    reply = post(mode.port, "/v1/chat/completions", body, fields)
-    assert "<|im_end|>" in json.loads(reply.body)["choices"][0]["message"]["content"], "silent rules repair nothing"
-    post(mode.port, "/cart", b'{"a": 1}', fields)
-    with contextlib.closing(socket.create_connection(("127.0.0.1", mode.port), PATIENCE)) as client:
-        lines = "\r\n".join(f"{name}: {value}" for name, value in fields.items())
-        upgrade = (
-            "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: aGVsbG8="
-        )
-        client.sendall(f"GET /v1/responses HTTP/1.1\r\nHost: x\r\n{upgrade}\r\n{lines}\r\n\r\n".encode())
-        assert client.recv(1 << 16).startswith(b"HTTP/1.1 200")
-    assert len(seen) == 3
-    assert not [headers for headers in seen if HEADER in headers]
-    assert len(mode.wait_for(r"x-wirelint-ignore: unknown rule 'xml-leek'; did you mean xml-leak\?")) == 1
-
-
-def test_it_is_captured(upstream: Upstream, proxy: Proxy, seen: list[dict[str, str]]) -> None:
-    body = LEAK["request"]["body"].encode()
-    for name, value in (("silent", "control-token-leak"), ("heard", "ID")):
-        fields = {**LEAK["request"]["headers"], SCRIPT: "seen", "x-test-id": name, HEADER: value}
-        post(proxy.port, "/v1/chat/completions", body, fields)
-        line = proxy.wait_for_record(name)
-        assert line["request"]["headers"][HEADER] == value
-        assert [found["code"] for found in line["findings"]] == ([] if name == "silent" else ["LK102"])
+@pytest.mark.parametrize(("value", "found"), [("control-token-leak", []), ("ID", ["LK102"])])
+def test_the_header_is_captured(upstream: Upstream, proxy: Proxy, value: str, found: list[str]) -> None:
+    test = f"ignoring {value}"
+    leaking(upstream, test)
+    ask(proxy, OPENAI, LEAK, test, {HEADER: value})
+    line = proxy.wait_for_record(test)
+    assert (line["request"]["headers"][HEADER], [one["code"] for one in line["findings"]]) == (value, found)

@@ -7,6 +7,7 @@ directory that is not there. Its own log tells what it was asked.
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,8 +18,9 @@ import pytest
 pytest.importorskip("mcp", reason="takes the package of the protocol")
 
 from tests.build import Call, Talk, User, as_record, schema
-from tests.live.harness import PATIENCE, SCRIPT, Proxy, Upstream, post, replying, running, wait_until
+from tests.live.harness import PATIENCE, SCRIPT, Proxy, Upstream, post, replying, running, scripted, wait_until
 from tests.live.mcp_peers import TRANSPORTS, Transport, connected, serving
+from tests.rules import mcp
 from tests.selection import sampled
 from wirelint.rule import excerpt
 
@@ -172,6 +174,47 @@ def test_both_sides_of_a_changed_call_are_kept(notes: Notes, tools_url: str, pol
     assert [fix["title"] for fix in records[-1]["fixes"]] == [
         f"search_notes: replaced workspace by {excerpt(str(notes.workspace))}"
     ]
+
+
+def document(value: Any) -> tuple[bytes, str]:
+    return json.dumps(value).encode(), "application/json"
+
+
+BLOCKED, OTHER, LIST = mcp.call("search_notes", {"query": "payroll"}, 1), mcp.note(), mcp.request("tools/list", 3)
+LISTED = mcp.result({"tools": []}, 3)
+BATCHES: dict[str, tuple[list[Any], list[Any], tuple[bytes, str], list[Any]]] = {
+    # the batch, what the server gets of it, its reply, the ids of the answers that the client gets
+    "an array": ([BLOCKED, OTHER, LIST], [OTHER, LIST], document([LISTED]), [1, 3]),
+    "a document": ([LIST, BLOCKED], [LIST], document(LISTED), [1, 3]),
+    "a stream": (
+        [BLOCKED, LIST], [LIST], (f"event: message\ndata: {json.dumps(LISTED)}\n\n".encode(), "text/event-stream"), [1, 3]
+    ),
+    "nothing in answer": ([BLOCKED, OTHER], [OTHER], (b"", "text/plain"), [1]),
+    "all are blocked": ([BLOCKED, {**BLOCKED, "id": 4}], [], document([]), [1, 4]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", sampled(list(BATCHES), 3))
+def test_each_message_of_a_batch_gets_its_answer(name: str, policing: Proxy, upstream: Upstream) -> None:
+    batch, sent, (body, kind), ids = BATCHES[name]
+    heard: list[Any] = []
+    answer = replying([body], status=200 if body else 202, content_type=kind)
+    upstream.scripts[name] = scripted(lambda peer: heard.append(json.loads(peer.body)), answer)
+    headers = {"accept": "application/json, text/event-stream", SCRIPT: name, "x-test-id": name}
+    reply = post(policing.port, f"{upstream.url}/mcp", batch, headers)
+    assert heard == ([sent] if sent else [])
+    assert (reply.status, reply.complete) == (200, True)
+    text = reply.body.decode()
+    answers = [
+        json.loads(line.removeprefix("data: ")) for line in text.splitlines() if line.startswith(("data", "[", "{"))
+    ]
+    answers = answers[0] if isinstance(answers[0], list) else answers
+    assert sorted(one["id"] for one in answers) == ids
+    assert all(one["result"]["isError"] for one in answers if one["id"] in (1, 4))
+    record = policing.wait_for_record(name)
+    if sent:
+        assert (json.loads(record["forwarded"]["body"]), record["delivered"]["body"]) == (sent, text)
+        assert ((record["response"]["body"] or "").encode(), len(record["fixes"])) == (body, 1)
 
 
 TOOLS = {"mcp__notes__search_notes": schema(("query",), query="string", workspace="string", subWorkspace="string")}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 import re
-import time
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -17,17 +16,29 @@ import pytest
 import zstandard
 
 from tests.build import FORMS
-from tests.live.harness import PATIENCE, SCRIPT, Client, Peer, Proxy, Upstream, post, replying, running
+from tests.live.harness import (
+    CHUNKED,
+    SCRIPT,
+    STREAM,
+    Client,
+    Peer,
+    Proxy,
+    Upstream,
+    post,
+    replying,
+    running,
+    scripted,
+)
 from tests.live.leaks import (
     CALL,
     DAMAGED,
-    EVENTS,
     LEAK,
     PATHS,
     PROSE,
     RESTORED,
     STRIPPED,
     ask,
+    asked,
     body_of,
     calls_of,
     kind_of,
@@ -118,7 +129,7 @@ def test_a_request_that_cannot_be_repaired_stays_unchanged(repairing: Proxy, ups
 
 
 def _noting(seen: list[Peer]) -> Callable[[Peer], None]:
-    answer = replying([body_of(LEAK[OPENAI, True])], **EVENTS)
+    answer = replying([body_of(LEAK[OPENAI, True])], **STREAM)
 
     def script(peer: Peer) -> None:
         seen.append(peer)
@@ -128,7 +139,7 @@ def _noting(seen: list[Peer]) -> Callable[[Peer], None]:
 
 
 def test_the_log_names_the_finding_and_the_repair(repairing: Proxy, upstream: Upstream) -> None:
-    upstream.scripts["log"] = replying([body_of(LEAK[OPENAI, True])], **EVENTS)
+    upstream.scripts["log"] = replying([body_of(LEAK[OPENAI, True])], **STREAM)
     ask(repairing, OPENAI, LEAK[OPENAI, True], "log")
     id_ = repairing.wait_for_record("log")["id"]
     lines = repairing.log.splitlines()
@@ -143,38 +154,34 @@ def test_the_log_names_the_finding_and_the_repair(repairing: Proxy, upstream: Up
 
 def test_text_that_is_held_too_long_leaves(upstream: Upstream, tmp_path: Path) -> None:
     """The upstream stands still inside of markup, or sends more of it. It ends only when the client has all of it."""
-    events = split_events(body_of(LEAK[OPENAI, True]))
+    record = LEAK[OPENAI, True]
+    events = split_events(body_of(record))
     begun = events[:-4]
-
-    def script(peer: Peer) -> None:
-        peer.head(**EVENTS, transfer_encoding="chunked")
-        for event in begun[:-1]:
-            peer.chunk(event)
-        if "more" in peer.headers["x-test-id"]:
-            time.sleep(0.3)
-        peer.chunk(begun[-1])
-        assert received.wait(PATIENCE), "held for longer than the limit"
-        peer.chunk(b"".join(events[-4:]))
-        peer.finish()
-
-    upstream.scripts["late"] = script
     options = ("wirelint_fix=unsafe", "wirelint_hold=0.2", "wirelint_header=off")
     with running(tmp_path, upstream.url, *options) as proxy:
         for name in ("silence", "more text"):
-            received = Event()
+            received, pause = Event(), 0.3 if "more" in name else 0.0
+            upstream.scripts[name] = scripted(
+                CHUNKED,
+                *begun[:-1],
+                pause,
+                begun[-1],
+                received,
+                *events[-4:],
+                Peer.finish,
+            )
             with Client(proxy.port) as client:
-                given = LEAK[OPENAI, True]["request"]["body"].encode()
-                client.ask(PATHS[OPENAI], given, {SCRIPT: "late", "x-test-id": name})
+                client.ask(*asked(OPENAI, record, name))
                 _, headers = client.head()
                 assert "x-wirelint" not in headers
                 first = client.read_at_least(len(b"".join(begun)))
                 received.set()
                 rest, complete = client.rest()
-            record = proxy.wait_for_record(name)
+            captured = proxy.wait_for_record(name)
             assert (first + rest, complete) == (b"".join(events), True)
             assert assemble(OPENAI, True, first + rest).text == PROSE + CALL
-            assert ("delivered" in record, record["end"]) == (False, "complete")
-            assert any("held" in note for note in record["notes"])
+            assert ("delivered" in captured, captured["end"]) == (False, "complete")
+            assert any("held" in note for note in captured["notes"])
 
 
 def test_without_internals_of_mitmproxy_held_text_is_lost_when_the_upstream_dies(
@@ -182,14 +189,8 @@ def test_without_internals_of_mitmproxy_held_text_is_lost_when_the_upstream_dies
 ) -> None:
     events = split_events(body_of(LEAK[OPENAI, True]))
 
-    def dies(peer: Peer) -> None:
-        peer.head(**EVENTS, transfer_encoding="chunked")
-        for event in events[:-4]:
-            peer.chunk(event)
-        time.sleep(0.3)
-        peer.close()
-
-    upstream.scripts |= {"off-dies": dies, "off-ends": replying(events, **EVENTS)}
+    dies = scripted(CHUNKED, *events[:-4], 0.3, Peer.close)
+    upstream.scripts |= {"off-dies": dies, "off-ends": replying(events, **STREAM)}
     records: dict[str, tuple[dict[str, Any], bytes]] = {}
     with running(tmp_path, upstream.url, "wirelint_fix=unsafe", "wirelint_mitm_compat=off") as proxy:
         for name in ("off-dies", "off-ends"):
@@ -204,7 +205,7 @@ def test_without_internals_of_mitmproxy_held_text_is_lost_when_the_upstream_dies
 
 def test_only_permitted_repairs_are_made(upstream: Upstream, tmp_path: Path) -> None:
     record = DAMAGED[OPENAI, True]
-    upstream.scripts["off"] = replying([body_of(record)], **EVENTS)
+    upstream.scripts["off"] = replying([body_of(record)], **STREAM)
     with running(tmp_path, upstream.url, "wirelint_fix=unsafe", "wirelint_unfixable=LK") as proxy:
         assert ask(proxy, OPENAI, record, "off").body == body_of(record)
         assert [fix["name"] for fix in proxy.wait_for_record("off")["fixes"]] == ["mangled-id"]

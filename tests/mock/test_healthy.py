@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -141,83 +140,3 @@ def test_scenario_that_cannot_stand_in_a_header_is_escaped(post: Post) -> None:
 
 
 # --- the real SDKs
-
-
-@pytest.fixture(scope="module")
-def openai_client(server: MockServer) -> Any:
-    with openai.OpenAI(base_url=f"{server.url}/v1", api_key="unused", max_retries=0) as client:
-        yield client
-
-
-@pytest.fixture(scope="module")
-def anthropic_client(server: MockServer) -> Any:
-    with anthropic.Anthropic(base_url=server.url, api_key="unused", max_retries=0) as client:
-        yield client
-
-
-# Options of the wire that a client must not notice.
-WIRES = ["", "chunk=7", "encoding=gzip", "encoding=auto;chunk=11", "crlf;comments", "content_length"]
-
-
-def request_of(api: str, **more: Any) -> dict[str, Any]:
-    body = make_body(api, stream=False, **more)
-    del body["stream"]
-    return body
-
-
-def test_openai_sdk_runs_a_tool_loop(openai_client: Any) -> None:
-    request = request_of("openai")
-    first = openai_client.chat.completions.create(**request)
-    (call,) = first.choices[0].message.tool_calls
-    assert json.loads(call.function.arguments)["city"] == "Paris"
-    result = {"role": "tool", "tool_call_id": call.id, "content": "18 degrees"}
-    request["messages"] += [first.choices[0].message.to_dict(), result]
-    second = openai_client.chat.completions.create(**request)
-    assert "18 degrees" in second.choices[0].message.content
-    assert second.choices[0].finish_reason == "stop"
-
-
-@pytest.mark.parametrize("wire", [*WIRES, "azure"])
-def test_openai_sdk_streams(openai_client: Any, wire: str) -> None:
-    request = request_of("openai", stream_options={"include_usage": True})
-    stream = openai_client.chat.completions.create(
-        stream=True, extra_headers={"x-wirelint-mock": f"calls=2;{wire}"}, **request
-    )
-    arguments: dict[int, str] = {}
-    finish, usage = None, None
-    for chunk in stream:
-        usage = chunk.usage or usage
-        for choice in chunk.choices:
-            finish = choice.finish_reason or finish
-            for call in choice.delta.tool_calls or ():
-                arguments[call.index] = arguments.get(call.index, "") + (call.function.arguments or "")
-    assert [sorted(json.loads(text)) for text in arguments.values()] == [["city", "days", "unit"], ["query"]]
-    assert finish == "tool_calls"
-    assert usage is not None
-    assert usage.completion_tokens > 0
-
-
-def test_anthropic_sdk_runs_a_tool_loop(anthropic_client: Any) -> None:
-    request = request_of("anthropic")
-    first = anthropic_client.messages.create(**request)
-    assert (first.content[0].type, first.content[1].type, first.stop_reason) == ("text", "tool_use", "tool_use")
-    result = {"type": "tool_result", "tool_use_id": first.content[1].id, "content": "18 degrees"}
-    content = [block.to_dict() for block in first.content]
-    request["messages"] += [{"role": "assistant", "content": content}, {"role": "user", "content": [result]}]
-    second = anthropic_client.messages.create(**request)
-    assert "18 degrees" in second.content[0].text
-    assert second.stop_reason == "end_turn"
-
-
-@pytest.mark.parametrize("wire", WIRES)
-def test_anthropic_sdk_streams(anthropic_client: Any, wire: str) -> None:
-    headers = {"x-wirelint-mock": f"calls=2;reasoning;{wire}"}
-    with anthropic_client.messages.stream(extra_headers=headers, **request_of("anthropic")) as stream:
-        text = "".join(stream.text_stream)
-        message = stream.get_final_message()
-    assert [block.type for block in message.content] == ["thinking", "text", "tool_use", "tool_use"]
-    assert message.content[1].text == text
-    assert message.content[0].signature
-    assert [sorted(block.input) for block in message.content[2:]] == [["city", "days", "unit"], ["query"]]
-    assert message.stop_reason == "tool_use"
-    assert message.usage.output_tokens > 0

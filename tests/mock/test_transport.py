@@ -63,12 +63,6 @@ def body_of(scenario: str) -> bytes:
         return b"".join(split_chunks(talk(server, raw_request(make_body("openai", stream=True), scenario))))
 
 
-def test_one_chunk_an_event(server: MockServer) -> None:
-    chunks = split_chunks(talk(server, raw_request(make_body("openai", stream=True), "")))
-    assert len(chunks) > 5
-    assert all(re.fullmatch(rb"data: [^\n]+\n\n", chunk) for chunk in chunks)
-
-
 @pytest.mark.parametrize("size", [1, 7, 1000])
 def test_chunks_ignore_events(server: MockServer, size: int) -> None:
     chunks = split_chunks(talk(server, raw_request(make_body("openai", stream=True), f"chunk={size}")))
@@ -141,12 +135,6 @@ def test_connection_is_kept_alive_and_pipelined_requests_are_answered(server: Mo
             assert data
             received += data
     assert received.count(b"HTTP/1.1 200") == 2
-
-
-def test_what_is_not_http_gets_400(server: MockServer) -> None:
-    with socket.create_connection((server.host, server.port), timeout=2) as client:
-        client.sendall(b"\x16\x03\x01 hello\r\n\r\n")
-        assert client.recv(65536).startswith(b"HTTP/1.1 400 ")
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["json", "sse"])

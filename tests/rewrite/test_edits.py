@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import copy
 import itertools
 import json
-from collections.abc import Sequence
 from typing import Any
 
 import orjson
@@ -15,7 +13,6 @@ from hypothesis import strategies as st
 
 from wirelint.fix import Edit
 from wirelint.rewrite.edits import apply
-from wirelint.text.pointers import tokens
 
 
 def put(pointer: str, value: Any) -> Edit:
@@ -98,66 +95,6 @@ def test_no_pointer_is_a_value_error() -> None:
 
 
 # --- properties -----------------------------------------------------------------------------------------------------
-
-KEYS = st.text(alphabet='ab/~"\\ü😀 01', max_size=3)
-LEAVES = st.none() | st.booleans() | st.integers(-(10**6), 10**6) | st.text(max_size=5) | st.floats(allow_nan=False)
-VALUES = st.recursive(
-    LEAVES, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(KEYS, inner, max_size=4), max_leaves=12
-)
-STYLES = (
-    lambda value: json.dumps(value),
-    lambda value: json.dumps(value, ensure_ascii=False, separators=(",", ":")),
-    lambda value: json.dumps(value, indent=1),
-    lambda value: json.dumps(value, separators=(" ,\t", "\r\n: ")),
-)
-
-
-def pointers(value: Any, at: str = "") -> list[str]:
-    found = [at]
-    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, inner in items:
-        found += pointers(inner, f"{at}/{str(key).replace('~', '~0').replace('/', '~1')}")
-    return found
-
-
-def edited(value: Any, edits: Sequence[Edit], at: tuple[str, ...] = ()) -> Any:
-    """The reference: the same edits made on the decoded value, from the outside in."""
-    here = [edit for edit in edits if tuple(tokens(edit.pointer)) == at]
-    if here and not (here[-1].op == "remove" and not at):
-        return copy.deepcopy(here[-1].value)
-
-    def goes(key: object) -> bool:
-        own = [edit for edit in edits if tuple(tokens(edit.pointer)) == (*at, str(key))]
-        return bool(own) and own[-1].op == "remove"
-
-    if isinstance(value, list):
-        return [edited(one, edits, (*at, str(n))) for n, one in enumerate(value) if not goes(n)]
-    if isinstance(value, dict):
-        made = {key: edited(one, edits, (*at, key)) for key, one in value.items() if not goes(key)}
-        for edit in edits:
-            *parent, key = tokens(edit.pointer) or ("", "")
-            if edit.pointer and tuple(parent) == at and key not in value and not goes(key):
-                made[key] = edited(None, edits, (*at, key))
-        return made
-    return value
-
-
-@st.composite
-def edits_of(draw: st.DrawFn) -> tuple[Any, bytes, list[Edit]]:
-    value = draw(VALUES)
-    places = draw(st.lists(st.sampled_from(pointers(value)), max_size=5))
-    places = [place + draw(st.sampled_from(("", "", "", "/new", "/0", "/a"))) for place in places]
-    edits = [put(place, draw(LEAVES)) if draw(st.booleans()) else cut(place) for place in places]
-    return value, draw(st.sampled_from(STYLES))(value).encode(), edits
-
-
-@given(edits_of())
-def test_the_same_as_on_the_value(case: tuple[Any, bytes, list[Edit]]) -> None:
-    value, body, edits = case
-    made = apply(body, edits)
-    assert json.loads(made) == edited(value, edits)
-    if json.loads(made) == value and not any(edit.op == "replace" for edit in edits):
-        assert made is body
 
 
 SPELLINGS = st.sampled_from(

@@ -75,16 +75,6 @@ CASES: dict[str, tuple[str, str, str]] = {
         green(turn(called("functions.dig:0")), told("functions.dig:0"), turn(called("functionsdig0", arguments='{"n":1}'))),
         "",
     ),
-    "renamed for kimi": (
-        green(turn(called("dig:7")), told("dig:7"), SAY, model=KIMI),
-        green(turn(called("functions.dig:7")), told("functions.dig:7"), SAY, model=KIMI),
-        "ID302",
-    ),
-    "restored, then renamed for claude": (
-        claude(use("functions.dig:0"), used("functionsdig0")),
-        claude(use("functions_dig_0"), used("functions_dig_0")),
-        "ID301 ID302",
-    ),
     "empty ids for claude": (
         claude(use(""), used("")),
         claude(use("toolu_cc2ae7d25d22a15ddc2e7b5e"), used("toolu_cc2ae7d25d22a15ddc2e7b5e")),
@@ -100,28 +90,12 @@ CASES: dict[str, tuple[str, str, str]] = {
         claude(OK, '{"role":"user", "content":[{"type":"text","text":"a root"}]}', OK, SAY),
         "ID303",
     ),
-    "two calls share an id": (
-        green(turn(called("dig"), called("dig")), told("dig"), told("dig", "a stone")),
-        green(turn(called("dig"), called("dig_2")), told("dig"), told("dig_2", "a stone")),
-        "ID305",
-    ),
-    "an id shared in two messages of claude": (
-        claude(use("toolu_1"), used("toolu_1"), use("toolu_1", "cut"), used("toolu_1")),
-        claude(use("toolu_1"), used("toolu_1"), use("toolu_2", "cut"), used("toolu_2")),
-        "ID305",
-    ),
-    "the text of printed parts": (
-        green('{"role":"user","content":"[{\'type\': \'text\', \'text\': \'Where?\'}]"}'),
-        green('{"role":"user","content":"Where?"}'),
-        "LK104",
-    ),
     "an empty text beside a call of claude": (
         claude('{"role":"assistant","content":[{"type":"text","text":"[{\'type\': \'text\', \'text\': \'\'}]"}, '
                '{"type":"tool_use","id":"t1","name":"dig","input":{}}]}', used("t1")),
         claude('{"role":"assistant","content":[{"type":"tool_use","id":"t1","name":"dig","input":{}}]}', used("t1")),
         "LK104",
     ),
-    "nothing to do": (green(turn(called("a1")), told("a1")), green(turn(called("a1")), told("a1")), ""),
 }  # fmt: skip
 
 

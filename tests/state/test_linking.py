@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -102,11 +102,12 @@ def test_links_are_the_truth(seed: int, steps: int, calls: bool) -> None:
     conversations: dict[str | None, list[Passed]] = {}
     for number, (one, exchange) in enumerate(zip(passed, placed, strict=True)):
         before = one.history[:-1]
-        if not before:
+        origins = [other for other in passed[:number] if other.path == before]
+        if not before or len(origins) > 1:  # of several that said the very same, none is the one
             assert exchange.link is None
-        elif any(other.path == before for other in passed[:number]):
+        elif origins:
             assert exchange.link is not None
-            assert by_id[exchange.link.exchange].path == before
+            assert by_id[exchange.link.exchange] is origins[0]
         # A conversation is one path: nobody in it says anything that the others have not said, or go on from.
         path = conversations.setdefault(exchange.conversation, [])
         assert all(_on_one_path(one, other) for other in path), (one, path)
@@ -130,16 +131,6 @@ def test_links_are_the_truth(seed: int, steps: int, calls: bool) -> None:
 def _on_one_path(one: Passed, other: Passed) -> bool:
     shorter, longer = sorted((one.path, other.path), key=len)
     return longer[: len(shorter)] == shorter
-
-
-@given(seed=st.integers(0, 2**32), steps=st.integers(1, 40))
-def test_the_same_exchanges_are_linked_the_same(seed: int, steps: int) -> None:
-    world = World(random.Random(seed), calls=True)
-    passed = [world.step() for _ in range(steps)]
-    one, other = (
-        [(each.conversation, each.link) for each in exchanges] for exchanges in (linked(passed), linked(passed))
-    )
-    assert one == other
 
 
 # --- habits of clients ---------------------------------------------------------------------------------------------
@@ -241,163 +232,113 @@ def test_a_conversation_survives_what_clients_do(habit: str, api: str, stream: b
     assert len({exchange.conversation for exchange in made}) == 1
 
 
-@pytest.mark.parametrize("api", APIS)
-def test_two_that_open_alike_are_two_once_they_differ(api: str) -> None:
-    one, other = first(0), replace(first(1), calls=(Call("look", {"where": "cellar"}, IDS[1]),))
-    talks = [
-        one,
-        other,
-        then(one, Result(IDS[0], "A trunk.")),
-        then(other, Result(IDS[1], "Wine."), text="Wine, then."),
-    ]
-    made = placed([(talk, api, True) for talk in talks])
-    assert [exchange.link for exchange in made] == [None, None, Link("e0"), Link("e1")]
-    assert made[0].conversation == made[2].conversation != made[3].conversation == made[1].conversation
+ONE = Talk((ASK,), text="A trunk.")
+OPENED, FORKED = then(ONE, User("Open it.")), then(ONE, User("Leave it."), text="As you wish.")
+CALLED = [first(0), first(1)]
+ANSWERED = [
+    then(one, Result(id_, "A trunk."), text=text) for one, id_, text in zip(CALLED, IDS, (LONG, "Dust."), strict=True)
+]
+CELLAR = replace(CALLED[1], calls=(Call("look", {"where": "cellar"}, IDS[1]),))
+STAMPED = Talk((User("[10:31] Hello."),), text="Hi.")
+STAMPED_TWICE = then(STAMPED, User("[10:32] And now?"), text="Yes.")
+STAMPED_THRICE = then(STAMPED_TWICE, User("[10:33] Still?"), text="No.")
+ADA, BO = (Talk((ASK,), text=f"{LONG} The letters are from {year}.") for year in (1871, 1913))
+SAID, BELIEVED = Talk((ASK,), text=LONG), Talk((ASK,), text="A trunk, I believe.")
+SURE = then(BELIEVED, User("Are you sure?"), text=LONG)
+THINKING, THOUGHT = (
+    Talk((ASK,), text=f"{opener}They want to know. So I look.</think>\n\nA trunk.") for opener in ("<think>", "")
+)
+SUMMARY = "\n".join((
+    "The user wanted to know what is in the attic of the old house, and in its cellar.",
+    "We looked into the attic and found a trunk with letters from the year 1871.",
+    "The cellar is still to be looked at; the key hangs beside the kitchen door.",
+))  # fmt: skip
+SUMMED = then(ANSWERED[0], User("Summarise what we have done."), text=f"<summary>\n{SUMMARY}\n</summary>")
+ANEW = Talk((User(f"This goes on from an earlier talk. So far:\n\n{SUMMARY}\n\nGo on."),), text="To the cellar.")
 
 
-@pytest.mark.parametrize("api", ["openai.chat", "anthropic.messages", "openai.responses"])
-def test_the_ids_of_equal_calls_tell_conversations_apart(api: str) -> None:
-    one, other = first(0), first(1)
-    talks = [one, other, then(one, Result(IDS[0], "A trunk.")), then(other, Result(IDS[1], "A trunk."), text="Dust.")]
-    made = placed([(talk, api, False) for talk in talks])
-    assert [exchange.link for exchange in made[2:]] == [Link("e0"), Link("e1")]
-    assert made[0].conversation != made[1].conversation
+def unstamped(history: list[Turn]) -> list[Turn]:
+    return [User(turn.text[8:]) if n == 2 and isinstance(turn, User) else turn for n, turn in enumerate(history)]
 
 
-def test_what_goes_on_from_an_earlier_place_is_a_branch() -> None:
-    one = Talk((ASK,), text="A trunk.")
-    two, again = then(one, User("Open it.")), then(one, User("Leave it."), text="As you wish.")
-    after = then(again, User("Thanks."), text="Not at all.")
-    made = placed([(talk, "openai.chat", False) for talk in (one, two, again, after)])
-    assert [exchange.link for exchange in made] == [None, Link("e0"), Link("e0", "fork"), Link("e2")]
-    assert made[0].conversation == made[1].conversation != made[2].conversation == made[3].conversation
-
-
-def test_the_same_answer_to_the_same_question_is_no_branch() -> None:
-    one = Talk((ASK,), text="A trunk.")
-    made = placed([(talk, "openai.chat", False) for talk in (one, one, then(one, User("Open it.")))])
-    assert len({exchange.conversation for exchange in made}) == 1
-
-
-def test_what_failed_and_is_sent_again_is_no_branch() -> None:
-    one = Talk((ASK,), text="A trunk.")
-    two = then(one, User("Open it."))
-    made = placed([(talk, "openai.chat", False) for talk in (one, replace(two, status=529), two)])
-    assert len({exchange.conversation for exchange in made}) == 1
-    assert made[2].link == Link("e0")
-
-
-def test_old_results_that_were_cleared_do_not_part_a_conversation() -> None:
-    talk = first()
-    talks = [talk]
+def cleared() -> list[Talk]:
+    """A long conversation whose client clears the old results."""
+    talks = [first()]
     for number in range(4):
-        talk = then(
-            talk,
-            Result(talk.calls[0].id, "dust " * 40),
-            text="",
-            calls=(Call("look", {"where": f"box {number}"}, f"call_7Gh{number}kLm2PqRs9TuVwX"),),
-        )
-        talks.append(talk)
+        call = Call("look", {"where": f"box {number}"}, f"call_7Gh{number}kLm2PqRs9TuVwX")
+        talks.append(then(talks[-1], Result(talks[-1].calls[0].id, "dust " * 40), text="", calls=(call,)))
 
-    def cleared(history: list[Turn]) -> list[Turn]:
+    def shape(history: list[Turn]) -> list[Turn]:
         old = [replace(turn, text="[cleared]") if isinstance(turn, Result) else turn for turn in history[:-1]]
         return [*old, history[-1]]
 
-    talks.append(then(talk, Result(talk.calls[0].id, "dust"), shape=cleared))
-    made = placed([(each, "anthropic.messages", False) for each in talks])
-    assert len({exchange.conversation for exchange in made}) == 1
-    assert made[-1].link == Link("e4")
+    return [*talks, then(talks[-1], Result(talks[-1].calls[0].id, "dust"), shape=shape)]
 
 
-def test_a_beginning_that_was_cut_off_does_not_part_a_conversation() -> None:
-    one = first()
-    two = then(one, Result(IDS[0], "A trunk."))
-    three = then(two, User("Open it."), shape=lambda history: history[3:])
-    made = placed([(talk, "openai.chat", False) for talk in (one, two, three)])
-    assert made[2].link == Link("e1")
-    assert made[2].conversation == made[0].conversation
+def edited(talk: Talk, said: str) -> list[Talk]:
+    """Two exchanges after one whose answer the client edits."""
+    after = then(replace(talk, text=said), User("Open it."), text="It is locked.")
+    return [after, then(after, User("Break it."), text="Gladly.")]
 
 
-def test_words_that_a_client_puts_before_each_question_do_not_part_a_conversation() -> None:
-    one = Talk((User("[10:31] Hello."),), text="Hi.")
-    two = then(one, User("[10:32] And now?"), text="Yes.")
-    three = then(two, User("[10:33] Still?"), text="No.")
-
-    def stamped_once(history: list[Turn]) -> list[Turn]:
-        return [
-            replace(turn, text=turn.text[8:]) if n == 2 and isinstance(turn, User) else turn
-            for n, turn in enumerate(history)
-        ]
-
-    four = then(three, User("[10:34] Why?"), text="So.", shape=stamped_once)
-    made = placed([(talk, "openai.chat", False) for talk in (one, two, three, four)])
-    assert [exchange.link for exchange in made] == [None, Link("e0"), Link("e1"), Link("e2")]
-    assert len({exchange.conversation for exchange in made}) == 1
-
-
-def test_another_question_with_the_same_short_answer_is_another_conversation() -> None:
-    one = Talk((User("Is it dry?"),), text="Yes.")
-    unseen = Talk((User("Is it wet?"), Assistant("Yes."), User("How wet?")), text="Very.")
-    made = placed([(talk, "openai.chat", False) for talk in (one, unseen)])
-    assert made[1].link is None
-    assert made[0].conversation != made[1].conversation
+EDITS = {"cut": LONG[:60], "with more behind it": LONG + " (I looked twice.)", "with more before it": "Well. " + LONG}
+TALES: dict[str, tuple[list[Talk], str, str]] = {
+    # exchanges, what each goes on from, the conversation of each
+    "two open alike and differ": (
+        [CALLED[0], CELLAR, ANSWERED[0], then(CELLAR, Result(IDS[1], "Wine."), text="So.")], "- - e0 e1", "abab"
+    ),
+    "an earlier place": ([ONE, OPENED, FORKED, then(FORKED, User("Thanks."), text="Welcome.")], "- e0 e0:fork e2", "aabb"),
+    "the same answer to the same question": ([ONE, ONE, OPENED], "- - e1", "aaa"),
+    "a failure that is sent again": ([ONE, replace(OPENED, status=529), OPENED], "- e0 e0", "aaa"),
+    "an answer from elsewhere after a failure": ([replace(ONE, status=503), OPENED], "- e0", "aa"),
+    "old results are cleared": (cleared(), "- e0 e1 e2 e3 e4", "aaaaaa"),
+    "the beginning is cut off": (
+        [CALLED[0], ANSWERED[0], then(ANSWERED[0], User("Open it."), shape=lambda history: history[3:])], "- e0 e1", "aaa"
+    ),
+    "words before each question": (
+        [STAMPED, STAMPED_TWICE, STAMPED_THRICE, then(STAMPED_THRICE, User("[10:34] Why?"), text="So.", shape=unstamped)],
+        "- e0 e1 e2", "aaaa",
+    ),
+    "another question with the same short answer": (
+        [Talk((User("Dry?"),), text="Yes."), Talk((User("Wet?"), Assistant("Yes."), User("How?")))], "- -", "ab"
+    ),
+    **{f"an answer is edited, {how}": ([SAID, *edited(SAID, said)], "- e0 e1", "aaa") for how, said in EDITS.items()},
+    **{
+        f"a later answer is edited, {how}": ([BELIEVED, SURE, *edited(SURE, said)], "- e0 e1 e2", "aaaa")
+        for how, said in EDITS.items()
+    },
+    "candidates begin alike": (
+        [ADA, BO, then(ADA, User("Read one."), text="Dear Ada."), then(BO, User("Read one."), text="Dear Bo.")],
+        "- - e0 e1", "abab",
+    ),
+    "thinking is taken out of the text": ([THINKING, OPENED], "- e0", "aa"),
+    "thinking without its opener is taken out": ([THOUGHT, OPENED], "- e0", "aa"),
+    "an answer without words": ([Talk((ASK,)), then(Talk((ASK,)), User("Hello?"))], "- e0", "aa"),
+}  # fmt: skip
+SOME = ("openai.chat", "anthropic.messages", "openai.responses", "google.generate_content")
+TOLD_BY_CALLS: dict[str, tuple[list[Talk], str, str]] = {
+    "a history is replaced by its summary": ([CALLED[0], ANSWERED[0], SUMMED, ANEW], "- e0 e1 e2:compaction", "aaab"),
+    "only the ids of calls differ": ([*CALLED, *ANSWERED], "- - e0 e1", "abab"),
+}
 
 
 @pytest.mark.parametrize(
-    "said",
-    [LONG[:60], LONG + " (I looked twice.)", "Well. " + LONG],
-    ids=["cut", "with more behind it", "with more before it"],
+    ("name", "api"),
+    [*((name, "openai.chat") for name in TALES), ("two open alike and differ", "anthropic.messages")]
+    + [(name, api) for name in TOLD_BY_CALLS for api in SOME if "ids" not in name or api != SOME[3]],
 )
-@pytest.mark.parametrize("before", [0, 1], ids=["the first answer", "a later answer"])
-def test_an_answer_that_a_client_edits_does_not_part_a_conversation(before: int, said: str) -> None:
-    one = Talk((ASK,), text="A trunk, I believe.")
-    two = then(one, User("Are you sure?"), text=LONG) if before else replace(one, text=LONG)
-    three = then(replace(two, text=said), User("Open it."), text="It is locked.")
-    four = then(three, User("Break it."), text="Gladly.")
-    made = placed([(talk, "openai.chat", False) for talk in ([one, two] if before else [two]) + [three, four]])
-    assert len({exchange.conversation for exchange in made}) == 1
-    assert made[-2].link == Link(f"e{len(made) - 3}")
+def test_an_exchange_goes_on_from_the_right_one(name: str, api: str) -> None:
+    talks, links, parts = {**TALES, **TOLD_BY_CALLS}[name]
+    made = placed([(talk, api, False) for talk in talks])
+    assert " ".join(_shown(one.link) for one in made) == links
+    letters = dict(zip(dict.fromkeys(one.conversation for one in made), "abc", strict=False))
+    assert "".join(letters[one.conversation] for one in made) == parts
 
 
-def test_an_answer_from_elsewhere_goes_on_from_what_failed() -> None:
-    one = Talk((ASK,), text="A trunk.", status=503)
-    two = then(one, User("Open it."), text="It is locked.", status=200)
-    made = placed([(talk, "openai.chat", False) for talk in (one, two)])
-    assert made[1].link == Link("e0")
-    assert made[0].conversation == made[1].conversation
-
-
-def test_candidates_that_begin_alike_are_branches() -> None:
-    one = Talk((ASK,), text=LONG + " The letters are from 1871.")
-    other = replace(one, text=LONG + " The letters are from 1913.")
-    talks = [
-        one,
-        other,
-        then(one, User("Read one."), text="Dear Ada."),
-        then(other, User("Read one."), text="Dear Bo."),
-    ]
-    made = placed([(talk, "openai.chat", False) for talk in talks])
-    assert [exchange.link for exchange in made[2:]] == [Link("e0"), Link("e1")]
-    assert made[2].conversation != made[3].conversation
-
-
-THOUGHT = "They want to know. So I look."
-
-
-@pytest.mark.parametrize("said", [f"<think>{THOUGHT}</think>\n\nA trunk.", f"{THOUGHT}</think>\nA trunk."])
-def test_thinking_that_a_client_takes_out_of_the_text_does_not_part_a_conversation(said: str) -> None:
-    one = Talk((ASK,), text=said)
-    two = then(replace(one, text="A trunk."), User("Open it."))
-    made = placed([(talk, "openai.chat", False) for talk in (one, two)])
-    assert made[1].link == Link("e0")
-
-
-def test_an_answer_without_words_is_gone_on_from() -> None:
-    one = Talk((ASK,), text="")
-    two = then(one, User("Hello?"))
-    made = placed([(talk, "openai.chat", False) for talk in (one, two)])
-    assert made[1].link == Link("e0")
-    assert made[0].conversation == made[1].conversation
+def _shown(link: Link | None) -> str:
+    if link is None:
+        return "-"
+    return link.exchange if link.how == "turn" else f"{link.exchange}:{link.how}"
 
 
 def test_what_was_delivered_is_gone_on_from() -> None:
@@ -418,24 +359,6 @@ def test_what_the_assistant_had_begun_to_say_is_part_of_its_answer() -> None:
     two = Talk((ASK, Assistant("In the attic there is a trunk."), User("Open it.")), text="It is locked.")
     made = placed([(talk, "anthropic.messages", False) for talk in (one, two)])
     assert made[1].link == Link("e0")
-
-
-SUMMARY = "\n".join((
-    "The user wanted to know what is in the attic of the old house, and in its cellar.",
-    "We looked into the attic and found a trunk with letters from the year 1871.",
-    "The cellar is still to be looked at; the key hangs beside the kitchen door.",
-))  # fmt: skip
-
-
-@pytest.mark.parametrize("api", ["openai.chat", "anthropic.messages", "openai.responses", "google.generate_content"])
-def test_a_history_that_was_replaced_by_its_summary_is_a_branch_of_it(api: str) -> None:
-    one = first()
-    two = then(one, Result(IDS[0], "A trunk."))
-    three = then(two, User("Summarise what we have done."), text=f"<summary>\n{SUMMARY}\n</summary>")
-    anew = Talk((User(f"This goes on from an earlier talk. So far:\n\n{SUMMARY}\n\nGo on."),), text="To the cellar.")
-    made = placed([(talk, api, False) for talk in (one, two, three, anew)])
-    assert made[3].link == Link("e2", "compaction")
-    assert made[3].conversation not in {exchange.conversation for exchange in made[:3]}
 
 
 def test_a_branch_knows_the_calls_of_its_trunk_and_no_others() -> None:
@@ -469,27 +392,6 @@ def test_what_a_client_says_about_its_sessions_decides(headers: list[dict[str, s
     made = placed([(one, "openai.chat", False), (then(one, User("Open it.")), "openai.chat", False)], headers)
     assert made[0].conversation != made[1].conversation
     assert made[1].link == Link("e0")
-
-
-# --- bounds --------------------------------------------------------------------------------------------------------
-
-
-def _talks() -> Iterator[Exchange]:
-    draw = random.Random(7)
-    world = World(draw, calls=True)
-    for _ in range(400):
-        yield exchange_of(world.step())
-
-
-def test_nothing_stays_behind_when_all_is_forgotten() -> None:
-    lineage = Lineage(most=40)
-    for exchange in _talks():
-        place = lineage.place(exchange)
-        assert place is not None
-        lineage.record(replace(exchange, conversation=place.conversation), place)
-    kept = {name: len(value) for name, value in vars(lineage).items() if name not in ("_most", "_weight", "_number")}
-    assert vars(lineage)["_weight"] <= 40
-    assert max(kept.values()) <= 40, kept
 
 
 def test_one_long_conversation_loses_its_oldest_exchanges_and_goes_on() -> None:

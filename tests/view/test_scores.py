@@ -18,7 +18,6 @@ from wirelint.view.scores import (
     Comparison,
     Observation,
     Outcome,
-    Spread,
     Trigger,
     compare,
     observe,
@@ -88,20 +87,6 @@ def test_cards_by_provider_and_model() -> None:
     assert found["llm.test", "acme-2"].schema_accuracy is None
 
 
-@pytest.mark.parametrize(
-    ("values", "expected"),
-    [
-        pytest.param([], (None, None, None), id="none"),
-        pytest.param([7.0], (7.0, 7.0, 7.0), id="one"),
-        pytest.param([4.0, 1.0, 3.0, 2.0], (2.0, 4.0, 4.0), id="four"),
-        pytest.param([float(n) for n in range(1, 101)], (50.0, 95.0, 100.0), id="a hundred"),
-    ],
-)
-def test_ranks(values: list[float], expected: tuple[float | None, ...]) -> None:
-    spread = Spread(values)
-    assert (spread.at(0.5), spread.at(0.95), spread.at(1.0)) == expected
-
-
 def test_what_the_client_got_is_scored_when_asked_for() -> None:
     leaked = '<invoke name="tide"><arg name="port">Hove</arg></invoke>'
     came = as_record(talk(text=leaked).record("openai.chat", False))
@@ -152,18 +137,6 @@ def test_triggering_and_similarity() -> None:
     assert (made.trigger.precision, made.trigger.recall, made.trigger.f1) == (0.5, 0.5, 0.5)
     assert made.similarity == 0.5
     assert (made.card.successful, made.reference.successful) == (2, 2)
-
-
-def test_each_model_meets_all_of_the_reference_and_repeats_pair_off_in_order() -> None:
-    reference = run(ask("Hove", call("Hove")), ask("Hove", text="Which day?"))
-    candidate = run(
-        ask("Hove", call("Hove"), model="b"),
-        ask("Hove", text="a", model="c"),
-        ask("Hove", text="b", model="b"),
-        ask("Hove", text="c", model="b"),  # once more than the reference: it meets the last one again
-    )
-    found, _ = compare(reference, candidate)
-    assert {made.model: (made.pairs, made.similarity) for made in found} == {"b": (3, 1.0), "c": (1, 0.0)}
 
 
 HISTORY = (User("Hove?"), Assistant(calls=(Call("tide", {"port": "Hove"}, id="call_1"),)), Result("call_1", "09:12"))

@@ -1,7 +1,7 @@
 """The mitmproxy addon: hooks, and the life of one exchange.
 
-A request to a known API creates an `ExchangeRecorder`, kept by flow id. `responseheaders` sets a `Tee` as the stream
-of every reply, so nothing is delayed and a copy is read; with fixes on, an `ExchangeFixer` takes the place of the tee.
+A request to a known API creates an `ExchangeRecorder`, kept by flow id. `responseheaders` sets an `HttpReply` as the
+stream of every reply, so nothing is delayed and a copy is read; an `ExchangeFixer` has it repair what it passes on.
 An exchange ends once: in `response`, in `error` (a client that closes at `data: [DONE]` ends there), when the client's
 connection closes, or when the proxy stops, whichever is first. It is then checked, captured, logged and annotated in
 the order in which exchanges end. Captures keep that order, so the ledger of an offline run is equal. Other traffic is
@@ -45,7 +45,8 @@ from wirelint.addon.http_headers import body_of, headers_of
 from wirelint.addon.idle_queue import LARGE, CurrentLedger, IdleQueue
 from wirelint.addon.log import Failures, log_exchange, say, set_redactor
 from wirelint.addon.mcp_streams import McpStreams
-from wirelint.addon.recorder import ExchangeRecorder, Tee, let_collect
+from wirelint.addon.recorder import ExchangeRecorder
+from wirelint.addon.streamed_reply import HttpReply, let_collect
 from wirelint.addon.timeouts import Open, Timeouts, announce, withdraw
 from wirelint.addon.ui import UserInterface
 from wirelint.addon.websocket import WebSockets
@@ -244,15 +245,16 @@ class Inspector:
         streamed = flow.response.raw_content is None
         if streamed and fixer is None and not before and let_collect(flow, flow.response, recorder, self._failures):
             streamed = False
+        reply = HttpReply(flow, recorder, self._failures, before if callable(before) else None)
         if streamed:
-            flow.response.stream = Tee(recorder, self._failures.fail, before if callable(before) else None)
+            flow.response.stream = reply
         try:
             recorder.respond(flow.response.status_code, headers_of(flow.response))
         except Exception as error:  # fail open
             self._failures.fail(recorder, "reading the head of the reply", error)
         self._mcp_streams.mind(flow, recorder, streamed=streamed, blocks=fixer is not None and fixer.blocks)
         if streamed and fixer is not None:
-            fixer.ready(flow.response, before)
+            fixer.ready(flow.response, reply, before)
 
     @_fail_open
     def response(self, flow: http.HTTPFlow) -> None:

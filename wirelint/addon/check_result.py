@@ -15,8 +15,9 @@ from wirelint.capture.offline import Checked
 from wirelint.capture.record import Record
 from wirelint.capture.redact import Redactor
 from wirelint.capture.replay import delivered_reply, replay
+from wirelint.capture.streams import StreamStrings
 from wirelint.engine import Engine, internal, lower
-from wirelint.model import End, Exchange, Json, Timing
+from wirelint.model import End, Exchange, Json, Reply, Timing
 from wirelint.rule import SEVERITIES, Finding
 from wirelint.state.ledger import Unnamed
 from wirelint.view.findings import flat
@@ -95,10 +96,14 @@ def read(
     exchange = _read(recorder, end, error)
     timing = Timing(recorder.started, recorder.first_byte, exchange.timing.first_token if exchange else None, duration)
     record = recorder.record(exchange.end if exchange else end, error, exchange.chunks if exchange else (), timing)
-    clean = redactor.record(record)
+    strings = StreamStrings()
+    delivered = delivered_reply(record, strings) if exchange is not None else None
+    clean = redactor.record(record, recorder.strings, strings)
     if exchange is not None:
+        if delivered is not None and record.delivered != clean.delivered:
+            delivered = delivered_reply(clean)
         same = clean.request_body == record.request_body and clean.response_body == record.response_body
-        exchange = _under(exchange, clean) if same and not recorder.must_reread else replay(clean)
+        exchange = _under(exchange, clean, delivered) if same and not recorder.must_reread else replay(clean)
     return Reading(clean, exchange)
 
 
@@ -131,15 +136,15 @@ def _read(recorder: ExchangeRecorder, end: End, error: str | None) -> Exchange |
     return recorder.session.finish(end, error=error)
 
 
-def _under(exchange: Exchange, clean: Record) -> Exchange:
-    """Replace URL, headers and derived fields by the redacted ones."""
+def _under(exchange: Exchange, clean: Record, delivered: Reply | None) -> Exchange:
+    """Replace URL, headers and derived fields by the redacted ones. `delivered`: the changed reply."""
     redacted = exchange.but(
         url=clean.url,
         request_headers=lower(clean.request_headers),
         response_headers=lower(clean.response_headers),
         error=clean.error,
         timing=clean.timing,
-        delivered=delivered_reply(clean),
+        delivered=delivered,
     )
     return Unnamed.of(redacted)  # a client may tell of its session in what was taken out
 

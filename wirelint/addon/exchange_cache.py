@@ -285,8 +285,6 @@ class ExchangeLookup:
 def _read_open(found: Open) -> Checked:
     """Return the part of an exchange in progress that has arrived."""
     recorder = found.recorder
-    if found.fixer is not None:
-        found.fixer.catch_up()
     recorder.catch_up()
     record = recorder.record("unknown", None, (), Timing(recorder.started, recorder.first_byte))
     if recorder.session is None or not recorder.is_readable:

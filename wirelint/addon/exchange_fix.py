@@ -1,8 +1,9 @@
 """Fixes of one HTTP exchange in transit: which messages are fixed, and how.
 
 A request is complete in its hook and is fixed there. A JSON reply to a request without streaming is buffered by
-mitmproxy and fixed in its hook, so that its header can name the fixes. Every other reply gets an `HttpReplyFixer`. Not
-fixed: error replies, unknown content codings, bodies above the limit, and streams that another addon rewrites.
+mitmproxy and fixed in its hook, so that its header can name the fixes. Every other reply is fixed by its `HttpReply`
+while it streams. Not fixed: error replies, unknown content codings, bodies above the limit, and streams that another
+addon rewrites.
 
 Checks see what was received: the client's request and the upstream's reply. The fix of a reply continues the
 *forwarded* request, because its ids are the upstream's own (restored where a client had mangled them) and new ids
@@ -19,17 +20,20 @@ from mitmproxy import http
 from wirelint.addon.http_headers import (
     HEADER,
     add_field,
+    field_of,
     headers_of,
     is_decodable,
+    is_json,
     is_plainly_framed,
     is_signed,
+    is_within,
     replace_body,
 )
 from wirelint.addon.log import Failures
 from wirelint.addon.mcp_streams import BatchAnswers, SessionStreams
 from wirelint.addon.options import Settings
-from wirelint.addon.recorder import ExchangeRecorder, Stream, Tee, collect, is_json, is_within, length_of
-from wirelint.addon.reply_fix import CUT_OFF, HttpReplyFixer
+from wirelint.addon.recorder import ExchangeRecorder
+from wirelint.addon.streamed_reply import CUT_OFF, HttpReply, Stream, collect
 from wirelint.apis import channel_of
 from wirelint.capture.record import Sent
 from wirelint.fix import AppliedFix, Edit
@@ -60,7 +64,7 @@ class ExchangeFixer:
         self._flow, self._recorder, self._scope = flow, recorder, scope
         self._settings, self._ledger, self._failures = settings, ledger, failures
         self._streams = streams
-        self._delivery: HttpReplyFixer | None = None
+        self._reply: HttpReply | None = None
         self._added: BatchAnswers | None = None
         self._held = False
 
@@ -165,16 +169,15 @@ class ExchangeFixer:
 
     # --- replies ------------------------------------------------------------------------------------------------------
 
-    def ready(self, response: http.Response, before: bool | Stream) -> None:
+    def ready(self, response: http.Response, reply: HttpReply, before: bool | Stream) -> None:
         """Prepare the fix of a reply whose head has arrived. `before`: its stream setting without wirelint."""
-        tee = response.stream
         try:
-            self._ready(response, before)
+            self._ready(response, reply, before)
         except Exception as error:  # fail open: it passes as it comes
-            response.stream = tee
+            response.stream = reply
             self._failures.add(self._recorder, "preparing the repair of the reply", error)
 
-    def _ready(self, response: http.Response, before: bool | Stream) -> None:
+    def _ready(self, response: http.Response, reply: HttpReply, before: bool | Stream) -> None:
         recorder, settings = self._recorder, self._settings
         if self._added is not None:
             self._added.begin(self._flow.request, response)
@@ -198,7 +201,8 @@ class ExchangeFixer:
         )
         if reply_stream is not None:
             announce = f"fix={self._scope.permit.most}" if settings.header else ""
-            self._delivery = HttpReplyFixer(self._flow, recorder, reply_stream, self._failures, announce)
+            reply.begin_repair(reply_stream, announce)
+            self._reply = reply
 
     def _is_repairable(self, response: http.Response) -> bool:
         recorder = self._recorder
@@ -212,7 +216,7 @@ class ExchangeFixer:
         session = self._recorder.session
         if session is None or session.request is None or session.request.stream or not is_json(response):
             return False
-        return length_of(response) is None or is_within(response, self._recorder.limit)
+        return field_of(response, b"content-length") is None or is_within(response, self._recorder.limit)
 
     def response(self, response: http.Response) -> None:
         """Fix a buffered reply before it leaves."""
@@ -221,7 +225,7 @@ class ExchangeFixer:
             if self._added is not None:
                 self._added.response(response)
                 return
-            if self._delivery is None and recorder.is_empty and response.raw_content and self._is_repairable(response):
+            if self._reply is None and recorder.is_empty and response.raw_content and self._is_repairable(response):
                 self._rewrite(response, response.raw_content)
         except Exception as error:  # fail open
             self._failures.fail(recorder, "repairing the reply", error)
@@ -258,18 +262,13 @@ class ExchangeFixer:
             add_field(response, HEADER, f'rewrote; rules="{names}"')
         recorder.delivered = Sent(headers_of(response), made.body)
 
-    def catch_up(self) -> None:
-        """Parse postponed bytes."""
-        if self._delivery is not None:
-            self._delivery.catch_up()
-
     def end(self, response: http.Response) -> bool:
         """Set the flow's body to the one that the client received. Return False if that is unknown here."""
         recorder = self._recorder
         if self._added is not None:
             return self._added.done
-        if self._delivery is not None:
-            self._delivery.settle()
+        if self._reply is not None:
+            self._reply.settle()
             response.raw_content = recorder.delivered.body if recorder.delivered is not None else recorder.raw_body()
             return True
         if self._held and response.raw_content is None and recorder.is_collected:
@@ -298,7 +297,7 @@ def finish_body(
         elif (
             response.raw_content is None
             and recorder.is_empty
-            and not (recorder.is_collected or type(response.stream) is Tee)
+            and not (recorder.is_collected or isinstance(response.stream, HttpReply))
         ):
             recorder.mark_unread("another addon took the stream over; the reply passed unread")
         elif response.raw_content is None:

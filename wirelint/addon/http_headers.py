@@ -66,6 +66,18 @@ def _names(message: http.Message) -> frozenset[bytes]:
     return names
 
 
+def is_json(response: http.Response) -> bool:
+    """Return True if the content type is JSON."""
+    kind = (field_of(response, b"content-type") or "").partition(";")[0].strip().lower()
+    return kind == "application/json" or kind.endswith("+json")
+
+
+def is_within(response: http.Response, limit: int) -> bool:
+    """Return True if content-length is present and at most `limit`."""
+    length = field_of(response, b"content-length") or ""
+    return length.isascii() and length.isdigit() and int(length) <= limit
+
+
 def is_signed(request: http.Request) -> bool:
     """Return True if a header signs the body: a changed request would be rejected."""
     return not _SIGNED.isdisjoint(_names(request))

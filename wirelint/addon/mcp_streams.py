@@ -24,10 +24,11 @@ import orjson
 from mitmproxy import http
 
 from wirelint.addon.classify import EndedExchange
-from wirelint.addon.http_headers import body_of, headers_of, make_open_ended, replace_body
+from wirelint.addon.http_headers import body_of, headers_of, is_json, make_open_ended, replace_body
 from wirelint.addon.log import Failures
 from wirelint.addon.mitm_compat import attach
-from wirelint.addon.recorder import ExchangeRecorder, Tee, is_json
+from wirelint.addon.recorder import ExchangeRecorder
+from wirelint.addon.streamed_reply import HttpReply
 from wirelint.apis import channel_of, document_of
 from wirelint.apis.mcp import is_stream
 from wirelint.capture.record import Sent
@@ -56,12 +57,12 @@ class BatchAnswers:
 
     def begin(self, request: http.Request, response: http.Response) -> None:
         """Prepare a reply whose head has arrived."""
-        tee = response.stream
+        reply = response.stream
         kind = response.headers.get("content-type", "")
         if not kind.startswith("text/event-stream"):
             response.stream = False
             return
-        if response.headers.get("content-encoding", "identity") != "identity" or not isinstance(tee, Tee):
+        if response.headers.get("content-encoding", "identity") != "identity" or not isinstance(reply, HttpReply):
             self._recorder.notes.append("the blocked call was not answered: the reply comes in a coding")
             return
         make_open_ended(request, response)
@@ -69,7 +70,7 @@ class BatchAnswers:
         first = [self._first]
 
         def stream(data: bytes) -> Iterable[bytes]:
-            made = tee(data)
+            made = reply(data)
             pieces = [made] if isinstance(made, bytes) else list(made)
             return [first.pop(), *pieces] if first else pieces
 

@@ -23,7 +23,7 @@ from wsproto.connection import ConnectionState
 from wsproto.events import CloseConnection, Event, TextMessage
 
 if TYPE_CHECKING:
-    from wirelint.addon.reply_fix import Held, HeldMessages
+    from wirelint.addon.streamed_reply import Held, HeldMessages
 
 is_enabled = True  # `wirelint_mitm_compat`
 Handler = Callable[[events.Event], layer.CommandGenerator[None]]

@@ -57,8 +57,8 @@ UNFIXABLE = Option(
 )
 CLEAN_HISTORY = Option(
     "wirelint_clean_history",
-    "off",
-    "Repair earlier turns of the assistant too, which costs the prompt cache: on or off.",
+    "on",
+    "With unsafe fixes, remove leaked markup from earlier turns of the assistant: on or off.",
 )
 POLICY = Option("wirelint_policy", "", "File with argument policies (TOML); empty holds calls to none.")
 HEADER = Option("wirelint_header", "on", "Say in the header x-wirelint that a reply was repaired: on or off.")

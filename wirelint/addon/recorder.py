@@ -3,59 +3,27 @@
 Lifecycle: created with the request, `respond` at the reply's head, then bytes through `store_for_later` (read in
 batches), `feed` or `feed_whole`, and `close` once at the end. Bytes are read in batches because that costs a fraction
 of reading each chunk, and because no chunk waits for it. A recorder never holds more of a body than `limit`. Above it,
-and where a content coding cannot be decoded, the exchange is marked unread. `Tee` is the stream callable that feeds a
-recorder."""
+and where a content coding cannot be decoded, the exchange is marked unread."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from io import BytesIO
-from typing import TYPE_CHECKING
 
-from mitmproxy import ctx, http
-
-from wirelint.addon.http_headers import field_of
-from wirelint.addon.mitm_compat import attach_whole
 from wirelint.apis.unknown import is_text
 from wirelint.capture.record import Headers, Record, Sent
+from wirelint.capture.streams import StreamStrings
 from wirelint.engine import Session, internal, lower
 from wirelint.fix import AppliedFix
 from wirelint.model import End, Request, Timing
+from wirelint.rewrite import ReplyStream
 from wirelint.rewrite.whole_reply import arrived
 from wirelint.rule import Finding
 from wirelint.timing import NO_ARRIVALS, ArrivalLog, Arrivals
 from wirelint.wire import EventStream
 from wirelint.wire.content_coding import CodingError, Decoder, TooLargeError, decode, decoder
-
-if TYPE_CHECKING:  # the log reads check results, which read recorders
-    from wirelint.addon.log import Failures
-
-
-def feed_all(session: Session, pieces: Sequence[tuple[bytes, float | None]]) -> None:
-    """Feed a session pieces of a body, each with its time. Consecutive text deltas are fed together."""
-    alike: list[tuple[bytes, float | None, str]] = []
-    pattern = session.pattern
-    for data, at in pieces:
-        text = pattern.text(data) if pattern is not None else None
-        if text is not None:
-            alike.append((data, at, text))
-            continue
-        if pattern is not None and alike:
-            _take(session, pattern.block, alike)
-            alike = []
-        session.feed(data, at)
-        pattern = session.pattern
-    if pattern is not None and alike:
-        _take(session, pattern.block, alike)
-
-
-def _take(session: Session, block: int, alike: list[tuple[bytes, float | None, str]]) -> None:
-    if not session.feed_texts(block, alike):
-        for data, at, _ in alike:
-            session.feed(data, at)
-
 
 _MOST_FAULTS = 8
 _MOST_FIXES = 1000
@@ -80,6 +48,8 @@ class ExchangeRecorder:
     `due`, `checked_silences`, `open_findings`, `open_annotation`: used by `timeouts` for exchanges that are still open.
     `broken_reason`: why the client saw a broken reply although the upstream's HTTP message ended correctly.
     `on_data`: called after each stored chunk.
+    `reply_stream`: the repair of a reply in transit, which then does the reading.
+    `strings`: the strings of the reply that the session has read, for the redaction.
     """
 
     id: str
@@ -112,6 +82,8 @@ class ExchangeRecorder:
     unknown_reason: str = ""
     broken_reason: str = ""
     on_data: Callable[[], None] | None = None
+    reply_stream: ReplyStream | None = None
+    strings: StreamStrings | None = None
     _arrivals: ArrivalLog = field(default_factory=ArrivalLog)
     _recorded: Record | None = None
     _decoder: Decoder | None = None
@@ -145,6 +117,7 @@ class ExchangeRecorder:
         fields = lower(self.response_headers)
         if self.is_readable and self.session is not None:
             self.session.respond(status, fields)
+            self.strings = self.session.listener = StreamStrings()
         try:
             self._decoder = decoder(coding, self.limit) if (coding := _coding(fields.get("content-encoding"))) else None
         except CodingError as error:
@@ -223,13 +196,15 @@ class ExchangeRecorder:
                 self.catch_up()
 
     def catch_up(self) -> None:
-        """Parse the queued bytes with the times of their arrival."""
+        """Parse all bytes that have arrived, with the times of their arrival."""
+        if self.reply_stream is not None:
+            self.reply_stream.catch_up()
         pieces, times = self._queued, self._queued_at
         self._clear_queue()
         came = zip(pieces, times, strict=True)
         read = [(self._plain_of(piece), round((time - self.clock_start) * 1000, 3)) for piece, time in came]
         if self.session is not None:
-            feed_all(self.session, [(plain, at) for plain, at in read if plain])
+            self.session.feed_all([(plain, at) for plain, at in read if plain])
         self.check_text_limit()
 
     def check_text_limit(self) -> None:
@@ -407,99 +382,10 @@ class ExchangeRecorder:
         self._is_closed = True
         self._clear_queue()
         self._raw, self._plain, self.session = BytesIO(), bytearray(), None
+        self.strings = self.reply_stream = None
 
 
 def _coding(value: str | None) -> str | None:
     """Return the content codings to decode, None if there are none."""
     names = [name for item in (value or "").split(",") if (name := item.strip().lower()) and name != "identity"]
     return ", ".join(names) or None
-
-
-Stream = Callable[[bytes], bytes | Iterable[bytes]]
-
-
-class Tee:
-    """Stream callable that passes every byte on unchanged and records a copy.
-
-    mitmproxy sends each non-empty `bytes` as one chunk; `b""` would end a chunked reply in the middle, so "nothing" is
-    an empty list. A call with `b""` may mean the end, and may come several times. An exception would lose the chunk
-    and hang the client. `inner` is the stream callable of another addon; it gets the upstream's bytes as it would
-    without wirelint."""
-
-    def __init__(
-        self,
-        recorder: ExchangeRecorder,
-        fail: Callable[[ExchangeRecorder, str, Exception], None],
-        inner: Stream | None = None,
-    ) -> None:
-        self._recorder = recorder
-        self._fail = fail
-        self._inner = inner
-
-    def __call__(self, data: bytes) -> bytes | Iterable[bytes]:
-        recorder = self._recorder
-        try:
-            if data:
-                recorder.store_for_later(data)
-                if recorder.on_data is not None:
-                    recorder.on_data()
-        except Exception as error:  # fail open: the bytes go on, whatever reading them did
-            self._fail(recorder, "reading the reply", error)
-        if self._inner is not None:
-            return self._inner(data)
-        return data or []
-
-
-_SHORT = 1 << 18
-"""Largest JSON document that mitmproxy buffers as usual: it is useless before its end, and streaming it costs more."""
-
-
-def is_json(response: http.Response) -> bool:
-    """Return True if the content type is JSON."""
-    kind = (field_of(response, b"content-type") or "").partition(";")[0].strip().lower()
-    return kind == "application/json" or kind.endswith("+json")
-
-
-def length_of(response: http.Response) -> str | None:
-    """Return the value of content-length."""
-    return field_of(response, b"content-length")
-
-
-def is_within(response: http.Response, limit: int) -> bool:
-    """Return True if content-length is present and at most `limit`."""
-    length = length_of(response) or ""
-    return length.isascii() and length.isdigit() and int(length) <= limit
-
-
-def can_collect(response: http.Response) -> bool:
-    """Return True if mitmproxy may buffer a reply without delaying anything useful: a short JSON document."""
-    streamed = getattr(ctx.options, "stream_large_bodies", None)  # it may be shorter than ours
-    return is_json(response) and is_within(response, _SHORT) and not streamed
-
-
-def collect(flow: http.HTTPFlow, recorder: ExchangeRecorder, failures: Failures) -> bool:
-    """Record a reply that mitmproxy buffers, also if it breaks off. Return False if that is not possible."""
-
-    def cut(raw: bytes) -> None:
-        try:
-            recorder.feed_whole(raw)
-        except Exception as error:  # fail open
-            failures.fail(recorder, "reading the reply", error)
-
-    def heard(raw: bytes) -> None:
-        try:
-            recorder.record_arrival(raw)
-        except Exception as error:  # fail open: it has no time then
-            failures.add(recorder, "reading the reply", error)
-
-    recorder.is_collected = attach_whole(flow, heard, cut)
-    return recorder.is_collected
-
-
-def let_collect(flow: http.HTTPFlow, response: http.Response, recorder: ExchangeRecorder, failures: Failures) -> bool:
-    """Return True if mitmproxy buffers the reply; the recorder then gets it as a whole."""
-    try:
-        return can_collect(response) and collect(flow, recorder, failures)
-    except Exception as error:  # fail open: it is streamed
-        failures.add(recorder, "reaching the client", error)
-        return False

@@ -58,12 +58,6 @@ _GRAIN = 1 / 30
 _LEAST = 0.01
 
 
-class Repairing(Protocol):
-    """Fixer of a reply that may have postponed parsing."""
-
-    def catch_up(self) -> None: ...
-
-
 class Open(Protocol):
     """Exchange in progress."""
 
@@ -71,8 +65,6 @@ class Open(Protocol):
     def recorder(self) -> ExchangeRecorder: ...
     @property
     def flow(self) -> http.HTTPFlow: ...
-    @property
-    def fixer(self) -> Repairing | None: ...
 
 
 class Timeouts:
@@ -143,8 +135,6 @@ class Timeouts:
         recorder = one.recorder
         if one.flow.intercepted:  # it waits for the user
             return now + self._shortest
-        if one.fixer is not None:
-            one.fixer.catch_up()
         recorder.catch_up()
         if recorder.session is None or recorder.session.terminated:
             return math.inf

@@ -30,7 +30,7 @@ from wirelint.addon.log import Failures
 from wirelint.addon.mitm_compat import attach_socket
 from wirelint.addon.options import Settings
 from wirelint.addon.recorder import ExchangeRecorder
-from wirelint.addon.reply_fix import ReplyFixer
+from wirelint.addon.streamed_reply import StreamedReply
 from wirelint.apis import recognise
 from wirelint.capture.record import Headers, Sent
 from wirelint.engine import Session, lower
@@ -65,13 +65,14 @@ def fix_request(
         return None
 
 
-class SocketReplyFixer(ReplyFixer):
+class SocketReply(StreamedReply):
     """Fixer of one reply over a WebSocket: server messages in, messages for the client out."""
 
     end_text = "the socket closed"
 
     def __init__(self, recorder: ExchangeRecorder, reply_stream: ReplyStream, failures: Failures) -> None:
-        super().__init__(recorder, reply_stream, failures)
+        super().__init__(recorder, failures)
+        self.repair_with(reply_stream)
         self._originals: dict[bytes, bytes] = {}
 
     def headers(self) -> Headers:
@@ -80,7 +81,7 @@ class SocketReplyFixer(ReplyFixer):
     @classmethod
     def begin(
         cls, recorder: ExchangeRecorder, settings: Settings, ledger: Ledger, failures: Failures
-    ) -> SocketReplyFixer | None:
+    ) -> SocketReply | None:
         """Create a fixer for an exchange whose first answer has arrived; None if nothing can be fixed."""
         if recorder.session is None or not recorder.is_readable or recorder.is_unread:
             return None
@@ -133,7 +134,6 @@ class OpenSocketExchange(NamedTuple):
 
     recorder: ExchangeRecorder
     flow: http.HTTPFlow
-    fixer: SocketReplyFixer | None
 
 
 @dataclass(slots=True, eq=False)
@@ -144,7 +144,7 @@ class _Socket:
     open: deque[ExchangeRecorder] = field(default_factory=deque)
     count: int = 0
     repairs: bool | None = None
-    fixer: SocketReplyFixer | None = None
+    fixer: SocketReply | None = None
     leaving: list[bytes] = field(default_factory=list)
 
     def take_ready(self) -> Sequence[bytes]:
@@ -183,7 +183,7 @@ class WebSockets:
         """Yield the exchange in progress of each socket: the oldest."""
         for socket in self._sockets.values():
             if socket.open:
-                yield OpenSocketExchange(socket.open[0], socket.flow, socket.fixer)
+                yield OpenSocketExchange(socket.open[0], socket.flow)
 
     def message(self, flow: http.HTTPFlow, settings: Settings) -> None:
         """Handle the last message of a flow's socket."""
@@ -258,7 +258,7 @@ class WebSockets:
         if recorder.status is None:
             recorder.respond(STATUS, HEADERS)
             if socket.repairs and settings.repairs:
-                socket.fixer = SocketReplyFixer.begin(recorder, settings, self._ledger, self._failures)
+                socket.fixer = SocketReply.begin(recorder, settings, self._ledger, self._failures)
         last = closes(content)
         if not recorder.is_live:
             recorder.feed(as_line(content))

@@ -20,7 +20,7 @@ from wirelint.apis import (
     openai_responses,
 )
 from wirelint.apis.declared import repeated
-from wirelint.apis.reading import document_of
+from wirelint.apis.reading import Documents, document_of
 from wirelint.events import Event, Frame
 from wirelint.model import Json, Request
 
@@ -77,7 +77,12 @@ class Placed(Protocol):
 
 
 class ReplyReader(Protocol):
-    """Frames of one reply in, events out. `close` gives the offences that only the end can show."""
+    """Frames of one reply in, events out. `close` gives the offences that only the end can show.
+
+    `documents` decodes the frames.
+    """
+
+    documents: Documents
 
     def read(self, frame: Frame) -> list[Event]: ...
 

@@ -31,6 +31,7 @@ from wirelint.apis.reading import (
     misshapen,
     number,
     refusal_of,
+    stated_reason,
     text,
     told,
 )
@@ -126,7 +127,7 @@ class _Reader:
 
     def __init__(self, *, streamed: bool) -> None:
         self._streamed = streamed
-        self._documents = Documents()
+        self.documents = Documents()
         self._blocks: dict[int, int] = {}
         self._kinds: dict[int, Kind] = {}
         self._open: set[int] = set()
@@ -138,7 +139,7 @@ class _Reader:
             return [Other(frame)]
         if frame.event == "ping" and not frame.faults and not (frame.data or "").lstrip().startswith("{"):
             return [Other(frame)]  # SDKs go by the name and never look inside
-        reading = self._documents.read(frame)
+        reading = self.documents.read(frame)
         events = reading.offences
         for document, place in reading.documents:
             if self._streamed:
@@ -148,7 +149,7 @@ class _Reader:
         return told(frame, events)
 
     def close(self) -> list[Event]:
-        events = self._documents.close()
+        events = self.documents.close()
         if self._streamed and self._stopped and not self._done:
             events.append(StreamViolation("missing-end", "no message_stop", None))
         return events
@@ -235,7 +236,7 @@ class _Reader:
         yield Close(self._blocks[place], frame) if known else Other(frame)
 
     def _message_delta(self, document: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
-        if reason := text(mapping(document.get("delta")).get("stop_reason")):
+        if reason := stated_reason(mapping(document.get("delta")).get("stop_reason")):
             self._stopped = True
             yield Finish(0, reason, _STOP_POINTER, frame)
         if usage := mapping(document.get("usage")):
@@ -259,7 +260,7 @@ class _Reader:
             yield Start(0, "opaque", "/content", 0, frame, name=misshapen(content))
         for n, block in mappings(content):
             yield from self._open_block(n, block, frame, n)
-        if reason := text(message.get("stop_reason")):
+        if reason := stated_reason(message.get("stop_reason")):
             yield Finish(0, reason, _STOP_POINTER, frame)
         if usage := mapping(message.get("usage")):
             yield Usage(usage, frame)

@@ -19,7 +19,18 @@ from urllib.parse import unquote
 from wirelint.apis.bedrock_events import EVENTS, named
 from wirelint.apis.bedrock_request import has_blocks, read_request
 from wirelint.apis.bedrock_writer import StreamWriter, WholeWriter
-from wirelint.apis.reading import Documents, error_of, is_misshapen, mapping, mappings, misshapen, number, text, told
+from wirelint.apis.reading import (
+    Documents,
+    error_of,
+    is_misshapen,
+    mapping,
+    mappings,
+    misshapen,
+    number,
+    stated_reason,
+    text,
+    told,
+)
 from wirelint.events import (
     CallUpdate,
     Close,
@@ -87,7 +98,7 @@ class _Reader:
 
     def __init__(self, *, streamed: bool) -> None:
         self._streamed = streamed
-        self._documents = Documents()
+        self.documents = Documents()
         self._blocks: dict[int, int] = {}
         self._open: set[int] = set()
         self._count = 0
@@ -96,7 +107,7 @@ class _Reader:
     def read(self, frame: Frame) -> list[Event]:
         if frame.data is None and not frame.faults:
             return [Other(frame)]
-        reading = self._documents.read(frame)
+        reading = self.documents.read(frame)
         events = reading.offences
         for document, place in reading.documents:
             if self._streamed and "output" not in document:
@@ -106,7 +117,7 @@ class _Reader:
         return told(frame, events)
 
     def close(self) -> list[Event]:
-        return self._documents.close()
+        return self.documents.close()
 
     def _event(self, document: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
         name, body = named(document, frame.event)
@@ -169,7 +180,7 @@ class _Reader:
         self._stopped = True
         if self._open:
             yield StreamViolation("unfinished-part", f"content block {min(self._open)} was never stopped", frame)
-        if reason := text(body.get("stopReason")):
+        if reason := stated_reason(body.get("stopReason")):
             yield Finish(0, reason, _STOP_POINTER, frame)
         yield Done(frame)
 
@@ -183,7 +194,7 @@ class _Reader:
             yield from self._begin(n, n, block, frame, n)
             if words := whole_text(block):
                 yield Delta(self._blocks[n], words, frame, n)
-        if reason := text(body.get("stopReason")):
+        if reason := stated_reason(body.get("stopReason")):
             yield Finish(0, reason, _STOP_POINTER, frame)
         if usage := mapping(body.get("usage")):
             yield Usage(usage, frame)

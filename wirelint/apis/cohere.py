@@ -24,6 +24,7 @@ from wirelint.apis.reading import (
     mappings,
     misshapen,
     number,
+    stated_reason,
     text,
     told,
 )
@@ -94,7 +95,7 @@ class _Reader:
 
     def __init__(self, *, streamed: bool) -> None:
         self._streamed = streamed
-        self._documents = Documents()
+        self.documents = Documents()
         self._blocks: dict[tuple[str, int], int] = {}
         self._open: dict[tuple[str, int], None] = {}
         self._count = 0
@@ -103,7 +104,7 @@ class _Reader:
     def read(self, frame: Frame) -> list[Event]:
         if frame.data is None and not frame.faults:
             return [Other(frame)]
-        reading = self._documents.read(frame)
+        reading = self.documents.read(frame)
         events = reading.offences
         for document, place in reading.documents:
             if self._streamed:
@@ -113,7 +114,7 @@ class _Reader:
         return told(frame, events)
 
     def close(self) -> list[Event]:
-        return self._documents.close()
+        return self.documents.close()
 
     def _event(self, document: Mapping[str, Json], frame: Frame, *, alone: bool) -> Iterator[Event]:
         kind = text(document.get("type")) or ""
@@ -241,7 +242,7 @@ class _Reader:
     def _message_end(self, delta: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
         if (error := error_of(delta)) is not None:
             yield Failure(error, frame)
-        if reason := text(delta.get("finish_reason")):
+        if reason := stated_reason(delta.get("finish_reason")):
             yield Finish(0, reason, _STOP_POINTER, frame)
         if usage := mapping(delta.get("usage")):
             yield Usage(usage, frame)
@@ -270,7 +271,7 @@ class _Reader:
             yield from self._whole_call(n, call, frame)
         if message.get("citations"):
             yield from self._citations(frame)
-        if reason := text(document.get("finish_reason")):
+        if reason := stated_reason(document.get("finish_reason")):
             yield Finish(0, reason, _STOP_POINTER, frame)
         if usage := mapping(document.get("usage")):
             yield Usage(usage, frame)

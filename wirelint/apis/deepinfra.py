@@ -14,7 +14,7 @@ from urllib.parse import unquote
 
 from wirelint.apis.openai_completions import prompted, prompts
 from wirelint.apis.openai_completions_writer import FormError
-from wirelint.apis.reading import DONE, Documents, error_of, mapping, mappings, text, told
+from wirelint.apis.reading import DONE, Documents, error_of, mapping, mappings, stated_reason, text, told
 from wirelint.apis.writing import document_of, dump, framed, groups, other_lines, same
 from wirelint.events import Delta, Done, Event, Failure, Finish, Frame, Other, ReplyMeta, Start, StreamViolation, Usage
 from wirelint.model import Json, Request
@@ -69,14 +69,14 @@ class _Reader:
 
     def __init__(self, *, streamed: bool) -> None:
         self._streamed = streamed
-        self._documents = Documents()
+        self.documents = Documents()
         self._begun = self._done = False
         self._id: str | None = None
 
     def read(self, frame: Frame) -> list[Event]:
         if frame.data is None and not frame.faults:
             return [Other(frame)]
-        reading = self._documents.read(frame)
+        reading = self.documents.read(frame)
         events = reading.offences
         for document, place in reading.documents:
             if self._done:
@@ -89,7 +89,7 @@ class _Reader:
         return told(frame, events)
 
     def close(self) -> list[Event]:
-        return self._documents.close()
+        return self.documents.close()
 
     def _document(self, document: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
         id_ = text(document.get("request_id"))
@@ -104,7 +104,7 @@ class _Reader:
             yield Start(position, "text", _place(position), position, frame, item=position)
             if words := text(result.get("generated_text")):
                 yield Delta(position, words, frame, position)
-            if reason := text(mapping(result.get("details")).get("finish_reason")):
+            if reason := stated_reason(mapping(result.get("details")).get("finish_reason")):
                 yield Finish(position, reason, f"/results/{position}/details/finish_reason", frame)
         if usage := _usage_of(document):
             yield Usage(usage, frame)
@@ -118,7 +118,7 @@ class _Reader:
             yield Start(0, "text", _place(0), 0, frame)
         if words:
             yield Delta(0, words, frame)
-        if reason := text(mapping(document.get("details")).get("finish_reason")):
+        if reason := stated_reason(mapping(document.get("details")).get("finish_reason")):
             yield Finish(0, reason, "/results/0/details/finish_reason", frame)
 
 

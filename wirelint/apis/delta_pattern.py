@@ -20,6 +20,7 @@ from collections.abc import Sequence
 import orjson
 
 from wirelint.events import Delta, Event, Frame, Start
+from wirelint.model import Json
 
 IGNORED = frozenset(
     {"created", "created_at", "obfuscation", "p", "sequence_number", "service_tier", "system_fingerprint"}
@@ -49,6 +50,18 @@ class DeltaPattern:
         self.block, self.item = event.block, event.item
         self._event, self._span = event, span
         self._match: re.Pattern[bytes] | None = None
+
+    @property
+    def example(self) -> str:
+        """The text of the event that the pattern was made from."""
+        return self._event.text
+
+    @property
+    def document(self) -> dict[str, Json]:
+        """The document of the event that the pattern was made from, decoded again."""
+        assert self._event.frame is not None
+        document = orjson.loads(self._event.frame.data or "{}")
+        return document if isinstance(document, dict) else {}
 
     @classmethod
     def of(cls, event: Delta) -> DeltaPattern | None:

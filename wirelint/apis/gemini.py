@@ -110,7 +110,7 @@ class _Reader:
 
     def __init__(self, *, streamed: bool) -> None:
         self._streamed = streamed
-        self._documents = Documents()
+        self.documents = Documents()
         self._candidates: dict[int, _Candidate] = {}
         self._stopped: set[int] = set()
         self._head: tuple[str | None, str | None] = (None, None)
@@ -126,7 +126,7 @@ class _Reader:
             events = self._unframed(frame)
             if events is not None:
                 return events
-        reading = self._documents.read(frame)
+        reading = self.documents.read(frame)
         events = reading.offences
         self._failed = self._failed or (bool(self._array) and _is_broken(frame))
         for whole, place in reading.documents:
@@ -141,7 +141,7 @@ class _Reader:
         return told(frame, events)
 
     def close(self) -> list[Event]:
-        events = self._documents.close()
+        events = self.documents.close()
         if not self._streamed or self._done or self._failed or not self._stopped:
             return events
         if self._array:

@@ -108,7 +108,7 @@ class _Reader:
 
     def __init__(self, *, streamed: bool) -> None:
         self._streamed = streamed
-        self._documents = Documents()
+        self.documents = Documents()
         self._messages = 0
         self._blocks = 0
         self._answered = False
@@ -123,14 +123,14 @@ class _Reader:
             return [Other(frame)]
         if not self._streamed and frame.data is not None and not frame.data.lstrip().startswith("{"):
             return [Other(frame)]  # `Accepted`, in the older transport
-        reading = self._documents.read(frame)
+        reading = self.documents.read(frame)
         events = reading.offences
         for document, place in reading.documents:
             events += self._message(document, place, None)
         return events or [Other(frame)]
 
     def close(self) -> list[Event]:
-        return self._documents.close()
+        return self.documents.close()
 
     def _message(self, document: Json, frame: Frame, place: str | None) -> Iterator[Event]:
         number, self._messages = self._messages, self._messages + 1

@@ -15,7 +15,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from wirelint.apis.ollama_writer import StreamWriter, WholeWriter
-from wirelint.apis.reading import Documents, error_of, mapping, mappings, misshapen, number, schema, text, told
+from wirelint.apis.reading import (
+    Documents,
+    error_of,
+    mapping,
+    mappings,
+    misshapen,
+    number,
+    schema,
+    stated_reason,
+    text,
+    told,
+)
 from wirelint.events import Delta, Done, Event, Failure, Finish, Frame, Other, ReplyMeta, Start, StreamViolation, Usage
 from wirelint.model import (
     Arguments,
@@ -92,7 +103,7 @@ class _Reader:
     def __init__(self, place: str, *, streamed: bool) -> None:
         self._place = place
         self._streamed = streamed
-        self._documents = Documents()
+        self.documents = Documents()
         self._blocks: dict[str, int] = {}
         self._count = 0
         self._calls = 0
@@ -102,7 +113,7 @@ class _Reader:
     def read(self, frame: Frame) -> list[Event]:
         if frame.data is None and not frame.faults:
             return [Other(frame)]
-        reading = self._documents.read(frame)
+        reading = self.documents.read(frame)
         events = reading.offences
         for document, place in reading.documents:
             if self._done:
@@ -112,7 +123,7 @@ class _Reader:
         return told(frame, events)
 
     def close(self) -> list[Event]:
-        return self._documents.close()
+        return self.documents.close()
 
     def _document(self, document: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
         model = text(document.get("model"))
@@ -122,7 +133,7 @@ class _Reader:
         if (error := error_of(document)) is not None:
             yield Failure(error, frame)
         yield from self._said(mapping(document.get("message")) if self._place else document, frame)
-        if reason := text(document.get("done_reason")):
+        if reason := stated_reason(document.get("done_reason")):
             yield Finish(0, reason, "/done_reason", frame)
         if counts := {name: document[name] for name in _COUNTS if number(document.get(name)) is not None}:
             yield Usage(counts, frame)

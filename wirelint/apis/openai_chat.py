@@ -87,7 +87,7 @@ class _Reader:
 
     def __init__(self, *, streamed: bool) -> None:
         self._streamed = streamed
-        self._documents = Documents()
+        self.documents = Documents()
         self._blocks: dict[tuple[int, str, int], int] = {}
         self._count = 0
         self._calls: dict[int, int] = {}
@@ -95,10 +95,9 @@ class _Reader:
         self._repeated: set[int] = set()
         self._given: tuple[Json, Json] = (None, None)
         self._head: tuple[str | None, str | None] = (None, None)
-        self._told: set[tuple[int, str]] = set()
         self._begun = 0  # where the events of the document's choices begin in `_out`
         self._finished = False
-        self._written: set[tuple[int, str]] = set()
+        self._blank: set[int] = set()
         self._done = False
         self._counted = False
         self._out: list[Event] = []
@@ -107,7 +106,7 @@ class _Reader:
     def read(self, frame: Frame) -> list[Event]:
         if frame.data is None and not frame.faults:
             return [Other(frame)]
-        reading = self._documents.read(frame)
+        reading = self.documents.read(frame)
         self._out = events = reading.offences
         for document, place in reading.documents:
             if self._done and (document.get("choices") or error_of(document)):
@@ -126,7 +125,7 @@ class _Reader:
         return told(frame, events)
 
     def close(self) -> list[Event]:
-        events = self._documents.close()
+        events = self.documents.close()
         if self._streamed and self._finished and not self._done:
             events.append(StreamViolation("missing-end", "no [DONE]", None))
         return events
@@ -179,11 +178,11 @@ class _Reader:
             self._reasonless(choice, written, frame)
 
     def _reasonless(self, choice: int, written: str, frame: Frame) -> None:
-        """Report once for each candidate that the lack of a finish reason is written as text."""
-        if (choice, written) not in self._written:
-            self._written.add((choice, written))
+        """Report that the lack of a finish reason is written as text: "null" in each event, an empty text once."""
+        if written or choice not in self._blank:
+            self._blank.add(choice)
             detail = f"/choices/{choice}/finish_reason {written}"
-            self._out.append(StreamViolation("written-null", detail, frame))
+            self._out.insert(self._begun, StreamViolation("written-null", detail, frame))
 
     def _others(self, choice: int, message: Mapping[str, Json], place: str, frame: Frame) -> None:
         """What a message has beside its text and reasoning."""
@@ -191,7 +190,7 @@ class _Reader:
             self._text(choice, "refusal", 0, f"{place}/refusal", refusal, frame)
         for position, call in mappings(message.get("tool_calls")):
             self._call(choice, position, call, place, frame)
-        if legacy := mapping(message.get("function_call")):
+        if isinstance(legacy := message.get("function_call"), dict):
             self._legacy(choice, legacy, f"{place}/function_call", frame)
         for field in _HOSTED_EVIDENCE:
             if message.get(field):
@@ -293,10 +292,7 @@ class _Reader:
         name, arguments = text(call.get("name")), text(call.get("arguments"))
         if block is None:
             if not name and not arguments:  # Snowflake sends an empty one beside every text
-                if (choice, "empty-call") not in self._told:
-                    self._told.add((choice, "empty-call"))
-                    # In front of what is said: rewriters that hold text back hand an offence on at once.
-                    self._out.insert(self._begun, StreamViolation("empty-call", place, frame))
+                self._out.insert(self._begun, StreamViolation("empty-call", place, frame))
                 return
             block = self._new(key)
             self._out.append(Start(block, "tool_call", place, choice, frame, None, None, name, None, "legacy"))

@@ -25,6 +25,7 @@ from wirelint.apis.reading import (
     misshapen,
     number,
     refusal_of,
+    stated_reason,
     text,
     told,
 )
@@ -97,7 +98,7 @@ class _Reader:
 
     def __init__(self, *, streamed: bool) -> None:
         self._streamed = streamed
-        self._documents = Documents()
+        self.documents = Documents()
         self._blocks: dict[tuple[int, Kind], int] = {}
         self._head: tuple[str | None, str | None] = (None, None)
         self._finished = self._done = False
@@ -105,7 +106,7 @@ class _Reader:
     def read(self, frame: Frame) -> list[Event]:
         if frame.data is None and not frame.faults:
             return [Other(frame)]
-        reading = self._documents.read(frame)
+        reading = self.documents.read(frame)
         events = reading.offences
         for document, place in reading.documents:
             if self._done:
@@ -119,7 +120,7 @@ class _Reader:
         return told(frame, events)
 
     def close(self) -> list[Event]:
-        events = self._documents.close()
+        events = self.documents.close()
         if self._streamed and self._finished and not self._done:
             events.append(StreamViolation("missing-end", "no [DONE]", None))
         return events
@@ -149,7 +150,7 @@ class _Reader:
         elif is_misshapen(body.get("text")) and (choice, "opaque") not in self._blocks:
             block = self._blocks[choice, "opaque"] = len(self._blocks)
             yield Start(block, "opaque", f"/choices/{choice}/text", choice, frame, name=misshapen(body["text"]))
-        if reason := text(body.get("finish_reason")):
+        if reason := stated_reason(body.get("finish_reason")):
             self._finished = True
             yield Finish(choice, reason, f"/choices/{choice}/finish_reason", frame)
 

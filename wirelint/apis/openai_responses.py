@@ -105,7 +105,7 @@ class _Reader:
 
     def __init__(self, *, streamed: bool) -> None:
         self._streamed = streamed
-        self._documents = Documents()
+        self.documents = Documents()
         self._blocks: dict[str, int] = {}
         self._lengths: list[int] = []
         self._labels: dict[int, tuple[str | None, str | None]] = {}
@@ -125,7 +125,7 @@ class _Reader:
     def read(self, frame: Frame) -> list[Event]:
         if frame.data is None and not frame.faults:
             return [Other(frame)]
-        reading = self._documents.read(frame)
+        reading = self.documents.read(frame)
         self._out = events = reading.offences
         for document, place in reading.documents:
             before = len(events)
@@ -138,7 +138,7 @@ class _Reader:
         return told(frame, events)
 
     def close(self) -> list[Event]:
-        return self._documents.close()
+        return self.documents.close()
 
     # --- a stream -----------------------------------------------------------------------------------------------------
 

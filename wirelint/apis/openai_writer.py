@@ -14,13 +14,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from wirelint.apis.openai_parts import Piece, call_entry, content, legacy_call, pieces, put
-from wirelint.apis.reading import DONE, mapping, mappings, number
+from wirelint.apis.reading import DONE, mapping, mappings, number, stated_reason
 from wirelint.apis.writing import MADE, document_of, dump, framed, groups, other_lines, same, spoken, text_of
 from wirelint.events import (
+    REPEATED,
     CallUpdate,
     Delta,
     Done,
     Event,
+    Failure,
     Finish,
     Frame,
     Other,
@@ -29,7 +31,7 @@ from wirelint.events import (
     StreamViolation,
     Usage,
 )
-from wirelint.model import Json, Kind
+from wirelint.model import FaultKind, Json, Kind
 
 REASONING = ("reasoning_content", "reasoning", "reasoning_text", "thinking")
 
@@ -104,7 +106,7 @@ class _Writer:
 
 class StreamWriter(_Writer):
     def write(self, frame: Frame, events: Sequence[Event], out: Sequence[Event]) -> bytes:
-        if same(events, out) and not (self._altered and self._moves(out)):
+        if same(events, out) and not (self._altered and self._moves(frame, out)):
             self._note(out)
             return frame.raw
         self._alter(events, out)
@@ -133,8 +135,11 @@ class StreamWriter(_Writer):
         made += [b"data: [DONE]\n\n" for event in out if isinstance(event, Done)]
         return b"".join(made)
 
-    def _moves(self, out: Sequence[Event]) -> bool:
-        """Return True if a call in an untouched frame has got another number."""
+    def _moves(self, frame: Frame, out: Sequence[Event]) -> bool:
+        """Return True if a call in an untouched frame has got another number, or may be a removed one."""
+        calls = (Start, Delta, CallUpdate)
+        if '"tool_calls"' in (frame.data or "") and not any(isinstance(event, calls) for event in out):
+            return True  # `{"index":0,"function":false}` says nothing, but clients begin a call with it
         for event in out:
             match event:
                 case Start(kind="tool_call") if event.choice in self._altered and event.form != "legacy":
@@ -171,7 +176,7 @@ class StreamWriter(_Writer):
         """The chunks that a document becomes."""
         self._last = {name: value for name, value in document.items() if name not in ("choices", "usage")}
         self._note(out)
-        if frame.data is not None and same(spoken(own), spoken(out)) and not self._moves(out):
+        if frame.data is not None and same(spoken(own), spoken(out)) and not self._moves(frame, out):
             yield framed(None, frame.event, data=frame.data)
             return
         for event in out:
@@ -188,7 +193,7 @@ class StreamWriter(_Writer):
         if gone:  # the counts were taken out, and with them a chunk that holds nothing else
             document = {name: value for name, value in document.items() if name != "usage"}
         telling = spoken(out) if gone else out
-        told = any(isinstance(event, (Other, StreamViolation)) or type(event).__name__ in _TOLD for event in telling)
+        told = any(_is_told(event) for event in telling)
         made = [bodies for bodies in made if bodies]
         if not made and not told and not document.get("usage"):
             return
@@ -216,9 +221,8 @@ class StreamWriter(_Writer):
         if not said_by:
             dropped = bool(before)
             if not dropped or any(value not in (None, "", [], {}) for value in rest.values()):
-                bodies.append(
-                    {**choice, field_: rest, "finish_reason": None if dropped else choice.get("finish_reason")}
-                )
+                reason = None if dropped else stated_reason(choice.get("finish_reason"))
+                bodies.append({**choice, field_: rest, "finish_reason": reason})
             return bodies
         kept = self._kept(before, after)
         for place, piece in enumerate(said_by):
@@ -307,13 +311,33 @@ class StreamWriter(_Writer):
         return call_entry(items.get(first.item, {}), start, events, self._numbers[first.block])
 
 
-_TOLD = frozenset({"ReplyMeta", "Usage", "Failure"})
+def _is_told(event: Event) -> bool:
+    """Return True if a chunk is written for an event that no candidate says."""
+    if isinstance(event, StreamViolation):
+        return event.kind not in REPEATED
+    return isinstance(event, (Other, ReplyMeta, Usage, Failure))
+
+
+def _dropped(events: Sequence[Event], out: Sequence[Event]) -> set[FaultKind]:
+    """Return the kinds of violations by empty members that a rewriter has dropped."""
+    kept = {event.kind for event in out if isinstance(event, StreamViolation)}
+    return {event.kind for event in events if isinstance(event, StreamViolation)} & REPEATED - kept
 
 
 def _index(choice: Mapping[str, Json], position: int) -> int:
     """Return the number of a candidate: its `index`, or its position in `choices` where that is no number."""
     index = number(choice.get("index"))
     return position if index is None else index
+
+
+def _without_empty(choice: dict[str, Json], dropped: set[FaultKind]) -> dict[str, Json]:
+    """Return a candidate of a whole body without empty members whose violation was dropped."""
+    if "written-null" in dropped and stated_reason(choice.get("finish_reason")) is None:
+        choice = {**choice, "finish_reason": None}
+    call = mapping(mapping(choice.get("message")).get("function_call"))
+    if "empty-call" in dropped and not (call.get("name") or call.get("arguments")):
+        choice = {**choice, "message": {k: v for k, v in mapping(choice["message"]).items() if k != "function_call"}}
+    return choice
 
 
 def text_changed(before: Sequence[Event], after: Sequence[Event]) -> bool:
@@ -336,8 +360,11 @@ class WholeWriter(_Writer):
         self._note(out)
         choices: list[Json] = []
         listed = document.get("choices")
+        dropped = _dropped(events, out)
         for position, choice in enumerate(listed if isinstance(listed, list) else []):
-            choices.append(self._choice(choice, position, events, out) if isinstance(choice, dict) else choice)
+            if isinstance(choice, dict):
+                choice = self._choice(_without_empty(choice, dropped), position, events, out)
+            choices.append(choice)
         head = next((event for event in out if isinstance(event, ReplyMeta) and event.id is not None), None)
         changed: dict[str, Json] = {**document, "choices": choices}
         if head is not None and "id" in document:

@@ -108,6 +108,13 @@ def told(frame: Frame, events: list[Event]) -> list[Event]:
     return events
 
 
+class Decoded(NamedTuple):
+    """The last frame whose data was exactly one JSON object, and that object; None for `[DONE]`."""
+
+    frame: Frame | None
+    document: dict[str, Json] | None
+
+
 class Documents:
     """The JSON documents of a stream's frames, read as lenient clients read them, with what is wrong about them.
 
@@ -122,13 +129,16 @@ class Documents:
         self._pieces: list[str] = []
         self._size = 0
         self._first: Frame | None = None
+        self.last = Decoded(None, None)
 
     def read(self, frame: Frame) -> Reading:
         data = frame.data
         if data == DONE and self._first is None and not frame.faults:
+            self.last = Decoded(frame, None)
             return Reading([], True, [])
         document = _decode(data) if data is not None else None
         if document is not None and self._first is None and not frame.faults:  # nearly all of them
+            self.last = Decoded(frame, document)
             return Reading([(document, frame)], False, [])
         offences: list[Event] = [StreamViolation(kind, detail, frame) for kind, detail in frame.faults]
         if data is None:

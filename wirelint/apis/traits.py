@@ -76,6 +76,18 @@ def is_foreign(api: str, reason: str) -> bool:
     return own is not None and reason not in own and ending(reason) in _COMPLETE
 
 
+def own_word(api: str, reason: str) -> str | None:
+    """Return the API's own word for a finish reason of other APIs; None for a reason that is not foreign (`is_foreign`)."""
+    if not is_foreign(api, reason):
+        return None
+    own, meaning = sorted(_OWN[api], key=len), ending(reason)
+    if spelled := next((word for word in own if word.lower() == reason.lower()), None):
+        return spelled
+    if meaning in ("ended", "stopped"):
+        return traits(api).ended
+    return next((word for word in own if ending(word) == meaning), None)
+
+
 @dataclass(frozen=True, slots=True)
 class Traits:
     """What is peculiar to an API, beside the shape of its bodies."""

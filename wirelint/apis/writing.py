@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import operator
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
 import orjson
 
-from wirelint.events import Delta, Event, Frame, StreamViolation
+from wirelint.events import REPEATED, Delta, Event, Frame, StreamViolation
 from wirelint.model import Json
 
 MADE = 1 << 32
@@ -19,14 +20,12 @@ _OTHER_LINES = re.compile(rb"^(?:id|retry)(?=[:\r\n])[^\r\n]*|^:[^\r\n]*", re.MU
 
 def same(events: Sequence[Event], out: Sequence[Event]) -> bool:
     """Return True if the very same events came out, in the same order."""
-    if len(events) != len(out):
-        return False
-    return all(one is other for one, other in zip(events, out, strict=True))
+    return len(events) == len(out) and all(map(operator.is_, events, out))
 
 
 def spoken(events: Sequence[Event]) -> list[Event]:
-    """The events that say something: what is wrong with their frame aside."""
-    return [event for event in events if not isinstance(event, StreamViolation)]
+    """The events that say something: what is wrong with their frame aside, unless a rewriter can drop it."""
+    return [event for event in events if not isinstance(event, StreamViolation) or event.kind in REPEATED]
 
 
 def groups(frame: Frame, out: Sequence[Event]) -> Iterator[tuple[Frame, list[Event]]]:

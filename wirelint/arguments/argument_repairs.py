@@ -10,15 +10,17 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, Protocol, TypeAlias
+
+import orjson
 
 from wirelint.apis.histories import history_of
 from wirelint.apis.traits import traits
 from wirelint.arguments.argument_faults import REDACTED, Concatenated, Flaw, concatenated, flaw
 from wirelint.arguments.json_continuation import Scanner, continuation, write
 from wirelint.arguments.schemas import Validator, accepts, element, kinds, member, plain
-from wirelint.dialects.declared import properties_of
+from wirelint.dialects.declared import bind, properties_of
 from wirelint.fix import Edit, Safety
 from wirelint.model import Arguments, Exchange, Json, Layer, Tool, ToolCall
 from wirelint.state.ledger import Ledger
@@ -566,6 +568,7 @@ def _from(text: str, value: Json, watcher: Watcher) -> str | None:
 # alone. Servers refuse such a history, or their chat template raises.
 
 _EMPTY: tuple[Json, ...] = ([], None, "")
+_NO_VALUES = frozenset({"none", "undefined", "null", "nil"})
 _JSON = ("{", "[", '"', "`", "<")
 """First characters of JSON, and of the markup that servers and models put around it."""
 
@@ -581,13 +584,14 @@ class PastFault:
     right: str
     edit: Edit | None
     layer: Layer
+    safety: Safety = "safe"
 
 
 @dataclass(frozen=True, slots=True)
 class PastDamage:
     """A call of the history whose argument text is empty (`nothing`), damaged, or several values (`concatenated`).
 
-    `right` is the repaired object, None if that needs a guess.
+    `right` is the repaired object, None if that needs a guess. `as_object`: the API takes objects, not text.
     """
 
     call: ToolCall
@@ -597,6 +601,7 @@ class PastDamage:
     safety: Safety = "unsafe"
     concatenated: bool = False
     nothing: bool = False
+    as_object: bool = False
 
     @property
     def name(self) -> str:
@@ -608,40 +613,48 @@ class PastDamage:
 
     @property
     def edit(self) -> Edit:
-        return Edit("replace", self.place, self.right)
+        return Edit("replace", self.place, orjson.loads(self.right or "") if self.as_object else self.right)
 
 
 def damaged_history(exchange: Exchange) -> Iterator[PastDamage]:
     """Yield the calls of a request's history whose argument text is empty, damaged, or several values."""
     request = exchange.request
-    if request is None or traits(request.api).arguments != "text":
+    if request is None:
         return
+    as_object = traits(request.api).arguments != "text"
     for message in request.messages:
         for call in message.calls:
             text = call.arguments.text
             if call.form == "custom" or (text and _is_object(text)) or REDACTED in text:
                 continue
-            place = f"{call.pointer}/{'arguments' if call.form == 'legacy' else history_of(request.api).arguments}"
-            found = _damage(call, place) if isinstance(at(request.body, place), str) else None
+            place = _place(request.api, call)
+            given = at(request.body, place)
+            found = _damage(call, place, given, as_object=as_object) if isinstance(given, str) else None
             if found is not None:
                 yield found
 
 
-def _damage(call: ToolCall, place: str) -> PastDamage | None:
-    text = call.arguments.text
+def _place(api: str, call: ToolCall) -> str:
+    return f"{call.pointer}/{'arguments' if call.form == 'legacy' else history_of(api).arguments}"
+
+
+def _damage(call: ToolCall, place: str, text: str, *, as_object: bool) -> PastDamage | None:
     if not text.strip(_BLANK):
-        return PastDamage(call, place, "empty", "{}", "safe", nothing=True)
+        return None if as_object else PastDamage(call, place, "empty", "{}", "safe", nothing=True)
+    call = replace(call, arguments=Arguments(text), start_input=None)
     shown = excerpt(text, 60)
     if concatenated(call) is not None:
         right, safety = _first(call)
-        return PastDamage(call, place, f"several values: {shown}", right, safety, concatenated=True)
+        return PastDamage(
+            call, place, f"several values: {shown}", right, safety, concatenated=True, as_object=as_object
+        )
     if (len(call.arguments.values) == 1 and not call.arguments.rest) or text.lstrip()[:1] not in _JSON:
         return None  # of another type
     found = flaw(call, None)
     change = repair_flaw(call, found, None) if found is not None else None
     if found is None or change is None:
         return None  # there is no repair, and the reply was reported
-    return PastDamage(call, place, found.words, change.text)
+    return PastDamage(call, place, found.words, change.text, as_object=as_object)
 
 
 def _first(call: ToolCall) -> tuple[str | None, Safety]:
@@ -677,10 +690,12 @@ def _judge(call: ToolCall, exchange: Exchange, ledger: Ledger) -> PastFault | No
     request = exchange.request
     assert request is not None
     own = traits(request.api)
-    place = f"{call.pointer}/{'arguments' if call.form == 'legacy' else history_of(request.api).arguments}"
+    place = _place(request.api, call)
     given = at(request.body, place)
     if given is None:
         return None  # left out
+    if own.arguments != "text" and isinstance(given, str) and _damage(call, place, given, as_object=True) is not None:
+        return None
     if own.arguments == "text":
         words = _as_text(given, call) if isinstance(given, str) else _instead_of_text(given, text_only=own.text_only)
     else:
@@ -690,6 +705,8 @@ def _judge(call: ToolCall, exchange: Exchange, ledger: Ledger) -> PastFault | No
     issued = ledger.issued(call.id, exchange.conversation) if call.id else None
     passed = issued is not None and issued.arguments == call.arguments.text
     right = _right(given, issued.arguments if issued is not None and issued.name == call.name else None)
+    safety: Safety = "safe" if right is not None else "unsafe"
+    right = _bound(given, request.tool(call.name)) if right is None else right
     edit = None
     if right is not None:
         value: Json = write(right) if own.arguments == "text" else right
@@ -702,6 +719,7 @@ def _judge(call: ToolCall, exchange: Exchange, ledger: Ledger) -> PastFault | No
         write(right) if right is not None else "",
         edit,
         "model" if passed else "client",
+        safety,
     )
 
 
@@ -755,3 +773,18 @@ def _right(given: Json, issued: str | None) -> dict[str, Json] | None:
     if isinstance(value, dict):
         return value
     return {} if value in _EMPTY else None
+
+
+def _bound(given: Json, tool: Tool | None) -> dict[str, Json] | None:
+    """Return the object for a bare value: the object in an array, or the value as the only parameter."""
+    if isinstance(given, list):
+        return given[0] if isinstance(given[0], dict) and all(isinstance(one, dict) for one in given) else None
+    if not isinstance(given, str) or not given.strip():
+        return None
+    values = Arguments(given).values
+    value: Json = values[0] if len(values) == 1 else given
+    if isinstance(value, list):
+        return _bound(value, tool) if value else None
+    if not isinstance(value, str) or value.lstrip()[:1] in _JSON or value.strip().lower() in _NO_VALUES:
+        return None
+    return bind(tool, value)

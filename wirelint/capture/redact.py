@@ -23,7 +23,7 @@ from urllib.parse import quote, unquote_plus
 from wirelint.capture.literals import Scope, find_in_text
 from wirelint.capture.record import Headers, Record, Sent
 from wirelint.capture.secrets import is_marked, is_secret_header, is_secret_parameter, split_scheme
-from wirelint.capture.streams import Body, ByteEdit, find_in_body
+from wirelint.capture.streams import Body, ByteEdit, StreamStrings, find_in_body, is_clean
 from wirelint.fix import AppliedFix
 from wirelint.model import Json
 
@@ -138,8 +138,14 @@ class Redactor:
             case _:
                 return value
 
-    def record(self, record: Record) -> Record:
-        """A record without secrets. The sizes of its chunks add up to the redacted body."""
+    def record(
+        self, record: Record, received: StreamStrings | None = None, delivered: StreamStrings | None = None
+    ) -> Record:
+        """A record without secrets. The sizes of its chunks add up to the redacted body.
+
+        `received`, `delivered`: the strings of the received and of the delivered reply, from the sessions that have
+        read them. Without them, or where they are incomplete, a body is parsed here.
+        """
         if not self.enabled:
             return record
         self.learn(record.request_headers, record.url)
@@ -153,13 +159,13 @@ class Redactor:
         is_clear = not Scope.of("\n".join([url, *values, *_texts(record.fixes)]), self._known)
 
         secrets: set[str] = set()
-        body, edits = self._body(record.response_body, secrets)
+        body, edits = self._body(record.response_body, secrets, received)
         chunks = record.chunks
         if edits and sum(size for _, size in chunks) == len(record.response_body or b""):
             chunks = _shift(chunks, edits)
         request_body, _ = self._body(record.request_body, secrets)
         forwarded = self._sent(record.forwarded, secrets, is_clear=is_clear)
-        delivered = self._sent(record.delivered, secrets, is_clear=is_clear)
+        reply = self._sent(record.delivered, secrets, delivered, is_clear=is_clear)
         return record.but(
             url=url if is_clear else self._plain(url),
             request_headers=self._fields(record.request_headers, is_clear=is_clear),
@@ -169,24 +175,30 @@ class Redactor:
             chunks=chunks,
             error=self.text(record.error) if record.error is not None else None,
             forwarded=forwarded,
-            delivered=delivered,
+            delivered=reply,
             fixes=record.fixes if is_clear and not secrets else self._fixes(record.fixes, secrets),
             annotations={name: self.json(value) for name, value in record.annotations.items()},
         )
 
-    def _body(self, body: bytes | None, secrets: set[str]) -> tuple[bytes | None, list[ByteEdit]]:
+    def _body(
+        self, body: bytes | None, secrets: set[str], strings: StreamStrings | None = None
+    ) -> tuple[bytes | None, list[ByteEdit]]:
         """The body without its secrets, and the places of the changes. The secrets are added to `secrets`."""
         if not body:
+            return body, []
+        if strings is not None and strings.covers(body) and is_clean(body, strings, self._known):
             return body, []
         parsed = Body(body)
         edits = find_in_body(parsed, self._known)
         secrets.update([edit.secret for edit in edits if edit.secret])
         return parsed.apply(edits, self.mark) if edits else (body, [])
 
-    def _sent(self, sent: Sent | None, secrets: set[str], *, is_clear: bool) -> Sent | None:
+    def _sent(
+        self, sent: Sent | None, secrets: set[str], strings: StreamStrings | None = None, *, is_clear: bool
+    ) -> Sent | None:
         if sent is None:
             return None
-        return Sent(self._fields(sent.headers, is_clear=is_clear), self._body(sent.body, secrets)[0])
+        return Sent(self._fields(sent.headers, is_clear=is_clear), self._body(sent.body, secrets, strings)[0])
 
     def _fixes(self, fixes: tuple[AppliedFix, ...], found: set[str]) -> tuple[AppliedFix, ...]:
         """Fixes without the secrets of the bodies, whole or cut. A fix may quote a value without its telling name."""

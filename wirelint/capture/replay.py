@@ -7,20 +7,21 @@ from urllib.parse import urlsplit
 
 from wirelint.apis import Api, document_of, recognise_reply
 from wirelint.capture.record import Record, Sent
-from wirelint.engine import Session, lower
+from wirelint.engine import FrameListener, Session, lower
 from wirelint.model import Exchange, Reply
 from wirelint.rewrite.whole_reply import arrived
 from wirelint.wire import Sniffer
 
 
-def replay(record: Record) -> Exchange | None:
-    """The exchange of a record, or None for an unrecognised API.
+def replay(record: Record, listener: FrameListener | None = None) -> Exchange | None:
+    """The exchange of a record, or None for an unrecognised API. `listener` gets the frames of the reply.
 
     A record that lost its request is read by the shape of its reply; rules that need the request then skip.
     """
     session = begin(record)
     if session is None:
         return None
+    session.listener = listener
     respond(session, record)
     for data, at in arrived(record.response_body or b"", record.chunks):
         session.feed(data, at)
@@ -66,11 +67,11 @@ def finish(session: Session, record: Record, delivered: Reply | None = None) -> 
     return dataclasses.replace(exchange, delivered=delivered) if delivered is not None else exchange
 
 
-def delivered_reply(record: Record) -> Reply | None:
-    """The changed reply that the client got; None if it got the upstream's."""
+def delivered_reply(record: Record, listener: FrameListener | None = None) -> Reply | None:
+    """The changed reply that the client got; None if it got the upstream's. `listener` gets its frames."""
     if record.delivered is None:
         return None
-    exchange = replay(mended(record))
+    exchange = replay(mended(record), listener)
     return exchange.reply if exchange is not None else None
 
 

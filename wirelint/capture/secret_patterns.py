@@ -284,8 +284,12 @@ def _is_masked(text: str) -> bool:
     return text.startswith("sk-") or _has_digit(text)
 
 
+_FILE = re.compile(r"(?:[A-Za-z]:|~|\.{0,2})[/\\][\w./\\@+-]*\.[A-Za-z][A-Za-z0-9]{0,7}")
+"""A path to a file with an extension: `signing_key=/etc/keys-2/release.pem`. No base64 has a dot."""
+
+
 def _is_mixed(text: str) -> bool:
-    return _has_digit(text) and not is_placeholder(text)
+    return _has_digit(text) and not is_placeholder(text) and not _FILE.fullmatch(text)
 
 
 _UUID = re.compile(r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")

@@ -24,11 +24,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
-from wirelint.capture.format import encode
 from wirelint.capture.parts import Keep, Part, UnwrittenError, parse_keep, prune
-from wirelint.capture.record import Record
 from wirelint.capture.redact import Redactor
-from wirelint.model import Json
 
 File = Literal["exchanges.jsonl", "flows.mitm"]
 
@@ -151,18 +148,6 @@ class Store:
         if full:
             self._tell("queue", f"captures cannot be written as fast as traffic comes; dropping some ({self.folder})")
         return not full
-
-    def put_record(self, record: Record, annotations: Mapping[str, Json]) -> bool:
-        """Redacts an exchange and appends it to `exchanges.jsonl`, both on the writer's thread."""
-        redactor = self.redactor
-
-        def make() -> bytes:
-            redacted = redactor.record(record)
-            return encode(redacted, {name: redactor.json(value) for name, value in annotations.items()})
-
-        return self.put(
-            "exchanges.jsonl", make, size=len(record.request_body or b"") + len(record.response_body or b"") + 1024
-        )
 
     def close(self, timeout: float = 5.0) -> bool:
         """Writes the queue within `timeout` seconds. Returns False if entries are left, which count as dropped."""

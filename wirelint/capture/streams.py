@@ -11,6 +11,10 @@ concatenates the strings of a channel:
 A channel is joined and searched as one text, also in fields that no API reader knows. The first fragment of a secret gets
 the mark, and the others lose the characters of the secret. Then each document is searched by itself, for secrets in one
 piece: errors, and values under names such as `api_key`. Events, their order and their framing stay.
+
+Nearly every body is free of secrets, and `is_clean` proves that from its bytes and from the joined channels. A session
+collects the channels while it reads the reply (`StreamStrings`), so that such a body is not parsed a second time. Only a
+body that is not proved clean, or that no session has read, is cut into frames here.
 """
 
 from __future__ import annotations
@@ -26,6 +30,8 @@ from typing import NamedTuple
 
 import orjson
 
+from wirelint.apis.delta_pattern import IGNORED, DeltaPattern
+from wirelint.apis.reading import Decoded, Documents
 from wirelint.capture.literals import (
     LITERAL,
     Scope,
@@ -52,7 +58,7 @@ _CONTAINERS = frozenset({"delta", "content_block"})
 
 _DEEPEST = 40
 _BLOCK = 1 << 18
-"""Characters of a stream that the quick look takes at a time, which bounds its copies."""
+"""Bytes of a stream that `is_clean` takes at a time, up to the next blank line. This bounds its copies."""
 
 
 class Edit(NamedTuple):
@@ -76,12 +82,16 @@ class Body:
     """A body cut into frames, with the text of each frame."""
 
     def __init__(self, body: bytes) -> None:
+        self.raw = body
         self.framing: Framing
+        self.frames: list[Frame] = []
         if looks_like_messages(body[:12]):
             messages, rest = split(body)
             self.framing = "messages"
-            self.frames = [Frame(number, raw, None, None) for number, raw in enumerate([*messages, rest])]
-            self._messages = len(messages)
+            for number, raw in enumerate(messages):
+                self.frames.append(Frame(number, raw, None, content_of(raw).decode("utf-8", "surrogateescape")))
+            if rest:
+                self.frames.append(Frame(len(messages), rest, None, None, (("cut-event", ""),)))
             return
         sniffer = Sniffer({})
         self.frames = [*sniffer.feed(body), *sniffer.close()]
@@ -89,10 +99,10 @@ class Body:
 
     def text(self, number: int) -> str:
         """The text of a frame: its bytes, or what a message of AWS carries."""
-        raw = self.frames[number].raw
-        if self.framing == "messages" and number < self._messages:
-            raw = content_of(raw)
-        return raw.decode("utf-8", "surrogateescape")
+        frame = self.frames[number]
+        if self.framing == "messages" and frame.data is not None:
+            return frame.data
+        return frame.raw.decode("utf-8", "surrogateescape")
 
     def apply(self, edits: list[Edit], mark: Callable[[str], str]) -> tuple[bytes, list[ByteEdit]]:
         """The body with its edits made, and their places in its bytes. A changed AWS message counts as one change."""
@@ -104,7 +114,7 @@ class Body:
             raw = frame.raw
             if number in by_frame:
                 raw, places = _edited(self.text(number), by_frame[number], mark)
-                if self.framing == "messages" and number < self._messages:
+                if self.framing == "messages" and frame.data is not None:
                     raw = with_content(frame.raw, raw)
                     places = [ByteEdit(0, len(frame.raw), len(raw))]
                 made += [ByteEdit(begin + place.start, begin + place.end, place.size) for place in places]
@@ -136,13 +146,15 @@ def find_in_body(body: Body, known: tuple[str, ...]) -> list[Edit]:
         return [
             Edit(number, *span) for number in range(len(body.frames)) for span in _in_whole(body.text(number), known)
         ]
-    documents = _documents(body)
-    channels = _Channels()
-    for document in documents:
-        channels.add(document)
-    if not _may_hold_secrets(body, channels, known):
+    strings = _read_strings(body.frames)
+    if strings.covers(body.raw) and is_clean(body.raw, strings, known):
         return []
-    edits = [edit for fragments in channels.fragments() for edit in _channel_edits(fragments, known)]
+    documents = _documents(body)
+    strings = StreamStrings()
+    fragments: defaultdict[int, list[_Fragment]] = defaultdict(list)
+    for document in documents:
+        _collect(document, strings, fragments)
+    edits = [edit for channel in strings.moving() for edit in _channel_edits(fragments[id(channel)], known)]
     edits += _apart(_edits_in_one_piece(body, documents, known), edits)
     return sorted(edits)
 
@@ -159,28 +171,25 @@ def _in_whole(text: str, known: tuple[str, ...]) -> list[Span]:
     return spans
 
 
-def _may_hold_secrets(body: Body, channels: _Channels, known: tuple[str, ...]) -> bool:
-    """Return True unless a quick look at the frames and at the joined channels proves that there is nothing to edit."""
-    joined = ("".join(channel.texts) for channel in channels.moving())
-    for text in itertools.chain(_blocks(body), joined):
-        if any(is_near(secret, text) for secret in known) or not harmless(text):
-            return True
-    return False
+def is_clean(body: bytes, strings: StreamStrings, known: tuple[str, ...]) -> bool:
+    """Return True if a quick look proves that a stream holds no secret. `strings` are all strings of the stream."""
+    return not any(
+        any(is_near(secret, text) for secret in known) or not harmless(text)
+        for text in itertools.chain(_blocks(body), strings.joined())
+    )
 
 
-def _blocks(body: Body) -> Iterator[str]:
-    """The text of the frames, some frames at a time. No sign of a secret goes over the end of a frame."""
-    waiting: list[str] = []
-    size = 0
-    for number in range(len(body.frames)):
-        text = body.text(number)
-        waiting.append(text)
-        size += len(text)
-        if size > _BLOCK:
-            yield "\n".join(waiting)
-            waiting.clear()
-            size = 0
-    yield "\n".join(waiting)
+def _blocks(body: bytes) -> Iterator[str]:
+    """The text of a stream, some frames at a time. No sign of a secret goes over the end of a frame."""
+    if looks_like_messages(body[:12]):
+        messages, rest = split(body)
+        body = b"\n\n".join([*map(content_of, messages), rest])
+    start = 0
+    while start < len(body):
+        end = body.find(b"\n\n", start + _BLOCK) + 2
+        end = end if end > 1 else len(body)
+        yield body[start:end].decode("utf-8", "surrogateescape")
+        start = end
 
 
 # --- documents ---------------------------------------------------------------------------------------------------------
@@ -289,78 +298,120 @@ def _load(text: str) -> Json:
 
 
 class _Channel(dict[Hashable, "_Channel"]):
-    """The strings at one place of the documents, in order, and the places below."""
+    """The strings at one place of the documents, in order, and the places below.
 
-    __slots__ = ("texts",)
+    `texts` is empty until the strings differ: a field with one value (an id, a model) carries no text, and is counted.
+    """
+
+    __slots__ = ("_count", "_first", "texts")
 
     def __init__(self) -> None:
         self.texts: list[str] = []
+        self._first, self._count = "", 0
 
     def __missing__(self, name: Hashable) -> _Channel:
         below = self[name] = _Channel()
         return below
 
+    def add(self, text: str) -> None:
+        if self.texts:
+            self.texts.append(text)
+        elif self._count and text != self._first:
+            self.texts = [*itertools.repeat(self._first, self._count), text]
+        else:
+            self._first = text
+            self._count += 1
 
-class _Channels:
-    """The strings of a stream's documents, joined as a client joins them. `add` takes the documents in order."""
+
+Emit = Callable[[_Channel, str], None]
+
+
+class StreamStrings:
+    """The strings of a stream's documents by channel. A session adds the frames of a reply while it reads them.
+
+    `size` counts the bytes of sound frames. Members that no reader looks at (`IGNORED`: padding, times) are no channels.
+    """
 
     def __init__(self) -> None:
-        self._parts = _Channel()
-        self._broken = _Channel()
-        self._places: list[_Channel] = []
-        """The channel of each string, in order."""
-        self._counts: list[tuple[_Document, int]] = []
+        self.size = 0
+        self._parts, self._broken = _Channel(), _Channel()
+        self._pattern: DeltaPattern | None = None
+        self._text = self._broken
 
-    def add(self, document: _Document) -> None:
-        value = _load(document.text)
-        if isinstance(value, dict):
-            part = tuple([number for name in _PART_NUMBERS if isinstance(number := value.get(name), (str, int))])
-            before = len(self._places)
-            self._walk(value, self._parts[part], 0)
-            self._counts.append((document, len(self._places) - before))
-        elif value is None and document.text.strip() != "[DONE]":
-            self._broken.texts.append(document.text)
-            self._places.append(self._broken)
-            self._counts.append((document, -1))
+    def add(self, frame: Frame, last: Decoded) -> None:
+        """Add a frame. `last` is the last frame that was one document, with that document."""
+        if last.frame is frame:
+            self.size += len(frame.raw)
+            if last.document is not None:
+                self.add_document(last.document)
+        elif not frame.faults and not (frame.data or "").strip():  # a comment, as a rule
+            self.size += len(frame.raw)
+
+    def add_texts(self, pattern: DeltaPattern, texts: Iterable[str], size: int) -> None:
+        """Add the texts of frames, `size` bytes together, whose other strings are those of the pattern's own event."""
+        if self._pattern is not pattern:
+            self._pattern, self._text = pattern, self._broken
+            self.add_document(pattern.document, self._find_text)
+        self.size += size
+        for text in texts:
+            self._text.add(text)
+
+    def covers(self, body: bytes) -> bool:
+        """Return True if all bytes of a body were added. Frames with damaged or several documents are not."""
+        return self.size == len(body)
+
+    def add_document(self, document: dict[str, Json], emit: Emit = _Channel.add) -> None:
+        """Hand each string of a document with its channel to `emit`, in the order of the document."""
+        part = tuple([number for name in _PART_NUMBERS if isinstance(number := document.get(name), (str, int))])
+        _walk(document, self._parts[part], emit, 0)
+
+    def add_broken(self, text: str, emit: Emit = _Channel.add) -> None:
+        """Add the text of a document that is no JSON: a part of one, as a rule."""
+        emit(self._broken, text)
 
     def moving(self) -> Iterator[_Channel]:
-        """The channels whose strings differ. A field with one value (an id, a model) carries no text."""
-        waiting = [self._broken, self._parts]
+        """The channels whose strings differ."""
+        waiting = [self._broken]
+        for part in self._parts.values():
+            waiting += [channel for name, channel in part.items() if name not in IGNORED]
+            if part.texts:
+                yield part
         while waiting:
             channel = waiting.pop()
             waiting += channel.values()
-            texts = channel.texts
-            if len(texts) > 1 and texts.count(texts[0]) < len(texts):
+            if channel.texts:
                 yield channel
 
-    def fragments(self) -> Iterator[list[_Fragment]]:
-        """The strings of each moving channel, with their documents."""
-        places = iter(self._places)
-        found: defaultdict[int, list[_Fragment]] = defaultdict(list)
-        taken: defaultdict[int, int] = defaultdict(int)
-        for document, count in self._counts:
-            for ordinal in range(count) if count >= 0 else (-1,):
-                channel = next(places)
-                text = channel.texts[taken[id(channel)]]
-                taken[id(channel)] += 1
-                found[id(channel)].append(_Fragment(document, ordinal, text))
-        for channel in self.moving():
-            yield found[id(channel)]
+    def joined(self) -> Iterator[str]:
+        """The text of each channel whose strings differ."""
+        return ("".join(channel.texts) for channel in self.moving())
 
-    def _walk(self, items: dict[str, Json] | list[Json], channel: _Channel, depth: int) -> None:
-        pairs: Iterable[tuple[str | int, Json]] = items.items() if isinstance(items, dict) else enumerate(items)
-        # A decoder makes values of exact types, and `type` is faster than `isinstance`.
-        for name, item in pairs:
-            if type(item) is str:
-                place = channel if name in _CONTAINERS else channel[name]
-                place.texts.append(item)
-                self._places.append(place)
-            elif type(item) is dict and depth < _DEEPEST:
-                if type(name) is int and type(index := item.get("index")) is int:
-                    name = index
-                self._walk(item, channel if name in _CONTAINERS else channel[name], depth + 1)
-            elif type(item) is list and depth < _DEEPEST:
-                self._walk(item, channel if name in _CONTAINERS else channel[name], depth + 1)
+    def _find_text(self, channel: _Channel, text: str) -> None:
+        if self._pattern is not None and text == self._pattern.example:
+            self._text = channel
+
+
+def _read_strings(frames: Iterable[Frame]) -> StreamStrings:
+    """The strings of frames that no session has read."""
+    strings, documents = StreamStrings(), Documents()
+    for frame in frames:
+        documents.read(frame)
+        strings.add(frame, documents.last)
+    return strings
+
+
+def _walk(items: dict[str, Json] | list[Json], channel: _Channel, emit: Emit, depth: int) -> None:
+    pairs: Iterable[tuple[str | int, Json]] = items.items() if isinstance(items, dict) else enumerate(items)
+    # A decoder makes values of exact types, and `type` is faster than `isinstance`.
+    for name, item in pairs:
+        if type(item) is str:
+            emit(channel if name in _CONTAINERS else channel[name], item)
+        elif type(item) is dict and depth < _DEEPEST:
+            if type(name) is int and type(index := item.get("index")) is int:
+                name = index
+            _walk(item, channel if name in _CONTAINERS else channel[name], emit, depth + 1)
+        elif type(item) is list and depth < _DEEPEST:
+            _walk(item, channel if name in _CONTAINERS else channel[name], emit, depth + 1)
 
 
 # --- edits -------------------------------------------------------------------------------------------------------------
@@ -386,6 +437,22 @@ class _Fragment:
             return None
         plain, places = unescape_mapped(literal[1])
         return (literal.start(1), places) if plain == self.text else None
+
+
+def _collect(document: _Document, strings: StreamStrings, found: Mapping[int, list[_Fragment]]) -> None:
+    """Add the strings of a document to their channels, and to the fragments of each channel (by its identity)."""
+    ordinals = itertools.count()
+
+    def emit(channel: _Channel, text: str) -> None:
+        channel.add(text)
+        found[id(channel)].append(_Fragment(document, next(ordinals), text))
+
+    value = _load(document.text)
+    if isinstance(value, dict):
+        strings.add_document(value, emit)
+    elif value is None and document.text.strip() != "[DONE]":
+        ordinals = itertools.count(-1)
+        strings.add_broken(document.text, emit)
 
 
 def _channel_edits(fragments: list[_Fragment], known: tuple[str, ...]) -> Iterator[Edit]:

@@ -32,7 +32,7 @@ _EXITS = (("0", "success"), ("1", "something was found"), ("2", "wrong input, in
 
 
 def command(name: str) -> click.Command:
-    """The command of a name in `COMMANDS`."""
+    """Return the command of a name in `COMMANDS`."""
     made = getattr(importlib.import_module(f"wirelint.cli.{COMMANDS[name].module}"), name.replace("-", "_"))
     assert isinstance(made, click.Command)
     return made

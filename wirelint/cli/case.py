@@ -125,7 +125,7 @@ def verify(paths: Sequence[str], rules: Sequence[Rule]) -> int:
 
 
 def _choose(records: Sequence[Record], path: str, wanted: str | None, rules: Sequence[Rule], names: set[str]) -> Record:
-    """The exchange to reproduce: the one with an id, else the only one with findings."""
+    """Return the exchange to reproduce: the one with an id, else the only one with findings."""
     if not records:
         raise click.ClickException(f"{path}: no exchange in it")
     if wanted is not None:

@@ -160,7 +160,7 @@ class Baseline:
         return sum(count for print_, count in self._seen.items() if print_ in self._known)
 
     def new(self, checked: Checked) -> Checked:
-        """The exchange without known findings."""
+        """Return the exchange without known findings."""
         new = []
         for finding in checked.findings:
             print_ = fingerprint(finding)

@@ -51,7 +51,7 @@ def complete_paths(_ctx: click.Context, _param: click.Parameter, incomplete: str
 
 
 def complete_exchanges(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """The ids in the capture that the first argument names."""
+    """Return the ids in the capture that the first argument names."""
     target = ctx.params.get("target")
     if not isinstance(target, str) or not Path(target).exists():
         return []

@@ -59,7 +59,7 @@ def docs(only_check: bool) -> int:
 
 
 def _pages(root: Path, rules: Sequence[Rule]) -> Iterator[tuple[Path, str | None, str]]:
-    """Every generated page: its path, its text, and the text it should have."""
+    """Yield every generated page: its path, its text, and the text it should have."""
     main = (root / "README.md", root / "CONTRIBUTING.md")
     for page in main:
         if not page.is_file():
@@ -73,7 +73,7 @@ def _pages(root: Path, rules: Sequence[Rule]) -> Iterator[tuple[Path, str | None
 
 
 def refreshed(text: str) -> str:
-    """A page with the parts between `<!-- name -->` and `<!-- /name -->` generated again."""
+    """Return a page with the parts between `<!-- name -->` and `<!-- /name -->` generated again."""
     for name, make in _PARTS.items():
         begin, end = f"<!-- {name} -->", f"<!-- /{name} -->"
         if begin in text and end in text:
@@ -108,7 +108,7 @@ def _commands() -> str:
 
 
 def _path() -> str:
-    """The output of `wirelint show captures/samples/one-call.jsonl ask --path`."""
+    """Return the output of `wirelint show captures/samples/one-call.jsonl ask --path`."""
     file = shipped("rules").parent / "captures" / "samples" / "one-call.jsonl"
     items = [item for item in check_records(read([str(file)]), load_rules().rules) if not isinstance(item, Problem)]
     out = io.StringIO()
@@ -131,7 +131,7 @@ _PARTS: dict[str, Callable[[], str]] = {
 
 
 def rule_pages(rules: Sequence[Rule]) -> dict[str, str]:
-    """The pages by file name: one for each rule, and the list of rules."""
+    """Return the pages by file name: one for each rule, and the list of rules."""
     return {**{f"{rule.name}.md": _page(rule) for rule in rules}, "README.md": _index(rules)}
 
 

@@ -72,7 +72,7 @@ def fix(
     unsafe_fixes: bool,
     fixable: tuple[str, ...],
     unfixable: tuple[str, ...],
-    clean_history: bool,
+    clean_history: bool | None,
     selection: Selection,
     statistics: bool,
     output_format: str,
@@ -234,7 +234,7 @@ def _keep_apart(paths: tuple[str, ...], target: Path) -> None:
 
 @contextlib.contextmanager
 def _on_disk(source: str, target: Path) -> Iterator[Path]:
-    """A file that can be read twice: standard input is copied beside the output."""
+    """Yield a file that can be read twice: standard input is copied beside the output."""
     if source != _STDIO:
         yield Path(source)
         return
@@ -248,7 +248,7 @@ def _on_disk(source: str, target: Path) -> Iterator[Path]:
 
 
 def _of(count: int, paths: tuple[str, ...]) -> str:
-    """How much of the input is in the output."""
+    """Return the part of the input that is in the output, in words."""
     files = sum(len(names) for path in paths for _, _, names in os.walk(path))
     files += sum(not os.path.isdir(path) for path in paths)
     others = files - count

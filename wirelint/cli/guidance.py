@@ -89,7 +89,7 @@ def guided(name: str, **settings: Any) -> Callable[[Callable[..., Any]], Guided]
 
 @cache
 def help_texts() -> dict[str, Any]:
-    """The contents of help.toml."""
+    """Return the contents of help.toml."""
     return tomllib.loads(Path(__file__).with_name("help.toml").read_text(encoding="utf-8"))
 
 

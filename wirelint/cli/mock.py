@@ -125,7 +125,7 @@ def _tls(file: Path | None) -> ssl.SSLContext | None:
 
 
 def list_faults() -> str:
-    """The faults with their modes, options and APIs, then the rules that no fault breaks."""
+    """Return the faults with their modes, options and APIs, then the rules that no fault breaks."""
     width = max(map(len, (*FAULTS, *NOT_PLAYED)))
     columns = shutil.get_terminal_size((100, 24)).columns
 
@@ -173,7 +173,7 @@ def _apis(fault: Fault) -> list[str]:
 
 
 def _rows() -> list[dict[str, object]]:
-    """The faults as JSON."""
+    """Return the faults as JSON."""
     return [
         {
             "name": name,

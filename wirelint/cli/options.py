@@ -61,13 +61,13 @@ class Selection:
     times: tuple[tuple[str, float], ...] = ()
 
     def scopes(self) -> Scopes:
-        """The rules in force. A selector option may hold several names separated by commas."""
+        """Return the rules in force. A selector option may hold several names separated by commas."""
         return self._scopes(self.configuration, self._layer())
 
     def fixing(
-        self, *, unsafe: bool, fixable: Sequence[str], unfixable: Sequence[str], clean_history: bool
+        self, *, unsafe: bool, fixable: Sequence[str], unfixable: Sequence[str], clean_history: bool | None
     ) -> tuple[Scopes, FixPolicy]:
-        """The rules in force, and the fixes allowed where no route matches."""
+        """Return the rules in force, and the fixes allowed where no route matches."""
         config = self.configuration
         if config.layer.fix != "unsafe":  # `fix = "off"` is for proxies; this command was started to fix
             config = replace(config, layer=replace(config.layer, fix="safe"))
@@ -76,13 +76,13 @@ class Selection:
             fix="unsafe" if unsafe else None,
             fixable=_split(fixable) or None,
             unfixable=_split(unfixable) or None,
-            clean_history=clean_history or None,
+            clean_history=clean_history,
         )
         scopes = self._scopes(config, given)
         return scopes, scopes.default.permit
 
     def names(self, selectors: Sequence[str]) -> frozenset[str]:
-        """The names of the rules that selectors match."""
+        """Return the names of the rules that selectors match."""
         try:
             return frozenset(rule.name for one in _split(selectors) for rule in self._registry.find(one))
         except RuleError as error:
@@ -122,7 +122,7 @@ class Selection:
 
 
 def load_rules(folders: Sequence[Path] = (), policy: Path | None = None) -> Registry:
-    """The registry, with the argument policies of a file in force. Raises click.ClickException."""
+    """Return the registry, with the argument policies of a file in force. Raises click.ClickException."""
     try:
         policies = load_policies(policy, RealDisk()) if policy is not None else NO_POLICIES
         return Registry.load(folders).under(policies)
@@ -195,11 +195,11 @@ def rule_options(*, policy: bool = False, limits: bool = False) -> Callable[[Com
 
 
 def fix_options(command: Command) -> Command:
-    """Add `--unsafe-fixes`, `--fixable`, `--unfixable` and `--clean-history`."""
+    """Add `--unsafe-fixes`, `--fixable`, `--unfixable` and `--clean-history/--keep-history`."""
     for option in (
         click.option(
-            "--clean-history", is_flag=True,
-            help="Also remove leaked markup from earlier turns; this invalidates the vendor's prompt cache.",
+            "--clean-history/--keep-history", default=None,
+            help="With unsafe fixes, remove leaked markup from earlier turns, or keep it there. Default: remove.",
         ),
         _rule_option("--unfixable", "Do not fix findings of these rules."),
         _rule_option("--fixable", "Fix only findings of these rules: names, codes, prefixes."),

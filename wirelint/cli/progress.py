@@ -89,7 +89,7 @@ class Bar:
         inform_failure(culprit, error)
 
     def follow(self, items: Iterable[Item]) -> Iterator[Item]:
-        """The items; each counts as done when the next is requested."""
+        """Yield the items; each counts as done when the next is requested."""
         for item in items:
             yield item
             if self.is_on and not isinstance(item, Problem):

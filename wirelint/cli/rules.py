@@ -37,7 +37,7 @@ _TEMPLATES = Path(__file__).with_name("templates")
 
 
 def fix_words(rule: Rule) -> str:
-    """The safety of a rule's fixes, for tables; `none` if the rule only reports."""
+    """Return the safety of a rule's fixes, for tables; `none` if the rule only reports."""
     return ", ".join(safeties(rule)) or "none"
 
 
@@ -69,7 +69,7 @@ def rules(selection: Selection, output_format: str) -> None:
 
 
 def _lines(rules: Sequence[Rule], width: int) -> Iterator[Text]:
-    """A line per rule; on a narrow terminal the summary is below it."""
+    """Yield a line per rule; on a narrow terminal the summary is below it."""
     rows = [(rule.code, rule.name, rule.graded or rule.severity, rule.layer, fix_words(rule)) for rule in rules]
     widths = [max(map(len, column)) for column in zip(_TITLES, *rows, strict=True)]
     room = sum(widths) + 2 * len(widths)
@@ -118,7 +118,7 @@ def run_example(rule: Rule, record: Mapping[str, Json]) -> Example:
 
 
 def body_text(body: Json) -> tuple[str, str]:
-    """The language of a body, `json` or `text`, and its text."""
+    """Return the language of a body, `json` or `text`, and its text."""
     document = body
     if isinstance(body, str):
         try:

@@ -150,7 +150,7 @@ def _opening(routes: env.Routes, place: Place) -> str:
 
 
 def _parts(settings: Sequence[str], captures: str, pid: int, since: datetime) -> list[Path]:
-    """The folders that this run has written. Their names have the time and the writing process."""
+    """Return the folders that this run has written. Their names have the time and the writing process."""
     given = [value for name, _, value in (one.partition("=") for one in settings) if name == "wirelint_captures"]
     where = (given or [captures])[-1]
     if not where:

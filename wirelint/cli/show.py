@@ -159,7 +159,7 @@ def _side(items: Iterator[Record | Problem], upstream: bool, delivered: bool) ->
 
 
 def _matching(items: Sequence[Checked], wanted: str | None, all_occurrences: bool) -> list[Checked]:
-    """The exchanges whose ids begin with `wanted`, with how often each issue was found in the capture."""
+    """Return the exchanges whose ids begin with `wanted`, with how often each issue was found in the capture."""
     occurrences = Occurrences()
     for item in items:
         occurrences.see(item)

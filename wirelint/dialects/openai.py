@@ -82,9 +82,9 @@ def _read_stripped(reader: Reader, position: int) -> Reading:
     header = reader.match(_HARMONY.stripped, position)
     if header is None or _goes_on(reader, header):
         return None
-    glued = header["channel"] is None
     before = reader.shadow[max(reader.floor, position - 32) : position]
-    if glued and _HARMONY.glued.search(before) is None:
+    glued = _HARMONY.glued.search(before) if header["channel"] is None else None
+    if header["channel"] is None and glued is None:
         return None
     at = reader.space(header.end())
     if reader.char(at) != "{":
@@ -93,7 +93,7 @@ def _read_stripped(reader: Reader, position: int) -> Reading:
     body = _read_body(reader, at, recipient, raw=False)
     if body.arguments is None and recipient != _PARALLEL and reader.tool(recipient) is None:
         return None
-    body.complete = body.complete and not glued
+    body.complete = body.complete and (glued is None or glued["role"] is not None)
     return _found(reader, position, body, recipient, "generic")
 
 

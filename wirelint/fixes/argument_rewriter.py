@@ -36,16 +36,13 @@ _MOST_BEHIND = 16 * MOST_HELD
 
 @dataclass(slots=True, eq=False)
 class Entry:
-    """An event in the queue. `end`: length of its call's text after it. `out`: the events to send."""
+    """An event in the queue. `size`: length of its text; `end`: of its call's text after it. `out`: the events to send."""
 
     event: Event
     out: list[Event]
+    size: int
     end: int
     kept: bool
-
-    @property
-    def size(self) -> int:
-        return len(self.event.text) if isinstance(self.event, Delta) else 0
 
 
 @dataclass(slots=True, eq=False)
@@ -246,9 +243,10 @@ class ArgumentRewriter(ABC):
         """Let an event go, or put it behind the kept events."""
         if not self._queue and not kept:
             return (event,)
-        entry = Entry(event, [event], call.length if call is not None else 0, kept)
+        size = len(event.text) if type(event) is Delta else 0
+        entry = Entry(event, [event], size, call.length if call is not None else 0, kept)
         self._queue.append(entry)
-        self._size += entry.size
+        self._size += size
         if call is not None and kept:
             call.kept.append(entry)
             self._keeping[call.start.block] = call
@@ -291,10 +289,12 @@ class ArgumentRewriter(ABC):
 
     def _flush(self) -> list[Event]:
         out: list[Event] = []
-        while self._queue and not self._queue[0].kept:
-            entry = self._queue.popleft()
-            self._size -= entry.size
+        queue, left = self._queue, 0
+        while queue and not queue[0].kept:
+            entry = queue.popleft()
+            left += entry.size
             out += entry.out
+        self._size -= left
         return out
 
     # --- the end of a call --------------------------------------------------------------------------------------------

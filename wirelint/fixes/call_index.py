@@ -166,6 +166,7 @@ class ReplyIds(PassingRewriter):
         self._first: str | None = None
         self._stray = self._over = self._recorded = False
         self._stamped: Frame | None = None
+        self._newest = 0
 
     def push(self, event: Event) -> Iterable[Event]:
         if self._over:
@@ -176,10 +177,11 @@ class ReplyIds(PassingRewriter):
         if isinstance(event, ReplyMeta):
             return (self._head(event),)
         frame = event.frame
-        if not self._stray or frame is None or frame is self._stamped or isinstance(event, (Done, StreamViolation)):
+        if not self._stray or frame is None or frame is self._stamped or isinstance(event, Done):
             return (event,)
-        if not (frame.data or "").lstrip().startswith("{"):
-            return (event,)
+        if frame.number < self._newest or not (frame.data or "").lstrip().startswith("{"):
+            return (event,)  # a violation may name an earlier frame, which has left
+        self._newest = frame.number
         self._stamped = frame
         return ReplyMeta(self._first, None, frame), event
 
@@ -195,6 +197,7 @@ class ReplyIds(PassingRewriter):
             self._recorded = True
             self._record(head, self._first)
         self._stamped = head.frame
+        self._newest = head.frame.number if head.frame is not None else self._newest
         return ReplyMeta(self._first, head.model, head.frame)
 
 

@@ -9,9 +9,9 @@ from typing import ClassVar
 from wirelint.apis.traits import ending, traits
 from wirelint.arguments.argument_faults import UNREAD
 from wirelint.arguments.json_continuation import Scanner
-from wirelint.events import Delta, Done, Event, Failure, Finish, Frame, Start, StreamViolation
+from wirelint.events import REPEATED, Delta, Done, Event, Failure, Finish, Frame, Start, StreamViolation
 from wirelint.fix import RewriteContext
-from wirelint.fixes.rewriters import PassingRewriter
+from wirelint.fixes.rewriters import PassingRewriter, first_frame
 from wirelint.model import Kind
 
 MARKUP = ("<", "[TOOL", "```")
@@ -84,17 +84,32 @@ class FinishReasons(PassingRewriter):
         context: RewriteContext,
         correct: Callable[[Finish, Content], str | None],
         add: Callable[[int, Frame | None, Content], Finish],
+        drop: Callable[[StreamViolation], None],
     ) -> None:
-        """`correct` returns another reason, or None to keep it. `add` returns the end of a candidate without one."""
+        """`correct` returns another reason, or None to keep it. `add` returns the end of a candidate without one. `drop`
+        records that an empty member is removed (`events.REPEATED`)."""
         self._context = context
-        self._correct, self._add = correct, add
+        self._correct, self._add, self._drop = correct, add, drop
+        self._empty: list[StreamViolation] = []
+        self._first: list[StreamViolation] = []
+        self._dropped: set[tuple[str, str]] = set()
         self._frame: Frame | None = None
         self._kinds: dict[int, tuple[int, Kind]] = {}
         self._contents: dict[int, Content] = {}
         self._unread = False
         """True once an unreadable event may have held a call."""
 
+    @property
+    def held(self) -> int | None:
+        return first_frame(self._first)
+
     def push(self, event: Event) -> Iterable[Event]:
+        if self._first and not isinstance(event, StreamViolation):
+            # `{"role": "assistant", "function_call": {"name": "", …}}` may begin a call whose name comes later.
+            first, self._first = self._first, []
+            if not (isinstance(event, Start) and event.form == "legacy"):
+                return [*(one for empty in first for one in self._without(empty)), *self.push(event)]
+            return [*first, *self.push(event)]
         self._frame = event.frame
         match event:
             case Start(choice=choice):
@@ -112,6 +127,11 @@ class FinishReasons(PassingRewriter):
                 self._unread = True
             case StreamViolation(kind=kind) if kind in UNREAD:
                 self._unread = True
+            case StreamViolation(kind=kind) if kind in REPEATED:
+                if kind == "empty-call" and self._context.streamed and not self._contents:
+                    self._first.append(event)
+                    return ()
+                return self._without(event)
             case Done() if self._context.streamed:
                 return [*self._missing(event.frame), event]
             case _:
@@ -119,7 +139,27 @@ class FinishReasons(PassingRewriter):
         return (event,)
 
     def release(self) -> Iterable[Event]:
-        return () if self._context.streamed else self._missing(self._frame)
+        if self._context.streamed:
+            first, self._first = self._first, []
+            return first
+        ends = self._missing(self._frame)
+        for event in self._empty:
+            if event.detail.partition(" ")[0] not in [end.pointer for end in ends]:
+                self._drop(event)
+        self._empty.clear()
+        return ends
+
+    def _without(self, event: StreamViolation) -> Iterable[Event]:
+        """Drop an empty member. An empty text as the reason stays in streams: most servers of that kind send the reason."""
+        written = event.kind != "written-null" or event.detail.partition(" ")[2]
+        if self._context.streamed and not written:
+            return (event,)
+        if not self._context.streamed:
+            self._empty.append(event)  # a reason may be added in its place
+        elif (event.kind, event.detail) not in self._dropped:
+            self._dropped.add((event.kind, event.detail))
+            self._drop(event)
+        return ()
 
     def _content(self, choice: int) -> Content:
         return self._contents.setdefault(choice, Content())

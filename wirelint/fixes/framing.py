@@ -162,6 +162,8 @@ class Framing(PassingRewriter):
                 self._unjoined = False
                 return (violation,)
             case _ if kind in _REFRAMED and self._is_read(violation):
+                if self._torn and self._violations("cut-event", violation.frame):
+                    return (violation,)  # an event without its end stays as it is
                 self._tell(violation)
                 return ()
             case _:

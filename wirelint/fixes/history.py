@@ -1,9 +1,11 @@
 """Fix for `xml-leak` in requests: native markup in earlier messages of the assistant.
 
-Theory of operation. A model imitates markup in its history. A fix must not invent anything, so only two cases qualify.
+Theory of operation. A model imitates markup in its history. A fix must not invent anything, so three cases qualify.
 The message has equal structured calls: then the markup is a duplicate, and is removed. Or the message has no call, and
 as many results follow it as its markup has calls, and answer no other call: then the calls did run, and the markup
-becomes the calls of these results, with their ids. In every other case the call was never run, and the text is true.
+becomes the calls of these results, with their ids. Or the user speaks next, and says nothing of a call or a result:
+then the calls were never run, and the markup is removed. A message that held nothing else goes with it, save in APIs
+where roles must alternate. In every other case the markup stays.
 
 Messages of a model that was stuck in a loop (`text.loops`) stay, and so do all messages after `_MOST_MARKS` marks of
 markup: agents send their history with each request, and each mark takes some 40 microseconds. Leaks are judged like
@@ -30,7 +32,8 @@ from wirelint.fix import Edit
 from wirelint.history.id_demands import Demand, demand_of
 from wirelint.history.ids import restore
 from wirelint.history.pairing import Answer, orphans, pair
-from wirelint.model import Choice, Exchange, Json, Message, Request, Text, ToolChoice, ToolResult
+from wirelint.model import Choice, Exchange, Json, Message, Reasoning, Request, Text, ToolChoice, ToolResult
+from wirelint.text.fabricated_results import next_marker
 from wirelint.text.loops import MOST_MARKS, MarkCount, plain_from
 from wirelint.text.markup import Leak, judge, siblings
 from wirelint.text.pointers import at
@@ -38,16 +41,22 @@ from wirelint.text.pointers import at
 _MOST_JUDGED = 64
 """Messages that are judged, the first ones, so that the judgement does not change as the history grows."""
 _MOST_MARKS = 4 * MOST_MARKS
+_ALTERNATING = frozenset({"bedrock.converse", "google.generate_content"})
+"""APIs that may refuse two messages of the user in a row."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cleaning:
-    """The change of one message. `answers`: the results whose calls the markup becomes; none for duplicates."""
+    """The change of one message. `answers`: the results whose calls the markup becomes; without, it is removed.
+
+    `duplicate`: the message has the calls structurally, too.
+    """
 
     pointer: str
     edits: tuple[Edit, ...]
     leaks: tuple[Leak, ...]
     answers: tuple[ToolResult, ...] = ()
+    duplicate: bool = False
 
     @property
     def markup(self) -> str:
@@ -89,9 +98,9 @@ def leaky(exchange: Exchange) -> Iterator[tuple[tuple[Leak, ...], Cleaning | Non
         if message.calls:
             copies = tuple(leak for leak in leaks if leak.duplicate and leak.declared)
             edits = tuple(without(request, message, copies)) if copies else ()
-            yield leaks, Cleaning(message.pointer, edits, copies) if copies else None
+            yield leaks, Cleaning(message.pointer, edits, copies, duplicate=True) if copies else None
         else:
-            yield leaks, _promote(exchange, request, position, leaks)
+            yield leaks, _promote(exchange, request, position, leaks) or _forget(request, position, leaks)
 
 
 def claimed(exchange: Exchange) -> frozenset[str]:
@@ -128,6 +137,28 @@ def _promote(exchange: Exchange, request: Request, position: int, leaks: tuple[L
     message = request.messages[position]
     results = tuple(answer.result for answer in answers)
     return Cleaning(message.pointer, tuple(with_calls(request, message, leaks, results)), leaks, results)
+
+
+def _forget(request: Request, position: int, leaks: tuple[Leak, ...]) -> Cleaning | None:
+    """Return the removal of calls that were never run."""
+    message, after = request.messages[position], request.messages[position + 1 : position + 2]
+    if not after or after[0].role != "user" or after[0].results or not all(leak.promotable for leak in leaks):
+        return None
+    said, names = after[0].text, {name for leak in leaks for name in leak.names}
+    if next_marker(said, 0) is not None or any(name in said for name in names):
+        return None  # a client that reads markup sends the result as the words of its user
+    left = _remaining(message, leaks)
+    others = (part for part in message.parts if not isinstance(part, Reasoning) and part.pointer not in left)
+    if any(left.values()) or any(not isinstance(part, Text) or part.text.strip() for part in others):
+        edits = tuple(without(request, message, leaks))
+    elif request.api in _ALTERNATING:
+        return None
+    elif history_of(request.api).content is None:  # a reasoning item must not stay without the item after it
+        items = dict.fromkeys("/".join(part.pointer.split("/")[:3]) for part in message.parts)
+        edits = tuple(Edit("remove", item) for item in items)
+    else:
+        edits = (Edit("remove", message.pointer),)
+    return Cleaning(message.pointer, edits, leaks)
 
 
 def _answers(request: Request, position: int) -> list[Answer]:

@@ -232,6 +232,8 @@ class ThoughtDecider(TextDecider):
         if self._state == "thought":
             self._pass_on("", final=True)
             self._end_thought("")
+            self._buffer.replace("")
+            self._shift, self._checked, self._tail = self.block.sure, 0, ""
             self._state = "left" if self._leaving else "text"
         elif why == "close" and self.streamed and (self._awaits_more or (self._state == "pair" and self._is_residue)):
             return  # a call right after it shows that all of it was reasoning

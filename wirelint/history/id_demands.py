@@ -72,7 +72,7 @@ class KimiK2:
         return next((fault for shape, fault in self._SHAPES if shape.fullmatch(id_)), None)
 
     def mint(self, id_: str, name: str | None, ordinal: int, taken: Collection[str]) -> str | None:
-        if not name:
+        if not name or not self._NATIVE.fullmatch(f"functions.{name}:0"):
             return None
         numbers = range(ordinal, ordinal + 1 + len(taken))
         return next(new for number in numbers if (new := f"functions.{name}:{number}") not in taken)

@@ -172,16 +172,25 @@ def _origin(each: Pair, exchange: Exchange, ledger: Ledger, history: set[str]) -
     passed = _passed(each.call, exchange, ledger, history)
     if passed is not None:
         return passed
-    own = restore(id_, name)
-    if own is None and (is_kimi_k2(exchange.model) or is_kimi_k3(exchange.model)):
-        own = restore_counted(id_, name, "functions." if is_kimi_k2(exchange.model) else "")
+    own = _by_form(id_, name, exchange.model)
     if (own is not None and own.id is not None) or each.answer is None or each.answer.match is None:
         return own
     other = each.answer.result.call_id or ""
     if ledger.issued(other, exchange.conversation) is None and not _better(other, id_):
         return own
+    own = _by_form(other, name, exchange.model) if not id_ else None
+    if own is not None and own.id is not None:
+        return own
     found = match(other, id_, name) or each.answer.match
     return Origin(other, found.how, found.certainty)
+
+
+def _by_form(id_: str, name: str | None, model: str) -> Origin | None:
+    """Return the original of an id, as far as its form shows it; None without a sign of a change."""
+    own = restore(id_, name)
+    if own is None and (is_kimi_k2(model) or is_kimi_k3(model)):
+        return restore_counted(id_, name, "functions." if is_kimi_k2(model) else "")
+    return own
 
 
 def _better(other: str, id_: str) -> bool:

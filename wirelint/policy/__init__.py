@@ -215,7 +215,7 @@ def _of_invention(invention: Invention) -> Fault:
 
 
 def _places(policy: Policy, arguments: dict[str, Json]) -> Iterator[Path]:
-    """The places that a policy applies to; if it is `required`, also those that are absent."""
+    """Yield the places that a policy applies to; if it is `required`, also those that are absent."""
     seen: set[Path] = set()
     for argument in policy.arguments:
         for path in _walk(arguments, tuple(argument.split(".")), required=policy.required):
@@ -275,7 +275,7 @@ def _instead(policy: Policy, tool: str, path: Path, value: Json | Gone) -> Json:
 
 
 def _name_of(path: Path) -> str:
-    """The name of the argument at a place: the innermost step that is not an index."""
+    """Return the name of the argument at a place: the innermost step that is not an index."""
     return next((step for step in reversed(path) if isinstance(step, str)), "")
 
 

@@ -70,7 +70,7 @@ class Check:
 
 
 def make(name: str, setting: Json) -> Check | None:
-    """The check for a setting; None if it is switched off. Raises CheckError."""
+    """Return the check for a setting; None if it is switched off. Raises CheckError."""
     if setting is False:
         return None
     return Check(name, CHECKS[name](setting))
@@ -134,7 +134,7 @@ def _existing(wanted: str) -> Callable[[Json], _Judge]:
 
 
 def place(value: str, root: str) -> str | None:
-    """The path of a value below a root, by names only; None if it is outside."""
+    """Return the path of a value below a root, by names only; None if it is outside."""
     if not value or "\0" in value:
         return None
     path = posixpath.normpath(posixpath.join(root, value))

@@ -22,12 +22,12 @@ _FIELDS = ("value", "basename", "argument", "tool")
 
 
 def load(path: Path, disk: Disk | None = None) -> Policies:
-    """The policies of a file. `disk`: the file system they ask. Raises ConfigError."""
+    """Return the policies of a file. `disk`: the file system they ask. Raises ConfigError."""
     return _policies(read_toml(path, str(path), "policy file"), str(path), disk)
 
 
 def parse(text: str, source: str, disk: Disk | None = None) -> Policies:
-    """The policies in the text of a file. `source`: its name in errors. Raises ConfigError."""
+    """Return the policies in the text of a file. `source`: its name in errors. Raises ConfigError."""
     return _policies(parse_toml(text, source), source, disk)
 
 
@@ -146,7 +146,7 @@ def _template(table: Table, value: object) -> Template:
 
 
 def _json(table: Table, key: str, value: object) -> Json:
-    """A TOML value as JSON, which has no dates."""
+    """Return a TOML value as JSON, which has no dates."""
     match value:
         case bool() | int() | float() | str():
             return value

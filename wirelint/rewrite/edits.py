@@ -65,13 +65,13 @@ class _Node:
 
 
 def apply(body: bytes, edits: Sequence[Edit]) -> bytes:
-    """The body with edits made at the places that their pointers name; the same object when nothing changes.
+    """Return the body with edits made at the places of their pointers; the same object if nothing changes.
 
-    `body` is JSON in UTF-8, with a byte order mark or without. Of several edits at one place the last counts; an edit
-    inside of a part that is removed or replaced is dropped, and so is what was to stand before an element that is removed;
-    several insertions at one place stand in their order. `replace` adds a member that its object lacks. A place that
-    does not exist in any other way is left out, and so is the removal of the whole body. Raises ValueError for a body that
-    is no JSON as far as it is read, and for a text that is no JSON Pointer (RFC 6901).
+    `body` is JSON in UTF-8, with or without a byte order mark. Of several edits at one place the last counts. An edit
+    inside a part that is removed or replaced is dropped, and so is an insertion before a removed element. Several
+    insertions at one place keep their order. `replace` adds a member that its object lacks. Edits of other places that
+    do not exist are ignored, and so is the removal of the whole body. Raises ValueError if the body is not JSON, as far
+    as it is read, or if a pointer is not a JSON Pointer (RFC 6901).
     """
     if not edits:
         return body
@@ -92,10 +92,10 @@ def apply(body: bytes, edits: Sequence[Edit]) -> bytes:
 
 
 def with_member(body: bytes, edit: Edit) -> tuple[bytes, str, str] | None:
-    """The same where an edit only gives the outermost object a member that it lacks, with that member's name and value.
+    """Return the body, the name and the value if an edit only adds a member to the outermost object.
 
-    None where it does anything else, or where that takes a look at all of the body. For a body that decoders are known to
-    take: then a name stands in it letter by letter, or it does not stand in it unless some of its letters are escaped.
+    Returns None for any other edit, and where the whole body would have to be searched. The body must be valid JSON:
+    its member names then either stand in it letter by letter or contain escapes.
     """
     name = edit.pointer[1:]
     if (
@@ -138,7 +138,7 @@ def _skip_blanks(text: str, position: int) -> int:
 
 
 def _write(value: Json) -> str:
-    """JSON as it goes into a body: compact, and with lone surrogates escaped, which UTF-8 cannot hold."""
+    """Return a value as compact JSON text. Lone surrogates are escaped, since UTF-8 cannot hold them."""
     try:
         written = orjson.dumps(value)
     except TypeError:  # lone surrogates, and integers of more than 64 bits
@@ -153,7 +153,7 @@ class _Walk:
         self.text = text
 
     def value(self, node: _Node, start: int) -> tuple[int, list[_Splice]]:
-        """The offset after the value that begins at `start`, and the splices in it."""
+        """Return the offset after the value that begins at `start`, and the splices in it."""
         if node.edit is not None:
             end = self._skip(start)
             return end, [] if node.goes else [_Splice(start, end, _write(node.edit.value))]
@@ -228,7 +228,9 @@ class _Walk:
 
 
 def _rearrange(items: Sequence[_Item], opened: int, closed: int, new: Sequence[str]) -> list[_Splice]:
-    """Takes items out with their commas, and puts new ones at the end. `opened`, `closed`: just inside the brackets."""
+    """Return the splices that remove items with their commas and append new ones. `opened` and `closed` are the
+    offsets just inside the brackets.
+    """
     last = max((number for number, item in enumerate(items) if not item.goes), default=None)
     if last is None:
         return [_Splice(opened, closed, ",".join(new))] if items or new else []

@@ -28,9 +28,9 @@ _FEW = 8
 
 
 def place(events: Sequence[Event], queue: Sequence[Waiting]) -> None:
-    """Puts events down beside the frames that they belong to; those of frames that are gone beside the last one.
+    """Put events beside the frames that they belong to. Events of frames that have left go to the last frame.
 
-    Thousands of frames may wait for the end of a call, and all of their events come at once.
+    Thousands of frames may wait for the end of a call, and all of their events then arrive at once.
     """
     last = queue[-1]
     homes = {waiting.frame.number: waiting for waiting in queue} if len(events) > _FEW else None
@@ -48,14 +48,18 @@ def place(events: Sequence[Event], queue: Sequence[Waiting]) -> None:
 
 
 def _place_in(home: Waiting, event: Event) -> int:
-    """Where an event comes out beside others of its frame: those that were read after it may have been let by."""
+    """Return the position of an event among others of its frame. Events that were read after it may precede it in
+    `out`.
+    """
     order = {id(one): number for number, one in enumerate(home.events)}
     own = order.get(id(event), len(order))
     return next((place for place, one in enumerate(home.out) if order.get(id(one), -1) > own), len(home.out))
 
 
 def apart(events: Iterable[Event], queue: Sequence[Waiting]) -> tuple[list[Event], list[Event]]:
-    """Events of frames that wait, and those of frames that are gone; what belongs to no frame is in neither."""
+    """Return the events of waiting frames, and those of frames that have left. Events without a frame are in
+    neither.
+    """
     first = queue[0].frame.number if queue else None
     waiting: list[Event] = []
     gone: list[Event] = []
@@ -66,7 +70,9 @@ def apart(events: Iterable[Event], queue: Sequence[Waiting]) -> tuple[list[Event
 
 
 def missing_end(raw: bytes, framing: Framing) -> bytes:
-    """The line ends that a stream lacks at its end (`event: pi`, `: bye`, `{"a":1}`) before another event may follow."""
+    """Return the line ends that a stream lacks at its end (`event: pi`, `: bye`, `{"a":1}`) before another event may
+    follow.
+    """
     if not raw or framing not in ("events", "lines"):
         return b""
     if framing == "lines":

@@ -49,24 +49,24 @@ class PipelineFactory:
         return completed(request, self.session.url, self._ledger) if request is not None else None
 
     def tell(self, culprit: str, error: Exception) -> None:
-        """Takes down that something failed."""
+        """Record that something failed."""
         fault = internal(culprit, error)
         if fault not in self.faults and len(self.faults) < 8:
             self.faults.append(fault)
 
     def note(self, note: str) -> None:
-        """Takes down what a person should know."""
+        """Record a note for the user."""
         if note not in self.notes and len(self.notes) < 8:
             self.notes.append(note)
 
     def write(self, waiting: Waiting) -> bytes:
-        """The bytes of a frame as it is handed on. Raises what writing raises."""
+        """Return the bytes of a frame as it is forwarded. Raises what the writer of the API raises."""
         assert self.writer is not None
         return self.writer.write(waiting.frame, waiting.events, waiting.out)
 
     @cached_property
     def context(self) -> RewriteContext:
-        """What the rewriters may know."""
+        """Facts for the rewriters."""
         session, request, notes, repairs = self.session, self.answered, self.notes, self.repairs
         came = session.head()
         head = came.but(conversation=HERE, request=request)

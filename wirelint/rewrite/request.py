@@ -1,6 +1,6 @@
-"""Repairs of a request before it is sent: what the rules would change in its body, made one rule after the other.
+"""Repairs of a request before it is sent. The rules change its body one after the other.
 
-A request of which no rule has anything to repair is returned as it is: nothing is decoded again, nothing is copied.
+A request that needs no repair is returned unchanged: nothing is decoded again and nothing is copied.
 """
 
 from __future__ import annotations
@@ -29,9 +29,10 @@ _MOST_ROUNDS = 4
 
 @dataclass(frozen=True, slots=True)
 class Mended:
-    """A request as it goes out. `body` is the very object that came in when nothing was changed.
+    """A request as it is forwarded. `body` is the original object if nothing was changed.
 
-    `request` is what the forwarded body says, None when what came in was not understood. `faults`: failures of ours.
+    `request` is the request that the forwarded body holds, None if the original was not understood. `faults` are
+    failures of wirelint.
     """
 
     body: bytes
@@ -41,12 +42,12 @@ class Mended:
 
 
 def mend_request(head: Exchange, body: bytes, rules: Sequence[Rule], ledger: Ledger, permit: FixPolicy) -> Mended:
-    """Makes every permitted repair that the rules have for a request. Never raises.
+    """Make every permitted repair that the rules have for a request. Never raises.
 
-    `head` is the exchange before its reply, `body` the bytes that its request was read from, without content codings.
-    Rules follow one another by code; each sees what those before it left. Where something was changed that they look at,
-    they are asked again, since one repair can show what another is needed for. A rule that fails, or whose edits leave no
-    request that can be read, changes nothing and is told of.
+    `head` is the exchange before its reply, `body` the bytes of its request without content codings. Rules run in the
+    order of their codes, and each sees the changes of those before it. A rule is asked again if another rule changed a
+    field that it reads, since one repair can show that another is needed. A rule that fails, or whose edits leave an
+    unreadable request, changes nothing and is reported in `faults`.
     """
     if head.request is None or not permit:
         return Mended(body, head.request)
@@ -87,7 +88,7 @@ def _able(rules: tuple[Rule, ...], api: str) -> _Able:
 
 @lru_cache(maxsize=256)
 def answering(rules: tuple[Rule, ...], api: str) -> tuple[Rule, ...]:
-    """The rules that can answer a request of an API."""
+    """Return the rules that can answer a request of an API."""
     return tuple(rule for rule in rules if type(rule).answer is not Rule.answer and _acts_on(rule, api))
 
 
@@ -107,7 +108,7 @@ _NO_ANSWER = Answered()
 
 
 def answer_request(head: Exchange, rules: Sequence[Rule], ledger: Ledger, permit: FixPolicy) -> Answered:
-    """The first answer to a request that is not let pass: for its server's sake, else by a rule. Never raises."""
+    """Return the answer to a request that is not forwarded, given for its server's sake or by a rule. Never raises."""
     if head.request is None or not permit:
         return _NO_ANSWER
     faults: list[Finding] = []
@@ -140,7 +141,7 @@ class _Work:
         self._shifts: list[_Shift] = []
 
     def concerned(self, rules: Iterable[Rule]) -> list[Rule]:
-        """Those for which anything was touched that they have not seen: what a rule changed itself is as it wants it."""
+        """Return the rules that read a field which another rule has changed."""
         return [
             rule
             for rule in rules
@@ -152,7 +153,7 @@ class _Work:
         ]
 
     def ask(self, rule: Rule) -> None:
-        """Makes the repairs of one rule: all of them or, if it fails, none."""
+        """Make the repairs of one rule: all of them, or none if it fails."""
         request = self.exchange.request
         if "history" in rule.requires_in_request and request is not None and not request.has_history:
             return
@@ -167,13 +168,13 @@ class _Work:
         )
 
     def resend(self, replay: Replay) -> None:
-        """Makes the request continue from before the reply that it names; the rules then see all that it carries."""
+        """Make the request continue from before the reply that it names. The rules then see all messages in it."""
         request = self.exchange.request
         if request is not None:
             self._make(CODE, "sending the conversation again", lambda: list(resend(request, replay)))
 
     def settle(self, state: ServerState) -> None:
-        """Makes the request fit what the server holds: the other half of repairs that were made of the reply before."""
+        """Make the request fit the server's state. This is the other half of repairs of the reply before."""
         request = self.exchange.request
         if request is not None:
             self._make(CODE, "fitting the request to the server's conversation", lambda: list(settle(request, state)))
@@ -203,7 +204,7 @@ class _Work:
             self._shifts.append(shift)
 
     def _change(self, edits: Sequence[Edit]) -> tuple[bytes, Exchange]:
-        """The body with edits made, and the exchange with what it says then. Raises ValueError."""
+        """Return the body with edits made, and the exchange with the request that it then holds. Raises ValueError."""
         added = with_member(self.body, edits[0]) if len(edits) == 1 else None
         if added is None:
             changed = apply(self.body, edits)
@@ -217,7 +218,7 @@ class _Work:
 
 
 def _read_again(exchange: Exchange, body: bytes) -> Exchange:
-    """The exchange with another request body. It stays in the conversation that it came in. Raises ValueError."""
+    """Return the exchange with another request body, in the same conversation. Raises ValueError."""
     document: Json = orjson.loads(body)
     api = by_name(exchange.api)
     if api is None or not isinstance(document, (dict, list)):
@@ -256,9 +257,9 @@ def _shift(exchange: Exchange, edits: Sequence[Edit]) -> _Shift | None:
 
 
 def _placed(repair: AppliedFix, shifts: Sequence[_Shift]) -> AppliedFix:
-    """A repair with the pointer that its place had in the body as it came, before elements moved.
+    """Return a repair with the pointer that its place had in the original body, before elements moved.
 
-    What a rule put in has the place that it was put before.
+    An inserted element gets the place of the element that it was inserted before.
     """
     if repair.pointer is None:
         return repair

@@ -1,16 +1,16 @@
-"""A reply on its way to the client: bytes in, repaired bytes out, without I/O.
+"""Repair of a reply on its way to the client: bytes in, repaired bytes out, without I/O.
 
-Frames wait in a queue, in wire order. The events of each frame go through the pipeline of rewriters; what comes out is put
-beside the frame that it belongs to. As soon as no rewriter holds anything of the first frame in the queue, that frame is
-written: its own bytes where its events came out unchanged, else the bytes of what came out. So nothing is reordered, and
-what no fix touches leaves byte for byte as it came.
+Frames wait in a queue, in wire order. The events of each frame go through the pipeline of rewriters, and the resulting
+events are put beside their frame. Once no rewriter holds an event of the first frame in the queue, that frame is
+written: its own bytes if its events are unchanged, else the bytes of the resulting events. So nothing is reordered, and
+an event that no fix changes leaves byte for byte unchanged.
 
-Most bytes are one plain text delta each. Where the stream's own pattern (`apis.delta_pattern`) gives the text of one, and
-the prefilter proves that no fix can begin in it, the bytes leave unparsed, and are read in batches later (`catch_up`).
+Most events hold one plain text delta. If the pattern of the stream (`apis.delta_pattern`) gives its text, and the
+prefilter proves that no fix can begin in it, the bytes leave unparsed and are read in batches later (`catch_up`).
 
-Bytes that have come and are not yet handed out are kept beside all this. When a rewriter fails, what waits leaves as it
-came and the reply goes on without rewriters; when reading or writing fails, or a limit is reached, the rest passes raw.
-Whatever happens, each byte leaves once: as it came, or in the form of its repair.
+A copy of all bytes that have not left is kept. If a rewriter fails, the waiting frames leave unchanged and the reply
+goes on without rewriters. If reading or writing fails, or a limit is reached, the rest passes unchanged. In every case
+each byte leaves once, either unchanged or as part of a repair.
 """
 
 from __future__ import annotations
@@ -36,15 +36,18 @@ LONGEST_HOLD = 30_000.0
 _LONGEST_EVENT = 1 << 20
 """Bytes of one event that are waited for."""
 
+_MOST_WAITING = 1 << 12
+"""Events that may wait. All of them leave in one call, while nobody else is served."""
+
 _MOST_SKIPPED = 1 << 14
 """Bytes of text deltas that leave before they are read."""
 
 
 class ReplyStream:
-    """Repairs of one reply. Use it in place of `session.feed`; no method raises.
+    """Repairs of one reply. Use it instead of `session.feed`; no method raises.
 
-    `changed`: whether anything was handed out that differs from what came. `notes`: what a person should know about fixes
-    that were not made.
+    `changed`: some of the bytes handed out differ from the original. `notes` tell the user about fixes that were not
+    made.
     """
 
     def __init__(
@@ -128,7 +131,7 @@ class ReplyStream:
             return out + self._fail(error)
 
     def due(self, at: float) -> float | None:
-        """Return the milliseconds until what is held has to leave, None if nothing is held."""
+        """Return the milliseconds until held text has to leave; None if nothing is held."""
         if self._raw or self.holding is None or not self._waits:
             return None
         return max(self.holding + self.longest_hold - at, 0.0)
@@ -211,7 +214,7 @@ class ReplyStream:
         return True
 
     def catch_up(self) -> None:
-        """Read what has left already. Call this before the session is asked what it has read."""
+        """Read the events that left unparsed. Call this before using what the session has read."""
         try:
             self._catch_up()
         except Exception as error:  # fail open: all that is concerned has left
@@ -224,9 +227,8 @@ class ReplyStream:
         if not skipped:
             return
         *before, (data, at, _) = skipped
-        if before and not self._session.feed_texts(self._skipped_block, before):
-            for one, when, _ in before:
-                self._session.feed(one, when)
+        if before:
+            self._session.feed_texts(self._skipped_block, before)
         read = [event for frame in self._session.frame(data, at) for event in self._session.read(frame)]
         if self._session.unread:
             return
@@ -260,14 +262,17 @@ class ReplyStream:
             return
         came_out = len(self._queue) == 1 and same(self._queue[0].events, self._queue[0].out)
         held = self._pipeline.held if self._pipeline is not None and not came_out else None
-        ready = itertools.takewhile(lambda one: held is None or one.frame.number < held, self._queue)
-        self._write_all(tuple(ready), out)
+        ready = list(self._queue)
+        if held is not None:
+            ready = list(itertools.takewhile(lambda one: one.frame.number < held, ready))
+        self._write_all(ready, out)
 
     def _write_all(self, ready: Sequence[Waiting], out: list[bytes]) -> None:
         """Write the first frames of the queue: all of them or, when that fails, none. One repair may span several."""
         if self._late:
             self._write_late(out)
         made = [(one, b"" if one.bare and not one.out else self.making.write(one)) for one in ready]
+        left = 0
         for waiting, data in made:
             raw = waiting.frame.raw
             self._as_it_came = data is raw and not waiting.sent
@@ -276,8 +281,10 @@ class ReplyStream:
             elif data is not raw and data != raw:
                 self.changed = True
             self._queue.popleft()
-            del self._kept[: len(raw)]
-            out += [data] if data else []
+            left += len(raw)
+            if data:
+                out.append(data)
+        del self._kept[:left]
 
     def _release(self, out: list[bytes], last: Sequence[Event] = ()) -> None:
         """Have the rewriters hand on what they hold, after `last`, and write all frames."""
@@ -308,6 +315,9 @@ class ReplyStream:
             self.holding = None
         elif not self._queue and len(self._kept) - self._skip > _LONGEST_EVENT:
             self.making.note(f"an event of more than {_LONGEST_EVENT >> 20} MiB was passed on as it came")
+            self._hand_out(out)
+        elif len(self._queue) > _MOST_WAITING:
+            self.making.note(f"more than {_MOST_WAITING} events waited for a repair and were passed on as they came")
             self._hand_out(out)
         elif self.holding is None:
             self.holding = at
@@ -342,7 +352,7 @@ class ReplyStream:
         return out + self._all_raw()
 
     def _drop_pipeline(self, failure: PipelineError) -> None:
-        """Go on without rewriters: what waits leaves as it came, and so does what the others held of earlier frames."""
+        """Go on without rewriters. Waiting frames leave unchanged, and so do held events of earlier frames."""
         self.making.tell(f"the repair of {failure.rule}", failure.error)
         pipeline, self._pipeline = self._pipeline, Pipeline(())
         rescued = failure.rescued
@@ -375,7 +385,7 @@ class ReplyStream:
         return self._all_raw()
 
     def _all_raw(self) -> list[bytes]:
-        """Return everything that is kept, as it came; everything that follows passes raw, too."""
+        """Return all kept bytes unchanged, and let all following bytes pass unchanged, too."""
         self._raw = True
         self._queue.clear()
         rest = bytes(self._kept[self._skip :])

@@ -15,7 +15,7 @@ from wirelint.state.ledger import Ledger
 
 @dataclass(frozen=True, slots=True)
 class Rewritten:
-    """A reply that was repaired in one go. `body` is the very object that came when nothing was changed."""
+    """A whole reply after its repair. `body` is the original object if nothing was changed."""
 
     body: bytes
     repairs: tuple[AppliedFix, ...] = ()
@@ -57,7 +57,7 @@ def rewrite_reply(
 
 
 def arrived(body: bytes, chunks: Sequence[tuple[float, int]]) -> Iterable[tuple[bytes, float | None]]:
-    """A body in the pieces in which it came, with their times; in one piece, without, where they are not known."""
+    """Return a body in the pieces in which it arrived, with their times; in one piece if they are not known."""
     if not chunks or sum(size for _, size in chunks) != len(body):
         yield body, None
         return

@@ -56,7 +56,7 @@ class Config:
         return dict(self.times).get(name, default)
 
     def scopes(self, registry: Registry, given: Layer, times: Mapping[str, float] | None = None) -> Scopes:
-        """The rules in force. `given`, `times`: the layer and the limits of a run's options."""
+        """Return the rules in force. `given`, `times`: the layer and the limits of a run's options."""
         limits = Limits(**{**dict(self.times), **(times or {})})
         return Scopes(Registry(tuple(rule.within(limits) for rule in registry.rules)), self.layer, self.routes, given)
 
@@ -65,7 +65,7 @@ NO_CONFIG = Config()
 
 
 def find(folder: Path) -> Config:
-    """The configuration for a folder; `NO_CONFIG` if there is none. Raises ConfigError."""
+    """Return the configuration for a folder; `NO_CONFIG` if there is none. Raises ConfigError."""
     for place in (folder, *folder.parents):
         for path in (place / _OWN, place / _PROJECT):
             shown = path.name if place == Path.cwd() else str(path)
@@ -75,7 +75,7 @@ def find(folder: Path) -> Config:
 
 
 def load(path: Path) -> Config:
-    """The configuration in a file that the user named. Raises ConfigError."""
+    """Return the configuration in a file that the user named. Raises ConfigError."""
     found = _read(path, str(path))
     if found is None:
         raise ConfigError(f"{path}: no table [tool.wirelint] in it; write one, or name another file")

@@ -108,7 +108,7 @@ def _fixes_of(layers: Sequence[Layer], known: Registry) -> FixPolicy:
     fix = last("fix")
     if fix is None or fix == "off":
         return NO_FIXES
-    fixable, unfixable, clean = last("fixable") or (), last("unfixable") or (), bool(last("clean_history"))
+    fixable, unfixable, clean = last("fixable") or (), last("unfixable") or (), last("clean_history") is not False
     return known.permit(fix, fixable, unfixable, clean)  # type: ignore[arg-type]
 
 

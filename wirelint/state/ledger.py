@@ -385,11 +385,11 @@ HERE = "\0"
 
 
 class SeenFrom(Ledger):
-    """The ledger as an exchange sees it that has not ended. Its conversation is looked for when it is first asked
-    about.
+    """View of the ledger for an exchange that has not ended. Its conversation is looked up on first use.
 
-    Rules get the exchange in the conversation `HERE`, which is a name of none; asked about that, the ledger answers
-    about the one that the exchange belongs to."""
+    Rules get the exchange in the conversation `HERE`, which no conversation is named. Questions about `HERE` are
+    answered for the conversation that the exchange belongs to.
+    """
 
     def __init__(self, ledger: Ledger, exchange: Exchange) -> None:  # it keeps nothing itself
         self._ledger, self._exchange = ledger, exchange

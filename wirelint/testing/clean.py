@@ -51,7 +51,7 @@ def assert_clean(
 def findings_of(
     subject: Subject, *, select: Rules = (), ignore: Rules = (), isolated: bool = False
 ) -> tuple[Checked, ...]:
-    """The exchanges of a subject with their findings. Arguments and errors as in `assert_clean`."""
+    """Return the exchanges of a subject with their findings. Arguments and errors as in `assert_clean`."""
     rules = _rules(_names(select), _names(ignore), isolated=isolated)
     if isinstance(subject, Exchange):
         record = Record(subject.id, subject.method, subject.url, source="exchange")
@@ -113,7 +113,7 @@ def _names(given: Rules) -> tuple[str, ...]:
 
 
 def _printed(checked: Sequence[Checked]) -> str:
-    """The output of `wirelint check`, without colours."""
+    """Return the output of `wirelint check`, without colours."""
     out, counts = io.StringIO(), Statistics()
     writer = begin("full", out)
     for one in checked:

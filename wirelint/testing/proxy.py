@@ -86,12 +86,12 @@ class Process:
         return bool(_until(lambda: self._pending() == 0, timeout))
 
     def files(self) -> list[Path]:
-        """The files of exchanges that this process has written."""
+        """Return the files of exchanges that this process has written."""
         found = sorted(self.captures.glob("*/exchanges.jsonl")) if self.captures.is_dir() else []
         return [path for path in found if path not in self._before]
 
     def lines(self) -> list[dict[str, Json]]:
-        """The exchanges that were written, in the order in which they ended."""
+        """Return the exchanges that were written, in the order in which they ended."""
         found: list[dict[str, Json]] = []
         for path in self.files():
             with path.open("rb") as file:
@@ -137,7 +137,7 @@ class Process:
         raise ProxyError(f"the proxy in front of {self.upstream} did not start: {output or 'no output'}")
 
     def _pending(self) -> int | None:
-        """The number of exchanges not written yet; None if the proxy does not answer, 0 if it has ended."""
+        """Return the number of exchanges not written yet; None if the proxy does not answer, 0 if it has ended."""
         if not self.alive:
             return 0
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=_WAIT)
@@ -187,7 +187,7 @@ class Proxy:
         ]
 
     def wait(self, timeout: float = _WAIT) -> list[dict[str, Json]]:
-        """The exchanges, once none is pending or the time is over."""
+        """Return the exchanges, once none is pending or the time is over."""
         self._process.settle(timeout)
         return [line for line in self._process.lines()[self._before :] if _started(line) >= self._began]
 
@@ -203,7 +203,7 @@ def _started(line: Mapping[str, Json]) -> float:
 
 
 def _until(ready: Callable[[], T], timeout: float) -> T | None:
-    """The first true value of `ready`; None when the time is over."""
+    """Return the first true value of `ready`; None when the time is over."""
     end = time.monotonic() + timeout
     while True:
         if found := ready():
@@ -214,7 +214,7 @@ def _until(ready: Callable[[], T], timeout: float) -> T | None:
 
 
 def read_finding(value: Mapping[str, Json]) -> Finding:
-    """A finding of a capture. Members that are not understood get their lowest value."""
+    """Return a finding of a capture. Members that are not understood get their lowest value."""
     fix, event = value.get("fix"), value.get("event")
     return Finding(
         code=_text(value, "code"),

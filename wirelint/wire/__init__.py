@@ -33,7 +33,7 @@ Framing = Literal["whole", "events", "lines", "array", "messages"]
 
 
 class Framer(Protocol):
-    """Takes a body in pieces, gives frames. `close` gives what is left; after it nothing may be fed."""
+    """Splitter of a body into frames. `feed` takes bytes, `close` returns the rest; nothing may be fed after it."""
 
     @property
     def streamed(self) -> bool: ...
@@ -60,9 +60,9 @@ _LONGEST_FIELD = max(map(len, _EVENT_FIELDS))
 
 
 def looks_like_events(head: bytes) -> bool | None:
-    """Whether a body is a stream of server-sent events, by its first bytes; None when more of them are needed.
+    """Return True if the first bytes of a body begin a stream of server-sent events; None if more bytes are needed.
 
-    Content types lie: some gateways send streams as `text/plain`, or without any type.
+    The content type is not enough: some gateways send streams as `text/plain`, or without a type.
     """
     if _BOM.startswith(head[:3]) and len(head) < 3:
         return None
@@ -73,7 +73,7 @@ def looks_like_events(head: bytes) -> bool | None:
 
 
 class Sniffer:
-    """Picks the framing of a body by its first bytes, whatever the content type says; a `Framer` itself."""
+    """Framer that chooses the framing by the first bytes of a body, whatever its content type is."""
 
     def __init__(self, headers: Mapping[str, str]) -> None:
         self._type = headers.get("content-type", "").split(";")[0].strip().lower()
@@ -107,7 +107,7 @@ class Sniffer:
         return [] if verdict is None else self._decide(verdict)
 
     def skip(self, events: int) -> int | None:
-        """The number of the first of some events that are whole and are read elsewhere; None where they have to be fed."""
+        """Count whole events that are read elsewhere. Return the number of the first; None if they must be fed."""
         return self._framer.skip(events) if isinstance(self._framer, EventStream) else None
 
     def close(self) -> list[Frame]:

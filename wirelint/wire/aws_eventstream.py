@@ -76,14 +76,14 @@ def _botocore() -> _Botocore | None:
 
 
 def looks_like_messages(head: bytes) -> bool | None:
-    """Whether a body is a stream of messages, by its first bytes; None when more of them are needed."""
+    """Return True if the first bytes of a body begin a stream of messages; None if more bytes are needed."""
     if not head.startswith(_FIRST):
         return False
     return None if len(head) < _PRELUDE else _length(head) is not None
 
 
 def _length(buffer: bytes | bytearray) -> int | None:
-    """The length of the message whose prelude begins the buffer; None where it is no prelude."""
+    """Return the length of the message whose prelude begins the buffer; None where it is no prelude."""
     total, headers = int.from_bytes(buffer[:4]), int.from_bytes(buffer[4:8])
     sound = zlib.crc32(buffer[:8]) == int.from_bytes(buffer[8:_PRELUDE])
     return total if sound and headers + _LEAST <= total <= _MOST else None
@@ -124,7 +124,7 @@ class MessageStream:
         return frames
 
     def close(self) -> list[Frame]:
-        """What stands behind the last complete message, as a frame of its own."""
+        """Return the bytes after the last complete message, as a frame of its own."""
         rest = bytes(self._buffer)
         self._buffer.clear()
         if not rest:
@@ -156,7 +156,7 @@ class MessageStream:
 
 
 def _content(message: Message) -> tuple[str | None, str | None, tuple[tuple[FaultKind, str], ...]]:
-    """The name of an event, its data, and what is wrong with it."""
+    """Return the name of an event, its data, and its faults."""
     faults: list[tuple[FaultKind, str]] = []
     name, payload = _name(message.headers), message.payload
     kind = message.headers.get(":message-type")
@@ -178,7 +178,7 @@ def _name(headers: Mapping[str, object]) -> str | None:
 
 
 def _failure(message: Message) -> str:
-    """An exception as an error object: `{"type": "error", "error": {"type": "throttlingException", "message": …}}`."""
+    """Return an error object: `{"type": "error", "error": {"type": "throttlingException", "message": …}}`."""
     headers = message.headers
     kind = headers.get(":exception-type") or headers.get(":error-code") or "error"
     said = _mapping(message.payload)
@@ -188,7 +188,7 @@ def _failure(message: Message) -> str:
 
 
 def _carried(payload: bytes) -> bytes | None:
-    """The event within a `chunk`; None where it holds none."""
+    """Return the event within a `chunk`; None if it holds none."""
     carried = _mapping(payload).get("bytes")
     if not isinstance(carried, str):
         return None
@@ -212,7 +212,7 @@ def _mapping(payload: bytes) -> dict[str, Json]:
 
 
 def split(body: bytes) -> tuple[list[bytes], bytes]:
-    """The messages of a body, and what is none behind them. Takes no decoder."""
+    """Return the messages of a body, and the bytes after the last one. Needs no decoder."""
     found: list[bytes] = []
     start = 0
     while len(body) - start >= _PRELUDE:
@@ -225,14 +225,14 @@ def split(body: bytes) -> tuple[list[bytes], bytes]:
 
 
 def content_of(raw: bytes) -> bytes:
-    """The payload of a message, or what that carries."""
+    """Return the payload of a message, or the event that it carries."""
     payload = raw[_PRELUDE + int.from_bytes(raw[4:8]) : -4]
     carried = _carried(payload)
     return payload if carried is None else carried
 
 
 def with_content(raw: bytes, content: bytes) -> bytes:
-    """A message with another payload, or with a payload that carries something else."""
+    """Return a message with another payload, or with a payload that carries another event."""
     end = _PRELUDE + int.from_bytes(raw[4:8])
     payload = raw[end:-4]
     if _carried(payload) is not None:
@@ -258,7 +258,7 @@ def _framed(head: bytes, payload: bytes) -> bytes:
 
 
 def chunk(payload: bytes) -> bytes:
-    """A message that carries an event of another API."""
+    """Return a message that carries an event of another API."""
     return message(orjson.dumps({"bytes": base64.b64encode(payload).decode()}), CHUNK)
 
 

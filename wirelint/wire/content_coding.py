@@ -1,8 +1,8 @@
-"""Content codings, undone piece by piece on a copy of the body: gzip, deflate, br, zstd (RFC 9110, 8.4).
+"""Incremental decoders of content codings for a copy of the body: gzip, deflate, br, zstd (RFC 9110, 8.4).
 
-Theory of operation. A compressed body of 1 MB can hold gigabytes. None of the libraries bounds its output in every
-version that mitmproxy allows, so each gets its input in slices that cannot make much, and the output is counted behind
-each of them. A slice that turns out to be damaged gives an error that carries what was decoded before it.
+Theory of operation. A compressed body of 1 MB can hold gigabytes. Not every version of the libraries that mitmproxy
+allows can bound its output, so each decoder gets its input in small slices, and the output is counted after each. A
+damaged slice raises an error that carries the text decoded before it.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ MOST_PLAIN = 32 << 20
 
 
 class CodingError(ValueError):
-    """The body is not what its content-encoding says, or the coding is unknown. `plain` was decoded of the same bytes
-    before that showed."""
+    """The body does not match its content-encoding, or the coding is unknown. `plain` was decoded from the same
+    bytes before the damage.
+    """
 
     plain = b""
 
@@ -104,7 +105,7 @@ class _Inflated:
 
 
 def _salvage(inflate: zlib._Decompress, data: bytes) -> bytes:
-    """What can be decoded before the damage, for which zlib gives nothing."""
+    """Return the text before the damage, which zlib itself does not give."""
     out = bytearray()
     try:
         for byte in data:
@@ -270,10 +271,10 @@ _CODINGS: dict[str, type[_Member] | None] = {
 
 
 def decoder(content_encoding: str | None, most: int | None = None, *, ratio: int = 0) -> Decoder:
-    """A decoder for the value of a content-encoding header. Raises CodingError for one that nobody knows.
+    """Return a decoder for the value of a content-encoding header. Raises CodingError for an unknown one.
 
-    `most` is the number of plain bytes that it may make, and `ratio` the number of those that each byte adds that it is
-    fed; above it `feed` raises TooLargeError, without having made many more.
+    `most` is the number of plain bytes that it may produce, and `ratio` the number that each fed byte adds to it. Above
+    that, `feed` raises TooLargeError, without having produced many more.
     """
     names = [name.strip().lower() for name in (content_encoding or "").split(",") if name.strip()]
     unknown = [name for name in names if name not in _CODINGS]
@@ -288,12 +289,14 @@ def _decoder(kind: type[_Member] | None, room: _Room) -> Decoder:
 
 
 def decode(content_encoding: str | None, body: bytes, most: int | None = None) -> bytes:
-    """A whole body without its codings. Raises CodingError. `most` None: MOST_PLAIN bytes, or as many as it has itself."""
+    """Return a whole body without its codings. Raises CodingError. `most` None: MOST_PLAIN bytes, or the size of the
+    body if that is larger.
+    """
     return decoder(content_encoding, max(MOST_PLAIN, len(body)) if most is None else most).feed(body)
 
 
 def why_unread(side: str, error: CodingError) -> str:
-    """The note on a body of a file that cannot be read."""
+    """Return the note on a body of a file that cannot be read."""
     if isinstance(error, TooLargeError):
         return f"the body of the {side} is larger than {MOST_PLAIN >> 20} MiB without its content-encoding; it was not read"
     return f"the body of the {side} is not what its content-encoding says: {error}"

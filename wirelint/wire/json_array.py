@@ -1,10 +1,10 @@
-r"""A JSON array whose elements come one by one: a stream of documents, for any cut of the bytes.
+r"""JSON array whose elements arrive one by one: a stream of documents, for any cut of the bytes.
 
-Theory of operation. Google's APIs stream so where a client does not ask for server-sent events (`[{…}`, `\n,\n{…}`, `\n]`).
-An element is complete with its closing bracket, and is a frame then, together with the separator before it; the frame's
-data is the element alone. The closing bracket of the array is a frame of its own without data. Brackets are counted and
-strings are skipped; what is between the brackets is for others to decode. A brace in the place of the closing bracket shows
-that the count is of no use: nothing can be read from there on, nor is the array closed.
+Theory of operation. Google's APIs stream in this form unless a client asks for server-sent events (`[{…}`, `\n,\n{…}`,
+`\n]`). An element is complete with its closing bracket. It is then a frame, together with the separator before it, and
+the frame's data is the element alone. The closing bracket of the array is a frame of its own without data. Brackets are
+counted and strings skipped; their content is not decoded here. A brace in the place of the closing bracket shows that
+the count is wrong: nothing after it can be read, and the array is not closed.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _SHOWN = 60
 
 
 def looks_like_array(head: bytes) -> bool | None:
-    """Whether a body is an array of events, by its first bytes; None when more of them are needed."""
+    """Return True if the first bytes of a body begin an array of events; None if more bytes are needed."""
     if (found := _HEAD.match(head)) is not None:
         return found[1] not in _OTHERS
     return None if _MAYBE.match(head) else False
@@ -80,7 +80,7 @@ class ArrayStream:
         return frames
 
     def close(self) -> list[Frame]:
-        """What stands behind the last complete element, as a frame of its own."""
+        """Return the bytes after the last complete element, as a frame of its own."""
         rest, ended = bytes(self._buffer), self._ended
         self._buffer.clear()
         if not rest:
@@ -101,7 +101,7 @@ class ArrayStream:
         return bytes(self._buffer)
 
     def _skip_string(self, position: int) -> int:
-        """The offset after the string, or of what is known of it."""
+        """Return the offset after the string, or the end of the known bytes."""
         found = _IN_STRING.match(self._buffer, position)
         end = found.end() if found is not None else position
         if self._buffer[end : end + 1] == b'"':

@@ -1,12 +1,12 @@
-r"""JSON lines: a JSON document a line (`application/x-ndjson`), bytes in, frames out, for any cut of the bytes.
+"""JSON lines, one document per line (`application/x-ndjson`): bytes in, frames out, for any cut of the bytes.
 
-A frame ends with the line feed of its line. A line feed cannot stand inside a JSON document that is written on one line,
-and is no part of any longer UTF-8 sequence, so bytes are cut first and decoded afterwards. Blank lines belong to the frame
-after them. What stands behind the last line feed is a line as well, for clients read it; one that holds no complete
-document was cut off.
+A frame ends with the line feed of its line. A JSON document on one line contains no line feed, and neither does a
+longer UTF-8 sequence, so bytes are cut first and decoded afterwards. Blank lines belong to the frame after them. The
+bytes after the last line feed are a line as well, since clients read it; a document there that is incomplete was cut
+off.
 
-Bodies that nobody declares to be lines show it themselves: their first line is a document, and something else follows it.
-Until then they may be whole bodies, which end with a line feed at most.
+A body that is not declared as lines is recognised by its first line, if that is a document and more bytes follow it.
+Until then it may be a whole body, which has at most a line feed at its end.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class JsonLines:
         return frames
 
     def close(self) -> list[Frame]:
-        """What stands behind the last line feed."""
+        """Return the bytes after the last line feed, as a frame of their own."""
         rest = bytes(self._buffer)
         self._buffer.clear()
         self._searched = self._line = 0

@@ -1,18 +1,18 @@
 r"""Server-sent events: bytes in, frames out, for any cut of the bytes.
 
 Theory of operation. The grammar (HTML standard, section "Server-sent events", 9.2.5) is lines ended by LF, CR or CRLF;
-a blank line dispatches the event. Nothing but ASCII marks structure, so the bytes are cut into frames first and decoded
-as UTF-8 afterwards, a whole frame at a time: no cut can fall inside a character that matters.
+a blank line dispatches the event. Only ASCII marks structure, so the bytes are cut into frames first and decoded as
+UTF-8 afterwards, a whole frame at a time: no cut can fall inside a character.
 
-A frame ends with the line end of its blank line. The one ambiguity is a CR at the very end of what has arrived, which
-may be half of a CRLF; such a frame is held back until the next byte decides, and with it the result is the same for
-every cut. Blank lines that dispatch nothing belong to the frame after them.
+A frame ends with the line end of its blank line. A CR at the very end of the arrived bytes may be half of a CRLF, so
+such a frame waits for the next byte. With that the result is the same for every cut. Blank lines that dispatch nothing
+belong to the frame after them.
 
-What the grammar forbids is recorded on the frame and read the way lenient clients read it: white space before a field
-name is skipped (strict clients ignore that line, and lose the event). An event name that a blank line parts from its data
-counts for that data if its `type` says so: `event: message_start\n\ndata: {"type":"message_start"}\n\n`. Where a gateway
-has lost the blank lines, an event ends before the next one that begins: a line with a JSON document that is complete, and
-then another such line.
+Violations of the grammar are recorded on the frame and read the way lenient clients read them. White space before a
+field name is skipped (strict clients ignore that line and lose the event). An event name that a blank line separates
+from its data counts for that data if its `type` is equal: `event: message_start\n\ndata: {"type":"message_start"}\n\n`.
+If a gateway has lost the blank lines, an event ends before the next one that begins: a line with a complete JSON
+document, followed by another such line.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class EventStream:
         return Frame(frame.number, raw, frame.event, frame.data, (*frame.faults, lost))
 
     def close(self) -> list[Frame]:
-        """What stands behind the last blank line, as a frame of its own."""
+        """Return the bytes after the last blank line, as a frame of their own."""
         rest = bytes(self._buffer)
         self._buffer.clear()
         self._searched = self._blank = 0

@@ -33,7 +33,7 @@ def is_socket(scheme: str) -> bool:
 
 
 def socket_url(url: str) -> str:
-    """The URL of a socket, whose handshake was a request to this one."""
+    """Return the URL of a WebSocket for the URL of its handshake."""
     scheme, separator, address = url.partition("://")
     return f"{_SCHEMES.get(scheme, scheme)}{separator}{address}"
 
@@ -54,7 +54,7 @@ def closes(message: bytes) -> bool:
 
 
 def as_line(message: bytes) -> bytes:
-    """A message as a line of its own. Line feeds stand between the tokens of JSON only, where a space means the same."""
+    """Return a message as a line of its own. JSON has line feeds between tokens only, where a space means the same."""
     return message.replace(b"\r", b" ").replace(b"\n", b" ") + b"\n"
 
 
@@ -68,7 +68,7 @@ class Turn:
 
 
 def turns(messages: Iterable[tuple[bool, bytes]]) -> list[Turn]:
-    """The exchanges of a socket, from its messages in their order; True with those of the client."""
+    """Yield the exchanges of a WebSocket from its messages in order; True marks those of the client."""
     found: list[Turn] = []
     waiting: deque[Turn] = deque()
     for by_client, message in messages:

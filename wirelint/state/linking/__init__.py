@@ -55,10 +55,10 @@ class _Conversation:
 
 
 class Place(NamedTuple):
-    """Where an exchange belongs. `parent` is the node that it goes on from, `added` the turns that it says beyond that.
+    """The place of an exchange among conversations. `parent` is the node that it continues, `added` the turns beyond
+    that.
 
-    `twin`: all that it says has been said before, question and answer. `edited`: answers that the client has in another
-    form now.
+    `twin`: an earlier exchange with the same question and answer. `edited`: answers that the client has changed since.
     """
 
     conversation: str | None
@@ -73,11 +73,15 @@ class Place(NamedTuple):
 
     @property
     def link(self) -> Link | None:
-        return Link(self.parent.exchange, self.how) if self.parent is not None else None
+        """The exchange that this one goes on from; None if several said the very same, since nothing tells them apart."""
+        parent = self.parent
+        return Link(parent.exchange, self.how) if parent is not None and not parent.repeated else None
 
 
 class _Found(NamedTuple):
-    """The node that a history goes on from, how many of its turns that node tells of, and answers in another form."""
+    """The node that a history continues, the number of its turns that the node covers, and answers that were
+    changed.
+    """
 
     node: Node | None
     at: int
@@ -105,7 +109,7 @@ class Lineage:
         return found.trunk if found is not None else ()
 
     def place(self, exchange: Exchange) -> Place | None:
-        """Where an exchange belongs, by all that was recorded before; None when its request is lost. Changes nothing."""
+        """Return the place of an exchange among those recorded; None if its request is lost. Changes nothing."""
         request = exchange.request
         if request is None:
             return None
@@ -128,7 +132,7 @@ class Lineage:
         return place._replace(edited=found.edited) if found.edited else place
 
     def record(self, exchange: Exchange, place: Place | None) -> None:
-        """Takes an exchange in, at its place."""
+        """Record an exchange at its place."""
         self._number += 1
         if place is None:
             return
@@ -171,7 +175,7 @@ class Lineage:
         return self._replies.get((scope.host, request.previous)) if request.previous is not None else None
 
     def _find(self, turns: Sequence[Turn], scope: Scope) -> _Found:
-        """The node that a history goes on from, and how many of its turns that node tells of."""
+        """Return the node that a history continues, and the number of its turns that the node covers."""
         spoken = [number for number, turn in enumerate(turns) if turn.assistant and number + 1 < len(turns)]
         for at in reversed(spoken[-_LOOKED_BACK:]):
             found = self._best(turns, at, scope)
@@ -181,7 +185,7 @@ class Lineage:
         return self._beyond(None, turns, 0, scope)
 
     def _beyond(self, node: Node | None, turns: Sequence[Turn], at: int, scope: Scope) -> _Found:
-        """A later node, where only its answer is not what it was: cut, with something put to it, or none at all."""
+        """Return a later node that differs in its answer only: cut, extended, or without one."""
         edited = [(node, turns[at - 1])] if node is not None and not _has_said(node, turns[at - 1]) else []
         while at + 2 < len(turns) and turns[at + 1].assistant:
             asked, said = turns[at : at + 1], turns[at + 1]
@@ -217,7 +221,7 @@ class Lineage:
         return best if agreement.whole or is_telling(turns[at], agreement) else None
 
     def _candidates(self, turn: Turn, scope: Scope) -> Iterator[Node]:
-        """The latest nodes that gave an answer, or issued the ids of its calls."""
+        """Yield the latest nodes that gave an answer, or issued the ids of its calls."""
         seen: dict[int, Node] = {}
         for plain in drawn_ids(turn.calls):
             seen.update(self._calls.latest(plain))
@@ -226,7 +230,7 @@ class Lineage:
         yield from seen.values()
 
     def _summarised(self, turns: Sequence[Turn], scope: Scope) -> Node | None:
-        """The exchange whose summary a history begins with."""
+        """Return the node whose summary begins a history."""
         if not turns or turns[0].assistant or not self._lines:
             return None
         hits: dict[int, list[Node]] = {}
@@ -248,7 +252,7 @@ class Lineage:
         how: Literal["turn", "compaction"],
         scope: Scope,
     ) -> Place | None:
-        """The place of an exchange that was there before: sent again after it failed, or with the same answer."""
+        """Return the place of an exchange that is sent again: after a failure, or with the same answer."""
         newest = reversed(parent.children) if parent is not None else self._openings.newest(mark_of(added))
         for one in islice(newest, COMPARED):
             same = bool(made) and said_the_same(one, made)
@@ -270,7 +274,7 @@ class Lineage:
         made: tuple[Turn, ...],
         how: Literal["turn", "compaction"],
     ) -> Place:
-        """The place of an exchange at the end of its conversation, or of one that begins another."""
+        """Return the place of an exchange that continues its conversation, or begins another one."""
         if parent is None:
             base = _opening(request)
             name = self._name(base) if base is not None else None
@@ -286,7 +290,7 @@ class Lineage:
         return place._replace(how=how) if how == "compaction" else place
 
     def _name(self, base: str) -> str:
-        """A name for a new conversation: that of its opening for the first one, numbered for others."""
+        """Return a name for a new conversation: that of its opening for the first one, numbered for others."""
         begun, _ = self._counts.get(base, (0, 0))
         while (name := _short(f"{base}\0{begun}" if begun else base)) in self._conversations:
             begun += 1
@@ -304,7 +308,7 @@ class Lineage:
             self._replies[node.scope.host, reply] = node
 
     def _learn(self, node: Node, turn: Turn) -> None:
-        """Takes in the form that a client has given to an answer."""
+        """Record the form that a client has given to an answer."""
         if len(node.answers) < COMPARED:
             self._weight += 1 + len(turn.ids)
             node.answers = (*node.answers, Said.of(turn))
@@ -312,8 +316,8 @@ class Lineage:
             self._calls.add([key(id_) for id_ in turn.ids], node)
 
     def _repeat(self, node: Node, exchange: Exchange) -> None:
-        """Takes in an exchange that says what an earlier one said. What goes on from either goes on from the later one."""
-        node.exchange = exchange.id
+        """Take in an exchange that says what an earlier one said: the two are one node."""
+        node.exchange, node.repeated = exchange.id, True
         if exchange.reply is not None and exchange.reply.id and len(node.replies) < COMPARED:
             node.replies.append(exchange.reply.id)
             self._replies[node.scope.host, exchange.reply.id] = node
@@ -339,7 +343,7 @@ class Lineage:
             yield self._openings, {mark_of(node.asked)}
 
     def _touch(self, conversation: str | None) -> None:
-        """Counts a conversation as used, and those that it branched off from after it."""
+        """Mark a conversation as used, and after it the conversations that it branched off from."""
         for name in (conversation, *[name for name, _ in self.trunk(conversation)]):
             if name in self._conversations:
                 self._conversations.move_to_end(name)
@@ -362,7 +366,7 @@ class Lineage:
 
 
 def _answers(exchange: Exchange, turns: Sequence[Turn]) -> Iterator[Turn]:
-    """What the client may go on from: each different answer of the upstream, and of what was delivered instead."""
+    """Yield the answers that a client may continue from: those of the upstream, and the delivered ones that differ."""
     if exchange.status is not None and exchange.status >= 400:
         return
     seen: set[tuple[bytes, tuple[str, ...]]] = set()
@@ -389,7 +393,7 @@ def _may_have_said(node: Node, turn: Turn) -> bool:
 
 
 def name_of(request: Request, headers: Mapping[str, str]) -> str | None:
-    """A short name for the conversation that a request begins: the client's own session, else the first words."""
+    """Return a short name for the conversation that a request begins: the client's session, else the first words."""
     session = session_of(request, headers)
     base = f"session {session}" if session is not None else _opening(request)
     return _short(base) if base is not None else None

@@ -15,11 +15,11 @@ _TELLING_WORDS = 60
 
 
 class Agreement(NamedTuple):
-    """How far a node agrees with a history, what tells most first.
+    """How far a node agrees with a history, the most telling field first.
 
-    `whole`: to the beginning, in every turn. `like`: to the beginning, but for some turns of the user's side. `ids`: in the
-    ids of so many turns. `turns`: in so many, from the last one back. `fresh`: nothing has gone on from it. `same_ids`: in
-    the ids of the last turn.
+    `whole`: to the beginning, in every turn. `like`: to the beginning, except for some user turns. `ids`: number of
+    turns with equal ids. `turns`: number of equal turns, from the last one back. `fresh`: nothing continues the node.
+    `same_ids`: the last turns have equal ids.
     """
 
     whole: bool
@@ -37,9 +37,9 @@ class Agreement(NamedTuple):
 
 
 def agree(node: Node, turns: Sequence[Turn], at: int, *, exact: bool = False) -> Agreement:
-    """How far the path to a node agrees with a history whose turn `at` is the node's answer.
+    """Return how far the path to a node agrees with a history whose turn `at` is the node's answer.
 
-    Beyond the last two turns equal sizes count as agreement, and ids are not looked at, unless `exact`.
+    Beyond the last two turns, equal sizes count as agreement and ids are not compared, unless `exact`.
     """
     same_ids = _same_ids(node.answers, turns[at])
     agreed, heard, missed, ids, here, ended = 0, 0, 0, int(same_ids), at, False
@@ -62,7 +62,7 @@ def agree(node: Node, turns: Sequence[Turn], at: int, *, exact: bool = False) ->
 
 
 def _path(node: Node) -> Iterator[tuple[Said, ...]]:
-    """The turns that lead to a node, from its answers back; what any of several answers said."""
+    """Yield the turns that lead to a node, from its answers back, with all of its several answers."""
     current: Node | None = node
     while current is not None:
         yield current.answers
@@ -97,7 +97,9 @@ def settle(node: Node, turns: Sequence[Turn], at: int) -> None:
 
 
 def is_telling(turn: Turn, agreement: Agreement) -> bool:
-    """Whether what agrees is more than an accident: nearly all, ids that were drawn, a long answer, or several turns."""
+    """Return True if an agreement is no accident: nearly all agrees, or drawn ids, a long answer or several turns
+    do.
+    """
     if agreement.like and agreement.turns > 1:
         return True
     if agreement.same_ids and any(drawn_ids(turn.calls)):
@@ -107,5 +109,5 @@ def is_telling(turn: Turn, agreement: Agreement) -> bool:
 
 
 def drawn_ids(calls: Iterable[ToolCall]) -> Iterator[str]:
-    """The letters and digits of ids that no two calls share."""
+    """Return the letters and digits of ids that no two calls share."""
     return (key(call.id) for call in calls if call.id and is_drawn(call.id, call.name))

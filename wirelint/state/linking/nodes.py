@@ -17,7 +17,7 @@ COMPARED = 64
 
 @dataclass(slots=True, eq=False)
 class Said:
-    """A turn as it is remembered. `size` is that of the latest request: what a client makes of it stays as it is then."""
+    """A turn as it is remembered. `size` is that in the latest request, since clients change a turn at most once."""
 
     mark: bytes
     size: Size
@@ -34,9 +34,9 @@ class Said:
 
 
 class Scope(NamedTuple):
-    """Who asks whom. Of two exchanges that differ in it, equal words are no sign that they belong together.
+    """Client, model and host of an exchange. Equal words in two scopes are no sign of one conversation.
 
-    `client` is what tells one client from another in the headers of its requests.
+    `client` is the identity of the client in the headers of its requests.
     """
 
     client: str
@@ -59,6 +59,7 @@ class Node:
 
     `replies` are the ids that the API gave the answers, `lines` what a summary among them is known by.
     `broken`: there was no answer, or not all of one. `cut`: what it goes on from has been forgotten.
+    `repeated`: several exchanges said the same, words and ids; `exchange` is the last of them.
     """
 
     exchange: str
@@ -73,6 +74,7 @@ class Node:
     replies: list[str] = field(default_factory=list)
     broken: bool = False
     cut: bool = False
+    repeated: bool = False
 
     @property
     def continued(self) -> bool:
@@ -87,7 +89,7 @@ class Node:
 
 
 class Index:
-    """Nodes by something that is said in them, the latest last."""
+    """Nodes by something in their text, the latest last."""
 
     def __init__(self) -> None:
         self._nodes: dict[bytes | str, dict[int, Node]] = {}
@@ -107,17 +109,17 @@ class Index:
                 del self._nodes[mark]
 
     def newest(self, mark: bytes | str) -> Iterator[Node]:
-        """The nodes with a mark, the latest first."""
+        """Yield the nodes with a mark, the latest first."""
         return reversed(self._nodes.get(mark, {}).values())
 
     def latest(self, mark: bytes | str) -> dict[int, Node]:
-        """The last nodes with a mark by their numbers, the latest last."""
+        """Return the last nodes with a mark by their numbers, the latest last."""
         found = self._nodes.get(mark, {})
         return found if len(found) <= COMPARED else dict(reversed([*islice(reversed(found.items()), COMPARED)]))
 
 
 def asks_the_same(node: Node, added: Sequence[Turn]) -> bool:
-    """Return True if a node was asked these turns. Equal calls under other ids are those of another conversation."""
+    """Return True if a node was asked these turns. Equal calls with other ids belong to another conversation."""
     if len(node.asked) != len(added):
         return False
     both = zip(reversed(node.asked), reversed(added), strict=True)

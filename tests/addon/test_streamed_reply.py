@@ -19,10 +19,10 @@ from mitmproxy.test import taddons
 
 from tests.addon.build import flow_of, head_of
 from tests.build import Talk, as_record
-from wirelint.addon import reply_fix as module
+from wirelint.addon import streamed_reply as module
 from wirelint.addon.addon import Inspector
 from wirelint.addon.recorder import ExchangeRecorder
-from wirelint.addon.reply_fix import HttpReplyFixer
+from wirelint.addon.streamed_reply import HttpReply
 from wirelint.registry import Registry
 from wirelint.rewrite import ReplyStream
 from wirelint.rewrite.pipeline_factory import PipelineFactory
@@ -74,7 +74,8 @@ def begin(inspector: Inspector, record: dict[str, Any], **headers: str) -> http.
     for name, value in headers.items():
         flow.response.headers[name.replace("_", "-")] = value
     inspector.responseheaders(flow)
-    assert isinstance(flow.response.stream, HttpReplyFixer)
+    assert isinstance(flow.response.stream, HttpReply)
+    assert flow.response.stream.is_repaired
     return flow
 
 
@@ -388,7 +389,8 @@ def test_another_addon_that_streams(inspector: Inspector, tmp_path: Path) -> Non
     flow.response = head_of(record)
     flow.response.stream = lambda data: data.replace(b"hello", b"olleh")
     inspector.responseheaders(flow)
-    assert not isinstance(flow.response.stream, HttpReplyFixer)
+    assert isinstance(flow.response.stream, HttpReply)
+    assert not flow.response.stream.is_repaired
     assert "x-wirelint" not in flow.response.headers
     assert callable(flow.response.stream)
     flow.response.stream(body_of(record))

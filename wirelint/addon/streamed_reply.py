@@ -1,13 +1,16 @@
-"""Fixing a streamed reply: bytes of the upstream in, bytes for the client out.
+"""A reply on its way to the client: bytes of the upstream in, bytes for the client out, and a copy for the recorder.
 
-`ReplyFixer` is shared by HTTP streams and WebSockets, `HttpReplyFixer` is the stream callable of HTTP (see
-`recorder.Tee` for what mitmproxy expects of one). It is called only when bytes arrive. Held text leaves in time, and
-when the upstream dies, through `mitm_compat`. Without that, overdue text leaves with the next byte, and text held when
-the reply ends in `error` is lost; the exchange then says so.
+`StreamedReply` is shared by HTTP streams and WebSockets; `HttpReply` is the stream callable of every streamed HTTP reply.
+mitmproxy sends each non-empty `bytes` as one chunk; `b""` would end a chunked reply in the middle, so "nothing" is an
+empty list. An exception would lose the chunk and hang the client.
 
-The body is decoded on its way because the head has to declare its coding before any of the body is known. A damaged
-coding therefore cannot be passed on: the decoded part is delivered and the connection is broken. A decompression bomb
-ends likewise.
+The callable is called only when bytes arrive. Held text leaves in time, and when the upstream dies, through
+`mitm_compat`. Without that, overdue text leaves with the next byte, and text held when the reply ends in `error` is lost;
+the exchange then says so.
+
+A repaired body is decoded on its way because the head has to declare its coding before any of the body is known. A
+damaged coding therefore cannot be passed on: the decoded part is delivered and the connection is broken. A decompression
+bomb ends likewise.
 
 `stream(b"")` in HTTP/1 is the end of the reply, unless only the close of the connection marks the end. HTTP/2 calls it
 for every empty DATA frame; without `mitm_compat`, which drops those, the call only means that held text has to leave.
@@ -20,17 +23,27 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from typing import ClassVar, Protocol
 
-from mitmproxy import http
+from mitmproxy import ctx, http
 
 from wirelint.addon import log
-from wirelint.addon.http_headers import HEADER, add_field, has_known_end, headers_of, make_open_ended
+from wirelint.addon.http_headers import (
+    HEADER,
+    add_field,
+    has_known_end,
+    headers_of,
+    is_json,
+    is_within,
+    make_open_ended,
+)
 from wirelint.addon.log import Failures
-from wirelint.addon.mitm_compat import attach
+from wirelint.addon.mitm_compat import attach, attach_whole
 from wirelint.addon.recorder import ExchangeRecorder
 from wirelint.apis.unknown import is_text
 from wirelint.capture.record import Headers, Sent
 from wirelint.rewrite import ReplyStream
 from wirelint.wire.content_coding import CodingError, Decoder, TooLargeError, decoder
+
+Stream = Callable[[bytes], bytes | Iterable[bytes]]
 
 
 class Held(Protocol):
@@ -53,18 +66,21 @@ class HeldMessages(Held, Protocol):
         """Return the messages to send before the current one."""
 
 
-class ReplyFixer(ABC):
-    """Fixer of one reply in transit. No method raises.
+class StreamedReply(ABC):
+    """One reply in transit. No method raises.
 
-    Received and sent bytes are compared: up to the first difference the recorder's copy is both, from there on the
-    sent bytes are kept as well. `end_text` names the end of the transport in notes."""
+    Without `repair_with` every byte leaves as it came. Received and sent bytes are compared: up to the first difference
+    the recorder's copy is both, from there on the sent bytes are kept as well. `end_text` names the end of the
+    transport in notes.
+    """
 
     end_text: ClassVar[str]
 
-    def __init__(self, recorder: ExchangeRecorder, reply_stream: ReplyStream, failures: Failures) -> None:
+    def __init__(self, recorder: ExchangeRecorder, failures: Failures) -> None:
         self._recorder, self._failures = recorder, failures
-        self._reply_stream: ReplyStream | None = reply_stream
-        self._pending: list[bytes] = []  # what is to leave with what leaves next
+        self.is_repaired = False
+        """True from `repair_with` on, also after the repair has given up."""
+        self._pending: list[bytes] = []  # bytes to leave with the next ones
         self._unchanged = 0
         self._other: bytearray | None = None
         self._settled = False
@@ -73,16 +89,22 @@ class ReplyFixer(ABC):
     def headers(self) -> Headers:
         """Return the headers that the client received."""
 
-    def catch_up(self) -> None:
-        """Parse postponed bytes."""
-        if self._reply_stream is not None:
-            self._reply_stream.catch_up()
+    def repair_with(self, reply_stream: ReplyStream) -> None:
+        """Pass the bytes through this from now on."""
+        self._recorder.reply_stream, self.is_repaired = reply_stream, True
+
+    def _record(self, data: bytes) -> None:
+        """Record bytes that leave as they came."""
+        try:
+            self._recorder.store_for_later(data)
+        except Exception as error:  # fail open: the bytes go on, whatever reading them did
+            self._failures.fail(self._recorder, "reading the reply", error)
 
     def due(self) -> float | None:
         """Return the seconds until held text has to leave; None if nothing is held."""
         if self._pending:
             return 0.0
-        reply_stream = self._reply_stream
+        reply_stream = self._recorder.reply_stream
         if reply_stream is None or reply_stream.holding is None:
             return None
         try:
@@ -101,27 +123,24 @@ class ReplyFixer(ABC):
         return self._release(lambda reply_stream: reply_stream.flush(self._recorder.now()))
 
     def _release(self, ask: Callable[[ReplyStream], list[bytes]]) -> list[bytes]:
-        reply_stream = self._reply_stream
+        reply_stream = self._recorder.reply_stream
         if self._settled:
             return []
-        if reply_stream is None:
-            return self._note([])
         try:
-            return self._note(ask(reply_stream))
+            return self._note(ask(reply_stream) if reply_stream is not None else [])
         except Exception as error:  # fail open
             return self._give_up(b"", error)
 
     def _feed(self, data: bytes) -> list[bytes]:
         """Return the bytes for the client after `data` arrived. Raises whatever the fix raises."""
-        recorder, reply_stream = self._recorder, self._reply_stream
+        recorder, reply_stream = self._recorder, self._recorder.reply_stream
         try:
             recorder.store(data)
         except Exception as error:  # fail open: the repair needs no copy
             self._failures.fail(recorder, "reading the reply", error)
         if reply_stream is None:
             return self._note([data])
-        at = (recorder.clock() - recorder.clock_start) * 1000
-        out = reply_stream.feed(data, at)
+        out = reply_stream.feed(data, (recorder.clock() - recorder.clock_start) * 1000)
         recorder.check_text_limit()
         if len(out) == 1 and out[0] is data and not (self._pending or reply_stream.changed) and self._other is None:
             self._unchanged += len(data)
@@ -139,37 +158,34 @@ class ReplyFixer(ABC):
         return out
 
     def _count_output(self, out: list[bytes]) -> None:
-        reply_stream = self._reply_stream
+        reply_stream = self._recorder.reply_stream
         if self._other is None and reply_stream is not None and reply_stream.changed:
             self._other = bytearray()
         if self._other is None:
-            for piece in out:
-                self._unchanged += len(piece)
+            self._unchanged += sum(map(len, out))
         elif not self._recorder.is_over_limit:
-            for piece in out:
-                self._other += piece
+            self._other += b"".join(out)
 
     def _give_up(self, data: bytes, error: Exception) -> list[bytes]:
         """Fail open: return held and received bytes unchanged and stop fixing."""
-        self._pending = self._unrepaired(data, error)
-        return self._note([])
-
-    def _unrepaired(self, data: bytes, error: Exception) -> list[bytes]:
-        """Return held and received bytes unchanged."""
-        reply_stream, self._reply_stream = self._reply_stream, None
         recorder = self._recorder
+        reply_stream, recorder.reply_stream = recorder.reply_stream, None
         came = recorder.raw_body() if recorder.is_readable and self._other is None else None
         self._failures.fail(recorder, "repairing the reply", error)
         if came is not None:
-            return [came[self._unchanged :]] if len(came) > self._unchanged else []
-        return [*self._pending, *(reply_stream.flush() if reply_stream is not None else ()), *([data] if data else [])]
+            self._pending = [came[self._unchanged :]] if len(came) > self._unchanged else []
+        else:
+            held = reply_stream.flush() if reply_stream is not None else ()
+            self._pending = [*self._pending, *held, *([data] if data else [])]
+        return self._note([])
 
     def settle(self) -> None:
-        """Write what happened to the reply into the recorder, once, at the end of the exchange."""
-        reply_stream, recorder = self._reply_stream, self._recorder
-        if self._settled:
+        """Write what happened to a repaired reply into the recorder, once, at the end of the exchange."""
+        recorder = self._recorder
+        if self._settled or not self.is_repaired:
             return
         self._settled = True
+        reply_stream, recorder.reply_stream = recorder.reply_stream, None  # a flow that is kept keeps what streams it
         if reply_stream is not None:
             reply_stream.catch_up()
             recorder.faults += reply_stream.faults
@@ -178,7 +194,6 @@ class ReplyFixer(ABC):
                 recorder.notes += reply_stream.notes
             if reply_stream.changed:
                 recorder.note_fixes(reply_stream.repairs)
-        self._reply_stream = None  # a flow that is kept keeps what streams it
         came = recorder.raw_body()
         if self._other is not None:
             body = came[: self._unchanged] + bytes(self._other) if came is not None else None
@@ -202,40 +217,55 @@ _UNDECODED = 1 << 10
 """Bytes of which nothing was decoded that are kept, as they may turn out not to be coded at all."""
 
 
-class HttpReplyFixer(ReplyFixer):
-    """Stream callable that installs itself on a flow whose reply head has arrived, and adapts that head."""
+class HttpReply(StreamedReply):
+    """Stream callable of a reply. `inner` is the stream callable of another addon, which gets the upstream's bytes."""
 
     end_text = "the exchange ended"
 
     def __init__(
-        self,
-        flow: http.HTTPFlow,
-        recorder: ExchangeRecorder,
-        reply_stream: ReplyStream,
-        failures: Failures,
-        announce: str,
+        self, flow: http.HTTPFlow, recorder: ExchangeRecorder, failures: Failures, inner: Stream | None = None
     ) -> None:
-        response = flow.response
-        assert response is not None
-        coding = recorder.take_coding()
-        super().__init__(recorder, reply_stream, failures)
-        self._flow = flow
-        self._decoder: Decoder | None = decoder(coding, recorder.limit, ratio=_SWELLS) if coding else None
-        self._attached = self._attach()
-        self._ends = has_known_end(response) or (not response.http_version.startswith("HTTP/1") and self._attached)
-        self._call_is_end = response.http_version.startswith("HTTP/1") or self._attached  # an empty call is an end
+        super().__init__(recorder, failures)
+        self._flow, self._inner = flow, inner
+        self._decoder: Decoder | None = None
         self._undecoded: bytearray | None = bytearray()
-        self._broken = False
-        make_open_ended(flow.request, response)
-        if announce:
-            add_field(response, HEADER, announce)
-        response.stream = self
+        self._ends = self._call_is_end = self._broken = False
 
     def headers(self) -> Headers:
         assert self._flow.response is not None
         return headers_of(self._flow.response)
 
-    def __call__(self, data: bytes) -> list[bytes]:
+    def begin_repair(self, reply_stream: ReplyStream, announce: str) -> None:
+        """Repair the reply, whose head has arrived and is adapted. `announce`: value of a header that says so."""
+        response, recorder = self._flow.response, self._recorder
+        assert response is not None
+        is_attached = self._attach()
+        is_http1 = response.http_version.startswith("HTTP/1")
+        self._ends = has_known_end(response) or (not is_http1 and is_attached)
+        self._call_is_end = is_http1 or is_attached  # an empty call is an end
+        make_open_ended(self._flow.request, response)
+        if announce:
+            add_field(response, HEADER, announce)
+        coding = recorder.take_coding()
+        self._decoder = decoder(coding, recorder.limit, ratio=_SWELLS) if coding else None
+        self.repair_with(reply_stream)
+
+    def __call__(self, data: bytes) -> bytes | Iterable[bytes]:
+        if self.is_repaired:
+            return self._repaired(data)
+        if data:
+            self._record(data)
+        return self._inner(data) if self._inner is not None else data or []
+
+    def _record(self, data: bytes) -> None:
+        super()._record(data)
+        try:
+            if self._recorder.on_data is not None:
+                self._recorder.on_data()
+        except Exception as error:  # fail open: the bytes go on
+            self._failures.fail(self._recorder, "reading the reply", error)
+
+    def _repaired(self, data: bytes) -> list[bytes]:
         try:
             if not data:
                 return self._over()
@@ -263,15 +293,16 @@ class HttpReplyFixer(ReplyFixer):
         if self._decoder is not None and not self._decoder.finished and self._call_is_end and not self._settled:
             self._break(CUT_OFF)
         if self._broken and self._flow.killable:
-            # What came is no reply: without this the client would take it for one that ended well.
+            # The delivered part is no reply: without this the client would take it for one that ended well.
             self._flow.kill()  # type: ignore[no-untyped-call, unused-ignore]
         if self._settled:
             return []
-        if self._reply_stream is None:
+        reply_stream = self._recorder.reply_stream
+        if reply_stream is None:
             return self._note([])
         if self._ends and not self._broken:
-            return self._note(self._reply_stream.end())
-        return self._note(self._reply_stream.flush(self._recorder.now()))
+            return self._note(reply_stream.end())
+        return self._note(reply_stream.flush(self._recorder.now()))
 
     def _decode(self, decoder: Decoder, data: bytes) -> bytes:
         """Return decoded bytes; all bytes unchanged if the body turns out to be uncoded text."""
@@ -300,3 +331,41 @@ class HttpReplyFixer(ReplyFixer):
         log.say(f"connection to the client closed: {why}", logging.WARNING)
         self._broken = True
         self._recorder.broken_reason = why
+
+
+_SHORT = 1 << 18
+"""Largest JSON document that mitmproxy buffers as usual: it is useless before its end, and streaming it costs more."""
+
+
+def collect(flow: http.HTTPFlow, recorder: ExchangeRecorder, failures: Failures) -> bool:
+    """Record a reply that mitmproxy buffers, also if it breaks off. Return False if that is not possible."""
+
+    def cut(raw: bytes) -> None:
+        try:
+            recorder.feed_whole(raw)
+        except Exception as error:  # fail open
+            failures.fail(recorder, "reading the reply", error)
+
+    def arrived(raw: bytes) -> None:
+        try:
+            recorder.record_arrival(raw)
+        except Exception as error:  # fail open: it has no time then
+            failures.add(recorder, "reading the reply", error)
+
+    recorder.is_collected = attach_whole(flow, arrived, cut)
+    return recorder.is_collected
+
+
+def can_collect(response: http.Response) -> bool:
+    """Return True if mitmproxy may buffer a reply without delaying anything useful: a short JSON document."""
+    streamed = getattr(ctx.options, "stream_large_bodies", None)  # it may be shorter than ours
+    return is_json(response) and is_within(response, _SHORT) and not streamed
+
+
+def let_collect(flow: http.HTTPFlow, response: http.Response, recorder: ExchangeRecorder, failures: Failures) -> bool:
+    """Return True if mitmproxy buffers the reply; the recorder then gets it as a whole."""
+    try:
+        return can_collect(response) and collect(flow, recorder, failures)
+    except Exception as error:  # fail open: it is streamed
+        failures.add(recorder, "reaching the client", error)
+        return False

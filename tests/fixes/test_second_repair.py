@@ -1,0 +1,107 @@
+"""A reply that was repaired needs no second repair: bodies for which that takes some care."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import Any
+
+import pytest
+
+from tests import build
+from tests.fixes.drive import run
+
+CHAT, MESSAGES = "https://llm.test/v1/chat/completions", "https://llm.test/v1/messages"
+
+
+def chunk(delta: dict[str, Any], id_: str = "chatcmpl-1", reason: str | None = None) -> bytes:
+    choice = {"index": 0, "delta": delta, "finish_reason": reason}
+    document = {"id": id_, "object": "chat.completion.chunk", "model": "m", "choices": [choice]}
+    return build.sse(document, done=False).encode()
+
+
+def call(name: str, id_: str) -> dict[str, Any]:
+    return {"tool_calls": [{"index": 0, "id": id_, "type": "function", "function": {"name": name, "arguments": ""}}]}
+
+
+def block(kind: str, **more: Any) -> bytes:
+    return build.sse({"type": f"content_block_{kind}", "index": 0, **more}, named=True).encode()
+
+
+def text_delta(text: str) -> bytes:
+    return block("delta", delta={"type": "text_delta", "text": text})
+
+
+SILENT_ENTRY = {"tool_calls": [{"index": 0, "function": False}]}
+MISNAMED_ENTRY = {"tool_calls": [{"index": 0, "function": {"argument": "{}"}}]}
+BODIES: dict[str, tuple[str, str, list[bytes]]] = {
+    "a thought whose closing tag comes after the block has stopped": (
+        MESSAGES,
+        "m",
+        [
+            block("start", content_block={"type": "text", "text": ""}),
+            *map(text_delta, ("<", "think", ">Which pier is it")),
+            block("stop"),
+            text_delta("?</thin"),
+            text_delta("k>\n\nPier 9"),
+        ],
+    ),
+    "an entry without a function, of a call that is removed": (
+        CHAT,
+        "m",
+        [chunk(call("rowing", "c_1")), chunk(SILENT_ENTRY), chunk({}, reason="tool_calls")],
+    ),
+    "an entry without arguments, of a call that is removed, in a chunk with another id": (
+        CHAT,
+        "m",
+        [
+            chunk({"content": ""}),
+            chunk(call("rowing", "c_1"), "chatcmpl-2"),
+            chunk(MISNAMED_ENTRY),
+            chunk({}, reason="tool_calls"),
+        ],
+    ),
+    "another id in a chunk without text, with a byte that is no UTF-8": (
+        CHAT,
+        "m",
+        [
+            chunk({"content": ""}),
+            chunk({"content": "A"}, "chatcmpl-2"),
+            chunk({"conteXt": "B"}, "chatcmpl-2").replace(b"X", b"\xb4"),
+        ],
+    ),
+    "two terminators as one event without an end": (CHAT, "m", [b"data: [DONE]\ndata: [DONE]\n"]),
+    "an id without its prefix, and a tool whose name ends in a control character": (
+        CHAT,
+        "kimi-k2",
+        [chunk(call("row", "row:0")), chunk({}, reason="tool_calls")],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_a_second_repair_changes_nothing(name: str) -> None:
+    url, model, pieces = BODIES[name]
+    asked: dict[str, Any] = {
+        "model": model,
+        "stream": True,
+        "max_tokens": 9,
+        "messages": [{"role": "user", "content": "Row."}],
+    }
+    if url == CHAT:
+        asked["tools"] = [{"type": "function", "function": {"name": "row\r", "parameters": {"type": "object"}}}]
+    record = build.as_record(
+        {
+            "request": {
+                "url": url,
+                "headers": {"anthropic-version": "2023-06-01"} if url == MESSAGES else {},
+                "body": json.dumps(asked),
+            },
+            "response": {"headers": {"content-type": "text/event-stream"}, "body": ""},
+        }
+    )
+    first = run(dataclasses.replace(record, response_body=b"".join(pieces)))
+    second = run(dataclasses.replace(record, response_body=first.delivered))
+    assert second.delivered == first.delivered
+    assert not first.faults
+    assert not second.faults
