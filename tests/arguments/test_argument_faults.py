@@ -22,7 +22,7 @@ def call(text: str, start: Any = None, form: Any = "function") -> ToolCall:
 
 
 # text → (shape, number of values, offset of the second)
-GLUED = {
+CONCATENATED = {
     '{"a":1}{"a":1}': ("equal", 2, 7),
     '{"a":1} {"a": 1}': ("equal", 2, 7),
     '{"a":1,"b":2}{"b":2,"a":1}': ("equal", 2, 13),
@@ -45,8 +45,8 @@ GLUED = {
 }
 
 
-@pytest.mark.parametrize(("text", "expected"), GLUED.items(), ids=GLUED)
-def test_glued(text: str, expected: tuple[str, int, int]) -> None:
+@pytest.mark.parametrize(("text", "expected"), CONCATENATED.items(), ids=CONCATENATED)
+def test_concatenated(text: str, expected: tuple[str, int, int]) -> None:
     found = concatenated(call(text))
     assert found is not None
     assert (found.shape, len(found.values), found.offset) == expected
@@ -55,7 +55,7 @@ def test_glued(text: str, expected: tuple[str, int, int]) -> None:
     assert concatenated(call(text, form="legacy")) is not None
 
 
-def test_the_value_that_says_something_is_kept() -> None:
+def test_the_non_empty_value_is_kept() -> None:
     for text in ('{}{"a":1}', '{"a":1}{}', 'null{"a":1}', '{"a":1}{"a":1}'):
         found = concatenated(call(text))
         assert found is not None
@@ -85,7 +85,7 @@ def test_start_and_deltas(start: Any, deltas: str, shape: str | None) -> None:
     assert found is None or found.start
 
 
-# text → (words it must say, layer, repaired)
+# text → (part of the words, layer, repaired)
 FLAWED: dict[str, tuple[str, str, Any]] = {
     "": ("empty, and a must be given", "model", None),
     " \n": ("empty", "model", None),
@@ -154,7 +154,7 @@ def test_healthy(text: str) -> None:
 
 
 @pytest.mark.parametrize("tool", [FREE, None, Tool("t", "/tools/0")], ids=["nothing required", "no tool", "no schema"])
-def test_empty_is_fine_where_nothing_is_required(tool: Tool | None) -> None:
+def test_empty_arguments_without_required_parameters(tool: Tool | None) -> None:
     assert flaw(call(""), tool) is None
     found = flaw(call("null"), tool)
     assert found is not None

@@ -1,4 +1,4 @@
-"""What leaves of arguments in which the word for nothing may come: the same for every cut."""
+"""The watcher of words for nothing sends the same text at every cut."""
 
 from __future__ import annotations
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Literal
+from functools import partial
+from typing import Literal, TypeAlias
 
 import json_repair
 
@@ -43,7 +44,7 @@ _WORD = re.compile(r"\w+")
 _WORDS = {True: ("true", "True", "TRUE"), False: ("false", "False", "FALSE"), None: ("null", "None", "NULL")}
 _QUOTES = {'"': '"', "'": "'", "\u201c": "\u201d", "\u2018": "\u2019"}
 _ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", '"': '"', "'": "'", "\\": "\\", "/": "/"}
-_UNIT = re.compile(r"\\u([0-9a-fA-F]{4})")
+_UNITS = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}")
 _DEEPEST = 64
 
 
@@ -69,128 +70,120 @@ def _proposals(text: str) -> Iterator[Json]:
 
 def spells(text: str, value: Json) -> bool:
     """Return True if a text spells this value in spite of wrong punctuation and surplus brackets at its end."""
-    reading = _Reading(text)
+    place = 0
     try:
-        reading.value(value, 0)
+        for filling, token in _tokens(value, 0):
+            place = filling.match(text, place).end()  # type: ignore[union-attr]
+            place = token(text, place)
     except _OtherwiseError:
         return False
-    return not text[reading.place :].strip(f"}}],{_SPACE}")
+    return not text[place:].strip(f"}}],{_SPACE}")
 
 
 class _OtherwiseError(Exception):
-    pass
+    """The text does not spell the value."""
 
 
-class _Reading:
-    """A reader of a text that should spell a known value."""
+_Token: TypeAlias = Callable[[str, int], int]
+"""Reader of one expected token: it returns the offset after it."""
 
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.place = 0
 
-    def value(self, value: Json, depth: int) -> None:
-        if depth > _DEEPEST:
-            raise _OtherwiseError
-        self._pass(_WHITE)
-        match value:
-            case dict():
-                self._take("{")
-                for key, inner in value.items():
-                    self._pass(_FILLING)
-                    self._key(key)
-                    self._pass(_WHITE)
-                    self._take(":")
-                    self.value(inner, depth + 1)
-                self._pass(_FILLING)
-                self._take("}")
-            case list():
-                self._take("[")
-                for inner in value:
-                    self._pass(_FILLING)
-                    self.value(inner, depth + 1)
-                self._pass(_FILLING)
-                self._take("]")
-            case str():
-                self._string(value)
-            case bool() | None:
-                self._word(_WORDS[value])
-            case _:
-                self._number(value)
+def _tokens(value: Json, depth: int) -> Iterator[tuple[re.Pattern[str], _Token]]:
+    """Yield the tokens of a value in order, each with the pattern of the text that may precede it."""
+    if depth > _DEEPEST:
+        raise _OtherwiseError
+    match value:
+        case dict():
+            yield _WHITE, _literal("{")
+            for key, inner in value.items():
+                yield _FILLING, partial(_read_key, key)
+                yield _WHITE, _literal(":")
+                yield from _tokens(inner, depth + 1)
+            yield _FILLING, _literal("}")
+        case list():
+            yield _WHITE, _literal("[")
+            for inner in value:
+                yield _FILLING, _literal("")
+                yield from _tokens(inner, depth + 1)
+            yield _FILLING, _literal("]")
+        case str():
+            yield _WHITE, partial(_read_string, value)
+        case bool() | None:
+            yield _WHITE, partial(_read_word, _WORDS[value])
+        case _:
+            yield _WHITE, partial(_read_number, value)
 
-    def _pass(self, filling: re.Pattern[str]) -> None:
-        self.place = filling.match(self.text, self.place).end()  # type: ignore[union-attr]
 
-    def _take(self, character: str) -> None:
-        if not self.text.startswith(character, self.place):
-            raise _OtherwiseError
-        self.place += len(character)
+def _literal(wanted: str) -> _Token:
+    return partial(_read_literal, wanted)
 
-    def _word(self, words: tuple[str, ...]) -> None:
-        found = _WORD.match(self.text, self.place)
-        if found is None or found[0] not in words:
-            raise _OtherwiseError
-        self.place = found.end()
 
-    def _number(self, value: float) -> None:
-        found = _NUMBER.match(self.text, self.place)
-        if found is None:
-            raise _OtherwiseError
-        digits = found[0].lstrip("+")
-        read: Json = int(digits) if re.fullmatch(r"-?[0-9]{1,400}", digits) else float(digits)
-        if not same(read, value):
-            raise _OtherwiseError
-        self.place = found.end()
+def _read_literal(wanted: str, text: str, place: int) -> int:
+    if not text.startswith(wanted, place):
+        raise _OtherwiseError
+    return place + len(wanted)
 
-    def _key(self, key: str) -> None:
-        bare = _BARE_KEY.match(self.text, self.place)
-        if bare is None:
-            self._string(key)
-        elif bare[0] == key:
-            self.place = bare.end()
+
+def _read_word(words: tuple[str, ...], text: str, place: int) -> int:
+    found = _WORD.match(text, place)
+    if found is None or found[0] not in words:
+        raise _OtherwiseError
+    return found.end()
+
+
+def _read_number(value: float, text: str, place: int) -> int:
+    found = _NUMBER.match(text, place)
+    digits = found[0].lstrip("+") if found is not None else ""
+    read: Json = int(digits) if re.fullmatch(r"-?[0-9]{1,400}", digits) else float(digits or "nan")
+    if found is None or not same(read, value):
+        raise _OtherwiseError
+    return found.end()
+
+
+def _read_key(key: str, text: str, place: int) -> int:
+    bare = _BARE_KEY.match(text, place)
+    if bare is None:
+        return _read_string(key, text, place)
+    return _read_literal(key, text, place) if bare[0] == key else _read_word((), text, place)
+
+
+def _read_string(value: str, text: str, place: int) -> int:
+    r"""Read a quoted string. An escape that JSON does not have means itself (`\d`); then `\n` may, too."""
+    closing = _QUOTES.get(text[place : place + 1])
+    if closing is None:
+        raise _OtherwiseError
+    place += 1
+    said = 0
+    unknown = letters = False
+    while said < len(value):
+        backslash = text.find("\\", place)
+        size = min((len(text) if backslash < 0 else backslash) - place, len(value) - said)
+        if size:
+            piece = text[place : place + size]
+            if piece != value[said : said + size] or closing in piece:  # which quote ends it would be a guess
+                raise _OtherwiseError
+            decoded, length = piece, size
         else:
-            raise _OtherwiseError
-
-    def _string(self, value: str) -> None:
-        r"""Read a quoted string. An escape that JSON does not have means itself (`\d`); then `\n` may, too."""
-        closing = _QUOTES.get(self.text[self.place : self.place + 1])
-        if closing is None:
-            raise _OtherwiseError
-        self.place += 1
-        said = 0
-        unknown = letters = False
-        while said < len(value):
-            backslash = self.text.find("\\", self.place)
-            end = len(self.text) if backslash < 0 else backslash
-            size = min(end - self.place, len(value) - said)
-            if size:
-                piece = self.text[self.place : self.place + size]
-                if piece != value[said : said + size] or closing in piece:  # which quote ends it would be a guess
-                    raise _OtherwiseError
-                self.place += size
-                said += size
-                continue
-            decoded, length = self._escape()
+            decoded, length = _escape(text, place)
             if not value.startswith(decoded, said):
                 raise _OtherwiseError
             unknown = unknown or len(decoded) > 1 or length == 1
-            letters = letters or self.text[self.place + 1 : self.place + 2] in tuple("bfnrtu")
-            said += len(decoded)
-            self.place += length
-        if unknown and letters:
-            raise _OtherwiseError
-        self._take(closing)
+            letters = letters or text[place + 1 : place + 2] in tuple("bfnrtu")
+        said += len(decoded)
+        place += length
+    if unknown and letters:
+        raise _OtherwiseError
+    return _read_literal(closing, text, place)
 
-    def _escape(self) -> tuple[str, int]:
-        """Return the character of the escape at this place, and the escape's length."""
-        unit = _UNIT.match(self.text, self.place)
-        if unit is not None:
-            code = int(unit[1], 16)
-            second = _UNIT.match(self.text, unit.end()) if 0xD800 <= code < 0xDC00 else None
-            if second is not None and 0xDC00 <= int(second[1], 16) < 0xE000:
-                return chr(0x10000 + ((code - 0xD800) << 10) + (int(second[1], 16) - 0xDC00)), 12
-            return chr(code), 6
-        kind = self.text[self.place + 1 : self.place + 2]
-        return (_ESCAPES[kind], 2) if kind in _ESCAPES else (f"\\{kind}", 1 + len(kind))
+
+def _escape(text: str, place: int) -> tuple[str, int]:
+    """Return the character of the escape at a place, and the escape's length."""
+    unit = _UNITS.match(text, place)
+    if unit is not None:
+        data = bytes.fromhex(unit[0].replace("\\u", ""))
+        return data.decode("utf-16-be", "surrogatepass"), unit.end() - place
+    kind = text[place + 1 : place + 2]
+    return (_ESCAPES[kind], 2) if kind in _ESCAPES else (f"\\{kind}", 1 + len(kind))
 
 
 def unquoted(text: str) -> dict[str, Json] | None:
@@ -281,7 +274,7 @@ class Concatenated:
     @property
     def kept(self) -> Json:
         """Return the last non-empty value, else the first one."""
-        return next(filter(_says_something, reversed(self.values)), self.values[0])
+        return next(filter(is_filled, reversed(self.values)), self.values[0])
 
 
 def concatenated(call: ToolCall) -> Concatenated | None:
@@ -351,15 +344,17 @@ def _shape(*sources: Arguments) -> Literal["equal", "differ", "continues", "cut"
     rest = sources[-1].rest
     if rest:
         return "continues" if rest.startswith(",") else "cut"
-    said = {_canonical(value) for source in sources for value in source.values if _says_something(value)}
+    said = {canonical(value) for source in sources for value in source.values if is_filled(value)}
     return "equal" if len(said) <= 1 else "differ"
 
 
-def _says_something(value: Json) -> bool:
+def is_filled(value: Json) -> bool:
+    """Return True if a value is not empty."""
     return value not in ({}, [], None, "")
 
 
-def _canonical(value: Json) -> str:
+def canonical(value: Json) -> str:
+    """Return a text that is the same for equal values."""
     return json.dumps(value, sort_keys=True)
 
 

@@ -17,7 +17,7 @@ import orjson
 
 from wirelint.apis.histories import history_of
 from wirelint.apis.traits import traits
-from wirelint.arguments.argument_faults import REDACTED, Concatenated, Flaw, concatenated, flaw
+from wirelint.arguments.argument_faults import REDACTED, Concatenated, Flaw, canonical, concatenated, flaw, is_filled
 from wirelint.arguments.json_continuation import Scanner, continuation, write
 from wirelint.arguments.schemas import Validator, accepts, element, kinds, member, plain
 from wirelint.dialects.declared import bind, properties_of
@@ -377,10 +377,6 @@ def _source(call: ToolCall) -> Arguments:
     return Arguments(value) if isinstance(value, str) else call.arguments
 
 
-def _says_something(value: Json) -> bool:
-    return value not in ({}, [], None, "")
-
-
 def _piece(arguments: Arguments, number: int) -> str:
     """Return the text of one of several values; white space before the first belongs to it."""
     start = arguments.ends[number - 1] if number else 0
@@ -390,7 +386,7 @@ def _piece(arguments: Arguments, number: int) -> str:
 
 def _kept(call: ToolCall, found: Concatenated) -> str:
     source = _source(call)
-    telling = (number for number, value in enumerate(found.values) if _says_something(value))
+    telling = (number for number, value in enumerate(found.values) if is_filled(value))
     return _piece(source, next(telling, 0))
 
 
@@ -399,12 +395,12 @@ def _split(call: ToolCall, found: Concatenated, tools: Tools) -> Change | None:
     calls: list[Separated] = []
     seen: set[str] = set()
     for number, value in enumerate(found.values):
-        if not _says_something(value):
+        if not is_filled(value):
             continue
         name, id_ = _label(call, source, number)
         if not isinstance(value, dict) or not accepts(tools(name), value):
             return None
-        key = f"{name} {_canonical(value)}"
+        key = f"{name} {canonical(value)}"
         if key not in seen:
             seen.add(key)
             calls.append(Separated(_piece(source, number), name, id_))
@@ -420,11 +416,6 @@ def _split(call: ToolCall, found: Concatenated, tools: Tools) -> Change | None:
         tuple(others),
         found.offset,
     )
-
-
-def _canonical(value: Json) -> str:
-    """Return a text that is the same for equal values."""
-    return json.dumps(value, sort_keys=True)
 
 
 def _label(call: ToolCall, source: Arguments, number: int) -> tuple[str | None, str | None]:
@@ -465,7 +456,7 @@ def _one_source(call: ToolCall, found: Concatenated, tools: Tools) -> Change | N
     deltas = Arguments(call.deltas)
     match found.shape:
         case "equal":
-            telling = [number for number, value in enumerate(deltas.values) if _says_something(value)]
+            telling = [number for number, value in enumerate(deltas.values) if is_filled(value)]
             text = _piece(deltas, telling[0]) if telling else call.start_input.text
             return Change(
                 text,
@@ -485,7 +476,7 @@ def _deltas_win(call: ToolCall, deltas: Arguments, tools: Tools) -> Change | Non
     start, won = call.start_input.value, deltas.mapping
     if not isinstance(start, dict) or won is None:
         return None
-    if all(key in won and _canonical(won[key]) == _canonical(value) for key, value in start.items()):
+    if all(key in won and canonical(won[key]) == canonical(value) for key, value in start.items()):
         return Change(
             call.deltas,
             "safe",

@@ -14,8 +14,6 @@ from wirelint.model import Json
 
 _WORD = re.compile(r"[a-z]+")
 
-# -- deepseek ----------------------------------------------------------------------------------------------------------
-
 _DEEPSEEK = table(__name__, "deepseek")
 _TYPES = frozenset({"function", "custom", "tool"})
 
@@ -112,8 +110,6 @@ def _read_deepseek_body(reader: Reader, name: str, section: _DeepSeekCalls) -> N
     section.calls.append(reader.call(name, arguments.value, complete=arguments.complete))
 
 
-# -- plamo -------------------------------------------------------------------------------------------------------------
-
 _PLAMO = table(__name__, "plamo")
 
 
@@ -180,8 +176,6 @@ def read_qwen_agent(reader: Reader, position: int) -> Reading:
     )
 
 
-# -- internlm ----------------------------------------------------------------------------------------------------------
-
 _INTERNLM = table(__name__, "internlm")
 
 
@@ -223,8 +217,6 @@ def _read_code(reader: Reader, opener: Match) -> Reading:
     return reader.block("internlm2", opener.start(), end, (call,))
 
 
-# -- inkling -----------------------------------------------------------------------------------------------------------
-
 _INKLING = table(__name__, "inkling")
 
 
@@ -255,8 +247,6 @@ def _read_inkling_calls(reader: Reader, start: Match) -> Calls:
 def _names_tool(value: Mapping[str, object]) -> bool:
     return isinstance(value.get("name"), str) and ("args" in value or "arguments" in value or len(value) == 1)
 
-
-# -- kimi --------------------------------------------------------------------------------------------------------------
 
 _K2 = table(__name__, "kimi")
 _HEADER_LIMIT = 160
@@ -411,8 +401,6 @@ def _close_call(reader: Reader, section: _Section) -> None:
     if closer is not None and _kind(closer) == "end":
         section.end = closer.end()
 
-
-# -- kimi_k3 -----------------------------------------------------------------------------------------------------------
 
 _K3 = table(__name__, "kimi_k3")
 

@@ -21,8 +21,6 @@ from wirelint.model import Json, Tool
 
 _LAST_QUOTED = re.compile(r"[\"']([^\"']{1,160})[\"']\Z")
 
-# -- bare_json ---------------------------------------------------------------------------------------------------------
-
 _BARE = table(__name__, "bare_json")
 _TYPES = frozenset({"function", "function_call", "tool_call", "tool_use"})
 _BESIDE = frozenset({"role", "thought", "thoughts", "reasoning", "id", "type", "index"})
@@ -140,8 +138,6 @@ def _says_nothing_else(value: dict[str, Json], wrapper: str) -> bool:
     """Return True if the object holds no text beside the calls."""
     return not any(item for key, item in value.items() if key != wrapper and key not in _BESIDE)
 
-
-# -- llama -------------------------------------------------------------------------------------------------------------
 
 _LLAMA = table(__name__, "llama")
 _INTERPRETERS = ("code_interpreter", "python", "ipython")
@@ -313,8 +309,6 @@ def _read_function(reader: Reader, opener: Match) -> Reading:
     return reader.block("functionary_v3_1", opener.start(), end, (call,), "generic")
 
 
-# -- functionary -------------------------------------------------------------------------------------------------------
-
 _FUNCTIONARY = table(__name__, "functionary")
 
 
@@ -403,8 +397,6 @@ def _read_rest_as_code(reader: Reader, position: int, header: Match) -> Reading:
     return reader.block("functionary_v3_2", position, reader.size, (call,), "weak")
 
 
-# -- chatglm -----------------------------------------------------------------------------------------------------------
-
 _CHATGLM = table(__name__, "chatglm")
 
 
@@ -481,8 +473,6 @@ def _ends(reader: Reader, turn: _Turn) -> bool:
         turn.certain = True
     return reader.concludes(turn.end) and turn.certain
 
-
-# -- react -------------------------------------------------------------------------------------------------------------
 
 _REACT = table(__name__, "react")
 

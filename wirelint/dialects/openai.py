@@ -156,8 +156,6 @@ def _read_json(reader: Reader, at: int, body: _Body) -> None:
         body.end = repaired.end
 
 
-# -- functions_leak ----------------------------------------------------------------------------------------------------
-
 _FUNCTIONS = table(__name__, "functions_leak")
 
 

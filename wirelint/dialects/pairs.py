@@ -265,8 +265,6 @@ def _add(body: Body, head: Match, text: str, grammar: Pairs) -> None:
     body.add(key, text, None if kind is None else "text" if kind == "string" else "json")
 
 
-# -- glm ---------------------------------------------------------------------------------------------------------------
-
 _GLM = table(__name__, "glm")
 _GLM_TAGS = pairs(_GLM)
 _NAME_LIMIT = 160
@@ -318,8 +316,6 @@ def _last_named(reader: Reader, written: str) -> Tool | None:
     return reader.tools[name]
 
 
-# -- hy ----------------------------------------------------------------------------------------------------------------
-
 _HY = table(__name__, "hy")
 _HY_TAGS = pairs(_HY)
 
@@ -332,8 +328,6 @@ def read_hy(reader: Reader, position: int) -> Reading:
         return None
     return reader.block("hy_v3" if run.separated else "hy_v4", position, run.end, run.calls, "generic")
 
-
-# -- ifm ---------------------------------------------------------------------------------------------------------------
 
 _IFM = table(__name__, "ifm")
 _IFM_TAGS = pairs(_IFM)
@@ -367,8 +361,6 @@ def _read_objects(reader: Reader, position: int) -> Calls:
     run.end = reader.past(run.end, _IFM_TAGS.outer)
     return run
 
-
-# -- solar -------------------------------------------------------------------------------------------------------------
 
 _SOLAR = table(__name__, "solar")
 _SOLAR_TAGS = pairs(_SOLAR)

@@ -198,8 +198,6 @@ def unframed(reader: Reader, start: int, end: int) -> str:
     return value.removesuffix("\n").removesuffix("\r") if value.endswith("\n") else value
 
 
-# -- qwen --------------------------------------------------------------------------------------------------------------
-
 _QWEN = table(__name__, "qwen")
 _WRAPPERS = {"tool_call": "qwen3_coder_xml", "seed:tool_call": "seed_oss_xml"}
 
@@ -269,8 +267,6 @@ def _read_function(reader: Reader, opener: Match, run: _QwenCalls, *, wrapped: b
     return reader.call(written, body.arguments(tool), complete=not body.cut), body
 
 
-# -- beam --------------------------------------------------------------------------------------------------------------
-
 _BEAM = table(__name__, "beam")
 _CHANNELS = ("analysis", "commentary", "final")
 _BEAM_TAGS = Tags(_BEAM.start, _BEAM.parameter, _BEAM.parameter_end, _BEAM.message_end, _BEAM.message_end, framed=True)
@@ -303,8 +299,6 @@ def _read_message(reader: Reader, header: Match, run: Calls) -> Body:
     run.calls.append(reader.call(name, body.arguments(tool), complete=complete))
     return body
 
-
-# -- cwm ---------------------------------------------------------------------------------------------------------------
 
 _CWM = table(__name__, "cwm")
 
@@ -343,8 +337,6 @@ def _cwm_arguments(tool: Tool | None, text: str) -> Json:
         return value if isinstance(value, dict) else None
     return declared.bind(tool, text) if tool is not None and tool.schema is not None else {"command": text}
 
-
-# -- tool_named --------------------------------------------------------------------------------------------------------
 
 _XML = table(__name__, "tool_named")
 _HTML = frozenset(_XML.data["html"])
