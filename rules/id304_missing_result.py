@@ -2,8 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from wirelint.apis.histories import history_of
-from wirelint.apis.traits import traits
+from wirelint.apis.traits import history_of, traits
 from wirelint.history.pairing import Pair, pair
 from wirelint.model import Exchange, Request
 from wirelint.rule import REDACTED, Finding, Rule, excerpt

@@ -3,8 +3,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from wirelint.apis.histories import history_of, is_signed, is_text
 from wirelint.apis.reading import MISSHAPEN
+from wirelint.apis.traits import history_of, is_signed, is_text
 from wirelint.model import Exchange, Message, Opaque, Request, Text
 from wirelint.rule import REDACTED, Confidence, Edit, Finding, Fix, FixPolicy, RequestFix, Rule, excerpt
 from wirelint.state.ledger import Ledger

@@ -2,8 +2,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from wirelint.apis.usage_reports import ALWAYS, openai_streams
-from wirelint.apis.writing import document_of
+from wirelint.apis.openai_chat import usage_report
+from wirelint.apis.traits import traits
+from wirelint.apis.writing import frame_document
 from wirelint.events import Event, Frame, ReplyMeta, Usage
 from wirelint.fixes.rewriters import PassingRewriter
 from wirelint.model import Exchange, Json, Opaque, Request
@@ -72,7 +73,7 @@ class MissingUsage(Rule):
         severity: Severity | None
         if exchange.api in _ASKABLE and request.wants_usage:
             message, severity = "was asked for its token counts and ends without them", None
-        elif exchange.api in ALWAYS:
+        elif traits(exchange.api).always_reports_usage:
             message, severity = f"ends without token counts, which {exchange.api} always sends", "info"
         else:
             return
@@ -125,7 +126,7 @@ class _CountsRemover(PassingRewriter):
 
 def _holds_counts_alone(frame: Frame) -> bool:
     """Return True for `{"choices": [], "usage": {…}}`, which is sent for the option alone."""
-    document = document_of(frame)
+    document = frame_document(frame)
     return isinstance(document.get("usage"), dict) and not document.get("choices")
 
 
@@ -133,7 +134,7 @@ def _should_ask(exchange: Exchange, request: Request) -> bool:
     """Return True if the request could have asked for counts, did not, and the stream has none so far."""
     if not request.stream or request.wants_usage is not None or exchange.api != "openai.chat":
         return False
-    if openai_streams(exchange.url) != "asked":
+    if usage_report(exchange.url) != "asked":
         return False
     # Azure refuses the option together with pictures or its own data sources.
     if "azure.com" in exchange.url:

@@ -2,8 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from wirelint.apis.endings import by_itself, stop_words, tokens_said
-from wirelint.apis.traits import RAW_APIS
+from wirelint.apis.traits import RAW_APIS, ended_by_itself, has_stop_words, output_tokens
 from wirelint.model import Choice, Exchange, Part, Reply, Request, Text
 from wirelint.rule import Finding, Rule
 from wirelint.state.ledger import Ledger
@@ -83,12 +82,12 @@ class EmptyResponse(Rule):
                 )
             return
         for choice in empty:
-            if by_itself(choice) or choice.finish_reason in _SPOILED:
+            if ended_by_itself(choice) or choice.finish_reason in _SPOILED:
                 yield self._report(exchange, request, reply, choice)
 
     def _report(self, exchange: Exchange, request: Request, reply: Reply, choice: Choice) -> Finding:
         habit = _habit(exchange.api, request)
-        lost = (tokens_said(reply.usage) or 0) >= _LOST and len(reply.choices) == 1
+        lost = (output_tokens(reply.usage) or 0) >= _LOST and len(reply.choices) == 1
         what = "nothing but white space" if choice.parts else "nothing: neither text nor reasoning nor a call"
         which = f"candidate {choice.index}" if len(reply.choices) > 1 else "the reply"
         return self.finding(
@@ -126,13 +125,13 @@ def _habit(api: str, request: Request) -> str:
         return "it continues the assistant's own message"
     if last.results and (api == "anthropic.messages" or "claude" in request.model.lower()):
         return "Claude is known to have nothing to add to some tool results"
-    if stop_words(request):
+    if has_stop_words(request):
         return "the request has stop words, one of which may have come first"
     return ""
 
 
 def _counted(reply: Reply) -> str:
-    tokens = tokens_said(reply.usage)
+    tokens = output_tokens(reply.usage)
     return f"; the usage counts {tokens} tokens" if tokens is not None and tokens >= _LOST else ""
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from wirelint.apis.endings import by_itself
+from wirelint.apis.traits import ended_by_itself
 from wirelint.claims.tool_denials import denial, may_deny
 from wirelint.model import Choice, Exchange, Json, Request, Text
 from wirelint.rule import Finding, Rule, excerpt, listed
@@ -111,7 +111,7 @@ class ToolsOnRawEndpoint(Rule):
             yield from self._denials(request, choice)
 
     def _denials(self, request: Request, choice: Choice) -> Iterator[Finding]:
-        if choice.calls or choice.hosted or not by_itself(choice):
+        if choice.calls or choice.hosted or not ended_by_itself(choice):
             return
         for part in choice.parts:
             if not isinstance(part, Text) or not may_deny(part.text[:_TEXT]):

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from wirelint.apis.endings import by_itself, stop_words
+from wirelint.apis.traits import ended_by_itself, has_stop_words
 from wirelint.model import Choice, Exchange, HostedCall, HostedResult, Opaque, Refusal, Request, ToolCall
 from wirelint.rule import Finding, Rule, Severity, excerpt, listed
 from wirelint.state.ledger import Ledger
@@ -94,7 +94,7 @@ class ToolChoiceViolation(Rule):
 
 def _lacks_call(exchange: Exchange, request: Request, choice: Choice) -> bool:
     """Return True if a candidate could have held a call and has none in any form."""
-    if not by_itself(choice) or stop_words(request) or exchange.end == "client-left" or not request.tools:
+    if not ended_by_itself(choice) or has_stop_words(request) or exchange.end == "client-left" or not request.tools:
         return False
     other = (HostedCall, HostedResult, Refusal, Opaque)
     if any(isinstance(part, other) for part in choice.parts):

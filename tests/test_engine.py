@@ -43,7 +43,7 @@ def begin(path: str, body: Any, headers: dict[str, str] | None = None, method: s
 def test_llm_traffic_is_known_by_path_header_and_shape(path: str, body: Any, headers: dict[str, str], api: str) -> None:
     session = begin(path, body, headers)
     assert session is not None
-    assert api == session.api.NAME
+    assert api == session.api.name
 
 
 @pytest.mark.parametrize(

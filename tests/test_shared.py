@@ -26,7 +26,7 @@ from wirelint.rule import Finding, Rule
 
 pytestmark = pytest.mark.skipif(not SHARED.is_dir(), reason="no labelled cases beside this checkout")
 
-APIS = tuple(api.NAME for api in wirelint.apis.APIS)
+APIS = tuple(api.name for api in wirelint.apis.APIS)
 MODELS = tuple(name for name in APIS if channel_of(name) == "model")
 NAMES = {rule.name for rule in REGISTRY.rules}
 REQUESTS = FixPolicy("unsafe", lambda code: code != "ST605", clean_history=True)

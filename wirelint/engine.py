@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 from urllib.parse import urlsplit
 
-from wirelint.apis import Api, ReplyReader, as_object, channel_of, read_request, recognise, repeated
+from wirelint.apis import ApiSpec, ReplyReader, as_object, channel_of, read_request, recognise, repeated
 from wirelint.apis.delta_pattern import DeltaPattern, PatternLearner
 from wirelint.apis.reading import Decoded
 from wirelint.events import Delta, Done, Event, Failure, Finish, Fold, Frame, Other, says_nothing
@@ -49,7 +49,7 @@ class Session:
 
     def __init__(
         self,
-        api: Api,
+        api: ApiSpec,
         request: Request | None,
         *,
         id: str,  # noqa: A002 - the field's own name
@@ -281,7 +281,7 @@ class Session:
     def repairable(self) -> bool:
         """Return True if replies of this kind are repaired: a model's successful reply to a request that was read."""
         good = self._status is not None and 200 <= self._status < 300
-        return good and self.request is not None and channel_of(self.api.NAME) == "model"
+        return good and self.request is not None and channel_of(self.api.name) == "model"
 
     @property
     def streamed(self) -> bool:
@@ -354,7 +354,7 @@ class Session:
     def _make_head(self) -> Exchange:
         head = Exchange(
             id=self._id,
-            api=self.api.NAME,
+            api=self.api.name,
             method=self._method,
             url=self.url,
             request_headers=self._headers,

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from mitmproxy import http
 from mitmproxy.test import tflow
 
 from tests.build import REGISTRY, as_record
+from wirelint.addon.addon import Inspector
 from wirelint.addon.check_result import CheckResult, judge, read
 from wirelint.addon.recorder import ExchangeRecorder
+from wirelint.addon.streamed_reply import HttpReply
 from wirelint.capture.redact import Redactor
 from wirelint.engine import Engine, Session, lower
 from wirelint.model import End
@@ -85,3 +89,16 @@ def head_of(record: Mapping[str, Any]) -> http.Response:
     response.headers.pop("content-length", None)
     response.raw_content = None
     return response
+
+
+def captured(inspector: Inspector, tmp_path: Path) -> list[dict[str, Any]]:
+    """The lines of the captures after the addon has finished."""
+    inspector.done()
+    lines = [line for path in tmp_path.glob("captures/*/exchanges.jsonl") for line in path.read_text().splitlines()]
+    return [json.loads(line) for line in lines]
+
+
+def is_streaming(flow: http.HTTPFlow, *, repaired: bool) -> bool:
+    """Return True if the reply of a flow goes through our stream, with or without repairs."""
+    stream = flow.response.stream if flow.response is not None else None
+    return isinstance(stream, HttpReply) and stream.is_repaired == repaired

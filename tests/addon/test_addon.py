@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +12,7 @@ from mitmproxy import http
 from mitmproxy.addonmanager import traverse
 from mitmproxy.test import taddons
 
-from tests.addon.build import flow_of, head_of
+from tests.addon.build import captured, flow_of, head_of
 from tests.build import Talk, as_record, chunk, sse
 from wirelint.addon import addon as module
 from wirelint.addon.addon import Inspector
@@ -26,21 +24,6 @@ RECORD = Talk(text="All is well.", request={"stream_options": {"include_usage": 
 BODY = RECORD["response"]["body"].encode()
 CUT = Talk().record("openai.chat", True)
 CUT["response"]["body"] = sse(chunk({"content": "half"}), done=False)
-
-
-@pytest.fixture
-def inspector(tmp_path: Path) -> Iterator[Inspector]:
-    inspector = Inspector()
-    with taddons.context(inspector) as context:
-        context.configure(inspector, wirelint_captures=str(tmp_path / "captures"))
-        yield inspector
-        inspector.done()
-
-
-def captured(inspector: Inspector, tmp_path: Path) -> list[dict[str, Any]]:
-    inspector.done()
-    lines = [line for path in tmp_path.glob("captures/*/exchanges.jsonl") for line in path.read_text().splitlines()]
-    return [json.loads(line) for line in lines]
 
 
 def pass_through(inspector: Inspector, record: dict[str, Any]) -> http.HTTPFlow:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 from mitmproxy import contentviews, http
-from mitmproxy.test import taddons, tflow
+from mitmproxy.test import tflow
 
 from tests.addon.build import flow_of, head_of
 from tests.addon.test_addon import BODY, CUT, RECORD, pass_through
@@ -26,14 +24,9 @@ from wirelint.model import Side
 M12 = hasattr(contentviews, "Contentview")
 
 
-@pytest.fixture
-def inspector(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Inspector]:
-    inspector = Inspector()
-    with taddons.context(inspector) as context:
-        context.configure(inspector, wirelint_captures=str(tmp_path / "captures"))
-        monkeypatch.setattr("wirelint.addon.ui.is_shown", lambda: True)
-        yield inspector
-        inspector.done()
+@pytest.fixture(autouse=True)
+def _shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("wirelint.addon.ui.is_shown", lambda: True)
 
 
 def shown(flow: http.HTTPFlow, side: Side, view: str = "auto") -> tuple[str, str]:
@@ -174,12 +167,6 @@ def test_both_adapters_show_the_same(inspector: Inspector) -> None:
     assert new.render_priority(BODY, metadata) > 50
     assert View(viewer).render_priority(BODY, flow=flow, http_message=flow.response) > 50
     assert View(viewer).render_priority(BODY, flow=None, http_message=None) < 0
-
-
-def test_a_second_load_takes_the_place_of_the_first(inspector: Inspector) -> None:
-    with taddons.context(Inspector()):
-        names = list(contentviews.registry) if M12 else [view.name for view in contentviews.views]  # type: ignore[attr-defined]
-        assert [name.lower() for name in names].count(NAME.lower()) == 1
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import gzip
-import json
 import tracemalloc
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +19,11 @@ from mitmproxy import http
 from mitmproxy.io import FlowReader
 from mitmproxy.test import taddons
 
-from tests.addon.build import flow_of
+from tests.addon.build import captured, flow_of
 from tests.build import FORMS, Talk, User, as_record
 from wirelint.addon import exchange_fix as module
 from wirelint.addon.addon import Inspector
 from wirelint.addon.streamed_reply import HttpReply
-from wirelint.registry import Registry
 
 RULES = Path(__file__).parent / "repairs"
 QUIET = Talk(text="They say «hello» and go.")
@@ -33,26 +31,7 @@ CLEAN = Talk(text="All is well.")
 ASKED = Talk(history=(User("Say «hello» to them."),), text="Done.")
 
 
-@pytest.fixture(scope="module")
-def loaded() -> Registry:
-    return Registry.load([RULES])
-
-
-@pytest.fixture
-def inspector(tmp_path: Path, loaded: Registry, monkeypatch: pytest.MonkeyPatch) -> Iterator[Inspector]:
-    monkeypatch.setattr(Registry, "load", lambda *_: loaded)
-    inspector = Inspector()
-    with taddons.context(inspector) as context:
-        settings = {"wirelint_captures": str(tmp_path / "captures"), "wirelint_rules": str(RULES)}
-        context.configure(inspector, **settings, wirelint_select="XX901", wirelint_fix="unsafe")
-        yield inspector
-        inspector.done()
-
-
-def captured(inspector: Inspector, tmp_path: Path) -> list[dict[str, Any]]:
-    inspector.done()
-    lines = [line for path in tmp_path.glob("captures/*/exchanges.jsonl") for line in path.read_text().splitlines()]
-    return [json.loads(line) for line in lines]
+OPTIONS = {"wirelint_rules": str(RULES), "wirelint_select": "XX901", "wirelint_fix": "unsafe"}
 
 
 def answered(inspector: Inspector, talk: Talk, api: str = "openai.chat", **headers: str) -> http.HTTPFlow:

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from mitmproxy import flow as mitmproxy_flow
 from mitmproxy import http
-from mitmproxy.io import FlowReader, tnetstring
+from mitmproxy.io import FlowReader
 
 from tests.addon.build import flow_of, head_of, result_of_record
 from tests.build import Talk
-from wirelint.addon.annotate import annotation, flow_bytes, prefixed
+from wirelint.addon.annotate import annotation, captured_copy, prefixed
 from wirelint.addon.check_result import CheckResult
 from wirelint.capture.flow_metadata import times_of
 from wirelint.capture.readers import read
@@ -26,7 +26,7 @@ RECORD = Talk(text=f"Grüße, {KEY}").record("openai.chat", True)
 
 
 def copy_of(flow: http.HTTPFlow, result: CheckResult) -> http.HTTPFlow:
-    make = flow_bytes(flow, result.record, annotation(result))
+    make = captured_copy(flow, result.record, annotation(result))
     # What happens to the flow between the hook and the writer's thread must not show.
     flow.request.headers["authorization"] = "changed"
     flow.comment = "changed"
@@ -89,7 +89,7 @@ def test_how_it_ended(name: str, tmp_path: Path) -> None:
         made = replace(made, status=None, response_body=None, response_headers=())
     path = tmp_path / "flows.mitm"
     result = replace(result, record=made)
-    path.write_bytes(flow_bytes(flow, made, annotation(result))())
+    path.write_bytes(captured_copy(flow, made, annotation(result))())
     copy = next(iter(FlowReader(io.BytesIO(path.read_bytes())).stream()))
     assert isinstance(copy, http.HTTPFlow)
     assert (copy.error is None) is answered, "with both, mitmproxy would write it into a HAR twice"
@@ -106,42 +106,3 @@ def test_bytes_of_headers_that_are_no_utf8() -> None:
     copy = copy_of(flow_with_reply(), replace(result, record=record))
     assert copy.response is not None
     assert copy.response.headers.fields == ((b"x-odd", b"\xff"),)
-
-
-@pytest.mark.parametrize("answered", [True, False])
-def test_it_has_every_field_of_the_installed_mitmproxy(answered: bool) -> None:
-    flow, result = flow_with_reply(), result_of_record(RECORD)
-    record = result.record
-    if not answered:
-        flow.response, flow.error = None, mitmproxy_flow.Error("gone")
-        record = replace(record, status=None, error="gone")
-    ours = tnetstring.loads(flow_bytes(flow, record, annotation(result))())
-    theirs = tnetstring.loads(tnetstring.dumps(flow.get_state()))
-    assert isinstance(ours, dict)
-    assert isinstance(theirs, dict)
-    assert ours.keys() == theirs.keys()
-    for part in ("client_conn", "server_conn", "request", "response", "error"):
-        assert fields_of(ours[part]) == fields_of(theirs[part])
-
-
-def test_the_bytes_are_those_of_mitmproxys_own_writer() -> None:
-    data = flow_bytes(flow_with_reply(), result_of_record(RECORD).record, annotation(result_of_record(RECORD)))()
-    assert tnetstring.dumps(in_order(tnetstring.loads(data))) == data  # type: ignore[arg-type]
-
-
-def in_order(value: object) -> object:
-    """A value that was read, with the entries of dictionaries in the order in which they had been put there."""
-    if isinstance(value, dict):
-        return {name: in_order(item) for name, item in reversed(value.items())}
-    return [in_order(item) for item in value] if isinstance(value, list) else value
-
-
-def fields_of(state: object) -> set[str] | None:
-    return set(state) if isinstance(state, dict) else None
-
-
-def test_a_connection_that_changed_is_written_anew() -> None:
-    flow, result = flow_with_reply(), result_of_record(RECORD)
-    flow_bytes(flow, result.record, annotation(result))()
-    flow.client_conn.timestamp_end = 4.5
-    assert copy_of(flow, result).client_conn.timestamp_end == 4.5

@@ -92,18 +92,6 @@ def test_without_a_loop_nothing_waits() -> None:
     assert (done, len(waiting)) == (["a"], 0)
 
 
-def test_above_the_bound_several_are_done_together() -> None:
-    async def run() -> list[str]:
-        waiting, done, _ = made(most=10)
-        for item in "abcdefghij":
-            waiting.put(item, 1)
-        assert done == []
-        waiting.put("k", 1)
-        return done
-
-    assert asyncio.run(run()) == ["a", "b", "c", "d", "e"]
-
-
 def _nothing() -> None: ...
 
 
@@ -135,16 +123,6 @@ def loop(monkeypatch: pytest.MonkeyPatch) -> Loop:
     return loop
 
 
-def test_without_traffic_one_piece_follows_the_other(loop: Loop) -> None:
-    waiting, done, _ = made(busy=lambda: False, clock=loop.clock)
-    for item in "abcdefg":
-        waiting.put(item, 1)
-    loop.fire()
-    assert (done, loop.pauses) == (["a", "b", "c", "d", "e"], [0.005, 0.0])
-    loop.fire()
-    assert (done, loop.pauses) == (["a", "b", "c", "d", "e", "f", "g"], [0.005, 0.0])
-
-
 def test_with_traffic_what_has_waited_is_done_together_and_the_traffic_has_most_of_the_time(loop: Loop) -> None:
     waiting, done, _ = made(busy=lambda: True, clock=loop.clock)
     for item in "abcdefg":
@@ -169,15 +147,6 @@ def test_when_the_traffic_ends_nothing_waits_any_longer(loop: Loop) -> None:
     loop.fire()
     assert done == ["a", "the last one"]
     assert loop.pauses == pytest.approx([0.5, 0.005])
-
-
-def test_the_traffic_may_end_without_another_piece(loop: Loop) -> None:
-    busy = True
-    waiting, done, _ = made(busy=lambda: busy, clock=loop.clock)
-    waiting.put("a", 1)
-    busy = False
-    loop.fire()
-    assert done == ["a"]
 
 
 def threaded(gate: threading.Event) -> tuple[IdleQueue[str], list[tuple[str, str, bool]]]:
@@ -228,11 +197,3 @@ def test_who_needs_all_that_waits_waits_for_the_thread() -> None:
         return done
 
     assert asyncio.run(run()) == [("read", "A", False), ("judged", "A", True)]
-
-
-def test_without_a_loop_a_large_piece_is_done_at_once() -> None:
-    gate = threading.Event()
-    gate.set()
-    waiting, done = threaded(gate)
-    waiting.put("A", LARGE)
-    assert done == [("read", "A", True), ("judged", "A", True)]

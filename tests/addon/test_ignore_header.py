@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +12,7 @@ from mitmproxy import http
 from mitmproxy.io import FlowWriter
 from mitmproxy.test import taddons
 
-from tests.addon.build import flow_of, head_of
-from tests.addon.test_addon import captured
+from tests.addon.build import captured, flow_of, head_of
 from tests.addon.test_websocket import LEAK as SPOKEN
 from tests.addon.test_websocket import socket, talk_over
 from tests.build import Talk, User, as_record
@@ -30,13 +28,7 @@ LEAK = Talk((User("Hello"),), text="Hello to you.<|im_end|>").record("openai.cha
 DEFAULTS = {option.name: option.default for option in options.OPTIONS}
 
 
-@pytest.fixture
-def inspector(tmp_path: Path) -> Iterator[Inspector]:
-    inspector = Inspector()
-    with taddons.context(inspector) as context:
-        context.configure(inspector, wirelint_captures=str(tmp_path / "captures"), wirelint_config="off")
-        yield inspector
-        inspector.done()
+OPTIONS = {"wirelint_config": "off"}
 
 
 def asked(value: str, **more: Any) -> http.HTTPFlow:

@@ -11,7 +11,7 @@ import pytest
 from mitmproxy import http
 from mitmproxy.test import taddons, tflow
 
-from tests.addon.test_addon import captured
+from tests.addon.build import captured
 from tests.rules.mcp import call, note, request, result, text
 from wirelint.addon import mcp_streams as module
 from wirelint.addon.addon import Inspector

@@ -6,7 +6,7 @@ import gzip
 import itertools
 import json
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +15,13 @@ import pytest
 import zstandard
 from mitmproxy import flow as mitmproxy_flow
 from mitmproxy import http
-from mitmproxy.test import taddons
 
-from tests.addon.build import flow_of, head_of
+from tests.addon.build import captured, flow_of, head_of
 from tests.build import Talk, as_record
 from wirelint.addon import streamed_reply as module
 from wirelint.addon.addon import Inspector
 from wirelint.addon.recorder import ExchangeRecorder
 from wirelint.addon.streamed_reply import HttpReply
-from wirelint.registry import Registry
 from wirelint.rewrite import ReplyStream
 from wirelint.rewrite.pipeline_factory import PipelineFactory
 
@@ -45,24 +43,12 @@ def body_of(record: dict[str, Any]) -> bytes:
     return as_record(record).response_body or b""
 
 
-@pytest.fixture(scope="module")
-def loaded() -> Registry:
-    return Registry.load([RULES])
-
-
-@pytest.fixture
-def inspector(tmp_path: Path, loaded: Registry, monkeypatch: pytest.MonkeyPatch) -> Iterator[Inspector]:
-    monkeypatch.setattr(Registry, "load", lambda *_: loaded)
-    inspector = Inspector()
-    with taddons.context(inspector) as context:
-        settings = {
-            "wirelint_captures": str(tmp_path / "captures"),
-            "wirelint_rules": str(RULES),
-            "wirelint_select": "XX901",
-        }
-        context.configure(inspector, **settings, wirelint_fix="unsafe", wirelint_max_body="64k")
-        yield inspector
-        inspector.done()
+OPTIONS = {
+    "wirelint_rules": str(RULES),
+    "wirelint_select": "XX901",
+    "wirelint_fix": "unsafe",
+    "wirelint_max_body": "64k",
+}
 
 
 def begin(inspector: Inspector, record: dict[str, Any], **headers: str) -> http.HTTPFlow:
@@ -95,12 +81,6 @@ def feed(flow: http.HTTPFlow, pieces: Iterable[bytes], *, end: bool = True) -> b
 
 def cut(data: bytes, size: int) -> list[bytes]:
     return [data[start : start + size] for start in range(0, len(data), size)]
-
-
-def captured(inspector: Inspector, tmp_path: Path) -> list[dict[str, Any]]:
-    inspector.done()
-    lines = [line for path in tmp_path.glob("captures/*/exchanges.jsonl") for line in path.read_text().splitlines()]
-    return [json.loads(line) for line in lines]
 
 
 CODINGS: dict[str, Callable[[bytes], bytes]] = {

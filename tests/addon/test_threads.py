@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
 from mitmproxy import http
-from mitmproxy.test import taddons
 
 from tests.addon.build import flow_of
 from tests.build import Call, Talk, User, as_record, schema
@@ -20,13 +17,7 @@ ASK = (User("Dig at the oak."),)
 OAK = {"at": "oak"}
 
 
-@pytest.fixture
-def inspector(tmp_path: Path) -> Iterator[Inspector]:
-    inspector = Inspector()
-    with taddons.context(inspector) as context:
-        context.configure(inspector, wirelint_captures=str(tmp_path / "captures"), wirelint_fix="unsafe")
-        yield inspector
-        inspector.done()
+OPTIONS = {"wirelint_fix": "unsafe"}
 
 
 def passes(inspector: Inspector, record: dict[str, Any]) -> http.HTTPFlow:

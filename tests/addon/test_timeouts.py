@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +15,6 @@ from mitmproxy.test import taddons
 from tests.addon.build import Clock, flow_of, head_of, recorder_of
 from tests.build import REGISTRY, Talk, as_record, chunk, sse
 from wirelint.addon.addon import Inspector
-from wirelint.addon.exchange_fix import ExchangeFixer
 from wirelint.addon.log import Failures
 from wirelint.addon.recorder import ExchangeRecorder
 from wirelint.addon.timeouts import Open, Timeouts
@@ -62,7 +60,6 @@ class Loop:
 class One:
     recorder: ExchangeRecorder
     flow: http.HTTPFlow
-    fixer: ExchangeFixer | None = None
 
 
 @dataclass
@@ -217,12 +214,6 @@ def test_without_rules_of_time_there_is_no_timer(scene: Scene) -> None:
     assert scene.loop.timers == []
 
 
-def test_closed(scene: Scene) -> None:
-    scene.begin()
-    scene.watch.close()
-    assert scene.loop.timers == []
-
-
 def test_a_failure_concerns_one_exchange(scene: Scene) -> None:
     broken, well = scene.begin(), scene.begin()
     scene.answer(broken)
@@ -232,14 +223,6 @@ def test_a_failure_concerns_one_exchange(scene: Scene) -> None:
     assert [rule for _, rule in scene.told] == ["silent-hang"]
     assert [fault.name for fault in broken.recorder.faults] == ["internal-error"]
     assert well.recorder.faults == []
-
-
-def test_without_a_loop_nothing_is_watched() -> None:
-    watch = Timeouts(list, lambda *_: None, Failures(), Clock())
-    watch.follow(Engine(REGISTRY.select(["ST6"])))
-    watch.wake()
-    watch.close()
-    assert watch._shortest < math.inf
 
 
 # --- what stands on the flow ----------------------------------------------------------------------------------------

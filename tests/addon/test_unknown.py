@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from mitmproxy import http
-from mitmproxy.test import taddons, tflow
+from mitmproxy.test import tflow
 
+from tests.addon.build import captured
 from wirelint.addon.addon import Inspector
 from wirelint.addon.streamed_reply import HttpReply
 from wirelint.capture.offline import Checked, check
@@ -52,13 +52,7 @@ LEFT_ALONE = {
 REPLY = json.dumps({"data": [{"embedding": [0.1]}], "note": "sk-proj-" + "a1B2" * 12})
 
 
-@pytest.fixture
-def inspector(tmp_path: Path) -> Iterator[Inspector]:
-    inspector = Inspector()
-    with taddons.context(inspector) as context:
-        context.configure(inspector, wirelint_captures=str(tmp_path / "captures"), wirelint_fix="unsafe")
-        yield inspector
-        inspector.done()
+OPTIONS = {"wirelint_fix": "unsafe"}
 
 
 def passed(inspector: Inspector, url: str, body: Any, reply: bytes = REPLY.encode(), **fields: str) -> http.HTTPFlow:
@@ -79,12 +73,6 @@ def passed(inspector: Inspector, url: str, body: Any, reply: bytes = REPLY.encod
         assert b"".join([stream(reply[:5]), stream(reply[5:])]) == reply  # type: ignore[list-item]
     inspector.response(flow)
     return flow
-
-
-def captured(inspector: Inspector, tmp_path: Path) -> list[dict[str, Any]]:
-    inspector.done()
-    lines = [line for path in tmp_path.glob("captures/*/exchanges.jsonl") for line in path.read_text().splitlines()]
-    return [json.loads(line) for line in lines]
 
 
 def judged(tmp_path: Path, kind: str) -> list[Checked]:

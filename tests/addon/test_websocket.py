@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from mitmproxy import http
-from mitmproxy.test import taddons, tflow
+from mitmproxy.test import tflow
 from mitmproxy.websocket import WebSocketMessage
 from wsproto.frame_protocol import Opcode
 
-from tests.addon.test_addon import captured
+from tests.addon.build import captured
 from tests.apis.talk_openai_responses import events, request, response
 from tests.build import Talk
 from wirelint.addon import websocket as module
@@ -32,15 +32,6 @@ def asked(talk: Talk) -> bytes:
 
 def answered(talk: Talk) -> list[bytes]:
     return [json.dumps(event).encode() for event in events(response(talk))]
-
-
-@pytest.fixture
-def inspector(tmp_path: Path) -> Iterator[Inspector]:
-    inspector = Inspector()
-    with taddons.context(inspector) as context:
-        context.configure(inspector, wirelint_captures=str(tmp_path / "captures"))
-        yield inspector
-        inspector.done()
 
 
 def socket(*, live: bool = True) -> http.HTTPFlow:

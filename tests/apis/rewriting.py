@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from wirelint.apis import Api, by_name
+from wirelint.apis import ApiSpec, by_name
 from wirelint.events import Delta, Event, Start
 from wirelint.wire import Sniffer
 
@@ -12,7 +12,7 @@ Change = Callable[[Event], Iterable[Event]]
 BLOCK = (1 << 32) + 1
 
 
-def the(name: str) -> Api:
+def the(name: str) -> ApiSpec:
     api = by_name(name)
     assert api is not None
     return api

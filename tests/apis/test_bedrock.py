@@ -84,7 +84,7 @@ PATHS = {
 @pytest.mark.parametrize(("path", "asked", "api", "model", "streamed"), PATHS.values(), ids=PATHS)
 def test_whose_it_is(path: str, asked: dict[str, Any], api: str | None, model: str, streamed: bool) -> None:
     found = recognise("POST", path, {}, asked)
-    assert (found.NAME if found is not None else None) == api
+    assert (found.name if found is not None else None) == api
     if api is None:
         return
     session = Session.begin(

@@ -41,7 +41,7 @@ PATHS = {"/v2/chat": NAME, "/proxy/v2/chat/": NAME, "/v2/embed": "openai.chat", 
 @pytest.mark.parametrize(("path", "name"), PATHS.items(), ids=PATHS)
 def test_recognised(path: str, name: str) -> None:
     api = recognise("POST", path, {}, {"model": "m", "messages": [{"role": "user", "content": "x"}]})
-    assert (api and api.NAME) == name
+    assert (api and api.name) == name
 
 
 def test_a_reply_is_recognised_without_its_request() -> None:

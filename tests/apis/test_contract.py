@@ -15,7 +15,7 @@ from tests.apis.shapes import SHAPES, Shape
 from tests.build import FORMS, Call, Talk, as_record, read, schema
 from tests.cuts import cuts, split
 from tests.shared import SHARED, some_traffic
-from wirelint.apis import APIS, Api, by_name, recognise, recognise_reply
+from wirelint.apis import APIS, ApiSpec, by_name, recognise, recognise_reply
 from wirelint.apis.delta_pattern import IGNORED, DeltaPattern
 from wirelint.capture.replay import replay
 from wirelint.events import Delta, Event, Fold, Frame
@@ -60,7 +60,7 @@ def body_of(shape: Shape, form: str) -> bytes:
     return made
 
 
-def understood(api: Api, pieces: Sequence[bytes]) -> tuple[list[Frame], list[Event], Reply | None]:
+def understood(api: ApiSpec, pieces: Sequence[bytes]) -> tuple[list[Frame], list[Event], Reply | None]:
     """What the engine makes of a body: its frames, the events they amount to, the reply."""
     sniffer = Sniffer({})
     frames = [frame for piece in pieces for frame in sniffer.feed(piece)] + sniffer.close()
@@ -104,7 +104,7 @@ def shown(part: Part) -> tuple[str, str]:
             return "result", part.text
 
 
-def the(name: str) -> Api:
+def the(name: str) -> ApiSpec:
     api = by_name(name)
     assert api is not None
     return api
@@ -211,7 +211,7 @@ TALKS = {
 
 
 @pytest.mark.parametrize("talk", TALKS.values(), ids=TALKS)
-@pytest.mark.parametrize("api", [api.NAME for api in APIS])
+@pytest.mark.parametrize("api", [api.name for api in APIS])
 def test_whole_and_streamed_are_one(talk: Talk, api: str) -> None:
     whole, streamed = read(talk.record(api, stream=False)), read(talk.record(api, stream=True))
     assert whole.reply is not None
@@ -253,7 +253,7 @@ PATHS = (
 
 
 @pytest.mark.parametrize("path", PATHS)
-@pytest.mark.parametrize("api", [api.NAME for api in APIS])
+@pytest.mark.parametrize("api", [api.name for api in APIS])
 def test_an_api_that_claims_a_request_serves_its_path(api: str, path: str) -> None:
     for stream in (False, True):
         record = TALKS["calls"].record(api, stream)
@@ -324,10 +324,10 @@ def openai_chunks(draw: st.DrawFn) -> dict[str, Any]:
 ANYTHING = st.one_of(DOCUMENT, anthropic_events(), openai_chunks())
 
 
-@pytest.mark.parametrize("api", APIS, ids=lambda api: api.NAME)
+@pytest.mark.parametrize("api", APIS, ids=lambda api: api.name)
 @settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(documents=st.lists(ANYTHING, min_size=1, max_size=5), named=st.booleans())
-def test_no_reply_makes_a_reader_fail(api: Api, documents: list[dict[str, Any]], named: bool) -> None:
+def test_no_reply_makes_a_reader_fail(api: ApiSpec, documents: list[dict[str, Any]], named: bool) -> None:
     event = "event: content_block_delta\n" if named else ""
     stream = "".join(f"{event}data: {json.dumps(document)}\n\n" for document in documents).encode()
     for body in (json.dumps(documents[0]).encode(), stream, stream[: len(stream) // 2]):
@@ -344,7 +344,7 @@ def test_no_request_makes_a_reader_fail(
     for request in (document, {**document, "messages": messages, "tools": tools}):
         for api in APIS:
             understood_ = api.read_request(request)
-            assert understood_.api == api.NAME
+            assert understood_.api == api.name
             assert understood_.last_user is None or understood_.turn is not None
             assert api.claims_reply(request) in (True, False)
         recognise("POST", "/v1/messages", {"anthropic-version": "1"}, request)
@@ -369,4 +369,4 @@ def test_recordings_are_understood_and_lossless() -> None:
 
 
 def _recordings() -> Iterator[tuple[str, Any]]:
-    return some_traffic(tuple(api.NAME for api in APIS))
+    return some_traffic(tuple(api.name for api in APIS))

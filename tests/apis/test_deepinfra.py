@@ -14,7 +14,7 @@ from tests.apis.talk_deepinfra_inference import token, whole
 from tests.apis.test_contract import essence, understood
 from tests.build import exchange, read, sse
 from wirelint.apis import recognise
-from wirelint.apis.openai_completions_writer import FormError
+from wirelint.apis.openai_completions import FormError
 from wirelint.events import Delta, Done, Event, Start
 from wirelint.model import Text
 
@@ -32,7 +32,7 @@ PATHS: dict[str, tuple[str, Any, bool]] = {
 @pytest.mark.parametrize(("path", "body", "ours"), PATHS.values(), ids=PATHS)
 def test_whose_it_is(path: str, body: Any, ours: bool) -> None:
     found = recognise("POST", path, {}, body)
-    assert (found is not None and found.NAME == "deepinfra.inference") == ours
+    assert (found is not None and found.name == "deepinfra.inference") == ours
 
 
 def test_what_a_request_says() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.build import Talk, User, read
-from wirelint.apis.endings import by_itself, stop_words, tokens_said
+from wirelint.apis.traits import ended_by_itself, has_stop_words, output_tokens
 from wirelint.model import Choice
 
 REASONS = {
@@ -19,7 +19,7 @@ REASONS = {
 
 @pytest.mark.parametrize("reason", REASONS)
 def test_by_itself(reason: str | None) -> None:
-    assert by_itself(Choice(0, (), reason, "")) is REASONS[reason]
+    assert ended_by_itself(Choice(0, (), reason, "")) is REASONS[reason]
 
 
 STOPS: dict[str, tuple[str, dict[str, Any], bool]] = {
@@ -39,7 +39,7 @@ def test_stop_words(name: str) -> None:
     api, more, expected = STOPS[name]
     request = read(Talk((User("Hi."),), "Hi.", request=more).record(api, False)).request
     assert request is not None
-    assert stop_words(request) is expected
+    assert has_stop_words(request) is expected
 
 
 COUNTS: dict[str, tuple[Any, int | None]] = {
@@ -57,4 +57,4 @@ COUNTS: dict[str, tuple[Any, int | None]] = {
 @pytest.mark.parametrize("name", COUNTS)
 def test_tokens_said(name: str) -> None:
     usage, expected = COUNTS[name]
-    assert tokens_said(usage) == expected
+    assert output_tokens(usage) == expected

@@ -42,7 +42,7 @@ PATHS = {
 
 @pytest.mark.parametrize(("path", "ours"), PATHS.items(), ids=PATHS)
 def test_which_requests_are_claimed(path: str, ours: bool) -> None:
-    assert (recognise("POST", path, {}, ASK) is gemini) == ours
+    assert (recognise("POST", path, {}, ASK) is gemini.API) == ours
 
 
 @pytest.mark.parametrize(
@@ -57,15 +57,15 @@ def test_other_bodies_on_other_paths_are_not(body: dict[str, Json]) -> None:
 def test_a_body_within_a_body_is_read() -> None:
     """As Code Assist has it, at the same methods."""
     body: dict[str, Json] = {"model": "gemini-2.5-pro", "project": "p", "request": ASK}
-    assert recognise("POST", "/v1internal:streamGenerateContent", {}, body) is gemini
+    assert recognise("POST", "/v1internal:streamGenerateContent", {}, body) is gemini.API
     assert recognise("POST", "/v1internal:streamGenerateContent", {}, {"request": {"x": 1}}) is None
-    assert recognise_reply({"response": reply(say("Hi"), "STOP"), "traceId": "t"}) is gemini
-    assert recognise("POST", "/v1internal:streamGenerateContent", {}, {"messages": [{"role": "user"}]}) is gemini
+    assert recognise_reply({"response": reply(say("Hi"), "STOP"), "traceId": "t"}) is gemini.API
+    assert recognise("POST", "/v1internal:streamGenerateContent", {}, {"messages": [{"role": "user"}]}) is gemini.API
 
 
 def test_replies_are_known_by_their_shape() -> None:
-    assert recognise_reply(reply(say("Hi"), "STOP")) is gemini
-    assert recognise_reply({"promptFeedback": {}, "responseId": "x"}) is gemini
+    assert recognise_reply(reply(say("Hi"), "STOP")) is gemini.API
+    assert recognise_reply({"promptFeedback": {}, "responseId": "x"}) is gemini.API
     assert not gemini.claims_reply({"candidates": [{"name": "Ada"}]})
     assert not gemini.claims_reply({"error": {"message": "no"}})
 
@@ -352,7 +352,7 @@ def test_elements_come_before_the_end() -> None:
 
 def test_places_of_a_stream_are_those_of_a_whole_body() -> None:
     for form in ("whole", "stream"):
-        _, _, found = understood(gemini, [body_of(GEMINI["text between calls"], form)])
+        _, _, found = understood(gemini.API, [body_of(GEMINI["text between calls"], form)])
         assert found is not None
         places = [part.pointer.removeprefix("/candidates/0/content") for part in found.choices[0].parts]
         assert places == ["/parts/0/text", "/parts/1/functionCall", "/parts/2/text", "/parts/3/functionCall"]
@@ -395,7 +395,7 @@ ANSWER = st.fixed_dictionaries(
 def test_no_reply_makes_it_fail(documents: list[Any], framed: bool) -> None:
     for body in (json.dumps(documents[0]), events(*documents) if framed else array(*documents)):
         raw = body.encode()
-        frames = understood(gemini, [raw])[0]
+        frames = understood(gemini.API, [raw])[0]
         assert b"".join(frame.raw for frame in frames) == raw
         for change in (untouched, shouting, silent):
             before, _, out, made = rewritten(raw, change)

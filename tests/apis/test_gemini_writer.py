@@ -200,7 +200,7 @@ def test_what_is_written_says_what_the_events_say(name: str) -> None:
             continue  # a candidate that ends twice: what comes between its ends cuts its text in two
         body = BODIES[name]
         before, expected, after, made = rewritten(body, change)
-        _, _, again = understood(gemini, [made])
+        _, _, again = understood(gemini.API, [made])
         assert told(again) == told(expected), (change.__name__, made.decode())
         assert again is not None
         assert expected is not None

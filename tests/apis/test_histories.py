@@ -8,13 +8,12 @@ import pytest
 
 from tests.build import Assistant, Call, Result, Talk, User, exchange, read
 from wirelint.apis import APIS, recognise
-from wirelint.apis.histories import history_of, is_signed, is_text
-from wirelint.apis.traits import traits
+from wirelint.apis.traits import history_of, is_signed, is_text, traits
 from wirelint.model import Request, ToolCall, ToolResult
 from wirelint.text.pointers import at
 
 RAW = {"openai.completions", "deepinfra.inference", "ollama.generate"}
-SPOKEN = [api.NAME for api in APIS if getattr(api, "channel", "model") == "model" and api.NAME not in RAW]
+SPOKEN = [api.name for api in APIS if getattr(api, "channel", "model") == "model" and api.name not in RAW]
 TALK = Talk((User("Dig."), Assistant("", (Call("dig", {}, "a1b2c3d4e"),)), Result("a1b2c3d4e", "a root"), User("So?")))
 
 

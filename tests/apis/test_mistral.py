@@ -52,7 +52,7 @@ TRAFFIC: dict[str, tuple[str, dict[str, str], str, str]] = {
 def test_recognised(path: str, headers: dict[str, str], host: str, name: str) -> None:
     api = recognise("POST", path, headers, BODY, host)
     assert api is not None
-    assert name == api.NAME
+    assert name == api.name
 
 
 @pytest.mark.parametrize("streamed", [False, True])

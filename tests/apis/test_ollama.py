@@ -50,7 +50,7 @@ REQUESTS: dict[str, tuple[str, Any, str | None]] = {
 @pytest.mark.parametrize(("path", "body", "name"), REQUESTS.values(), ids=REQUESTS)
 def test_recognised(path: str, body: Any, name: str | None) -> None:
     api = recognise("POST", path, {}, body)
-    assert (api and api.NAME) == name
+    assert (api and api.name) == name
 
 
 def request(path: str, body: dict[str, Any]) -> Request:

@@ -18,7 +18,7 @@ from tests.apis.talk_openai_completions import USAGE, completion
 from tests.apis.test_contract import essence, understood
 from tests.build import exchange, read, sse
 from wirelint.apis import recognise
-from wirelint.apis.openai_completions_writer import FormError
+from wirelint.apis.openai_completions import FormError
 from wirelint.events import Delta, Event, Finish, Start
 from wirelint.model import Opaque, Text
 
@@ -41,7 +41,7 @@ PATHS: dict[str, tuple[str, Any, bool]] = {
 @pytest.mark.parametrize(("path", "body", "ours"), PATHS.values(), ids=PATHS)
 def test_whose_it_is(path: str, body: Any, ours: bool) -> None:
     found = recognise("POST", path, {}, body)
-    assert (found is not None and found.NAME == "openai.completions") == ours
+    assert (found is not None and found.name == "openai.completions") == ours
 
 
 PROMPTS: dict[str, tuple[Any, tuple[Text | Opaque, ...], str]] = {

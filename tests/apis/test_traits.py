@@ -49,7 +49,7 @@ def test_a_finish_reason_means_one_thing(reason: str | None, meaning: Ending) ->
     assert ending(reason) == meaning
 
 
-@pytest.mark.parametrize("name", [api.NAME for api in APIS if channel_of(api.NAME) == "model"])
+@pytest.mark.parametrize("name", [api.name for api in APIS if channel_of(api.name) == "model"])
 def test_every_api_has_a_row_that_makes_sense(name: str) -> None:
     own = traits(name)
     assert name == "openai.chat" or own is not traits("openai.chat")

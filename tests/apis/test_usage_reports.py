@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from wirelint.apis.usage_reports import openai_streams
+from wirelint.apis.openai_chat import usage_report
 
 URLS = {
     "https://api.openai.com/v1/chat/completions": "asked",
@@ -24,4 +24,4 @@ URLS = {
 
 @pytest.mark.parametrize("url", URLS)
 def test_streams(url: str) -> None:
-    assert openai_streams(url) == URLS[url]
+    assert usage_report(url) == URLS[url]

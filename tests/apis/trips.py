@@ -11,7 +11,7 @@ import pytest
 from hypothesis import strategies as st
 
 from tests.apis.shape import Shape
-from wirelint.apis import Api, by_name
+from wirelint.apis import ApiSpec, by_name
 from wirelint.apis.writing import MADE
 from wirelint.events import CallUpdate, Close, Delta, Event, Finish, Fold, Frame, Start, StreamViolation
 from wirelint.model import Kind, Part, Reasoning, Refusal, Reply, Text, ToolCall
@@ -21,7 +21,7 @@ Change = Callable[[Sequence[Event]], Iterator[Event]]
 """Events of one frame in, events out. A new one is made for every reply, for it may remember."""
 
 
-def the(name: str) -> Api:
+def the(name: str) -> ApiSpec:
     api = by_name(name)
     assert api is not None
     return api

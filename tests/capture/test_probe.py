@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.capture.test_tokens import TABLE
 from tests.selection import rotated, sampled
 from wirelint.capture import literals, streams
 from wirelint.capture.literals import Scope, find_in_json, find_in_text
@@ -17,73 +18,11 @@ from wirelint.capture.redact import Redactor
 from wirelint.capture.secret_patterns import harmless
 
 BASE62 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
-HEX = "0123456789abcdef"
-
-# The beginning of a secret, its alphabet, the fewest characters that make it one, and its end.
+_ALPHABETS = {"base62": BASE62, "url": BASE62 + "_-", "hex": "0123456789abcdef"}
 SHAPES: dict[str, tuple[str, str, int, str]] = {
-    "sk": ("sk-7", BASE62 + "_-", 15, ""),
-    "sk-ant": ("sk-ant-", BASE62, 8, ""),
-    "sk-or": ("sk-or-", BASE62, 8, ""),
-    "masked": ("sk-a4", BASE62, 2, "****wxyz"),
-    "gsk": ("gsk_", BASE62, 20, ""),
-    "xai": ("xai-", BASE62, 20, ""),
-    "csk": ("csk-", BASE62, 20, ""),
-    "pplx": ("pplx-", BASE62, 20, ""),
-    "nvapi": ("nvapi-", BASE62, 20, ""),
-    "fw": ("fw_3", BASE62, 19, ""),
-    "tgp": ("tgp_v1_", BASE62, 20, ""),
-    "tvly": ("tvly-5", BASE62, 15, ""),
-    "lsv2": ("lsv2_", BASE62, 20, ""),
-    "ek": ("ek_1", BASE62, 23, ""),
-    "sess": ("sess-1", BASE62, 23, ""),
-    "hf": ("hf_", BASE62, 20, ""),
-    "r8": ("r8_", BASE62, 24, ""),
-    "dapi": ("dapi", HEX, 32, ""),
-    "google": ("AIza", BASE62, 30, ""),
-    "google-oauth": ("ya29.", BASE62, 20, ""),
-    "google-client": ("GOCSPX-", BASE62, 16, ""),
-    **{f"gh{letter}": (f"gh{letter}_", BASE62, 20, "") for letter in "pousr"},
-    "github-pat": ("github_pat_", BASE62, 20, ""),
-    "glpat": ("glpat-", BASE62, 16, ""),
-    **{f"xox{letter}": (f"xox{letter}-", BASE62, 10, "") for letter in "abeprs"},
-    "xapp": ("xapp-1", BASE62, 9, ""),
-    "npm": ("npm_", BASE62, 30, ""),
-    "pypi": ("pypi-AgE", BASE62, 20, ""),
-    "sk-live": ("sk_live_", BASE62, 16, ""),
-    "rk-test": ("rk_test_", BASE62, 16, ""),
-    "sendgrid": ("SG." + "a" * 16 + ".", BASE62, 16, ""),
-    "aws": ("AKIA", "ABCDEFGH23", 16, " "),
-    "aws-session": ("ASIA", "ABCDEFGH23", 16, " "),
-    "jwt": ("eyJ", BASE62, 8, ".abc.def"),
-    "pem": ("-----BEGIN RSA PRIVATE KEY-----\n", BASE62, 16, "\n-----END RSA PRIVATE KEY-----"),
-    "bearer": ("Bearer 1", BASE62, 7, ""),
-    "bearer-upper": ("BEARER 1", BASE62, 7, ""),
-    "basic": ("Authorization: Basic 1", BASE62, 6, ""),
-    "basic-equals": ("AUTHORIZATION = 'basic 1", BASE62, 6, "'"),
-    "assigned": ("OPENAI_API_KEY=1", BASE62, 8, ""),
-    "assigned-spaced": ("client-secret : '1", BASE62, 8, "'"),
-    "assigned-line": ("password\n=1", BASE62, 8, ""),
-    "assigned-wide": ("passwd\u00a0:\u20031", BASE62, 8, ""),
-    "assigned-kelvin": ("api_\u212aEY=1", BASE62, 8, ""),
-    "assigned-token": ("GITLAB_TOKEN: 1", BASE62, 8, ""),
-    "query": ("https://h.example/?key=", BASE62, 8, "&x=1"),
-    "query-signature": ("https://h.example/?X-Amz-Signature=", BASE62, 8, ""),
-    "query-accents": ("https://h.example/?key=\u00e9\u00e8", BASE62, 6, ""),
-    "userinfo": ("https://u:", BASE62, 3, "@h.example/"),
-    "userinfo-accents": ("https://us\u00e9r:p\u00e9", BASE62, 3, "@h.example/"),
-    "userinfo-nobody": ("redis://:", BASE62, 3, "@h.example/"),
-    "pair": ('{"api_key": "', BASE62, 8, '"}'),
-    "pair-camel": ('{"accessToken":"', BASE62, 8, '"}'),
-    "pair-python": ("{'db_password' : '", BASE62, 8, "'}"),
-    "pair-spaces": ('{"x-api--key": "', BASE62, 8, '", "API Key": "abcdefgh1"}'),
-    "pair-phrase": ('{"passphrase": "', BASE62, 8, '"}'),
-    "pair-token": ('{"token": "1', BASE62, 24, '"}'),
-    "pair-cookie": ('{"cookie": "', BASE62, 8, '"}'),
-    "pair-credentials": ('{"credentials": "', BASE62, 8, '"}'),
-    "pair-authorization": ('{"Authorization": "', BASE62, 8, '"}'),
-    "pair-line": ('{"password"\n:\n"', BASE62, 8, '"}'),
-}  # fmt: skip
-
+    name: (begin, _ALPHABETS.get(alphabet, alphabet), least, end)
+    for name, (begin, alphabet, least, end) in TABLE["shapes"].items()
+}
 PROSE = ("", " ", "a ", "The key is ", "task-", "see\n", "\u00fc", "\u4f60\u597d ", '"', "\\", "/x?", "(", "x=", "*")
 
 

@@ -178,17 +178,6 @@ def test_a_part_that_is_lost_between_two_files_of_an_exchange(tmp_path: Path, mo
     assert len(said) == 1
 
 
-def test_a_piece_that_fails_costs_nothing_else(tmp_path: Path) -> None:
-    def fail() -> bytes:
-        raise RuntimeError("broken")
-
-    store, _ = _store(tmp_path)
-    store.put_all(Piece("exchanges.jsonl", fail), Piece("flows.mitm", lambda: b"flow"))
-    store.close(PATIENCE)
-    assert (store.counts.written, store.counts.failed) == (1, 1)
-    assert [path.read_text() for path in tmp_path.glob("*/flows.mitm")] == ["flow"]
-
-
 def test_putting_never_waits_for_the_disk(tmp_path: Path) -> None:
     """`put` comes back while the writer is stuck in the entry before."""
     store, _ = _store(tmp_path)
@@ -311,24 +300,6 @@ def test_of_several_entries_those_that_fitted_stay(tmp_path: Path, monkeypatch: 
     assert _lines(tmp_path) == [f"line {number}" for number in range(5)]
     assert [path.read_text() for path in tmp_path.glob("*/flows.mitm")] == ["line 0;line 1;line 2;line 3;line 4;"]
     assert store.counts == Counts(written=11, dropped=0, failed=0)
-
-
-def test_entries_that_gathered_are_one_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    written: list[bytes] = []
-    real = os.write
-
-    def noted(descriptor: int, data: bytes) -> int:
-        if threading.current_thread().name == "wirelint-captures":
-            written.append(bytes(data))
-        return real(descriptor, data)
-
-    monkeypatch.setattr("wirelint.capture.parts.os.write", noted)
-    store, _ = _store(tmp_path)
-    for number in range(4):
-        store.put_all(*_both(f"line {number}"))
-    assert store.close(PATIENCE)
-    assert b"".join(sorted(written)).count(b"line") == 8
-    assert len(written) < 8
 
 
 def test_closing_on_a_full_disk_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

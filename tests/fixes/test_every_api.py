@@ -22,7 +22,7 @@ from wirelint.apis import APIS, channel_of
 from wirelint.apis.traits import Ending, ending, traits
 from wirelint.model import Choice
 
-ALL = tuple(api.NAME for api in APIS if channel_of(api.NAME) == "model")
+ALL = tuple(api.name for api in APIS if channel_of(api.name) == "model")
 RAW = ("openai.completions", "deepinfra.inference")
 PLAIN = (*RAW, "ollama.generate")
 """APIs without calls."""

@@ -65,15 +65,15 @@ def test_thinking_comes_before_text_and_no_block_is_empty(stream: bool) -> None:
 @pytest.mark.parametrize("stream", [False, True])
 def test_an_answer_with_a_lone_closing_tag_behind_it_stays(text: str, step: int, stream: bool) -> None:
     for api in APIS:
-        if channel_of(api.NAME) == "model":
-            done = run(Talk(text=text, step=step).record(api.NAME, stream))
+        if channel_of(api.name) == "model":
+            done = run(Talk(text=text, step=step).record(api.name, stream))
             assert done.after.reply is not None
-            assert "4" in done.after.reply.choices[0].text, api.NAME
+            assert "4" in done.after.reply.choices[0].text, api.name
 
 
 SENTENCE = "They greet me, so I greet."
 LONE = f"{SENTENCE}\n</think>\n\nHello, friend!"
-STREAMS = [api.NAME for api in APIS if channel_of(api.NAME) == "model" and not is_raw(api.NAME, None)]
+STREAMS = [api.name for api in APIS if channel_of(api.name) == "model" and not is_raw(api.name, None)]
 
 
 @pytest.mark.parametrize("step", [1, 3, 7])

@@ -35,7 +35,7 @@ def _all(*, shared: bool) -> Iterator[Record]:
                 )
     if not shared:
         return
-    apis = tuple(api.NAME for api in wirelint.apis.APIS)
+    apis = tuple(api.name for api in wirelint.apis.APIS)
     models = tuple(api for api in apis if channel_of(api) == "model")
     if (SHARED / "cases").is_dir():
         for name in ("anomalies", "clean"):

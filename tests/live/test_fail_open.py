@@ -245,7 +245,7 @@ _MODULES = (
     "wirelint.rewrite.request", "wirelint.rewrite.frame_queue",
     "wirelint.addon.recorder", "wirelint.addon.streamed_reply", "wirelint.addon.http_headers",
     "wirelint.addon.exchange_fix", "wirelint.addon.mitm_compat",
-    "wirelint.apis.anthropic_writer", "wirelint.apis.openai_writer", "wirelint.apis.delta_pattern", "wirelint.engine",
+    "wirelint.apis.anthropic", "wirelint.apis.openai_chat", "wirelint.apis.delta_pattern", "wirelint.engine",
     "wirelint.fixes.prefilter",
 )  # fmt: skip
 """All that these modules define is made to fail."""

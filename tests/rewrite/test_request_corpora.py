@@ -26,7 +26,7 @@ from wirelint.text.pointers import at
 
 UNSAFE = FixPolicy("unsafe")
 FIXABLE = FixPolicy("unsafe", lambda code: code != "ST605")
-NAMES = tuple(api.NAME for api in APIS)
+NAMES = tuple(api.name for api in APIS)
 RULES = [rule for rule in REGISTRY.rules if type(rule).fix_request is not Rule.fix_request]
 NEEDS_SHARED = pytest.mark.skipif(not shared.SHARED.is_dir(), reason="no shared cases beside this checkout")
 

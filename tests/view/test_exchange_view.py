@@ -35,7 +35,7 @@ def text(checked: Checked, side: Side, width: int = 400, **shown: Any) -> str:
     return plain(lines(Shown(checked, **shown), side, width))
 
 
-@pytest.mark.parametrize(("api", "stream"), forms(*(api.NAME for api in APIS)))
+@pytest.mark.parametrize(("api", "stream"), forms(*(api.name for api in APIS)))
 def test_every_api_shows_both_sides(api: str, stream: bool) -> None:
     checked = judged(TALK.record(api, stream))
     request, response = text(checked, "request"), text(checked, "response")

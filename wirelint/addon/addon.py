@@ -41,7 +41,7 @@ from wirelint.addon.classify import (
 )
 from wirelint.addon.exchange_cache import AddonState
 from wirelint.addon.exchange_fix import ExchangeFixer, finish_body
-from wirelint.addon.http_headers import body_of, headers_of
+from wirelint.addon.http_headers import body_of
 from wirelint.addon.idle_queue import LARGE, CurrentLedger, IdleQueue
 from wirelint.addon.log import Failures, log_exchange, say, set_redactor
 from wirelint.addon.mcp_streams import McpStreams
@@ -50,6 +50,7 @@ from wirelint.addon.streamed_reply import HttpReply, let_collect
 from wirelint.addon.timeouts import Open, Timeouts, announce, withdraw
 from wirelint.addon.ui import UserInterface
 from wirelint.addon.websocket import WebSockets
+from wirelint.capture.readers.flows import headers_of
 from wirelint.capture.redact import Redactor
 from wirelint.capture.store import Store
 from wirelint.engine import Engine, Session, lower
@@ -161,7 +162,7 @@ class Inspector:
         return len(self._open) + len(self._queue) + self._sockets.open + waiting
 
     def _apply(self, settings: options.Settings) -> None:
-        self._queue.drain()  # what has ended is judged by what was in force then
+        self._queue.drain()  # ended exchanges are checked with the old settings
         before, self._settings = self._settings, settings
         mitm_compat.is_enabled = settings.mitm_compat
         if before is None or before.rules != settings.rules:

@@ -13,26 +13,23 @@ from __future__ import annotations
 
 import copy
 import functools
-import io
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from mitmproxy import flow as mitmproxy_flow
 from mitmproxy import http
-from mitmproxy.io import FlowWriter
 
-from wirelint.addon.check_result import CheckResult, names_of, shorten, worst_of
+from wirelint.addon.check_result import CheckResult, names_of, shorten
 from wirelint.capture.flow_metadata import NAMES, beside_received, beside_sent, times_of
 from wirelint.capture.format import encode
 from wirelint.capture.offline import Checked
-from wirelint.capture.record import Headers, Record
+from wirelint.capture.record import Record
 from wirelint.capture.store import Piece, Store
+from wirelint.capture.writers.flows import flow_bytes, make_flow
 from wirelint.engine import INTERNAL_NAME
 from wirelint.model import Exchange, Json
 from wirelint.rule import Finding
 from wirelint.text.escaping import printable
-from wirelint.view.findings import flat
-from wirelint.wire.websocket import is_socket
+from wirelint.view.findings import counted, flat, worst
 
 MARKERS = {"error": ":bangbang:", "warning": ":warning:"}
 """By severity. Exchanges with nothing worse than an info are not marked."""
@@ -133,20 +130,20 @@ def annotate(flow: http.HTTPFlow, made: Annotation, record: Record | None = None
 
 def open_annotation(exchange: Exchange, model: str, findings: tuple[Finding, ...]) -> Annotation:
     """Return the annotation of an exchange that is still open."""
-    names, worst = names_of(findings), worst_of(findings)
+    names, highest = names_of(findings), worst(findings) or ""
     head = f"{names[0]} +{len(names) - 1}" if len(names) > 1 else names[0]
     said = next(finding.message for finding in reversed(findings) if finding.name == names[0])
     facts = [part for part in (model[:60], exchange.api) if part]
     metadata: dict[str, Json] = {
         "findings": list[Json](names),
-        "severity": worst,
+        "severity": highest,
         "api": exchange.api,
         "model": model[:200],
         "end": "open",
     }
     return Annotation(
         comment=printable(" · ".join([head, "still open", *facts, shorten(said, _COMMENTED)])),
-        marker=MARKERS.get(worst, ""),
+        marker=MARKERS.get(highest, ""),
         metadata=prefixed(metadata),
     )
 
@@ -186,7 +183,7 @@ def _comment(result: CheckResult, names: list[str]) -> str:
     if result.record.fixes:
         parts.append(f"{len(result.record.fixes)} fixed")
     if calls := result.calls:
-        parts.append("1 call" if calls == 1 else f"{calls} calls")
+        parts.append(counted(calls, "call"))
     parts += [part for part in (result.model[:60], result.api) if part]
     if len(names) > 1:
         parts.append(", ".join(names[1:9]))
@@ -209,84 +206,30 @@ def _trouble(result: CheckResult) -> str:
 END_HEADER = "x-wirelint-end"
 
 
-def flow_bytes(original: http.HTTPFlow, record: Record, made: Annotation) -> Callable[[], bytes]:
-    """Return a function that serialises the copy. It may run later in a thread: it does not use `original`."""
-    flow = http.HTTPFlow(copy.copy(original.client_conn), copy.copy(original.server_conn))
-    flow.id, flow.timestamp_created, flow.is_replay = record.id, original.timestamp_created, original.is_replay
+def captured_copy(original: http.HTTPFlow, record: Record, made: Annotation) -> Callable[[], bytes]:
+    """Return a function that serialises the captured copy. It may run later in a thread: it does not use `original`."""
+    flow = make_flow(record)
+    flow.client_conn, flow.server_conn = copy.copy(original.client_conn), copy.copy(original.server_conn)
+    flow.timestamp_created, flow.is_replay = original.timestamp_created, original.is_replay
     flow.comment, flow.marked = made.comment, made.marker
-    flow.request = _request(original.request, record)
-    if original.response is not None and record.status is not None:
-        flow.response = _response(original.response, record)
-    elif record.error is not None:
-        flow.error = mitmproxy_flow.Error(record.error)
+    flow.request.data.host, flow.request.data.port = original.request.host, original.request.port
+    _take_over(flow.request, original.request)
+    if flow.response is not None and original.response is not None:
+        _take_over(flow.response, original.response)
+        flow.response.data.reason = original.response.data.reason
+        if record.end != "complete":
+            flow.response.headers[END_HEADER] = record.end
 
     def make() -> bytes:
         flow.metadata = {**made.metadata, **prefixed({**beside_received(record), **times_of(record)})}
-        file = io.BytesIO()
-        FlowWriter(file).add(flow)  # type: ignore[no-untyped-call, unused-ignore]
-        return file.getvalue()
+        return flow_bytes(flow)
 
     return make
 
 
-def _request(original: http.Request, record: Record) -> http.Request:
-    said, _, address = record.url.partition("://")
-    return http.Request(
-        host=original.host,
-        port=original.port,
-        method=record.method.encode(),
-        scheme=(said if is_socket(said) else original.scheme).encode(),
-        authority=b"",
-        path=(address[address.find("/") :] if "/" in address else "/").encode("utf-8", "surrogateescape"),
-        http_version=original.http_version.encode(),
-        headers=_fields(_headers(record.request_headers, record.request_body)),
-        content=record.request_body,
-        trailers=None,
-        timestamp_start=original.timestamp_start,
-        timestamp_end=original.timestamp_end,
-    )
-
-
-def _response(original: http.Response, record: Record) -> http.Response:
-    headers = _headers(record.response_headers, record.response_body)
-    if record.end != "complete":
-        headers = [field for field in headers if field[0].lower() != END_HEADER]
-        headers.append((END_HEADER, record.end))
-    assert record.status is not None
-    return http.Response(
-        http_version=original.http_version.encode(),
-        status_code=record.status,
-        reason=original.reason.encode("utf-8", "surrogateescape"),
-        headers=_fields(headers),
-        content=record.response_body,
-        trailers=None,
-        timestamp_start=original.timestamp_start,
-        timestamp_end=original.timestamp_end,
-    )
-
-
-def _fields(headers: Iterable[tuple[str, str]]) -> http.Headers:
-    return http.Headers(
-        [(name.encode("utf-8", "surrogateescape"), value.encode("utf-8", "surrogateescape")) for name, value in headers]
-    )
-
-
-def _headers(fields: Headers, body: bytes | None) -> list[tuple[str, str]]:
-    """Return the headers adapted to a decoded body; unchanged without a body."""
-    if body is None:
-        return list(fields)
-    headers: list[tuple[str, str]] = []
-    length = False
-    for name, value in fields:
-        match name.lower():
-            case "content-encoding":
-                continue
-            case "content-length":
-                if length:
-                    continue
-                length, value = True, str(len(body))
-        headers.append((name, value))
-    return headers
+def _take_over(message: http.Message, original: http.Message) -> None:
+    for name in ("http_version", "timestamp_start", "timestamp_end"):
+        setattr(message.data, name, getattr(original.data, name))
 
 
 def capture(
@@ -297,6 +240,6 @@ def capture(
     size = len(record.request_body or b"") + len(record.response_body or b"") + 4096
     pieces = [Piece("exchanges.jsonl", functools.partial(encode, record, annotations))]
     try:
-        pieces.append(Piece("flows.mitm", flow_bytes(flow, record, annotation(result))))
+        pieces.append(Piece("flows.mitm", captured_copy(flow, record, annotation(result))))
     finally:  # a flow that cannot be copied costs its own file alone
         store.put_all(*pieces, size=size)

@@ -20,7 +20,7 @@ from wirelint.engine import Engine, internal, lower
 from wirelint.model import End, Exchange, Json, Reply, Timing
 from wirelint.rule import SEVERITIES, Finding
 from wirelint.state.ledger import Unnamed
-from wirelint.view.findings import flat
+from wirelint.view.findings import flat, worst
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,7 +48,7 @@ class CheckResult:
     @property
     def worst(self) -> str:
         """Return the highest severity of the new findings, or an empty string."""
-        return worst_of(self.new)
+        return worst(self.new) or ""
 
     @property
     def calls(self) -> int:
@@ -146,7 +146,7 @@ def _under(exchange: Exchange, clean: Record, delivered: Reply | None) -> Exchan
         timing=clean.timing,
         delivered=delivered,
     )
-    return Unnamed.of(redacted)  # a client may tell of its session in what was taken out
+    return Unnamed.of(redacted)  # a redacted value may name the session of a client
 
 
 def _faults(recorder: ExchangeRecorder, redactor: Redactor) -> list[Finding]:
@@ -165,7 +165,7 @@ def _result(
         record=clean,
         exchange=exchange,
         findings=tuple(findings),
-        api=session.api.NAME if session is not None else "",
+        api=session.api.name if session is not None else "",
         model=model,
         notes=tuple(recorder.notes),
     )
@@ -179,14 +179,6 @@ def shorten(text: str, limit: int) -> str:
 def names_of(findings: tuple[Finding, ...]) -> list[str]:
     """Return the names of findings, each once, worst and surest first."""
     return list(dict.fromkeys(finding.name for finding in sorted(findings, key=_rank))) if findings else []
-
-
-def worst_of(findings: tuple[Finding, ...]) -> str:
-    """Return the highest severity of findings, or an empty string."""
-    if not findings:
-        return ""
-    severities = {finding.severity for finding in findings}
-    return next((severity for severity in SEVERITIES if severity in severities), "")
 
 
 def _rank(finding: Finding) -> tuple[int, int]:

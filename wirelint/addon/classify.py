@@ -17,19 +17,17 @@ from mitmproxy import http
 from mitmproxy.optmanager import OptManager
 
 from wirelint.addon.annotate import END_HEADER
-from wirelint.addon.http_headers import body_of, headers_of
 from wirelint.addon.log import Failures, say
 from wirelint.addon.recorder import ExchangeRecorder
 from wirelint.apis import recognise
 from wirelint.apis.unknown import is_text, unknown_because
-from wirelint.capture.flow_metadata import NAMES, restore
+from wirelint.capture.flow_metadata import NAMES
 from wirelint.capture.format import read_end
-from wirelint.capture.record import Headers, Record
+from wirelint.capture.readers.flows import asked_headers, record_of
 from wirelint.engine import Session, lower
 from wirelint.model import End, Json
 from wirelint.registry import Registry
 from wirelint.settings.scopes import HEADER, unknown
-from wirelint.wire.content_coding import MOST_PLAIN, TooLargeError
 
 _MOST_TOLD = 100
 
@@ -61,42 +59,7 @@ class IgnoreHeader:
                 say(f"wirelint: {line}", logging.WARNING)
 
 
-def request_headers_of(flow: http.HTTPFlow) -> Headers:
-    """Return the request headers as the client sent them."""
-    headers, value = headers_of(flow.request), flow.metadata.get(HEADER)
-    if isinstance(value, str) and HEADER not in flow.request.headers:
-        return (*headers, (HEADER, value))
-    return headers
-
-
-def recorded(flow: http.HTTPFlow) -> Record | None:
-    """Return both sides of a recorded exchange that was changed in transit, else None."""
-    beside = {name: flow.metadata[key] for name in NAMES if (key := f"wirelint.{name}") in flow.metadata}
-    if not beside:
-        return None
-    request, response = flow.request, flow.response
-    body = _body(request)
-    shown = Record(
-        id=flow.id,
-        method=request.method,
-        url=request.pretty_url,
-        request_headers=request_headers_of(flow),
-        request_body=body or None,
-        status=response.status_code if response is not None else None,
-        response_headers=headers_of(response) if response is not None else (),
-        response_body=_body(response) if response is not None else None,
-    )
-    return restore(shown, beside)
-
-
-def _body(message: http.Message) -> bytes | None:
-    try:
-        return body_of(message, MOST_PLAIN)
-    except TooLargeError:
-        return None
-
-
-# A body that shows nothing: an API claims it only where path and headers alone tell what the request is.
+# A body without content: an API claims it only if path and headers alone identify the request.
 _LEAST_BODY: Json = {"messages": [{"role": "user"}]}
 
 
@@ -115,38 +78,54 @@ def may_be_ours(request: http.Request) -> bool:
 
 def open_recorder(flow: http.HTTPFlow, body: bytes | None, limit: int) -> ExchangeRecorder:
     """Create the recorder of a request. `body` is decoded; `limit` is the largest body that is read."""
-    recorder = ExchangeRecorder(
-        id=flow.id,
+    started = flow.request.timestamp_end or flow.request.timestamp_start
+    recorder = new_recorder(flow, flow.id, _url(flow.request), body, started, limit)
+    if not flow.live and any(f"wirelint.{name}" in flow.metadata for name in NAMES):
+        recorder.restore_record(record_of(flow))
+    return recorder
+
+
+def new_recorder(
+    flow: http.HTTPFlow, name: str, url: str, body: bytes | None, started: float, limit: int
+) -> ExchangeRecorder:
+    """Create the recorder of an exchange that a request or a message of a flow begins. `name`: its id."""
+    return ExchangeRecorder(
+        id=name,
         client=flow.client_conn.id,
         method=flow.request.method,
-        url=_url(flow.request),
-        request_headers=request_headers_of(flow),
+        url=url,
+        request_headers=asked_headers(flow),
         request_body=body or None,
         session=None,
-        started=flow.request.timestamp_end or flow.request.timestamp_start,
+        started=started,
         limit=limit,
         clock=time.perf_counter,
         clock_start=time.perf_counter(),
         is_live=flow.live,
     )
-    if not flow.live and (known := recorded(flow)) is not None:
-        recorder.restore_record(known)
-    return recorder
+
+
+def pass_unread(recorder: ExchangeRecorder, method: str, example: Json, why: str) -> bool:
+    """Mark an exchange unread if its API is recognised without its body. `example`: a body without content."""
+    headers, parts = lower(recorder.request_headers), urlsplit(recorder.url)
+    api = recognise(method, parts.path, headers, example, parts.netloc)
+    if api is None:
+        return False
+    recorder.session = Session(api, None, id=recorder.id, method=recorder.method, url=recorder.url, headers=headers)
+    recorder.mark_unread(f"the request {why}; the exchange passed unread")
+    return True
 
 
 def open_unread(flow: http.HTTPFlow, limit: int, *, large: bool) -> ExchangeRecorder | None:
     """Create the recorder of a request recognised by path alone; None for other traffic. `large`: above the limit, else
     streamed."""
     recorder = open_recorder(flow, None, limit)
-    headers = lower(recorder.request_headers)
-    parts = urlsplit(recorder.url)
-    api = recognise(recorder.method, parts.path, headers, _LEAST_BODY, parts.netloc)
-    if api is None:
-        return None
-    recorder.session = Session(api, None, id=recorder.id, method=recorder.method, url=recorder.url, headers=headers)
-    why = f"is larger than wirelint_max_body ({limit} bytes)" if large else "was streamed past us"
-    recorder.mark_unread(f"the request {why}; the exchange passed unread")
-    return recorder
+    why = too_large(limit) if large else "was streamed past us"
+    return recorder if pass_unread(recorder, recorder.method, _LEAST_BODY, why) else None
+
+
+def too_large(limit: int) -> str:
+    return f"is larger than wirelint_max_body ({limit} bytes)"
 
 
 def note_unknown(recorder: ExchangeRecorder) -> bool:

@@ -24,12 +24,13 @@ from wirelint.capture.cases import NoFindingError, encode_case, reproduce
 from wirelint.capture.offline import Checked, Fixed, fix, true_headers
 from wirelint.capture.readers.flows import record_of
 from wirelint.capture.record import Headers, Sent
+from wirelint.capture.writers.flows import fields_of
 from wirelint.fix import FixPolicy
 from wirelint.model import Side
 from wirelint.registry import Registry, RuleError, safeties
 from wirelint.rule import Rule
 from wirelint.text.escaping import printable
-from wirelint.view.findings import known_note, tally
+from wirelint.view.findings import counted, known_note, tally
 from wirelint.view.html import write_report
 
 _TRIED = "fix tried"
@@ -87,12 +88,8 @@ def _put(
         if not isinstance(received, dict) or side not in received or body is None:
             return
         sent = Sent(true_headers(headers, body), body)
-    message.headers = http.Headers([_field(name, value) for name, value in sent.headers])
+    message.headers = fields_of(sent.headers, None)
     message.raw_content = sent.body
-
-
-def _field(name: str, value: str) -> tuple[bytes, bytes]:
-    return name.encode("utf-8", "surrogateescape"), value.encode("utf-8", "surrogateescape")
 
 
 _EARLIER = 50
@@ -135,11 +132,11 @@ class Commands:
         # A table of mitmproxy's that is open to additions, though nothing says so: completion comes with it.
         types.CommandTypes.typemap[RuleName] = _RuleNames(self._rules)
 
-    # --- what was found -----------------------------------------------------------------------------------------------
+    # --- findings -----------------------------------------------------------------------------------------------
 
     @command.command("wirelint.findings")  # type: ignore[untyped-decorator]
     def findings(self, flows: Sequence[flow.Flow] = ()) -> Sequence[str]:
-        """What was found in these flows (all of them, when none are named): a line per exchange and one per finding."""
+        """The findings of these flows (default: all flows): a line per exchange and one per finding."""
         lines: list[str] = []
         clean = 0
         for one, checked in self._exchanges(flows or _all_flows()):
@@ -153,8 +150,7 @@ class Commands:
             lines += [printable(finding_line(finding)) for finding in checked.findings]
         if len(lines) > _MOST_LINES:
             lines[_MOST_LINES:] = [f"… {len(lines) - _MOST_LINES} more lines; name fewer flows, as with ~marked"]
-        many = "1 exchange" if clean == 1 else f"{clean} exchanges"
-        return [*lines, f"{many} without findings"]
+        return [*lines, f"{counted(clean, 'exchange')} without findings"]
 
     @command.command("wirelint.explain")  # type: ignore[untyped-decorator]
     def explain(self, rule: RuleName = _NO_RULE) -> Sequence[str]:
@@ -193,7 +189,7 @@ class Commands:
         fixed = tried.fixed
         self._cache.keep(tried.copy, Checked(fixed.record, fixed.exchange, fixed.findings).folded)
         left = tally(fixed.remaining) or "none"
-        many = "1 repair" if len(fixed.record.fixes) == 1 else f"{len(fixed.record.fixes)} repairs"
+        many = counted(len(fixed.record.fixes), "repair")
         lines = [f"{one.id[:8]}: {many}, findings left: {left}; see the copy {tried.copy.id[:8]}"]
         titles = [f"  ✎ {repair.name} ({repair.safety}) {repair.title}" for repair in fixed.record.fixes]
         return lines + [printable(shorten(title, 400)) for title in titles]
@@ -267,8 +263,7 @@ class ExportCommands:
             written = write_report(items, out, rules=self._state.engine().rules, title="mitmproxy")
         except OSError as error:
             raise wrong(_unwritable(path, error)) from error
-        many = "1 exchange" if written.exchanges == 1 else f"{written.exchanges} exchanges"
-        return printable(f"{many} written to {out.absolute()}")
+        return printable(f"{counted(written.exchanges, 'exchange')} written to {out.absolute()}")
 
     @command.command("wirelint.case")  # type: ignore[untyped-decorator]
     def case(self, flow: flow.Flow, path: types.Path) -> str:
@@ -303,7 +298,7 @@ def _write(out: Path, make: Callable[[], bytes]) -> str:
         return printable(f"no case was made: {error}")
     except OSError as error:
         return printable(_unwritable(str(out), error))
-    except Exception as error:  # fail open: in a thread nobody would hear of it
+    except Exception as error:  # fail open: an exception in a thread is not shown
         return printable(f"no case was made: {type(error).__name__}: {error}")
     return printable(f"the case is written to {out.absolute()}; see it with: wirelint show {out}")
 

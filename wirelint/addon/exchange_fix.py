@@ -21,7 +21,6 @@ from wirelint.addon.http_headers import (
     HEADER,
     add_field,
     field_of,
-    headers_of,
     is_decodable,
     is_json,
     is_plainly_framed,
@@ -35,6 +34,7 @@ from wirelint.addon.options import Settings
 from wirelint.addon.recorder import ExchangeRecorder
 from wirelint.addon.streamed_reply import CUT_OFF, HttpReply, Stream, collect
 from wirelint.apis import channel_of
+from wirelint.capture.readers.flows import headers_of
 from wirelint.capture.record import Sent
 from wirelint.fix import AppliedFix, Edit
 from wirelint.model import Exchange, Json
@@ -206,7 +206,7 @@ class ExchangeFixer:
 
     def _is_repairable(self, response: http.Response) -> bool:
         recorder = self._recorder
-        if recorder.session is None or channel_of(recorder.session.api.NAME) != "model":
+        if recorder.session is None or channel_of(recorder.session.api.name) != "model":
             return False  # what tools say is passed on as it comes
         good = response.status_code in _GOOD and is_plainly_framed(recorder.session.reply_headers)
         return good and recorder.is_readable and not recorder.is_unread
@@ -301,7 +301,7 @@ def finish_body(
         ):
             recorder.mark_unread("another addon took the stream over; the reply passed unread")
         elif response.raw_content is None:
-            # What came by is what the client got; without this mitmproxy has no body to show, filter or save.
+            # The client got the received bytes; without this mitmproxy has no body to show, filter or save.
             response.raw_content = recorder.raw_body()
         elif recorder.is_empty:
             recorder.feed_whole(recorder.recorded_body() or response.raw_content)

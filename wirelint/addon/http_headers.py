@@ -11,7 +11,6 @@ from collections.abc import Mapping, Set
 
 from mitmproxy import http
 
-from wirelint.capture.record import Headers
 from wirelint.wire.content_coding import CodingError, TooLargeError, decode, decoder
 
 HEADER = "x-wirelint"
@@ -20,15 +19,6 @@ _DIGESTS = frozenset({b"content-digest", b"repr-digest", b"digest", b"content-md
 _SIGNED = _DIGESTS | {b"signature", b"x-amz-content-sha256"}
 _LENGTHS = frozenset({b"transfer-encoding", b"content-length"})
 _CODED = _DIGESTS | {b"content-length", b"content-encoding"}
-
-
-def headers_of(message: http.Message) -> Headers:
-    return tuple(
-        [
-            (name.decode("utf-8", "surrogateescape"), value.decode("utf-8", "surrogateescape"))
-            for name, value in message.headers.fields
-        ]
-    )
 
 
 def field_of(message: http.Message, name: bytes) -> str | None:

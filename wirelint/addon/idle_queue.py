@@ -132,7 +132,7 @@ class IdleQueue(Generic[T]):
             return
         try:
             loop = asyncio.get_running_loop()
-        except RuntimeError:  # nobody would ever come back to it
+        except RuntimeError:  # no timer without a loop
             self.drain()
             return
         self._set_while_busy = busy

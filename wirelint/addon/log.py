@@ -17,9 +17,9 @@ from wirelint.addon.recorder import ExchangeRecorder
 from wirelint.apis import channel_of
 from wirelint.capture.redact import Redactor
 from wirelint.model import Exchange
-from wirelint.rule import SEVERITIES, AppliedFix, Finding
+from wirelint.rule import AppliedFix, Finding
 from wirelint.text.escaping import printable
-from wirelint.view.findings import known_note, place
+from wirelint.view.findings import counted, known_note, place, tally
 
 logger = logging.getLogger("wirelint")
 
@@ -81,7 +81,7 @@ def exchange_line(result: CheckResult) -> str:
             f"{took} (first token {terminal_log.seconds(token)})" if token is not None and result.streamed else took
         )
     if result.calls:
-        facts.append("1 call" if result.calls == 1 else f"{result.calls} calls")
+        facts.append(counted(result.calls, "call"))
     if record.end != "complete":
         facts.append(record.end)
     who = " ".join(part for part in (result.api or terminal_log.unread(result), shorten(result.model, 48)) if part)
@@ -95,7 +95,7 @@ def open_line(exchange: Exchange, model: str, findings: Sequence[Finding]) -> st
         status += " stream"
     who = " ".join(part for part in (exchange.api, shorten(model, 48)) if part)
     lasted = terminal_log.seconds(exchange.timing.duration or 0.0)
-    return f"{who} {status}, open for {lasted}: {', '.join(_tally(findings))} so far [{exchange.id[:8]}]"
+    return f"{who} {status}, open for {lasted}: {tally(findings)} so far [{exchange.id[:8]}]"
 
 
 def finding_line(finding: Finding) -> str:
@@ -145,26 +145,15 @@ def _is_judged(result: CheckResult) -> bool:
     if exchange is None:
         return False
     settled = exchange.status is not None and 200 <= exchange.status < 300 and exchange.end != "unread"
-    return exchange.ok or (settled and channel_of(exchange.api) == "mcp")  # what is only taken has no body
+    return exchange.ok or (settled and channel_of(exchange.api) == "mcp")  # an accepted notification has no body
 
 
 def _counts(result: CheckResult) -> str:
-    counts = _tally(result.new)
-    if result.known:
-        counts.append(known_note(result.known))
+    counts = [part for part in (tally(result.new), known_note(result.known)) if part]
     counts = counts or ["ok" if _is_judged(result) else "not judged"]
     if result.record.fixes:
         counts.append(f"{len(result.record.fixes)} fixed")
     return ", ".join(counts)
-
-
-def _tally(findings: Sequence[Finding]) -> list[str]:
-    counts = []
-    for severity in SEVERITIES:
-        count = sum(finding.severity == severity for finding in findings)
-        if count:
-            counts.append(f"{count} {severity if count == 1 or severity == 'info' else severity + 's'}")
-    return counts
 
 
 class Failures:

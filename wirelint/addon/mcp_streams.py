@@ -24,13 +24,14 @@ import orjson
 from mitmproxy import http
 
 from wirelint.addon.classify import EndedExchange
-from wirelint.addon.http_headers import body_of, headers_of, is_json, make_open_ended, replace_body
+from wirelint.addon.http_headers import body_of, is_json, make_open_ended, replace_body
 from wirelint.addon.log import Failures
 from wirelint.addon.mitm_compat import attach
 from wirelint.addon.recorder import ExchangeRecorder
 from wirelint.addon.streamed_reply import HttpReply
 from wirelint.apis import channel_of, document_of
 from wirelint.apis.mcp import is_stream
+from wirelint.capture.readers.flows import headers_of
 from wirelint.capture.record import Sent
 from wirelint.model import Exchange, Json, Reply, Request, Rpc, ToolCall, ToolResult
 from wirelint.state.ledger import Ledger
@@ -80,8 +81,8 @@ class BatchAnswers:
         """Add the answers to a complete reply."""
         recorder = self._recorder
         if self._first is not None:
-            came = recorder.raw_body()
-            recorder.delivered = Sent(headers_of(response), self._first + came if came is not None else None)
+            received = recorder.raw_body()
+            recorder.delivered = Sent(headers_of(response), self._first + received if received is not None else None)
             response.raw_content = recorder.delivered.body
             self.done = True
             return
@@ -229,7 +230,7 @@ class McpStreams(Generic[T]):
             streamed
             and recorder.is_live
             and recorder.session is not None
-            and channel_of(recorder.session.api.NAME) == "mcp"
+            and channel_of(recorder.session.api.name) == "mcp"
         ):
             return
         if "text/event-stream" in dict(recorder.response_headers).get("content-type", "text/event-stream"):
@@ -254,7 +255,7 @@ class McpStreams(Generic[T]):
             asyncio.get_running_loop().call_later(_OPEN_AFTER_ANSWER, self._release, flow)
 
     def _part(self, flow: http.HTTPFlow, recorder: ExchangeRecorder) -> None:
-        """Split what arrived on a stream into an exchange if a request waits for it."""
+        """Make an exchange of the received part of a stream if a request waits for it."""
         try:
             if recorder.session is None:
                 return
@@ -279,7 +280,7 @@ class McpStreams(Generic[T]):
             for one in self._found.values()
             if one.recorder.method == "POST"
             and one.recorder.session is not None
-            and one.recorder.session.api.NAME == "mcp"
+            and one.recorder.session.api.name == "mcp"
             and one.recorder.status in (None, 202)
         ]
 

@@ -30,7 +30,7 @@ Handler = Callable[[events.Event], layer.CommandGenerator[None]]
 
 
 def attach(flow: http.HTTPFlow, held: Held) -> bool:
-    """Let `held` send to the client of a streamed reply whose head has come. Return False if that is not possible."""
+    """Let `held` send to the client of a streamed reply whose head has arrived. Return False if that is not possible."""
     stream = find_stream(flow)
     if stream is None:
         return False

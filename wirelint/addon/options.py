@@ -8,6 +8,7 @@ from __future__ import annotations
 import difflib
 import os
 import re
+import tomllib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,63 +39,13 @@ class Option(NamedTuple):
     many: bool = False
 
 
-SELECT = Option("wirelint_select", "", "Run only these rules: names, codes, code prefixes or ALL, with commas.", True)
-IGNORE = Option("wirelint_ignore", "", "Leave out these rules: names, codes or code prefixes, with commas.", True)
-RULES = Option("wirelint_rules", "", "Folders with rules of your own, besides the shipped ones, with commas.", True)
-CAPTURES = Option(
-    "wirelint_captures", "captures", "Folder for captures, a new one in it per run; empty writes nothing."
+_PREFIX = "wirelint_"
+OPTIONS = tuple(
+    Option(f"{_PREFIX}{key}", **row)
+    for key, row in tomllib.loads(Path(__file__).with_name("options.toml").read_text(encoding="utf-8")).items()
 )
-REDACT = Option("wirelint_redact", "on", "Take credentials out of captures, findings and logs: on or off.")
-MAX_BODY = Option("wirelint_max_body", "32m", "Bodies above this size pass unread: bytes, or a number with k, m or g.")
-FIX = Option(
-    "wirelint_fix", "off", "Repair traffic while it passes: off, safe, or unsafe for all that can be repaired."
-)
-FIXABLE = Option(
-    "wirelint_fixable", "", "Repair only what these rules find: names, codes, code prefixes or ALL, with commas.", True
-)
-UNFIXABLE = Option(
-    "wirelint_unfixable", "", "Leave what these rules find as it is: names, codes or code prefixes, with commas.", True
-)
-CLEAN_HISTORY = Option(
-    "wirelint_clean_history",
-    "on",
-    "With unsafe fixes, remove leaked markup from earlier turns of the assistant: on or off.",
-)
-POLICY = Option("wirelint_policy", "", "File with argument policies (TOML); empty holds calls to none.")
-HEADER = Option("wirelint_header", "on", "Say in the header x-wirelint that a reply was repaired: on or off.")
-HOLD = Option("wirelint_hold", "30", "Seconds for which text of a stream may be held back for its repair.")
-
-STALL = Option(
-    "wirelint_stall", "30", "Seconds without an event after which an open stream is reported (stream-stall)."
-)
-BURST = Option(
-    "wirelint_burst", "8", "Seconds of silence after which a stream must not come all at once (stream-burst)."
-)
-HANG = Option("wirelint_hang", "60", "Seconds without an answer after which a request is reported (silent-hang).")
-
-CONFIG = Option(
-    "wirelint_config",
-    "",
-    "Configuration file; empty takes the nearest wirelint.toml or pyproject.toml, off takes none.",
-)
-MITM_COMPAT = Option(
-    "wirelint_mitm_compat",
-    "on",
-    "Use internals of mitmproxy to send held text in time, when the upstream dies, and on WebSockets: on or off.",
-)
-KEEP_FLOWS = Option(
-    "wirelint_keep_flows",
-    "5000",
-    "Flows that mitmweb and the console keep of those that pass; the oldest leave them: a number, or all.",
-)
-
-OPTIONS = (
-    *(SELECT, IGNORE, RULES, CAPTURES, REDACT, MAX_BODY),
-    *(FIX, FIXABLE, UNFIXABLE, CLEAN_HISTORY, POLICY, HEADER, HOLD),
-    *(STALL, BURST, HANG, CONFIG, MITM_COMPAT, KEEP_FLOWS),
-)
-
 _NAMES = tuple(option.name for option in OPTIONS)
+_DEFAULTS = {option.name.removeprefix(_PREFIX): option.default for option in OPTIONS}
 _SIZE = re.compile(r"(\d{1,12})\s*([kmg]?)(?:i?b)?", re.IGNORECASE)
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 _SMALLEST = 1024
@@ -170,7 +121,7 @@ def refuse(complaint: str, *, running: bool) -> None:
 
 
 def complaint_about(deferred: Mapping[str, object]) -> str | None:
-    """Return what is wrong with our deferred options; None if nothing is."""
+    """Return an error in our deferred options; None if there is none."""
     copy = dict(deferred)
     if (complaint := settle(copy) or misspelt(copy)) is not None:
         return complaint
@@ -206,13 +157,13 @@ def given(options: object) -> set[str]:
 def read(options: Mapping[str, str | None], given: Collection[str] | None = None) -> Settings:
     """Parse values by option name. `given`: those set by the user, which win over the configuration; None: all. Raises
     SettingError."""
-    values = {option.name: (options.get(option.name) or "").strip() for option in OPTIONS}
-    given = _NAMES if given is None else given
-    config = _config(values[CONFIG.name])
+    values = {key: (options.get(_PREFIX + key) or "").strip() for key in _DEFAULTS}
+    given = {name.removeprefix(_PREFIX) for name in (_NAMES if given is None else given)}
+    config = _config(values["config"])
     selection = _selection(values, given)
-    if config.policy is not None and POLICY.name not in given:
-        values[POLICY.name] = str(config.policy)
-    values |= {name: value for key, value in config.live if (name := f"wirelint_{key}") not in given}
+    if config.policy is not None and "policy" not in given:
+        values["policy"] = str(config.policy)
+    values |= {key: value for key, value in config.live if key not in given}
     known = _registry(values, config, given, _limits(values, config, given))
     _check(selection, known, values)
     try:
@@ -228,14 +179,14 @@ def _settings(values: Mapping[str, str], known: Registry, scopes: Scopes) -> Set
     return Settings(
         rules=scopes,
         known=known,
-        captures=_captures(values[CAPTURES.name]),
-        redact=_switch(values, REDACT, "; write on, or off to keep credentials in captures"),
-        max_body=_size(values[MAX_BODY.name]),
-        header=_switch(values, HEADER),
-        hold=_seconds(values, HOLD),
-        mitm_compat=_switch(values, MITM_COMPAT),
-        keep_flows=_count(values[KEEP_FLOWS.name]),
-        policies=bool(values[POLICY.name]),
+        captures=_captures(values["captures"]),
+        redact=_switch(values, "redact", "; write on, or off to keep credentials in captures"),
+        max_body=_size(values["max_body"]),
+        header=_switch(values, "header"),
+        hold=_seconds(values, "hold"),
+        mitm_compat=_switch(values, "mitm_compat"),
+        keep_flows=_count(values["keep_flows"]),
+        policies=bool(values["policy"]),
     )
 
 
@@ -246,32 +197,29 @@ def _config(value: str) -> Config:
             return NO_CONFIG
         return load_config(Path(value).expanduser()) if value else find_config(Path.cwd())
     except ConfigError as error:
-        raise SettingError(f"{CONFIG.name}={value}: {error}" if value else str(error)) from error
+        raise SettingError(f"wirelint_config={value}: {error}" if value else str(error)) from error
 
 
 def _selection(values: Mapping[str, str], given: Collection[str]) -> Layer:
     """Return the rule selection of the options; defaults leave it to the configuration."""
 
-    def items(option: Option) -> tuple[str, ...]:
-        return tuple(_items(values[option.name]))
+    def items(key: str) -> tuple[str, ...]:
+        return tuple(_items(values[key]))
 
-    fix, clean = _safety(values[FIX.name]), _switch(values, CLEAN_HISTORY)
+    fix, clean = _safety(values["fix"]), _switch(values, "clean_history")
     return Layer(
-        select=items(SELECT) or None,
-        ignore=items(IGNORE),
-        fix=(fix or "off") if FIX.name in given else None,
-        fixable=items(FIXABLE) or None,
-        unfixable=items(UNFIXABLE) or None,
-        clean_history=clean if CLEAN_HISTORY.name in given else None,
+        select=items("select") or None,
+        ignore=items("ignore"),
+        fix=(fix or "off") if "fix" in given else None,
+        fixable=items("fixable") or None,
+        unfixable=items("unfixable") or None,
+        clean_history=clean if "clean_history" in given else None,
     )
 
 
 def _limits(values: Mapping[str, str], config: Config, given: Collection[str]) -> Limits:
-    times = (
-        (_seconds(values, option), key, option.name)
-        for key, option in (("stall", STALL), ("burst", BURST), ("hang", HANG))
-    )
-    return Limits(*(time if name in given else config.time(key, time) for time, key, name in times))
+    times = ((key, _seconds(values, key)) for key in ("stall", "burst", "hang"))
+    return Limits(*(time if key in given else config.time(key, time) for key, time in times))
 
 
 def _blamed(error: SettingError, config: Config) -> SettingError:
@@ -289,21 +237,21 @@ def _check(selection: Layer, known: Registry, values: Mapping[str, str]) -> None
         selection.check(known)
     except RuleError as error:
         key, _, said = str(error).partition(": ")
-        name = f"wirelint_{key.replace('-', '_')}"
-        raise SettingError(f"{name}={values[name]}: {said}") from error
+        key = key.replace("-", "_")
+        raise SettingError(f"wirelint_{key}={values[key]}: {said}") from error
 
 
 def _registry(values: Mapping[str, str], config: Config, given: Collection[str], limits: Limits) -> Registry:
     """Return all rules."""
-    folders = [Path(item).expanduser() for item in _items(values[RULES.name], os.pathsep)]
-    value = values[POLICY.name]
+    folders = [Path(item).expanduser() for item in _items(values["rules"], os.pathsep)]
+    value = values["policy"]
     try:
         policies = load_policies(Path(value).expanduser(), RealDisk()) if value else NO_POLICIES
         registry = Registry.load([*config.rules, *folders]).under(policies)
     except RuleError as error:
-        raise SettingError(f"{RULES.name}={values[RULES.name]}: {error}") from error
+        raise SettingError(f"wirelint_rules={values['rules']}: {error}") from error
     except ConfigError as error:
-        source = f"{POLICY.name}={value}" if POLICY.name in given else f"{config.source}: policy"
+        source = f"wirelint_policy={value}" if "policy" in given else f"{config.source}: policy"
         raise SettingError(f"{source}: {error}") from error
     return Registry(tuple(rule.within(limits) for rule in registry.rules))
 
@@ -314,7 +262,7 @@ def _safety(value: str) -> Safety | None:
     for safety in SAFETIES:
         if value.lower() == safety:
             return safety
-    raise SettingError(f"{FIX.name}={value}: not a way to repair; write off, safe or unsafe")
+    raise SettingError(f"wirelint_fix={value}: not a way to repair; write off, safe or unsafe")
 
 
 def _captures(value: str) -> Path | None:
@@ -323,26 +271,30 @@ def _captures(value: str) -> Path | None:
     folder = Path(value).expanduser().absolute()
     existing = next((path for path in (folder, *folder.parents) if os.path.lexists(path)), None)
     if existing is not None and not existing.is_dir():
-        raise SettingError(f"{CAPTURES.name}={value}: {existing} is no folder; name another, or nothing to write none")
-    # The default must not keep anybody from starting in a folder that is not theirs; the store tells about it.
-    if value != CAPTURES.default and existing is not None and not os.access(existing, os.W_OK | os.X_OK):
-        raise SettingError(f"{CAPTURES.name}={value}: {existing} cannot be written to; name another, or nothing")
+        raise SettingError(
+            f"wirelint_captures={value}: {existing} is no folder; name another, or nothing to write none"
+        )
+    # The default folder must not prevent a start in a folder of someone else; the store reports it.
+    if value != _DEFAULTS["captures"] and existing is not None and not os.access(existing, os.W_OK | os.X_OK):
+        raise SettingError(f"wirelint_captures={value}: {existing} cannot be written to; name another, or nothing")
     return folder
 
 
-def _switch(values: Mapping[str, str], option: Option, cure: str = "; write one of them") -> bool:
-    value = values[option.name]
+def _switch(values: Mapping[str, str], key: str, cure: str = "; write one of them") -> bool:
+    value = values[key]
     if value.lower() not in _SWITCH:
-        raise SettingError(f"{option.name}={value}: neither on nor off{cure}")
+        raise SettingError(f"wirelint_{key}={value}: neither on nor off{cure}")
     return _SWITCH[value.lower()]
 
 
-def _seconds(values: Mapping[str, str], option: Option) -> float:
-    value = values[option.name]
+def _seconds(values: Mapping[str, str], key: str) -> float:
+    value = values[key]
     match = _SECONDS.fullmatch(value)
     seconds = float(match[1]) if match is not None else 0.0
     if not 0 < seconds <= _LONGEST:
-        raise SettingError(f"{option.name}={value}: not a time up to {_LONGEST:.0f} seconds; write one such as 5 or 30")
+        raise SettingError(
+            f"wirelint_{key}={value}: not a time up to {_LONGEST:.0f} seconds; write one such as 5 or 30"
+        )
     return seconds
 
 
@@ -350,7 +302,7 @@ def _size(value: str) -> int:
     match = _SIZE.fullmatch(value)
     size = int(match[1]) * _UNITS[match[2].lower()] if match is not None else 0
     if size < _SMALLEST:
-        raise SettingError(f"{MAX_BODY.name}={value}: not a size of 1k or more; write one such as 512k, 32m or 1g")
+        raise SettingError(f"wirelint_max_body={value}: not a size of 1k or more; write one such as 512k, 32m or 1g")
     return size
 
 
@@ -358,7 +310,7 @@ def _count(value: str) -> int | None:
     if value.lower() == "all":
         return None
     if not (value.isascii() and value.isdigit() and len(value) <= 9 and int(value) > 0):
-        raise SettingError(f"{KEEP_FLOWS.name}={value}: not a number of flows; write one such as 1000, or all")
+        raise SettingError(f"wirelint_keep_flows={value}: not a number of flows; write one such as 1000, or all")
     return int(value)
 
 

@@ -1,4 +1,4 @@
-"""Recorder of one exchange: a copy of its bytes with their times, the parser's session, and what was changed.
+"""Recorder of one exchange: a copy of its bytes with their times, the parser's session, and the changes.
 
 Lifecycle: created with the request, `respond` at the reply's head, then bytes through `store_for_later` (read in
 batches), `feed` or `feed_whole`, and `close` once at the end. Bytes are read in batches because that costs a fraction
@@ -36,13 +36,11 @@ class ExchangeRecorder:
     """Recorder of one exchange.
 
     `clock` is monotonic, in seconds; `clock_start` is its value when the request was complete; `started` is Unix time.
-    `session`: None if reading the request failed; `faults` says why. Also None if `unknown_reason` is set: the
-    exchange is of no
-    known API and is recorded without being checked.
+    `session`: None if reading the request failed; `faults` says why. Also None if `unknown_reason` is set: the exchange
+    is of no known API and is recorded without being checked.
     `is_live`: False for a flow loaded from a file.
     `forwarded`, `sent_request`: the request sent in place of the client's, as bytes and parsed. `delivered`: the reply
-    sent in
-    place of the upstream's.
+    sent in place of the upstream's.
     `must_reread`: the session is incomplete, and the stored bytes have to be parsed again.
     `is_collected`: mitmproxy buffered the reply and passes it as a whole.
     `due`, `checked_silences`, `open_findings`, `open_annotation`: used by `timeouts` for exchanges that are still open.
@@ -90,8 +88,7 @@ class ExchangeRecorder:
     _raw: BytesIO = field(default_factory=BytesIO)
     _plain: bytearray = field(default_factory=bytearray)
     _size: int = 0
-    _queued: list[bytes] = field(default_factory=list)
-    _queued_at: list[float] = field(default_factory=list)
+    _queued: list[tuple[bytes, float]] = field(default_factory=list)
     _queued_size: int = 0
     _is_unread: bool = False
     _is_broken: bool = False
@@ -154,8 +151,9 @@ class ExchangeRecorder:
 
     def feed_whole(self, data: bytes) -> None:
         """Store and parse a buffered body as it is on the wire."""
-        for piece, at in arrived(data, self._arrivals.chunks):
-            self.feed(piece, self.now() if at is None and self.is_collected else at)
+        stored = self.store_whole(data)
+        if stored is not None:
+            self.feed_stored(*stored)
 
     @property
     def decoded_to_its_end(self) -> bool:
@@ -189,8 +187,7 @@ class ExchangeRecorder:
     def store_for_later(self, data: bytes) -> None:
         """Store body bytes that arrived now. `catch_up` parses them, at the latest after 32 KiB."""
         if self.store(data):
-            self._queued.append(data)
-            self._queued_at.append(self.clock())
+            self._queued.append((data, self.clock()))
             self._queued_size += len(data)
             if self._queued_size >= _BATCH:
                 self.catch_up()
@@ -199,10 +196,9 @@ class ExchangeRecorder:
         """Parse all bytes that have arrived, with the times of their arrival."""
         if self.reply_stream is not None:
             self.reply_stream.catch_up()
-        pieces, times = self._queued, self._queued_at
+        pieces = self._queued
         self._clear_queue()
-        came = zip(pieces, times, strict=True)
-        read = [(self._plain_of(piece), round((time - self.clock_start) * 1000, 3)) for piece, time in came]
+        read = [(self._plain_of(piece), round((time - self.clock_start) * 1000, 3)) for piece, time in pieces]
         if self.session is not None:
             self.session.feed_all([(plain, at) for plain, at in read if plain])
         self.check_text_limit()
@@ -216,7 +212,7 @@ class ExchangeRecorder:
             )
 
     def _clear_queue(self) -> None:
-        self._queued, self._queued_at, self._queued_size = [], [], 0
+        self._queued, self._queued_size = [], 0
 
     def keep(self, data: bytes) -> bytes | None:
         """Store bytes and return them decoded, or None if they are not to be parsed."""

@@ -30,7 +30,6 @@ from wirelint.addon.http_headers import (
     HEADER,
     add_field,
     has_known_end,
-    headers_of,
     is_json,
     is_within,
     make_open_ended,
@@ -39,6 +38,7 @@ from wirelint.addon.log import Failures
 from wirelint.addon.mitm_compat import attach, attach_whole
 from wirelint.addon.recorder import ExchangeRecorder
 from wirelint.apis.unknown import is_text
+from wirelint.capture.readers.flows import headers_of
 from wirelint.capture.record import Headers, Sent
 from wirelint.rewrite import ReplyStream
 from wirelint.wire.content_coding import CodingError, Decoder, TooLargeError, decoder
@@ -69,7 +69,7 @@ class HeldMessages(Held, Protocol):
 class StreamedReply(ABC):
     """One reply in transit. No method raises.
 
-    Without `repair_with` every byte leaves as it came. Received and sent bytes are compared: up to the first difference
+    Without `repair_with` every byte leaves unchanged. Received and sent bytes are compared: up to the first difference
     the recorder's copy is both, from there on the sent bytes are kept as well. `end_text` names the end of the
     transport in notes.
     """
@@ -94,7 +94,7 @@ class StreamedReply(ABC):
         self._recorder.reply_stream, self.is_repaired = reply_stream, True
 
     def _record(self, data: bytes) -> None:
-        """Record bytes that leave as they came."""
+        """Record bytes that leave unchanged."""
         try:
             self._recorder.store_for_later(data)
         except Exception as error:  # fail open: the bytes go on, whatever reading them did
@@ -170,17 +170,17 @@ class StreamedReply(ABC):
         """Fail open: return held and received bytes unchanged and stop fixing."""
         recorder = self._recorder
         reply_stream, recorder.reply_stream = recorder.reply_stream, None
-        came = recorder.raw_body() if recorder.is_readable and self._other is None else None
+        received = recorder.raw_body() if recorder.is_readable and self._other is None else None
         self._failures.fail(recorder, "repairing the reply", error)
-        if came is not None:
-            self._pending = [came[self._unchanged :]] if len(came) > self._unchanged else []
+        if received is not None:
+            self._pending = [received[self._unchanged :]] if len(received) > self._unchanged else []
         else:
             held = reply_stream.flush() if reply_stream is not None else ()
             self._pending = [*self._pending, *held, *([data] if data else [])]
         return self._note([])
 
     def settle(self) -> None:
-        """Write what happened to a repaired reply into the recorder, once, at the end of the exchange."""
+        """Write the results of the repair into the recorder, once, at the end of the exchange."""
         recorder = self._recorder
         if self._settled or not self.is_repaired:
             return
@@ -194,13 +194,13 @@ class StreamedReply(ABC):
                 recorder.notes += reply_stream.notes
             if reply_stream.changed:
                 recorder.note_fixes(reply_stream.repairs)
-        came = recorder.raw_body()
+        received = recorder.raw_body()
         if self._other is not None:
-            body = came[: self._unchanged] + bytes(self._other) if came is not None else None
-        elif came is not None and self._unchanged < len(came):
-            body = came[: self._unchanged]
+            body = received[: self._unchanged] + bytes(self._other) if received is not None else None
+        elif received is not None and self._unchanged < len(received):
+            body = received[: self._unchanged]
             recorder.notes.append(
-                f"{len(came) - self._unchanged} bytes were held back when {self.end_text}; nobody got them"
+                f"{len(received) - self._unchanged} bytes were held back when {self.end_text}; nobody got them"
             )
         else:
             return

@@ -98,7 +98,7 @@ class Timeouts:
             return
         try:
             loop = asyncio.get_running_loop()
-        except RuntimeError:  # nobody would ever come back to it
+        except RuntimeError:  # no timer without a loop
             return
         self._timer = loop.call_later(self._shortest if delay is None else delay, self._look)
 
@@ -142,7 +142,7 @@ class Timeouts:
         next_due = math.inf
         findings: list[Finding] = []
         exchange: Exchange | None = None
-        channel = channel_of(recorder.session.api.NAME)
+        channel = channel_of(recorder.session.api.name)
         for rule in self._engine.timed:
             if channel not in rule.channels:
                 continue

@@ -13,25 +13,22 @@ unchanged message leaves with its original white space."""
 
 from __future__ import annotations
 
-import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
-from urllib.parse import urlsplit
 
 from mitmproxy import connection, http, websocket
 from mitmproxy.websocket import WebSocketMessage
 from wsproto.frame_protocol import Opcode
 
-from wirelint.addon.classify import EndedExchange, request_headers_of
-from wirelint.addon.http_headers import headers_of
+from wirelint.addon.classify import EndedExchange, new_recorder, pass_unread, too_large
 from wirelint.addon.log import Failures
 from wirelint.addon.mitm_compat import attach_socket
 from wirelint.addon.options import Settings
 from wirelint.addon.recorder import ExchangeRecorder
 from wirelint.addon.streamed_reply import StreamedReply
-from wirelint.apis import recognise
+from wirelint.capture.readers.flows import headers_of
 from wirelint.capture.record import Headers, Sent
 from wirelint.engine import Session, lower
 from wirelint.model import End
@@ -297,22 +294,11 @@ def _begin(
     flow: http.HTTPFlow, message: websocket.WebSocketMessage, name: str, settings: Settings, *, large: bool
 ) -> ExchangeRecorder | None:
     """Return the recorder of an exchange that a message begins; None for an unknown API. `large`: pass it unread."""
-    recorder = ExchangeRecorder(
-        id=name,
-        client=flow.client_conn.id,
-        method=flow.request.method,
-        url=socket_url(flow.request.pretty_url),
-        request_headers=request_headers_of(flow),
-        request_body=None if large else message.content,
-        session=None,
-        started=message.timestamp,
-        limit=settings.max_body,
-        clock=time.perf_counter,
-        clock_start=time.perf_counter(),
-        is_live=flow.live,
-    )
+    url, body = socket_url(flow.request.pretty_url), None if large else message.content
+    recorder = new_recorder(flow, name, url, body, message.timestamp, settings.max_body)
     if large:
-        return _unread(recorder, settings.max_body)
+        known = pass_unread(recorder, "POST", {"input": [{"role": "user"}]}, too_large(settings.max_body))
+        return recorder if known else None
     recorder.session = Session.begin(
         id=name,
         method=recorder.method,
@@ -324,16 +310,6 @@ def _begin(
         later=not settings.repairs,
     )
     return recorder if recorder.session is not None else None
-
-
-def _unread(recorder: ExchangeRecorder, limit: int) -> ExchangeRecorder | None:
-    headers, parts = lower(recorder.request_headers), urlsplit(recorder.url)
-    api = recognise("POST", parts.path, headers, {"input": [{"role": "user"}]}, parts.netloc)
-    if api is None:
-        return None
-    recorder.session = Session(api, None, id=recorder.id, method=recorder.method, url=recorder.url, headers=headers)
-    recorder.mark_unread(f"the request is larger than wirelint_max_body ({limit} bytes); the exchange passed unread")
-    return recorder
 
 
 def _made(content: bytes) -> WebSocketMessage:

@@ -1,43 +1,55 @@
-"""Anthropic Messages, from the vendor and from the many gateways that imitate it.
+r"""Anthropic Messages, from the vendor and from the many gateways that imitate it.
 
 Requests: `POST …/v1/messages`. Replies: a `message` body, or named events: `message_start`, then per content block
 `content_block_start`, `…_delta`, `…_stop`, then `message_delta` with the stop reason, `message_stop`; `ping` anywhere, and
 `error` at any time. Source: the vendor's API reference (Messages, Streaming messages).
 
-Bedrock and Vertex take the same bodies at paths of their own, in which the model stands (`/model/{id}/invoke`,
-`…/models/{id}:rawPredict`); Bedrock carries the events of a stream in messages of its own framing.
+    event: content_block_delta
+    data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"Hi"}}
 
-A tool call's arguments come as `partial_json` deltas after a start whose `input` is `{}`; gateways that put the whole
-input into the start and repeat it in the deltas are field report material, so both are kept apart.
+Bedrock and Vertex take the same bodies at paths that contain the model (`/model/{id}/invoke`, `…/models/{id}:rawPredict`).
+Bedrock carries the events of a stream in messages of its own framing (`wire.aws_eventstream`).
+
+The arguments of a tool call come as `partial_json` deltas after a start whose `input` is `{}`. Some gateways put the whole
+input into the start and repeat it in the deltas, so the two are kept apart.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from urllib.parse import unquote
 
-from wirelint.apis.anthropic_request import hosted_result, read_request
-from wirelint.apis.anthropic_writer import StreamWriter, WholeWriter
-from wirelint.apis.carried import Carried
+from wirelint.apis._blocks import (
+    BlockReader,
+    BlockStreamWriter,
+    BlockWholeWriter,
+    Key,
+    WireEvent,
+    only,
+    part_of,
+    read_messages,
+)
+from wirelint.apis.declared import Declared
 from wirelint.apis.reading import (
-    Documents,
+    compact,
     error_of,
     is_conversation,
     is_misshapen,
+    joined_texts,
     mapping,
     mappings,
     misshapen,
     number,
     refusal_of,
+    schema,
     stated_reason,
     text,
-    told,
 )
+from wirelint.apis.spec import ApiSpec, History, Traits
 from wirelint.events import (
     CallUpdate,
-    Close,
     Delta,
     Done,
     Event,
@@ -46,15 +58,28 @@ from wirelint.events import (
     Frame,
     Other,
     ReplyMeta,
-    Start,
     StreamViolation,
     Usage,
 )
-from wirelint.model import Json, Kind, Request
-
-__all__ = ["NAME", "claims", "claims_reply", "read_request", "read_request_at", "reply_reader", "reply_writer"]
-
-NAME = "anthropic.messages"
+from wirelint.events import Start as StartEvent
+from wirelint.model import (
+    Arguments,
+    HostedCall,
+    HostedResult,
+    Json,
+    Kind,
+    Opaque,
+    Part,
+    Reasoning,
+    Request,
+    Role,
+    Text,
+    Tool,
+    ToolCall,
+    ToolChoice,
+    ToolResult,
+)
+from wirelint.wire.aws_eventstream import carry
 
 _EVENTS = frozenset({
     "message_start",
@@ -79,22 +104,25 @@ _DELTAS: dict[str, tuple[Kind, str]] = {
     "thinking_delta": ("reasoning", "thinking"),
     "input_json_delta": ("tool_call", "partial_json"),
 }
-_STOP_POINTER = "/stop_reason"
+_DELTA_OF = {kind: (type_, name) for type_, (kind, name) in _DELTAS.items()}
 _HOSTED = re.compile(
     r"(?:/model/(?P<bedrock>[^/]+(?:/[^/]+)*)/invoke(?P<stream>-with-response-stream)?"
     r"|/models/(?P<vertex>[^/:]+):(?P<raw>rawPredict|streamRawPredict))\Z"
 )
-"""Where Bedrock and Vertex serve this API, among others."""
+"""Paths at which Bedrock and Vertex serve this API, among others."""
+# Vendor-defined tools have dated types. The client runs these, and only the model knows their schemas.
+_CLIENT_TYPES = re.compile(r"(bash|text_editor|computer|memory)_\d{8}$")
+_UNSEEN_TOOLS = re.compile(r"tool_search_tool|mcp_toolset")
 
 
 def claims(path: str, headers: Mapping[str, str], body: Mapping[str, Json]) -> bool:
-    told = path.endswith("/messages") or "anthropic-version" in headers or "anthropic_version" in body
-    if not told or not is_conversation(body):  # a history is long, and this is asked about every request
+    marked = path.endswith("/messages") or "anthropic-version" in headers or "anthropic_version" in body
+    if not marked or not is_conversation(body):  # checked last: a history is long
         return False
     if path.endswith("/messages"):
         return "max_tokens" in body or "anthropic-version" in headers or "system" in body
     if isinstance(body.get("anthropic_version"), str) and "max_tokens" in body:
-        return not path.endswith(("/count_tokens", "/count-tokens"))  # Bedrock and Vertex, whatever stands before them
+        return not path.endswith(("/count_tokens", "/count-tokens"))  # Bedrock and Vertex, behind any prefix
     # Counting tokens and batches have the same shape and no reply of a model.
     return "anthropic-version" in headers and "max_tokens" in body and not path.endswith(("/count_tokens", "/batches"))
 
@@ -104,9 +132,34 @@ def claims_reply(document: Mapping[str, Json]) -> bool:
     return (kind == "message" and isinstance(document.get("content"), list)) or kind == "message_start"
 
 
-def read_request_at(body: Mapping[str, Json], path: str) -> Request:
-    """A request with what its path says: the model, and whether the reply is to be streamed."""
-    request = read_request(body)
+# --- requests ---------------------------------------------------------------------------------------------------------
+
+
+def read_request(body: Mapping[str, Json], path: str = "") -> Request:
+    tools = _tools(body.get("tools"))
+    choice = mapping(body.get("tool_choice"))
+    disabled = choice.get("disable_parallel_tool_use")
+    thread = mapping(body.get("thread"))
+    is_thread = thread.get("type") == "continue"
+    messages = body.get("messages")
+    first = mapping(messages[0]) if isinstance(messages, list) and messages else {}
+    compacted = any(block.get("type") == "compaction" for _, block in mappings(first.get("content")))
+    request = Request(
+        api="anthropic.messages",
+        model=text(body.get("model")) or "",
+        messages=read_messages(body, _part),
+        tools=tools,
+        body=body,
+        tool_choice=_tool_choice(choice),
+        parallel_tool_calls=not disabled if isinstance(disabled, bool) else None,
+        stream=body.get("stream") is True,
+        hosted=bool(body.get("mcp_servers") or body.get("container")) or any(tool.hosted for tool in tools),
+        # A message thread keeps the tools that it was created with, and refuses to get them again.
+        tools_known=not is_thread and not any(_UNSEEN_TOOLS.match(tool.type) for tool in tools),
+        max_tokens=number(body.get("max_tokens")),
+        on_server="before" if is_thread or compacted else "nothing",
+        previous=(text(thread.get("previous_message_id")) or None) if is_thread else None,
+    )
     found = _HOSTED.search(path) if request.model == "" else None
     if found is None:
         return request
@@ -114,53 +167,102 @@ def read_request_at(body: Mapping[str, Json], path: str) -> Request:
     return dataclasses.replace(request, model=unquote(found["bedrock"] or found["vertex"]), stream=streamed)
 
 
-def reply_reader(*, streamed: bool) -> _Reader:
-    return _Reader(streamed=streamed)
+def _part(block: Mapping[str, Json], place: str, role: Role) -> Part | None:
+    kind = text(block.get("type")) or ""
+    match kind:
+        case "text":
+            words = text(block.get("text"))
+            return Text(words, f"{place}/text") if words else None
+        case "thinking":
+            return Reasoning(text(block.get("thinking")) or "", f"{place}/thinking")
+        case "redacted_thinking":
+            return Reasoning("", place, opaque=True)
+        case "tool_use":
+            given = block.get("input")
+            arguments = Arguments("") if given is None else Arguments.of(given)
+            return ToolCall(text(block.get("id")), text(block.get("name")), arguments, place)
+        case "tool_result":
+            error, content = block.get("is_error"), block.get("content")
+            shown = joined_texts(content) if isinstance(content, list) else text(content)
+            flag = error if isinstance(error, bool) else None
+            return ToolResult(
+                text(block.get("tool_use_id")), compact(content) if shown is None else shown, place, None, flag
+            )
+        case "server_tool_use" | "mcp_tool_use":
+            return HostedCall(text(block.get("id")), text(block.get("name")), place)
+        case _ if kind.endswith("_tool_result"):
+            return HostedResult(text(block.get("tool_use_id")), place, kind)
+        case _:
+            return Opaque(kind, place)
 
 
-def reply_writer(*, streamed: bool) -> Carried | WholeWriter:
-    return Carried(StreamWriter()) if streamed else WholeWriter()
+@Declared
+def _tools(tools: Json) -> tuple[Tool, ...]:
+    return tuple([_tool(tool, f"/tools/{n}") for n, tool in mappings(tools)])
 
 
-class _Reader:
-    """Frames to events. Blocks are told apart by the wire's index; one that was never started is opened by its delta."""
+def _tool(tool: Mapping[str, Json], place: str) -> Tool:
+    kind = text(tool.get("type")) or "custom"
+    function = mapping(tool.get("function"))  # OpenAI's form, which some gateways pass on
+    name = text(tool.get("name")) or text(function.get("name")) or kind
+    declared = schema(tool.get("input_schema")) or schema(function.get("parameters"))
+    hosted = kind not in ("custom", "function") and declared is None and _CLIENT_TYPES.match(kind) is None
+    return Tool(name, place, text(tool.get("description")) or "", declared, hosted, kind)
+
+
+def _tool_choice(choice: Mapping[str, Json]) -> ToolChoice:
+    match choice:
+        case {"type": "none"}:
+            return ToolChoice("none")
+        case {"type": "any"}:
+            return ToolChoice("required")
+        case {"type": "tool", "name": str(name)}:
+            return ToolChoice("named", name)
+        case _:
+            return ToolChoice("auto")
+
+
+# --- replies ----------------------------------------------------------------------------------------------------------
+
+
+def _kind(block: Mapping[str, Json]) -> Kind:
+    kind = text(block.get("type")) or ""
+    return "hosted_result" if kind.endswith("_tool_result") else _KINDS.get(kind, "opaque")
+
+
+def _key(index: int) -> Key:
+    return "content block", index
+
+
+class Reader(BlockReader):
+    """Reader of replies. A block that never started is started by its first delta."""
 
     def __init__(self, *, streamed: bool) -> None:
-        self._streamed = streamed
-        self.documents = Documents()
-        self._blocks: dict[int, int] = {}
-        self._kinds: dict[int, Kind] = {}
-        self._open: set[int] = set()
-        self._count = 0
-        self._started = self._stopped = self._done = False
+        super().__init__(streamed=streamed)
+        self._kinds: dict[Key, Kind] = {}
+        self._started = self._finished = False
 
     def read(self, frame: Frame) -> list[Event]:
-        if frame.data is None and not frame.faults:
-            return [Other(frame)]
         if frame.event == "ping" and not frame.faults and not (frame.data or "").lstrip().startswith("{"):
-            return [Other(frame)]  # SDKs go by the name and never look inside
-        reading = self.documents.read(frame)
-        events = reading.offences
-        for document, place in reading.documents:
-            if self._streamed:
-                events += self._event(document, place, alone=len(reading.documents) == 1)
-            else:
-                events += self._message(document, place)
-        return told(frame, events)
+            return [Other(frame)]  # SDKs ignore the data of an event with this name
+        return super().read(frame)
 
     def close(self) -> list[Event]:
-        events = self.documents.close()
-        if self._streamed and self._stopped and not self._done:
+        events = super().close()
+        if self.streamed and self._finished and not self.is_done:
             events.append(StreamViolation("missing-end", "no message_stop", None))
         return events
 
-    def _event(self, document: Mapping[str, Json], frame: Frame, *, alone: bool) -> Iterator[Event]:
+    def read_document(self, document: dict[str, Json], frame: Frame, *, alone: bool) -> Iterator[Event]:
+        if not self.streamed:
+            yield from self._message(document, frame)
+            return
         kind = text(document.get("type")) or ""
         if alone and kind in _EVENTS and frame.event != kind:
             missing = frame.event is None
             detail = f"no event name, type {kind}" if missing else f"event {frame.event}, type {kind}"
             yield StreamViolation("event-missing" if missing else "event-mismatch", detail, frame)
-        if self._done and kind in _EVENTS - {"ping", "error"}:
+        if self.is_done and kind in _EVENTS - {"ping", "error"}:
             yield StreamViolation("after-end", kind, frame)
             return  # clients have left
         match kind:
@@ -173,9 +275,13 @@ class _Reader:
             case "content_block_stop":
                 yield from self._block_stop(document, frame)
             case "message_delta":
-                yield from self._message_delta(document, frame)
+                delta = mapping(document.get("delta"))
+                self._finished = self._finished or stated_reason(delta.get("stop_reason")) is not None
+                yield from self._ending(document, delta, frame)
             case "message_stop":
-                yield from self._message_stop(frame)
+                self.is_done = True
+                yield from self.unfinished(frame)
+                yield Done(frame)
             case _ if kind == "error" or error_of(document) is not None:
                 yield Failure(error_of(document) or dict(document), frame)
             case _ if kind == "message" and "content" in document:
@@ -194,59 +300,49 @@ class _Reader:
             yield from self._open_block(n, block, frame, n)
 
     def _block_start(self, document: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
-        index = number(document.get("index"))
-        block = mapping(document.get("content_block"))
+        index, block = number(document.get("index")), mapping(document.get("content_block"))
         if not self._started:
             self._started = True
             yield StreamViolation("undeclared-part", "content_block_start before message_start", frame)
-        place = index if index is not None else self._count
-        self._open.add(place)
-        if place in self._blocks:
+        place = index if index is not None else self.count
+        key = _key(place)
+        self.open[key] = None
+        if key in self.blocks:
             yield StreamViolation("restarted-part", f"content block {place}", frame)
-            if self._kinds[place] == _kind(block) == "tool_call":
-                # Two calls under one index: a client overwrites or merges, and either way one is lost.
-                yield CallUpdate(self._blocks[place], index, text(block.get("id")), text(block.get("name")), frame)
+            if self._kinds[key] == _kind(block) == "tool_call":
+                # Two calls with one index: a client overwrites or merges them, and loses one either way.
+                yield CallUpdate(self.blocks[key], index, text(block.get("id")), text(block.get("name")), frame)
                 return
         yield from self._open_block(place, block, frame, index)
 
     def _block_delta(self, document: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
         delta = mapping(document.get("delta"))
-        kind, field = _DELTAS.get(text(delta.get("type")) or "", (None, ""))
+        kind, name = _DELTAS.get(text(delta.get("type")) or "", (None, ""))
         index = number(document.get("index"))
-        place = index if index is not None else max(self._count - 1, 0)
+        key = _key(index if index is not None else max(self.count - 1, 0))
         if kind is None:
             yield Other(frame)
             return
-        if place not in self._blocks:
-            yield StreamViolation("undeclared-part", f"delta for content block {place}, never started", frame)
-            yield from self._start(place, kind, frame, index, None, None, None)
-        elif self._streamed and place not in self._open:
-            yield StreamViolation("undeclared-part", f"delta for content block {place}, already stopped", frame)
-        # An empty piece, such as the vendor sends first of every call, belongs to its block as well: where the block is
-        # taken out or numbered anew, it has to follow.
-        yield Delta(self._blocks[place], text(delta.get(field)) or "", frame)
+        if (violation := self.misplaced_delta(key, frame)) is not None:
+            yield violation
+        if key not in self.blocks:
+            yield self._start(key, kind, frame, index)
+        # An empty delta, which the vendor sends first for every call, belongs to its block as well: where a fix removes
+        # the block or changes its number, the delta must follow.
+        yield Delta(self.blocks[key], text(delta.get(name)) or "", frame)
 
     def _block_stop(self, document: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
         index = number(document.get("index"))
-        if index is not None and index not in self._blocks:
+        key = _key(index if index is not None else self.count - 1)
+        if index is not None and key not in self.blocks:
             yield StreamViolation("undeclared-part", f"stop of content block {index}, never started", frame)
-        place = index if index is not None else self._count - 1
-        known = place in self._blocks and place in self._open
-        self._open.discard(place)
-        yield Close(self._blocks[place], frame) if known else Other(frame)
+        yield self.stop(key, frame)
 
-    def _message_delta(self, document: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
-        if reason := stated_reason(mapping(document.get("delta")).get("stop_reason")):
-            self._stopped = True
-            yield Finish(0, reason, _STOP_POINTER, frame)
+    def _ending(self, document: Mapping[str, Json], holder: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
+        if reason := stated_reason(holder.get("stop_reason")):
+            yield Finish(0, reason, "/stop_reason", frame)
         if usage := mapping(document.get("usage")):
             yield Usage(usage, frame)
-
-    def _message_stop(self, frame: Frame) -> Iterator[Event]:
-        self._done = True
-        if self._open:
-            yield StreamViolation("unfinished-part", f"content block {min(self._open)} was never stopped", frame)
-        yield Done(frame)
 
     def _message(self, message: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
         error = error_of(message)
@@ -257,45 +353,157 @@ class _Reader:
         yield ReplyMeta(text(message.get("id")), text(message.get("model")), frame)
         content = message.get("content")
         if content and not isinstance(content, list):
-            yield Start(0, "opaque", "/content", 0, frame, name=misshapen(content))
+            yield StartEvent(0, "opaque", "/content", 0, frame, name=misshapen(content))
         for n, block in mappings(content):
             yield from self._open_block(n, block, frame, n)
-        if reason := stated_reason(message.get("stop_reason")):
-            yield Finish(0, reason, _STOP_POINTER, frame)
-        if usage := mapping(message.get("usage")):
-            yield Usage(usage, frame)
+        yield from self._ending(message, message, frame)
 
     def _open_block(self, place: int, block: Mapping[str, Json], frame: Frame, index: int | None) -> Iterator[Event]:
-        kind = _kind(block)
+        key, kind = _key(place), _kind(block)
         if kind == "text" and is_misshapen(block.get("text")):
-            yield from self._start(place, "opaque", frame, index, None, misshapen(block["text"]), block)
+            yield self._start(key, "opaque", frame, index, name=misshapen(block["text"]))
             return
-        id_ = text(block.get("tool_use_id")) if kind == "hosted_result" else text(block.get("id"))
-        name = text(block.get("name")) or (text(block.get("type")) if kind in ("opaque", "hosted_result") else None)
-        yield from self._start(place, kind, frame, index, id_, name, block)
+        type_ = text(block.get("type"))
+        yield self._start(
+            key,
+            kind,
+            frame,
+            index,
+            id_=text(block.get("tool_use_id" if kind == "hosted_result" else "id")),
+            name=text(block.get("name")) or (type_ if kind in ("opaque", "hosted_result") else None),
+            value=block.get("input") if kind == "tool_call" else None,
+            form="opaque" if type_ == "redacted_thinking" else "function",
+        )
         words = text(block.get("text")) or text(block.get("thinking"))
         if words and kind in ("text", "reasoning"):
-            yield Delta(self._blocks[place], words, frame, place)
+            yield Delta(self.blocks[key], words, frame, place)
 
     def _start(
         self,
-        place: int,
+        key: Key,
         kind: Kind,
         frame: Frame,
         index: int | None,
-        id_: str | None,
-        name: str | None,
-        block: Mapping[str, Json] | None,
-    ) -> Iterator[Event]:
-        self._blocks[place] = self._count
-        self._kinds[place] = kind
-        self._count += 1
-        form = "opaque" if block and block.get("type") == "redacted_thinking" else "function"
-        given = block.get("input") if block and kind == "tool_call" else None
-        pointer = f"/content/{place}"
-        yield Start(self._blocks[place], kind, pointer, 0, frame, index, id_, name, given, form, place)
+        *,
+        id_: str | None = None,
+        name: str | None = None,
+        value: Json = None,
+        form: str = "function",
+    ) -> StartEvent:
+        self._kinds[key] = kind
+        pointer, item = f"/content/{key[1]}", key[1]
+        # Only `content_block_start` opens a block that must be stopped.
+        return self.start(
+            key, kind, pointer, frame, index, id_=id_, name=name, value=value, form=form, item=item, is_open=False
+        )
 
 
-def _kind(block: Mapping[str, Json]) -> Kind:
-    kind = text(block.get("type")) or ""
-    return "hosted_result" if hosted_result(kind) else _KINDS.get(kind, "opaque")
+# --- writers ----------------------------------------------------------------------------------------------------------
+
+
+def _block(start: StartEvent, source: Mapping[str, Json]) -> dict[str, Json]:
+    """Return a content block as it starts, without text. `source`: the block that the start was read from."""
+    match start.kind:
+        case "tool_call":
+            made: dict[str, Json] = {"type": "tool_use", "id": start.id or "", "name": start.name or ""}
+            return {**made, **source, **made, "input": {} if start.input is None else start.input}
+        case "text" | "refusal":
+            return {"type": "text", "text": "", **source} | {"text": ""}
+        case "reasoning" if start.form != "opaque":
+            return {"type": "thinking", "thinking": "", "signature": "", **source} | {"thinking": ""}
+        case _:
+            return dict(source)
+
+
+class StreamWriter(BlockStreamWriter):
+    """Writer of named events, in AWS messages where the stream came in such."""
+
+    def _events(self, frame: Frame, source: WireEvent, own: Sequence[Event], out: Sequence[Event]) -> Iterator[bytes]:
+        if source.kind == "message":  # a gateway that puts the whole reply into one event
+            yield self.send(WireEvent("message", WholeWriter().patch(dict(source.body), own, out)))
+        else:
+            yield from super()._events(frame, source, own, out)
+
+    def send(self, event: WireEvent) -> bytes:
+        made = super().send(event)
+        return carry(made) if self.is_aws else made
+
+    def start(self, start: StartEvent, number: int, source: WireEvent) -> Iterator[WireEvent]:
+        own = only(source, "content_block_start")
+        block = _block(start, part_of(own, "content_block"))
+        yield WireEvent("content_block_start", {**own, "index": number, "content_block": block})
+
+    def delta(self, start: StartEvent, number: int, words: str, source: WireEvent) -> WireEvent:
+        type_, name = _DELTA_OF.get(start.kind, ("text_delta", "text"))
+        own = only(source, "content_block_delta")
+        other = {key: value for key, value in part_of(own, "delta").items() if key not in _TEXTS}
+        delta = {**other, "type": type_, name: words}
+        return WireEvent("content_block_delta", {**own, "index": number, "delta": delta})
+
+    def stop(self, start: StartEvent, number: int, source: WireEvent) -> WireEvent:
+        return WireEvent("content_block_stop", {**only(source, "content_block_stop"), "index": number})
+
+    def finish(self, finish: Finish | None, source: WireEvent) -> WireEvent:
+        own = only(source, "message_delta") or {"usage": {"output_tokens": 0}}
+        reason = {"stop_reason": finish.reason} if finish is not None else {}
+        delta = {"stop_sequence": None, **part_of(own, "delta"), **reason}
+        return WireEvent("message_delta", {**own, "delta": delta})
+
+    def done(self, source: WireEvent) -> WireEvent:
+        return WireEvent("message_stop", only(source, "message_stop"))
+
+    def with_reply_id(self, event: WireEvent, id_: str) -> WireEvent:
+        if event.kind != "message_start":
+            return event
+        return event._replace(body={**event.body, "message": {**part_of(event.body, "message"), "id": id_}})
+
+
+_TEXTS = frozenset({"text", "thinking", "partial_json"})
+
+
+class WholeWriter(BlockWholeWriter):
+    finish_name = "stop_reason"
+
+    def block(self, start: StartEvent, source: dict[str, Json], said: str) -> Json:
+        made = _block(start, source)
+        match start.kind:
+            case "tool_call" if said:
+                made["input"] = Arguments(said).value
+            case "text" | "refusal":
+                made["text"] = said
+            case "reasoning" if start.form != "opaque":
+                made["thinking"] = said
+            case _:
+                pass
+        return made
+
+
+API = ApiSpec(
+    name="anthropic.messages",
+    claims=claims,
+    claims_reply=claims_reply,
+    read_request=read_request,
+    reply_reader=Reader,
+    stream_writer=StreamWriter,
+    whole_writer=WholeWriter,
+    traits=Traits(
+        ended="end_turn",
+        calls="tool_use",
+        finish_at="/stop_reason",
+        text_at="/content",
+        reasoning_at="/content",
+        reasoning="a thinking block",
+        calls_at="/content",
+        finish_reasons=frozenset({
+            *("end_turn", "max_tokens", "stop_sequence", "tool_use", "pause_turn", "refusal"),
+            "model_context_window_exceeded",
+        }),
+        arguments="block",
+        id_model="toolu_01" + "A" * 22,
+        strict_ids=True,
+        blocks=True,
+        framings=frozenset({"events", "messages"}),
+        always_reports_usage=True,
+    ),
+    history=History(result_id="tool_use_id", arguments="input", blocks=True, next_message=True),
+)  # fmt: skip

@@ -1,13 +1,17 @@
-"""Amazon Bedrock's Converse, one API for the models of all vendors.
+r"""Amazon Bedrock's Converse, one API for the models of all vendors.
 
-Requests: `POST /model/{modelId}/converse` and `…/converse-stream`; the model stands in the path. Replies: a body with
+Requests: `POST /model/{modelId}/converse` and `…/converse-stream`; the path contains the model. Replies: a body with
 `output.message`, or an AWS event stream: `messageStart`, per content block `contentBlockDelta` and `contentBlockStop`, with
-`contentBlockStart` before it where there is something to say (the name and id of a tool), then `messageStop` with the
-reason, and `metadata` with the usage. What goes wrong on the way is an exception in the stream. A block is told by its one
-member (`text`, `toolUse`, …), not by a type. Source: the vendor's API reference (Converse, ConverseStream).
+`contentBlockStart` before them where it has something to say (the name and id of a tool), then `messageStop` with the
+reason, and `metadata` with the usage. Errors are exceptions in the stream. A block has one member that names its kind
+(`text`, `toolUse`, …) and no type. Source: the vendor's API reference (Converse, ConverseStream).
+
+    :event-type contentBlockDelta    {"contentBlockIndex":0,"delta":{"text":"Hi"},"p":"abc"}
 
 Amazon's own Nova models have the same bodies at `/invoke` and `/invoke-with-response-stream`, where each event is an object
-of one member that names it; clients write down the events of Converse in that form as well.
+with one member that names it: `{"contentBlockDelta":{"contentBlockIndex":0,…}}`. Clients record the events of Converse in
+that form too. Events leave in the framing of the stream: as messages of their own, inside `chunk` messages, or as
+server-sent events where a gateway made those of them.
 """
 
 from __future__ import annotations
@@ -16,50 +20,73 @@ import re
 from collections.abc import Iterator, Mapping
 from urllib.parse import unquote
 
-from wirelint.apis.bedrock_events import EVENTS, named
-from wirelint.apis.bedrock_request import has_blocks, read_request
-from wirelint.apis.bedrock_writer import StreamWriter, WholeWriter
+import orjson
+
+from wirelint.apis._blocks import (
+    BlockReader,
+    BlockStreamWriter,
+    BlockWholeWriter,
+    Key,
+    WireEvent,
+    only,
+    part_of,
+    read_messages,
+)
 from wirelint.apis.reading import (
-    Documents,
+    compact,
     error_of,
     is_misshapen,
     mapping,
     mappings,
     misshapen,
     number,
+    schema,
     stated_reason,
     text,
-    told,
 )
-from wirelint.events import (
-    CallUpdate,
-    Close,
-    Delta,
-    Done,
-    Event,
-    Failure,
-    Finish,
-    Frame,
-    Other,
-    Start,
-    StreamViolation,
-    Usage,
+from wirelint.apis.spec import ApiSpec, History, Traits
+from wirelint.apis.writing import dump, frame_document, framed
+from wirelint.events import CallUpdate, Delta, Done, Event, Failure, Finish, Frame, Other, StreamViolation, Usage
+from wirelint.events import Start as StartEvent
+from wirelint.model import (
+    Arguments,
+    HostedCall,
+    HostedResult,
+    Json,
+    Kind,
+    Opaque,
+    Part,
+    Reasoning,
+    Request,
+    Role,
+    Text,
+    Tool,
+    ToolCall,
+    ToolChoice,
+    ToolResult,
 )
-from wirelint.model import Json, Kind, Request
-
-__all__ = ["NAME", "claims", "claims_reply", "read_request", "read_request_at", "reply_reader", "reply_writer"]
-
-NAME = "bedrock.converse"
+from wirelint.wire.aws_eventstream import CHUNK, chunk, message
 
 _MODEL = re.compile(
     r"/model/(?P<model>[^/]+(?:/[^/]+)*?)(?:/(?P<verb>converse(?:-stream)?|invoke(?:-with-response-stream)?))?\Z"
 )
-_MESSAGE = "/output/message/content"
-_STOP_POINTER = "/stopReason"
+_START, _DELTA, _STOP, _END = "contentBlockStart", "contentBlockDelta", "contentBlockStop", "messageStop"
+_EVENTS = frozenset({"messageStart", _START, _DELTA, _STOP, _END, "metadata"})
+_MARKS = (
+    ("stopReason", _END),
+    ("delta", _DELTA),
+    ("start", _START),
+    ("contentBlockIndex", _STOP),
+    ("usage", "metadata"),
+    ("role", "messageStart"),
+)
+"""Members that identify an event without a name."""
+_OPTIONS = ("inferenceConfig", "toolConfig", "schemaVersion", "system", "additionalModelRequestFields")
+_ANNOUNCED = frozenset({"tool_call", "hosted_call", "hosted_result", "opaque"})
+"""Kinds of blocks that begin with a `contentBlockStart`. Text and reasoning begin with their first delta."""
 
 
 def serves(path: str) -> bool:
-    """Return True if requests of this API come at a path at all."""
     return _MODEL.search(path) is not None
 
 
@@ -67,157 +94,125 @@ def claims(path: str, headers: Mapping[str, str], body: Mapping[str, Json]) -> b
     found = _MODEL.search(path)
     if found is not None and (found["verb"] or "").startswith("converse"):
         return isinstance(body.get("messages"), list) or "promptVariables" in body
-    # The models of Amazon at their own endpoint, and requests whose path has lost its end.
-    return found is not None and "anthropic_version" not in body and has_blocks(body)
+    # Amazon's models at their own endpoint, and requests whose path lost its end.
+    return found is not None and "anthropic_version" not in body and _has_blocks(body)
+
+
+def _has_blocks(body: Mapping[str, Json]) -> bool:
+    """Return True if a body has Converse's messages, lists of blocks without a type, and one of its options."""
+    messages = mappings(body.get("messages"))
+    if not any(name in body for name in _OPTIONS):
+        return False
+    blocks = [block for _, message in messages for _, block in mappings(message.get("content"))]
+    return bool(blocks) and not any("type" in block for block in blocks)
 
 
 def claims_reply(document: Mapping[str, Json]) -> bool:
-    if isinstance(mapping(mapping(document.get("output")).get("message")).get("content"), list):
+    if isinstance(part_of(document, "output", "message").get("content"), list):
         return True
     start = mapping(document.get("messageStart")) or document
     return start.get("role") == "assistant" and start.keys() <= {"role", "p"}
 
 
-def read_request_at(body: Mapping[str, Json], path: str) -> Request:
-    """A request with the model of its path."""
+# --- requests ---------------------------------------------------------------------------------------------------------
+
+
+def read_request(body: Mapping[str, Json], path: str = "") -> Request:
     found = _MODEL.search(path)
     model, verb = (unquote(found["model"]), found["verb"] or "") if found is not None else ("", "")
-    return read_request(body, model, stream="stream" in verb)
+    config = mapping(body.get("toolConfig"))
+    tools = tuple(_tools(config.get("tools")))
+    stored = "promptVariables" in body or ":prompt/" in model  # a stored prompt brings its own messages and tools
+    return Request(
+        api="bedrock.converse",
+        model=model or text(body.get("modelId")) or "",
+        messages=read_messages(body, _part),
+        tools=tools,
+        body=body,
+        tool_choice=_tool_choice(mapping(config.get("toolChoice"))),
+        stream="stream" in verb,
+        hosted=any(tool.hosted for tool in tools),
+        tools_known=not stored,
+        max_tokens=number(mapping(body.get("inferenceConfig")).get("maxTokens")),
+        on_server="before" if stored else "nothing",
+    )
 
 
-def reply_reader(*, streamed: bool) -> _Reader:
-    return _Reader(streamed=streamed)
+def _part(block: Mapping[str, Json], place: str, role: Role) -> Part | None:
+    if isinstance(words := block.get("text"), str):
+        return Text(words, f"{place}/text") if words else None
+    if call := mapping(block.get("toolUse")):
+        id_, name = text(call.get("toolUseId")), text(call.get("name"))
+        if call.get("type") == "server_tool_use":
+            return HostedCall(id_, name, place)
+        given = call.get("input")
+        return ToolCall(id_, name, Arguments("") if given is None else Arguments.of(given), place)
+    if result := mapping(block.get("toolResult")):
+        if role == "assistant":
+            return HostedResult(text(result.get("toolUseId")), place, text(result.get("type")) or "toolResult")
+        status = text(result.get("status"))
+        failed = status == "error" if status is not None else None
+        return ToolResult(text(result.get("toolUseId")), _shown(result.get("content")), place, None, failed)
+    if thought := mapping(block.get("reasoningContent")):
+        said = text(mapping(thought.get("reasoningText")).get("text"))
+        pointer = f"{place}/reasoningContent/reasoningText/text"
+        return Reasoning(said, pointer) if said else Reasoning("", place, opaque=True)
+    if guarded := text(part_of(block, "guardContent", "text").get("text")):
+        return Text(guarded, f"{place}/guardContent/text/text")
+    if cited := mappings(mapping(block.get("citationsContent")).get("content")):
+        return Text("".join(text(part.get("text")) or "" for _, part in cited), f"{place}/citationsContent/content")
+    # `cachePoint` is a mark for the provider's cache that no model sees.
+    return None if "cachePoint" in block else Opaque(next(iter(block), ""), place)
 
 
-def reply_writer(*, streamed: bool) -> StreamWriter | WholeWriter:
-    return StreamWriter() if streamed else WholeWriter()
+def _shown(content: Json) -> str:
+    """Return the texts of a result, and its JSON as text."""
+    if isinstance(content, str):
+        return content
+    shown: list[str] = []
+    for _, part in mappings(content):
+        if isinstance(words := part.get("text"), str):
+            shown.append(words)
+        elif "json" in part:
+            shown.append(orjson.dumps(part["json"]).decode())
+    return "\n".join(shown)
 
 
-class _Reader:
-    """Frames to events. Blocks are told apart by the wire's index; text and reasoning begin with their first delta."""
-
-    def __init__(self, *, streamed: bool) -> None:
-        self._streamed = streamed
-        self.documents = Documents()
-        self._blocks: dict[int, int] = {}
-        self._open: set[int] = set()
-        self._count = 0
-        self._started = self._stopped = False
-
-    def read(self, frame: Frame) -> list[Event]:
-        if frame.data is None and not frame.faults:
-            return [Other(frame)]
-        reading = self.documents.read(frame)
-        events = reading.offences
-        for document, place in reading.documents:
-            if self._streamed and "output" not in document:
-                events += self._event(document, place)
-            else:
-                events += self._message(document, place)
-        return told(frame, events)
-
-    def close(self) -> list[Event]:
-        return self.documents.close()
-
-    def _event(self, document: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
-        name, body = named(document, frame.event)
-        fault = next((key for key in document if key.endswith("Exception") and mapping(document[key])), None)
-        if fault is not None or error_of(document) is not None:
-            yield Failure(dict(document) if fault is not None else error_of(document), frame)
-            return
-        if self._stopped and name in EVENTS - {"metadata"}:
-            yield StreamViolation("after-end", name, frame)
-            return  # the message has ended
-        index = number(body.get("contentBlockIndex"))
-        place = index if index is not None else max(self._count - 1, 0)
-        match name:
-            case "messageStart":
-                if self._started:
-                    yield StreamViolation("restarted-part", "messageStart", frame)
-                self._started = True
-                yield Other(frame)
-            case "contentBlockStart":
-                yield from self._block_start(place, index, mapping(body.get("start")), frame)
-            case "contentBlockDelta":
-                yield from self._block_delta(place, index, mapping(body.get("delta")), frame)
-            case "contentBlockStop":
-                known = place in self._blocks and place in self._open
-                self._open.discard(place)
-                yield Close(self._blocks[place], frame) if known else Other(frame)
-            case "messageStop":
-                yield from self._message_stop(body, frame)
-            case "metadata" if usage := mapping(body.get("usage")):
-                yield Usage(usage, frame)
-            case _:
-                yield Other(frame)
-
-    def _block_start(self, place: int, index: int | None, start: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
-        if index is None:
-            place = self._count
-        if place in self._blocks:
-            yield StreamViolation("restarted-part", f"content block {place}", frame)
-            if tool := mapping(start.get("toolUse")):
-                # Two calls under one index: a client overwrites or merges, and either way one is lost.
-                self._open.add(place)
-                yield CallUpdate(self._blocks[place], index, text(tool.get("toolUseId")), text(tool.get("name")), frame)
-                return
-        yield from self._begin(place, index, start, frame)
-
-    def _block_delta(self, place: int, index: int | None, delta: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
-        said = _said(delta)
-        if place not in self._blocks:
-            if said is not None and said[0] == "tool_call":
-                yield StreamViolation("undeclared-part", f"delta for content block {place}, never started", frame)
-            yield from self._begin(place, index, delta, frame)
-        elif place not in self._open:
-            yield StreamViolation("undeclared-part", f"delta for content block {place}, already stopped", frame)
-        if said is not None:
-            yield Delta(self._blocks[place], said[1], frame)
-        elif place in self._blocks:
-            yield Other(frame)  # signatures, citations, redacted thinking
-
-    def _message_stop(self, body: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
-        self._stopped = True
-        if self._open:
-            yield StreamViolation("unfinished-part", f"content block {min(self._open)} was never stopped", frame)
-        if reason := stated_reason(body.get("stopReason")):
-            yield Finish(0, reason, _STOP_POINTER, frame)
-        yield Done(frame)
-
-    def _message(self, body: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
-        if (error := error_of(body)) is not None:
-            yield Failure(error, frame)
-        elif "output" not in body and isinstance(body.get("message"), str):
-            yield Failure(dict(body), frame)  # {"message": …}: what the service says of a request that it refuses
-        message = mapping(mapping(body.get("output")).get("message"))
-        for n, block in mappings(message.get("content")):
-            yield from self._begin(n, n, block, frame, n)
-            if words := whole_text(block):
-                yield Delta(self._blocks[n], words, frame, n)
-        if reason := stated_reason(body.get("stopReason")):
-            yield Finish(0, reason, _STOP_POINTER, frame)
-        if usage := mapping(body.get("usage")):
-            yield Usage(usage, frame)
-
-    def _begin(
-        self, place: int, index: int | None, block: Mapping[str, Json], frame: Frame, item: int = -1
-    ) -> Iterator[Event]:
-        kind, name = kind_of(block)
-        tool = mapping(block.get("toolUse"))
-        id_ = text(tool.get("toolUseId")) or text(mapping(block.get("toolResult")).get("toolUseId"))
-        given = tool.get("input") if item >= 0 else {} if "toolUseId" in tool or "name" in tool else None
-        sealed = kind == "reasoning" and not (whole_text(block) or (_said(block) or ("", ""))[1])
-        self._blocks[place] = self._count
-        self._open.add(place)
-        self._count += 1
-        form = "opaque" if sealed else "function"
-        called = text(tool.get("name")) if kind in ("tool_call", "hosted_call") else name
-        given = given if kind == "tool_call" else None  # a call that brings no input has none: an empty object
-        yield Start(self._blocks[place], kind, f"{_MESSAGE}/{place}", 0, frame, index, id_, called, given, form, item)
+def _tools(tools: Json) -> Iterator[Tool]:
+    for n, tool in mappings(tools):
+        place = f"/toolConfig/tools/{n}"
+        if spec := mapping(tool.get("toolSpec")):
+            declared = schema(mapping(spec.get("inputSchema")).get("json"))
+            yield Tool(text(spec.get("name")) or "", place, text(spec.get("description")) or "", declared)
+        elif system := mapping(tool.get("systemTool")):
+            yield Tool(text(system.get("name")) or "systemTool", place, hosted=True, type="systemTool")
 
 
-def kind_of(block: Mapping[str, Json]) -> tuple[Kind, str]:
-    """What a content block is, by its one member, and the name of that."""
+def _tool_choice(choice: Mapping[str, Json]) -> ToolChoice:
+    match choice:
+        case {"any": _}:
+            return ToolChoice("required")
+        case {"tool": {"name": str(name)}}:
+            return ToolChoice("named", name)
+        case _:
+            return ToolChoice("auto")
+
+
+# --- replies ----------------------------------------------------------------------------------------------------------
+
+
+def _named(document: Mapping[str, Json], name: str | None) -> WireEvent:
+    """Return an event whose name is around its body, beside it (`:event-type`), or missing."""
+    inner = next((key for key in document if key in _EVENTS and isinstance(document[key], dict)), None)
+    if inner is not None:
+        return WireEvent(inner, mapping(document[inner]))
+    if name is not None and name in _EVENTS:
+        return WireEvent(name, document)
+    return WireEvent(next((event for mark, event in _MARKS if mark in document), ""), document)
+
+
+def _kind_of(block: Mapping[str, Json]) -> tuple[Kind, str]:
+    """Return the kind of a content block, and the name of its one member."""
     if isinstance(block.get("text"), str):
         return "text", "text"
     if "toolUse" in block:
@@ -234,15 +229,15 @@ def kind_of(block: Mapping[str, Json]) -> tuple[Kind, str]:
     return "opaque", next(iter(block), "")
 
 
-def whole_text(block: Mapping[str, Json]) -> str:
-    """The text of a block of a whole message."""
-    thought = mapping(mapping(block.get("reasoningContent")).get("reasoningText")).get("text")
+def _whole_text(block: Mapping[str, Json]) -> str:
+    """Return the text of a block of a whole message."""
+    thought = part_of(block, "reasoningContent", "reasoningText").get("text")
     cited = mappings(mapping(block.get("citationsContent")).get("content"))
     return text(block.get("text")) or text(thought) or "".join(text(part.get("text")) or "" for _, part in cited)
 
 
-def _said(delta: Mapping[str, Json]) -> tuple[Kind, str] | None:
-    """The kind of text that a delta brings, and the text; None when it brings none."""
+def _delta_text(delta: Mapping[str, Json]) -> tuple[Kind, str] | None:
+    """Return the kind and the text of a delta; None for a delta without text."""
     if isinstance(words := delta.get("text"), str):
         return "text", words
     if isinstance(piece := mapping(delta.get("toolUse")).get("input"), str):
@@ -250,3 +245,237 @@ def _said(delta: Mapping[str, Json]) -> tuple[Kind, str] | None:
     if isinstance(thought := mapping(delta.get("reasoningContent")).get("text"), str):
         return "reasoning", thought
     return None
+
+
+class Reader(BlockReader):
+    """Reader of replies. Text and reasoning begin with their first delta."""
+
+    def __init__(self, *, streamed: bool) -> None:
+        super().__init__(streamed=streamed)
+        self._started = False
+
+    def read_document(self, document: dict[str, Json], frame: Frame, *, alone: bool) -> Iterator[Event]:
+        if not self.streamed or "output" in document:
+            yield from self._message(document, frame)
+            return
+        name, body = _named(document, frame.event)
+        fault = next((key for key in document if key.endswith("Exception") and mapping(document[key])), None)
+        if fault is not None or error_of(document) is not None:
+            yield Failure(dict(document) if fault is not None else error_of(document), frame)
+            return
+        if self.is_done and name in _EVENTS - {"metadata"}:
+            yield StreamViolation("after-end", name, frame)
+            return
+        index = number(body.get("contentBlockIndex"))
+        key = "content block", index if index is not None else max(self.count - 1, 0)
+        match name:
+            case "messageStart":
+                if self._started:
+                    yield StreamViolation("restarted-part", "messageStart", frame)
+                self._started = True
+                yield Other(frame)
+            case "contentBlockStart":
+                yield from self._block_start(key, index, mapping(body.get("start")), frame)
+            case "contentBlockDelta":
+                yield from self._block_delta(key, index, mapping(body.get("delta")), frame)
+            case "contentBlockStop":
+                yield self.stop(key, frame)
+            case "messageStop":
+                self.is_done = True
+                yield from self.unfinished(frame)
+                yield from self._ending(body, frame)
+                yield Done(frame)
+            case "metadata" if body.get("usage"):
+                yield from self._ending(body, frame)
+            case _:
+                yield Other(frame)
+
+    def _block_start(self, key: Key, index: int | None, start: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
+        if index is None:
+            key = key[0], self.count
+        if key in self.blocks:
+            yield StreamViolation("restarted-part", f"content block {key[1]}", frame)
+            if tool := mapping(start.get("toolUse")):
+                # Two calls with one index: a client overwrites or merges them, and loses one either way.
+                self.open[key] = None
+                yield CallUpdate(self.blocks[key], index, text(tool.get("toolUseId")), text(tool.get("name")), frame)
+                return
+        yield self._begin(key, index, start, frame)
+
+    def _block_delta(self, key: Key, index: int | None, delta: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
+        said = _delta_text(delta)
+        violation = self.misplaced_delta(key, frame)
+        if violation is not None and (key in self.blocks or (said is not None and said[0] == "tool_call")):
+            yield violation
+        if key not in self.blocks:
+            yield self._begin(key, index, delta, frame)
+        # Signatures, citations and redacted thinking have no text.
+        yield Delta(self.blocks[key], said[1], frame) if said is not None else Other(frame)
+
+    def _ending(self, body: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
+        if reason := stated_reason(body.get("stopReason")):
+            yield Finish(0, reason, "/stopReason", frame)
+        if usage := mapping(body.get("usage")):
+            yield Usage(usage, frame)
+
+    def _message(self, body: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
+        if (error := error_of(body)) is not None:
+            yield Failure(error, frame)
+        elif "output" not in body and isinstance(body.get("message"), str):
+            yield Failure(dict(body), frame)  # {"message": …}: the service refuses the request
+        for n, block in mappings(part_of(body, "output", "message").get("content")):
+            key = "content block", n
+            yield self._begin(key, n, block, frame, n)
+            if words := _whole_text(block):
+                yield Delta(self.blocks[key], words, frame, n)
+        yield from self._ending(body, frame)
+
+    def _begin(
+        self, key: Key, index: int | None, block: Mapping[str, Json], frame: Frame, item: int = -1
+    ) -> StartEvent:
+        kind, name = _kind_of(block)
+        tool = mapping(block.get("toolUse"))
+        given = tool.get("input") if item >= 0 else {} if "toolUseId" in tool or "name" in tool else None
+        sealed = kind == "reasoning" and not (_whole_text(block) or (_delta_text(block) or ("", ""))[1])
+        return self.start(
+            key,
+            kind,
+            f"/output/message/content/{key[1]}",
+            frame,
+            index,
+            id_=text(tool.get("toolUseId")) or text(mapping(block.get("toolResult")).get("toolUseId")),
+            name=text(tool.get("name")) if kind in ("tool_call", "hosted_call") else name,
+            value=given if kind == "tool_call" else None,
+            form="opaque" if sealed else "function",
+            item=item,
+        )
+
+
+# --- writers ----------------------------------------------------------------------------------------------------------
+
+
+def _piece(start: StartEvent, words: str) -> dict[str, Json]:
+    match start.kind:
+        case "tool_call" | "hosted_call":
+            return {"toolUse": {"input": words}}
+        case "reasoning":
+            return {"reasoningContent": {"text": words}}
+        case _:
+            return {"text": words}
+
+
+class StreamWriter(BlockStreamWriter):
+    """Writer of AWS messages, `chunk` messages, or server-sent events, as the stream came."""
+
+    index_name = "contentBlockIndex"
+    prefers_aws = True
+
+    def parse(self, frame: Frame) -> WireEvent:
+        return _named(frame_document(frame), frame.event)
+
+    def send(self, event: WireEvent) -> bytes:
+        kind, body = event
+        sample = self._sample
+        if self.is_aws and (sample is None or sample.event != CHUNK):
+            return message(dump(body), kind)
+        if self.is_aws:
+            return chunk(dump({kind: dict(body)}))
+        first = frame_document(sample) if sample is not None else {}
+        if _named(first, None).kind in first:  # events whose name is around the body
+            return framed({kind: dict(body)})
+        return framed(body, kind)
+
+    def start(self, start: StartEvent, number: int, source: WireEvent) -> Iterator[WireEvent]:
+        own = only(source, _START)
+        if own or start.kind in _ANNOUNCED:
+            announced: dict[str, Json] = {}
+            if start.kind == "tool_call":
+                tool = part_of(own, "start", "toolUse")
+                announced = {"toolUse": {**tool, "toolUseId": start.id or "", "name": start.name or ""}}
+            yield WireEvent(
+                _START, {**own, "contentBlockIndex": number, "start": {**part_of(own, "start"), **announced}}
+            )
+        if start.kind == "tool_call" and start.input not in (None, {}):
+            yield self.delta(start, number, compact(start.input), source)
+
+    def delta(self, start: StartEvent, number: int, words: str, source: WireEvent) -> WireEvent:
+        own = only(source, _DELTA)
+        return WireEvent(_DELTA, {**own, "contentBlockIndex": number, "delta": _piece(start, words)})
+
+    def stop(self, start: StartEvent, number: int, source: WireEvent) -> WireEvent:
+        return WireEvent(_STOP, {**only(source, _STOP), "contentBlockIndex": number})
+
+    def finish(self, finish: Finish | None, source: WireEvent) -> WireEvent:
+        return WireEvent(
+            _END, {**only(source, _END), "stopReason": finish.reason if finish is not None else "end_turn"}
+        )
+
+    def done(self, source: WireEvent) -> WireEvent | None:
+        own = only(source, _END)
+        return None if "stopReason" in own else WireEvent(_END, own or {"stopReason": "end_turn"})
+
+
+class WholeWriter(BlockWholeWriter):
+    finish_name = "stopReason"
+
+    def content(self, document: Mapping[str, Json]) -> Json:
+        return part_of(document, "output", "message").get("content")
+
+    def with_content(self, document: dict[str, Json], content: list[Json]) -> dict[str, Json]:
+        output = mapping(document.get("output"))
+        return {**document, "output": {**output, "message": {**mapping(output.get("message")), "content": content}}}
+
+    def block(self, start: StartEvent, source: dict[str, Json], said: str) -> Json:
+        match start.kind:
+            case "tool_call":
+                given: Json = Arguments(said).value if said else {} if start.input is None else start.input
+                named: dict[str, Json] = {"toolUseId": start.id or "", "name": start.name or "", "input": given}
+                return {**source, "toolUse": {**mapping(source.get("toolUse")), **named}}
+            case "text" | "refusal" if cited := mapping(source.get("citationsContent")):
+                return {**source, "citationsContent": {**cited, "content": [{"text": said}]}}
+            case "text" | "refusal":
+                return {**source, "text": said}
+            case "reasoning" if start.form != "opaque":
+                thought = mapping(source.get("reasoningContent"))
+                words = {**mapping(thought.get("reasoningText")), "text": said}
+                return {**source, "reasoningContent": {**thought, "reasoningText": words}}
+            case _:
+                return dict(source)
+
+
+API = ApiSpec(
+    name="bedrock.converse",
+    serves=serves,
+    claims=claims,
+    claims_reply=claims_reply,
+    read_request=read_request,
+    reply_reader=Reader,
+    stream_writer=StreamWriter,
+    whole_writer=WholeWriter,
+    traits=Traits(
+        ended="end_turn",
+        calls="tool_use",
+        finish_at="/stopReason",
+        text_at="/output/message/content",
+        reasoning_at="/output/message/content",
+        reasoning="a reasoningContent block",
+        calls_at="/output/message/content",
+        finish_reasons=frozenset({
+            *("end_turn", "tool_use", "max_tokens", "stop_sequence", "guardrail_intervened", "content_filtered"),
+            "model_context_window_exceeded",
+        }),
+        arguments="block",
+        id_model="tooluse_" + "A" * 22,
+        strict_ids=True,
+        blocks=True,
+        framings=frozenset({"events", "messages"}),
+        always_reports_usage=True,
+    ),
+    history=History(
+        call_id="toolUse/toolUseId",
+        result_id="toolResult/toolUseId",
+        arguments="toolUse/input",
+        blocks=True,
+        next_message=True,
+    ),
+)  # fmt: skip

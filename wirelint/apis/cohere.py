@@ -1,22 +1,26 @@
-"""Cohere Chat, version 2: `POST …/v2/chat`.
+r"""Cohere Chat, version 2: `POST …/v2/chat`.
 
 Replies: a document with a `message`, or named events: `message-start`, per content block `content-start`, `…-delta`,
-`…-end`, the model's plan in `tool-plan-delta`, per call `tool-call-start`, `…-delta`, `…-end`, citations as they come, and
-`message-end` with the finish reason and usage. `[DONE]` may follow and says nothing. Source: the vendor's API reference
+`…-end`, the model's plan in `tool-plan-delta`, per call `tool-call-start`, `…-delta`, `…-end`, citations at any time, and
+`message-end` with the finish reason and usage. `[DONE]` may follow and means nothing. Source: the vendor's API reference
 (Chat API v2, Streaming), and recordings.
 
-Content blocks and calls are numbered apart, each from 0. What a model thinks stands in content blocks of type `thinking`
-and, before calls, in `tool_plan`. Citations point at results that the client gave, and so are no hosted tool's.
+    event: content-delta
+    data: {"type":"content-delta","index":0,"delta":{"message":{"content":{"text":"Hi"}}}}
+
+Content blocks and calls are numbered apart, each from 0. Reasoning is in content blocks of type `thinking` and, before
+calls, in `tool_plan`, which has no start, no end and no number. Citations refer to results that the client sent, so they
+are no sign of a hosted tool. Rewriters name finish reasons as OpenAI does; the writer translates them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
 
-from wirelint.apis.cohere_request import NAME, read_request
-from wirelint.apis.cohere_writer import StreamWriter, WholeWriter
+from wirelint.apis._blocks import BlockReader, BlockStreamWriter, Key, WireEvent, only, part_of
+from wirelint.apis._choices import read_chat
 from wirelint.apis.reading import (
-    Documents,
     error_of,
     is_conversation,
     is_misshapen,
@@ -26,11 +30,23 @@ from wirelint.apis.reading import (
     number,
     stated_reason,
     text,
-    told,
+)
+from wirelint.apis.spec import ApiSpec, Traits
+from wirelint.apis.writing import (
+    MADE,
+    block_events,
+    finish_of,
+    framed,
+    patched_entries,
+    reply_id_of,
+    same,
+    text_of,
+)
+from wirelint.apis.writing import (
+    WholeWriter as BaseWriter,
 )
 from wirelint.events import (
     CallUpdate,
-    Close,
     Delta,
     Done,
     Event,
@@ -39,13 +55,11 @@ from wirelint.events import (
     Frame,
     Other,
     ReplyMeta,
-    Start,
     StreamViolation,
     Usage,
 )
-from wirelint.model import Json, Kind
-
-__all__ = ["NAME", "claims", "claims_reply", "read_request", "reply_reader", "reply_writer"]
+from wirelint.events import Start as StartEvent
+from wirelint.model import Json, Kind, Request
 
 _EVENTS = frozenset({
     "message-start",
@@ -62,12 +76,21 @@ _EVENTS = frozenset({
     "debug",
 })  # fmt: skip
 _FIELDS: dict[str, Kind] = {"text": "text", "thinking": "reasoning"}
-_STOP_POINTER = "/finish_reason"
-_PLAN = ("plan", 0)
+_CONTENT, _CALL = "content block", "tool call"
+_PLAN: Key = ("plan", 0)
+_CITATIONS: Key = ("citations", 0)
+_REASONS = {
+    "stop": "COMPLETE",
+    "end_turn": "COMPLETE",
+    "tool_calls": "TOOL_CALL",
+    "tool_use": "TOOL_CALL",
+    "function_call": "TOOL_CALL",
+    "length": "MAX_TOKENS",
+    "max_tokens": "MAX_TOKENS",
+}
 
 
 def serves(path: str) -> bool:
-    """Return True if requests of this API come at a path at all."""
     return path.endswith("/v2/chat")
 
 
@@ -82,50 +105,25 @@ def claims_reply(document: Mapping[str, Json]) -> bool:
     return document.get("type") == "message-start" and "delta" in document
 
 
-def reply_reader(*, streamed: bool) -> _Reader:
-    return _Reader(streamed=streamed)
+def read_request(body: Mapping[str, Json], path: str = "") -> Request:
+    return dataclasses.replace(read_chat(body), api="cohere.chat", max_tokens=number(body.get("max_tokens")))
 
 
-def reply_writer(*, streamed: bool) -> StreamWriter | WholeWriter:
-    return StreamWriter() if streamed else WholeWriter()
+class Reader(BlockReader):
+    """Reader of replies. It identifies blocks by group and index."""
 
-
-class _Reader:
-    """Frames to events. Blocks are told apart by kind and the wire's index."""
-
-    def __init__(self, *, streamed: bool) -> None:
-        self._streamed = streamed
-        self.documents = Documents()
-        self._blocks: dict[tuple[str, int], int] = {}
-        self._open: dict[tuple[str, int], None] = {}
-        self._count = 0
-        self._done = False
-
-    def read(self, frame: Frame) -> list[Event]:
-        if frame.data is None and not frame.faults:
-            return [Other(frame)]
-        reading = self.documents.read(frame)
-        events = reading.offences
-        for document, place in reading.documents:
-            if self._streamed:
-                events += self._event(document, place, alone=len(reading.documents) == 1)
-            else:
-                events += self._message(document, place)
-        return told(frame, events)
-
-    def close(self) -> list[Event]:
-        return self.documents.close()
-
-    def _event(self, document: Mapping[str, Json], frame: Frame, *, alone: bool) -> Iterator[Event]:
+    def read_document(self, document: dict[str, Json], frame: Frame, *, alone: bool) -> Iterator[Event]:
+        if not self.streamed:
+            yield from self._message(document, frame)
+            return
         kind = text(document.get("type")) or ""
         if alone and kind in _EVENTS and frame.event is not None and frame.event != kind:
             yield StreamViolation("event-mismatch", f"event {frame.event}, type {kind}", frame)
-        if self._done and kind in _EVENTS - {"debug"}:
+        if self.is_done and kind in _EVENTS - {"debug"}:
             yield StreamViolation("after-end", kind, frame)
             return  # clients have left
-        delta = mapping(document.get("delta"))
+        delta, index = mapping(document.get("delta")), number(document.get("index"))
         message = mapping(delta.get("message"))
-        index = number(document.get("index"))
         match kind:
             case "message-start":
                 yield ReplyMeta(text(document.get("id")), None, frame)
@@ -138,13 +136,23 @@ class _Reader:
             case "tool-call-start":
                 yield from self._call_start(index, _call_of(message.get("tool_calls")), frame)
             case "tool-call-delta":
-                yield from self._call_delta(index, _call_of(message.get("tool_calls")), frame)
+                key = self._key(_CALL, index)
+                words = text(mapping(_call_of(message.get("tool_calls")).get("function")).get("arguments"))
+                yield from self._delta(key, "tool_call", f"/message/tool_calls/{key[1]}", words or "", index, frame)
             case "content-end" | "tool-call-end":
-                yield from self._end("content" if kind == "content-end" else "call", index, frame)
+                key = self._key(_CONTENT if kind == "content-end" else _CALL, index)
+                if key not in self.blocks:
+                    yield StreamViolation("undeclared-part", f"end of {key[0]} {key[1]}, never started", frame)
+                yield self.stop(key, frame)
             case "citation-start":
-                yield from self._citations(frame)
+                yield self._citations(frame)
             case "message-end":
-                yield from self._message_end(delta, frame)
+                if (error := error_of(delta)) is not None:
+                    yield Failure(error, frame)
+                yield from _ending(delta, frame)
+                self.is_done = True
+                yield from self.unfinished(frame)
+                yield Done(frame)
             case _ if (error := error_of(document)) is not None:
                 yield Failure(error, frame)
             case "" if isinstance(document.get("message"), str):
@@ -152,110 +160,83 @@ class _Reader:
             case _:
                 yield Other(frame)
 
-    def _place(self, group: str, index: int | None) -> tuple[str, int]:
-        """The block that an index means. A missing one means the last that was opened."""
+    def _key(self, group: str, index: int | None) -> Key:
+        """Return the key of an index; without an index that of the block opened last."""
         if index is not None:
             return group, index
-        return next((key for key in reversed(self._open) if key[0] == group), (group, 0))
+        return next((key for key in reversed(self.open) if key[0] == group), (group, 0))
+
+    def _known(self, group: str) -> int:
+        return sum(key[0] == group for key in self.blocks)
 
     def _content_start(self, index: int | None, content: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
-        key = ("content", index if index is not None else sum(group == "content" for group, _ in self._blocks))
-        if key in self._blocks:
-            yield StreamViolation("restarted-part", f"content block {key[1]}", frame)
+        key = _CONTENT, index if index is not None else self._known(_CONTENT)
+        if key in self.blocks:
+            yield StreamViolation("restarted-part", f"{_CONTENT} {key[1]}", frame)
         yield from self._open_content(key, content, frame, index, -1)
 
     def _open_content(
-        self, key: tuple[str, int], content: Mapping[str, Json], frame: Frame, index: int | None, item: int
+        self, key: Key, content: Mapping[str, Json], frame: Frame, index: int | None, item: int
     ) -> Iterator[Event]:
         type_ = text(content.get("type")) or next((name for name in _FIELDS if name in content), "text")
-        kind = _FIELDS.get(type_, "opaque")
+        kind, pointer = _FIELDS.get(type_, "opaque"), f"/message/content/{key[1]}"
         if kind == "text" and is_misshapen(content.get(type_)):
-            pointer = f"/message/content/{key[1]}/{type_}"
-            yield self._start(key, "opaque", pointer, frame, index, name=misshapen(content[type_]), item=item)
-            return
-        pointer = f"/message/content/{key[1]}" + ("" if kind == "opaque" else f"/{type_}")
-        yield self._start(key, kind, pointer, frame, index, name=type_ if kind == "opaque" else None, item=item)
-        if kind != "opaque" and (words := text(content.get(type_))):
-            yield Delta(self._blocks[key], words, frame, item)
+            name = misshapen(content[type_])
+            yield self.start(key, "opaque", f"{pointer}/{type_}", frame, index, name=name, item=item)
+        elif kind == "opaque":
+            yield self.start(key, kind, pointer, frame, index, name=type_, item=item)
+        else:
+            yield self.start(key, kind, f"{pointer}/{type_}", frame, index, item=item)
+            if words := text(content.get(type_)):
+                yield Delta(self.blocks[key], words, frame, item)
 
     def _content_delta(self, index: int | None, content: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
         name = next((name for name in _FIELDS if isinstance(content.get(name), str)), None)
-        key = self._place("content", index)
         if name is None:
             yield Other(frame)
             return
-        if key not in self._blocks:
-            yield StreamViolation("undeclared-part", f"delta for content block {key[1]}, never started", frame)
-            yield self._start(key, _FIELDS[name], f"/message/content/{key[1]}/{name}", frame, index)
-        elif key not in self._open:
-            yield StreamViolation("undeclared-part", f"delta for content block {key[1]}, already ended", frame)
-        yield Delta(self._blocks[key], text(content.get(name)) or "", frame)
+        key = self._key(_CONTENT, index)
+        pointer = f"/message/content/{key[1]}/{name}"
+        yield from self._delta(key, _FIELDS[name], pointer, text(content.get(name)) or "", index, frame)
+
+    def _delta(
+        self, key: Key, kind: Kind, pointer: str, words: str, index: int | None, frame: Frame
+    ) -> Iterator[Event]:
+        if (violation := self.misplaced_delta(key, frame)) is not None:
+            yield violation
+        if key not in self.blocks:
+            yield self.start(key, kind, pointer, frame, index)
+        yield Delta(self.blocks[key], words, frame)
 
     def _plan(self, words: str, frame: Frame) -> Iterator[Event]:
-        if _PLAN not in self._blocks:
-            yield self._start(_PLAN, "reasoning", "/message/tool_plan", frame, None, name="tool_plan")
-            del self._open[_PLAN]  # nothing ends it
-        yield Delta(self._blocks[_PLAN], words, frame)
+        if _PLAN not in self.blocks:
+            yield self.start(_PLAN, "reasoning", "/message/tool_plan", frame, name="tool_plan", is_open=False)
+        yield Delta(self.blocks[_PLAN], words, frame)
 
     def _call_start(self, index: int | None, call: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
-        known = sum(group == "call" for group, _ in self._blocks)
-        key = ("call", index if index is not None else known)
+        known = self._known(_CALL)
+        key = _CALL, index if index is not None else known
         function = mapping(call.get("function"))
         id_, name = text(call.get("id")), text(function.get("name"))
-        if key in self._blocks:
-            # Two calls under one index: a client overwrites or merges, and either way one is lost.
-            yield StreamViolation("restarted-part", f"tool call {key[1]}", frame)
-            self._open[key] = None
-            yield CallUpdate(self._blocks[key], index, id_, name, frame)
+        if key in self.blocks:
+            # Two calls with one index: a client overwrites or merges them, and loses one either way.
+            yield StreamViolation("restarted-part", f"{_CALL} {key[1]}", frame)
+            self.open[key] = None
+            yield CallUpdate(self.blocks[key], index, id_, name, frame)
         else:
-            yield self._start(key, "tool_call", f"/message/tool_calls/{known}", frame, index, id_=id_, name=name)
+            yield self.start(key, "tool_call", f"/message/tool_calls/{known}", frame, index, id_=id_, name=name)
         if words := text(function.get("arguments")):
-            yield Delta(self._blocks[key], words, frame)
+            yield Delta(self.blocks[key], words, frame)
 
-    def _call_delta(self, index: int | None, call: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
-        key = self._place("call", index)
-        if key not in self._blocks:
-            yield StreamViolation("undeclared-part", f"delta for tool call {key[1]}, never started", frame)
-            yield self._start(key, "tool_call", f"/message/tool_calls/{key[1]}", frame, index)
-        elif key not in self._open:
-            yield StreamViolation("undeclared-part", f"delta for tool call {key[1]}, already ended", frame)
-        yield Delta(self._blocks[key], text(mapping(call.get("function")).get("arguments")) or "", frame)
-
-    def _end(self, group: str, index: int | None, frame: Frame) -> Iterator[Event]:
-        key = self._place(group, index)
-        if key in self._open:
-            del self._open[key]
-            yield Close(self._blocks[key], frame)
-            return
-        if key not in self._blocks:
-            yield StreamViolation("undeclared-part", f"end of {group} {key[1]}, never started", frame)
-        yield Other(frame)
-
-    def _citations(self, frame: Frame) -> Iterator[Event]:
-        key = ("citations", 0)
-        if key not in self._blocks:
-            yield self._start(key, "opaque", "/message/citations", frame, None, name="citations")
-            del self._open[key]
-        else:
-            yield Other(frame)
-
-    def _message_end(self, delta: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
-        if (error := error_of(delta)) is not None:
-            yield Failure(error, frame)
-        if reason := stated_reason(delta.get("finish_reason")):
-            yield Finish(0, reason, _STOP_POINTER, frame)
-        if usage := mapping(delta.get("usage")):
-            yield Usage(usage, frame)
-        self._done = True
-        if self._open:
-            group, index = next(iter(self._open))
-            yield StreamViolation("unfinished-part", f"{group} {index} was never ended", frame)
-        yield Done(frame)
+    def _citations(self, frame: Frame) -> Event:
+        if _CITATIONS in self.blocks:
+            return Other(frame)
+        return self.start(_CITATIONS, "opaque", "/message/citations", frame, name="citations", is_open=False)
 
     def _message(self, document: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
         if (error := error_of(document)) is not None:
             yield Failure(error, frame)
-        elif isinstance(document.get("message"), str):  # how the API reports errors
+        elif isinstance(document.get("message"), str):  # the API's form of an error
             yield Failure(dict(document), frame)
         yield ReplyMeta(text(document.get("id")), text(document.get("model")), frame)
         message = mapping(document.get("message"))
@@ -263,48 +244,204 @@ class _Reader:
             yield from self._plan(plan, frame)
         content = message.get("content")
         if isinstance(content, str) and content:
-            yield self._start(("content", 0), "text", "/message/content", frame, None)
-            yield Delta(self._blocks["content", 0], content, frame)
+            yield self.start((_CONTENT, 0), "text", "/message/content", frame)
+            yield Delta(self.blocks[_CONTENT, 0], content, frame)
         for n, block in mappings(content):
-            yield from self._open_content(("content", n), block, frame, n, n)
+            yield from self._open_content((_CONTENT, n), block, frame, n, n)
         for n, call in mappings(message.get("tool_calls")):
             yield from self._whole_call(n, call, frame)
         if message.get("citations"):
-            yield from self._citations(frame)
-        if reason := stated_reason(document.get("finish_reason")):
-            yield Finish(0, reason, _STOP_POINTER, frame)
-        if usage := mapping(document.get("usage")):
-            yield Usage(usage, frame)
+            yield self._citations(frame)
+        yield from _ending(document, frame)
 
     def _whole_call(self, n: int, call: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
-        function, key = mapping(call.get("function")), ("call", n)
+        function, key = mapping(call.get("function")), (_CALL, n)
         given = function.get("arguments")
         words, pointer = text(given), f"/message/tool_calls/{n}"
         id_, name = text(call.get("id")), text(function.get("name"))
         value = None if words is not None else given
-        yield self._start(key, "tool_call", pointer, frame, n, id_=id_, name=name, value=value, item=n)
+        yield self.start(key, "tool_call", pointer, frame, n, id_=id_, name=name, value=value, item=n)
         if words:
-            yield Delta(self._blocks[key], words, frame, n)
+            yield Delta(self.blocks[key], words, frame, n)
 
-    def _start(
-        self,
-        key: tuple[str, int],
-        kind: Kind,
-        pointer: str,
-        frame: Frame,
-        index: int | None,
-        *,
-        id_: str | None = None,
-        name: str | None = None,
-        value: Json = None,
-        item: int = -1,
-    ) -> Start:
-        self._blocks[key] = self._count
-        self._open[key] = None
-        self._count += 1
-        return Start(self._blocks[key], kind, pointer, 0, frame, index, id_, name, value, item=item)
+
+def _ending(holder: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
+    if reason := stated_reason(holder.get("finish_reason")):
+        yield Finish(0, reason, "/finish_reason", frame)
+    if usage := mapping(holder.get("usage")):
+        yield Usage(usage, frame)
 
 
 def _call_of(calls: Json) -> dict[str, Json]:
-    """The call of an event: an object, and in a list where a gateway makes it OpenAI's."""
+    """Return the call of an event: an object, or the entry of a list where a gateway makes it OpenAI's."""
     return mapping(calls[0]) if isinstance(calls, list) and calls else mapping(calls)
+
+
+# --- writers ----------------------------------------------------------------------------------------------------------
+
+
+def _group_of(start: StartEvent) -> str:
+    """Return what a block is numbered with: content blocks, calls, or nothing."""
+    match start.kind:
+        case "tool_call":
+            return _CALL
+        case "text" | "refusal":
+            return _CONTENT
+        case "reasoning":
+            return "" if start.name == "tool_plan" else _CONTENT
+        case _:
+            return _CONTENT if start.pointer.startswith("/message/content") else ""
+
+
+def _field(start: StartEvent) -> str:
+    return "thinking" if start.kind == "reasoning" else "text"
+
+
+def _call(start: StartEvent, source: Mapping[str, Json], said: str) -> dict[str, Json]:
+    """Return a call with the argument text `said`. `source`: the call that the start was read from."""
+    arguments: Json = said if said or start.input is None else start.input
+    function: Json = {**mapping(source.get("function")), "name": start.name or "", "arguments": arguments}
+    known: dict[str, Json] = {"id": start.id} if start.id is not None else {}
+    return {**known, "type": "function", **source, **known, "function": function}
+
+
+def _reason(finish: Finish, source: Mapping[str, Json]) -> str:
+    if finish.reason == source.get("finish_reason"):
+        return finish.reason
+    return _REASONS.get(finish.reason, finish.reason)
+
+
+class StreamWriter(BlockStreamWriter):
+    ending = (Finish, Usage, Done)
+    sends_empty_deltas = False
+
+    def group_of(self, start: StartEvent) -> str:
+        return _group_of(start)
+
+    def group_of_event(self, kind: str) -> str:
+        return _CONTENT if kind.startswith("content-") else _CALL
+
+    def start(self, start: StartEvent, number: int, source: WireEvent) -> Iterator[WireEvent]:
+        if _group_of(start) == _CALL:
+            said = _call(start, part_of(only(source, "tool-call-start"), "delta", "message", "tool_calls"), "")
+            yield _event("tool-call-start", source, number, "tool_calls", said)
+            return
+        own = part_of(only(source, "content-start"), "delta", "message", "content")
+        block = own if start.kind == "opaque" else {"type": _field(start), **own, _field(start): ""}
+        yield _event("content-start", source, number, "content", block)
+
+    def delta(self, start: StartEvent, number: int, words: str, source: WireEvent) -> WireEvent:
+        match _group_of(start):
+            case "":
+                return WireEvent("tool-plan-delta", {"delta": {"message": {"tool_plan": words}}})
+            case "tool call":
+                return _event("tool-call-delta", source, number, "tool_calls", {"function": {"arguments": words}})
+            case _:
+                own = part_of(only(source, "content-delta"), "delta", "message", "content")
+                other = {name: value for name, value in own.items() if name not in _FIELDS}
+                return _event("content-delta", source, number, "content", {**other, _field(start): words})
+
+    def stop(self, start: StartEvent, number: int, source: WireEvent) -> WireEvent:
+        kind = "content-end" if _group_of(start) == _CONTENT else "tool-call-end"
+        return WireEvent(kind, {**only(source, kind), "index": number})
+
+    def finish(self, finish: Finish | None, source: WireEvent) -> WireEvent:
+        own = only(source, "message-end")
+        delta = part_of(own, "delta")
+        reason = {"finish_reason": _reason(finish, delta)} if finish is not None else {}
+        return WireEvent("message-end", {**own, "delta": {**delta, **reason}})
+
+    def with_reply_id(self, event: WireEvent, id_: str) -> WireEvent:
+        return event._replace(body={**event.body, "id": id_}) if event.kind == "message-start" else event
+
+    def _resend(self, frame: Frame, source: WireEvent) -> bytes:
+        return framed(None, frame.event, data=frame.data)  # clients of this API read the type alone
+
+
+def _event(kind: str, source: WireEvent, number: int, name: str, said: Json) -> WireEvent:
+    """Return an event that puts `said` into the delta of its source, under `name`."""
+    own = only(source, kind)
+    message: Json = {**part_of(own, "delta", "message"), name: said}
+    return WireEvent(kind, {**own, "index": number, "delta": {**part_of(own, "delta"), "message": message}})
+
+
+class WholeWriter(BaseWriter):
+    def patch(self, document: dict[str, Json], events: Sequence[Event], out: Sequence[Event]) -> dict[str, Json]:
+        message = dict(mapping(document.get("message")))
+        changed: dict[str, Json] = {**document, "message": message}
+        before, after = _by_group(events), _by_group(out)
+        if not same(before[_CALL], after[_CALL]):
+            _set(message, "tool_calls", _entries(message.get("tool_calls"), events, out, _CALL), keep=False)
+        if not same(before[_CONTENT], after[_CONTENT]):
+            content = message.get("content")
+            if isinstance(content, str) and all(e.kind == "text" for e in after[_CONTENT] if isinstance(e, StartEvent)):
+                message["content"] = text_of(after[_CONTENT])
+            else:
+                made = _entries(content, events, out, _CONTENT)
+                _set(message, "content", made, keep="tool_calls" not in message)
+        if not same(before[""], after[""]):
+            _set(message, "tool_plan", text_of(after[""]), keep=False)
+        if (finish := finish_of(out)) is not None:
+            changed["finish_reason"] = _reason(finish, document)
+        if (id_ := reply_id_of(out)) is not None:
+            changed["id"] = id_
+        return changed
+
+
+def _by_group(events: Sequence[Event]) -> dict[str, list[Event]]:
+    """Return the events of a body's blocks, by the group that numbers them."""
+    found: dict[str, list[Event]] = {_CONTENT: [], _CALL: [], "": []}
+    group: dict[int, str] = {}
+    for event in block_events(events):
+        if isinstance(event, StartEvent):
+            group[event.block] = _group_of(event)
+        if isinstance(event, StartEvent | Delta | CallUpdate) and event.block in group:
+            found[group[event.block]].append(event)
+    return found
+
+
+def _entries(listed: Json, events: Sequence[Event], out: Sequence[Event], group: str) -> list[Json]:
+    def make(start: StartEvent, source: dict[str, Json], said: str) -> Json:
+        if group == _CALL:
+            return _call(start, source, said)
+        if start.kind == "opaque":
+            return dict(source)
+        return {"type": _field(start), **source, _field(start): said} if said else None
+
+    starts = [event for event in out if isinstance(event, StartEvent) and _group_of(event) == group]
+    # Reasoning comes before the text, though a fix finds it later.
+    starts.sort(key=lambda start: not (start.kind == "reasoning" and start.block >= MADE))
+    return patched_entries(listed, events, out, starts, make)
+
+
+def _set(message: dict[str, Json], name: str, value: Json, *, keep: bool) -> None:
+    """Set a member, or remove it if it would be empty and need not be there."""
+    if value or keep:
+        message[name] = value
+    else:
+        message.pop(name, None)
+
+
+API = ApiSpec(
+    name="cohere.chat",
+    serves=serves,
+    claims=claims,
+    claims_reply=claims_reply,
+    read_request=read_request,
+    reply_reader=Reader,
+    stream_writer=StreamWriter,
+    whole_writer=WholeWriter,
+    traits=Traits(
+        ended="COMPLETE",
+        calls="TOOL_CALL",
+        finish_at="/finish_reason",
+        text_at="/message/content",
+        reasoning_at="/message/content",
+        reasoning="a thinking block",
+        calls_at="/message/tool_calls",
+        finish_reasons=frozenset({"COMPLETE", "STOP_SEQUENCE", "MAX_TOKENS", "TOOL_CALL"}),
+        text_only=True,
+        blocks=True,
+        always_reports_usage=True,
+    ),
+)

@@ -29,6 +29,7 @@ from wirelint.apis.gemini_schema import member, value_of
 from wirelint.apis.gemini_wrapper import is_wrapped, unwrapped
 from wirelint.apis.gemini_writer import StreamWriter, WholeWriter
 from wirelint.apis.reading import Documents, error_of, is_misshapen, mapping, mappings, misshapen, number, text, told
+from wirelint.apis.spec import ApiSpec, History, Traits
 from wirelint.events import (
     Close,
     Delta,
@@ -127,7 +128,7 @@ class _Reader:
             if events is not None:
                 return events
         reading = self.documents.read(frame)
-        events = reading.offences
+        events = reading.violations
         self._failed = self._failed or (bool(self._array) and _is_broken(frame))
         for whole, place in reading.documents:
             document, self._inside = unwrapped(whole)
@@ -312,3 +313,41 @@ def _word(reason: Json) -> str | None:
     if isinstance(reason, int) and not isinstance(reason, bool):
         return _REASONS.get(reason, str(reason)) if reason else None
     return reason if isinstance(reason, str) and reason not in _UNSPECIFIED else None
+
+
+API = ApiSpec(
+    name=NAME,
+    claims=claims,
+    claims_reply=claims_reply,
+    read_request=lambda body, path="": read_request_at(body, path),
+    reply_reader=reply_reader,
+    stream_writer=StreamWriter,
+    whole_writer=WholeWriter,
+    traits=Traits(
+        ended="STOP",
+        calls="STOP",
+        finish_at="/candidates/{}/finishReason",
+        text_at="/candidates/{}/content/parts",
+        reasoning_at="/candidates/{}/content/parts",
+        reasoning="a thought part",
+        calls_at="/candidates/{}/content/parts",
+        finish_reasons=frozenset({"STOP", "MAX_TOKENS", "LANGUAGE", "SAFETY"}),
+        arguments="object",
+        call_ids=False,
+        call_index=False,
+        id_model=None,
+        framings=frozenset({"events", "array"}),
+        head_everywhere=True,
+        always_reports_usage=True,
+    ),
+    history=History(
+        place="/contents",
+        content="parts",
+        call_id="id",
+        result_id="id",
+        arguments="args",
+        blocks=True,
+        next_message=True,
+        counted=True,
+    ),
+)

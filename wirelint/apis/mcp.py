@@ -20,6 +20,7 @@ import orjson
 
 from wirelint.apis.mcp_messages import is_message, is_ours, parts_of
 from wirelint.apis.reading import Documents
+from wirelint.apis.spec import ApiSpec, Traits
 from wirelint.events import Delta, Done, Event, Frame, Other, Start
 from wirelint.model import Json, Kind, Message, Opaque, Part, Request, Rpc, ToolCall, ToolResult
 
@@ -124,7 +125,7 @@ class _Reader:
         if not self._streamed and frame.data is not None and not frame.data.lstrip().startswith("{"):
             return [Other(frame)]  # `Accepted`, in the older transport
         reading = self.documents.read(frame)
-        events = reading.offences
+        events = reading.violations
         for document, place in reading.documents:
             events += self._message(document, place, None)
         return events or [Other(frame)]
@@ -196,3 +197,17 @@ def _batch(data: str) -> list[Json] | None:
     except orjson.JSONDecodeError:
         return None
     return document if isinstance(document, list) else None
+
+
+API = ApiSpec(
+    name=NAME,
+    claims=claims,
+    claims_reply=claims_reply,
+    read_request=lambda body, path="": read_request(body),
+    reply_reader=reply_reader,
+    stream_writer=_Writer,
+    whole_writer=_Writer,
+    traits=Traits("", "", "", "", None, "", None),
+    channel="mcp",
+    claims_other=claims_other,
+)

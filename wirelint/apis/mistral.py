@@ -1,6 +1,6 @@
 """Mistral's chat completions: `POST https://api.mistral.ai/v1/chat/completions`, and agents' (`/v1/agents/completions`).
 
-OpenAI's shape, read and written as such, with these differences (source: the vendor's API reference and recordings):
+OpenAI's shape, with these differences (source: the vendor's API reference and recordings):
 
 - content may be a list of chunks; thinking is a chunk of type `thinking`, itself a list of text chunks. In a stream the
   answer that follows is plain text, which a client appends as a chunk behind it;
@@ -8,8 +8,8 @@ OpenAI's shape, read and written as such, with these differences (source: the ve
 - `tool_choice` may be `any`; finish reasons are also `model_length` and `error`;
 - an error is the document itself, `{"object": "error", "message": …}`.
 
-A reply says nowhere that it is Mistral's, and other hosts serve the same models in OpenAI's very shape, so what counts is
-the host, or the name by which the vendor's SDK introduces itself.
+Nothing in a reply says that it is Mistral's, and other hosts serve the same models in exactly OpenAI's shape. So the host
+decides, or the user agent of the vendor's SDK.
 """
 
 from __future__ import annotations
@@ -17,24 +17,20 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 
-from wirelint.apis import openai_chat, openai_writer
-from wirelint.apis.openai_parts import Piece
-from wirelint.apis.openai_request import read_request as read_openai
+from wirelint.apis import openai_chat
+from wirelint.apis._choices import read_chat
+from wirelint.apis.openai_chat import Piece
 from wirelint.apis.reading import is_conversation, number, text
+from wirelint.apis.spec import ApiSpec
 from wirelint.apis.writing import text_of
 from wirelint.events import Delta, Event, Frame
-from wirelint.model import Json, Request
-
-__all__ = ["NAME", "claims", "claims_reply", "read_request", "reply_reader", "reply_writer"]
-
-NAME = "mistral.chat"
+from wirelint.model import Json, Kind, Request
 
 _HOST = "mistral.ai"
 _CLIENTS = ("mistral-client", "mistralai")
 
 
 def serves(path: str) -> bool:
-    """Return True if requests of this API come at a path at all."""
     return path.endswith(("/chat/completions", "/agents/completions"))
 
 
@@ -47,41 +43,36 @@ def claims(path: str, headers: Mapping[str, str], body: Mapping[str, Json]) -> b
 
 
 def claims_reply(document: Mapping[str, Json]) -> bool:
-    return False  # nothing in it tells it from OpenAI's
+    return False  # a reply looks like OpenAI's
 
 
-def read_request(body: Mapping[str, Json]) -> Request:
-    request = dataclasses.replace(read_openai(body), api=NAME)
+def read_request(body: Mapping[str, Json], path: str = "") -> Request:
+    request = dataclasses.replace(read_chat(body), api="mistral.chat")
     if not body.get("agent_id"):
         return request
-    # An agent's instructions and tools are on the server.
+    # The server has an agent's instructions and tools.
     return dataclasses.replace(request, tools_known=False, on_server="before")
 
 
-def reply_reader(*, streamed: bool) -> _Reader:
-    return _Reader(streamed=streamed)
+class Reader(openai_chat.Reader):
+    def read_content(self, choice: int, content: Json, place: str, frame: Frame) -> None:
+        if self.streamed and isinstance(content, str) and (choice, "reasoning", 0) in self.blocks:
+            self.add_text(choice, "text", 0, f"{place}/1/text", content, frame)
+        else:
+            super().read_content(choice, content, place, frame)
 
-
-def reply_writer(*, streamed: bool) -> StreamWriter | WholeWriter:
-    return StreamWriter() if streamed else WholeWriter()
-
-
-class _Reader(openai_chat._Reader):
-    def _content(self, choice: int, content: Json, place: str, frame: Frame) -> None:
-        if self._streamed and isinstance(content, str) and content and (choice, "reasoning", 0) in self._blocks:
-            self._text(choice, "text", 0, f"{place}/1/text", content, frame)
-            return
-        super()._content(choice, content, place, frame)
-
-    def _call(self, choice: int, position: int, call: Mapping[str, Json], place: str, frame: Frame) -> None:
-        if self._streamed and number(call.get("index")) is None:
+    def read_call(self, choice: int, position: int, call: Mapping[str, Json], place: str, frame: Frame) -> None:
+        if self.streamed and number(call.get("index")) is None:
             id_ = text(call.get("id"))
-            known = (key[2] for key, block in self._blocks.items() if key[:2] == (choice, "tool_call") and id_
-                     and self._labels.get(block, ("", ""))[0] == id_)  # fmt: skip
-            call = {**call, "index": next(known, self._calls.get(choice, 0))}
-        if call.get("id") == "null" and (choice, "tool_call", number(call.get("index")) or 0) in self._blocks:
-            call = {**call, "id": None}  # the word by which the vendor leaves out an id that it has told
-        super()._call(choice, position, call, place, frame)
+            known = (
+                key[2]
+                for key, block in self.blocks.items()
+                if key[:2] == (choice, "tool_call") and id_ and self.labels.get(block, ("", ""))[0] == id_
+            )
+            call = {**call, "index": next(known, self.calls.get(choice, 0))}
+        if call.get("id") == "null" and (choice, "tool_call", number(call.get("index")) or 0) in self.blocks:
+            call = {**call, "id": None}  # the vendor's word for an id that it has sent before
+        super().read_call(choice, position, call, place, frame)
 
 
 def _thinking(deltas: Sequence[Delta]) -> Json:
@@ -98,41 +89,59 @@ def _is_thinking(chunk: Json) -> bool:
     return isinstance(chunk, dict) and "thinking" in chunk
 
 
-class StreamWriter(openai_writer.StreamWriter):
-    def _rest(
-        self, source: Mapping[str, Json], before: Sequence[Event], after: Sequence[Event], choice: int
+class StreamWriter(openai_chat.StreamWriter):
+    def rest(
+        self, source: Mapping[str, Json], before: Sequence[Event], kept: set[Kind], choice: int
     ) -> dict[str, Json]:
-        rest = super()._rest(source, before, after, choice)
-        chunks = source.get("content")
+        rest, chunks = super().rest(source, before, kept, choice), source.get("content")
         if not isinstance(chunks, list):
             return rest
-        gone = {self._kind(event) for event in before} - self._kept(before, after)
-        kept = [chunk for chunk in chunks if ("reasoning" if _is_thinking(chunk) else "text") not in gone]
-        return {**rest, "content": kept}
+        gone = {self.kind_of(event) for event in before} - kept
+        return {
+            **rest,
+            "content": [one for one in chunks if ("reasoning" if _is_thinking(one) else "text") not in gone],
+        }
 
-    def _say(self, said: dict[str, Json], source: Mapping[str, Json], piece: Piece) -> None:
+    def say(self, said: dict[str, Json], source: Mapping[str, Json], piece: Piece) -> None:
         thoughts, piece.reasoning = piece.reasoning, []
         kept = [chunk for chunk in _chunks(said.get("content")) if _is_thinking(chunk)]
-        super()._say(said, source, piece)
+        super().say(said, source, piece)
         if lead := [_thinking(thoughts)] if thoughts else kept:
             said["content"] = [*lead, *(chunk for chunk in _chunks(said.get("content")) if not _is_thinking(chunk))]
 
 
-class WholeWriter(openai_writer.WholeWriter):
-    def _text(
-        self, message: dict[str, Json], source: Mapping[str, Json], piece: Piece, before: Sequence[Event]
-    ) -> None:
-        thoughts, piece.reasoning = piece.reasoning, []
-        old = [event for event in before if isinstance(event, Delta) and self._kind(event) == "reasoning"]
-        texts = [event for event in before if isinstance(event, Delta) and self._kind(event) == "text"]
-        super()._text(message, source, piece, [event for event in before if event not in old])
-        if text_of(old) == text_of(thoughts) and text_of(texts) == text_of(piece.text):
+class WholeWriter(openai_chat.WholeWriter):
+    def patch_text(self, message: dict[str, Json], source: Mapping[str, Json], piece: Piece, old: Piece) -> None:
+        thoughts, before = piece.reasoning, old.reasoning
+        piece.reasoning, old.reasoning = [], []
+        super().patch_text(message, source, piece, old)
+        changed = text_of(before) != text_of(thoughts)
+        if not changed and text_of(old.text) == text_of(piece.text):
             return
-        kept = [chunk for chunk in _chunks(source.get("content")) if _is_thinking(chunk)]
-        if text_of(old) != text_of(thoughts):
-            kept = [_thinking(thoughts)] if thoughts else []
-        rest = [chunk for chunk in _chunks(message.get("content")) if not _is_thinking(chunk)]
-        if kept:
-            message["content"] = [*kept, *rest]
-        elif any(_is_thinking(chunk) for chunk in _chunks(source.get("content"))):
-            message["content"] = rest
+        chunks = _chunks(source.get("content"))
+        lead = [chunk for chunk in chunks if _is_thinking(chunk)]
+        if changed:
+            lead = [_thinking(thoughts)] if thoughts else []
+        if lead or any(map(_is_thinking, chunks)):
+            message["content"] = [*lead, *(one for one in _chunks(message.get("content")) if not _is_thinking(one))]
+
+
+API = ApiSpec(
+    name="mistral.chat",
+    serves=serves,
+    claims=claims,
+    claims_reply=claims_reply,
+    read_request=read_request,
+    reply_reader=Reader,
+    stream_writer=StreamWriter,
+    whole_writer=WholeWriter,
+    traits=dataclasses.replace(
+        openai_chat.API.traits,
+        reasoning_at="/choices/{}/message/content",
+        reasoning="a thinking chunk",
+        finish_reasons=frozenset({"stop", "length", "model_length", "tool_calls"}),
+        id_model="A" * 9,
+        text_only=False,
+        always_reports_usage=True,
+    ),
+)

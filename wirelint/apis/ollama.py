@@ -1,178 +1,127 @@
-"""Ollama's own API: `POST …/api/chat` and `POST …/api/generate`.
+r"""Ollama's own API: `POST …/api/chat` and `POST …/api/generate`.
 
-Replies are JSON lines, since `stream` is true unless the request says otherwise; with `stream: false` the same document
-comes once. Each line carries a piece of the message, and the last one, with `done: true`, says why it ended and counts
-tokens. Source: the vendor's API reference, and recordings of servers from 0.1 to 0.12.
+Replies are JSON lines, since `stream` is true unless the request says otherwise; with `stream: false` one such document is
+the body. Each line carries a piece of the message. The last one, with `done: true`, has the finish reason and token counts.
+Source: the vendor's API reference, and recordings of servers from 0.1 to 0.12.
 
-What sets it apart: a call comes in one piece, its arguments an object, with no id (recent servers send one); its `index` is
-its place in the reply and older servers leave it out; a reply with calls ends with `stop`; an error is a string, in a line
-of its own when the stream has begun. `generate` has no messages: `prompt` in, `response` out, and `raw: true` means that
-the prompt already is what the model's template would have made of a conversation.
+    {"model":"m","message":{"role":"assistant","content":"Hi"},"done":false}
+    {"model":"m","message":{"role":"assistant","content":""},"done_reason":"stop","done":true,"eval_count":2}
+
+Differences from other APIs: a call comes in one piece, its arguments an object, without an id (recent servers send one);
+its `index` is its position in the reply, and older servers leave it out; a reply with calls ends with `stop`; an error is a
+string, in a line of its own once the stream has begun. `generate` has no messages: `prompt` in, `response` out, and
+`raw: true` means that the prompt is already the output of the model's template.
+
+Theory of operation of the writers. A line holds a piece of everything: thinking, text, calls, in that order. A frame whose
+events came out unchanged leaves as it came. From any other, the members that events represent are taken out and put back
+from the events, one line for each piece; other members (model, time, counts, unknown ones) stay in their line. The line
+that ends a reply holds nothing else, like the vendor's: earlier content goes into lines of its own. Calls are numbered by
+their position in the reply if their line has a number, and have an id if they came with one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 
-from wirelint.apis.ollama_writer import StreamWriter, WholeWriter
-from wirelint.apis.reading import (
-    Documents,
-    error_of,
-    mapping,
-    mappings,
-    misshapen,
-    number,
-    schema,
-    stated_reason,
-    text,
-    told,
+from wirelint.apis._choices import read_chat
+from wirelint.apis.reading import DocumentReader, error_of, mapping, mappings, misshapen, number, stated_reason, text
+from wirelint.apis.spec import ApiSpec, Traits
+from wirelint.apis.writing import MADE, block_events, dump, finish_of, frame_document, groups, same, spoken, text_of
+from wirelint.apis.writing import WholeWriter as BaseWriter
+from wirelint.events import (
+    CallUpdate,
+    Delta,
+    Done,
+    Event,
+    Failure,
+    Finish,
+    Frame,
+    Other,
+    ReplyMeta,
+    Start,
+    StreamViolation,
+    Usage,
 )
-from wirelint.events import Delta, Done, Event, Failure, Finish, Frame, Other, ReplyMeta, Start, StreamViolation, Usage
-from wirelint.model import (
-    Arguments,
-    Json,
-    Kind,
-    Message,
-    Opaque,
-    Part,
-    Reasoning,
-    Request,
-    Role,
-    Text,
-    Tool,
-    ToolCall,
-    ToolResult,
-)
+from wirelint.model import Arguments, Json, Kind, Message, Opaque, Part, Request, Text
 
-__all__ = ["CHAT", "GENERATE", "Ollama"]
-
-_ROLES: dict[str, Role] = {"system": "system", "developer": "system", "assistant": "assistant", "tool": "tool"}
 _COUNTS = ("prompt_eval_count", "eval_count")
+_REASONS = {"tool_calls": "stop", "function_call": "stop"}
+"""OpenAI's finish reasons, which rewriters use, in Ollama's words."""
+_ORDER = {"reasoning": 0, "text": 1, "refusal": 1, "tool_call": 2}
 
 
-class Ollama:
-    """One of the two endpoints. They differ by where the words stand."""
-
-    def __init__(self, name: str, path: str, place: str) -> None:
-        """`place`: pointer of the object that holds what the model says."""
-        self.NAME = name
-        self._path = path
-        self._place = place
-
-    def serves(self, path: str) -> bool:
-        """Return True if requests of this API come at a path at all."""
-        return path.endswith(self._path)
-
-    def claims(self, path: str, headers: Mapping[str, str], body: Mapping[str, Json]) -> bool:
-        if not self.serves(path) or not isinstance(body.get("model"), str):
-            return False
-        messages = body.get("messages")
-        return isinstance(messages, list) if self._place else messages is None
-
-    def claims_reply(self, document: Mapping[str, Json]) -> bool:
-        if not isinstance(document.get("done"), bool):
-            return False
-        return isinstance(document.get("message" if self._place else "response"), dict if self._place else str)
-
-    def read_request(self, body: Mapping[str, Json]) -> Request:
-        messages = _messages(body.get("messages")) if self._place else _prompt(body)
-        return Request(
-            api=self.NAME,
-            model=text(body.get("model")) or "",
-            messages=tuple(messages),
-            tools=tuple(_tools(body.get("tools"))),
-            body=body,
-            stream=body.get("stream") is not False,
-            max_tokens=number(mapping(body.get("options")).get("num_predict")),
-        )
-
-    def reply_reader(self, *, streamed: bool) -> _Reader:
-        return _Reader(self._place, streamed=streamed)
-
-    def reply_writer(self, *, streamed: bool) -> StreamWriter | WholeWriter:
-        return StreamWriter(self._place) if streamed else WholeWriter(self._place)
+def _prompt(body: Mapping[str, Json]) -> Iterator[Message]:
+    """Yield the messages of a request to `generate`."""
+    if system := text(body.get("system")):
+        yield Message("system", (Text(system, "/system"),), "/system")
+    prompt, images = text(body.get("prompt")), body.get("images")
+    parts: list[Part] = [Text(prompt, "/prompt")] if prompt else []
+    parts += [Opaque("image", f"/images/{n}") for n, _ in enumerate(images if isinstance(images, list) else ())]
+    if parts:
+        yield Message("user", tuple(parts), "/prompt")
 
 
-CHAT = Ollama("ollama.chat", "/api/chat", "/message")
-GENERATE = Ollama("ollama.generate", "/api/generate", "")
-
-
-class _Reader:
-    """Frames to events. Text and thinking are one block each, every entry of `tool_calls` is a call of its own."""
+class Reader(DocumentReader):
+    """Reader of replies. Text and thinking are one block each; every entry of `tool_calls` is a call of its own."""
 
     def __init__(self, place: str, *, streamed: bool) -> None:
+        """`place`: pointer of the object with the model's message; empty for the document itself."""
+        super().__init__(streamed=streamed)
         self._place = place
-        self._streamed = streamed
-        self.documents = Documents()
         self._blocks: dict[str, int] = {}
-        self._count = 0
-        self._calls = 0
+        self._count = self._calls = 0
         self._model: str | None = None
-        self._done = False
 
-    def read(self, frame: Frame) -> list[Event]:
-        if frame.data is None and not frame.faults:
-            return [Other(frame)]
-        reading = self.documents.read(frame)
-        events = reading.offences
-        for document, place in reading.documents:
-            if self._done:
-                events.append(StreamViolation("after-end", (frame.data or "")[:60], frame))
-                continue  # clients have left
-            events += self._document(document, place)
-        return told(frame, events)
-
-    def close(self) -> list[Event]:
-        return self.documents.close()
-
-    def _document(self, document: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
+    def read_document(self, document: dict[str, Json], frame: Frame, *, alone: bool) -> Iterator[Event]:
+        if self.is_done:
+            yield StreamViolation("after-end", (frame.data or "")[:60], frame)
+            return  # clients have left
         model = text(document.get("model"))
         if model and model != self._model:
             self._model = model
             yield ReplyMeta(None, model, frame)
         if (error := error_of(document)) is not None:
             yield Failure(error, frame)
-        yield from self._said(mapping(document.get("message")) if self._place else document, frame)
+        yield from self._message(mapping(document.get("message")) if self._place else document, frame)
         if reason := stated_reason(document.get("done_reason")):
             yield Finish(0, reason, "/done_reason", frame)
         if counts := {name: document[name] for name in _COUNTS if number(document.get(name)) is not None}:
             yield Usage(counts, frame)
         if document.get("done") is True:
-            self._done = True
+            self.is_done = True
             yield Done(frame)
 
-    def _said(self, message: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
-        yield from self._text("reasoning", "thinking", message, frame)
+    def _message(self, message: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
         name = "content" if self._place else "response"
-        yield from self._text("text", name, message, frame)
-        if message.get(name) and not isinstance(message[name], str) and name not in self._blocks:
-            self._blocks[name] = self._new()
-            yield Start(self._blocks[name], "opaque", f"{self._place}/{name}", 0, frame, name=misshapen(message[name]))
+        kinds: tuple[tuple[Kind, str], ...] = (("reasoning", "thinking"), ("text", name))
+        for kind, member in kinds:
+            if piece := text(message.get(member)):
+                yield from self._begin(kind, member, frame)
+                yield Delta(self._blocks[member], piece, frame)
+        if message.get(name) and not isinstance(message[name], str):
+            yield from self._begin("opaque", name, frame, misshapen(message[name]))
         for position, call in mappings(message.get("tool_calls")):
             yield from self._call(position, call, frame)
         if message.get("images"):
             yield from self._begin("opaque", "images", frame)
 
-    def _text(self, kind: Kind, name: str, message: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
-        if piece := text(message.get(name)):
-            yield from self._begin(kind, name, frame)
-            yield Delta(self._blocks[name], piece, frame)
-
-    def _begin(self, kind: Kind, name: str, frame: Frame) -> Iterator[Event]:
-        if name not in self._blocks:
-            self._blocks[name] = self._new()
-            yield Start(self._blocks[name], kind, f"{self._place}/{name}", 0, frame, name=name)
+    def _begin(self, kind: Kind, member: str, frame: Frame, name: str = "") -> Iterator[Event]:
+        if member not in self._blocks:
+            self._blocks[member] = self._new()
+            yield Start(self._blocks[member], kind, f"{self._place}/{member}", 0, frame, name=name or member)
 
     def _call(self, position: int, call: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
         function = mapping(call.get("function"))
         given = function.get("arguments")
         ordinal, self._calls = self._calls, self._calls + 1
-        block = self._new()
-        pointer = f"{self._place}/tool_calls/{ordinal}"
-        name, words = text(function.get("name")), text(given)
+        block, pointer = self._new(), f"{self._place}/tool_calls/{ordinal}"
+        id_, name, words = text(call.get("id")), text(function.get("name")), text(given)
         value = None if words is not None else given
-        # A call is whole where it stands, so its place is its number, whatever `index` says.
-        yield Start(block, "tool_call", pointer, 0, frame, ordinal, text(call.get("id")), name, value, item=position)
+        # A call is complete in its line, so its position is its number, whatever `index` says.
+        yield Start(block, "tool_call", pointer, 0, frame, ordinal, id_, name, value, item=position)
         if words:
             yield Delta(block, words, frame, position)
 
@@ -181,49 +130,257 @@ class _Reader:
         return self._count - 1
 
 
-def _prompt(body: Mapping[str, Json]) -> Iterator[Message]:
-    if system := text(body.get("system")):
-        yield Message("system", (Text(system, "/system"),), "/system")
-    prompt = text(body.get("prompt"))
-    parts: list[Part] = [Text(prompt, "/prompt")] if prompt else []
-    parts += _images(body.get("images"), "")
-    if parts:
-        yield Message("user", tuple(parts), "/prompt")
+# --- writers ----------------------------------------------------------------------------------------------------------
 
 
-def _messages(messages: Json) -> Iterator[Message]:
-    for n, message in mappings(messages):
-        place = f"/messages/{n}"
-        role = _ROLES.get(text(message.get("role")) or "", "user")
-        yield Message(role, tuple(_parts(role, message, place)), place)
+@dataclass(slots=True)
+class _Piece:
+    """The content of one message."""
+
+    thinking: list[str] = field(default_factory=list)
+    text: list[str] = field(default_factory=list)
+    calls: dict[int, list[Event]] = field(default_factory=dict)
+
+    @property
+    def order(self) -> int:
+        return 2 if self.calls else 1 if self.text else 0
 
 
-def _parts(role: Role, message: Mapping[str, Json], place: str) -> Iterator[Part]:
-    words = text(message.get("content"))
-    if role == "tool":
-        name = text(message.get("tool_name")) or text(message.get("name"))
-        yield ToolResult(text(message.get("tool_call_id")), words or "", place, name)
-        return
-    if thought := text(message.get("thinking")):
-        yield Reasoning(thought, f"{place}/thinking")
-    if words:
-        yield Text(words, f"{place}/content")
-    yield from _images(message.get("images"), place)
-    for n, call in mappings(message.get("tool_calls")):
-        function = mapping(call.get("function"))
-        given = function.get("arguments")
-        arguments = Arguments(given or "") if given is None or isinstance(given, str) else Arguments.of(given)
-        yield ToolCall(text(call.get("id")), text(function.get("name")), arguments, f"{place}/tool_calls/{n}")
+class _Writer:
+    """Base of the writers of lines and of whole bodies."""
+
+    def __init__(self, place: str) -> None:
+        self._chat = bool(place)
+        self._words = "content" if place else "response"
+        self._starts: dict[int, Start] = {}
+        self._numbers: dict[int, int] = {}
+
+    def _note(self, events: Sequence[Event], out: Sequence[Event]) -> None:
+        """Record the blocks that start, and number the calls that leave."""
+        for event in (*events, *out):
+            if type(event) is Start:
+                self._starts.setdefault(event.block, event)
+        for event in out:
+            if type(event) is Start and event.kind == "tool_call":
+                self._numbers.setdefault(event.block, len(self._numbers))
+
+    def _is_renumbered(self, out: Sequence[Event]) -> bool:
+        return any(type(e) is Start and e.kind == "tool_call" and self._numbers[e.block] != e.wire_index for e in out)
+
+    def _message(self, document: Mapping[str, Json]) -> dict[str, Json]:
+        return mapping(document.get("message")) if self._chat else dict(document)
+
+    def _put(self, document: Mapping[str, Json], message: Mapping[str, Json]) -> dict[str, Json]:
+        return {**document, "message": dict(message)} if self._chat else dict(message)
+
+    def _pieces(self, out: Sequence[Event], *, joined: bool) -> list[_Piece]:
+        """Return the content in pieces of the right order. `joined`: in one piece, whatever the order."""
+        pieces = [_Piece()]
+        for event in out:
+            if not isinstance(event, (Start, Delta, CallUpdate)) or event.block not in self._starts:
+                continue
+            kind = self._starts[event.block].kind
+            order = _ORDER.get(kind)
+            if order is None or (isinstance(event, Start) and kind != "tool_call"):
+                continue
+            if not joined and order < pieces[-1].order:
+                pieces.append(_Piece())
+            if kind == "tool_call":
+                pieces[-1].calls.setdefault(event.block, []).append(event)
+            elif isinstance(event, Delta):
+                (pieces[-1].thinking if kind == "reasoning" else pieces[-1].text).append(event.text)
+        return [piece for piece in pieces if piece.thinking or piece.text or piece.calls]
+
+    def _say(self, message: Mapping[str, Json], piece: _Piece, source: Mapping[str, Json]) -> dict[str, Json]:
+        """Return a message with the content of a piece. `source`: the message that the events were read from."""
+        said: dict[str, Json] = {**({"role": "assistant"} if self._chat else {}), **message}
+        said[self._words] = "".join(piece.text)
+        for name in ("thinking", "tool_calls"):
+            said.pop(name, None)
+        if piece.thinking:
+            said["thinking"] = "".join(piece.thinking)
+        if piece.calls:
+            items = dict(mappings(source.get("tool_calls")))
+            said["tool_calls"] = [self._entry(items, block, events) for block, events in piece.calls.items()]
+        return said
+
+    def _entry(self, items: Mapping[int, dict[str, Json]], block: int, events: Sequence[Event]) -> Json:
+        start = self._starts[block]
+        own = items.get(start.item, {}) if block < MADE else {}
+        function = dict(mapping(own.get("function")))
+        begins = next((event for event in events if isinstance(event, Start)), start)
+        label = next((event for event in events if isinstance(event, CallUpdate)), None)
+        name = label.name if label is not None and label.name is not None else begins.name
+        if "index" in function or not own:
+            function["index"] = self._numbers.get(block, len(self._numbers))
+        function["name"] = name or ""
+        said = text_of(events)
+        as_text = isinstance(function.get("arguments"), str)
+        function["arguments"] = said if as_text else _arguments(begins, said)
+        known: dict[str, Json] = {}
+        if begins.id is not None and (own.get("id") is not None or not own):
+            known["id"] = begins.id
+        return {**own, "function": function, **known}
 
 
-def _images(images: Json, place: str) -> Iterator[Part]:
-    for n, _ in enumerate(images if isinstance(images, list) else ()):
-        yield Opaque("image", f"{place}/images/{n}")
+def _arguments(start: Start, said: str) -> Json:
+    """Return arguments as an object, or as text if they are no object; that only happens if they came so."""
+    if not said:
+        return {} if start.input is None else start.input
+    value = Arguments(said).value
+    return value if isinstance(value, dict) else said
 
 
-def _tools(tools: Json) -> Iterator[Tool]:
-    for n, tool in mappings(tools):
-        function = mapping(tool.get("function"))
-        if name := text(function.get("name")):
-            described = text(function.get("description")) or ""
-            yield Tool(name, f"/tools/{n}", described, schema(function.get("parameters")))
+def _with_reason(made: dict[str, Json], out: Sequence[Event], source: Mapping[str, Json]) -> dict[str, Json]:
+    """Return a document with the finish reason of the events, if they have one."""
+    if (finish := finish_of(out)) is None:
+        return made
+    known = finish.reason == source.get("done_reason")
+    return {**made, "done_reason": finish.reason if known else _REASONS.get(finish.reason, finish.reason)}
+
+
+class StreamWriter(_Writer):
+    def __init__(self, place: str) -> None:
+        super().__init__(place)
+        self._shell: dict[str, Json] = {}
+        """The members that every line of this reply has beside the message."""
+
+    def write(self, frame: Frame, events: Sequence[Event], out: Sequence[Event]) -> bytes:
+        self._note(events, out)
+        if same(events, out) and not self._is_renumbered(out):
+            if not self._shell:
+                self._remember(frame_document(frame))
+            return frame.raw
+        made: list[bytes] = []
+        for place, group in groups(frame, out):
+            made += self._group(place, [event for event in events if event.frame is place], group)
+        return b"".join(made)
+
+    def close(self, out: Sequence[Event]) -> bytes:
+        self._note((), out)
+        made = [dump(line) + b"\n" for line in self._lines({}, [], out)]
+        return b"".join(made) if any(not isinstance(event, (Other, ReplyMeta)) for event in out) else b""
+
+    def _remember(self, document: Mapping[str, Json]) -> None:
+        shell = {name: document[name] for name in ("model", "created_at") if name in document}
+        self._shell = shell if not document or shell else {"model": ""}
+
+    def _group(self, frame: Frame, own: Sequence[Event], out: Sequence[Event]) -> Iterator[bytes]:
+        document = frame_document(frame)
+        if document:
+            self._remember(document)
+        elif same(own, out) or any(isinstance(event, Other) for event in out):
+            yield frame.raw
+            return
+        if document and same(spoken(own), spoken(out)) and not self._is_renumbered(out):
+            yield (frame.data or "").encode() + b"\n"
+        else:
+            yield from (dump(line) + b"\n" for line in self._lines(document, own, out))
+
+    def _lines(
+        self, document: Mapping[str, Json], own: Sequence[Event], out: Sequence[Event]
+    ) -> Iterator[dict[str, Json]]:
+        """Yield the lines that a line becomes."""
+        shell, source = self._shell, self._message(document) if document else {}
+        ends = any(isinstance(event, (Finish, Done)) for event in out)
+        tells = ends or any(
+            isinstance(event, (Failure, Usage)) or (isinstance(event, Start) and event.kind == "opaque")
+            for event in out
+        )
+        rest = {name: value for name, value in source.items() if name not in (self._words, "thinking", "tool_calls")}
+        pieces = self._pieces(out, joined=False)
+        if not document or ends:
+            for piece in pieces:
+                yield {**self._put(shell, self._say({} if self._chat else shell, piece, source)), "done": False}
+            if tells:
+                yield self._ending({"done": False, **(document or shell)}, rest, out)
+            return
+        for place, piece in enumerate(pieces):
+            yield self._put(document, self._say(rest if place == 0 or not self._chat else {}, piece, source))
+        if not pieces and (tells or not own):
+            opaque = any(isinstance(event, Start) for event in out)
+            yield self._put(document, self._say(rest, _Piece(), source) if self._words in source or opaque else source)
+
+    def _ending(self, document: Mapping[str, Json], rest: Mapping[str, Json], out: Sequence[Event]) -> dict[str, Json]:
+        last = self._put(document, self._say(rest if rest or self._chat else document, _Piece(), {}))
+        if any(isinstance(event, (Finish, Done)) for event in out):
+            last["done"] = True
+        return _with_reason(last, out, document)
+
+
+class WholeWriter(BaseWriter, _Writer):
+    def patch(self, document: dict[str, Json], events: Sequence[Event], out: Sequence[Event]) -> dict[str, Json]:
+        self._note(events, out)
+        changed = dict(document)
+        if not same(block_events(events), block_events(out)):
+            source = self._message(document)
+            piece = next(iter(self._pieces(out, joined=True)), _Piece())
+            changed = self._put(document, self._say(source, piece, source))
+        return _with_reason(changed, out, document)
+
+
+# --- the two endpoints ------------------------------------------------------------------------------------------------
+
+
+def _spec(name: str, end: str, place: str, traits: Traits) -> ApiSpec:
+    """Return the API at paths with this end. `place`: pointer of the object with the model's message."""
+
+    def serves(path: str) -> bool:
+        return path.endswith(end)
+
+    def claims(path: str, headers: Mapping[str, str], body: Mapping[str, Json]) -> bool:
+        if not serves(path) or not isinstance(body.get("model"), str):
+            return False
+        return isinstance(body.get("messages"), list) if place else body.get("messages") is None
+
+    def claims_reply(document: Mapping[str, Json]) -> bool:
+        message = isinstance(document.get("message"), dict) if place else isinstance(document.get("response"), str)
+        return message and isinstance(document.get("done"), bool)
+
+    def read_request(body: Mapping[str, Json], path: str = "") -> Request:
+        request = read_chat(body)
+        return dataclasses.replace(
+            request,
+            api=name,
+            messages=request.messages if place else tuple(_prompt(body)),
+            stream=body.get("stream") is not False,
+            hosted=False,
+            max_tokens=number(mapping(body.get("options")).get("num_predict")),
+        )
+
+    return ApiSpec(
+        name=name,
+        serves=serves,
+        claims=claims,
+        claims_reply=claims_reply,
+        read_request=read_request,
+        reply_reader=partial(Reader, place),
+        stream_writer=partial(StreamWriter, place),
+        whole_writer=partial(WholeWriter, place),
+        traits=traits,
+    )
+
+
+_TRAITS = Traits(
+    ended="stop",
+    calls="stop",
+    finish_at="/done_reason",
+    text_at="/message/content",
+    reasoning_at="/message/thinking",
+    reasoning="thinking",
+    calls_at="/message/tool_calls",
+    finish_reasons=frozenset({"stop", "length", "load", "unload"}),
+    arguments="object",
+    call_ids=False,
+    call_index=False,
+    id_model=None,
+    framings=frozenset({"lines"}),
+    always_reports_usage=True,
+)
+CHAT_API = _spec("ollama.chat", "/api/chat", "/message", _TRAITS)
+GENERATE_API = _spec(
+    "ollama.generate",
+    "/api/generate",
+    "",
+    dataclasses.replace(_TRAITS, text_at="/response", reasoning_at="/thinking", calls_at=None, finish_reasons=None),
+)

@@ -1,59 +1,43 @@
-"""OpenAI Chat Completions, and the many servers that speak it (vLLM, SGLang, OpenRouter, Azure, DeepInfra, Ollama's `/v1`).
+r"""OpenAI Chat Completions, and the servers that speak it (vLLM, SGLang, OpenRouter, Azure, DeepInfra, Ollama's `/v1`).
 
 Requests: `POST …/chat/completions`. Replies: a `chat.completion` body, or `chat.completion.chunk` events with `[DONE]` at
-the end. Source: the vendor's API reference (Chat), and recordings of compatible servers for what they do differently:
-reasoning under `reasoning_content` (DeepSeek, vLLM) or `reasoning` (OpenRouter, Groq), keep-alive comments, a first chunk
-without choices (Azure), a last one with nothing but usage, an error object in the middle of a stream.
+the end. Source: the vendor's API reference (Chat), and recordings of compatible servers for their differences: reasoning
+under `reasoning_content` (DeepSeek, vLLM) or `reasoning` (OpenRouter, Groq), keep-alive comments, a first chunk without
+choices (Azure), a last one with nothing but usage, an error object in the middle of a stream.
+
+    data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c1","function":{"name":"f","arguments":""}}]}}]}
+    data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":"{}"}}]}}]}
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Literal
+from urllib.parse import parse_qs, urlsplit
 
-from wirelint.apis.openai_request import read_request, read_request_again
-from wirelint.apis.openai_writer import StreamWriter, WholeWriter
-from wirelint.apis.reading import (
-    Documents,
-    error_of,
-    is_conversation,
-    mapping,
-    mappings,
-    misshapen,
-    number,
-    refusal_of,
-    stated_reason,
-    text,
-    told,
+from wirelint.apis._choices import (
+    REASONING,
+    ChoiceReader,
+    ChoiceStreamWriter,
+    ChoiceWholeWriter,
+    ChoiceWriter,
+    read_chat,
 )
-from wirelint.events import (
-    CallUpdate,
-    Delta,
-    Done,
-    Event,
-    Failure,
-    Finish,
-    Frame,
-    Other,
-    ReplyMeta,
-    Start,
-    StreamViolation,
-    Usage,
-)
-from wirelint.model import Json, Kind
+from wirelint.apis.reading import compact, is_conversation, mapping, mappings, misshapen, number, stated_reason, text
+from wirelint.apis.spec import ApiSpec, Traits
+from wirelint.apis.writing import MADE, same, text_of
+from wirelint.events import CallUpdate, Delta, Event, Failure, Finish, Frame, Start, StreamViolation
+from wirelint.model import Json, Kind, Request
 
-__all__ = ["NAME", "claims", "claims_reply", "read_request", "read_request_again", "reply_reader", "reply_writer"]
-
-NAME = "openai.chat"
-
-# Bodies of the same shape that belong to other APIs, or to calls that no model answers.
+# Bodies of the same shape that belong to other APIs, or to endpoints without a model's reply.
 _OTHER_APIS = (
     *("/api/chat", "/v2/chat", "/messages", "/responses", "/converse", "/converse-stream", "/completions"),
     *("/count_tokens", "/batches", "/tokenize", "/embeddings", "/moderations", "/rerank"),
 )
-_REASONING = ("reasoning_content", "reasoning", "reasoning_text", "thinking")
 _SIMPLE = frozenset({"role", "content"})
 """The members of nearly every delta."""
-
 _HOSTED_EVIDENCE = ("annotations", "executed_tools", "citations", "search_results")
 
 
@@ -62,7 +46,7 @@ def claims(path: str, headers: Mapping[str, str], body: Mapping[str, Json]) -> b
         return False
     if path.endswith("/chat/completions"):
         return True
-    # Any path may serve this API behind a gateway; the shape decides, unless the path or a header says another API.
+    # A gateway may serve this API at any path. The shape decides, unless the path or a header names another API.
     return isinstance(body.get("model"), str) and not path.endswith(_OTHER_APIS) and "anthropic-version" not in headers
 
 
@@ -74,91 +58,68 @@ def claims_reply(document: Mapping[str, Json]) -> bool:
     return "message" in first or "delta" in first
 
 
-def reply_reader(*, streamed: bool) -> _Reader:
-    return _Reader(streamed=streamed)
+def read_request(body: Mapping[str, Json], path: str = "") -> Request:
+    return read_chat(body)
 
 
-def reply_writer(*, streamed: bool) -> StreamWriter | WholeWriter:
-    return StreamWriter() if streamed else WholeWriter()
+# --- usage reports ----------------------------------------------------------------------------------------------------
+
+_UNASKED = (
+    *("openrouter.ai", "deepseek.com", "groq.com", "x.ai", "mistral.ai", "perplexity.ai", "fireworks.ai"),
+    *("together.xyz", "together.ai", "cerebras.ai", "moonshot.ai", "moonshot.cn", "huggingface.co"),
+)
+"""Hosts that report token counts without being asked."""
+_OTHERWISE = (
+    *("databricks.com", "azuredatabricks.net", "writer.com", "ai21.com", "services.ai.azure.com"),
+    *("models.ai.azure.com", "inference.ml.azure.com", "watsonx.ai", "cloud.ibm.com"),
+)
+"""Hosts that are not known to accept `stream_options`. Some refuse unknown members."""
+_AZURE_SINCE = "2024-09-01"
+"""The first version of Azure's API that accepts `stream_options`. Earlier ones refuse it as an unknown argument."""
 
 
-class _Reader:
-    """Frames to events. Calls of a stream are told apart by index, and a missing index reads as 0, as clients read it."""
+@lru_cache(maxsize=64)
+def usage_report(url: str) -> Literal["always", "asked", "unknown"]:
+    """Return when a service with this URL reports the token counts of a stream. Source: the vendors' API references."""
+    parts = urlsplit(url)
+    host = (parts.hostname or "").lower()
+    if _is_host(host, _UNASKED):
+        return "always"
+    if _is_host(host, _OTHERWISE):
+        return "unknown"
+    if _is_host(host, ("openai.azure.com",)) and "/openai/v1/" not in parts.path:
+        version = parse_qs(parts.query).get("api-version", [""])[0]
+        return "asked" if version >= _AZURE_SINCE else "unknown"
+    return "asked"
+
+
+def _is_host(host: str, domains: tuple[str, ...]) -> bool:
+    return any(host == domain or host.endswith(f".{domain}") for domain in domains)
+
+
+# --- replies ----------------------------------------------------------------------------------------------------------
+
+
+class Reader(ChoiceReader):
+    """Reader of replies. The index identifies the calls of a stream; a missing index reads as 0, as clients read it."""
 
     def __init__(self, *, streamed: bool) -> None:
-        self._streamed = streamed
-        self.documents = Documents()
-        self._blocks: dict[tuple[int, str, int], int] = {}
-        self._count = 0
-        self._calls: dict[int, int] = {}
-        self._labels: dict[int, tuple[str, str]] = {}
+        super().__init__(streamed=streamed)
+        self.calls: dict[int, int] = {}
+        """Number of calls by candidate."""
+        self.labels: dict[int, tuple[str, str]] = {}
+        """Id and name of each call."""
         self._repeated: set[int] = set()
-        self._given: tuple[Json, Json] = (None, None)
-        self._head: tuple[str | None, str | None] = (None, None)
-        self._begun = 0  # where the events of the document's choices begin in `_out`
-        self._finished = False
-        self._blank: set[int] = set()
-        self._done = False
-        self._counted = False
-        self._out: list[Event] = []
-        """Where the methods below put their events: a generator for each of them would cost more than they do."""
+        self._without_reason: set[int] = set()
 
-    def read(self, frame: Frame) -> list[Event]:
-        if frame.data is None and not frame.faults:
-            return [Other(frame)]
-        reading = self.documents.read(frame)
-        self._out = events = reading.offences
-        for document, place in reading.documents:
-            if self._done and (document.get("choices") or error_of(document)):
-                events.append(StreamViolation("after-end", (frame.data or "")[:60], frame))
-                document = {**document, "choices": None}  # clients have left
-            elif self._done and document.get("usage") and not self._counted:
-                events.append(StreamViolation("late-usage", "", frame))
-            if self._done:
-                document = {**document, "id": self._given[0], "model": self._given[1]}
-            self._document(document, place)
-        if frame.event == "error" and not reading.documents and frame.data:
-            events.append(Failure(frame.data, frame))
-        if reading.done:
-            self._done = True
-            events.append(Done(frame))
-        return told(frame, events)
+    def read_document(self, document: dict[str, Json], frame: Frame, *, alone: bool) -> Iterable[Event]:
+        super().read_document(document, frame, alone=alone)
+        for name in ("citations", "search_results"):
+            if document.get(name):
+                self.add_once(0, name, f"/{name}", frame)
+        return ()
 
-    def close(self) -> list[Event]:
-        events = self.documents.close()
-        if self._streamed and self._finished and not self._done:
-            events.append(StreamViolation("missing-end", "no [DONE]", None))
-        return events
-
-    def _document(self, document: Mapping[str, Json], frame: Frame) -> None:
-        given = (document.get("id"), document.get("model"))
-        if given != self._given:  # it stands in every event
-            self._given = given
-            head = (text(given[0]), text(given[1]))
-            if head != self._head and any(head):
-                self._head = head
-                self._out.append(ReplyMeta(*head, frame))
-        error = error_of(document)
-        if error is None and not document.get("choices"):
-            error = dict(document) if frame.event == "error" else refusal_of(document)
-        if error is not None:
-            self._out.append(Failure(error, frame))
-        self._begun = len(self._out)
-        for position, choice in mappings(document.get("choices")):
-            index = number(choice.get("index"))
-            self._choice(position if index is None else index, choice, frame)
-        if document.get("usage") or "x_groq" in document:
-            self._use(document, frame)
-        for field in ("citations", "search_results"):
-            if document.get(field):
-                self._once(0, field, f"/{field}", frame)
-
-    def _use(self, document: Mapping[str, Json], frame: Frame) -> None:
-        if usage := mapping(document.get("usage")) or mapping(mapping(document.get("x_groq")).get("usage")):
-            self._counted = True
-            self._out.append(Usage(usage, frame))
-
-    def _choice(self, choice: int, body: Mapping[str, Json], frame: Frame) -> None:
+    def read_choice(self, choice: int, body: Mapping[str, Json], frame: Frame) -> None:
         message = mapping(body.get("delta")) or mapping(body.get("message"))
         content = message.get("content")
         place = f"/choices/{choice}/message"
@@ -166,151 +127,405 @@ class _Reader:
         if not simple:
             self._reasoning(choice, message, place, frame)
         if content:
-            self._content(choice, content, f"{place}/content", frame)
+            self.read_content(choice, content, f"{place}/content", frame)
         if not simple:
             self._others(choice, message, place, frame)
         if body.get("error"):  # OpenRouter: what went wrong behind it, with the reason `error`
-            self._out.append(Failure(body["error"], frame))
-        if reason := stated_reason(body.get("finish_reason")):
-            self._finished = True
-            self._out.append(Finish(choice, reason, f"/choices/{choice}/finish_reason", frame))
-        elif (written := text(body.get("finish_reason"))) is not None:
-            self._reasonless(choice, written, frame)
-
-    def _reasonless(self, choice: int, written: str, frame: Frame) -> None:
-        """Report that the lack of a finish reason is written as text: "null" in each event, an empty text once."""
-        if written or choice not in self._blank:
-            self._blank.add(choice)
+            self.out.append(Failure(body["error"], frame))
+        written = body.get("finish_reason")
+        if (reason := stated_reason(written)) is not None:
+            self.add_finish(choice, reason, frame)
+        elif isinstance(written, str) and (written or choice not in self._without_reason):
+            # "null" counts in each event, an empty text once. Before the text: rewriters that hold text back forward a
+            # violation at once.
+            self._without_reason.add(choice)
             detail = f"/choices/{choice}/finish_reason {written}"
-            self._out.insert(self._begun, StreamViolation("written-null", detail, frame))
+            self.out.insert(self.choices_from, StreamViolation("written-null", detail, frame))
 
     def _others(self, choice: int, message: Mapping[str, Json], place: str, frame: Frame) -> None:
-        """What a message has beside its text and reasoning."""
+        """Read the members of a message beside its text and reasoning."""
         if refusal := text(message.get("refusal")):
-            self._text(choice, "refusal", 0, f"{place}/refusal", refusal, frame)
+            self.add_text(choice, "refusal", 0, f"{place}/refusal", refusal, frame)
         for position, call in mappings(message.get("tool_calls")):
-            self._call(choice, position, call, place, frame)
+            self.read_call(choice, position, call, place, frame)
         if isinstance(legacy := message.get("function_call"), dict):
             self._legacy(choice, legacy, f"{place}/function_call", frame)
-        for field in _HOSTED_EVIDENCE:
-            if message.get(field):
-                self._once(choice, field, f"{place}/{field}", frame)
-        for field in ("audio", "images"):
-            if message.get(field):
-                self._once(choice, field, f"{place}/{field}", frame, "opaque")
+        for name in _HOSTED_EVIDENCE:
+            if message.get(name):
+                self.add_once(choice, name, f"{place}/{name}", frame)
+        for name in ("audio", "images"):
+            if message.get(name):
+                self.add_once(choice, name, f"{place}/{name}", frame, "opaque")
 
     def _reasoning(self, choice: int, message: Mapping[str, Json], place: str, frame: Frame) -> None:
-        # Servers that offer two names for it send the same text under both.
-        for field in _REASONING:
-            if piece := text(message.get(field)):
-                self._text(choice, "reasoning", 0, f"{place}/{field}", piece, frame)
+        # Servers with two names for reasoning send the same text under both.
+        for name in REASONING:
+            if piece := text(message.get(name)):
+                self.add_text(choice, "reasoning", 0, f"{place}/{name}", piece, frame)
                 return
         for _, detail in mappings(message.get("reasoning_details")):
             if piece := text(detail.get("text")) or text(detail.get("summary")):
-                self._text(choice, "reasoning", 0, f"{place}/reasoning_details", piece, frame)
+                self.add_text(choice, "reasoning", 0, f"{place}/reasoning_details", piece, frame)
 
-    def _content(self, choice: int, content: Json, place: str, frame: Frame) -> None:
+    def read_content(self, choice: int, content: Json, place: str, frame: Frame) -> None:
         if isinstance(content, str):
-            if content:
-                self._text(choice, "text", 0, place, content, frame)
+            self.add_text(choice, "text", 0, place, content, frame)
             return
         if not isinstance(content, list):
-            self._once(choice, misshapen(content), place, frame, "opaque")
+            self.add_once(choice, misshapen(content), place, frame, "opaque")
             return
         for position, part in mappings(content):
-            slot = 0 if self._streamed else position  # in a stream every delta counts its parts from 0
+            slot = 0 if self.streamed else position  # in a stream every delta counts its parts from 0
             if piece := text(part.get("text")):
-                self._text(choice, "text", slot, f"{place}/{position}/text", piece, frame, position)
+                self.add_text(choice, "text", slot, f"{place}/{position}/text", piece, frame, position)
             thinking = part.get("thinking")
-            if isinstance(thinking, str) and thinking:
-                self._text(choice, "reasoning", slot, f"{place}/{position}/thinking", thinking, frame, position)
-            for _, thought in mappings(thinking):
-                if piece := text(thought.get("text")):
-                    self._text(choice, "reasoning", slot, f"{place}/{position}/thinking", piece, frame, position)
+            thoughts = [thinking] if isinstance(thinking, str) else [one.get("text") for _, one in mappings(thinking)]
+            for thought in thoughts:
+                if piece := text(thought):
+                    self.add_text(choice, "reasoning", slot, f"{place}/{position}/thinking", piece, frame, position)
 
-    def _text(self, choice: int, kind: Kind, slot: int, place: str, piece: str, frame: Frame, item: int = -1) -> None:
-        key = (choice, kind, slot)
-        block = self._blocks.get(key)
-        if block is None:
-            block = self._new(key)
-            self._out.append(Start(block, kind, place, choice, frame, item=item))
-        self._out.append(Delta(block, piece, frame, item))
-
-    def _call(self, choice: int, position: int, call: Mapping[str, Json], place: str, frame: Frame) -> None:
-        function = mapping(call.get("function"))
-        custom = mapping(call.get("custom"))
-        index = number(call.get("index")) if self._streamed else position
+    def read_call(self, choice: int, position: int, call: Mapping[str, Json], place: str, frame: Frame) -> None:
+        function, custom = mapping(call.get("function")), mapping(call.get("custom"))
+        index = number(call.get("index")) if self.streamed else position
         id_, name = text(call.get("id")), text(function.get("name")) or text(custom.get("name"))
         arguments = function.get("arguments", custom.get("input"))
         key = (choice, "tool_call", index or 0)
-        block = self._blocks.get(key)
-        told = len(self._out)
+        block = self.blocks.get(key)
+        before = len(self.out)
         if block is None:
-            block = self._new(key)
-            ordinal = self._calls.get(choice, 0)
-            self._calls[choice] = ordinal + 1
+            block = self.new_block(key)
+            ordinal = self.calls.get(choice, 0)
+            self.calls[choice] = ordinal + 1
             # Snowflake puts a zero-valued `custom` beside every function.
             form = "custom" if (custom and not function) or call.get("type") == "custom" else "function"
             pointer = f"{place}/tool_calls/{ordinal}"
-            self._labels[block] = (id_ or "", name or "")
-            # The API has text here. An object, which some servers send, is kept as what it is.
+            self.labels[block] = (id_ or "", name or "")
+            # Some servers send an object where the API has text. It is the value of the start.
             given = arguments if isinstance(arguments, dict | list) else None
-            self._out.append(Start(block, "tool_call", pointer, choice, frame, index, id_, name, given, form, position))
+            self.out.append(Start(block, "tool_call", pointer, choice, frame, index, id_, name, given, form, position))
             if given is not None:
                 return
         elif index is None or self._is_news(block, id_, name):
-            self._out.append(CallUpdate(block, index, id_, name, frame, position))
+            self.out.append(CallUpdate(block, index, id_, name, frame, position))
         elif id_ or name:
-            told += self._again(block, name or id_ or "", frame)
+            before += self._again(block, name or id_ or "", frame)
             arguments = "" if arguments is None else arguments
         if isinstance(arguments, str):
-            # An empty piece is one as well: where its call is taken out or numbered anew, it has to follow.
-            if arguments or len(self._out) == told:
-                self._out.append(Delta(block, arguments, frame, position))
+            # An empty delta must follow its call where a fix removes the call or changes its number.
+            if arguments or len(self.out) == before:
+                self.out.append(Delta(block, arguments, frame, position))
         elif arguments is not None:
-            self._out.append(Delta(block, _compact(arguments), frame, position))
+            self.out.append(Delta(block, compact(arguments), frame, position))
 
     def _is_news(self, block: int, id_: str | None, name: str | None) -> bool:
-        """Return True if an id or a name is given that is not the one given first."""
-        known_id, known_name = self._labels[block]
+        """Return True if an id or a name differs from the first one of the call."""
+        known_id, known_name = self.labels[block]
         if (not id_ or id_ == known_id) and (not name or name == known_name):
             return False
-        self._labels[block] = (known_id or id_ or "", known_name or name or "")
+        self.labels[block] = (known_id or id_ or "", known_name or name or "")
         return True
 
     def _again(self, block: int, what: str, frame: Frame) -> int:
-        """Tells, once for each call, that its id or name is repeated. The number of events that it took."""
+        """Append, once for each call, the violation of a repeated id or name. Return the number of events."""
         if block in self._repeated:
             return 0
         self._repeated.add(block)
-        self._out.append(StreamViolation("said-again", what, frame))
+        self.out.append(StreamViolation("said-again", what, frame))
         return 1
 
     def _legacy(self, choice: int, call: Mapping[str, Json], place: str, frame: Frame) -> None:
         key = (choice, "legacy", 0)
-        block = self._blocks.get(key)
+        block = self.blocks.get(key)
         name, arguments = text(call.get("name")), text(call.get("arguments"))
         if block is None:
             if not name and not arguments:  # Snowflake sends an empty one beside every text
-                self._out.insert(self._begun, StreamViolation("empty-call", place, frame))
+                self.out.insert(self.choices_from, StreamViolation("empty-call", place, frame))
                 return
-            block = self._new(key)
-            self._out.append(Start(block, "tool_call", place, choice, frame, None, None, name, None, "legacy"))
+            block = self.new_block(key)
+            self.out.append(Start(block, "tool_call", place, choice, frame, None, None, name, None, "legacy"))
         if arguments:
-            self._out.append(Delta(block, arguments, frame))
-
-    def _once(self, choice: int, field: str, place: str, frame: Frame, kind: Kind = "hosted_result") -> None:
-        key = (choice, field, 0)
-        if key not in self._blocks:
-            self._out.append(Start(self._new(key), kind, place, choice, frame, name=field))
-
-    def _new(self, key: tuple[int, str, int]) -> int:
-        self._blocks[key] = self._count
-        self._count += 1
-        return self._blocks[key]
+            self.out.append(Delta(block, arguments, frame))
 
 
-def _compact(value: Json) -> str:
-    import orjson
+# --- writers ----------------------------------------------------------------------------------------------------------
 
-    return orjson.dumps(value).decode()
+
+@dataclass(slots=True)
+class Piece:
+    """The content of one chunk for one candidate. `made`: the call of a rewriter that the chunk is for."""
+
+    made: int | None = None
+    text: list[Delta] = field(default_factory=list)
+    reasoning: list[Delta] = field(default_factory=list)
+    refusal: list[Delta] = field(default_factory=list)
+    calls: dict[int, list[Event]] = field(default_factory=dict)
+    legacy: list[Event] = field(default_factory=list)
+    reason: str | None = None
+
+    @property
+    def empty(self) -> bool:
+        return not (self.text or self.reasoning or self.refusal or self.calls or self.legacy or self.reason)
+
+    def add(self, event: Event, start: Start) -> None:
+        match start.kind:
+            case "tool_call" if start.form == "legacy":
+                self.legacy.append(event)
+            case "tool_call":
+                self.calls.setdefault(start.block, []).append(event)
+            case "text" if isinstance(event, Delta):
+                self.text.append(event)
+            case "reasoning" if isinstance(event, Delta):
+                self.reasoning.append(event)
+            case "refusal" if isinstance(event, Delta):
+                self.refusal.append(event)
+            case _:
+                pass
+
+
+class _ChatWriter(ChoiceWriter):
+    def pieces(self, events: Sequence[Event]) -> Iterator[Piece]:
+        """Yield the content of each of the chunks that the events of one candidate become."""
+        piece = Piece()
+        for event in events:
+            if isinstance(event, Finish):
+                if piece.made is not None:
+                    yield piece
+                    piece = Piece()
+                piece.reason = event.reason
+                continue
+            if (start := self.start_of(event)) is None:
+                continue
+            made = start.block if start.kind == "tool_call" and start.block >= MADE else None
+            differs = made != piece.made and (piece.made is not None or made is not None)
+            if piece.reason is not None or (differs and not piece.empty):
+                yield piece
+                piece = Piece()
+            if start.kind == "tool_call":
+                piece.made = made
+            piece.add(event, start)
+        if not piece.empty:
+            yield piece
+
+    def entries(self, source: Mapping[str, Json], piece: Piece, *, numbered: bool) -> list[Json]:
+        """Return the entries of `tool_calls`."""
+        items = dict(mappings(source.get("tool_calls")))
+        made: list[Json] = []
+        for block, events in piece.calls.items():
+            first = next(event for event in events if isinstance(event, (Start, Delta, CallUpdate)))
+            index = self.numbers[block] if numbered else None
+            made.append(call_entry(items.get(first.item, {}), self.starts[block], events, index))
+        return made
+
+
+def call_entry(source: Mapping[str, Json], start: Start, events: Sequence[Event], index: int | None) -> Json:
+    """Return an entry of `tool_calls` from the events of one call. `source`: the entry that they were read from."""
+    begins = next((event for event in events if isinstance(event, Start)), None)
+    label = next((event for event in events if isinstance(event, CallUpdate)), None)
+    has_text = any(isinstance(event, Delta) for event in events)
+    custom = start.form == "custom"
+    inner, words = ("custom", "input") if custom else ("function", "arguments")
+    body = dict(mapping(source.get(inner)))
+    entry: dict[str, Json] = {name: value for name, value in source.items() if name not in ("id", inner)}
+    named = begins or label
+    made: dict[str, Json] = {"index": index} if index is not None else {}
+    if named is not None and named.id is not None:
+        made["id"] = named.id
+    if begins is not None:
+        made["type"] = inner
+    elif label is None:
+        entry.pop("type", None)  # the start of the call had it
+    entry = {**made, **entry, **made}
+    body.pop("name", None)
+    if named is not None and named.name is not None:
+        body = {"name": named.name, **body}
+    if begins is not None and begins.input is not None and not has_text:
+        body[words] = begins.input
+    elif has_text or begins is not None:
+        body[words] = text_of(events)
+    else:
+        body.pop(words, None)
+    if body:
+        entry[inner] = body
+    return entry
+
+
+def _legacy_call(source: Mapping[str, Json], events: Sequence[Event]) -> Json:
+    """Return OpenAI's former `function_call`."""
+    begins = next((event for event in events if isinstance(event, Start)), None)
+    body = {name: value for name, value in source.items() if name not in ("name", "arguments")}
+    if begins is not None and begins.name is not None:
+        body["name"] = begins.name
+    body["arguments"] = text_of(events)
+    return body
+
+
+def _content(source: Json, deltas: Sequence[Delta]) -> Json:
+    """Return text in the form of the former content: a string, or the parts of a list."""
+    if not isinstance(source, list):
+        return text_of(deltas)
+    parts: list[Json] = []
+    texts = {delta.item: "" for delta in deltas}
+    for delta in deltas:
+        texts[delta.item] += delta.text
+    for position, part in enumerate(source):
+        if isinstance(part, dict) and isinstance(part.get("text"), str):
+            if position in texts:
+                parts.append({**part, "text": texts.pop(position)})
+        elif not (isinstance(part, dict) and "thinking" in part):
+            parts.append(part)
+    parts += [{"type": "text", "text": words} for words in texts.values()]
+    return parts
+
+
+class StreamWriter(_ChatWriter, ChoiceStreamWriter):
+    def choices(self, choice: Mapping[str, Json], before: Sequence[Event], after: Sequence[Event]) -> list[Json]:
+        name = "message" if not mapping(choice.get("delta")) and mapping(choice.get("message")) else "delta"
+        source = mapping(choice.get(name))
+        kept = self.kept(before, after)
+        rest = self.rest(source, before, kept, number(choice.get("index")) or 0)
+        pieces = list(self.pieces(after))
+        if not pieces:
+            if before and not any(value not in (None, "", [], {}) for value in rest.values()):
+                return []
+            return [
+                {**choice, name: rest, "finish_reason": None if before else stated_reason(choice.get("finish_reason"))}
+            ]
+        changed = [e for e in before if isinstance(e, Delta)] != [e for e in after if isinstance(e, Delta)]
+        made: list[Json] = []
+        for place, piece in enumerate(pieces):
+            if "text" in kept:
+                piece.text = []
+            if "reasoning" in kept:
+                piece.reasoning = []
+            said = dict(rest) if place == 0 else {}
+            self.say(said, source, piece)
+            entry: dict[str, Json] = {**choice, name: said, "finish_reason": piece.reason}
+            if "logprobs" in choice and (place or changed):
+                entry["logprobs"] = None
+            made.append(entry)
+        return made
+
+    def kept(self, before: Sequence[Event], after: Sequence[Event]) -> set[Kind]:
+        """Return the kinds of text that are unchanged, and may stay in the form that they have."""
+        kinds: tuple[Kind, ...] = ("text", "reasoning")
+        return {kind for kind in kinds if (said := self.said(before, kind)) and said == self.said(after, kind)}
+
+    def rest(
+        self, source: Mapping[str, Json], before: Sequence[Event], kept: set[Kind], choice: int
+    ) -> dict[str, Json]:
+        """Return the members of a delta that no event represents, and those of unchanged text."""
+        kinds = {self.kind_of(event) for event in before} - kept
+        rest = dict(source)
+        if "text" in kinds and rest.get("content"):
+            rest["content"] = None if rest.get("tool_calls") else ""
+        for name in (*REASONING, "reasoning_details") if "reasoning" in kinds else ():
+            if rest.get(name) or name == "reasoning_details":
+                rest.pop(name, None)
+        if "refusal" in kinds:
+            rest.pop("refusal", None)
+        rest.pop("function_call", None)
+        rest.pop("tool_calls", None)
+        if calls := self._silent_calls(source, before, choice):
+            rest["tool_calls"] = calls
+        return rest
+
+    def _silent_calls(self, source: Mapping[str, Json], before: Sequence[Event], choice: int) -> list[Json]:
+        """Return the entries of `tool_calls` without news (a repeated id), with the numbers that their calls have now."""
+        spoken = {event.item for event in before if isinstance(event, (Start, Delta, CallUpdate))}
+        blocks = {
+            start.wire_index: block
+            for block, start in reversed(self.starts.items())
+            if start.choice == choice and block in self.numbers
+        }
+        silent: list[Json] = []
+        for item, call in mappings(source.get("tool_calls")):
+            block = blocks.get(number(call.get("index")) or 0)
+            if item not in spoken and block is not None:
+                silent.append({**call, "index": self.numbers[block]})
+        return silent
+
+    def say(self, said: dict[str, Json], source: Mapping[str, Json], piece: Piece) -> None:
+        """Put a piece into a delta. `source`: the delta that the events were read from."""
+        if piece.text:
+            said["content"] = _content(source.get("content"), piece.text)
+        if piece.reasoning:
+            said[self.reasoning] = text_of(piece.reasoning)
+        if piece.refusal:
+            said["refusal"] = text_of(piece.refusal)
+        if piece.calls:
+            if said.get("content") == "" and not piece.text:
+                said.pop("content")
+            silent = said.get("tool_calls")
+            made = self.entries(source, piece, numbered=True)
+            said["tool_calls"] = [*(silent if isinstance(silent, list) else []), *made]
+        if piece.legacy:
+            said["function_call"] = _legacy_call(mapping(source.get("function_call")), piece.legacy)
+
+
+class WholeWriter(_ChatWriter, ChoiceWholeWriter):
+    def choice(self, choice: dict[str, Json], before: Sequence[Event], after: Sequence[Event]) -> dict[str, Json]:
+        name = "delta" if mapping(choice.get("delta")) else "message"
+        source = mapping(choice.get(name))
+        message = dict(source)
+        piece, old = Piece(), Piece()
+        for made, events in ((piece, after), (old, before)):
+            for event in events:
+                if isinstance(event, Finish):
+                    made.reason = event.reason
+                elif (start := self.start_of(event)) is not None:
+                    made.add(event, start)
+        self.patch_text(message, source, piece, old)
+        if not same(_flat(old.calls), _flat(piece.calls)):
+            _set(message, "tool_calls", self.entries(source, piece, numbered=False))
+        if not same(old.legacy, piece.legacy):
+            call = _legacy_call(mapping(source.get("function_call")), piece.legacy) if piece.legacy else None
+            _set(message, "function_call", call)
+        reason = {"finish_reason": piece.reason} if piece.reason is not None else {}
+        return {**choice, name: message, **reason}
+
+    def patch_text(self, message: dict[str, Json], source: Mapping[str, Json], piece: Piece, old: Piece) -> None:
+        """Put changed text, reasoning and refusal into a message."""
+        if text_of(old.text) != text_of(piece.text):
+            message["content"] = _content(source.get("content"), piece.text) or None
+        if text_of(old.reasoning) != text_of(piece.reasoning):
+            for name in (*(REASONING if old.reasoning else ()), "reasoning_details"):
+                message.pop(name, None)
+            _set(message, self.reasoning, text_of(piece.reasoning))
+        if not same(old.refusal, piece.refusal):
+            message["refusal"] = text_of(piece.refusal) or None
+
+
+def _flat(calls: Mapping[int, Sequence[Event]]) -> list[Event]:
+    return [event for events in calls.values() for event in events]
+
+
+def _set(message: dict[str, Json], name: str, value: Json) -> None:
+    """Set a member, or remove it if it would be empty."""
+    if value:
+        message[name] = value
+    else:
+        message.pop(name, None)
+
+
+API = ApiSpec(
+    name="openai.chat",
+    claims=claims,
+    claims_reply=claims_reply,
+    read_request=read_request,
+    reply_reader=Reader,
+    stream_writer=StreamWriter,
+    whole_writer=WholeWriter,
+    traits=Traits(
+        ended="stop",
+        calls="tool_calls",
+        finish_at="/choices/{}/finish_reason",
+        text_at="/choices/{}/message/content",
+        reasoning_at="/choices/{}/message/reasoning_content",
+        reasoning="reasoning_content",
+        calls_at="/choices/{}/message/tool_calls",
+        finish_reasons=frozenset({"stop", "length", "tool_calls", "function_call", "content_filter"}),
+        head_everywhere=True,
+        choosing_ends=True,
+        text_only=True,
+    ),
+)

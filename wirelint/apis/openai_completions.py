@@ -1,46 +1,38 @@
-"""OpenAI Completions, the raw endpoint: a prompt in, the text that continues it out. Every inference server still has it.
+r"""OpenAI Completions, the raw endpoint: a prompt in, the text that continues it out. Every inference server still has it.
 
 Requests: `POST …/completions` with a `prompt`. Replies: a `text_completion` body or events of the same shape, `[DONE]` at
-the end; `choices[].text`. The vendor's API reference (Completions) has the rest; servers add `reasoning` (OpenRouter).
+the end. Source: the vendor's API reference (Completions); servers add `reasoning` (OpenRouter).
 
-The request is read as one message of a user: each prompt is one of its texts (several are completed side by side: prompt
-`p` of `n` candidates each has choices `p·n` to `p·n + n - 1`), a prompt of token numbers is opaque. Whatever conversation
-a template has written into the prompt stays text. Tools are read where somebody sent them, though nothing comes of them.
-With `echo` the text of a reply begins with the prompt.
+    data: {"object":"text_completion","choices":[{"index":0,"text":"Hi","finish_reason":null}]}
+
+The request reads as one message of a user. Each prompt is one of its texts; several are completed side by side (prompt `p`
+of `n` candidates each has choices `p·n` to `p·n + n - 1`). A prompt of token numbers is opaque. A conversation that a
+template wrote into the prompt stays text. Tools are read if the client sent them, though the endpoint ignores them. With
+`echo` the text of a reply begins with the prompt.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
-from wirelint.apis import openai_request
-from wirelint.apis.openai_completions_writer import StreamWriter, WholeWriter
-from wirelint.apis.reading import (
-    Documents,
-    error_of,
-    is_misshapen,
-    mapping,
-    mappings,
-    misshapen,
-    number,
-    refusal_of,
-    stated_reason,
-    text,
-    told,
+from wirelint.apis import openai_chat
+from wirelint.apis._choices import (
+    REASONING,
+    ChoiceReader,
+    ChoiceStreamWriter,
+    ChoiceWholeWriter,
+    ChoiceWriter,
+    read_chat,
 )
-from wirelint.events import Delta, Done, Event, Failure, Finish, Frame, Other, ReplyMeta, Start, StreamViolation, Usage
+from wirelint.apis.reading import is_misshapen, mappings, misshapen, number, stated_reason, text
+from wirelint.apis.spec import ApiSpec
+from wirelint.apis.writing import finish_of
+from wirelint.events import Event, Frame, Start
 from wirelint.model import Json, Kind, Message, Opaque, Part, Request, Text
-
-__all__ = ["NAME", "claims", "claims_reply", "read_request", "reply_reader", "reply_writer"]
-
-NAME = "openai.completions"
-
-_REASONING = ("reasoning", "reasoning_content")
 
 
 def serves(path: str) -> bool:
-    """Return True if requests of this API come at a path at all."""
     # Mistral's fill-in-the-middle has such requests and the replies of a chat.
     return path.endswith("/completions") and not path.endswith(("/chat/completions", "/fim/completions"))
 
@@ -56,107 +48,115 @@ def claims_reply(document: Mapping[str, Json]) -> bool:
     return "object" not in document and "text" in first and "message" not in first and "delta" not in first
 
 
-def read_request(body: Mapping[str, Json]) -> Request:
-    return prompted(body, NAME, prompts(body.get("prompt"), "/prompt"))
+def read_request(body: Mapping[str, Json], path: str = "") -> Request:
+    return read_prompt(body, "openai.completions", "prompt")
 
 
-def prompted(body: Mapping[str, Json], api: str, parts: Iterator[Part]) -> Request:
-    """A request that is a prompt, with what it shares with those of the chat API."""
-    said = tuple(parts)
-    messages = (Message("user", said, said[0].pointer if len(said) == 1 else "/prompt"),) if said else ()
-    return dataclasses.replace(openai_request.read_request(body), api=api, messages=messages)
+def read_prompt(body: Mapping[str, Json], api: str, name: str) -> Request:
+    """Return a request whose prompts are in the member `name`, with the members that it shares with the chat API."""
+    parts = tuple(_prompts(body.get(name), f"/{name}"))
+    messages = (Message("user", parts, parts[0].pointer if len(parts) == 1 else "/prompt"),) if parts else ()
+    return dataclasses.replace(read_chat(body), api=api, messages=messages)
 
 
-def prompts(prompt: Json, place: str) -> Iterator[Part]:
-    """The parts of a message: a text for each prompt; one that is given in token numbers is opaque."""
-    if isinstance(prompt, str):
-        if prompt:
-            yield Text(prompt, place)
+def _prompts(prompt: Json, place: str) -> Iterator[Part]:
+    """Yield a text for each prompt, and an opaque part for one in token numbers."""
+    if isinstance(prompt, str) and prompt:
+        yield Text(prompt, place)
+    elif isinstance(prompt, list) and prompt and all(number(token) is not None for token in prompt):
+        yield Opaque("tokens", place)
     elif isinstance(prompt, list):
-        if prompt and all(number(token) is not None for token in prompt):
-            yield Opaque("tokens", place)
-            return
         for position, item in enumerate(prompt):
-            yield from prompts(item, f"{place}/{position}") if isinstance(item, str) else _tokens(item, place, position)
+            if isinstance(item, str) and item:
+                yield Text(item, f"{place}/{position}")
+            elif isinstance(item, list) and item:
+                yield Opaque("tokens", f"{place}/{position}")
 
 
-def _tokens(item: Json, place: str, position: int) -> Iterator[Part]:
-    if isinstance(item, list) and item:
-        yield Opaque("tokens", f"{place}/{position}")
+class Reader(ChoiceReader):
+    """Reader of replies: a block for the text of each candidate, and one for its reasoning if the server sends it."""
 
-
-def reply_reader(*, streamed: bool) -> _Reader:
-    return _Reader(streamed=streamed)
-
-
-def reply_writer(*, streamed: bool) -> StreamWriter | WholeWriter:
-    return StreamWriter() if streamed else WholeWriter()
-
-
-class _Reader:
-    """Frames to events: a block for the text of each candidate, and one for its reasoning where a server tells it."""
-
-    def __init__(self, *, streamed: bool) -> None:
-        self._streamed = streamed
-        self.documents = Documents()
-        self._blocks: dict[tuple[int, Kind], int] = {}
-        self._head: tuple[str | None, str | None] = (None, None)
-        self._finished = self._done = False
-
-    def read(self, frame: Frame) -> list[Event]:
-        if frame.data is None and not frame.faults:
-            return [Other(frame)]
-        reading = self.documents.read(frame)
-        events = reading.offences
-        for document, place in reading.documents:
-            if self._done:
-                if document.get("choices") or error_of(document) is not None:
-                    events.append(StreamViolation("after-end", (frame.data or "")[:60], frame))
-                continue  # clients have left
-            events += self._document(document, place)
-        if reading.done:
-            self._done = True
-            events.append(Done(frame))
-        return told(frame, events)
-
-    def close(self) -> list[Event]:
-        events = self.documents.close()
-        if self._streamed and self._finished and not self._done:
-            events.append(StreamViolation("missing-end", "no [DONE]", None))
-        return events
-
-    def _document(self, document: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
-        head = (text(document.get("id")), text(document.get("model")))
-        if head != self._head and any(head):
-            self._head = head
-            yield ReplyMeta(*head, frame)
-        error = error_of(document)
-        if error is None and not document.get("choices"):
-            error = refusal_of(document)
-        if error is not None:
-            yield Failure(error, frame)
-        for position, choice in mappings(document.get("choices")):
-            index = number(choice.get("index"))
-            yield from self._choice(position if index is None else index, choice, frame)
-        if usage := mapping(document.get("usage")):
-            yield Usage(usage, frame)
-
-    def _choice(self, choice: int, body: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
-        thought = next((name for name in _REASONING if text(body.get(name))), None)
-        if thought is not None:
-            yield from self._say(choice, "reasoning", thought, body, frame)
-        if text(body.get("text")):
-            yield from self._say(choice, "text", "text", body, frame)
-        elif is_misshapen(body.get("text")) and (choice, "opaque") not in self._blocks:
-            block = self._blocks[choice, "opaque"] = len(self._blocks)
-            yield Start(block, "opaque", f"/choices/{choice}/text", choice, frame, name=misshapen(body["text"]))
+    def read_choice(self, choice: int, body: Mapping[str, Json], frame: Frame) -> None:
+        place = f"/choices/{choice}"
+        name = next((name for name in REASONING if text(body.get(name))), None)
+        if name is not None:
+            self.add_text(choice, "reasoning", 0, f"{place}/{name}", text(body[name]) or "", frame)
+        if words := text(body.get("text")):
+            self.add_text(choice, "text", 0, f"{place}/text", words, frame)
+        elif is_misshapen(body.get("text")):
+            self.add_once(choice, misshapen(body["text"]), f"{place}/text", frame, "opaque")
         if reason := stated_reason(body.get("finish_reason")):
-            self._finished = True
-            yield Finish(choice, reason, f"/choices/{choice}/finish_reason", frame)
+            self.add_finish(choice, reason, frame)
 
-    def _say(self, choice: int, kind: Kind, name: str, body: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
-        block = self._blocks.get((choice, kind))
-        if block is None:
-            block = self._blocks[choice, kind] = len(self._blocks)
-            yield Start(block, kind, f"/choices/{choice}/{name}", choice, frame)
-        yield Delta(block, text(body.get(name)) or "", frame)
+
+class FormError(ValueError):
+    """A change that the API has no form for. The reply then passes unchanged."""
+
+    def __init__(self, kind: Kind) -> None:
+        super().__init__(f"a raw completion has no {kind}")
+
+
+def check_form(out: Sequence[Event], *kinds: Kind) -> None:
+    """Raise FormError if a block is of another kind than these."""
+    for event in out:
+        if isinstance(event, Start) and event.kind not in kinds:
+            raise FormError(event.kind)
+
+
+class _Writer(ChoiceWriter):
+    def __init__(self) -> None:
+        super().__init__()
+        self.reasoning = "reasoning"
+
+    def note(self, out: Sequence[Event]) -> None:
+        check_form(out, "text", "reasoning", "opaque")
+        super().note(out)
+
+    def choice(self, choice: Mapping[str, Json], before: Sequence[Event], after: Sequence[Event]) -> dict[str, Json]:
+        """Return a candidate with the text, reasoning and finish reason of `after`."""
+        row = {**choice, "text": self.said(after, "text")}
+        if self.said(before, "text") != row["text"] and row.get("logprobs") is not None:
+            row["logprobs"] = None  # they belong to other tokens
+        thought = self.said(after, "reasoning")
+        if self.said(before, "reasoning") != thought:
+            row = {name: value for name, value in row.items() if name not in REASONING}
+            if thought:
+                row[self.reasoning] = thought
+        finish = finish_of(after)
+        row["finish_reason"] = finish.reason if finish is not None else None
+        return row
+
+
+class StreamWriter(_Writer, ChoiceStreamWriter):
+    empty_choice = {"text": "", "logprobs": None, "finish_reason": None}  # noqa: RUF012 - never changed
+
+    def choices(self, choice: Mapping[str, Json], before: Sequence[Event], after: Sequence[Event]) -> list[Json]:
+        if after:
+            return [self.choice(choice, before, after)]
+        return [] if before else [dict(choice)]
+
+
+class WholeWriter(_Writer, ChoiceWholeWriter):
+    pass
+
+
+API = ApiSpec(
+    name="openai.completions",
+    serves=serves,
+    claims=claims,
+    claims_reply=claims_reply,
+    read_request=read_request,
+    reply_reader=Reader,
+    stream_writer=StreamWriter,
+    whole_writer=WholeWriter,
+    traits=dataclasses.replace(
+        openai_chat.API.traits,
+        calls="stop",
+        text_at="/choices/{}/text",
+        reasoning_at="/choices/{}/reasoning",
+        reasoning="reasoning",
+        calls_at=None,
+        finish_reasons=None,
+        raw=True,
+    ),
+)

@@ -22,6 +22,7 @@ from wirelint.apis.openai_responses_request import read_request
 from wirelint.apis.openai_responses_whole import WholeWriter
 from wirelint.apis.openai_responses_writer import StreamWriter
 from wirelint.apis.reading import Documents, error_of, mapping, mappings, number, text, told
+from wirelint.apis.spec import ApiSpec, History, Traits
 from wirelint.events import (
     CallUpdate,
     Close,
@@ -126,7 +127,7 @@ class _Reader:
         if frame.data is None and not frame.faults:
             return [Other(frame)]
         reading = self.documents.read(frame)
-        self._out = events = reading.offences
+        self._out = events = reading.violations
         for document, place in reading.documents:
             before = len(events)
             if self._streamed:
@@ -321,3 +322,27 @@ class _Reader:
     def _length(self, pointer: str) -> int:
         block = self._blocks.get(pointer)
         return 0 if block is None else self._lengths[block]
+
+
+API = ApiSpec(
+    name=NAME,
+    serves=serves,
+    claims=claims,
+    claims_reply=claims_reply,
+    read_request=lambda body, path="": read_request(body),
+    reply_reader=reply_reader,
+    stream_writer=StreamWriter,
+    whole_writer=WholeWriter,
+    traits=Traits(
+        ended="completed",
+        calls="completed",
+        finish_at="/status",
+        text_at="/output",
+        reasoning_at="/output",
+        reasoning="a reasoning item",
+        calls_at="/output",
+        ends_repeat=True,
+        always_reports_usage=True,
+    ),
+    history=History("/input", None, "call_id", "call_id", "arguments"),
+)

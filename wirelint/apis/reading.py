@@ -1,20 +1,21 @@
-"""Small readers of decoded JSON that every API uses. Wrong types read as absent: a linter must not trip over them."""
+"""Readers of decoded JSON that every API uses. A value of the wrong type reads as absent, so that no reader fails on it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from typing import ClassVar, NamedTuple
 
 import orjson
 
-from wirelint.events import Event, Frame, Other, StreamViolation
-from wirelint.model import Json
+from wirelint.events import Done, Event, Frame, Other, StreamViolation
+from wirelint.model import Arguments, Json, ToolChoice
 
 DONE = "[DONE]"
 
 
 def document_of(body: bytes) -> Json:
-    """What a body says as JSON; None for one that says nothing."""
+    """Return the JSON value of a body; None if it is not JSON."""
     try:
         document: Json = orjson.loads(body)
     except orjson.JSONDecodeError:
@@ -40,15 +41,49 @@ def mapping(value: Json) -> dict[str, Json]:
 
 
 def mappings(value: Json) -> Sequence[tuple[int, dict[str, Json]]]:
-    """The objects of an array with their positions."""
+    """Return the objects of an array with their positions."""
     if not isinstance(value, list):
         return ()
     return [(position, item) for position, item in enumerate(value) if isinstance(item, dict)]
 
 
 def schema(value: Json) -> dict[str, Json] | None:
-    """A JSON Schema that says something; an empty or missing one is none."""
+    """Return a JSON Schema; None if it is missing or empty."""
     return value if isinstance(value, dict) and value else None
+
+
+def index_of(item: Mapping[str, Json], position: int) -> int:
+    """Return the `index` of an array's item, or its position if it has no numeric index."""
+    index = number(item.get("index"))
+    return position if index is None else index
+
+
+def compact(value: Json) -> str:
+    """Return a value as JSON text; an empty string for None."""
+    return "" if value is None else orjson.dumps(value).decode()
+
+
+def joined_texts(content: Json) -> str:
+    """Return the `text` members of a list's objects, one a line."""
+    return "\n".join(words for _, part in mappings(content) if (words := text(part.get("text"))) is not None)
+
+
+def arguments_of(given: Json) -> Arguments:
+    """Return the arguments of a call: JSON text, or a value that some servers send in its place."""
+    return Arguments(given or "") if given is None or isinstance(given, str) else Arguments.of(given)
+
+
+def tool_choice(choice: Json) -> ToolChoice:
+    """Return a tool choice in the form of OpenAI's APIs."""
+    match choice:
+        case "none" | "NONE":
+            return ToolChoice("none")
+        case "required" | "any" | "REQUIRED":
+            return ToolChoice("required")
+        case {"function": {"name": str(name)}} | {"custom": {"name": str(name)}} | {"name": str(name)}:
+            return ToolChoice("named", name)
+        case _:
+            return ToolChoice("auto")
 
 
 def is_conversation(body: Mapping[str, Json]) -> bool:
@@ -73,7 +108,7 @@ _SHAPES: dict[type, str] = {
 
 
 def misshapen(value: Json) -> str:
-    """The kind of an opaque part for content of a JSON type that the API does not have there.
+    """Return the kind of an opaque part for content of a JSON type that the API does not allow there.
 
     >>> misshapen({"type": "text", "text": "Hi"})
     'content as an object with type, text'
@@ -84,28 +119,20 @@ def misshapen(value: Json) -> str:
 
 
 def is_misshapen(value: Json) -> bool:
-    """Return True if a value is an object or an array with members where the API has text."""
+    """Return True if a value is a non-empty object or array where the API has text."""
     return bool(value) and isinstance(value, (dict, list))
 
 
 class Reading(NamedTuple):
-    """What a frame completed: its documents, whether `[DONE]` stood in it, and its offences.
+    """The documents that a frame completed, whether it held `[DONE]`, and its violations.
 
-    Each document comes with a frame whose data it is: the frame itself, or where documents and frames do not coincide, one
-    of the same number that stands for the document alone.
+    Each document comes with the frame whose data it is. Where documents and frames do not coincide, that is a frame with
+    the same number that represents the document alone.
     """
 
     documents: list[tuple[dict[str, Json], Frame]]
     done: bool
-    offences: list[Event]
-
-
-def told(frame: Frame, events: list[Event]) -> list[Event]:
-    """The events of a frame, or `Other` for one that tells nothing, or only that a document before it is broken."""
-    last = events[-1] if events else None
-    if last is None or (type(last) is StreamViolation and last.kind == "broken-json" and last.frame is not frame):
-        events.append(Other(frame))
-    return events
+    violations: list[Event]
 
 
 class Decoded(NamedTuple):
@@ -116,11 +143,11 @@ class Decoded(NamedTuple):
 
 
 class Documents:
-    """The JSON documents of a stream's frames, read as lenient clients read them, with what is wrong about them.
+    """Decoder of the JSON documents of a stream's frames. It reads like lenient clients and records violations.
 
-    Two faults of gateways are undone here: several documents in one event, a line each (the blank lines were lost), and
-    one document over several events (cut where a chunk ended). The pieces of the latter are held until they make a
-    document, or until an event that is one by itself shows that they never will.
+    It undoes two faults of gateways: several documents in one event, one a line (the blank lines were lost), and one
+    document over several events (cut where a chunk ended). It holds the pieces of the latter until they make a document, or
+    until an event with a document of its own shows that they never will.
     """
 
     _LONGEST_SPLIT = 1 << 20
@@ -140,50 +167,52 @@ class Documents:
         if document is not None and self._first is None and not frame.faults:  # nearly all of them
             self.last = Decoded(frame, document)
             return Reading([(document, frame)], False, [])
-        offences: list[Event] = [StreamViolation(kind, detail, frame) for kind, detail in frame.faults]
+        violations: list[Event] = [StreamViolation(kind, detail, frame) for kind, detail in frame.faults]
         if data is None:
-            return Reading([], False, offences)
+            return Reading([], False, violations)
         if document is not None:
-            return Reading([(document, frame)], False, offences + self.close())
+            return Reading([(document, frame)], False, violations + self.close())
         if data.strip() == DONE:
-            return Reading([], True, offences + self.close())
+            return Reading([], True, violations + self.close())
+        return self._split_lines(frame, data, violations) or self._join(frame, data, violations)
+
+    def _split_lines(self, frame: Frame, data: str, violations: list[Event]) -> Reading | None:
+        """Read data with one document a line, or with a doubled field name; None for any other data."""
         lines = [line.strip().removeprefix("data:").lstrip() for line in data.split("\n") if line.strip()]
         bare = [line for line in lines if line != DONE]
         whole = [(document, _part_of(frame, line)) for line in bare if (document := _decode(line)) is not None]
         if len(lines) > 1 and len(whole) == len(bare):
-            offences.append(StreamViolation("missing-blank-line", f"{len(lines)} documents in one event", frame))
-            return Reading(whole, len(bare) < len(lines), offences)
+            lost = StreamViolation("missing-blank-line", f"{len(lines)} documents in one event", frame)
+            return Reading(whole, len(bare) < len(lines), [*violations, lost])
         if len(lines) == 1 and lines[0] != data.strip() and (whole or lines[0] == DONE):
-            # `data: data: {…}`: two proxies that both frame. Strict clients take the second name for a part of the JSON.
-            return Reading(whole, not whole, [*offences, StreamViolation("doubled-field", data[:60], frame)])
-        if not data.strip():
-            return Reading([], False, offences)
-        return self._join(frame, data, offences)
+            # `data: data: {…}`: two proxies that both frame. Strict clients read the second name as a part of the JSON.
+            return Reading(whole, not whole, [*violations, StreamViolation("doubled-field", data[:60], frame)])
+        return None if lines else Reading([], False, violations)
 
     def close(self) -> list[Event]:
-        """Gives up on pieces that never made a document."""
+        """Drop pieces that never made a document, and return the violation."""
         if self._first is None:
             return []
-        offence = StreamViolation("broken-json", self._pieces[0][:60], self._first)
+        violation = StreamViolation("broken-json", self._pieces[0][:60], self._first)
         self._drop()
-        return [offence]
+        return [violation]
 
-    def _join(self, frame: Frame, data: str, offences: list[Event]) -> Reading:
+    def _join(self, frame: Frame, data: str, violations: list[Event]) -> Reading:
         if self._first is None and not data.lstrip().startswith("{"):
-            return Reading([], False, [*offences, StreamViolation("broken-json", data[:60], frame)])
+            return Reading([], False, [*violations, StreamViolation("broken-json", data[:60], frame)])
         self._first = self._first or frame
         self._pieces.append(data)
         self._size += len(data)
         if self._size > self._LONGEST_SPLIT:
-            return Reading([], False, offences + self.close())
+            return Reading([], False, violations + self.close())
         joined = "".join(self._pieces)
         document = _decode(joined) if len(self._pieces) > 1 else None
         if document is None:
-            return Reading([], False, offences)
-        offences.append(StreamViolation("split-json", f"one document over {len(self._pieces)} events", self._first))
+            return Reading([], False, violations)
+        violations.append(StreamViolation("split-json", f"one document over {len(self._pieces)} events", self._first))
         named = frame if frame.event is not None else frame._replace(event=self._first.event)
         self._drop()
-        return Reading([(document, _part_of(named, joined))], False, offences)
+        return Reading([(document, _part_of(named, joined))], False, violations)
 
     def _drop(self) -> None:
         self._pieces.clear()
@@ -192,7 +221,7 @@ class Documents:
 
 
 def _part_of(frame: Frame, data: str) -> Frame:
-    """A frame in the place of `frame` for one document that is not all there is in it, or more."""
+    """Return a frame that represents one document of `frame`, whose data is more or less than that document."""
     return Frame(frame.number, b"", frame.event, data)
 
 
@@ -204,32 +233,87 @@ def _decode(data: str) -> dict[str, Json] | None:
     return document if isinstance(document, dict) else None
 
 
-_SAID = ("message", "msg", "detail", "error_message", "error_msg", "errorMessage", "errMsg", "status_msg")
+class DocumentReader(ABC):
+    """Base class of reply readers. It decodes frames and passes each document to `read_document`."""
+
+    has_done_marker: ClassVar[bool] = False
+    """True if `[DONE]` ends a stream of the API. Elsewhere it means nothing."""
+
+    def __init__(self, *, streamed: bool) -> None:
+        self.streamed = streamed
+        self.documents = Documents()
+        self.is_done = False
+        self.out: list[Event] = []
+        """The events of the current frame. `read_document` returns more of them, or appends to this list."""
+
+    def read(self, frame: Frame) -> list[Event]:
+        if frame.data is None and not frame.faults:
+            return [Other(frame)]
+        reading = self.documents.read(frame)
+        self.out = reading.violations
+        for document, place in reading.documents:
+            self.out.extend(self.read_document(document, place, alone=len(reading.documents) == 1))
+        if not reading.documents and frame.data:
+            self.out.extend(self.read_undecoded(frame))
+        if reading.done and self.has_done_marker:
+            self.is_done = True
+            self.out.append(Done(frame))
+        return or_other(frame, self.out)
+
+    def close(self) -> list[Event]:
+        return self.documents.close()
+
+    @abstractmethod
+    def read_document(self, document: dict[str, Json], frame: Frame, *, alone: bool) -> Iterable[Event]:
+        """Return the events of a document. `alone`: no other document is in its frame."""
+
+    def read_undecoded(self, frame: Frame) -> Iterable[Event]:
+        """Return the events of data without a document."""
+        return ()
+
+
+def or_other(frame: Frame, events: list[Event]) -> list[Event]:
+    """Return the events of a frame, with `Other` for a frame without any, or with only an earlier frame's `broken-json`."""
+    last = events[-1] if events else None
+    if last is None or (type(last) is StreamViolation and last.kind == "broken-json" and last.frame is not frame):
+        events.append(Other(frame))
+    return events
+
+
+told = or_other
+
+
+_MESSAGES = ("message", "msg", "detail", "error_message", "error_msg", "errorMessage", "errMsg", "status_msg")
 _CODES = ("code", "statusCode", "status_code", "error_code", "errorCode", "errcode")
-_FINE = frozenset({"", "0", "200", "ok", "success", "succeeded"})
+_SUCCESSES = frozenset({"", "0", "200", "ok", "success", "succeeded"})
 _FAILED = frozenset({"error", "fail", "failed", "failure"})
 
 
 def refusal_of(document: Mapping[str, Json]) -> Json:
-    """What stands in the place of a reply where a service says in words of its own that there is none; None elsewhere.
+    """Return the error of a document without any member of a reply, in a service's own form; None if it is no error.
 
-    Some say it as the envelope of all that they answer: `{"code": 1113, "msg": …, "success": false}`; MiniMax beside the
-    members of a reply that are null then: `"base_resp": {"status_code": 1004, "status_msg": …}`. For documents without any
-    member that a reply of the API has.
+    Some services wrap all answers: `{"code": 1113, "msg": …, "success": false}`. MiniMax sends the members of a reply as
+    null, beside `"base_resp": {"status_code": 1004, "status_msg": …}`.
     """
     beside = mapping(document.get("base_resp"))
-    told = beside or document
-    if not any(text(told.get(name)) for name in _SAID) and not document.get("detail") and not document.get("errors"):
+    members = beside or document
+    if (
+        not any(text(members.get(name)) for name in _MESSAGES)
+        and not document.get("detail")
+        and not document.get("errors")
+    ):
         return None
-    status = told.get("status")
-    codes = [str(told[name]).lower() for name in _CODES if isinstance(told.get(name), str | int)]
-    failed = any(code not in _FINE for code in codes) or told.get("success") is False or told.get("ok") is False
+    status = members.get("status")
+    codes = [str(members[name]).lower() for name in _CODES if isinstance(members.get(name), str | int)]
+    failed = (
+        any(code not in _SUCCESSES for code in codes) or members.get("success") is False or members.get("ok") is False
+    )
     failed = failed or (status in _FAILED if isinstance(status, str) else (number(status) or 0) >= 400)
-    return dict(told) if failed or document.keys() == {"detail"} else None
+    return dict(members) if failed or document.keys() == {"detail"} else None
 
 
 def error_of(document: Mapping[str, Json]) -> Json:
-    """The error object of a document; None when there is none (a string counts: some gateways send one).
+    """Return the error object of a document, or a string that some gateways send for it; None if there is no error.
 
     Mistral and older vLLM have no `error` member: the document itself is the error, `{"object": "error", "message": …}`.
     """
@@ -238,6 +322,6 @@ def error_of(document: Mapping[str, Json]) -> Json:
     error = document.get("error")
     if error is None:
         return None
-    if error is True:  # what it was stands beside it
+    if error is True:  # the details are beside it
         return dict(document)
     return error if error not in ({}, "", False) else None

@@ -1,30 +1,66 @@
-"""What the words and fields of each API mean: one table, for all who judge or repair replies of any of them.
+"""Meanings of finish reasons, and the traits and history layout of an API by its name.
 
-Theory of operation. Readers turn bodies into one model but leave the vendor's words as they stand, for a finding quotes
-them and a rewriter must put back words of the same vendor. What such a word says is here: `ending` gives the meaning of a
-finish reason, `ended` and `calls` the words to write. Servers that imitate an API bring words of the one they wrap
-(`eos`, `end_turn`, `STOP` in the shape of OpenAI), and no two vendors use one word for two things, so all words are known
-everywhere.
+Theory of operation. Readers leave a vendor's words as they are: a finding quotes them, and a writer must put back words of
+the same vendor. `ending` gives the meaning of a finish reason; `Traits.ended` and `Traits.calls` are the words to write.
+Servers that imitate an API send words of the API that they wrap (`eos`, `end_turn`, `STOP` in the shape of OpenAI). No two
+vendors use one word for two things, so every word is understood in every API.
 
-Places are JSON Pointers in a whole body, `{}` the number of the candidate. None for a place: the API has no form for it.
-
-Sources: the vendors' API references, as named in the file of each API.
+Sources: the vendors' API references, as named in the module of each API.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
 from typing import Literal
 
-from wirelint.model import Json, Request
+from wirelint.apis import APIS, openai_chat
+from wirelint.apis.spec import History, Traits
+from wirelint.model import Choice, Json, Request
 
-__all__ = ["RAW_APIS", "Ending", "Traits", "ending", "is_foreign", "is_raw", "traits"]
+__all__ = [
+    "RAW_APIS",
+    "Ending",
+    "History",
+    "Traits",
+    "ended_by_itself",
+    "ending",
+    "has_stop_words",
+    "history_of",
+    "is_foreign",
+    "is_raw",
+    "is_signed",
+    "is_text",
+    "output_tokens",
+    "own_word",
+    "traits",
+]
+
+_TRAITS: dict[str, Traits] = {api.name: api.traits for api in APIS if api.channel == "model"}
+_HISTORIES: dict[str, History] = {api.name: api.history for api in APIS}
+
+
+def traits(api: str) -> Traits:
+    """Return the traits of an API; those of OpenAI's chat for an unknown name."""
+    return _TRAITS.get(api, openai_chat.API.traits)
+
+
+def history_of(api: str) -> History:
+    """Return the history layout of an API; that of OpenAI's chat for an unknown name."""
+    return _HISTORIES.get(api, openai_chat.API.history)
+
+
+RAW_APIS = frozenset({"openai.completions", "deepinfra.inference", "ollama.generate"})
+"""APIs whose requests hold one prompt instead of messages."""
+
+
+# --- finish reasons ---------------------------------------------------------------------------------------------------
 
 Ending = Literal["ended", "stopped", "calls", "length", "filtered", "refused", "paused", "failed", "unknown"]
-"""What a finish reason says. `ended`: the reply is complete. `stopped`: the text is over, by a sequence that the
-client gave or a server's own word for its end, which says nothing of calls.
-`calls`: it ends in calls, which the client is to run.
-`paused`: the provider goes on when asked again. `unknown`: no word of any API, or none at all."""
+"""Meaning of a finish reason.
+
+`ended`: the reply is complete. `stopped`: the text ended at a stop sequence of the client, or with a server's own word for
+its end, which says nothing about calls. `calls`: the reply ends in calls that the client is to run. `paused`: the provider
+continues when asked again. `unknown`: no reason, or a word of no API."""
 
 _WORDS: dict[Ending, str] = {
     "ended": "stop end_turn completed complete",
@@ -40,47 +76,32 @@ _WORDS: dict[Ending, str] = {
     " insufficient_system_resource insufficient_resource network_error timeout image_other no_image",
 }
 _MEANINGS: dict[str, Ending] = {word: meaning for meaning, words in _WORDS.items() for word in words.split()}
+_COMPLETE: frozenset[Ending] = frozenset({"ended", "stopped", "calls", "length"})
+_SERVERS_OWN = frozenset({"eos", "eos_token", "endoftext"})
+"""Words of servers for the model's own end of the text. A stop sequence is the client's."""
 
 
 def ending(reason: str | None) -> Ending:
-    """The meaning of a finish reason, of whatever vendor."""
+    """Return the meaning of a finish reason of any vendor."""
     if reason is None:
         return "unknown"
     return _MEANINGS.get(reason) or _MEANINGS.get(reason.lower(), "unknown")
 
 
-_OWN: dict[str, frozenset[str]] = {
-    "openai.chat": frozenset({"stop", "length", "tool_calls", "function_call", "content_filter"}),
-    "mistral.chat": frozenset({"stop", "length", "model_length", "tool_calls"}),
-    "ollama.chat": frozenset({"stop", "length", "load", "unload"}),
-    "cohere.chat": frozenset({"COMPLETE", "STOP_SEQUENCE", "MAX_TOKENS", "TOOL_CALL"}),
-    "anthropic.messages": frozenset({
-        *("end_turn", "max_tokens", "stop_sequence", "tool_use", "pause_turn", "refusal"),
-        "model_context_window_exceeded",
-    }),
-    "bedrock.converse": frozenset({
-        *("end_turn", "tool_use", "max_tokens", "stop_sequence", "guardrail_intervened", "content_filtered"),
-        "model_context_window_exceeded",
-    }),
-    "google.generate_content": frozenset({"STOP", "MAX_TOKENS", "LANGUAGE", "SAFETY"}),
-}  # fmt: skip
-_COMPLETE: frozenset[Ending] = frozenset({"ended", "stopped", "calls", "length"})
-
-
 def is_foreign(api: str, reason: str) -> bool:
-    """Return True if a finish reason belongs to other APIs and says that the reply is complete, long enough, or calls.
+    """Return True if a finish reason belongs to other APIs and means that the reply is complete, long enough, or calls.
 
-    Words for filters and failures are not judged: servers add to them. Nor are words of no API at all.
+    Words for filters and failures are not judged, since servers add to them; nor are words of no API.
     """
-    own = _OWN.get(api)
+    own = traits(api).finish_reasons
     return own is not None and reason not in own and ending(reason) in _COMPLETE
 
 
 def own_word(api: str, reason: str) -> str | None:
-    """Return the API's own word for a finish reason of other APIs; None for a reason that is not foreign (`is_foreign`)."""
+    """Return the API's own word for a foreign finish reason (`is_foreign`); None for any other reason."""
     if not is_foreign(api, reason):
         return None
-    own, meaning = sorted(_OWN[api], key=len), ending(reason)
+    own, meaning = sorted(traits(api).finish_reasons or (), key=len), ending(reason)
     if spelled := next((word for word in own if word.lower() == reason.lower()), None):
         return spelled
     if meaning in ("ended", "stopped"):
@@ -88,195 +109,57 @@ def own_word(api: str, reason: str) -> str | None:
     return next((word for word in own if ending(word) == meaning), None)
 
 
-@dataclass(frozen=True, slots=True)
-class Traits:
-    """What is peculiar to an API, beside the shape of its bodies."""
-
-    ended: str
-    """Finish reason of a complete reply."""
-    calls: str
-    """Finish reason of a reply with calls; the same word where calls end like anything else."""
-    finish_at: str
-    text_at: str
-    reasoning_at: str | None
-    reasoning: str
-    """What the vendor calls reasoning, as a title of a repair says it."""
-    calls_at: str | None
-
-    arguments: Literal["text", "object", "block"] = "text"
-    """How arguments stand on the wire: JSON in a string; an object; or an object in a whole body that comes as text in a
-    stream, behind a start with an empty one."""
-    text_only: bool = False
-    """Whether an object in the place of such text is a fault: clients of the API take a string and nothing else."""
-    call_ids: bool = True
-    """Whether every call has an id. Elsewhere calls are known by their order, and an id is an extra."""
-    call_index: bool = True
-    """Whether the calls of a stream are numbered, so that a number can be missing or taken."""
-    ends_repeat: bool = False
-    """Whether a call is told again when it ends, all of it: an id alone begins no other one then, and two that share a
-    number cannot be parted."""
-    id_model: str | None = "call_" + "A" * 24
-    """An id as the vendor makes them; None: it makes none."""
-    strict_ids: bool = False
-    """Whether ids are of letters, digits, `_` and `-` alone, so that counted ones (`functions.NAME:N`) may be refused."""
-    blocks: bool = False
-    """Whether a reply is a row of content blocks that begin and end one after the other."""
-    head_everywhere: bool = False
-    """Whether each event of a stream repeats the id of the reply."""
-    finishes: bool = True
-    """Whether a complete reply always says why it ended."""
-    raw: bool = False
-    """Whether the prompt is what a template made of a conversation, so that the reply is the model's own markup."""
-    framings: frozenset[str] = frozenset({"events"})
-    """The forms of its streams, which its writer writes. A stream in another form is passed on as it came."""
-    choosing_ends: bool = False
-    """Whether a reply in which the client forced a function ends like any other (OpenAI documents so)."""
-
-    @property
-    def opens(self) -> bool:
-        """Return True if a stream of the API begins with events that say nothing yet."""
-        return self.blocks or self.ends_repeat
-
-    @property
-    def tells_calls(self) -> bool:
-        """Return True if the finish reason tells a reply with calls from one without."""
-        return self.calls != self.ended
-
-    def start_holds_arguments(self, *, streamed: bool) -> bool:
-        """Return True if the arguments of a call stand in its start, as a value, and no text follows."""
-        return self.arguments == "object" or (self.arguments == "block" and not streamed)
+def ended_by_itself(choice: Choice) -> bool:
+    """Return True if the model ended a candidate, so that nothing was cut off."""
+    return ending(choice.finish_reason) in ("ended", "calls") or choice.finish_reason in _SERVERS_OWN
 
 
-_OPENAI = Traits(
-    ended="stop",
-    calls="tool_calls",
-    finish_at="/choices/{}/finish_reason",
-    text_at="/choices/{}/message/content",
-    reasoning_at="/choices/{}/message/reasoning_content",
-    reasoning="reasoning_content",
-    calls_at="/choices/{}/message/tool_calls",
-    head_everywhere=True,
-    choosing_ends=True,
-    text_only=True,
+_STOPS = ("stop", "stop_sequences", "stopSequences", "stop_token_ids")
+_PLACES = ("inferenceConfig", "generationConfig", "generation_config", "options")
+
+
+def has_stop_words(request: Request) -> bool:
+    """Return True if the client set stop sequences, which end a text without being in it."""
+    places = (request.body, *(request.body.get(name) for name in _PLACES))
+    return any(bool(place.get(name)) for place in places if isinstance(place, Mapping) for name in _STOPS)
+
+
+_OUTPUT = (
+    *("completion_tokens", "output_tokens", "outputTokens", "candidatesTokenCount", "candidates_token_count"),
+    *("eval_count", "num_output_tokens", "tokens_generated"),
 )
-_ANTHROPIC = Traits(
-    ended="end_turn",
-    calls="tool_use",
-    finish_at="/stop_reason",
-    text_at="/content",
-    reasoning_at="/content",
-    reasoning="a thinking block",
-    calls_at="/content",
-    arguments="block",
-    id_model="toolu_01" + "A" * 22,
-    strict_ids=True,
-    blocks=True,
-    framings=frozenset({"events", "messages"}),
-)
-_OLLAMA = Traits(
-    ended="stop",
-    calls="stop",
-    finish_at="/done_reason",
-    text_at="/message/content",
-    reasoning_at="/message/thinking",
-    reasoning="thinking",
-    calls_at="/message/tool_calls",
-    arguments="object",
-    call_ids=False,
-    call_index=False,
-    id_model=None,
-    framings=frozenset({"lines"}),
-)
-_COMPLETIONS = replace(
-    _OPENAI,
-    calls="stop",
-    text_at="/choices/{}/text",
-    reasoning_at="/choices/{}/reasoning",
-    reasoning="reasoning",
-    calls_at=None,
-    raw=True,
-)
-_TABLE: dict[str, Traits] = {
-    "openai.chat": _OPENAI,
-    "anthropic.messages": _ANTHROPIC,
-    "openai.responses": Traits(
-        ended="completed",
-        calls="completed",
-        finish_at="/status",
-        text_at="/output",
-        reasoning_at="/output",
-        reasoning="a reasoning item",
-        calls_at="/output",
-        ends_repeat=True,
-    ),
-    "openai.completions": _COMPLETIONS,
-    "deepinfra.inference": replace(
-        _COMPLETIONS,
-        finish_at="/results/{}/details/finish_reason",
-        text_at="/results/{}/generated_text",
-        reasoning_at=None,
-        finishes=False,
-        head_everywhere=False,
-    ),
-    "google.generate_content": Traits(
-        ended="STOP",
-        calls="STOP",
-        finish_at="/candidates/{}/finishReason",
-        text_at="/candidates/{}/content/parts",
-        reasoning_at="/candidates/{}/content/parts",
-        reasoning="a thought part",
-        calls_at="/candidates/{}/content/parts",
-        arguments="object",
-        call_ids=False,
-        call_index=False,
-        id_model=None,
-        framings=frozenset({"events", "array"}),
-        head_everywhere=True,
-    ),
-    "ollama.chat": _OLLAMA,
-    "ollama.generate": replace(_OLLAMA, text_at="/response", reasoning_at="/thinking", calls_at=None),
-    "mistral.chat": replace(
-        _OPENAI,
-        reasoning_at="/choices/{}/message/content",
-        reasoning="a thinking chunk",
-        id_model="A" * 9,
-        text_only=False,
-    ),
-    "cohere.chat": Traits(
-        ended="COMPLETE",
-        calls="TOOL_CALL",
-        finish_at="/finish_reason",
-        text_at="/message/content",
-        reasoning_at="/message/content",
-        reasoning="a thinking block",
-        calls_at="/message/tool_calls",
-        text_only=True,
-        blocks=True,
-    ),
-    "bedrock.converse": replace(
-        _ANTHROPIC,
-        finish_at="/stopReason",
-        text_at="/output/message/content",
-        reasoning_at="/output/message/content",
-        reasoning="a reasoningContent block",
-        calls_at="/output/message/content",
-        id_model="tooluse_" + "A" * 22,
-    ),
-}
+_DETAILS = ("completion_tokens_details", "output_tokens_details")
 
 
-def traits(api: str) -> Traits:
-    """The traits of an API; those of OpenAI's chat for a name that is not known."""
-    return _TABLE.get(api, _OPENAI)
+def output_tokens(usage: Mapping[str, Json] | None) -> int | None:
+    """Return the counted tokens of a reply without those of hidden reasoning; None if there is no count."""
+    if usage is None:
+        return None
+    counts = usage.get("tokens") if isinstance(usage.get("tokens"), dict) else usage
+    if not isinstance(counts, dict):
+        return None
+    total = next((count for name in _OUTPUT if isinstance(count := counts.get(name), int)), None)
+    details = next((found for name in _DETAILS if isinstance(found := counts.get(name), dict)), None)
+    hidden = details.get("reasoning_tokens") if details is not None else None
+    return total - hidden if total is not None and isinstance(hidden, int) else total
 
 
-RAW_APIS = frozenset({"openai.completions", "deepinfra.inference", "ollama.generate"})
-"""APIs whose requests hold one prompt instead of messages."""
+# --- requests ---------------------------------------------------------------------------------------------------------
 
 
 def is_raw(api: str, request: Request | None) -> bool:
-    """Whether the reply is what the model wrote, with the markup of its template: nobody reads that for the client."""
+    """Return True if the reply is the model's text with its template's markup, which no server parses for the client."""
     if traits(api).raw:
         return True
     raw: Json = request.body.get("raw") if request is not None and api == "ollama.generate" else None
     return raw is True
+
+
+def is_text(block: Mapping[str, Json]) -> bool:
+    """Return True if a block of a message is text: by its type, or by its only member in an API without types."""
+    return block.get("type", "text") == "text" and ("type" in block or "text" in block)
+
+
+def is_signed(block: Json) -> bool:
+    """Return True if a block carries Gemini's signature, which the client must send back."""
+    return isinstance(block, dict) and any(block.get(name) for name in ("thoughtSignature", "thought_signature"))

@@ -1,15 +1,16 @@
-"""What the writers of all APIs share: frames as bytes, groups of events, what a frame holds beside its data."""
+"""Helpers that the writers of all APIs share: frames as bytes, groups of events, patched whole bodies."""
 
 from __future__ import annotations
 
 import itertools
 import operator
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import orjson
 
-from wirelint.events import REPEATED, Delta, Event, Frame, StreamViolation
+from wirelint.events import REPEATED, CallUpdate, Delta, Event, Finish, Frame, ReplyMeta, Start, StreamViolation
 from wirelint.model import Json
 
 MADE = 1 << 32
@@ -19,20 +20,47 @@ _OTHER_LINES = re.compile(rb"^(?:id|retry)(?=[:\r\n])[^\r\n]*|^:[^\r\n]*", re.MU
 
 
 def same(events: Sequence[Event], out: Sequence[Event]) -> bool:
-    """Return True if the very same events came out, in the same order."""
+    """Return True if `out` holds the identical events in the same order."""
     return len(events) == len(out) and all(map(operator.is_, events, out))
 
 
-def spoken(events: Sequence[Event]) -> list[Event]:
-    """The events that say something: what is wrong with their frame aside, unless a rewriter can drop it."""
+def spoken(events: Iterable[Event]) -> list[Event]:
+    """Return the events without violations, except those that a rewriter can drop to have the frame rewritten."""
     return [event for event in events if not isinstance(event, StreamViolation) or event.kind in REPEATED]
 
 
-def groups(frame: Frame, out: Sequence[Event]) -> Iterator[tuple[Frame, list[Event]]]:
-    """Neighbouring events of one document, with the frame that holds it; events without a frame go with `frame`.
+def block_events(events: Iterable[Event]) -> list[Event]:
+    """Return the events that make up the blocks of a whole body."""
+    return [event for event in events if isinstance(event, (Start, Delta, CallUpdate))]
 
-    Where `frame` holds several documents, each is written by itself. What is wrong with the frame as a whole is nothing to
-    write then: its bytes would say all of them again. Nor is what is wrong with a frame before it, which has been written.
+
+def deltas_by_block(events: Iterable[Event]) -> dict[int, list[Delta]]:
+    found: dict[int, list[Delta]] = {}
+    for event in events:
+        if isinstance(event, Delta):
+            found.setdefault(event.block, []).append(event)
+    return found
+
+
+def text_of(events: Iterable[Event]) -> str:
+    return "".join(event.text for event in events if isinstance(event, Delta))
+
+
+def finish_of(events: Iterable[Event]) -> Finish | None:
+    """Return the first finish reason."""
+    return next((event for event in events if isinstance(event, Finish)), None)
+
+
+def reply_id_of(events: Iterable[Event]) -> str | None:
+    """Return the id of the reply if the events tell it."""
+    return next((event.id for event in events if isinstance(event, ReplyMeta) and event.id is not None), None)
+
+
+def groups(frame: Frame, out: Sequence[Event]) -> Iterator[tuple[Frame, list[Event]]]:
+    """Yield neighbouring events of one document, with the frame that holds it; events without a frame go with `frame`.
+
+    Where `frame` holds several documents, each is written alone. Then the violations of the frame as a whole are left out:
+    its bytes would repeat all documents. So are violations of an earlier frame, which has been written.
     """
     out = without_earlier(frame, out)
     if any(event.frame is not None and event.frame is not frame for event in out):
@@ -43,7 +71,7 @@ def groups(frame: Frame, out: Sequence[Event]) -> Iterator[tuple[Frame, list[Eve
 
 
 def without_earlier(frame: Frame, events: Sequence[Event]) -> list[Event]:
-    """The events without offences of a frame before this one, which has been written."""
+    """Return the events without violations of a frame before this one, which has been written."""
     return [event for event in events if not (isinstance(event, StreamViolation) and _is_before(event, frame))]
 
 
@@ -51,8 +79,8 @@ def _is_before(event: Event, frame: Frame) -> bool:
     return event.frame is not None and event.frame.number < frame.number
 
 
-def document_of(frame: Frame) -> dict[str, Json]:
-    """The JSON document of a frame; empty where it holds none."""
+def frame_document(frame: Frame) -> dict[str, Json]:
+    """Return the JSON document of a frame; empty if it holds none."""
     if frame.data is None:
         return {}
     try:
@@ -62,8 +90,11 @@ def document_of(frame: Frame) -> dict[str, Json]:
     return document if isinstance(document, dict) else {}
 
 
+document_of = frame_document
+
+
 def framed(document: Json | Mapping[str, Json], event: str | None = None, *, data: str | None = None) -> bytes:
-    """A server-sent event. `data` is the text of the document, where it may stay as it was written."""
+    """Return a server-sent event. `data` is the text of the document, if that may stay as it was written."""
     body = dump(document) if data is None else b"\ndata: ".join(line.encode() for line in data.split("\n"))
     return b"event: %s\ndata: %s\n\n" % (event.encode(), body) if event is not None else b"data: %s\n\n" % body
 
@@ -73,10 +104,50 @@ def dump(document: Json | Mapping[str, Json]) -> bytes:
 
 
 def other_lines(frame: Frame) -> bytes:
-    """Comments, `id` and `retry` of a frame, which a client may want whatever becomes of the rest."""
+    """Return the comments, `id` and `retry` of a frame, which a client may need whatever becomes of the data."""
     lines = _OTHER_LINES.findall(frame.raw)
     return b"".join(line + b"\n" for line in lines)
 
 
-def text_of(events: Sequence[Event]) -> str:
-    return "".join(event.text for event in events if isinstance(event, Delta))
+def patched_entries(
+    listed: Json,
+    events: Sequence[Event],
+    out: Sequence[Event],
+    starts: Iterable[Start],
+    make: Callable[[Start, dict[str, Json], str], Json],
+) -> list[Json]:
+    """Return the entries of a list in a whole body, one for each of `starts`.
+
+    An entry whose events are unchanged stays as it is. `make` builds any other from its start, its former entry and its
+    text; None leaves it out. Entries that are not objects have no event, and stay after the others.
+    """
+    source: list[Json] = listed if isinstance(listed, list) else []
+    known = {event.block: event for event in events if isinstance(event, Start)}
+    before, after = deltas_by_block(events), deltas_by_block(out)
+    made: list[Json] = []
+    for start in starts:
+        entry = source[start.item] if 0 <= start.item < len(source) else None
+        own = entry if isinstance(entry, dict) else {}
+        deltas = after.get(start.block, [])
+        if own and known.get(start.block) is start and same(before.get(start.block, []), deltas):
+            made.append(own)
+        elif (built := make(start, own, text_of(deltas))) is not None:
+            made.append(built)
+    return [*made, *(entry for entry in source if not isinstance(entry, dict))]
+
+
+class WholeWriter(ABC):
+    """Base class of the writers of whole bodies: it patches the document of the body's only frame."""
+
+    def write(self, frame: Frame, events: Sequence[Event], out: Sequence[Event]) -> bytes:
+        document = frame_document(frame)
+        if same(events, out) or not document:
+            return frame.raw
+        return dump(self.patch(document, events, out))
+
+    @abstractmethod
+    def patch(self, document: dict[str, Json], events: Sequence[Event], out: Sequence[Event]) -> dict[str, Json]:
+        """Return the document with `out` in the place of `events`, which it was read as."""
+
+    def close(self, out: Sequence[Event]) -> bytes:
+        return b""  # nothing follows a whole body

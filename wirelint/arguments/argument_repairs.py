@@ -15,8 +15,7 @@ from typing import Literal, Protocol, TypeAlias
 
 import orjson
 
-from wirelint.apis.histories import history_of
-from wirelint.apis.traits import traits
+from wirelint.apis.traits import history_of, traits
 from wirelint.arguments.argument_faults import REDACTED, Concatenated, Flaw, canonical, concatenated, flaw, is_filled
 from wirelint.arguments.json_continuation import Scanner, continuation, write
 from wirelint.arguments.schemas import Validator, accepts, element, kinds, member, plain

@@ -1,1 +1,1 @@
-"""What was seen, on disk: records and their format, redaction, the store, and the readers of capture files."""
+"""Captures on disk: records and their format, redaction, the store, and the readers of capture files."""

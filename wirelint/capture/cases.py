@@ -67,7 +67,7 @@ def reproduce(
     steps: int = 2500,
     seconds: float = 30.0,
 ) -> Case:
-    """The minimal case of an exchange. `names`: the rules whose findings have to stay (default: those of warning or worse,
+    """The minimal case of an exchange. `names`: the rules whose findings must remain (default: those of warning or worse,
     else all). `prior`: what passed before it in the same file. Raises NoFindingError.
 
     Findings are made `steps` times at most, for `seconds` at most; where the time ends first, the result may differ from

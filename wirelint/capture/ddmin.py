@@ -24,7 +24,7 @@ from wirelint.timing import Timing
 from wirelint.wire import Sniffer
 from wirelint.wire.aws_eventstream import content_of, looks_like_messages, split, with_content
 
-# An exchange as one JSON value that can be taken apart and put together again: what a reproducer is whittled from.
+# An exchange as one JSON value, from which a reproducer is reduced.
 #
 #     {"request": <the body>, "response": <the body>} or {"request": …, "response": [{"n": 0, "data": …, "at": …}, …]}
 #
@@ -137,7 +137,7 @@ def _join(one: Json, other: Json) -> Json:
     if path[-1] not in _TEXTS:
         return None
     made = put(before, path, here[path] + there[path])
-    # All but the text, and what is padding, has to be the same.
+    # Everything except the text and the padding has to be equal.
     plain = [put(item, path, "") for item in (before, after)]
     for padding in (path for path in here if path[-1] in _PADDING):
         plain = [put(item, padding, "") for item in plain]

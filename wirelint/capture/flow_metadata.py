@@ -45,12 +45,12 @@ def beside_received(record: Record) -> dict[str, Json]:
 
 def beside_sent(record: Record) -> dict[str, Json]:
     """Metadata of a flow that shows the sent messages."""
-    came: dict[str, Json] = {}
+    received: dict[str, Json] = {}
     if record.forwarded is not None:
-        came["request"] = _came(record.request_headers, record.request_body)
+        received["request"] = _received_message(record.request_headers, record.request_body)
     if record.delivered is not None:
-        came["response"] = _came(record.response_headers, record.response_body)
-    made: dict[str, Json] = {"received": came} if came else {}
+        received["response"] = _received_message(record.response_headers, record.response_body)
+    made: dict[str, Json] = {"received": received} if received else {}
     if record.fixes:
         made["fixes"] = encode_fixes(record.fixes)
     return _plain(made)
@@ -75,9 +75,9 @@ def timed(record: Record, beside: Mapping[str, Json]) -> Record:
 def restore(record: Record, beside: Mapping[str, Json]) -> Record:
     """The record of a flow with both sides from its metadata. Unreadable metadata counts as absent."""
     try:
-        came = beside.get("received")
-        request = read_sent(came.get("request")) if isinstance(came, dict) else None
-        response = read_sent(came.get("response")) if isinstance(came, dict) else None
+        received = beside.get("received")
+        request = read_sent(received.get("request")) if isinstance(received, dict) else None
+        response = read_sent(received.get("response")) if isinstance(received, dict) else None
         forwarded, delivered = read_sent(beside.get("forwarded")), read_sent(beside.get("delivered"))
     except FormatError:
         return record
@@ -90,7 +90,7 @@ def restore(record: Record, beside: Mapping[str, Json]) -> Record:
     return dataclasses.replace(record, forwarded=forwarded, delivered=delivered, fixes=read_fixes(beside.get("fixes")))
 
 
-def _came(headers: Headers, body: bytes | None) -> Json:
+def _received_message(headers: Headers, body: bytes | None) -> Json:
     return encode_sent(Sent(headers, body if len(body or b"") <= _LARGEST else None))
 
 

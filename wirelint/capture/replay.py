@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from urllib.parse import urlsplit
 
-from wirelint.apis import Api, document_of, recognise_reply
+from wirelint.apis import ApiSpec, document_of, recognise_reply
 from wirelint.capture.record import Record, Sent
 from wirelint.engine import FrameListener, Session, lower
 from wirelint.model import Exchange, Reply
@@ -95,7 +95,7 @@ def mended(record: Record) -> Record:
     )
 
 
-def _reply_api(body: bytes | None) -> Api | None:
+def _reply_api(body: bytes | None) -> ApiSpec | None:
     """The API of a reply whose request is lost, by its first document."""
     if not body:
         return None

@@ -16,12 +16,13 @@ from typing import Any, NamedTuple
 
 from wirelint import lexicon
 from wirelint.capture.secrets import Span, is_marked, is_placeholder
+from wirelint.lexicon import Phrases
 
-# Credentials that a vendor's prefix or form tells, by the table `lexicon/secrets.toml`.
+# Credentials with a vendor's prefix or form, by the table `lexicon/secrets.toml`.
 #
 # Theory of operation. Hundreds of prefixes are not looked for one by one: each contains one character that is rare in JSON
 # (`-`, `_`, `.`, a capital letter), its *anchor*. All forms with the same anchor make one regular expression, which begins
-# with that character and says by assertions what stands around it, so that the pattern engine skips to it at memory speed:
+# with that character and has assertions on those around it, so that the pattern engine skips to it at memory speed:
 #
 #     _(?=[A-Za-z0-9_+/=-]{12})(?<=[…][…]_)(?:(?<=p_)(?:(?<=ghp_)(?=…{12})|(?<=sbp_)(?=…{12}))|(?<=v1_)…)
 #
@@ -43,8 +44,7 @@ _FOLLOWING = "A-Za-z0-9_+/=.-"
 _FIRST_DIGIT = 64
 """In a form that wants a digit, a sign looks this far for one, and takes a longer run as it is."""
 
-_ESCAPED = r"(?<=%[0-9A-Fa-f][0-9A-Fa-f])"
-"""Before a prefix: `?q=token%20ghp_…`."""
+_PHRASES = Phrases("secrets")
 
 
 @dataclass(slots=True)
@@ -65,7 +65,7 @@ class Form:
     def find(self, text: str, anchor: int) -> tuple[Span | None, int]:
         """The credential that has its anchor there, if there is one, and the place up to which this form has looked."""
         if self.compiled is None:
-            begins = f"(?:(?<![{self.before}])|{_ESCAPED})" if self.before else ""
+            begins = f"(?:(?<![{self.before}])|{_PHRASES.text('escaped')})" if self.before else ""
             self.compiled = re.compile(self.around), re.compile(begins + self.pattern)
         around, pattern = self.compiled
         if around.match(text, anchor + 1) is None:
@@ -261,10 +261,6 @@ Find = Callable[[str], Iterator[Span]]
 Check = Callable[[str], bool]
 
 
-def _anything(_: str) -> bool:
-    return True
-
-
 def _has_digit(text: str) -> bool:
     return any(character.isdigit() for character in text)
 
@@ -320,40 +316,21 @@ class Shape(NamedTuple):
     find: Find
 
 
-def _pattern(pattern: str, check: Check = _anything, group: int = 0) -> Find:
-    compiled = re.compile(pattern)
+def _row(row: Mapping[str, Any]) -> Shape:
+    """The shape of a row of the table `shapes`."""
+    pattern, group = _PHRASES[row["pattern"]], row.get("group", 0)
+    check = _CHECKS[row["check"]] if "check" in row else None
 
     def find(text: str) -> Iterator[Span]:
-        for match in compiled.finditer(text):
-            if check(secret := match.group(group)) and not is_marked(secret):
+        for match in pattern.finditer(text):
+            secret = match.group(group)
+            if (check is None or check(secret)) and not is_marked(secret):
                 yield Span(*match.span(group), secret)
 
-    return find
+    return Shape(_assigns if row.get("assigns") else _any_of(*row["hints"]), find)
 
-
-_ASSIGNED = (
-    r"(?i:(?:api|app|secret(?:[_-]?access)?|access|account|private|auth|signing|encryption|master|license)[_-]?key"
-    r"|admin[_-]key|(?:access|auth|refresh|session|security|bot|api|github|gitlab|hf|npm|slack|vault|line|channel)[_-]?token"
-    r"|(?:client|app|signing|webhook|jwt|auth|api)[_-]?secret|password|passwd)[\"']?\s{0,4}[:=]\s{0,4}[\"']?([^\s\"'`,;&()<>\[\]{}\\$|]{8,})"
-)
-"""`OPENAI_API_KEY=…`, `x-api-key: …` in a shell command, a log, a configuration file."""
-
-_VARIABLE = (
-    r"(?<![A-Za-z0-9_])(?!(?:[A-Z0-9_]{0,40}_)?(?:(?:PRIMARY|FOREIGN|SORT|CACHE|PARTITION|ROUTING|IDEMPOTENCY|PUBLIC|HASH|INDEX"
-    r"|LOOKUP|GROUP|OBJECT)_KEY|(?:NEXT|PAGE|PAGINATION|CONTINUATION|STOP|EOS|BOS|PAD)_TOKEN))"
-    r"[A-Z][A-Z0-9_]{0,63}_(?:TOKEN|KEY|SECRET|PASSWORD)[\"']?\s{0,4}[:=]\s{0,4}[\"']?([A-Za-z0-9+/_=.~-]{12,})"
-)
-"""`LINE_NOTIFY_TOKEN=…`: an environment variable of any vendor."""
 
 _ASSIGNMENT = re.compile(r"(?:key|token|secret|password|passwd)[\"'\\]{0,8}\s{0,4}[:=]")
-_QUERY = (
-    r"(?:(?<=[?&])|\A)(?i:x-(?:amz|goog)-(?:signature|credential|security-token)|sig|signature|key|token"
-    r"|(?:api|access)[_-]?key|(?:access|refresh|id)_token|client_secret|password)=([^&\s\"'`<>()\[\]\\]{8,})"
-)
-"""A query in the text, or a form as the whole text."""
-
-_QUERY_HINTS = ("key=", "Key=", "KEY=", "token=", "Token=", "TOKEN=", "sig=", "ignature=", "redential=", "secret=",
-                "assword=")  # fmt: skip
 
 
 def _assigns(text: str) -> bool:
@@ -403,53 +380,20 @@ def _find_private_keys(text: str) -> Iterator[Span]:
         begin = following
 
 
-PACKAGE_KEYS = r"oy2[a-z0-9]{43}|cio[A-Za-z0-9]{32}"
-ZEROS = "A" * 18
-
+_CHECKS: Mapping[str, Check] = {
+    "digit": _has_digit,
+    "encoded": _is_encoded,
+    "masked": _is_masked,
+    "mixed": _is_mixed,
+    "real": _is_real,
+    "token": _is_token,
+    "variable": _is_variable_secret,
+}
 SHAPES: tuple[Shape, ...] = (
     Shape(may_hold_tokens, find_tokens),
-    # An error message that shows the ends of the key: sk-ab12****wxyz.
-    Shape(_any_of("**"), _pattern(r"(?<![A-Za-z0-9_-])[A-Za-z0-9_-]{2,24}\*{3,}[A-Za-z0-9_-]{2,12}", _is_masked)),
     Shape(_any_of("AKIA", "ASIA"), _find_aws),
     Shape(_any_of("-----BEGIN "), _find_private_keys),
-    Shape(_any_of("earer", "EARER"), _pattern(r"(?i:bearer)\s{1,4}([A-Za-z0-9._~+/=-]{8,})", _is_token, 1)),
-    Shape(
-        _any_of("uthorization", "UTHORIZATION"),
-        _pattern(
-            r"(?i:authorization)[\"']?\s{0,4}[:=]\s{0,4}[\"']?(?i:basic|token|apikey)\s{1,4}([^\s\"',;\[\]\\]{6,})",
-            _is_encoded,
-            1,
-        ),
-    ),
-    Shape(_assigns, _pattern(_ASSIGNED, _is_mixed, 1)),
-    Shape(_assigns, _pattern(_VARIABLE, _is_variable_secret, 1)),
-    Shape(_any_of(*_QUERY_HINTS), _pattern(_QUERY, lambda text: not is_placeholder(text), 1)),
-    # Registries of packages, whose prefixes hold no character that is rare in JSON: NuGet, crates.io.
-    Shape(
-        _any_of("oy2", "cio"),
-        _pattern(rf"(?:(?<![A-Za-z0-9_-])|{_ESCAPED})(?:{PACKAGE_KEYS})(?![A-Za-z0-9_-])", _has_digit),
-    ),
-    # `Authorization: SSWS 00…` of Okta
-    Shape(_any_of("SSWS"), _pattern(r"SSWS\s{1,4}([A-Za-z0-9_-]{20,})", _has_digit, 1)),
-    # Bearer tokens of Twitter: base64 of zeros, then the key, percent-encoded
-    Shape(
-        _any_of(ZEROS),
-        _pattern(rf"(?:(?<![A-Za-z0-9])|{_ESCAPED})A{{18,30}}[A-Za-z0-9]{{1,64}}%[23][0-9A-Fa-f][A-Za-z0-9%]{{20,}}"),
-    ),
-    # A kubeconfig's `client-key-data: LS0t…`
-    Shape(_any_of("key-data"), _pattern(r"key-data[\"']?\s{0,4}[:=]\s{0,4}[\"']?([A-Za-z0-9+/=]{20,})", _anything, 1)),
-    # A line of ~/.netrc
-    Shape(
-        _any_of("machine"),
-        _pattern(
-            # In prose, `the machine needs login and password` is followed by a word.
-            r"machine\s{1,8}(?:(?=\S{0,256}[.:])|(?=(?:\S{1,256}\s{1,8}){4}\S{0,64}[0-9]))\S{1,256}\s{1,8}login\s{1,8}\S{1,256}"
-            r"\s{1,8}password\s{1,8}([^\s\"'`\\]{3,})",
-            _is_real,
-            1,
-        ),
-    ),
-    Shape(_any_of("://"), _pattern(r"://[^/\s:@\"'\\]{0,64}:([^/\s:@\"'\\\[\]]{3,256})@(?=[\w\[])", _anything, 1)),
+    *map(_row, _PHRASES.table("shapes")),
 )
 
 
@@ -492,7 +436,7 @@ _STRUCTURES = (
     ("*", r"(?<=[A-Za-z0-9_-]\*)(?=\*\*+[A-Za-z0-9_-]{2})"),
     ("K", r"(?<=PRIVATE K)(?=EY)"),
 )
-"""A character that is seldom there at all, and what has to stand around it: signs of secrets that `shapes` describes."""
+"""A rare character and the pattern around it: signs of secrets in `shapes`."""
 
 _PROBE_QUERY = re.compile(
     rb"=(?:(?<=[kK][eE][yY]=)|(?<=[sS][iI][gG]=)|(?<=[uU][rR][eE]=)|(?<=[iI][aA][lL]=))[^\s&\"'`<>()\[\]]{8}"
@@ -505,11 +449,11 @@ _NAMES = re.compile(
 )
 
 
-_PACKAGE_KEYS = re.compile(PACKAGE_KEYS.encode())
-_ZEROS = ZEROS.encode()
+_PACKAGE_KEYS = re.compile(_PHRASES.text("package_keys").encode())
+_ZEROS = b"A" * 18
 
 _USER = re.compile(rb"://[^/\s:@\"']*+:[^/\s:@\"']*+@")
-"""`https://user:password@`. A backslash may begin an escape of a letter; what stands for itself excludes itself."""
+"""`https://user:password@`. A backslash may begin an escape of a letter."""
 
 
 @cache

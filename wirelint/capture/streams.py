@@ -98,7 +98,7 @@ class Body:
         self.framing = sniffer.framing
 
     def text(self, number: int) -> str:
-        """The text of a frame: its bytes, or what a message of AWS carries."""
+        """The text of a frame: its bytes, or the payload of an AWS message."""
         frame = self.frames[number]
         if self.framing == "messages" and frame.data is not None:
             return frame.data
@@ -489,7 +489,7 @@ def _fragment_edits(fragment: _Fragment, start: int, spans: list[Span]) -> Itera
 
 
 def _edits_in_one_piece(body: Body, documents: list[_Document], known: tuple[str, ...]) -> list[Edit]:
-    """Edits for secrets within one document, and in what a frame holds beside its documents."""
+    """Edits for secrets within one document, and in the lines of a frame beside its documents."""
     edits: list[Edit] = []
     held: defaultdict[int, list[_Document]] = defaultdict(list)
     for document in documents:

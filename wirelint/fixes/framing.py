@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 import orjson
 
 from wirelint.apis.traits import traits
-from wirelint.apis.writing import document_of
+from wirelint.apis.writing import frame_document
 from wirelint.events import (
     CallUpdate,
     Close,
@@ -176,7 +176,7 @@ class Framing(PassingRewriter):
     def _is_read(self, violation: StreamViolation) -> bool:
         """Return True if the frame holds a document. A frame without one cannot be written anew."""
         frame = violation.frame
-        if frame is None or document_of(frame):
+        if frame is None or frame_document(frame):
             return frame is not None
         if violation.kind == "doubled-field":
             return True  # a reader reports it when it has read the document behind it

@@ -25,8 +25,7 @@ from dataclasses import dataclass, replace
 
 import orjson
 
-from wirelint.apis.histories import history_of, is_signed
-from wirelint.apis.traits import is_raw, traits
+from wirelint.apis.traits import history_of, is_raw, is_signed, traits
 from wirelint.dialects import NativeCall, find, may_hold_markup
 from wirelint.fix import Edit
 from wirelint.history.id_demands import Demand, demand_of

@@ -23,8 +23,7 @@ from typing import Literal, NamedTuple
 
 import orjson
 
-from wirelint.apis.histories import History, history_of
-from wirelint.apis.traits import traits
+from wirelint.apis.traits import History, history_of, traits
 from wirelint.arguments.json_continuation import Scanner
 from wirelint.fix import Edit
 from wirelint.history.id_demands import Demand, KimiK2, Mistral, is_kimi_k3

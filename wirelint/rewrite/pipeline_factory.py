@@ -88,7 +88,7 @@ class PipelineFactory:
         framing, on_socket = self.session.framing, is_socket(self.session.url.partition(":")[0])
         if (
             framing == "whole"
-            or framing in traits(self.session.api.NAME).framings
+            or framing in traits(self.session.api.name).framings
             or (on_socket and framing == "lines")
         ):
             return True

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from wirelint.apis import as_object, by_name, channel_of, read_request, rereading
+from wirelint.apis import as_object, by_name, channel_of, read_request
 from wirelint.engine import internal
 from wirelint.fix import Answer, AppliedFix, Edit, FixPolicy, RequestFix
 from wirelint.model import Exchange, Json, Request
@@ -210,16 +210,17 @@ class _Work:
             changed = apply(self.body, edits)
             return changed, self.exchange if changed is self.body else _read_again(self.exchange, changed)
         changed, name, value = added
-        api, request = rereading(self.exchange.api), self.exchange.request
-        if api is None or request is None:
-            return changed, _read_again(self.exchange, changed)
-        again = api.read_request_again({**request.body, name: orjson.loads(value)}, request)
-        return changed, self.exchange.but(request=again)
+        request = self.exchange.request
+        body = {**request.body, name: orjson.loads(value)} if request is not None else orjson.loads(changed)
+        return changed, _with_request(self.exchange, body)
 
 
 def _read_again(exchange: Exchange, body: bytes) -> Exchange:
     """Return the exchange with another request body, in the same conversation. Raises ValueError."""
-    document: Json = orjson.loads(body)
+    return _with_request(exchange, orjson.loads(body))
+
+
+def _with_request(exchange: Exchange, document: Json) -> Exchange:
     api = by_name(exchange.api)
     if api is None or not isinstance(document, (dict, list)):
         raise ValueError("what is left is no request")

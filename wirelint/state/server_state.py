@@ -35,7 +35,7 @@ from typing import NamedTuple
 
 import orjson
 
-from wirelint.apis.histories import history_of
+from wirelint.apis.traits import history_of
 from wirelint.arguments.argument_faults import REDACTED
 from wirelint.fix import Answer as Reaction
 from wirelint.fix import AppliedFix, Edit, RequestFix

@@ -21,7 +21,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from wirelint.capture.format import FormatError, dump
-from wirelint.capture.readers.source import as_seconds
+from wirelint.capture.readers.source import LineReader, as_seconds
 from wirelint.capture.record import Headers, Record
 from wirelint.model import Json, MissingInfo, Timing
 
@@ -81,11 +81,9 @@ def is_line(value: Mapping[str, Json]) -> bool:
     return value.get("type") in _ENTRIES and any(sign in value for sign in _SIGNS)
 
 
-class Lines:
-    """Reader of the lines of one log."""
-
+class Lines(LineReader):
     def __init__(self, source: str) -> None:
-        self._source = source
+        super().__init__(source)
         self._places: dict[str, _Place] = {}
         self._last: dict[tuple[bool, str], _Thread] = {}
         self._threads: list[_Thread] = []
@@ -93,7 +91,6 @@ class Lines:
         self._ids: set[str] = set()
 
     def add(self, value: Json, number: int) -> Iterator[Record]:
-        """The records that this line completes. Raises FormatError."""
         if not isinstance(value, dict) or not isinstance(value.get("type"), str):
             raise FormatError("no entry of a session log")
         uuid = value.get("uuid")

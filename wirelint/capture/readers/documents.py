@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from typing import Protocol
 
 import orjson
 
 from wirelint.capture.format import FormatError, decode_all
 from wirelint.capture.readers import claude_code, har, k2vv, lhar
-from wirelint.capture.readers.source import Input, Problem, Wrong
+from wirelint.capture.readers.source import Input, LineReader, Problem, Wrong
 from wirelint.capture.record import Record
 from wirelint.model import Json
 
@@ -94,7 +93,7 @@ def _read_values(
 
 def _read_lines(first: bytes, lines: Iterator[bytes], source: str, number: int) -> Iterator[Record | Problem]:
     wrong = Wrong(source, "line")
-    taker: _Lines | None = None
+    taker: LineReader | None = None
     line: bytes | None = first
     while line is not None:
         if line.strip():
@@ -116,16 +115,8 @@ def _read_lines(first: bytes, lines: Iterator[bytes], source: str, number: int) 
     yield from wrong.problem()
 
 
-class _Lines(Protocol):
-    """Reader of a log, line by line. `add` raises FormatError for a foreign line; `close` returns the rest."""
-
-    def add(self, value: Json, number: int) -> Iterator[Record | Problem]: ...
-
-    def close(self) -> Iterator[Record | Problem]: ...
-
-
-def _taker(value: Json, source: str) -> _Lines:
-    """The reader for the lines of a file, by its first JSON line."""
+def _taker(value: Json, source: str) -> LineReader:
+    """The reader for a file, by its first JSON line."""
     if isinstance(value, dict):
         if any(name in value for name in _DOCUMENTS) and not {"request", "response"} & value.keys():
             return _Document(source)
@@ -138,27 +129,15 @@ def _taker(value: Json, source: str) -> _Lines:
     return _Records(source)
 
 
-class _Document:
+class _Document(LineReader):
     """Reader of a file with one document on one line."""
-
-    def __init__(self, source: str) -> None:
-        self._source = source
 
     def add(self, value: Json, number: int) -> Iterator[Record | Problem]:
         if not isinstance(value, dict):
             raise FormatError("not a JSON object")
         yield from _read_document(value, self._source)
 
-    def close(self) -> Iterator[Record]:
-        return iter(())
 
-
-class _Records:
-    def __init__(self, source: str) -> None:
-        self._source = source
-
-    def add(self, value: Json, number: int) -> Iterator[Record]:
+class _Records(LineReader):
+    def add(self, value: Json, number: int) -> Iterator[Record | Problem]:
         yield from decode_all(value, self._source, f"line {number}")
-
-    def close(self) -> Iterator[Record]:
-        return iter(())

@@ -71,7 +71,7 @@ def _records(flow: http.HTTPFlow, source: str, number: int) -> list[Record]:
             id=f"{flow.id}:{count}",
             method=flow.request.method,
             url=socket_url(flow.request.pretty_url),
-            request_headers=_asked_headers(flow),
+            request_headers=asked_headers(flow),
             request_body=turn.asked,
             status=STATUS if turn.answered else None,
             response_headers=HEADERS if turn.answered else (),
@@ -104,10 +104,10 @@ def _record(flow: http.HTTPFlow, source: str, number: int) -> Record:
         id=flow.id,
         method=flow.request.method,
         url=flow.request.pretty_url,
-        request_headers=_asked_headers(flow),
+        request_headers=asked_headers(flow),
         request_body=request_body or None,
         status=flow.response.status_code if flow.response is not None else None,
-        response_headers=_headers(flow.response) if flow.response is not None else (),
+        response_headers=headers_of(flow.response) if flow.response is not None else (),
         response_body=response_body,
         timing=_timing(flow),
         end=read_end(annotations.pop("end", None))
@@ -123,9 +123,9 @@ def _record(flow: http.HTTPFlow, source: str, number: int) -> Record:
     return restore(record, beside) if beside else record
 
 
-def _asked_headers(flow: http.HTTPFlow) -> Headers:
+def asked_headers(flow: http.HTTPFlow) -> Headers:
     """The headers that the client sent. A header that the proxy removed is in the metadata."""
-    headers, value = _headers(flow.request), flow.metadata.get(HEADER)
+    headers, value = headers_of(flow.request), flow.metadata.get(HEADER)
     return (*headers, (HEADER, value)) if isinstance(value, str) and HEADER not in flow.request.headers else headers
 
 
@@ -139,10 +139,13 @@ def records_of(flow: http.HTTPFlow) -> list[Record]:
     return [replace(record, place="") for record in _records(flow, "", 1)]
 
 
-def _headers(message: http.Message) -> Headers:
+def headers_of(message: http.Message) -> Headers:
+    """The headers of a message as text. Bytes that are no UTF-8 become lone surrogates."""
     return tuple(
-        (name.decode("utf-8", "surrogateescape"), value.decode("utf-8", "surrogateescape"))
-        for name, value in message.headers.fields
+        [
+            (name.decode("utf-8", "surrogateescape"), value.decode("utf-8", "surrogateescape"))
+            for name, value in message.headers.fields
+        ]
     )
 
 

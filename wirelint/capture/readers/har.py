@@ -25,8 +25,8 @@ _ENTRIES = re.compile(r'"entries"\s*:\s*\[')
 _GAP = re.compile(r"[\s,]*")
 _END_HEADER = "x-wirelint-end"
 BESIDE = "_wirelint"
-"""The member of an entry that says what was repaired, and what had come in (`capture.sides`); of one that `wirelint export`
-wrote, what a HAR has no room for besides, and the findings."""
+"""The member of an entry with the fixes and the received messages (`capture.flow_metadata`). In files of `wirelint export`
+it also has the findings and the values without a HAR field."""
 _TOLD = ("api", "model", "conversation", "findings", "notes")
 
 # mitmproxy looks for an encoding inside bodies of these types; all others without a charset it reads as Latin-1.

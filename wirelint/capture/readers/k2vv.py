@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 
 from wirelint.capture.format import FormatError, dump
-from wirelint.capture.readers.source import as_mapping, as_number
+from wirelint.capture.readers.source import LineReader, as_mapping, as_number
 from wirelint.capture.record import Record
 from wirelint.model import Json, MissingInfo, Timing
 
@@ -34,20 +34,11 @@ def is_line(value: Mapping[str, Json]) -> bool:
     )
 
 
-class Lines:
-    """Takes the lines of one file."""
-
-    def __init__(self, source: str) -> None:
-        self._source = source
-
+class Lines(LineReader):
     def add(self, value: Json, number: int) -> Iterator[Record]:
-        """The record of a line. Raises FormatError."""
         if not isinstance(value, dict) or not is_line(value):
             raise FormatError("no result of a request")
         yield _result(value, self._source, number)
-
-    def close(self) -> Iterator[Record]:
-        return iter(())
 
 
 def _result(value: Mapping[str, Json], source: str, number: int) -> Record:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from wirelint.capture.format import FormatError, dump, read_headers
-from wirelint.capture.readers.source import Problem, as_mapping, as_number, as_seconds
+from wirelint.capture.readers.source import LineReader, Problem, as_mapping, as_number, as_seconds
 from wirelint.capture.record import Record
 from wirelint.model import Json, MissingInfo, Timing
 
@@ -28,11 +28,9 @@ def is_line(value: Mapping[str, Json]) -> bool:
     return "trace_id" in value and (kind == "session" or (kind == "entry" and "gen_ai" in value))
 
 
-class Lines:
-    """Takes the lines of one file."""
-
+class Lines(LineReader):
     def __init__(self, source: str) -> None:
-        self._source = source
+        super().__init__(source)
         self._empty = self._entries = 0
 
     def add(self, value: Json, number: int, noun: str = "line") -> Iterator[Record]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import BinaryIO
 
+from wirelint.capture.record import Record
 from wirelint.model import Json
 
 _PIECE = 1 << 22
@@ -72,6 +74,21 @@ class Input:
             return line
         head, self._head = self._head, b""
         return head + self._stream.readline()
+
+
+class LineReader(ABC):
+    """Reader of one log, line by line."""
+
+    def __init__(self, source: str) -> None:
+        self._source = source
+
+    @abstractmethod
+    def add(self, value: Json, number: int) -> Iterator[Record | Problem]:
+        """The records that a line completes. Raises FormatError for a foreign line."""
+
+    def close(self) -> Iterator[Record | Problem]:
+        """The records that the end completes."""
+        return iter(())
 
 
 class Wrong:

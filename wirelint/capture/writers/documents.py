@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from wirelint.capture.flow_metadata import NAMES, beside_sent
@@ -10,6 +10,7 @@ from wirelint.capture.format import changes
 from wirelint.capture.offline import Fixed
 from wirelint.capture.readers import har
 from wirelint.capture.readers.documents import load
+from wirelint.capture.readers.source import as_mapping
 from wirelint.capture.record import Record, Sent
 from wirelint.fix import Edit
 from wirelint.model import Json
@@ -29,7 +30,7 @@ def write_lines(source: Path, items: Iterator[Fixed], target: Path) -> None:
                 continue
             out.write(_line(line, pending.record))
             pending = next(items, None)
-    for _ in items:  # what is wrong with the file is told only when the reader gets to its end
+    for _ in items:  # the reader reports problems of the file at its end
         pass
 
 
@@ -51,12 +52,12 @@ def write_har(source: Path, items: Iterator[Fixed], target: Path) -> None:
     Raises ValueError for one that is cut off.
     """
     text = source.read_bytes()
-    log = _mapping(_mapping(load(text.removeprefix(_BOM))).get("log"))
+    log = as_mapping(as_mapping(load(text.removeprefix(_BOM))).get("log"))
     entries = log.get("entries")
     edits: list[Edit] = []
     for fixed in items:
         number = int(fixed.record.place.rpartition(" ")[2]) - 1
-        entry = _mapping(entries[number]) if isinstance(entries, list) else {}
+        entry = as_mapping(entries[number]) if isinstance(entries, list) else {}
         edits += _entry_edits(entry, fixed.record, f"/log/entries/{number}", har.is_from_mitmproxy(log))
     target.write_bytes(apply(text, edits))
 
@@ -70,7 +71,7 @@ def _line(line: bytes, record: Record) -> bytes:
 
 def _record_edits(value: Json, record: Record, pointer: str) -> list[Edit]:
     """The edits that put the fixes into the object of a record."""
-    before, made = _mapping(value), changes(record)
+    before, made = as_mapping(value), changes(record)
     edits: list[Edit] = []
     for member in _MEMBERS:
         if member not in made:
@@ -83,13 +84,13 @@ def _record_edits(value: Json, record: Record, pointer: str) -> list[Edit]:
     return edits
 
 
-def _entry_edits(entry: dict[str, Json], record: Record, pointer: str, from_mitmproxy: bool) -> list[Edit]:
+def _entry_edits(entry: Mapping[str, Json], record: Record, pointer: str, from_mitmproxy: bool) -> list[Edit]:
     before = entry.get(har.BESIDE)
-    kept = {name: item for name, item in _mapping(before).items() if name not in NAMES}
+    kept = {name: item for name, item in as_mapping(before).items() if name not in NAMES}
     made = {**kept, **beside_sent(record)}
     if before == made or (before is None and not made):
         return []
-    came = _mapping(_mapping(before).get("received"))
+    came = as_mapping(as_mapping(before).get("received"))
     edits = [Edit("replace", f"{pointer}/{har.BESIDE}", made) if made else Edit("remove", f"{pointer}/{har.BESIDE}")]
     sides = (
         ("request", "postData", record.forwarded, Sent(record.request_headers, record.request_body)),
@@ -98,16 +99,16 @@ def _entry_edits(entry: dict[str, Json], record: Record, pointer: str, from_mitm
     for side, content, sent, received in sides:
         shown = sent or (received if side in came else None)
         if shown is not None and shown.body is not None:
-            message = _mapping(entry.get(side))
+            message = as_mapping(entry.get(side))
             edits += _message_edits(message, content, shown, f"{pointer}/{side}", from_mitmproxy)
     return edits
 
 
 def _message_edits(
-    message: dict[str, Json], content: str, sent: Sent, pointer: str, from_mitmproxy: bool
+    message: Mapping[str, Json], content: str, sent: Sent, pointer: str, from_mitmproxy: bool
 ) -> list[Edit]:
     body = sent.body or b""
-    before = _mapping(message.get(content))
+    before = as_mapping(message.get(content))
     as_base64 = before.get("encoding") == "base64"
     text, encoding = har.written(body, sent.headers, from_mitmproxy=from_mitmproxy, as_base64=as_base64)
     edits = [Edit("replace", f"{pointer}/{content}/text", text)]
@@ -123,7 +124,7 @@ def _message_edits(
     headers = message.get("headers")
     length = False
     for number, field in enumerate(headers if isinstance(headers, list) else []):
-        name = str(_mapping(field).get("name")).lower()
+        name = str(as_mapping(field).get("name")).lower()
         place = f"{pointer}/headers/{number}"
         if name == "content-encoding" or (name == "content-length" and length):
             edits.append(Edit("remove", place))
@@ -131,7 +132,3 @@ def _message_edits(
             length = True
             edits.append(Edit("replace", f"{place}/value", str(len(body))))
     return edits
-
-
-def _mapping(value: Json) -> dict[str, Json]:
-    return value if isinstance(value, dict) else {}

@@ -80,18 +80,13 @@ def _written(raw: bytes, record: Record) -> bytes:
     flow.metadata = {**kept, **{f"{_OURS}{name}": value for name, value in beside_sent(record).items()}}
     if flow.get_state() == before:
         return raw
-    out = io.BytesIO()
-    FlowWriter(out).add(flow)  # type: ignore[no-untyped-call, unused-ignore]
-    return out.getvalue()
+    return flow_bytes(flow)
 
 
 def _show(message: http.Message, sent: Sent) -> None:
     if sent.body is None:
         return  # too large for the metadata
-    message.headers = http.Headers(
-        (name.encode("utf-8", "surrogateescape"), value.encode("utf-8", "surrogateescape"))
-        for name, value in true_headers(sent.headers, sent.body)
-    )
+    message.headers = fields_of(sent.headers, sent.body)
     message.raw_content = sent.body
 
 
@@ -99,25 +94,26 @@ _NOWHERE = "unknown.invalid"
 """The host of an exchange whose recording does not name one (RFC 6761)."""
 
 
-def flow_of(record: Record, comment: str, marked: str, metadata: Mapping[str, Json]) -> bytes:
-    """A record as a flow with the received messages, and the sent ones in its metadata, as in `flows.mitm`."""
+def make_flow(record: Record) -> http.HTTPFlow:
+    """A flow with the received messages of a record, without metadata."""
     parts = urlsplit(record.url)
     port = _port(parts)
     host = parts.hostname or _NOWHERE
     client = connection.Client(peername=("", 0), sockname=("", 0), timestamp_start=0)
     flow = http.HTTPFlow(client, connection.Server(address=(host, port)))
+    flow.id = record.id
     started = record.timing.started or 0.0
     ended = started + (record.timing.duration or record.timing.first_byte or 0.0) / 1000
-    path = f"{parts.path or '/'}{'?' if parts.query else ''}{parts.query}"
+    path = parts._replace(scheme="", netloc="").geturl()
     flow.request = http.Request(
         host=host,
         port=port,
         method=record.method.encode(),
         scheme=(parts.scheme or "http").encode(),
         authority=b"",
-        path=path.encode("utf-8", "surrogateescape"),
+        path=(path if path.startswith("/") else f"/{path}").encode("utf-8", "surrogateescape"),
         http_version=b"HTTP/1.1",
-        headers=_fields(record.request_headers, record.request_body),
+        headers=fields_of(record.request_headers, record.request_body),
         content=record.request_body,
         trailers=None,
         timestamp_start=started,
@@ -128,7 +124,7 @@ def flow_of(record: Record, comment: str, marked: str, metadata: Mapping[str, Js
             http_version=b"HTTP/1.1",
             status_code=record.status,
             reason=status_codes.RESPONSES.get(record.status, "").encode(),
-            headers=_fields(record.response_headers, record.response_body),
+            headers=fields_of(record.response_headers, record.response_body),
             content=record.response_body,
             trailers=None,
             timestamp_start=started + (record.timing.first_byte or 0.0) / 1000,
@@ -136,7 +132,12 @@ def flow_of(record: Record, comment: str, marked: str, metadata: Mapping[str, Js
         )
     elif record.error is not None:
         flow.error = mitm_flow.Error(record.error, ended)
-    flow.id = record.id
+    return flow
+
+
+def flow_of(record: Record, comment: str, marked: str, metadata: Mapping[str, Json]) -> bytes:
+    """A record as a flow with the received messages, and the sent ones in its metadata, as in `flows.mitm`."""
+    flow = make_flow(record)
     flow.comment, flow.marked = comment, marked
     beside: dict[str, Json] = {**times_of(record), **beside_received(record), "end": record.end}
     if record.missing:
@@ -145,15 +146,21 @@ def flow_of(record: Record, comment: str, marked: str, metadata: Mapping[str, Js
         beside["error"] = record.error
     flow.metadata = {**{name: printable(item) for name, item in metadata.items()}}
     flow.metadata.update({f"{_OURS}{name}": printable(item) for name, item in beside.items()})
+    return flow_bytes(flow)
+
+
+def flow_bytes(flow: http.HTTPFlow) -> bytes:
+    """A flow as bytes of a flow file."""
     out = io.BytesIO()
     FlowWriter(out).add(flow)  # type: ignore[no-untyped-call, unused-ignore]
     return out.getvalue()
 
 
-def _fields(headers: Headers, body: bytes | None) -> http.Headers:
+def fields_of(headers: Headers, body: bytes | None) -> http.Headers:
+    """Headers for mitmproxy, adapted to a decoded body; unchanged without a body."""
     fields = headers if body is None else true_headers(headers, body)
     return http.Headers(
-        (name.encode("utf-8", "surrogateescape"), value.encode("utf-8", "surrogateescape")) for name, value in fields
+        [(name.encode("utf-8", "surrogateescape"), value.encode("utf-8", "surrogateescape")) for name, value in fields]
     )
 
 

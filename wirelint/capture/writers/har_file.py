@@ -18,7 +18,7 @@ from wirelint.capture.record import Headers, Record
 from wirelint.model import Json
 
 _NO_TIME = "1970-01-01T00:00:00.000+00:00"
-"""Stands for a missing time, which the format does not allow. `_wirelint` says that it is missing."""
+"""Placeholder for a missing time, which the format does not allow. `_wirelint` has null there."""
 
 
 def opening() -> bytes:

@@ -1,0 +1,418 @@
+r"""Readers and writers that the APIs with content blocks share: Anthropic, Bedrock's Converse, Cohere.
+
+Theory of operation. A block starts, brings text and stops. Every event names its block by an index:
+
+    data: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}
+    data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"Hi"}}
+    data: {"type":"content_block_stop","index":0}
+
+The writer forwards frames as they came until a fix inserts, removes or moves a block. From there on it numbers blocks
+itself, without gaps, and rewrites each later frame that names a block. A block that a fix starts stops the open one. If
+the open one gets more text afterwards, that text becomes another block of its kind.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import ClassVar, NamedTuple
+
+from wirelint.apis.reading import DocumentReader, mapping, mappings, number, text
+from wirelint.apis.writing import (
+    MADE,
+    WholeWriter,
+    block_events,
+    finish_of,
+    frame_document,
+    framed,
+    groups,
+    other_lines,
+    patched_entries,
+    reply_id_of,
+    same,
+    spoken,
+)
+from wirelint.events import CallUpdate, Close, Delta, Done, Event, Finish, Frame, Other, Start, StreamViolation
+from wirelint.model import Json, Kind, Message, Part, Role, Text
+from wirelint.wire.aws_eventstream import looks_like_messages
+
+_ROLES: dict[str, Role] = {"system": "system", "developer": "system", "assistant": "assistant", "tool": "tool"}
+BlockParser = Callable[[Mapping[str, Json], str, Role], Part | None]
+"""Function from a content block, its pointer and the message's role to a part; None for a block without content."""
+
+
+def read_messages(body: Mapping[str, Json], parse: BlockParser) -> tuple[Message, ...]:
+    """Return the messages of a request: `system` first, then `messages`."""
+    system = tuple(_parts(body.get("system"), "/system", "system", parse))
+    made = [Message("system", system, "/system")] if system else []
+    for n, message in mappings(body.get("messages")):
+        place = f"/messages/{n}"
+        role = _ROLES.get(text(message.get("role")) or "", "user")
+        made.append(Message(role, tuple(_parts(message.get("content"), f"{place}/content", role, parse)), place))
+    return tuple(made)
+
+
+def _parts(content: Json, place: str, role: Role, parse: BlockParser) -> Iterator[Part]:
+    if isinstance(content, str) and content:
+        yield Text(content, place)
+    for n, block in mappings(content):
+        if (part := parse(block, f"{place}/{n}", role)) is not None:
+            yield part
+
+
+Key = tuple[str, int]
+"""Group and index of a block on the wire, such as `("content block", 0)`."""
+
+
+class BlockReader(DocumentReader):
+    """Reader of replies made of content blocks. It knows which blocks have started and which are open."""
+
+    def __init__(self, *, streamed: bool) -> None:
+        super().__init__(streamed=streamed)
+        self.blocks: dict[Key, int] = {}
+        self.open: dict[Key, None] = {}
+        self.count = 0
+
+    def start(
+        self,
+        key: Key,
+        kind: Kind,
+        pointer: str,
+        frame: Frame,
+        index: int | None = None,
+        *,
+        id_: str | None = None,
+        name: str | None = None,
+        value: Json = None,
+        form: str = "function",
+        item: int = -1,
+        is_open: bool = True,
+    ) -> Start:
+        """Return the event that starts a block. `is_open`: a stop must follow."""
+        self.blocks[key] = self.count
+        self.count += 1
+        if is_open:
+            self.open[key] = None
+        return Start(self.blocks[key], kind, pointer, 0, frame, index, id_, name, value, form, item)
+
+    def misplaced_delta(self, key: Key, frame: Frame) -> StreamViolation | None:
+        """Return the violation of a delta whose block has not started, or has stopped; None if there is none."""
+        if key in self.open:
+            return None
+        what = "already stopped" if key in self.blocks else "never started"
+        return StreamViolation("undeclared-part", f"delta for {key[0]} {key[1]}, {what}", frame)
+
+    def stop(self, key: Key, frame: Frame) -> Event:
+        """Return the event that ends a block, or `Other` if no such block is open."""
+        if key not in self.open:
+            return Other(frame)
+        del self.open[key]
+        return Close(self.blocks[key], frame)
+
+    def unfinished(self, frame: Frame) -> Iterator[Event]:
+        """Yield the violation of a reply that ends while a block is open."""
+        if self.open:
+            group, index = min(self.open)
+            yield StreamViolation("unfinished-part", f"{group} {index} was never stopped", frame)
+
+
+class WireEvent(NamedTuple):
+    """One event in the API's own form: its name, and its body as a JSON object."""
+
+    kind: str
+    body: Mapping[str, Json]
+
+
+NOTHING = WireEvent("", {})
+
+
+class BlockStreamWriter(ABC):
+    """Writer of a stream of content blocks. Subclasses say how events of the API are read and written."""
+
+    index_name: ClassVar[str] = "index"
+    """The member of an event that names a block."""
+    ending: ClassVar[tuple[type[Event], ...]] = (Finish,)
+    """Events that the API tells in one document with the finish reason."""
+    sends_empty_deltas: ClassVar[bool] = True
+    """True if a delta without text is written. Anthropic sends one first for each call."""
+    prefers_aws: ClassVar[bool] = False
+    """True if a stream without any frame is one of AWS messages."""
+
+    def __init__(self) -> None:
+        self._starts: dict[int, Start] = {}
+        self._numbers: dict[int, int] = {}
+        self._next: Counter[str] = Counter()
+        self._wire: dict[Key, int] = {}  # the block that a (group, index) of the wire means now
+        self._altered = False
+        self._open: int | None = None
+        self._ended: set[int] = set()  # blocks that were stopped here, before the wire stopped them
+        self._closed: set[int] = set()  # blocks that the wire stopped
+        self._begun: set[int] = set()  # blocks whose start was written here
+        self._unclosed: set[int] = set()  # blocks that another followed before they were stopped
+        self._told: set[int] = set()  # blocks of which an event has left
+        self._sample: Frame | None = None
+
+    # Hooks for the API. The events of a hook name their block by `number`.
+
+    def parse(self, frame: Frame) -> WireEvent:
+        document = frame_document(frame)
+        return WireEvent(text(document.get("type")) or "", document)
+
+    def send(self, event: WireEvent) -> bytes:
+        body = {"type": event.kind, **event.body} if event.kind else event.body
+        return framed(body, event.kind or None)
+
+    def group_of(self, start: Start) -> str:
+        """Return the group that a block is numbered in; empty for a block without a number."""
+        return "block"
+
+    def group_of_event(self, kind: str) -> str:
+        return "block"
+
+    @abstractmethod
+    def start(self, start: Start, number: int, source: WireEvent) -> Iterator[WireEvent]:
+        """Yield the events that start a block. `source`: the event that it was read from."""
+
+    @abstractmethod
+    def delta(self, start: Start, number: int, words: str, source: WireEvent) -> WireEvent: ...
+
+    @abstractmethod
+    def stop(self, start: Start, number: int, source: WireEvent) -> WireEvent: ...
+
+    @abstractmethod
+    def finish(self, finish: Finish | None, source: WireEvent) -> WireEvent: ...
+
+    def done(self, source: WireEvent) -> WireEvent | None:
+        return None
+
+    def with_reply_id(self, event: WireEvent, id_: str) -> WireEvent:
+        return event
+
+    # The writer itself.
+
+    @property
+    def is_aws(self) -> bool:
+        """Return True if the stream consists of AWS event stream messages."""
+        return self.prefers_aws if self._sample is None else looks_like_messages(self._sample.raw[:12]) is True
+
+    def write(self, frame: Frame, events: Sequence[Event], out: Sequence[Event]) -> bytes:
+        if self._sample is None and frame.data is not None:
+            self._sample = frame
+        for event in events:
+            if type(event) is Start and event.wire_index is not None and (group := self.group_of(event)):
+                self._wire[group, event.wire_index] = event.block
+        if same(events, out) and not self._needs_rewrite(out):
+            self._note(out)
+            return frame.raw
+        self._mark_altered(events, out)
+        made = b"".join(self._rewritten(frame, events, out))
+        return other_lines(frame) + made if made and not self.is_aws else made
+
+    def close(self, out: Sequence[Event]) -> bytes:
+        self._mark_altered((), out)
+        return b"".join(self._rewritten(Frame(0, b"", None, None), (), out))
+
+    def _mark_altered(self, events: Sequence[Event], out: Sequence[Event]) -> None:
+        """Note whether blocks were inserted or removed. From then on blocks are numbered here."""
+        before, after = {id(event) for event in events}, {id(event) for event in out}
+        made = any(isinstance(event, (Start, Close)) and id(event) not in before for event in out)
+        gone = any(isinstance(event, (Start, Close)) and id(event) not in after for event in events)
+        self._altered = self._altered or made or gone
+
+    def _note(self, out: Sequence[Event]) -> None:
+        """Record blocks of a frame that leaves as it came."""
+        for event in out:
+            if type(event) is Start:
+                self._starts[event.block] = event
+                self._told.add(event.block)
+                if not (group := self.group_of(event)):
+                    continue
+                place = self._next[group] if event.wire_index is None else event.wire_index
+                self._numbers[event.block] = place
+                self._next[group] = max(self._next[group], place + 1)
+                if self._open is not None:
+                    self._unclosed.add(self._open)
+                self._open = event.block
+            elif type(event) is Delta:
+                self._told.add(event.block)
+            elif type(event) is Close:
+                self._unclosed.discard(event.block)
+                self._closed.add(event.block)
+                self._open = None if self._open == event.block else self._open
+
+    def _needs_rewrite(self, out: Sequence[Event]) -> bool:
+        """Return True if an unchanged frame cannot leave as it came."""
+        if any(type(event) is Close and event.block in self._starts.keys() - self._told for event in out):
+            return True  # a block stops of which no event has left
+        return self._altered and any(map(self._is_moved, out))
+
+    def _is_moved(self, event: Event) -> bool:
+        """Return True if an event names a block that has another number now, or breaks the order of blocks."""
+        match event:
+            case Start():
+                group = self.group_of(event)
+                return group != "" and (self._open is not None or event.wire_index != self._next[group])
+            case Delta() | Close() | CallUpdate() if event.block in self._numbers:
+                moved = self._numbers[event.block] != self._starts[event.block].wire_index
+                return moved or event.block in self._ended
+            case Finish() | Done():
+                return self._open in self._begun  # the wire does not stop it
+            case Other(frame=frame) if frame is not None and frame.data is not None:
+                source = self.parse(frame)
+                index = number(source.body.get(self.index_name))
+                block = self._wire.get((self.group_of_event(source.kind), -1 if index is None else index))
+                return block is not None and self._numbers.get(block) != index
+            case _:
+                return False
+
+    def _rewritten(self, frame: Frame, events: Sequence[Event], out: Sequence[Event]) -> Iterator[bytes]:
+        for place, group in groups(frame, out):
+            own = [event for event in events if event.frame is place]
+            source = self.parse(place)
+            if source.body and same(spoken(own), spoken(group)) and not self._needs_rewrite(group):
+                self._note(group)
+                yield self._resend(place, source)
+            else:
+                yield from self._events(place, source, own, group)
+
+    def _events(self, frame: Frame, source: WireEvent, own: Sequence[Event], out: Sequence[Event]) -> Iterator[bytes]:
+        told = False  # the document itself was sent
+        for event in out:
+            match event:
+                case Start() if self.group_of(event):
+                    yield from self._begin(event, source)
+                case Delta():
+                    yield from self._say(event, source)
+                case Close():
+                    yield from self._close(event.block, source)
+                case CallUpdate():
+                    pass  # no event of these APIs names a block that has started
+                case Done() if Done not in self.ending:
+                    if (done := self.done(source)) is not None:
+                        yield from self._end_open(NOTHING)
+                        yield self.send(done)
+                case Start() if event.kind != "opaque":
+                    self._starts.setdefault(event.block, event)
+                case StreamViolation() if spoken(own) or not source.body:
+                    pass
+                case _ if told:
+                    pass
+                case _ if isinstance(event, self.ending):
+                    told = True
+                    yield from self._end_open(NOTHING)
+                    yield self.send(self.finish(finish_of(out), source))
+                case _:
+                    told = True
+                    yield from self._document(frame, source, out)
+
+    def _resend(self, frame: Frame, source: WireEvent) -> bytes:
+        """Return a document as it was written."""
+        if self.is_aws and frame.raw:
+            return frame.raw
+        return framed(None, source.kind or frame.event, data=frame.data)
+
+    def _document(self, frame: Frame, source: WireEvent, out: Sequence[Event]) -> Iterator[bytes]:
+        """Yield a document that belongs to no block's start, text or stop, with the number that its block has now.
+
+        Such are usage, errors, signatures, citations and documents of unknown types.
+        """
+        if not source.body:
+            if frame.raw and (frame.data is not None or self.is_aws):
+                yield frame.raw
+            return
+        index, sent = number(source.body.get(self.index_name)), source
+        block = self._wire.get((self.group_of_event(source.kind), -1 if index is None else index))
+        if self._altered and block is not None:
+            if block not in self._numbers:
+                return  # its block was removed
+            sent = sent._replace(body={**sent.body, self.index_name: self._numbers[block]})
+        if (id_ := reply_id_of(out)) is not None:
+            sent = self.with_reply_id(sent, id_)
+        yield self._resend(frame, source) if sent is source else self.send(sent)
+
+    def _begin(self, start: Start, source: WireEvent) -> Iterator[bytes]:
+        if self._open is not None:
+            self._ended.add(self._open)
+            yield from self._end_open(NOTHING)
+        self._starts.setdefault(start.block, start)
+        group = self.group_of(start)
+        self._numbers[start.block] = self._next[group]
+        self._next[group] += 1
+        self._open = start.block
+        self._begun.add(start.block)
+        for event in self.start(start, self._numbers[start.block], source if start.block < MADE else NOTHING):
+            self._told.add(start.block)
+            yield self.send(event)
+
+    def _say(self, delta: Delta, source: WireEvent) -> Iterator[bytes]:
+        start = self._starts.get(delta.block)
+        if start is None:
+            return
+        group = self.group_of(start)
+        # After another block's turn this block goes on as a new one. Text behind its stop stays behind its stop.
+        if group and self._open != delta.block and delta.block not in self._closed:
+            yield from self._begin(start._replace(input=None), NOTHING)
+        if not (delta.text or (group and self.sends_empty_deltas)):
+            return
+        self._told.add(delta.block)
+        yield self.send(self.delta(start, self._numbers.get(delta.block, 0), delta.text, source))
+
+    def _close(self, block: int, source: WireEvent) -> Iterator[bytes]:
+        if self._open == block:
+            yield from self._end_open(source)
+        elif block in self._unclosed:
+            yield self.send(self.stop(self._starts[block], self._numbers[block], source))
+        self._ended.discard(block)
+        self._unclosed.discard(block)
+        self._closed.add(block)
+
+    def _end_open(self, source: WireEvent) -> Iterator[bytes]:
+        if self._open is None:
+            return
+        start, number_ = self._starts[self._open], self._numbers[self._open]
+        if self._open not in self._told:  # no other event shows that the block exists
+            yield self.send(self.delta(start, number_, "", NOTHING))
+        self._open = None
+        yield self.send(self.stop(start, number_, source))
+
+
+class BlockWholeWriter(WholeWriter):
+    """Writer of a message with a list of content blocks."""
+
+    finish_name: ClassVar[str]
+
+    def content(self, document: Mapping[str, Json]) -> Json:
+        return document.get("content")
+
+    def with_content(self, document: dict[str, Json], content: list[Json]) -> dict[str, Json]:
+        return {**document, "content": content}
+
+    @abstractmethod
+    def block(self, start: Start, source: dict[str, Json], said: str) -> Json:
+        """Return a content block with the text `said`. `source`: the block that the start was read from."""
+
+    def patch(self, document: dict[str, Json], events: Sequence[Event], out: Sequence[Event]) -> dict[str, Json]:
+        changed = dict(document)
+        if not same(block_events(events), block_events(out)):
+            starts = [event for event in out if isinstance(event, Start)]
+            content = patched_entries(self.content(document), events, out, starts, self.block)
+            changed = self.with_content(changed, content)
+        if (finish := finish_of(out)) is not None:
+            changed[self.finish_name] = finish.reason
+        if (id_ := reply_id_of(out)) is not None:
+            changed["id"] = id_
+        return changed
+
+
+def only(event: WireEvent, kind: str) -> Mapping[str, Json]:
+    """Return the body of an event of this kind; empty for any other event."""
+    return event.body if event.kind == kind else {}
+
+
+def part_of(event: Mapping[str, Json], *names: str) -> dict[str, Json]:
+    """Return a nested object; empty if there is none."""
+    found: Json = dict(event)
+    for name in names:
+        found = mapping(found).get(name)
+    return mapping(found)
