@@ -95,7 +95,7 @@ def test_not_found(arguments: Json) -> None:
     assert polluted(arguments, TOOL, request()) is None
 
 
-def test_what_the_request_holds_is_meant() -> None:
+def test_markup_in_the_request_is_no_fault() -> None:
     assert polluted({"note": "a</parameter>"}, TOOL, request("What stands before </parameter>?")) is None
 
 
@@ -140,5 +140,5 @@ def test_changes(name: str) -> None:
 @pytest.mark.parametrize(
     "text", ["", "[1]", '{"a":1', '{"a":1}{}', '{"a" 1}', '{"a":1,"a":2}', "{a:1}", '{"a":1 "b":2}']
 )
-def test_what_is_no_object_is_left(text: str) -> None:
+def test_other_texts_are_unchanged(text: str) -> None:
     assert rewrite(text, {"a": 2}) is None

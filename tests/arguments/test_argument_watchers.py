@@ -104,7 +104,7 @@ CASES: dict[str, tuple[str, int | None]] = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_from_where_on_arguments_are_kept(name: str) -> None:
+def test_held_text(name: str) -> None:
     text, kept = CASES[name]
     wanted = len(text) if kept is None else kept
     for size in (1, 2, 3, 5, len(text)):
@@ -118,7 +118,7 @@ def test_from_where_on_arguments_are_kept(name: str) -> None:
         assert safe == wanted, size
 
 
-def test_a_member_leaves_as_soon_as_its_value_is_another_word() -> None:
+def test_a_member_is_sent_once_its_value_is_another_word() -> None:
     watcher = VoidWatcher(NAMES)
     fed = ['{"a":', "1", ",", '"cw', 'd"', ":", '"', "/", 'srv"', "}"]
     left = [watcher.feed(piece) for piece in fed]
@@ -128,6 +128,6 @@ def test_a_member_leaves_as_soon_as_its_value_is_another_word() -> None:
     assert left[7:] == [len("".join(fed[: n + 1])) for n in (7, 8, 9)]
 
 
-def test_a_member_of_another_name_leaves_when_its_name_is_over() -> None:
+def test_members_of_other_names_are_sent_at_once() -> None:
     watcher = VoidWatcher(NAMES)
     assert [watcher.feed(piece) for piece in ("{", '"text"', ":", '"nu')] == [1, 7, 8, 11]
