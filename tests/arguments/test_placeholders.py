@@ -25,7 +25,7 @@ def test_purposes(what: str) -> None:
     assert {purpose(name) for name in PURPOSES[what].split()} == {what}
 
 
-GIVEN_AWAY: dict[str, list[str]] = {
+PLACEHOLDERS: dict[str, list[str]] = {
     "path": [
         "default", "null", "None", "none", "/path/to/file.txt", "path/to/repo", "./path/to/x",
         "C:\\path\\to\\x", "/path/to",
@@ -90,8 +90,10 @@ REAL: dict[str, list[str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in GIVEN_AWAY.items() for value in values])
-def test_given_away(name: str, value: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "value"), [(name, value) for name, values in PLACEHOLDERS.items() for value in values]
+)
+def test_placeholders(name: str, value: str) -> None:
     assert sign(value, name) is not None
 
 
@@ -100,6 +102,6 @@ def test_real(name: str, value: str) -> None:
     assert sign(value, name) is None
 
 
-def test_a_long_value_costs_nothing() -> None:
+def test_long_values_are_no_placeholders() -> None:
     assert sign("/path/to/" * 100, "path") is None
     assert sign("<" + "path " * 59 + "?", "path") is None

@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 
 from tests.build import schema
 from wirelint.arguments import schemas
-from wirelint.arguments.argument_repairs import KindWatcher
 from wirelint.arguments.schemas import match
 from wirelint.dialects.declared import required
-from wirelint.model import Json, Tool
+from wirelint.model import Tool
 
 DRAFT_7 = "http://json-schema.org/draft-07/schema#"
 
@@ -242,7 +241,7 @@ ANYTHING = st.recursive(
 
 @settings(deadline=None)
 @given(st.dictionaries(WORDS, ANYTHING, max_size=5), st.dictionaries(st.sampled_from("xyz"), ANYTHING, max_size=3))
-def test_no_schema_makes_it_fail(declared: dict[str, Any], value: dict[str, Any]) -> None:
+def test_any_schema_is_handled(declared: dict[str, Any], value: dict[str, Any]) -> None:
     compiled = schemas.validator(tool(declared))
     if compiled is not None:
         assert bool(compiled.violations(value)) <= (not compiled.accepts(value))
@@ -326,50 +325,6 @@ def test_exact_wins_over_folded() -> None:
 
 @settings(deadline=None)
 @given(st.text(max_size=40), st.lists(st.text(max_size=12), max_size=5))
-def test_only_declared_names_are_given(written: str, declared: list[str]) -> None:
+def test_only_declared_names_are_returned(written: str, declared: list[str]) -> None:
     found = match(written, declared)
     assert found is None or found.name in declared
-
-
-DECLARED: dict[str, Json] = {
-    "type": "object",
-    "properties": {
-        "n": {"type": "integer"},
-        "s": {"type": "string"},
-        "list": {
-            "type": "array",
-            "items": {"type": "object", "properties": {"n": {"type": "integer", "nullable": True}}},
-        },
-        "open": {},
-    },
-}
-
-# text → the offset of the first value of a wrong type that may be converted
-WRONG: dict[str, int | None] = {
-    '{"n":1,"s":"x"}': None,
-    '{"n":"1"': 5,
-    '{"s":"x","n" : "1"': 15,
-    '{"s":1': 5,
-    '{"s":true': 5,
-    '{"s":null': None,
-    '{"s":{}': None,
-    '{"n":true': None,
-    '{"n":null': None,
-    '{"list":"[]"': 8,
-    '{"list":[{"n":null},{"n":2},{"n":"3"': 33,
-    '{"open":{"n":"1","list":[{"n":"2"}]},"n":"3"': 41,
-    '{"list":[[{"n":"2"}]],"other":"x"}': None,
-    '{"\\u006e":"1"': 10,
-    '"text"': 0,
-}
-
-
-@pytest.mark.parametrize(("text", "expected"), WRONG.items(), ids=WRONG)
-def test_the_first_wrong_value(text: str, expected: int | None) -> None:
-    for step in (1, 2, 100):
-        watcher = KindWatcher(Tool("t", "/tools/0", schema=DECLARED))
-        safe = 0
-        for place in range(0, len(text), step):
-            safe = watcher.feed(text[place : place + step])
-        assert safe == (len(text) if expected is None else expected)
-        assert watcher.suspicious == (expected is not None)

@@ -131,7 +131,7 @@ def test_repair(text: str, value: Json, missing: int) -> None:
 
 
 @pytest.mark.parametrize("text", UNREADABLE)
-def test_repair_does_not_guess(text: str) -> None:
+def test_repair_needs_no_guess(text: str) -> None:
     assert jsontext.repair(text) is None
 
 

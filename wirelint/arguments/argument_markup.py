@@ -123,23 +123,13 @@ def _dump(value: Json, *, spaced: bool) -> str:
 
 _NAMES = _PHRASES.words("names")
 _PREFIXES = ("", "antml:", "mm:", "atem:", "steptml:")
-_TAGS = sorted((f"{prefix}{name}" for prefix in _PREFIXES for name in _NAMES), key=len, reverse=True)
-_ANY = "|".join(map(re.escape, _TAGS))
+TAGS = sorted((f"{prefix}{name}" for prefix in _PREFIXES for name in _NAMES), key=len, reverse=True)
+_ANY = "|".join(map(re.escape, TAGS))
 _CLOSER = re.compile(rf"</\s?(?:{_ANY})\s?>")
 _OPENER = re.compile(rf"<\s?(?:{_ANY})\s?>")
 _KEY_TAG = re.compile(rf"\s*(?:</?\s?(?:{_ANY})(?:=|\s?>?|\s+name=)|[\"'>])\s*")
 _NEXT = _PHRASES.pattern("next", any=_ANY)
 _NEXT_NAMED = re.compile(r"\s{0,8}<([A-Za-z_][\w.-]{0,79})>")
-# Closing tags in the spellings of JSON.
-_SPELT = rf"(?:<|\\u003[cC])(?:/|\\/)\s?(?:{_ANY})\s?(?:>|\\u003[eE])"
-_TAIL = re.compile(rf"(?:{_SPELT}(?:\s|\\[nrt])*)+")
-_BEGINS = re.compile(r"<|\\(?=u|\Z)")
-_LONGEST_TAIL = 512
-_BEGUN_LITERALS = frozenset([f"</{tag}>"[:length] for tag in _TAGS for length in range(len(tag) + 3)])
-"""All proper prefixes of closing tags."""
-_LONGEST_LITERAL = 64
-_ESCAPES = (("\\/", "/"), ("\\u003c", "<"), ("\\u003C", "<"), ("\\u003e", ">"), ("\\u003E", ">"))
-_CUT_ESCAPES = ("\\u003", "\\u00", "\\u0", "\\u", "\\")
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,63 +239,3 @@ def _closers_at_end(value: str) -> Iterator[re.Match[str]]:
             return
         yield closer
         end = len(value[:place].rstrip()) if value[place - 1 : place].isspace() else place
-
-
-class TailWatcher:
-    """Base of watchers of markup in an argument text that is still arriving. They keep the end of the text."""
-
-    __slots__ = ("_length", "_tail", "_wrong")
-
-    def __init__(self) -> None:
-        self._length = 0
-        self._tail = ""
-        self._wrong: int | None = None
-
-    @property
-    def suspicious(self) -> bool:
-        return self._wrong is not None
-
-    @property
-    def complete(self) -> bool:
-        return False
-
-
-class MarkupWatcher(TailWatcher):
-    """Watcher of closing tags at the end of strings of an argument text that is still arriving."""
-
-    __slots__ = ()
-
-    def feed(self, piece: str) -> int:
-        self._length += len(piece)
-        if self._wrong is not None:
-            return self._wrong
-        if not self._tail and "<" not in piece and "\\" not in piece:
-            return self._length
-        text = self._tail + piece
-        waits = self._look(text)
-        self._tail = text[waits:] if len(text) - waits <= _LONGEST_TAIL else ""
-        return self._length - len(self._tail)
-
-    def _look(self, text: str) -> int:
-        """Return the offset from which on the text is undecided."""
-        place = 0
-        while begun := _BEGINS.search(text, place):
-            place = begun.start()
-            tail = _TAIL.match(text, place)
-            end = tail.end() if tail is not None else place
-            if text[end : end + 1] == '"' and tail is not None:
-                self._wrong = self._length - len(text) + place
-                return place
-            if (tail is not None and end == len(text)) or _may_close(text[end : end + _LONGEST_LITERAL]):
-                return place
-            place = max(end, place + 1)
-        return len(text)
-
-
-def _may_close(text: str) -> bool:
-    """Return True if a text is a prefix of a closing tag in a spelling of JSON."""
-    for spelt, plain in _ESCAPES:
-        text = text.replace(spelt, plain)
-    cut = next((escape for escape in _CUT_ESCAPES if text.endswith(escape)), "")
-    text = text.removesuffix(cut)
-    return text in _BEGUN_LITERALS

@@ -23,7 +23,8 @@ import orjson
 
 from wirelint.apis.traits import traits
 from wirelint.arguments.argument_faults import REDACTED, is_normal_end
-from wirelint.arguments.argument_repairs import Change, Everything, Watcher
+from wirelint.arguments.argument_repairs import Change
+from wirelint.arguments.argument_watchers import Everything, Watcher
 from wirelint.events import CallUpdate, Close, Delta, Done, Event, Failure, Finish, Fold, Frame, Start, StreamViolation
 from wirelint.fix import MOST_HELD, RewriteContext
 from wirelint.history.id_demands import mint_where_used

@@ -8,17 +8,15 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from wirelint.arguments.argument_faults import breaks, concatenated, flaw
-from wirelint.arguments.argument_markup import MarkupWatcher, Polluted, TailWatcher, may_be_polluted, polluted
-from wirelint.arguments.argument_repairs import (
-    Change,
+from wirelint.arguments.argument_markup import Polluted, may_be_polluted, polluted
+from wirelint.arguments.argument_repairs import Change, coerce_types, repair_flaw, separate_values, write_as_text
+from wirelint.arguments.argument_watchers import (
     KindWatcher,
+    MarkupWatcher,
     SyntaxWatcher,
+    TailWatcher,
     ValuesWatcher,
     Watcher,
-    coerce_types,
-    repair_flaw,
-    separate_values,
-    write_as_text,
 )
 from wirelint.arguments.json_continuation import continuation, write
 from wirelint.arguments.schemas import accepts, validator

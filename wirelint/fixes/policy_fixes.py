@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import ClassVar
 
 from wirelint.arguments.argument_markup import rewrite
-from wirelint.arguments.argument_repairs import Change, Everything, VoidWatcher, Watcher
+from wirelint.arguments.argument_repairs import Change
+from wirelint.arguments.argument_watchers import Everything, VoidWatcher, Watcher
 from wirelint.arguments.placeholders import omittable
 from wirelint.events import Event, Finish, Start
 from wirelint.fix import RewriteContext
