@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from wirelint.claims import evidence
 from wirelint.claims.contradictions import contradictions, mcp_errors, misreported_errors
@@ -11,6 +12,7 @@ from wirelint.model import Choice, Exchange, Reasoning, Request, Text
 from wirelint.rule import REDACTED, Finding, Fix, RewriteContext, Rewriter, Rule, excerpt
 from wirelint.state.ledger import Ledger
 from wirelint.text import prose
+from wirelint.text.asking import asks_about_calls
 from wirelint.text.fabricated_results import Invented, invented_result, lays_down
 
 _AS_SERVED = ", as the MCP server answered"
@@ -23,9 +25,9 @@ class FabricatedResult(Rule):
     ## What it does
     Reports a reply in which the model wrote a tool result itself, in the notation of results (`<tool_response>`,
     `[TOOL_RESULTS]`, `Observation:` after an action, a message in the tool's name) or after a call in its own markup
-    (`<x_function_calls>`, `<x_function_result>`), whatever tools are declared. Also reports a text that contradicts the
-    results of its turn: "nothing found" against hits or an error, success against an error, another count, test outcome
-    or argument.
+    (`<x_function_calls>`, `<x_function_result>`; JSON of a call in tags of any name, and the tags of a result right
+    after it), whatever tools are declared. Also reports a text that contradicts the results of its turn: "nothing
+    found" against hits or an error, success against an error, another count, test outcome or argument.
 
     ## Why is this bad?
     Conclusions from a fabricated result look exactly like those from a real one. An error retold as "nothing found"
@@ -66,11 +68,7 @@ class FabricatedResult(Rule):
         if request is None or not context.permit.allows(self.code, "unsafe"):
             return None
 
-        def counts(found: Invented) -> bool:
-            mentioned = _mentions(found.marker, evidence.last_words(request))
-            return not mentioned and (found.called or _has_results(request, found.marker))
-
-        return FabricationCutter(context, self.repair, counts)
+        return FabricationCutter(context, self.repair, partial(_counts, request))
 
     def _written(self, request: Request, choice: Choice) -> Iterator[Finding]:
         """Yield a finding on a result that the model wrote, in its text or else in its reasoning."""
@@ -79,10 +77,8 @@ class FabricatedResult(Rule):
                 if not isinstance(part, kind) or REDACTED in part.text:
                     continue
                 found = invented_result(part.text)
-                if found is None or _mentions(found.marker, evidence.last_words(request)):
+                if found is None or not _counts(request, found):
                     continue
-                if not found.called and not _has_results(request, found.marker):
-                    return
                 prose_marker = kind is Reasoning and found.marker.startswith("Observation")
                 yield self.text_finding(
                     part,
@@ -122,6 +118,17 @@ class FabricatedResult(Rule):
                     confidence="high" if sure else found.confidence,
                 )
                 return
+
+
+def _counts(request: Request, found: Invented) -> bool:
+    """Return True if the reply cannot have a result of this form: nobody wants it, and the program would write it."""
+    if _mentions(found.marker, evidence.last_words(request)):
+        return False
+    if found.pair is None:
+        return found.called or _has_results(request, found.marker)
+    told = [message.text for message in request.messages if message.role != "assistant"]
+    told = [text for text in told if any(name in text for name in found.pair)]
+    return not asks_about_calls(request) and all(lays_down(text, found.marker) for text in told)
 
 
 def _has_results(request: Request, marker: str) -> bool:

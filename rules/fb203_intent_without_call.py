@@ -18,12 +18,18 @@ from wirelint.claims.order_check import announcement_by_name, meant
 from wirelint.claims.side_effects import acts_loosely, acts_outside, mends
 from wirelint.claims.toolkinds import Ability, abilities, matching
 from wirelint.history.origins import manglings
-from wirelint.model import Choice, Exchange, Reasoning, Request, Text
+from wirelint.model import Choice, Exchange, Reasoning, Request, Text, Tool
 from wirelint.rule import REDACTED, Finding, Rule, excerpt
 from wirelint.state.ledger import Ledger
 from wirelint.text import prose
 
 _BRIEF = 240
+_LAST_WORDS = 400
+_IDENTIFIER = re.compile(r"(?<![\w.-])(?:[A-Za-z]+\d*(?:[_.-][A-Za-z0-9]+)+|[a-z]+[A-Z]\w*|[A-Za-z]\w*(?=\())")
+"""A word that only a name has the form of: `get_weather`, `getWeather`, `weather(`."""
+_SPEAKS_OF_TOOLS = re.compile(
+    r"\b(?:tools?|functions?|Werkzeuge?|outils?|herramientas?|strument[oi]|ferramentas?)\b|工具|函数|ツール", re.I
+)
 _MARKUP = re.compile(
     r"<(?:\w+:)?(?:invoke|tool_call|function_calls?|function=)|<[|｜]|\[TOOL_CALLS\]|^Action(?: Input)?:", re.MULTILINE
 )
@@ -62,7 +68,7 @@ class IntentWithoutCall(Rule):
     Reports a reply whose text ends with the announcement of an immediate action ("Let me search …", "Now I will write
     …") of a declared tool, while the finish reason says that the turn is over and the reply has no call. A reply
     without text, or with no more than "One moment please.", is judged by the end of its reasoning. Without any text, a
-    last sentence that decides to call a tool by name is enough ("Next: get_weather(…)").
+    last sentence that decides to call a tool by name is enough ("Next: get_weather(…)"), declared or told in the prompt.
 
     ## Why is this bad?
     The agent's loop ends without a call to run, and the user is left with a promise. Typical causes are a model
@@ -88,19 +94,20 @@ class IntentWithoutCall(Rule):
     severity = "warning"
     layer = "model"
     needs = frozenset({"finish"})
-    requires_in_reply = frozenset({"tools"})
 
     def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         request, reply = exchange.request, exchange.reply
         if request is None or reply is None or not exchange.ok or exchange.end == "client-left" or not reply.finished:
             return
-        if not request.client_tools or request.hosted or request.tool_choice.mode == "none" or reply.error is not None:
+        if request.hosted or request.tool_choice.mode == "none" or reply.error is not None:
+            return
+        if request.tools and not request.client_tools:
             return
         if is_raw(exchange.api, request):
             return
         for choice in reply.choices:
             if not choice.calls and not choice.hosted and ending(choice.finish_reason) == "ended":
-                found = list(self._judge(exchange, request, choice, ledger))
+                found = list(self._judge(exchange, request, choice, ledger)) if request.tools else []
                 yield from found or self._decided(exchange, request, choice, ledger)
 
     def _decided(self, exchange: Exchange, request: Request, choice: Choice, ledger: Ledger) -> Iterator[Finding]:
@@ -110,7 +117,8 @@ class IntentWithoutCall(Rule):
             return
         if _HELD_BACK.search(evidence.last_words(request)):
             return
-        able = {one.tool.name: one for one in abilities(request.tools)}
+        tools = request.tools or tuple(_told_tools(request, part.text))
+        able = {one.tool.name: one for one in abilities(tools)}
         found = decision(prose.read(part.text), able)
         if found is not None:
             yield self._report(part, found[0], able[found[1]], choice, exchange, ledger, sure=False)
@@ -164,11 +172,21 @@ class IntentWithoutCall(Rule):
             (
                 f"announces {excerpt(part.text[found.start : found.end], 90)!r}, then ends with "
                 f"{choice.finish_reason} and no call "
-                f"({fitting.tool.name} is declared){why}"
+                f"({fitting.tool.name} is {'declared' if fitting.tool.pointer else 'in the prompt'}){why}"
             ),
             confidence="high" if mangled or sure else "medium",
             layer="client" if mangled else "model",
         )
+
+
+def _told_tools(request: Request, thought: str) -> Iterator[Tool]:
+    """Yield tools that a prompt describes in words: names at the end of a thought that the prompt holds too."""
+    prompt = "\n".join(message.text for message in request.messages if message.role != "assistant")
+    if _SPEAKS_OF_TOOLS.search(prompt) is None:
+        return
+    for name in dict.fromkeys(match[0] for match in _IDENTIFIER.finditer(thought[-_LAST_WORDS:])):
+        if re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", prompt):
+            yield Tool(name, "")
 
 
 def _belongs_to_text(found: Announcement, words: str) -> bool:

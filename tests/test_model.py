@@ -43,7 +43,7 @@ TEXTS: dict[str, tuple[list[Any], list[int], str]] = {
 
 
 @pytest.mark.parametrize(("text", "expected"), TEXTS.items(), ids=map(repr, TEXTS))
-def test_arguments(text: str, expected: tuple[list[Any], list[int], str]) -> None:
+def test_arguments_are_decoded_to_values_and_a_rest(text: str, expected: tuple[list[Any], list[int], str]) -> None:
     arguments = Arguments(text)
     values, ends, rest = expected
     assert [*map(_roughly, arguments.values)] == [*map(_roughly, values)]
@@ -101,7 +101,7 @@ SPOKEN: dict[str, tuple[tuple[Message, ...], int, Message | None]] = {
 
 
 @pytest.mark.parametrize(("messages", "start", "last"), SPOKEN.values(), ids=SPOKEN)
-def test_who_speaks(messages: tuple[Message, ...], start: int, last: Message | None) -> None:
+def test_the_last_word_of_the_user_is_found(messages: tuple[Message, ...], start: int, last: Message | None) -> None:
     request = Request("openai.chat", "m", messages, (), {})
     assert request.turn == messages[start:]
     assert request.last_user == last

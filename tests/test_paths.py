@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path as File
 from typing import Any
@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 
 from tests.build import REGISTRY, Assistant, Call, Result, Talk, User, exchange, schema
-from tests.cli.conftest import Ran, wirelint
+from tests.cli.conftest import Wirelint, wirelint
 from tests.cli.test_check import write
 from wirelint.capture.offline import Checked, check
 from wirelint.capture.readers import Problem, read
@@ -22,7 +22,6 @@ from wirelint.view.paths import Path, Paths, as_json, path, trails
 
 __all__ = ["wirelint"]
 
-Wirelint = Callable[..., Ran]
 Record = dict[str, Any]
 
 START = 1767225600.0
@@ -180,7 +179,7 @@ CASES: dict[str, tuple[list[Record], str, str]] = {
 
 
 @pytest.mark.parametrize(("records", "steps", "end"), CASES.values(), ids=CASES)
-def test_where_a_call_went(records: list[Record], steps: str, end: str, tmp_path: File) -> None:
+def test_the_path_of_a_call_names_where_it_ends(records: list[Record], steps: str, end: str, tmp_path: File) -> None:
     (one,) = Paths(checked(tmp_path, records)).all()
     assert shown(one).startswith(steps), shown(one)
     assert end in one.end

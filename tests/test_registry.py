@@ -51,7 +51,9 @@ def test_codes_and_names_are_unique_and_sorted() -> None:
         (("ST604",), ("truncated-stream",), set(), {"truncated-stream"}),
     ],
 )
-def test_select(select: tuple[str, ...], ignore: tuple[str, ...], there: set[str], gone: set[str]) -> None:
+def test_selectors_choose_rules(
+    select: tuple[str, ...], ignore: tuple[str, ...], there: set[str], gone: set[str]
+) -> None:
     names = {rule.name for rule in REGISTRY.select(select, ignore)}
     assert there <= names
     assert not gone & names

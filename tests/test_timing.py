@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import random
-
 import pytest
 
 from wirelint.events import Frame, says_nothing
-from wirelint.timing import ArrivalLog, Arrivals, Gap
+from wirelint.timing import ArrivalLog, Gap
 
 
 def log(*chunks: tuple[float, int, tuple[int, ...]]) -> ArrivalLog:
@@ -42,7 +40,7 @@ GAPS: dict[str, tuple[ArrivalLog, list[Gap]]] = {
 
 
 @pytest.mark.parametrize("name", GAPS)
-def test_gaps(name: str) -> None:
+def test_gaps_are_measured_between_events(name: str) -> None:
     made, gaps = GAPS[name]
     assert list(made.arrivals(framed=True).gaps(10)) == gaps
 
@@ -79,43 +77,6 @@ def test_chunks_are_joined_above_a_number_of_them(monkeypatch: pytest.MonkeyPatc
     assert list(made.arrivals(framed=True).gaps(1000)) == list(again.arrivals(framed=True).gaps(1000))
 
 
-def test_gaps_are_those_of_a_plain_look() -> None:
-    """Against a reader that looks at one event after the other."""
-    chance = random.Random(3)
-    for _ in range(300):
-        at, count, idle, chunks = 0.0, 0, [], []
-        for _ in range(chance.randint(0, 9)):
-            at += chance.choice((0, 3, 12, 30))
-            new = chance.choice((0, 1, 1, 2, 3))
-            idle += [number for number in range(count, count + new) if chance.random() < 0.4]
-            count += new
-            chunks.append((at, count, ()))
-        made = log(*chunks)
-        for number in idle:
-            made.pass_over(number)
-        arrivals = made.arrivals(framed=True)
-        assert list(arrivals.gaps(10)) == _plain(arrivals, set(idle), count)
-        assert arrivals.last() == next(
-            ((number, arrivals.at(number)) for number in reversed(range(count)) if number not in idle), None
-        )
-
-
-def _plain(arrivals: Arrivals, idle: set[int], count: int) -> list[Gap]:
-    gaps: list[Gap] = []
-    before, start = None, 0.0
-    for number in range(count):
-        at = arrivals.at(number)
-        assert at is not None
-        if number in idle:
-            continue
-        since = 0 if before is None else before + 1
-        pings = sum(one in idle and (arrivals.at(one) or 0) < at for one in range(since, number))
-        if at - start >= 10:
-            gaps.append(Gap(before, number, start, at, pings))
-        before, start = number, at
-    return gaps
-
-
 FRAMES: dict[str, tuple[Frame, bool]] = {
     "a comment": (Frame(0, b"", None, None), True),
     "no data": (Frame(0, b"", "ping", ""), True),
@@ -134,6 +95,6 @@ FRAMES: dict[str, tuple[Frame, bool]] = {
 
 
 @pytest.mark.parametrize("name", FRAMES)
-def test_what_says_nothing(name: str) -> None:
+def test_pings_and_comments_say_nothing(name: str) -> None:
     frame, nothing = FRAMES[name]
     assert says_nothing(frame) is nothing

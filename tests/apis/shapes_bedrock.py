@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from tests.apis.shape import Shape
+from tests.apis.harness import Shape
 from tests.apis.talk_bedrock_converse import USAGE, Event, called, delta, messages, packed, said, start, stop, thought
 from tests.build import Call
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.apis.shape import Shape
+from tests.apis.harness import Shape
 from tests.apis.talk_openai_responses import USAGE, counted, events, function_call, message, reasoning, streamed, whole
 from tests.build import Call, sse
 

@@ -6,8 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from tests.apis.shapes_cohere import called, content, stream
-from tests.build import Assistant, Call, Result, Talk, User, exchange
+from tests.build import Assistant, Call, Result, Talk, User, exchange, sse
 
 _FINISH = {"stop": "COMPLETE", "tool": "TOOL_CALL", "length": "MAX_TOKENS", "filter": "ERROR"}
 _CHOICES = {"required": "REQUIRED", "any": "REQUIRED", "none": "NONE"}
@@ -82,3 +81,30 @@ def _messages(talk: Talk) -> Iterator[dict[str, Any]]:
             case Result(call_id, text, _):
                 document = {"type": "document", "document": {"data": text}}
                 yield {"role": "tool", "tool_call_id": call_id, "content": [document]}
+
+
+def event(kind: str, index: int | None = None, **message: Any) -> dict[str, Any]:
+    number = {} if index is None else {"index": index}
+    return {"type": kind, **number, **({"delta": {"message": message}} if message else {})}
+
+
+def content(index: int, *pieces: str, kind: str = "text") -> list[dict[str, Any]]:
+    return [
+        event("content-start", index, content={"type": kind, kind: ""}),
+        *(event("content-delta", index, content={kind: piece}) for piece in pieces),
+        event("content-end", index),
+    ]
+
+
+def called(index: int, name: str, id_: str, *pieces: str) -> list[dict[str, Any]]:
+    call = {"id": id_, "type": "function", "function": {"name": name, "arguments": ""}}
+    return [
+        event("tool-call-start", index, tool_calls=call),
+        *(event("tool-call-delta", index, tool_calls={"function": {"arguments": piece}}) for piece in pieces),
+        event("tool-call-end", index),
+    ]
+
+
+def stream(*events: Any) -> str:
+    flat = [one for event_ in events for one in (event_ if isinstance(event_, list) else [event_])]
+    return sse(*flat, named=True) + "data: [DONE]\n\n"

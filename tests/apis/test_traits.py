@@ -1,56 +1,55 @@
-"""The table of what the words and fields of each API mean."""
+"""The table of the peculiarities of each API: finish reasons, layouts of histories, stop sequences, token counts."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from tests.build import Assistant, Call, Result, Talk, User, read
 from wirelint.apis import APIS, channel_of
-from wirelint.apis.traits import Ending, ending, is_raw, traits
-from wirelint.model import Request
-
-
-@pytest.mark.parametrize(
-    ("reason", "meaning"),
-    [
-        ("stop", "ended"),
-        ("end_turn", "ended"),
-        ("stop_sequence", "stopped"),
-        ("STOP", "ended"),
-        ("COMPLETE", "ended"),
-        ("STOP_SEQUENCE", "stopped"),
-        ("completed", "ended"),
-        ("eos", "stopped"),
-        ("tool_calls", "calls"),
-        ("tool_use", "calls"),
-        ("function_call", "calls"),
-        ("TOOL_CALL", "calls"),
-        ("length", "length"),
-        ("max_tokens", "length"),
-        ("MAX_TOKENS", "length"),
-        ("max_output_tokens", "length"),
-        ("model_length", "length"),
-        ("model_context_window_exceeded", "length"),
-        ("content_filter", "filtered"),
-        ("SAFETY", "filtered"),
-        ("MODEL_ARMOR", "filtered"),
-        ("guardrail_intervened", "filtered"),
-        ("refusal", "refused"),
-        ("pause_turn", "paused"),
-        ("error", "failed"),
-        ("MALFORMED_FUNCTION_CALL", "failed"),
-        ("malformed_tool_use", "failed"),
-        ("incomplete", "failed"),
-        ("load", "unknown"),
-        ("", "unknown"),
-        (None, "unknown"),
-    ],
+from wirelint.apis.openai_chat import usage_report
+from wirelint.apis.traits import (
+    RAW_APIS,
+    ended_by_itself,
+    ending,
+    has_stop_words,
+    history_of,
+    is_raw,
+    is_signed,
+    is_text,
+    output_tokens,
+    traits,
 )
-def test_a_finish_reason_means_one_thing(reason: str | None, meaning: Ending) -> None:
-    assert ending(reason) == meaning
+from wirelint.model import Choice, Request, ToolCall, ToolResult
+from wirelint.text.pointers import at
+
+MODELS = [api.name for api in APIS if channel_of(api.name) == "model"]
+ENDINGS: dict[str, list[str | None]] = {
+    "ended": ["stop", "end_turn", "STOP", "COMPLETE", "completed"],
+    "stopped": ["stop_sequence", "STOP_SEQUENCE", "eos"],
+    "calls": ["tool_calls", "tool_use", "function_call", "TOOL_CALL"],
+    "length": [
+        *("length", "max_tokens", "MAX_TOKENS", "max_output_tokens", "model_length", "model_context_window_exceeded"),
+    ],
+    "filtered": ["content_filter", "SAFETY", "MODEL_ARMOR", "guardrail_intervened"],
+    "refused": ["refusal"],
+    "paused": ["pause_turn"],
+    "failed": ["error", "MALFORMED_FUNCTION_CALL", "malformed_tool_use", "incomplete"],
+    "unknown": ["load", "", None],
+}
 
 
-@pytest.mark.parametrize("name", [api.name for api in APIS if channel_of(api.name) == "model"])
-def test_every_api_has_a_row_that_makes_sense(name: str) -> None:
+@pytest.mark.parametrize("meaning", ENDINGS)
+def test_finish_reasons(meaning: str) -> None:
+    for reason in ENDINGS[meaning]:
+        assert ending(reason) == meaning, reason
+        by_itself = meaning in ("ended", "calls") or reason == "eos"
+        assert ended_by_itself(Choice(0, (), reason, "")) is by_itself, reason
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_every_api_has_a_consistent_row(name: str) -> None:
     own = traits(name)
     assert name == "openai.chat" or own is not traits("openai.chat")
     assert ending(own.ended) == "ended"
@@ -59,18 +58,100 @@ def test_every_api_has_a_row_that_makes_sense(name: str) -> None:
     assert not own.raw or own.calls_at is None
 
 
-@pytest.mark.parametrize(
-    ("api", "body", "raw"),
-    [
-        ("openai.chat", {"raw": True}, False),
-        ("openai.completions", {}, True),
-        ("deepinfra.inference", {}, True),
-        ("ollama.generate", {}, False),
-        ("ollama.generate", {"raw": False}, False),
-        ("ollama.generate", {"raw": True}, True),
-        ("ollama.chat", {"raw": True}, False),
-    ],
-)
-def test_where_the_prompt_is_raw_so_is_the_reply(api: str, body: dict[str, object], raw: bool) -> None:
-    request = Request(api, "m", (), (), body)  # type: ignore[arg-type]
-    assert is_raw(api, request) is raw
+@pytest.mark.parametrize("api", [name for name in MODELS if name not in RAW_APIS])
+def test_calls_and_results_are_where_the_table_says(api: str) -> None:
+    id_ = "a1b2c3d4e"
+    history = (User("Dig."), Assistant("", (Call("dig", {}, id_),)), Result(id_, "a root"), User("So?"))
+    request, layout = read(Talk(history).record(api, False)).request, history_of(api)
+    assert request is not None
+    parts = [part for message in request.messages for part in message.parts if isinstance(part, ToolCall | ToolResult)]
+    assert len(parts) == 2
+    for part in parts:
+        found, place = (part.id, layout.call_id) if isinstance(part, ToolCall) else (part.call_id, layout.result_id)
+        assert at(request.body, f"{part.pointer}/{place}") == found
+        assert found == id_ or not traits(api).call_ids
+    assert isinstance(at(request.body, layout.place), list)
+    path = parts[1].pointer.removeprefix(layout.place).split("/")
+    assert path[1].isdecimal()
+    assert (len(path) > 2) == layout.blocks
+    assert not layout.blocks or (path[2] == layout.content and path[3].isdecimal())
+
+
+RAW: list[tuple[str, dict[str, Any], bool]] = [
+    ("openai.chat", {"raw": True}, False),
+    ("openai.completions", {}, True),
+    ("deepinfra.inference", {}, True),
+    ("ollama.generate", {}, False),
+    ("ollama.generate", {"raw": True}, True),
+    ("ollama.chat", {"raw": True}, False),
+]
+
+
+@pytest.mark.parametrize(("api", "body", "raw"), RAW)
+def test_raw_prompts_have_raw_replies(api: str, body: dict[str, Any], raw: bool) -> None:
+    assert is_raw(api, Request(api, "m", (), (), body)) is raw
+
+
+STOPS: list[tuple[str, dict[str, Any], bool]] = [
+    ("openai.chat", {}, False),
+    ("openai.chat", {"stop": None}, False),
+    ("openai.chat", {"stop": []}, False),
+    ("openai.chat", {"stop": "END"}, True),
+    ("anthropic.messages", {"stop_sequences": ["\n\n"]}, True),
+    ("bedrock.converse", {"inferenceConfig": {"stopSequences": ["END"]}}, True),
+    ("google.generate_content", {"generationConfig": {"stopSequences": ["END"]}}, True),
+    ("ollama.chat", {"options": {"stop": ["END"]}}, True),
+]
+
+
+@pytest.mark.parametrize(("api", "more", "expected"), STOPS)
+def test_stop_sequences(api: str, more: dict[str, Any], expected: bool) -> None:
+    request = read(Talk((User("Hi."),), "Hi.", request=more).record(api, False)).request
+    assert request is not None
+    assert has_stop_words(request) is expected
+
+
+COUNTS: list[tuple[Any, int | None]] = [
+    (None, None),
+    ({"prompt_tokens": 9, "completion_tokens": 7}, 7),
+    ({"completion_tokens": 70, "completion_tokens_details": {"reasoning_tokens": 64}}, 6),
+    ({"output_tokens": 70, "output_tokens_details": {"reasoning_tokens": 70}}, 0),
+    ({"promptTokenCount": 9, "candidatesTokenCount": 5}, 5),
+    ({"tokens": {"input_tokens": 4, "output_tokens": 3}}, 3),
+    ({"inputTokens": 3, "outputTokens": 2}, 2),
+    ({"cost": 0.1}, None),
+]
+
+
+@pytest.mark.parametrize(("usage", "expected"), COUNTS)
+def test_output_tokens(usage: Any, expected: int | None) -> None:
+    assert output_tokens(usage) == expected
+
+
+def test_blocks_of_text_and_signed_ones() -> None:
+    assert is_text({"type": "text", "text": "x"})
+    assert is_text({"text": "x"})
+    assert not is_text({"type": "image"})
+    assert not is_text({"toolUse": {}})
+    assert is_signed({"text": "", "thoughtSignature": "c2ln"})
+    assert not is_signed({"text": "", "thoughtSignature": ""})
+    assert not is_signed("x")
+
+
+URLS = {
+    "https://api.openai.com/v1/chat/completions": "asked",
+    "http://127.0.0.1:8000/v1/chat/completions": "asked",
+    "https://openrouter.ai/api/v1/chat/completions": "always",
+    "https://notopenrouter.ai/v1/chat/completions": "asked",
+    "https://adb-1.azuredatabricks.net/serving-endpoints/x/invocations": "unknown",
+    "https://a.openai.azure.com/openai/deployments/m/chat/completions?api-version=2024-10-21": "asked",
+    "https://a.openai.azure.com/openai/deployments/m/chat/completions?api-version=2024-02-01": "unknown",
+    "https://a.openai.azure.com/openai/deployments/m/chat/completions": "unknown",
+    "https://a.openai.azure.com/openai/v1/chat/completions": "asked",
+    "/v1/chat/completions": "asked",
+}
+
+
+@pytest.mark.parametrize("url", URLS)
+def test_services_that_report_token_counts_of_streams(url: str) -> None:
+    assert usage_report(url) == URLS[url]

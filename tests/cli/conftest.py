@@ -19,8 +19,11 @@ class Ran:
     err: str
 
 
+Wirelint = Callable[..., Ran]
+
+
 @pytest.fixture
-def wirelint(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
+def wirelint(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Wirelint:
     """Calls `wirelint ARGS…`; gives exit status, stdout, stderr."""
 
     def run(*args: object, stdin: bytes = b"", columns: int = 100) -> Ran:

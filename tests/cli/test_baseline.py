@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.build import chunk, exchange, sse
-from tests.cli.conftest import Ran
+from tests.cli.conftest import Wirelint
 from tests.cli.test_check import BODY, CLEAN, CUT, write
 from wirelint.rule import Finding
 from wirelint.state.issues import evidence, fingerprint
-
-Wirelint = Callable[..., Ran]
 
 AGAIN = exchange(
     "/v1/chat/completions", BODY, sse(chunk({"content": "Now, the planets"}), done=False),
@@ -112,14 +109,14 @@ DIFFERENT = {
 
 
 @pytest.mark.parametrize("name", SAME)
-def test_the_same_again(name: str) -> None:
+def test_a_finding_of_another_run_has_the_same_fingerprint(name: str) -> None:
     one, two = (dataclasses.replace(FINDING, message=message) for message in SAME[name])
     assert evidence(one) == evidence(two)
     assert fingerprint(one) == fingerprint(dataclasses.replace(two, pointer="/choices/3/message/tool_calls/0", event=7))
 
 
 @pytest.mark.parametrize("name", DIFFERENT)
-def test_something_else(name: str) -> None:
+def test_another_finding_has_another_fingerprint(name: str) -> None:
     one, two = (dataclasses.replace(FINDING, message=message) for message in DIFFERENT[name])
     assert fingerprint(one) != fingerprint(two)
     for change in ({"layer": "client"}, {"side": "request"}, {"code": "AR402"}, {"pointer": "/choices/0"}):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +13,8 @@ from mitmproxy.io import FlowWriter
 from mitmproxy.test import tflow
 
 from tests.build import Talk, User, chunk, exchange, sse
-from tests.cli.conftest import Ran
+from tests.cli.conftest import Wirelint
 from wirelint.wire import content_coding
-
-Wirelint = Callable[..., Ran]
 
 BODY = {
     "model": "acme-1",

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.build import Talk, User
-from tests.cli.conftest import Ran
+from tests.cli.conftest import Wirelint
 from tests.cli.test_check import CUT, write
-
-Wirelint = Callable[..., Ran]
 
 LEAK = Talk((User("Hello"),), text="Hello to you.<|im_end|>").record("openai.chat", False)
 
@@ -43,7 +40,7 @@ def test_the_nearest_file_holds(wirelint: Wirelint, here: Path) -> None:
     assert wirelint("check", "--config", here / "other.toml", "both.jsonl").status == 0, "an info is no failure"
 
 
-def test_options_win(wirelint: Wirelint, here: Path) -> None:
+def test_options_win_over_the_configuration(wirelint: Wirelint, here: Path) -> None:
     assert codes(wirelint, "--select", "ST,LK") == ["ST604", "LK102"]
     assert codes(wirelint, "--extend-select", "truncated-stream") == ["ST604", "LK102"]
     assert codes(wirelint, "--ignore", "LK") == []

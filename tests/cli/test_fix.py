@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +10,11 @@ import pytest
 
 from tests.build import REGISTRY, lint
 from tests.capture.shouts import record, write, write_rule
-from tests.cli.conftest import Ran
+from tests.cli.conftest import Wirelint
 from tests.rules.case import expand, fires
 from wirelint.registry import safeties
 from wirelint.rule import Rule
 
-Wirelint = Callable[..., Ran]
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLES = ROOT / "captures" / "samples"
 CLEAN = ROOT / "captures" / "clean"
@@ -35,7 +33,7 @@ def _lines(path: Path) -> list[dict[str, Any]]:
 # --- what is written --------------------------------------------------------------------------------------------------
 
 
-def test_a_file(wirelint: Wirelint, tmp_path: Path, rules: tuple[str, ...]) -> None:
+def test_a_file_is_fixed_into_another(wirelint: Wirelint, tmp_path: Path, rules: tuple[str, ...]) -> None:
     source, out = write(tmp_path / "in.jsonl", record("LOUD", "LOUD SCREAM"), record()), tmp_path / "out.jsonl"
     before = source.read_bytes()
     ran = wirelint("fix", source, "-o", out, *rules)
@@ -56,7 +54,7 @@ def test_a_file(wirelint: Wirelint, tmp_path: Path, rules: tuple[str, ...]) -> N
     assert "calm word" in _lines(out)[0]["delivered"]["body"]
 
 
-def test_a_folder(wirelint: Wirelint, tmp_path: Path, rules: tuple[str, ...]) -> None:
+def test_a_folder_is_fixed_into_another(wirelint: Wirelint, tmp_path: Path, rules: tuple[str, ...]) -> None:
     run = tmp_path / "run"
     write(run / "a" / "exchanges.jsonl", record(answer="LOUD"))
     write(run / "a" / "flows.mitm", record(answer="LOUD"))  # a copy of what stands beside it: repaired, and not told of
@@ -74,7 +72,7 @@ def test_a_folder(wirelint: Wirelint, tmp_path: Path, rules: tuple[str, ...]) ->
     assert [path.name for path in out.parent.iterdir()] == ["out"]
 
 
-def test_pipes(wirelint: Wirelint, tmp_path: Path, rules: tuple[str, ...]) -> None:
+def test_a_pipe_is_fixed(wirelint: Wirelint, tmp_path: Path, rules: tuple[str, ...]) -> None:
     data = (json.dumps(record(answer="LOUD SCREAM")) + "\n").encode()
     ran = wirelint("fix", "-", "-o", "-", *rules, stdin=data)
     assert ran.status == 1
@@ -84,7 +82,7 @@ def test_pipes(wirelint: Wirelint, tmp_path: Path, rules: tuple[str, ...]) -> No
     assert [path.name for path in tmp_path.iterdir()] == ["out.jsonl"]
 
 
-def test_which_fixes(wirelint: Wirelint, tmp_path: Path, rules: tuple[str, ...]) -> None:
+def test_only_selected_fixes_are_made(wirelint: Wirelint, tmp_path: Path, rules: tuple[str, ...]) -> None:
     source = write(tmp_path / "in.jsonl", record(answer="LOUD"))
     for number, (options, fixed) in enumerate(
         (
@@ -131,7 +129,7 @@ DIFF = """\
 """
 
 
-def test_diff(wirelint: Wirelint, tmp_path: Path, rules: tuple[str, ...]) -> None:
+def test_a_diff_is_shown_and_nothing_written(wirelint: Wirelint, tmp_path: Path, rules: tuple[str, ...]) -> None:
     source = write(tmp_path / "in.jsonl", {**record("LOUD", "SCREAM", stream=False), "id": "one"}, record())
     for columns in (40, 160):
         ran = wirelint("fix", source, "--diff", "--unsafe-fixes", *rules, columns=columns)
@@ -223,7 +221,7 @@ def test_refused_in_one_line(wirelint: Wirelint, tmp_path: Path, args: list[str]
     ],
     ids=["empty", "text", "torn first", "torn last", "flows", "HAR"],
 )
-def test_bad_input(
+def test_bad_input_is_one_line_and_2(
     wirelint: Wirelint, tmp_path: Path, rules: tuple[str, ...], content: bytes, says: str, written: bool
 ) -> None:
     source, out = tmp_path / "bad", tmp_path / "out"
@@ -250,7 +248,7 @@ def test_healthy_traffic_stays_as_it_is(wirelint: Wirelint, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("columns", [80, 160])
-def test_the_samples(wirelint: Wirelint, tmp_path: Path, columns: int) -> None:
+def test_the_samples_are_fixed(wirelint: Wirelint, tmp_path: Path, columns: int) -> None:
     out = tmp_path / "out"
     before, after = (
         len(json.loads(wirelint("fix", SAMPLES, "-o", out / name, *options, "--output-format", "json").out))

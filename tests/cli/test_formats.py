@@ -13,12 +13,10 @@ import jsonschema_rs
 import pytest
 
 from tests.build import REGISTRY, Talk, User, chunk, sse
-from tests.cli.conftest import Ran
+from tests.cli.conftest import Wirelint
 from tests.cli.test_check import CLEAN, CUT, write
 from wirelint.engine import Engine
 from wirelint.view import FORMATS
-
-Wirelint = Callable[..., Ran]
 
 OTHER = {"request": {"url": "https://shop.test/cart", "body": {"a": 1}}, "response": {"status": 200, "body": "{}"}}
 HOSTILE = {**CUT, "id": "a]]><b>,c:d%\x00\x1b\ud83d\n::error::e&\"'"}
@@ -67,7 +65,7 @@ def test_sarif_says_where_and_what(found: Callable[..., str], wirelint: Wirelint
     assert (levels["LK101"], levels["LK102"]) == ("error", "warning")
 
 
-def test_github_escapes(found: Callable[..., str]) -> None:
+def test_github_annotations_escape_the_wire(found: Callable[..., str]) -> None:
     first, second = found("github").splitlines()
     assert first.startswith("::error file=a%3Ab%2Cc.jsonl,title=ST604 truncated-stream,line=2::the stream ends after ")
     assert ",line=4::" in second
@@ -120,7 +118,7 @@ def test_every_format_takes_anything(
     assert "no way" in ran.out
 
 
-def test_results_in_a_file(wirelint: Wirelint, tmp_path: Path) -> None:
+def test_results_are_written_to_a_file(wirelint: Wirelint, tmp_path: Path) -> None:
     path, out = write(tmp_path / "cut.jsonl", CUT), tmp_path / "out.json"
     ran = wirelint("check", "--output-format=json", "-o", out, path)
     assert (ran.status, ran.out) == (1, "")
@@ -146,7 +144,7 @@ def test_links_of_the_wire_are_text(wirelint: Wirelint, tmp_path: Path) -> None:
     assert "\\[me\\](evil)" in result["message"]["text"]
 
 
-def test_repairs_are_told(wirelint: Wirelint, tmp_path: Path) -> None:
+def test_fixes_are_named_in_formats_for_pipelines(wirelint: Wirelint, tmp_path: Path) -> None:
     path = write(tmp_path / "leak.jsonl", Talk((User("Hello"),), text="Hello.<|im_end|>").record("openai.chat", False))
     for output_format in ("sarif", "github", "gitlab", "junit"):
         assert "fix (safe): " in wirelint("check", "--output-format", output_format, path).out

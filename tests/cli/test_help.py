@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable
 from pathlib import Path
 
 import click
 import pytest
 
-from tests.cli.conftest import Ran
+from tests.cli.conftest import Wirelint
 from wirelint.cli import COMMANDS, EXAMPLES, GROUPS, command
 from wirelint.cli.guidance import Guided
-
-Wirelint = Callable[..., Ran]
 
 ROOT = Path(__file__).resolve().parents[2]
 

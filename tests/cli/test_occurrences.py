@@ -9,11 +9,10 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tests.cli.conftest import Ran
+from tests.cli.conftest import Wirelint
 from tests.cli.test_check import write
 from tests.state.test_issues import mangled
 
-Wirelint = Callable[..., Ran]
 COUNTS: dict[str, Callable[[str], object]] = {
     "concise": lambda out: out.count("mangled-id"),
     "full": lambda out: out.count("ID301"),

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.build import REGISTRY
-from tests.cli.conftest import Ran
+from tests.cli.conftest import Wirelint
 from tests.cli.test_check import CUT, write
 from tests.selection import sampled
 from wirelint.registry import Registry
-
-Wirelint = Callable[..., Ran]
 
 
 def test_rules_lists_them_all(wirelint: Wirelint) -> None:
@@ -36,7 +33,7 @@ def test_the_manual_of_a_rule(wirelint: Wirelint, rule: object) -> None:
 
 
 @pytest.mark.parametrize("what", ["addon", "rules"])
-def test_where(wirelint: Wirelint, what: str) -> None:
+def test_where_names_a_path_that_exists(wirelint: Wirelint, what: str) -> None:
     assert Path(wirelint("where", what).out.strip()).exists()
 
 

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.build import Call, Talk, User, schema
-from tests.cli.conftest import Ran
+from tests.cli.conftest import Wirelint
 from wirelint.rule import excerpt
 
-Wirelint = Callable[..., Ran]
 EXAMPLE = Path(__file__).resolve().parents[2] / "addons" / "policies.toml"
 TOOLS = {"search_notes": schema(("query",), query="string", workspace="string", subWorkspace="string")}
 

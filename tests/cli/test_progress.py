@@ -43,7 +43,7 @@ def _run(folder: Path, out: io.StringIO, results: io.StringIO) -> list[str]:
     return told
 
 
-def test_it_grows_and_goes(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_bar_grows_and_goes(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "_PATIENCE", 0.0)
     monkeypatch.setattr(progress, "_PAUSE", 0.0)
     monkeypatch.setenv("TERM", "xterm")
@@ -55,12 +55,12 @@ def test_it_grows_and_goes(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert all(text.endswith("\x1b[?25h\r\x1b[1A\x1b[2K") for text in told[1:])
 
 
-def test_no_terminal_no_bar(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_terminal_there_is_no_bar(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "_PATIENCE", 0.0)
     monkeypatch.setattr(progress, "_PAUSE", 0.0)
     assert _run(folder, io.StringIO(), io.StringIO())[-1] == ""
 
 
-def test_short_work_has_none(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_short_work_has_no_bar(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "_PATIENCE", 1e9)
     assert _run(folder, Terminal(), Terminal())[-1] == ""

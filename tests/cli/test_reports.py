@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import json
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.build import Call, Talk, User, schema
-from tests.cli.conftest import Ran
+from tests.cli.conftest import Wirelint
 from tests.cli.test_check import CLEAN, CUT, write
-
-Wirelint = Callable[..., Ran]
 
 
 def test_a_page_is_written_where_it_says(wirelint: Wirelint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -49,7 +46,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("out", "said"), REFUSED.values(), ids=REFUSED)
-def test_refuses(wirelint: Wirelint, tmp_path: Path, out: str, said: str) -> None:
+def test_a_report_overwrites_no_other_file(wirelint: Wirelint, tmp_path: Path, out: str, said: str) -> None:
     capture = write(tmp_path / "run.jsonl", CLEAN)
     (tmp_path / "folder").mkdir()
     (tmp_path / "notes.txt").write_text("mine")
@@ -70,16 +67,11 @@ def reply(number: int, *calls: Call, model: str = "acme-1") -> dict[str, Any]:
     return talk.record("openai.chat", False)
 
 
-def write_run(path: Path, *records: Any) -> Path:
-    path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
-    return path
-
-
 GOOD, BAD = Call("tide", {"port": "Hove"}), Call("tide", {"port": 3})
 
 
 def test_stats_as_json(wirelint: Wirelint, tmp_path: Path) -> None:
-    path = write_run(tmp_path / "run.jsonl", reply(1, GOOD), reply(2, BAD), reply(3))
+    path = write(tmp_path / "run.jsonl", reply(1, GOOD), reply(2, BAD), reply(3))
     ran = wirelint("stats", path, "--output-format", "json")
     assert ran.status == 0
     (card,) = json.loads(ran.out)
@@ -95,7 +87,7 @@ def test_stats_as_json(wirelint: Wirelint, tmp_path: Path) -> None:
 def test_tables_fit_the_terminal(wirelint: Wirelint, tmp_path: Path, columns: int) -> None:
     long = "moonshotai/a-model-with-a-name-that-goes-on-for-longer-than-any-table-is-wide"
     run = [reply(number, GOOD, model=long) for number in range(3)]
-    path = write_run(tmp_path / "run.jsonl", *[{**one, "timing": {"duration_ms": 1234.5}} for one in run])
+    path = write(tmp_path / "run.jsonl", *[{**one, "timing": {"duration_ms": 1234.5}} for one in run])
     for ran in (wirelint("stats", path, columns=columns), wirelint("compare", path, path, columns=columns)):
         assert ran.status == 0
         assert max(map(len, ran.out.splitlines())) <= columns
@@ -103,7 +95,7 @@ def test_tables_fit_the_terminal(wirelint: Wirelint, tmp_path: Path, columns: in
 
 
 def test_names_from_the_wire_are_obeyed_nowhere(wirelint: Wirelint, tmp_path: Path) -> None:
-    path = write_run(tmp_path / "run.jsonl", reply(1, GOOD, model="<script>alert(1)</script>|\x1b[31m`x`"))
+    path = write(tmp_path / "run.jsonl", reply(1, GOOD, model="<script>alert(1)</script>|\x1b[31m`x`"))
     assert "\x1b" not in wirelint("stats", path).out
     markdown = wirelint("stats", path, "--output-format=markdown").out
     assert "<script>" not in markdown
@@ -112,9 +104,9 @@ def test_names_from_the_wire_are_obeyed_nowhere(wirelint: Wirelint, tmp_path: Pa
     assert not [node for node in ElementTree.fromstring(picture).iter() if node.tag.endswith("script")]
 
 
-def test_compare(wirelint: Wirelint, tmp_path: Path) -> None:
-    reference = write_run(tmp_path / "reference.jsonl", reply(1, GOOD), reply(2, GOOD), reply(3), reply(4))
-    candidate = write_run(tmp_path / "candidate.jsonl", reply(1, GOOD), reply(2), reply(3), reply(5))
+def test_two_runs_are_compared(wirelint: Wirelint, tmp_path: Path) -> None:
+    reference = write(tmp_path / "reference.jsonl", reply(1, GOOD), reply(2, GOOD), reply(3), reply(4))
+    candidate = write(tmp_path / "candidate.jsonl", reply(1, GOOD), reply(2), reply(3), reply(5))
     ran = wirelint("compare", reference, candidate, "--output-format", "json")
     (made,) = json.loads(ran.out)
     assert (made["pairs"], made["unmatched"], made["precision"], made["recall"], made["f1"]) == (3, 1, 1.0, 0.5, 0.6667)
@@ -124,7 +116,7 @@ def test_compare(wirelint: Wirelint, tmp_path: Path) -> None:
 
 
 def test_nothing_to_compare_is_one_line(wirelint: Wirelint, tmp_path: Path) -> None:
-    reference, candidate = write_run(tmp_path / "a.jsonl", reply(1)), write_run(tmp_path / "b.jsonl", reply(2))
+    reference, candidate = write(tmp_path / "a.jsonl", reply(1)), write(tmp_path / "b.jsonl", reply(2))
     ran = wirelint("compare", reference, candidate)
     assert (ran.status, ran.out) == (2, "")
     assert ran.err.startswith(f"wirelint: no request of {reference} occurs in {candidate}")

@@ -14,7 +14,7 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,7 +22,7 @@ import click
 import pytest
 
 from tests.build import Call, Talk, User, schema
-from tests.cli.conftest import Ran, wirelint
+from tests.cli.conftest import Wirelint, wirelint
 from wirelint.addon.options import OPTIONS
 from wirelint.cli import cli
 
@@ -104,73 +104,8 @@ WRITING = (
     ["wirelint", "fix", "captures/", "-o", "fixed/", "--unsafe-fixes"],
     ["wirelint", "case", "captures/samples/faults.jsonl", "xml-leak-openai-stream", "-o", "case.jsonl"],
 )
-_ASKED = {"model": "m", "messages": [{"role": "user", "content": "Tide?"}]}
-_SAID = {"choices": [{"index": 0, "message": {"role": "assistant", "content": "At nine."}, "finish_reason": "stop"}]}
-_URL = "https://llm.example/v1/chat/completions"
-OTHERS = {
-    "traffic.har": json.dumps(
-        {
-            "log": {
-                "version": "1.2",
-                "creator": {"name": "test", "version": "1"},
-                "entries": [
-                    {
-                        "startedDateTime": "2026-01-01T00:00:00Z",
-                        "time": 1,
-                        "request": {
-                            "method": "POST",
-                            "url": _URL,
-                            "headers": [],
-                            "postData": {"mimeType": "application/json", "text": json.dumps(_ASKED)},
-                        },
-                        "response": {
-                            "status": 200,
-                            "headers": [],
-                            "content": {"mimeType": "application/json", "text": json.dumps(_SAID)},
-                        },
-                    }
-                ],
-            }
-        }
-    ),
-    "tests/cassettes/tide.yaml": f"""interactions:
-- request:
-    body: '{json.dumps(_ASKED)}'
-    headers: {{}}
-    method: POST
-    uri: {_URL}
-  response:
-    body:
-      string: '{json.dumps(_SAID)}'
-    headers: {{}}
-    status:
-      code: 200
-      message: OK
-version: 1
-""",
-    ".claude/projects/-home-me-project/one.jsonl": "".join(
-        json.dumps({"parentUuid": before, "uuid": mine, "sessionId": "s", "version": "2.0.0", **line}) + "\n"
-        for before, mine, line in (
-            (None, "1", {"type": "user", "message": {"role": "user", "content": "Tide?"}}),
-            (
-                "1",
-                "2",
-                {
-                    "type": "assistant",
-                    "message": {
-                        "id": "msg_01Hq3V",
-                        "type": "message",
-                        "role": "assistant",
-                        "model": "claude-sonnet-4-5",
-                        "content": [{"type": "text", "text": "At nine."}],
-                        "stop_reason": "end_turn",
-                        "usage": {"input_tokens": 3, "output_tokens": 3},
-                    },
-                },
-            ),
-        )
-    ),
-}
+FILES = Path(__file__).with_name("files")
+"""Captures of other programs, by the names that the pages give them."""
 
 
 @pytest.fixture(scope="module")
@@ -196,9 +131,7 @@ def pattern(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(samples, here / "captures" / "samples")
     for name in ("run", "vendor", "mine", "reference", "candidate", "before", "after"):
         (here / f"{name}.jsonl").write_text(run, encoding="utf-8")
-    for name, text in OTHERS.items():
-        (here / name).parent.mkdir(parents=True, exist_ok=True)
-        (here / name).write_text(text, encoding="utf-8")
+    shutil.copytree(FILES, here, dirs_exist_ok=True)
     (here / "wirelint-baseline.json").write_text(
         '{"format": "wirelint-baseline", "version": 1, "findings": []}', encoding="utf-8"
     )
@@ -217,7 +150,7 @@ def test_a_command_runs(
     shown: Shown,
     pattern: Path,
     tmp_path: Path,
-    wirelint: Callable[..., Ran],
+    wirelint: Wirelint,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     folder = tmp_path / "here"

@@ -29,7 +29,7 @@ def piece(text: str | Mapping[str, Any] | None, index: int = 0, **more: Any) -> 
     """An OpenAI chunk with a piece of arguments; `first=True` announces the call."""
     call: dict[str, Any] = {"index": index, "function": {"arguments": text}}
     if more.get("first"):
-        call |= {"id": f"call_{index}", "type": "function"}
+        call |= {"id": f"call_{index:08}", "type": "function"}
         call["function"]["name"] = more.get("name", "shelf")
     return chunk({"tool_calls": [call]}) if "choice" not in more else _of_choice(call, more["choice"])
 
@@ -48,9 +48,11 @@ def openai(
     )
 
 
-def block(start: Any, *deltas: str, index: int = 0, name: str = "shelf") -> list[dict[str, Any]]:
-    begin = {"type": "tool_use", "id": f"toolu_{index}", "name": name, "input": start}
-    return [
+def block(
+    start: Any, *deltas: str, index: int = 0, name: str = "shelf", id_: str = "", stop: bool = True
+) -> list[dict[str, Any]]:
+    begin = {"type": "tool_use", "id": id_ or f"toolu_{index:08}", "name": name, "input": start}
+    events: list[dict[str, Any]] = [
         {"type": "content_block_start", "index": index, "content_block": begin},
         *(
             {"type": "content_block_delta", "index": index, "delta": {"type": "input_json_delta", "partial_json": text}}
@@ -58,11 +60,14 @@ def block(start: Any, *deltas: str, index: int = 0, name: str = "shelf") -> list
         ),
         {"type": "content_block_stop", "index": index},
     ]
+    return events if stop else events[:-1]
 
 
 def anthropic(*events: Mapping[str, Any], stop: str | None = "tool_use", **more: Any) -> dict[str, Any]:
-    tail = [{"type": "message_delta", "delta": {"stop_reason": stop}}, {"type": "message_stop"}] if stop else []
-    head = {"type": "message", "role": "assistant", "id": "msg_1", "model": "acme-1", "content": []}
+    last = {"type": "message_delta", "delta": {"stop_reason": stop}, "usage": {"output_tokens": 9}}
+    tail = [last, {"type": "message_stop"}] if stop else []
+    head: dict[str, Any] = {"type": "message", "role": "assistant", "id": "msg_1", "model": "acme-1", "content": []}
+    head["usage"] = {"input_tokens": 11, "output_tokens": 1}
     reply = sse({"type": "message_start", "message": head}, *events, *tail, named=True)
     return exchange(
         "/v1/messages",
@@ -84,7 +89,7 @@ def streamed(api: str, *pieces: str, finish: str = "tool", **more: Any) -> dict[
 def whole(*texts: Any, finish: str = "tool_calls", **more: Any) -> dict[str, Any]:
     """A whole body of OpenAI with a call for each text."""
     calls = [
-        {"id": f"call_{index}", "type": "function", "function": {"name": "shelf", "arguments": text}}
+        {"id": f"call_{index:08}", "type": "function", "function": {"name": "shelf", "arguments": text}}
         for index, text in enumerate(texts)
     ]
     message = {"role": "assistant", "content": None, "tool_calls": calls}
@@ -95,7 +100,7 @@ def whole(*texts: Any, finish: str = "tool_calls", **more: Any) -> dict[str, Any
 def message(*inputs: Any, stop: str = "tool_use", **more: Any) -> dict[str, Any]:
     """A whole body of Anthropic with a call for each input."""
     content = [
-        {"type": "tool_use", "id": f"toolu_{number}", "name": "shelf", "input": given}
+        {"type": "tool_use", "id": f"toolu_{number:08}", "name": "shelf", "input": given}
         for number, given in enumerate(inputs)
     ]
     reply = {"id": "msg_1", "type": "message", "role": "assistant", "content": content, "stop_reason": stop}

@@ -52,19 +52,19 @@ def _expect(record: dict[str, Any], shape: Mapping[str, Any]) -> None:
 
 
 @EACH
-def test_whole(shape: Mapping[str, Any]) -> None:
+def test_arguments_of_a_whole_body_are_fixed(shape: Mapping[str, Any]) -> None:
     _expect(whole(shape["came"]), shape)
 
 
 @pytest.mark.parametrize("api", APIS)
 @EACH
-def test_streamed_in_every_cut(shape: Mapping[str, Any], api: str) -> None:
+def test_arguments_of_a_stream_are_fixed_at_every_cut(shape: Mapping[str, Any], api: str) -> None:
     for pieces in cuts(shape["came"]):
         _expect(streamed(api, *pieces), shape)
 
 
 @EACH
-def test_a_string_as_anthropic_input(shape: Mapping[str, Any]) -> None:
+def test_a_string_as_input_of_anthropic_is_fixed(shape: Mapping[str, Any]) -> None:
     """A whole body with text where the API has an object."""
     record = message(shape["came"])
     result = run(record, [shape["rule"]])
@@ -178,7 +178,7 @@ def _split(text: str, step: int) -> list[str]:
 
 
 @pytest.mark.parametrize(("code", "parts", "expected"), TURNS.values(), ids=TURNS)
-def test_parallel_calls(code: str, parts: list[str], expected: list[list[str]]) -> None:
+def test_parallel_calls_are_fixed_each(code: str, parts: list[str], expected: list[list[str]]) -> None:
     """Calls in turns, one after the other, and in blocks."""
     wanted = [text for texts in expected for text in texts]
     for step in (1, 3, 1000):
@@ -262,7 +262,9 @@ STARTS: dict[str, tuple[Any, str, str | None, Any]] = {
 
 @pytest.mark.parametrize(("start", "deltas", "safety", "expected"), STARTS.values(), ids=STARTS)
 @pytest.mark.parametrize("api", APIS)
-def test_input_in_the_start(start: Any, deltas: str, safety: str | None, expected: Any, api: str) -> None:
+def test_input_in_the_start_and_in_deltas_is_said_once(
+    start: Any, deltas: str, safety: str | None, expected: Any, api: str
+) -> None:
     """Anthropic's start, or an object in the first chunk of OpenAI and text in the later ones."""
     if api == "openai.chat" and not (start and deltas):
         return
@@ -279,7 +281,7 @@ def test_input_in_the_start(start: Any, deltas: str, safety: str | None, expecte
         if api != "openai.chat":
             events = [line for line in result.delivered.decode().split("\n") if line.startswith("data:")]
             (begun,) = (json.loads(line[5:]) for line in events if '"content_block_start"' in line)
-            assert begun["content_block"] == {"type": "tool_use", "id": "toolu_0", "name": "shelf", "input": {}}
+            assert begun["content_block"] == {"type": "tool_use", "id": "toolu_00000000", "name": "shelf", "input": {}}
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])

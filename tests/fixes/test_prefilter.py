@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.build import APIS, REGISTRY, Talk, as_record, schema
-from tests.fixes.drive import UNSAFE, open_session, run
+from tests.fixes.drive import UNSAFE, open_session
 from wirelint.apis.delta_pattern import DeltaPattern
 from wirelint.capture.record import Record
 from wirelint.fixes.prefilter import Prefilter
@@ -26,18 +26,6 @@ WORDS = (
     "<b>", " < b", "<", "[", "[0]", "[1](", "<String>", "<=", " << 2", "<div class", "<a href=", "[i][j]", " x<y", ". ",
     "Here is my response:", " thought", "DSML", " 3 ", ", ",
 )  # fmt: skip
-
-
-def test_quiet_text_reaches_the_rewriters_before_what_follows_it() -> None:
-    markup = '<tool_call>\n{"name": "find", "arguments": {"place": "Bodø"}}\n</tool_call>'
-    talk = Talk(text=f"Let me see where that may be. {markup}", tools=TOOLS, step=3)
-    for api in APIS:
-        result = run(talk.record(api, True))
-        assert result.after.reply is not None
-        choice = result.after.reply.choices[0]
-        assert choice.text.strip() == "Let me see where that may be."
-        assert [(call.name, call.arguments.value) for call in choice.calls] == [("find", {"place": "Bodø"})]
-        assert result.faults == ()
 
 
 @pytest.mark.parametrize("api", APIS)

@@ -31,7 +31,7 @@ def _cases(rule: Rule) -> Iterator[tuple[str, str, Case]]:
 
 
 @pytest.mark.parametrize("rule", REGISTRY.rules, ids=lambda rule: rule.name)
-def test_streamed_is_whole(rule: Rule) -> None:
+def test_a_fixed_stream_says_what_the_fixed_body_says(rule: Rule) -> None:
     for name, api, case in _cases(rule):
         with in_form(f"{name} {api}"):
             one, other = (run(records) for _, records in expand(case, forms(api)))

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tests.build import Assistant, Call, Result, Talk, User, chunk, exchange, schema, sse
+from tests.build import Assistant, Call, Result, Talk, User, chunk, schema
+from tests.fixes.argument_streams import anthropic, block, openai
 from tests.fixes.drive import UNSAFE, run
 from wirelint.model import Choice, Reply
 
@@ -38,64 +39,19 @@ def entry(
     return made | ({} if index is None else {"index": index}) | ({} if id_ is None else {"id": id_})
 
 
-def body(tools: Mapping[str, Any] = TOOLS, **more: Any) -> dict[str, Any]:
-    declared = [{"type": "function", "function": {"name": name, "parameters": one}} for name, one in tools.items()]
-    return {"model": "acme-1", "messages": [{"role": "user", "content": "Feed them."}], "tools": declared, **more}
-
-
-def stream(*deltas: Any, reason: str | None = "tool_calls", **more: Any) -> dict[str, Any]:
+def stream(*deltas: Any, reason: str | None = "tool_calls", done: bool = True) -> dict[str, Any]:
     """A stream of deltas: lists are entries of `tool_calls`, texts are content."""
-    chunks = [
-        chunk(
-            {"tool_calls": delta}
-            if isinstance(delta, list)
-            else {"content": delta}
-            if isinstance(delta, str)
-            else delta
-        )
-        for delta in deltas
-    ]
-    reply = sse(chunk({"role": "assistant"}), *chunks, *([chunk({}, reason)] if reason else []))
-    return exchange("/v1/chat/completions", body(stream=True, **more), reply, content_type="text/event-stream")
+    told = ({"tool_calls": delta} if isinstance(delta, list) else {"content": delta} for delta in deltas)
+    return openai(*map(chunk, told), finish=reason, done=done, tools=TOOLS)
 
 
-def candidates(*chunks: tuple[int, dict[str, Any], str | None]) -> dict[str, Any]:
-    """A stream of several candidates: (candidate, delta, finish reason)."""
-    made = [
-        {**chunk(), "choices": [{"index": index, "delta": delta, "finish_reason": reason}]}
-        for index, delta, reason in chunks
-    ]
-    return exchange("/v1/chat/completions", body(stream=True, n=2), sse(*made), content_type="text/event-stream")
-
-
-def claude(*events: dict[str, Any], reason: str = "tool_use", tools: Mapping[str, Any] = TOOLS) -> dict[str, Any]:
-    declared = [{"name": name, "input_schema": one} for name, one in tools.items()]
-    asked = {"model": "acme-1", "max_tokens": 64, "stream": True, "tools": declared}
-    message = {"id": "msg_1", "type": "message", "role": "assistant", "model": "acme-1", "content": []}
-    reply = sse(
-        {"type": "message_start", "message": message},
-        *events,
-        {
-            "type": "message_delta",
-            "delta": {"stop_reason": reason, "stop_sequence": None},
-            "usage": {"output_tokens": 9},
-        },
-        {"type": "message_stop"},
-        named=True,
-    )
-    asked["messages"] = [{"role": "user", "content": "Feed them."}]
-    return exchange("/v1/messages", asked, reply, content_type="text/event-stream")
+def claude(*events: dict[str, Any]) -> dict[str, Any]:
+    return anthropic(*events, tools=TOOLS)
 
 
 def use(index: int, id_: str, name: str, *pieces: str, start: Any = None, stop: bool = True) -> list[dict[str, Any]]:
     """A block with a call, its input in pieces."""
-    block = {"type": "tool_use", "id": id_, "name": name, "input": start or {}}
-    deltas = [
-        {"type": "content_block_delta", "index": index, "delta": {"type": "input_json_delta", "partial_json": piece}}
-        for piece in pieces
-    ]
-    stops = [{"type": "content_block_stop", "index": index}] if stop else []
-    return [{"type": "content_block_start", "index": index, "content_block": block}, *deltas, *stops]
+    return block(start or {}, *pieces, index=index, name=name, id_=id_, stop=stop)
 
 
 def words(index: int, text: str) -> list[dict[str, Any]]:
@@ -273,30 +229,27 @@ STREAMS: dict[str, tuple[dict[str, Any], Want]] = {**NUMBERS, **IDS, **ODD}
 
 
 @pytest.mark.parametrize(("record", "want"), STREAMS.values(), ids=STREAMS)
-def test_records(record: Mapping[str, Any], want: Want) -> None:
+def test_faulty_streams_give_the_intended_calls(record: Mapping[str, Any], want: Want) -> None:
     _check(record, want)
 
 
 @pytest.mark.parametrize("stream_", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize(("talk", "want"), ALIKE.values(), ids=ALIKE)
-def test_chat(talk: Talk, want: Want, stream_: bool) -> None:
+def test_faulty_replies_of_openai_give_the_intended_calls(talk: Talk, want: Want, stream_: bool) -> None:
     _check(talk.record(CHAT, stream_), want)
 
 
 @pytest.mark.parametrize("stream_", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize(("talk", "want"), ALIKE.values(), ids=ALIKE)
-def test_messages(talk: Talk, want: Want, stream_: bool) -> None:
+def test_faulty_replies_of_anthropic_give_the_intended_calls(talk: Talk, want: Want, stream_: bool) -> None:
     text = want.text.replace("\n\nwirelint", "wirelint")  # a sentence is a block of its own here
     reason = OTHER_WORDS.get(want.reason or "", want.reason)
     _check(talk.record(CLAUDE, stream_), want._replace(text=text, reason=reason))
 
 
 def test_a_call_with_an_incomplete_name_is_released_unchanged() -> None:
-    record = stream([entry(0, "a", "weed", "")], reason=None)
-    body_ = record["response"]["body"].removesuffix("data: [DONE]\n\n")
-    record = {**record, "response": {**record["response"], "body": body_}}
-    done = run(record, RULES, UNSAFE, complete=False)
-    assert done.delivered == body_.encode()
+    record = stream([entry(0, "a", "weed", "")], reason=None, done=False)
+    assert run(record, RULES, UNSAFE, complete=False).delivered == record["response"]["body"].encode()
 
 
 def test_only_the_frame_of_a_held_call_waits() -> None:

@@ -136,14 +136,14 @@ def expected(case: Case, api: str) -> tuple[object, ...]:
 
 @pytest.mark.parametrize("api", [OPENAI, ANTHROPIC])
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_a_whole_body(case: Case, api: str) -> None:
+def test_markup_in_a_whole_body_becomes_calls_or_stays(case: Case, api: str) -> None:
     passed = passes(case, [case.text], api, streamed=False)
     assert passed.said == expected(case, api)
     assert passed.untouched == (not case.calls)
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_every_cut_in_two_and_every_character(case: Case) -> None:
+def test_markup_in_a_stream_becomes_calls_or_stays_at_every_cut(case: Case) -> None:
     cuts = [[case.text[:place], case.text[place:]] for place in sampled(range(1, len(case.text)), 2)]
     for api in rotated([OPENAI, ANTHROPIC], case.text):
         for pieces in (list(case.text), *cuts):
@@ -194,7 +194,9 @@ def test_structured_calls_beside_the_markup(made: Any, left: str, changed: bool,
     [("", f"A ferry, then.\n{HERMES}", 1), ("There is none.", f"Maybe {HERMES}?", 0)],
     ids=["nothing follows", "the answer follows"],
 )
-def test_markup_in_reasoning(text: str, reasoning: str, calls: int, api: str, stream: bool) -> None:
+def test_markup_in_reasoning_becomes_a_call_unless_an_answer_follows(
+    text: str, reasoning: str, calls: int, api: str, stream: bool
+) -> None:
     done = run(Talk(text=text, reasoning=reasoning, tools=TOOLS).record(api, stream), RULE)
     assert done.after.reply is not None
     choice = done.after.reply.choices[0]

@@ -28,7 +28,7 @@ CASES: dict[str, dict[str, Any]] = tomllib.loads(
 
 @pytest.mark.parametrize("api", [OPENAI, ANTHROPIC])
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_whole_and_at_every_cut(case: Mapping[str, Any], api: str) -> None:
+def test_reasoning_and_tokens_leave_the_text_at_every_cut(case: Mapping[str, Any], api: str) -> None:
     """`live = false`: a stream has left before the fix is certain."""
     text = case["text"]
     more: dict[str, Any] = {name: case[name] for name in ("model", "request") if name in case}

@@ -7,7 +7,6 @@ capture must show in the end.
 
 from __future__ import annotations
 
-import dataclasses
 import gzip
 import itertools
 import random
@@ -21,13 +20,14 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import click
 import h11
 
 from tests.fuzz import bodies
-from tests.live.harness import Client, Peer, Proxy, Upstream, running
+from tests.live.harness import Client, Peer, Proxy, Script, Upstream, replying, running, scripted
 from wirelint.capture.record import Record
 from wirelint.capture.replay import begin
 from wirelint.mock.tools import PATH as MCP_PATH
@@ -43,8 +43,6 @@ _BAD = re.compile(r"^Traceback|has crashed|Addon error|Unhandled error| internal
 _OWN = ("host", "content-length", "content-encoding", "transfer-encoding", "accept-encoding", "connection", ID)
 _MCP: bytes = b'{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"ping","arguments":{}}}'
 
-Play = Callable[[Peer, Record], None]
-
 
 def _pieces(body: bytes) -> list[bytes]:
     return [body[at : at + 200] for at in range(0, len(body), 200)]
@@ -58,64 +56,46 @@ def _streams(record: Record) -> bool:
     return "json" not in _kind(record) or "ndjson" in _kind(record)
 
 
-def _plain(peer: Peer, record: Record) -> None:
+def _head(record: Record, **more: str) -> dict[str, Any]:
+    return {"status": record.status or 200, "content_type": _kind(record), "transfer_encoding": "chunked", **more}
+
+
+def _plain(record: Record) -> Script:
     body = record.response_body or b""
-    if not _streams(record):
-        peer.head(record.status or 200, content_type=_kind(record), content_length=str(len(body)))
-        peer.send(body)
-        return
-    peer.head(record.status or 200, content_type=_kind(record), transfer_encoding="chunked")
-    for piece in _pieces(body):
-        peer.chunk(piece)
-    peer.finish()
+    if _streams(record):
+        return scripted(_head(record), *_pieces(body), Peer.finish)
+    return replying([body], record.status or 200, content_type=_kind(record))
 
 
-def _coded(peer: Peer, record: Record, *, cut: int = 0) -> None:
-    body = gzip.compress(record.response_body or b"")
-    fields = {"content_type": _kind(record), "content_encoding": "gzip", "transfer_encoding": "chunked"}
-    peer.head(record.status or 200, **fields)
-    for piece in _pieces(body[: len(body) - cut]):
-        peer.chunk(piece)
-    peer.finish()
+def _coded(record: Record, *, cut: int = 0, more: bytes = b"") -> Script:
+    body = gzip.compress((record.response_body or b"") + more)
+    return scripted(_head(record, content_encoding="gzip"), *_pieces(body[: len(body) - cut]), Peer.finish)
 
 
-def _swelling(peer: Peer, record: Record) -> None:
-    _coded(peer, dataclasses.replace(record, response_body=(record.response_body or b"") + b" " * (4 << 20)))
-
-
-def _broken(peer: Peer, record: Record) -> None:
+def _broken(record: Record) -> Script:
     body = record.response_body or b""
-    peer.head(200, content_type=_kind(record), transfer_encoding="chunked")
-    for piece in _pieces(body[: len(body) // 2]):
-        peer.chunk(piece)
-    peer.reset()
+    return scripted(_head(record), *_pieces(body[: len(body) // 2]), Peer.reset)
 
 
-def _slow(peer: Peer, record: Record) -> None:
-    body = record.response_body or b""
-    peer.head(200, content_type=_kind(record), transfer_encoding="chunked")
-    for piece in _pieces(body):
-        peer.chunk(piece)
-        time.sleep(0.002)
-    peer.finish()
+def _slow(record: Record) -> Script:
+    steps = (step for piece in _pieces(record.response_body or b"") for step in (piece, 0.002))
+    return scripted(_head(record), *steps, Peer.finish)
 
 
-def _mcp(peer: Peer, record: Record) -> None:
-    del record
+def _mcp(_: Record) -> Script:
     body = b'{"jsonrpc":"2.0","id":7,"result":{"content":[{"type":"text","text":"pong"}]}}'
-    peer.head(200, content_type="application/json", content_length=str(len(body)))
-    peer.send(body)
+    return scripted({"content_type": "application/json", "content_length": str(len(body))}, body)
 
 
-PLAYS: dict[str, tuple[Play, int]] = {
+PLAYS: dict[str, tuple[Callable[[Record], Script], int]] = {
     "plain": (_plain, 60),
     "coded": (_coded, 10),
     "slow": (_slow, 6),
     "broken upstream": (_broken, 6),
-    "cut coding": (lambda peer, record: _coded(peer, record, cut=6), 4),
+    "cut coding": (lambda record: _coded(record, cut=6), 4),
     "client leaves": (_slow, 8),
     "tools": (_mcp, 5),
-    "swells": (_swelling, 1),
+    "swells": (lambda record: _coded(record, more=b" " * (4 << 20)), 1),
 }
 """What an upstream does, and how often."""
 
@@ -156,7 +136,7 @@ class _Load:
 
     def play(self, peer: Peer) -> None:
         kind, record = self.planned[peer.headers[ID]]
-        PLAYS[kind][0](peer, record)
+        PLAYS[kind][0](record)(peer)
 
     def work(self, port: int, worker: int) -> None:
         chance = random.Random(f"{self.seed}/{worker}")

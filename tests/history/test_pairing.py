@@ -77,24 +77,10 @@ CASES = {
 
 @pytest.mark.parametrize("api", ["openai.chat", "anthropic.messages"])
 @pytest.mark.parametrize(("turns", "texts", "orphans", "repeats"), CASES.values(), ids=CASES)
-def test_pairs(
+def test_results_are_paired_with_their_calls(
     turns: list[User | Assistant | Result], texts: list[str | None], orphans: int, repeats: int, api: str
 ) -> None:
     assert shape(pair(request(*turns, api=api))) == (texts, orphans, repeats)
-
-
-@pytest.mark.parametrize(
-    ("turns", "texts"),
-    [
-        ([ASK, calls(None), *results(None)], ["r0"]),
-        ([ASK, calls("a"), *results(None)], ["r0"]),
-        ([ASK, calls("a", "b"), Result("b", "y"), Result(None, "x")], ["x", "y"]),
-        ([ASK, *results(None)], []),
-    ],
-    ids=["none at all", "on the result", "the one that is left", "no call"],
-)
-def test_results_without_ids_are_never_orphans(turns: list[User | Assistant | Result], texts: list[str]) -> None:
-    assert shape(pair(request(*turns))) == (texts, 0, 0)
 
 
 FREE = {
@@ -150,20 +136,6 @@ def test_the_answer_to_a_hosted_call_is_no_orphan() -> None:
     found = read(record).request
     assert found is not None
     assert pair(found).orphans == ()
-
-
-def test_thousands_of_strangers_cost_a_bounded_number_of_comparisons(monkeypatch: pytest.MonkeyPatch) -> None:
-    import wirelint.history.pairing as module
-
-    compared: list[str] = []
-    monkeypatch.setattr(module, "match", lambda one, *_: compared.append(one))
-    turns: list[User | Assistant | Result] = [
-        ASK,
-        calls(*(f"call_{n:x}zz" for n in range(2000))),
-        *results(*(f"toolu_{n:x}yy" for n in range(2000))),
-    ]
-    assert len(pair(request(*turns)).orphans) == 2000
-    assert len(compared) <= 20_000
 
 
 def test_words_of_results_elsewhere() -> None:

@@ -30,7 +30,7 @@ CASES = {
 
 
 @pytest.mark.parametrize(("told", "truth", "expected"), CASES.values(), ids=CASES)
-def test_retelling(told: str, truth: str, expected: str) -> None:
+def test_a_result_is_compared_with_what_was_handed_back(told: str, truth: str, expected: str) -> None:
     assert compare_result(told, truth) == expected
 
 

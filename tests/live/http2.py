@@ -1,4 +1,4 @@
-"""HTTP/2 over TLS on loopback, frame by frame: an upstream that plays scripts, and a client that sees every frame."""
+"""HTTP/2 over TLS on loopback: an upstream that plays scripts frame by frame, and a client."""
 
 from __future__ import annotations
 
@@ -7,16 +7,18 @@ import socket
 import ssl
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import h2.config
 import h2.connection
 import h2.errors
 import h2.events
+import httpx
 from mitmproxy import certs
 
-from tests.live.harness import PATIENCE, SCRIPT
+from tests.live.harness import PATIENCE, SCRIPT, Headers, Proxy
 
 _FRAME = 16_384
 
@@ -52,10 +54,10 @@ Script = Callable[[Stream], None]
 
 
 class _Connection:
-    def __init__(self, opened: ssl.SSLSocket, *, client: bool) -> None:
+    def __init__(self, opened: ssl.SSLSocket) -> None:
         self.socket = opened
         self.h2 = h2.connection.H2Connection(
-            h2.config.H2Configuration(client_side=client, header_encoding="utf-8", validate_inbound_headers=False)
+            h2.config.H2Configuration(client_side=False, header_encoding="utf-8", validate_inbound_headers=False)
         )
         self.h2.initiate_connection()
         self.waiting: list[h2.events.Event] = []
@@ -123,7 +125,7 @@ class H2Upstream:
         try:
             with self._tls.wrap_socket(opened, server_side=True) as secured:
                 self._open.add(secured)
-                self._answer(_Connection(secured, client=False))
+                self._answer(_Connection(secured))
         except (OSError, ConnectionError):
             return  # the proxy left, as it may
         except BaseException as error:
@@ -137,7 +139,8 @@ class H2Upstream:
             while connection.waiting:
                 match event := connection.waiting.pop(0):
                     case h2.events.RequestReceived():
-                        asked[event.stream_id] = Stream(connection, event.stream_id, _fields(event))
+                        fields = {str(name): str(value) for name, value in event.headers or ()}
+                        asked[event.stream_id] = Stream(connection, event.stream_id, fields)
                     case h2.events.DataReceived():
                         asked[event.stream_id].body += event.data
                     case h2.events.StreamEnded():
@@ -149,78 +152,40 @@ class H2Upstream:
                 return
 
 
-def _fields(event: h2.events.RequestReceived | h2.events.ResponseReceived) -> dict[str, str]:
-    return {str(name): str(value) for name, value in event.headers or ()}
-
-
 @dataclass
 class H2Reply:
-    """`frames` are the DATA frames that came; `complete`: whether the stream ended as HTTP/2 asks."""
+    """`complete`: whether the stream ended as HTTP/2 asks."""
 
-    status: int = 0
-    headers: dict[str, str] = field(default_factory=dict)
-    frames: list[bytes] = field(default_factory=list)
+    status: int
+    headers: dict[str, str]
+    body: bytes = b""
     complete: bool = False
 
-    @property
-    def body(self) -> bytes:
-        return b"".join(self.frames)
 
+def h2_post(
+    proxy: Proxy,
+    target: tuple[str, bytes, Headers],
+    tunnel: str = "",
+    seen: Callable[[H2Reply], None] = lambda _: None,
+) -> H2Reply:
+    """One request over HTTP/2, read to its end, whatever that is. `seen` is called with each piece.
 
-class H2Client:
-    """One TLS connection to a proxy, or through it: `tunnel` is the address that it is asked to connect to."""
-
-    def __init__(self, port: int, tunnel: str = "") -> None:
-        tls = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        tls.check_hostname = False
-        tls.verify_mode = ssl.CERT_NONE
-        tls.set_alpn_protocols(["h2"])
-        plain = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE)
-        if tunnel:
-            plain.sendall(f"CONNECT {tunnel} HTTP/1.1\r\nhost: {tunnel}\r\n\r\n".encode())
-            answer = b""
-            while not answer.endswith(b"\r\n\r\n"):
-                answer += plain.recv(1)
-            assert answer.startswith(b"HTTP/1.1 200 "), answer
-        opened = tls.wrap_socket(plain)
-        assert opened.selected_alpn_protocol() == "h2"
-        self._connection = _Connection(opened, client=True)
-
-    def __enter__(self) -> H2Client:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._connection.socket.close()
-
-    def post(
-        self, path: str, body: bytes, headers: dict[str, str], seen: Callable[[H2Reply], None] = lambda _: None
-    ) -> H2Reply:
-        """One request, read to its end, whatever that is. `seen` is called after every DATA frame."""
-        connection, reply = self._connection, H2Reply()
-        number = connection.h2.get_next_available_stream_id()
-        fields = [(":method", "POST"), (":scheme", "https"), (":authority", "llm.test"), (":path", path)]
-        fields += [("content-type", "application/json"), ("content-length", str(len(body))), *headers.items()]
-        connection.h2.send_headers(number, fields)
-        connection.h2.send_data(number, body, end_stream=True)
-        connection.flush()
-        while True:
-            while connection.waiting:
-                event = connection.waiting.pop(0)
-                if getattr(event, "stream_id", None) != number:
-                    continue
-                match event:
-                    case h2.events.ResponseReceived():
-                        reply.headers = _fields(event)
-                        reply.status = int(reply.headers[":status"])
-                    case h2.events.DataReceived():
-                        reply.frames.append(bytes(event.data))
-                        seen(reply)
-                    case h2.events.StreamEnded():
-                        reply.complete = True
-                        return reply
-                    case h2.events.StreamReset():
-                        return reply
-                    case _:
-                        pass
-            if not connection.receive():
-                return reply
+    `tunnel` is the address that the proxy is asked to connect to.
+    """
+    path, body, headers = target
+    through: dict[str, Any] = {"proxy": proxy.url} if tunnel else {}
+    base = f"https://{tunnel}" if tunnel else f"https://127.0.0.1:{proxy.port}"
+    with (
+        httpx.Client(http1=False, http2=True, verify=False, timeout=PATIENCE, trust_env=False, **through) as client,
+        client.stream("POST", base + path, content=body, headers=dict(headers)) as answer,
+    ):
+        assert answer.http_version == "HTTP/2"
+        reply = H2Reply(answer.status_code, dict(answer.headers))
+        try:
+            for piece in answer.iter_raw():
+                reply.body += piece
+                seen(reply)
+        except httpx.RemoteProtocolError:
+            return reply
+        reply.complete = True
+        return reply

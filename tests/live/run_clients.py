@@ -29,12 +29,6 @@ const fields = {"content-type": "application/json", ...JSON.parse(headers)};
 const reply = await fetch(url, {method: "POST", body, headers: fields});
 console.log(await reply.text());
 """
-OPENAI_NODE = """
-import OpenAI from "openai";
-const [, body, headers] = process.argv.slice(1);
-const client = new OpenAI({apiKey: "sk-test", maxRetries: 0, defaultHeaders: JSON.parse(headers)});
-console.log(JSON.stringify(await client.chat.completions.create(JSON.parse(body))));
-"""
 
 
 def _text(body: str | bytes) -> str:
@@ -55,11 +49,6 @@ def curl(model: str) -> str:
 def node_fetch(model: str) -> str:
     data = json.dumps({"model": model, **BODY})
     return _spawn(["node", "--input-type=module", "-e", FETCH, URL, data, json.dumps(HEADERS)])
-
-
-def node_openai(model: str) -> str:
-    data = json.dumps({"model": model, **BODY})
-    return _spawn(["node", "--input-type=module", "-e", OPENAI_NODE, URL, data, json.dumps(HEADERS)])
 
 
 def urllib(model: str) -> str:
@@ -109,7 +98,6 @@ CLIENTS: dict[str, Callable[[str], str]] = {
     "openai": openai,
     "anthropic": anthropic,
     "node-fetch": node_fetch,
-    "node-openai": node_openai,
 }
 
 

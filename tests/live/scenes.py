@@ -12,7 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.build import FORMS, Assistant, Call, Result, Talk, User, chunk, schema, sse
+from tests.build import FORMS, Assistant, Call, Result, Talk, User, schema
+from tests.fixes.argument_streams import anthropic, block, openai, piece
 from tests.live.harness import SCRIPT, Peer, Script, replying
 from wirelint.mock.answer import Pause
 from wirelint.mock.scenario import HEADER
@@ -165,51 +166,20 @@ def talks(talk: Talk, forms: Iterable[Form] = FORMS) -> dict[Form, bytes]:
     return {form: talk.record(*form)["response"]["body"].encode() for form in forms}
 
 
-@dataclass(frozen=True)
-class Shape:
-    """Arguments of a call as a faulty adapter sends them: what comes with the start, and what the deltas say."""
-
-    start: str | None
-    deltas: str = ""
-    name: str = "search_notes"
+Given = tuple[str | None, str] | tuple[str | None, str, str]
+"""Arguments of a call as a faulty adapter sends them: those of the start, those of the deltas, and the tool if another."""
 
 
-def shapes(*calls: Shape) -> dict[Form, bytes]:
-    return {(OPENAI, True): _openai(calls), (ANTHROPIC, True): _anthropic(calls)}
-
-
-def _openai(calls: tuple[Shape, ...]) -> bytes:
-    chunks = [chunk({"role": "assistant", "content": None})]
-    for index, call in enumerate(calls):
-        function: dict[str, Any] = {"name": call.name, "arguments": call.start}
-        head = {"index": index, "id": f"call_shape{index}aaaaaa", "type": "function", "function": function}
-        chunks.append(chunk({"tool_calls": [head]}))
-        chunks += [
-            chunk({"tool_calls": [{"index": index, "function": {"arguments": piece}}]}) for piece in _cut(call.deltas)
-        ]
-    return sse(*chunks, chunk({}, "tool_calls")).encode()
-
-
-def _anthropic(calls: tuple[Shape, ...]) -> bytes:
-    head = {"id": "msg_01shape", "type": "message", "role": "assistant", "model": "acme-1", "content": []}
-    usage = {"input_tokens": 11, "output_tokens": 1}
-    message = {**head, "stop_reason": None, "stop_sequence": None, "usage": usage}
-    events: list[dict[str, Any]] = [{"type": "message_start", "message": message}]
-    for index, call in enumerate(calls):
-        given = json.loads(call.start or "null")
-        block = {"type": "tool_use", "id": f"toolu_shape{index}aaaaaa", "name": call.name, "input": given}
-        events.append({"type": "content_block_start", "index": index, "content_block": block})
-        for piece in _cut(call.deltas):
-            delta = {"type": "input_json_delta", "partial_json": piece}
-            events.append({"type": "content_block_delta", "index": index, "delta": delta})
-        events.append({"type": "content_block_stop", "index": index})
-    stop = {"stop_reason": "tool_use", "stop_sequence": None}
-    events += [{"type": "message_delta", "delta": stop, "usage": {"output_tokens": 9}}, {"type": "message_stop"}]
-    return sse(*events, named=True).encode()
-
-
-def _cut(text: str, size: int = 9) -> Iterator[str]:
-    return (text[at : at + size] for at in range(0, len(text), size))
+def shapes(*calls: Given) -> dict[Form, bytes]:
+    documents: list[dict[str, Any]] = []
+    blocks: list[dict[str, Any]] = []
+    for index, (start, deltas, *name) in enumerate(calls):
+        tool = name[0] if name else "search_notes"
+        pieces = [deltas[at : at + 9] for at in range(0, len(deltas), 9)]
+        documents += [piece(start, index, first=True, name=tool), *(piece(text, index) for text in pieces)]
+        blocks += block(json.loads(start or "null"), *pieces, index=index, name=tool)
+    replies = {(OPENAI, True): openai(*documents), (ANTHROPIC, True): anthropic(*blocks)}
+    return {form: record["response"]["body"].encode() for form, record in replies.items()}
 
 
 _ONE = json.dumps({"query": "Search notes launch date", "limit": 5})
@@ -273,30 +243,28 @@ SCRIPTED: dict[str, Scene] = {
         calls=_BOTH,
         ids=r"functions\.search_notes:[01]",
     ),
-    "start only": Scene(replies=shapes(Shape(_ONE)), forms=STREAMED, text="", healthy=True),
-    "delta only": Scene(replies=shapes(Shape("", _ONE)), forms=((OPENAI, True),), text="", healthy=True),
-    "empty start and delta": Scene(replies=shapes(Shape("{}", _ONE)), forms=((OPENAI, True),), text=""),
+    "start only": Scene(replies=shapes((_ONE, "")), forms=STREAMED, text="", healthy=True),
+    "delta only": Scene(replies=shapes(("", _ONE)), forms=((OPENAI, True),), text="", healthy=True),
+    "empty start and delta": Scene(replies=shapes(("{}", _ONE)), forms=((OPENAI, True),), text=""),
     "empty start and delta, as the vendor has it": Scene(
-        replies=shapes(Shape("{}", _ONE)), forms=((ANTHROPIC, True),), text="", healthy=True
+        replies=shapes(("{}", _ONE)), forms=((ANTHROPIC, True),), text="", healthy=True
     ),
-    "null start and delta": Scene(replies=shapes(Shape(None, _ONE)), forms=STREAMED, text="", healthy=True),
-    "start and the same": Scene(
-        replies=shapes(Shape(_ONE, _ONE)), forms=STREAMED, text="", immune=((ANTHROPIC, True),)
-    ),
+    "null start and delta": Scene(replies=shapes((None, _ONE)), forms=STREAMED, text="", healthy=True),
+    "start and the same": Scene(replies=shapes((_ONE, _ONE)), forms=STREAMED, text="", immune=((ANTHROPIC, True),)),
     "start and its rest": Scene(
-        replies=shapes(Shape('{"query": "Search notes launch date"}', ', "limit": 5}')),
+        replies=shapes(('{"query": "Search notes launch date"}', ', "limit": 5}')),
         forms=STREAMED,
         text="",
     ),
     "start and the same, in parallel": Scene(
-        replies=shapes(Shape(_ONE, _ONE), Shape(_OTHER, _OTHER)),
+        replies=shapes((_ONE, _ONE), (_OTHER, _OTHER)),
         forms=STREAMED,
         text="",
         calls=_BOTH,
         immune=((ANTHROPIC, True),),
     ),
     "two calls glued, one alone": Scene(
-        replies=shapes(Shape("", _ONE + _OTHER), Shape(None, '{"path": "a.md"}', "read_note")),
+        replies=shapes(("", _ONE + _OTHER), (None, '{"path": "a.md"}', "read_note")),
         forms=STREAMED,
         text="",
         calls=(*_BOTH, ("read_note", {"path": "a.md"})),

@@ -30,7 +30,7 @@ def examine(confdir: Path, *arguments: str, **variables: str) -> tuple[int, dict
     return done.returncode, {check["name"]: check for check in json.loads(done.stdout)}
 
 
-def test_a_sound_set_up(confdir: Path) -> None:
+def test_a_sound_set_up_has_no_problem(confdir: Path) -> None:
     status, checks = examine(confdir, "--captures", "", "--", sys.executable)
     clients = [check for name, check in checks.items() if name.startswith("python")]
     assert {check["state"] for check in clients} == {"ok"}

@@ -27,8 +27,8 @@ from tests.live.leaks import (
 )
 from tests.live.scenes import Form
 from tests.live.strict import assemble
-from tests.rules.case import write_example
 from tests.selection import is_complete, rotated, sampled
+from tests.test_registry import draft
 
 pytestmark = pytest.mark.live
 
@@ -59,104 +59,64 @@ def findings_of(proxy: Proxy, test: str) -> list[str]:
 
 # --- a rule of the user fails -----------------------------------------------------------------------------------------
 
-_RULE = '''
-from __future__ import annotations
+_METHODS = """\
+    def rewriter(self, situation):
+        stage = situation.exchange.request_headers.get("x-fault-NAME", "")
+        fail(stage == "rewriter")
+        return Faulty(stage, situation.streamed) if stage and stage != "mend" else None
 
+    def fix_request(self, exchange, ledger, permit):
+        stage = exchange.request_headers.get("x-fault-NAME", "")
+        fail(stage == "mend")
+        if stage == "mend half done":
+            repair = self.repair("request", "safe", "changed the model", "/model")
+            yield [Edit("replace", "/model", "another")], repair
+            fail(True)
+        if stage == "mend nowhere":
+            yield [Edit("replace", "/no/such/place", 1)], self.repair("request", "safe", "changed nothing", "/no")
+"""
+_REWRITER = """
 from wirelint.events import Delta, Finish
-from wirelint.rule import Edit, Rule
+from wirelint.rule import Edit
 
+def fail(really):
+    if really:
+        raise SystemExit("as the test wants it")
 
-class _Faulty:
-    phase = {phase}
+class Faulty:
+    phase = PHASE
 
     def __init__(self, stage, streamed):
-        self._stage = stage
-        self._third = 3 if streamed else 1
-        self._waiting = []
-        if stage == "construction":
-            raise SystemExit("raised at construction")
+        fail(stage == "construction")
+        self._stage, self._third, self._waiting = stage, 3 if streamed else 1, []
 
     @property
     def held(self):
-        if self._stage == "held":
-            raise SystemExit("raised in held")
+        fail(self._stage == "held")
         return self._waiting[0].frame.number if self._waiting else None
 
     def push(self, event):
-        if self._stage == "push":
-            raise SystemExit("raised in push")
+        fail(self._stage == "push" or self._stage == "push at the end" and isinstance(event, Finish))
         if self._stage == "iteration":
             return self._yields(event)
-        if isinstance(event, Delta):
-            self._waiting.append(event)
-            if self._stage == "push with text held" and len(self._waiting) == self._third:
-                raise SystemExit("raised in push with text held")
-            return []
-        if isinstance(event, Finish) and self._stage == "push at the end":
-            raise SystemExit("raised in push at the end")
-        if isinstance(event, Finish) and self._stage not in ("release",):
-            return [*self._drain(), event]
-        return [event] if not self._waiting else self._keep(event)
-
-    def _keep(self, event):
+        if not self._waiting and not isinstance(event, Delta):
+            return [event]
         self._waiting.append(event)
-        return []
+        fail(self._stage == "push with text held" and len(self._waiting) == self._third)
+        return self._drain() if isinstance(event, Finish) and self._stage != "release" else []
 
     def _yields(self, event):
         yield event
-        raise SystemExit("raised in iteration")
+        fail(True)
 
     def _drain(self):
         drained, self._waiting = self._waiting, []
         return drained
 
     def release(self):
-        if self._stage == "release":
-            raise SystemExit("raised in release")
+        fail(self._stage == "release")
         return self._drain()
-
-
-class Faulty{phase}(Rule):
-    """A rule that fails.
-
-    ## What it does
-    Raises.
-
-    ## Why is this bad?
-    It is.
-
-    ## Example
-    None.
-
-    ## False positives
-    None.
-
-    ## Fix safety
-    None.
-    """
-
-    code = "XX{code}"
-    name = "faulty-{name}"
-    severity = "error"
-    layer = "model"
-
-    def rewriter(self, situation):
-        stage = situation.exchange.request_headers.get("x-fault-{name}", "")
-        if stage == "rewriter":
-            raise SystemExit("raised in rewriter")
-        return _Faulty(stage, situation.streamed) if stage and stage != "mend" else None
-
-    def fix_request(self, exchange, ledger, permit):
-        stage = exchange.request_headers.get("x-fault-{name}", "")
-        if stage == "mend":
-            raise SystemExit("raised in mend")
-        if stage == "mend half done":
-            repair = self.repair("request", "safe", "changed the model", "/model")
-            yield [Edit("replace", "/model", "another")], repair
-            raise SystemExit("raised in mend half done")
-        if stage == "mend nowhere":
-            yield [Edit("replace", "/no/such/place", 1)], self.repair("request", "safe", "changed nothing", "/no")
-'''
+"""
 STAGES = (
     "rewriter", "construction", "push", "iteration", "push with text held", "push at the end", "held", "release",
 )  # fmt: skip
@@ -169,10 +129,10 @@ def faulty(upstream: Upstream, tmp_path_factory: pytest.TempPathFactory) -> Iter
     folder = tmp_path_factory.mktemp("faulty")
     rules = folder / "own"
     rules.mkdir()
-    for phase, code, name in ((0, 901, "early"), (5, 902, "late")):
-        path = rules / f"xx{code}_faulty_{name}.py"
-        path.write_text(_RULE.format(phase=phase, code=code, name=name))
-        write_example(path)
+    for phase, code, name in ((0, "XX901", "early"), (5, "XX902", "late")):
+        path = draft(rules, code, f"faulty-{name}")
+        head = path.read_text().partition("    def check_reply")[0]
+        path.write_text(head + _METHODS.replace("NAME", name) + _REWRITER.replace("PHASE", str(phase)))
     with running(folder, upstream.url, f"wirelint_rules={rules}", "wirelint_fix=unsafe") as proxy:
         yield proxy
 

@@ -84,7 +84,9 @@ TURNS = {
     ],
     ids=str,
 )
-def test_turns_of_an_agent(transport: Transport, stream: bool, upstream: Upstream, tmp_path: Path) -> None:
+def test_an_agent_is_judged_on_both_channels(
+    transport: Transport, stream: bool, upstream: Upstream, tmp_path: Path
+) -> None:
     """The older transport answers on a stream that is open all the while; what it has answered is known at once.
 
     Where repairs are asked for, what servers of tools say passes all the same.

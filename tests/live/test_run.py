@@ -80,7 +80,9 @@ def run(folder: Path, confdir: Path, *arguments: str, **variables: str) -> Ran:
     return Ran(done.returncode, done.stdout, done.stderr, [json.loads(line) for line in lines])
 
 
-def test_by_proxy_with_tls(tmp_path: Path, confdir: Path, vendor: tuple[MockServer, Path]) -> None:
+def test_clients_are_led_through_the_proxy_and_trust_it(
+    tmp_path: Path, confdir: Path, vendor: tuple[MockServer, Path]
+) -> None:
     """The vendor's certificate is by an authority that only the user's environment names; ours trusts it as well."""
     server, authority = vendor
     base = f"https://localhost:{server.port}/v1"
@@ -94,7 +96,9 @@ def test_by_proxy_with_tls(tmp_path: Path, confdir: Path, vendor: tuple[MockServ
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
-def test_by_base_url(tmp_path: Path, confdir: Path, vendor: tuple[MockServer, Path]) -> None:
+def test_clients_without_proxies_are_led_by_a_base_url(
+    tmp_path: Path, confdir: Path, vendor: tuple[MockServer, Path]
+) -> None:
     """A Node that knows no proxies; repairs are asked for, and reach it."""
     server, authority = vendor
     base = f"https://localhost:{server.port}/v1"
@@ -121,7 +125,9 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("asked", "status", "words"), WRONG, ids=[str(row[1]) + row[2] for row in WRONG])
-def test_what_cannot_start(tmp_path: Path, confdir: Path, asked: tuple[str, ...], status: int, words: str) -> None:
+def test_what_cannot_start_is_refused_in_one_line(
+    tmp_path: Path, confdir: Path, asked: tuple[str, ...], status: int, words: str
+) -> None:
     ran = run(tmp_path, confdir, "--quiet", *asked)
     assert (ran.status, ran.err.count("\n")) == (status, 1), ran.err
     assert words in ran.err

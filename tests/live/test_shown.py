@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.test_shown import LASTING, OTHERS, ROOT, WRITTEN, Shown, commands
+from tests.docs.test_shown import FILES, LASTING, ROOT, WRITTEN, Shown, commands
 from tests.live.harness import PATIENCE
 from tests.selection import sampled
 
@@ -53,7 +53,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (here / "agent.toml").write_text(shown[1], encoding="utf-8")
     (here / "captures" / "RUN").mkdir(parents=True)
     (here / "captures" / "RUN" / "flows.mitm").write_bytes(b"")
-    (here / "traffic.har").write_text(OTHERS["traffic.har"], encoding="utf-8")
+    shutil.copy(FILES / "traffic.har", here)
     (here / "addons").symlink_to(ROOT / "addons")
     shutil.copy(ROOT / "addons" / "policies.toml", here / "policies.toml")
     return here

@@ -22,7 +22,7 @@ import zstandard
 from tests.build import FORMS
 from tests.cuts import split
 from tests.live.harness import PATIENCE, SCRIPT, STREAM, Client, Peer, Proxy, Script, Upstream, post, replying, running
-from tests.live.http2 import H2Client, H2Reply, H2Upstream, Stream
+from tests.live.http2 import H2Reply, H2Upstream, Stream, h2_post
 from tests.live.leaks import (
     CALLED,
     CLEAN,
@@ -30,6 +30,7 @@ from tests.live.leaks import (
     OPEN,
     PATHS,
     ask,
+    asked,
     body_of,
     calls_of,
     kind_of,
@@ -271,12 +272,6 @@ def h2_proxy(h2_upstream: H2Upstream, tmp_path_factory: pytest.TempPathFactory) 
         yield proxy
 
 
-def _asked(record: dict[str, Any], test: str) -> tuple[bytes, dict[str, str]]:
-    headers = {**record["request"]["headers"], SCRIPT: test, "x-test-id": test}
-    headers.pop("content-type")
-    return record["request"]["body"].encode(), headers
-
-
 H2_ENDS = ("with the last frame", "with an empty frame", "after two empty frames")
 
 
@@ -285,24 +280,23 @@ def test_a_reply_arrives_over_http_2(
     h2_proxy: Proxy, h2_upstream: H2Upstream, form: Form, empty: bool, end: str
 ) -> None:
     api, stream = form
-    with H2Client(h2_proxy.port) as client:
-        for name, record in {"leak": LEAK[form], "clean": CLEAN[form]}.items():
-            body = body_of(record)
-            pieces = split_events(body) if stream else list(pieces_of(body, 50))
-            test = f"{name} {form} {empty} {end}"
-            h2_upstream.scripts[test] = _framing(pieces, kind_of(record)["content_type"], empty=empty, end=end)
-            reply = client.post(PATHS[api], *_asked(record, test))
-            assert (reply.status, reply.complete) == (200, True)
-            assert "transfer-encoding" not in reply.headers
-            assert int(reply.headers.get("content-length", len(reply.body))) == len(reply.body)
-            captured = h2_proxy.wait_for_record(test)
-            assert captured["response"]["body"].encode() == body
-            if name == "clean":
-                assert reply.body == body
-                assert "delivered" not in captured
-            else:
-                assert calls_of(api, stream, reply.body) == CALLED
-                assert captured["delivered"]["body"].encode() == reply.body
+    for name, record in {"leak": LEAK[form], "clean": CLEAN[form]}.items():
+        body = body_of(record)
+        pieces = split_events(body) if stream else list(pieces_of(body, 50))
+        test = f"{name} {form} {empty} {end}"
+        h2_upstream.scripts[test] = _framing(pieces, kind_of(record)["content_type"], empty=empty, end=end)
+        reply = h2_post(h2_proxy, asked(api, record, test))
+        assert (reply.status, reply.complete) == (200, True)
+        assert "transfer-encoding" not in reply.headers
+        assert int(reply.headers.get("content-length", len(reply.body))) == len(reply.body)
+        captured = h2_proxy.wait_for_record(test)
+        assert captured["response"]["body"].encode() == body
+        if name == "clean":
+            assert reply.body == body
+            assert "delivered" not in captured
+        else:
+            assert calls_of(api, stream, reply.body) == CALLED
+            assert captured["delivered"]["body"].encode() == reply.body
 
 
 def _framing(pieces: list[bytes], kind: str, *, empty: bool, end: str) -> Callable[[Stream], None]:
@@ -334,8 +328,7 @@ def test_held_text_leaves_when_a_stream_of_http_2_is_reset(h2_proxy: Proxy, h2_u
 
     test = f"reset {api}"
     h2_upstream.scripts[test] = script
-    with H2Client(h2_proxy.port) as client:
-        reply = client.post(PATHS[api], *_asked(OPEN[api, True], test))
+    reply = h2_post(h2_proxy, asked(api, OPEN[api, True], test))
     assert (reply.complete, reply.body) == (False, b"".join(events))
     captured = h2_proxy.wait_for_record(test)
     assert (captured["end"], captured["response"]["body"].encode()) == ("upstream-died", b"".join(events))
@@ -365,10 +358,7 @@ def test_held_text_leaves_while_an_upstream_of_http_2_is_silent(
     h2_upstream.scripts["silent"] = script
     address = h2_upstream.url.removeprefix("https://")
     options = ("ssl_insecure=true", "wirelint_fix=unsafe", "wirelint_hold=0.2")
-    with (
-        running(tmp_path, "" if tunnel else h2_upstream.url, *options) as proxy,
-        H2Client(proxy.port, address if tunnel else "") as client,
-    ):
-        reply = client.post(PATHS[OPENAI], *_asked(record, "silent"), seen)
+    with running(tmp_path, "" if tunnel else h2_upstream.url, *options) as proxy:
+        reply = h2_post(proxy, asked(OPENAI, record, "silent"), address if tunnel else "", seen)
         assert (reply.complete, reply.body) == (True, b"".join(events))
         assert proxy.wait_for_record("silent")["end"] == "complete"

@@ -86,7 +86,7 @@ def browsed(upstream: Upstream, tmp_path_factory: pytest.TempPathFactory) -> Ite
         yield proxy, web
 
 
-def test_comment_and_marker(browsed: tuple[Proxy, Web]) -> None:
+def test_comment_and_marker_tell_the_worst_finding(browsed: tuple[Proxy, Web]) -> None:
     flows = browsed[1].flows()
     assert {name: flow["comment"].split(" · ")[0] for name, flow in flows.items()} == {
         "cut": "truncated-stream",
@@ -118,7 +118,7 @@ def test_the_body_is_there_after_a_stream(browsed: tuple[Proxy, Web]) -> None:
         ("~bs Half", {"cut"}),
     ],
 )
-def test_filters(browsed: tuple[Proxy, Web], expression: str, found: set[str]) -> None:
+def test_filters_of_mitmproxy_find_exchanges(browsed: tuple[Proxy, Web], expression: str, found: set[str]) -> None:
     proxy, web = browsed
     dump = web.get(f"/flows/dump?filter={urllib.parse.quote(expression)}")
     path = proxy.folder / "dump.mitm"

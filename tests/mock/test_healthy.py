@@ -119,7 +119,9 @@ BAD = [
 
 
 @pytest.mark.parametrize(("api", "body", "scenario", "status", "message"), BAD, ids=[f"{c[0]}-{c[4]}" for c in BAD])
-def test_bad_request(post: Post, api: str, body: Any, scenario: str | None, status: int, message: str) -> None:
+def test_a_bad_request_is_refused_in_the_shape_of_the_api(
+    post: Post, api: str, body: Any, scenario: str | None, status: int, message: str
+) -> None:
     response = post(api, body, scenario)
     assert response.status == status
     assert message in response.json["error"]["message"]

@@ -184,7 +184,7 @@ AT_TOOLS = [
 
 @pytest.mark.parametrize("accept", ["application/json, text/event-stream", "text/event-stream"], ids=["json", "sse"])
 @pytest.mark.parametrize(("fault", "options", "where"), AT_TOOLS, ids=[row[0] + row[1] for row in AT_TOOLS])
-def test_a_server_of_tools(fault: str, options: str, where: set[str], accept: str) -> None:
+def test_faults_of_a_server_of_tools_break_their_rules(fault: str, options: str, where: set[str], accept: str) -> None:
     shown = set()
     for method, rest in POSTS.items():
         body = json.dumps({"jsonrpc": "2.0", "method": method, **rest}).encode()

@@ -25,7 +25,7 @@ GOOD: list[tuple[str, str | None, Options]] = [
 
 
 @pytest.mark.parametrize(("text", "fault", "options"), GOOD, ids=[text or "empty" for text, _, _ in GOOD])
-def test_read(text: str, fault: str | None, options: Options) -> None:
+def test_a_scenario_is_read_and_written_back(text: str, fault: str | None, options: Options) -> None:
     scenario = parse_scenario(text)
     resolve(scenario)
     assert (scenario.fault, scenario.options) == (fault, options)
@@ -55,7 +55,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("text", "message"), BAD, ids=[text[:30] for text, _ in BAD])
-def test_refused(text: str, message: str) -> None:
+def test_a_wrong_scenario_is_refused_in_one_line(text: str, message: str) -> None:
     with pytest.raises(ScenarioError) as caught:
         resolve(parse_scenario(text))
     said = str(caught.value)

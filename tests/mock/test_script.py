@@ -43,7 +43,7 @@ text = "Exactly this."
 """
 
 
-def test_a_scenario_file(tmp_path: Path) -> None:
+def test_a_scenario_file_decides_the_reply(tmp_path: Path) -> None:
     file = tmp_path / "script.toml"
     file.write_text(SCRIPT)
     service = Service.of(0, script=load_script(file))

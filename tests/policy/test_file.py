@@ -95,7 +95,7 @@ def test_tool_names_match_with_the_prefix_of_a_server(name: str, covered: bool) 
     assert policy.covers(name) is covered
 
 
-def test_globs_of_tools() -> None:
+def test_globs_choose_tools() -> None:
     (policy,) = parse(CHECKED + 'tools = ["mcp__notes__*", "read_?"]\n', "p.toml").policies
     assert [policy.covers(name) for name in ("mcp__notes__x", "mcp__mail__x", "read_a", "read_ab")] == [
         True,

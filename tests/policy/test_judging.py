@@ -105,7 +105,7 @@ CHECKS: dict[str, tuple[str, list[Any], list[tuple[Any, str]]]] = {
 
 
 @pytest.mark.parametrize("name", CHECKS)
-def test_checks(name: str) -> None:
+def test_a_check_passes_good_values_and_names_bad_ones(name: str) -> None:
     keys, good, bad = CHECKS[name]
     held = policies(keys)
     for value in good:
@@ -155,7 +155,7 @@ PLACES: dict[str, tuple[str, dict[str, Any], list[str]]] = {
 
 
 @pytest.mark.parametrize("name", PLACES)
-def test_places(name: str) -> None:
+def test_arguments_are_found_at_every_depth(name: str) -> None:
     arguments, given, found = PLACES[name]
     faults = policies("absolute-path = true", arguments).judge("t", given).faults
     assert [".".join(map(str, fault.path)) for fault in faults] == found
@@ -187,7 +187,7 @@ ACTIONS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("name", ACTIONS)
-def test_actions(name: str) -> None:
+def test_an_action_makes_the_arguments_pass(name: str) -> None:
     keys, given, wanted = ACTIONS[name]
     before = repr(given)
     outcome = policies(keys).judge("t", given)

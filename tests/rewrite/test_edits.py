@@ -67,7 +67,7 @@ CASES: dict[str, tuple[str, list[Edit], str]] = {
 
 
 @pytest.mark.parametrize(("body", "edits", "wanted"), CASES.values(), ids=CASES.keys())
-def test_edits(body: str, edits: list[Edit], wanted: str) -> None:
+def test_edits_change_their_places_and_no_other_byte(body: str, edits: list[Edit], wanted: str) -> None:
     assert apply(body.encode(), edits).decode() == wanted
 
 

@@ -100,7 +100,7 @@ CASES: dict[str, tuple[str, str, str]] = {
 
 
 @pytest.mark.parametrize(("came", "wanted", "codes"), CASES.values(), ids=CASES.keys())
-def test_repairs(came: str, wanted: str, codes: str) -> None:
+def test_a_request_is_repaired_and_keeps_its_spelling(came: str, wanted: str, codes: str) -> None:
     api = "anthropic.messages" if "max_tokens" in came else "openai.chat"
     made = mend(came.encode(), api)
     assert made.body.decode() == wanted

@@ -103,7 +103,7 @@ def _edits(fix: Mapping[str, Any], body: Mapping[str, Any]) -> Iterator[Edit]:
 
 @NEEDS_SHARED
 @pytest.mark.parametrize("case", _fixed_cases())
-def test_shared_repairs(case: Any) -> None:
+def test_a_labelled_request_is_repaired_as_labelled(case: Any) -> None:
     engine = Engine(REGISTRY.rules)
     for prior in case.records[:-1]:
         exchange = replay(prior)

@@ -94,7 +94,7 @@ def linked(passed: Sequence[Passed]) -> list[Exchange]:
 
 
 @given(seed=st.integers(0, 2**32), steps=st.integers(1, 40), calls=st.booleans())
-def test_links_are_the_truth(seed: int, steps: int, calls: bool) -> None:
+def test_links_are_those_of_a_simulated_world(seed: int, steps: int, calls: bool) -> None:
     world = World(random.Random(seed), calls)
     passed = [world.step() for _ in range(steps)]
     placed = linked(passed)

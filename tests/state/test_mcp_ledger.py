@@ -107,7 +107,7 @@ def test_the_older_transport_is_put_together() -> None:
     assert facts(passed) == ("search", "3 hits", None, True)
 
 
-def test_a_batch_of_calls() -> None:
+def test_each_call_of_a_batch_gets_its_result() -> None:
     asked = [call("search", {"query": "a"}, 1), note(), call("search", {"query": "b"}, 2)]
     known = wire([post(asked, [result(text("for b"), 2), result(text("for a"), 1)])])
     assert [passed.text for passed in known.passed("search", None)] == ["for a", "for b"]
@@ -121,7 +121,7 @@ def test_something_passed_unread() -> None:
     assert not known.is_read(known.serving("search", SEARCH)[0])
 
 
-def test_bounds() -> None:
+def test_the_ledger_is_bounded() -> None:
     many = [called("search", {"n": n}, "x" * 100, n) for n in range(50)]
     assert len(wire(many, max_calls=10).passed("search", None)) == 10
     kept = wire(many, max_text=1000).passed("search", None)

@@ -24,6 +24,6 @@ from wirelint.text.families import family, thinks
         ("", None, False),
     ],
 )
-def test_family(model: str, known: str | None, thinker: bool) -> None:
+def test_a_model_belongs_to_its_family(model: str, known: str | None, thinker: bool) -> None:
     assert family(model) == known
     assert thinks(model) is thinker

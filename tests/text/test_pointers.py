@@ -16,11 +16,11 @@ BODY = {"foo": ["bar", "baz"], "": 0, "a/b": 1, "m~n": 8, "deep": [{"x": [1, {"y
         ("/foo/-", None), ("/foo/bar", None), ("/foo/0/x", None), ("/deep/0/x/1", {"y": None}), ("/none", None),
     ],
 )  # fmt: skip
-def test_at(pointer: str, wanted: object) -> None:
+def test_a_pointer_finds_its_value(pointer: str, wanted: object) -> None:
     assert at(BODY, pointer) == wanted
 
 
-def test_no_pointer() -> None:
+def test_a_text_that_is_no_pointer_is_an_error() -> None:
     with pytest.raises(ValueError, match="JSON Pointer"):
         tokens("foo")
 
@@ -42,7 +42,7 @@ PLACES = {
 
 
 @pytest.mark.parametrize("name", PLACES)
-def test_locate(name: str) -> None:
+def test_a_pointer_finds_its_place_in_the_text(name: str) -> None:
     pointer, value, found = PLACES[name]
     start, end, there = locate(JSON_PLACES_BODY, pointer)
     assert (JSON_PLACES_BODY[start:end], there) == (value, found)
@@ -70,7 +70,7 @@ SPELLED = {
 
 
 @pytest.mark.parametrize("name", SPELLED)
-def test_spelled(name: str) -> None:
+def test_a_text_is_found_as_it_is_spelled(name: str) -> None:
     text, wanted, raw = SPELLED[name]
     found = spelled(text, 0, len(text), wanted)
     assert (text[slice(*found)] if found else None) == raw

@@ -105,7 +105,7 @@ def shown(found: Checked, width: int = 80, *, colour: bool = False, **how: bool)
 
 
 @pytest.mark.parametrize("name", TALKS)
-def test_the_conversation(name: str) -> None:
+def test_a_conversation_is_shown_turn_by_turn(name: str) -> None:
     talk, rules, lines = TALKS[name]
     whole = shown(checked(talk, rules))
     start = whole.index(lines[0])
@@ -113,7 +113,7 @@ def test_the_conversation(name: str) -> None:
 
 
 @pytest.mark.parametrize("width", [60, 80, 160])
-def test_it_fits(width: int) -> None:
+def test_a_conversation_fits_the_terminal(width: int) -> None:
     for talk, rules, _ in TALKS.values():
         assert max(map(len, shown(checked(talk, rules), width))) <= width
 

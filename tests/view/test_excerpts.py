@@ -110,7 +110,7 @@ WINDOWS = {
 
 
 @pytest.mark.parametrize("name", WINDOWS)
-def test_windows(name: str) -> None:
+def test_a_window_is_cut_around_the_evidence(name: str) -> None:
     (text, start, end), room, window = WINDOWS[name]
     made = windowed(Evidence(text, start, end), room)
     assert tuple(made) == window

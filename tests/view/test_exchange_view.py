@@ -74,7 +74,7 @@ TURNS = {
 
 
 @pytest.mark.parametrize("name", TURNS)
-def test_turns(name: str) -> None:
+def test_turns_are_shown_in_their_order(name: str) -> None:
     history, expected, absent = TURNS[name]
     api = "anthropic.messages" if "fail" in name or "think" in name else "openai.chat"
     record = Talk(history=history, tools=TOOLS, text="Well.").record(api, False)
@@ -134,7 +134,7 @@ ODD: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("name", ODD)
-def test_odd_replies(name: str) -> None:
+def test_odd_replies_are_shown(name: str) -> None:
     response, expected = ODD[name]
     record = Talk().record("openai.chat", False)
     record["response"].update(response)

@@ -161,7 +161,7 @@ def test_what_makes_two_requests_the_same(other: Talk, same: bool, api: str) -> 
     assert len(keys) == (1 if same else 2)
 
 
-def test_names_are_text() -> None:
+def test_names_from_the_wire_are_text_on_the_page() -> None:
     card = Card('<img src=x onerror="x">', "</svg><script>alert(1)</script>")
     card.add(Observation(card.provider, card.model, Outcome("tool_calls", 1, 1, ("tide",)), duration=1200.0))
     page = ElementTree.fromstring(f"<div>{section([card])}</div>".replace("<br>", "<br/>"))

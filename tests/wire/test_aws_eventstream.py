@@ -8,10 +8,9 @@ import json
 import pytest
 
 from tests.apis.talk_bedrock_converse import delta, messages, packed, said
-from wirelint.wire import MessageStream, Sniffer, aws_eventstream
+from wirelint.wire import MessageStream
 from wirelint.wire.aws_eventstream import carry, chunk
 
-TYPE = {"content-type": aws_eventstream.CONTENT_TYPE}
 ONE = messages(delta(0, said("Grüße 🎉")))
 TWO = ONE + messages(delta(0, said("!")))
 EXCEPTION = packed(b'{"message":"busy"}', exception_type="throttlingException", message_type="exception")
@@ -60,38 +59,10 @@ FRAMES = {
 
 @pytest.mark.parametrize("size", [1, 2, 5, 13, 1 << 20])
 @pytest.mark.parametrize(("body", "expected"), FRAMES.values(), ids=FRAMES)
-def test_frames(body: bytes, expected: list[tuple[str | None, str | None, list[str]]], size: int) -> None:
+def test_messages_become_frames_at_every_cut(
+    body: bytes, expected: list[tuple[str | None, str | None, list[str]]], size: int
+) -> None:
     assert frames(body, size) == expected
-
-
-SNIFFED = {
-    "messages": (TWO, {}, "MessageStream"),
-    "messages, declared": (TWO, TYPE, "MessageStream"),
-    "cut in the prelude, declared": (ONE[:9], TYPE, "MessageStream"),
-    "an error under the type of a stream": (b'{"message": "no"}', TYPE, "WholeOrLines"),
-    "zeros": (bytes(40), {}, "WholeBody"),
-    "events": (b'data: {"a": 1}\n\n', {}, "EventStream"),
-}
-
-
-@pytest.mark.parametrize("size", [1, 3, 1 << 20])
-@pytest.mark.parametrize(("body", "headers", "framer"), SNIFFED.values(), ids=SNIFFED)
-def test_what_a_body_is_taken_for(body: bytes, headers: dict[str, str], framer: str, size: int) -> None:
-    sniffer = Sniffer(headers)
-    made = [frame for start in range(0, len(body), size) for frame in sniffer.feed(body[start : start + size])]
-    made += sniffer.close()
-    assert b"".join(frame.raw for frame in made) == body
-    assert type(sniffer._framer).__name__ == framer
-    assert sniffer.streamed == (not framer.startswith("Whole"))
-
-
-def test_without_its_decoder_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(aws_eventstream, "_botocore", lambda: None)
-    sniffer = Sniffer({})
-    sniffer.feed(TWO[:5])
-    assert sniffer.unreadable is None
-    sniffer.feed(TWO[5:])
-    assert sniffer.unreadable == aws_eventstream.NO_DECODER
 
 
 def test_events_are_carried() -> None:

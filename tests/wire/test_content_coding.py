@@ -70,7 +70,7 @@ BODIES: dict[str, tuple[str | None, bytes]] = {
 
 
 @pytest.mark.parametrize(("coding", "body"), BODIES.values(), ids=BODIES)
-def test_every_cut(coding: str | None, body: bytes) -> None:
+def test_a_coding_is_undone_at_every_cut(coding: str | None, body: bytes) -> None:
     assert decode(coding, body) == TEXT
     for place in range(1, len(body)):
         undone = decoder(coding)
@@ -151,7 +151,7 @@ REFUSED: dict[str, tuple[str, bytes]] = {
 
 
 @pytest.mark.parametrize(("coding", "body"), REFUSED.values(), ids=REFUSED)
-def test_refused(coding: str, body: bytes) -> None:
+def test_a_body_that_breaks_its_coding_is_refused(coding: str, body: bytes) -> None:
     with pytest.raises(CodingError):
         decode(coding, body)
     for pieces in (split(body, [1]), split(body, range(1, len(body)))):
@@ -178,7 +178,7 @@ PACKERS: dict[str, tuple[str, Callable[[bytes], bytes]]] = {
 @pytest.mark.parametrize(("coding", "pack"), PACKERS.values(), ids=PACKERS)
 @settings(deadline=None)
 @given(plain=st.binary(max_size=200), data=st.data())
-def test_round_trip(coding: str, pack: Callable[[bytes], bytes], plain: bytes, data: st.DataObject) -> None:
+def test_any_bytes_come_back(coding: str, pack: Callable[[bytes], bytes], plain: bytes, data: st.DataObject) -> None:
     body = pack(plain)
     places = sorted(data.draw(st.lists(st.integers(0, len(body)), max_size=6)))
     undone = decoder(coding)

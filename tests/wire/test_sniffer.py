@@ -1,4 +1,4 @@
-"""How a body is framed is decided by its first bytes, for any cut of them."""
+"""How a body is framed is decided by its first bytes: events, lines, messages of AWS, or one document; for any cut."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.cuts import split
+from tests.wire.test_aws_eventstream import ONE, TWO
 from wirelint.events import Frame
-from wirelint.wire import Sniffer, looks_like_events
+from wirelint.wire import Sniffer, aws_eventstream, looks_like_events
 
 EVENTS, JSON, PLAIN = "text/event-stream; charset=utf-8", "application/json", "text/plain"
+LINES = "application/x-ndjson"
 BOM = b"\xef\xbb\xbf"
 
 # (content type, body, whether it is a stream of events, the data of its frames)
-BODIES: dict[str, tuple[str | None, bytes, bool, list[str]]] = {
+EVENTFUL: dict[str, tuple[str | None, bytes, bool, list[str]]] = {
     "stream": (EVENTS, b"data: {}\n\n", True, ["{}"]),
     "stream without a type": (None, b"data: {}\n\n", True, ["{}"]),
     "stream as plain text": (PLAIN, b"event: ping\ndata: {}\n\n", True, ["{}"]),
@@ -45,38 +47,122 @@ BODIES: dict[str, tuple[str | None, bytes, bool, list[str]]] = {
     "no UTF-8": (JSON, b"\xff{}", False, ["\ufffd{}"]),
 }
 
+# (content type, body, whether it is lines, (data, faults) of its frames)
+IN_LINES: dict[str, tuple[str | None, bytes, bool, list[tuple[str | None, list[str]]]]] = {
+    "lines": (LINES, b'{"a":1}\n{"b":2}\n', True, [('{"a":1}', []), ('{"b":2}', [])]),
+    "one line": (LINES, b'{"a":1}\n', True, [('{"a":1}', [])]),
+    "no line feed at the end": (LINES, b'{"a":1}\n{"b":2}', True, [('{"a":1}', []), ('{"b":2}', [])]),
+    "cut off": (LINES, b'{"a":1}\n{"b"', True, [('{"a":1}', []), ('{"b"', ["cut-event"])]),
+    "CRLF": (LINES, b'{"a":1}\r\n{"b":2}\r\n', True, [('{"a":1}', []), ('{"b":2}', [])]),
+    "blank lines": (LINES, b'\n{"a":1}\n \n\n{"b":2}\n\n', True, [('{"a":1}', []), ('{"b":2}', []), (None, [])]),
+    "mark first": (LINES, BOM + b'{"a":1}\n{"b":2}\n', True, [('{"a":1}', []), ('{"b":2}', [])]),
+    "blanks around": (LINES, b'  {"a":1} \n\t{"b":2}\n', True, [('{"a":1}', []), ('{"b":2}', [])]),
+    "no UTF-8": (LINES, b'{"a":"\xff"}\n', True, [('{"a":"\ufffd"}', ["bad-utf8"])]),
+    "no JSON in between": (LINES, b'{"a":1}\noops\n', True, [('{"a":1}', []), ("oops", [])]),
+    "escaped line feeds": (LINES, b'{"a":"x\\ny"}\n', True, [('{"a":"x\\ny"}', [])]),
+    "declared, and empty": (LINES, b"", True, []),
+    "declared, and HTML": (LINES, b"<html>\n</html>", False, [("<html>\n</html>", [])]),
+    "declared, and events": (LINES, b'data: {"a":1}\n\n', True, [('{"a":1}', [])]),
+    "declared, and a mark behind a blank line": (LINES, b"\n" + BOM + b'{"a":1}\n', False, [('\n\ufeff{"a":1}\n', [])]),
+    "another name": ("application/jsonl", b'{"a":1}\n', True, [('{"a":1}', [])]),
+    "and another": ("application/stream+json; charset=utf-8", b'{"a":1}\n', True, [('{"a":1}', [])]),
+    "undeclared": (None, b'{"a":1}\n{"b":2}\n', True, [('{"a":1}', []), ('{"b":2}', [])]),
+    "undeclared, CRLF": (PLAIN, b'{"a":1}\r\n\r\n{"b":2}', True, [('{"a":1}', []), ('{"b":2}', [])]),
+    "undeclared, blank lines first": (None, b'\n\n{"a":1}\n{"b":2}', True, [('{"a":1}', []), ('{"b":2}', [])]),
+    "undeclared, one line": (None, b'{"a":1}\n', False, [('{"a":1}\n', [])]),
+    "undeclared, and written out": (None, b'{\n "a": 1\n}\n', False, [('{\n "a": 1\n}\n', [])]),
+    "undeclared, and something else behind": (None, b'{"a":1}\nbye\n', False, [('{"a":1}\nbye\n', [])]),
+    "undeclared, and broken": (None, b'{"a":\n{"b":2}\n', False, [('{"a":\n{"b":2}\n', [])]),
+    "declared as a document": (JSON, b'{"a":1}\n{"b":2}\n', False, [('{"a":1}\n{"b":2}\n', [])]),
+    "declared as events": (EVENTS, b'{"a":1}\n{"b":2}\n', False, [('{"a":1}\n{"b":2}\n', [])]),
+}
+
+# (content type, body, whether it is a stream, the data of its frames if all can be read)
+MESSAGES: dict[str, tuple[str | None, bytes, bool]] = {
+    "messages": (None, TWO, True),
+    "messages, declared": (aws_eventstream.CONTENT_TYPE, TWO, True),
+    "cut in the prelude, declared": (aws_eventstream.CONTENT_TYPE, ONE[:9], True),
+    "an error under the type of a stream": (aws_eventstream.CONTENT_TYPE, b'{"message": "no"}', False),
+    "zeros": (None, bytes(40), False),
+}
+
 
 def frames(kind: str | None, pieces: list[bytes]) -> tuple[bool, list[Frame]]:
     sniffer = Sniffer({} if kind is None else {"content-type": kind})
     found = [frame for piece in pieces for frame in sniffer.feed(piece)]
     found += sniffer.close()
+    assert sniffer.waiting == b""
     return sniffer.streamed, found
 
 
-@pytest.mark.parametrize(("kind", "body", "streamed", "data"), BODIES.values(), ids=BODIES)
-def test_framing(kind: str | None, body: bytes, streamed: bool, data: list[str]) -> None:
+def framed(kind: str | None, body: bytes, streamed: bool) -> list[Frame]:
+    """The frames of a body: the same for every cut, and with every byte of it."""
     whole = frames(kind, [body])
     assert whole[0] == streamed
-    assert [frame.data for frame in whole[1] if frame.data is not None] == data
     assert b"".join(frame.raw for frame in whole[1]) == body
     for place in range(len(body) + 1):
         assert frames(kind, split(body, [place])) == whole, place
     assert frames(kind, split(body, range(1, len(body)))) == whole
+    return whole[1]
+
+
+@pytest.mark.parametrize(("kind", "body", "streamed", "data"), EVENTFUL.values(), ids=EVENTFUL)
+def test_a_body_is_read_as_events_or_a_document(kind: str | None, body: bytes, streamed: bool, data: list[str]) -> None:
+    assert [frame.data for frame in framed(kind, body, streamed) if frame.data is not None] == data
+
+
+@pytest.mark.parametrize(("kind", "body", "streamed", "expected"), IN_LINES.values(), ids=IN_LINES)
+def test_a_body_is_read_as_lines_or_a_document(
+    kind: str | None, body: bytes, streamed: bool, expected: list[tuple[str | None, list[str]]]
+) -> None:
+    found = framed(kind, body, streamed)
+    assert [(frame.data, [fault for fault, _ in frame.faults]) for frame in found] == expected
+
+
+@pytest.mark.parametrize(("kind", "body", "streamed"), MESSAGES.values(), ids=MESSAGES)
+def test_a_body_is_read_as_messages_or_a_document(kind: str | None, body: bytes, streamed: bool) -> None:
+    pytest.importorskip("botocore")
+    framed(kind, body, streamed)
+
+
+BYTES = st.lists(
+    st.sampled_from([b'{"a":1}', b"{}", b"\n", b"\r\n", b" ", b"{", b'"', b"\xff", BOM, b"x", b"data: ", b":"])
+).map(b"".join)
 
 
 @settings(deadline=None)
-@given(st.sampled_from([EVENTS, JSON, None]), st.binary(max_size=40), st.data())
-def test_any_bytes_any_cut(kind: str | None, body: bytes, data: st.DataObject) -> None:
+@given(st.sampled_from([EVENTS, LINES, JSON, PLAIN, None]), st.one_of(st.binary(max_size=40), BYTES), st.data())
+def test_any_bytes_are_framed_the_same_at_any_cut(kind: str | None, body: bytes, data: st.DataObject) -> None:
     whole = frames(kind, [body])
     places = sorted(data.draw(st.lists(st.integers(0, len(body)), max_size=6)))
     assert frames(kind, split(body, places)) == whole
     assert b"".join(frame.raw for frame in whole[1]) == body
+    assert [frame.number for frame in whole[1]] == list(range(len(whole[1])))
 
 
 def test_frames_come_before_the_end() -> None:
     sniffer = Sniffer({})
     assert sniffer.feed(b"da") == []
     assert [frame.data for frame in sniffer.feed(b"ta: a\n\nda")] == ["a"]
+
+
+@pytest.mark.parametrize("kind", [LINES, PLAIN])
+def test_lines_come_as_they_are_complete(kind: str) -> None:
+    sniffer = Sniffer({"content-type": kind})
+    assert sniffer.feed(b'{"a"') == []
+    early = sniffer.feed(b":1}\n")
+    assert sniffer.waiting == (b"" if kind == LINES else b'{"a":1}\n')
+    assert [frame.data for frame in [*early, *sniffer.feed(b'{"b":2}\n{"c"')]] == ['{"a":1}', '{"b":2}']
+    assert sniffer.waiting == b'{"c"'
+
+
+def test_messages_without_their_decoder_are_unreadable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(aws_eventstream, "_botocore", lambda: None)
+    sniffer = Sniffer({})
+    sniffer.feed(TWO[:5])
+    assert sniffer.unreadable is None
+    sniffer.feed(TWO[5:])
+    assert sniffer.unreadable == aws_eventstream.NO_DECODER
 
 
 # Undecided, while it can still be both.
@@ -97,5 +183,5 @@ HEADS = {
 
 
 @pytest.mark.parametrize(("head", "verdict"), HEADS.items(), ids=map(repr, HEADS))
-def test_looks_like_events(head: bytes, verdict: bool | None) -> None:
+def test_a_head_is_undecided_while_it_can_be_both(head: bytes, verdict: bool | None) -> None:
     assert looks_like_events(head) is verdict

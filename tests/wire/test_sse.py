@@ -60,7 +60,7 @@ GRAMMAR: dict[str, tuple[bytes, list[tuple[str | None, str]]]] = {
 
 
 @pytest.mark.parametrize(("body", "expected"), GRAMMAR.values(), ids=GRAMMAR)
-def test_grammar(body: bytes, expected: list[tuple[str | None, str]]) -> None:
+def test_events_follow_the_standard(body: bytes, expected: list[tuple[str | None, str]]) -> None:
     assert dispatched(body) == expected
 
 
@@ -87,7 +87,7 @@ FAULTS: dict[str, tuple[bytes, list[str]]] = {
 
 
 @pytest.mark.parametrize(("body", "expected"), FAULTS.values(), ids=FAULTS)
-def test_faults(body: bytes, expected: list[str]) -> None:
+def test_departures_from_the_standard_are_noted(body: bytes, expected: list[str]) -> None:
     assert [kind for frame in frames([body]) for kind, _ in frame.faults] == expected
 
 

@@ -31,7 +31,7 @@ from wirelint.apis.writing import (
     patched_entries,
     reply_id_of,
     same,
-    spoken,
+    without_violations,
 )
 from wirelint.events import CallUpdate, Close, Delta, Done, Event, Finish, Frame, Other, Start, StreamViolation
 from wirelint.model import Json, Kind, Message, Part, Role, Text
@@ -128,12 +128,12 @@ NOTHING = WireEvent("", {})
 
 
 class BlockStreamWriter(ABC):
-    """Writer of a stream of content blocks. Subclasses say how events of the API are read and written."""
+    """Writer of a stream of content blocks. Subclasses define how events of the API are read and written."""
 
     index_name: ClassVar[str] = "index"
     """The member of an event that names a block."""
     ending: ClassVar[tuple[type[Event], ...]] = (Finish,)
-    """Events that the API tells in one document with the finish reason."""
+    """Events that the API puts into one document with the finish reason."""
     sends_empty_deltas: ClassVar[bool] = True
     """True if a delta without text is written. Anthropic sends one first for each call."""
     prefers_aws: ClassVar[bool] = False
@@ -150,7 +150,7 @@ class BlockStreamWriter(ABC):
         self._closed: set[int] = set()  # blocks that the wire stopped
         self._begun: set[int] = set()  # blocks whose start was written here
         self._unclosed: set[int] = set()  # blocks that another followed before they were stopped
-        self._told: set[int] = set()  # blocks of which an event has left
+        self._sent: set[int] = set()  # blocks of which an event has left
         self._sample: Frame | None = None
 
     # Hooks for the API. The events of a hook name their block by `number`.
@@ -225,7 +225,7 @@ class BlockStreamWriter(ABC):
         for event in out:
             if type(event) is Start:
                 self._starts[event.block] = event
-                self._told.add(event.block)
+                self._sent.add(event.block)
                 if not (group := self.group_of(event)):
                     continue
                 place = self._next[group] if event.wire_index is None else event.wire_index
@@ -235,7 +235,7 @@ class BlockStreamWriter(ABC):
                     self._unclosed.add(self._open)
                 self._open = event.block
             elif type(event) is Delta:
-                self._told.add(event.block)
+                self._sent.add(event.block)
             elif type(event) is Close:
                 self._unclosed.discard(event.block)
                 self._closed.add(event.block)
@@ -243,7 +243,7 @@ class BlockStreamWriter(ABC):
 
     def _needs_rewrite(self, out: Sequence[Event]) -> bool:
         """Return True if an unchanged frame cannot leave as it came."""
-        if any(type(event) is Close and event.block in self._starts.keys() - self._told for event in out):
+        if any(type(event) is Close and event.block in self._starts.keys() - self._sent for event in out):
             return True  # a block stops of which no event has left
         return self._altered and any(map(self._is_moved, out))
 
@@ -270,20 +270,24 @@ class BlockStreamWriter(ABC):
         for place, group in groups(frame, out):
             own = [event for event in events if event.frame is place]
             source = self.parse(place)
-            if source.body and same(spoken(own), spoken(group)) and not self._needs_rewrite(group):
+            if (
+                source.body
+                and same(without_violations(own), without_violations(group))
+                and not self._needs_rewrite(group)
+            ):
                 self._note(group)
                 yield self._resend(place, source)
             else:
                 yield from self._events(place, source, own, group)
 
     def _events(self, frame: Frame, source: WireEvent, own: Sequence[Event], out: Sequence[Event]) -> Iterator[bytes]:
-        told = False  # the document itself was sent
+        is_sent = False  # the document itself was sent
         for event in out:
             match event:
                 case Start() if self.group_of(event):
                     yield from self._begin(event, source)
                 case Delta():
-                    yield from self._say(event, source)
+                    yield from self._write_delta(event, source)
                 case Close():
                     yield from self._close(event.block, source)
                 case CallUpdate():
@@ -294,16 +298,16 @@ class BlockStreamWriter(ABC):
                         yield self.send(done)
                 case Start() if event.kind != "opaque":
                     self._starts.setdefault(event.block, event)
-                case StreamViolation() if spoken(own) or not source.body:
+                case StreamViolation() if without_violations(own) or not source.body:
                     pass
-                case _ if told:
+                case _ if is_sent:
                     pass
                 case _ if isinstance(event, self.ending):
-                    told = True
+                    is_sent = True
                     yield from self._end_open(NOTHING)
                     yield self.send(self.finish(finish_of(out), source))
                 case _:
-                    told = True
+                    is_sent = True
                     yield from self._document(frame, source, out)
 
     def _resend(self, frame: Frame, source: WireEvent) -> bytes:
@@ -342,10 +346,10 @@ class BlockStreamWriter(ABC):
         self._open = start.block
         self._begun.add(start.block)
         for event in self.start(start, self._numbers[start.block], source if start.block < MADE else NOTHING):
-            self._told.add(start.block)
+            self._sent.add(start.block)
             yield self.send(event)
 
-    def _say(self, delta: Delta, source: WireEvent) -> Iterator[bytes]:
+    def _write_delta(self, delta: Delta, source: WireEvent) -> Iterator[bytes]:
         start = self._starts.get(delta.block)
         if start is None:
             return
@@ -355,7 +359,7 @@ class BlockStreamWriter(ABC):
             yield from self._begin(start._replace(input=None), NOTHING)
         if not (delta.text or (group and self.sends_empty_deltas)):
             return
-        self._told.add(delta.block)
+        self._sent.add(delta.block)
         yield self.send(self.delta(start, self._numbers.get(delta.block, 0), delta.text, source))
 
     def _close(self, block: int, source: WireEvent) -> Iterator[bytes]:
@@ -371,7 +375,7 @@ class BlockStreamWriter(ABC):
         if self._open is None:
             return
         start, number_ = self._starts[self._open], self._numbers[self._open]
-        if self._open not in self._told:  # no other event shows that the block exists
+        if self._open not in self._sent:  # no other event shows that the block exists
             yield self.send(self.delta(start, number_, "", NOTHING))
         self._open = None
         yield self.send(self.stop(start, number_, source))
@@ -389,8 +393,8 @@ class BlockWholeWriter(WholeWriter):
         return {**document, "content": content}
 
     @abstractmethod
-    def block(self, start: Start, source: dict[str, Json], said: str) -> Json:
-        """Return a content block with the text `said`. `source`: the block that the start was read from."""
+    def block(self, start: Start, source: dict[str, Json], new_text: str) -> Json:
+        """Return a content block with this text. `source`: the block that the start was read from."""
 
     def patch(self, document: dict[str, Json], events: Sequence[Event], out: Sequence[Event]) -> dict[str, Json]:
         changed = dict(document)

@@ -45,8 +45,8 @@ from wirelint.apis.writing import (
     other_lines,
     reply_id_of,
     same,
-    spoken,
     text_of,
+    without_violations,
 )
 from wirelint.events import (
     REPEATED,
@@ -388,7 +388,7 @@ class ChoiceWriter:
     def deltas(self, events: Sequence[Event], kind: Kind) -> list[Delta]:
         return [event for event in events if isinstance(event, Delta) and self.kind_of(event) == kind]
 
-    def said(self, events: Sequence[Event], kind: Kind) -> str:
+    def text_for(self, events: Sequence[Event], kind: Kind) -> str:
         return text_of(self.deltas(events, kind))
 
 
@@ -455,12 +455,12 @@ class ChoiceStreamWriter(ChoiceWriter, ABC):
     def _group(self, frame: Frame, own: Sequence[Event], out: Sequence[Event]) -> Iterator[bytes]:
         document = frame_document(frame)
         is_done = any(isinstance(event, Done) for event in out)
-        said = [event for event in out if not isinstance(event, Done)]
+        others = [event for event in out if not isinstance(event, Done)]
         if document:
-            yield from self._chunks(document, own, said, frame)
-        elif any(isinstance(event, (Start, Delta, CallUpdate, Finish)) for event in said):
-            yield from self._chunks(dict(self._last), [], said, frame)
-        elif not is_done and any(isinstance(event, (Other, StreamViolation)) for event in said):
+            yield from self._chunks(document, own, others, frame)
+        elif any(isinstance(event, (Start, Delta, CallUpdate, Finish)) for event in others):
+            yield from self._chunks(dict(self._last), [], others, frame)
+        elif not is_done and any(isinstance(event, (Other, StreamViolation)) for event in others):
             yield frame.raw
         if is_done:
             yield framed(None, data=DONE)
@@ -471,7 +471,12 @@ class ChoiceStreamWriter(ChoiceWriter, ABC):
         """Yield the chunks that a document becomes."""
         self._remember(document)
         self.note(out)
-        if frame.data is not None and own and same(spoken(own), spoken(out)) and not self._is_renumbered(frame, out):
+        if (
+            frame.data is not None
+            and own
+            and same(without_violations(own), without_violations(out))
+            and not self._is_renumbered(frame, out)
+        ):
             yield framed(None, frame.event, data=frame.data)
             return
         if (id_ := reply_id_of(out)) is not None and "id" in document:
@@ -488,8 +493,8 @@ class ChoiceStreamWriter(ChoiceWriter, ABC):
         if not made and not document.get("usage") and not any(_stays(event, removed) for event in out):
             return
         if all(len(entries) == 1 for entries in made):
-            said = {"choices": [entries[0] for entries in made]} if made or "choices" in document else {}
-            yield framed({**document, **said}, frame.event)
+            choices = {"choices": [entries[0] for entries in made]} if made or "choices" in document else {}
+            yield framed({**document, **choices}, frame.event)
             return
         plain = {**document, **({"usage": None} if "usage" in document else {})}
         flat = [entry for entries in made for entry in entries]

@@ -464,15 +464,15 @@ _TEXTS = frozenset({"text", "thinking", "partial_json"})
 class WholeWriter(BlockWholeWriter):
     finish_name = "stop_reason"
 
-    def block(self, start: StartEvent, source: dict[str, Json], said: str) -> Json:
+    def block(self, start: StartEvent, source: dict[str, Json], new_text: str) -> Json:
         made = _block(start, source)
         match start.kind:
-            case "tool_call" if said:
-                made["input"] = Arguments(said).value
+            case "tool_call" if new_text:
+                made["input"] = Arguments(new_text).value
             case "text" | "refusal":
-                made["text"] = said
+                made["text"] = new_text
             case "reasoning" if start.form != "opaque":
-                made["thinking"] = said
+                made["thinking"] = new_text
             case _:
                 pass
         return made

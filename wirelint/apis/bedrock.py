@@ -2,7 +2,7 @@ r"""Amazon Bedrock's Converse, one API for the models of all vendors.
 
 Requests: `POST /model/{modelId}/converse` and `…/converse-stream`; the path contains the model. Replies: a body with
 `output.message`, or an AWS event stream: `messageStart`, per content block `contentBlockDelta` and `contentBlockStop`, with
-`contentBlockStart` before them where it has something to say (the name and id of a tool), then `messageStop` with the
+`contentBlockStart` before them where it has content (the name and id of a tool), then `messageStop` with the
 reason, and `metadata` with the usage. Errors are exceptions in the stream. A block has one member that names its kind
 (`text`, `toolUse`, …) and no type. Source: the vendor's API reference (Converse, ConverseStream).
 
@@ -154,9 +154,9 @@ def _part(block: Mapping[str, Json], place: str, role: Role) -> Part | None:
         failed = status == "error" if status is not None else None
         return ToolResult(text(result.get("toolUseId")), _shown(result.get("content")), place, None, failed)
     if thought := mapping(block.get("reasoningContent")):
-        said = text(mapping(thought.get("reasoningText")).get("text"))
+        thinking = text(mapping(thought.get("reasoningText")).get("text"))
         pointer = f"{place}/reasoningContent/reasoningText/text"
-        return Reasoning(said, pointer) if said else Reasoning("", place, opaque=True)
+        return Reasoning(thinking, pointer) if thinking else Reasoning("", place, opaque=True)
     if guarded := text(part_of(block, "guardContent", "text").get("text")):
         return Text(guarded, f"{place}/guardContent/text/text")
     if cited := mappings(mapping(block.get("citationsContent")).get("content")):
@@ -303,14 +303,14 @@ class Reader(BlockReader):
         yield self._begin(key, index, start, frame)
 
     def _block_delta(self, key: Key, index: int | None, delta: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
-        said = _delta_text(delta)
+        found = _delta_text(delta)
         violation = self.misplaced_delta(key, frame)
-        if violation is not None and (key in self.blocks or (said is not None and said[0] == "tool_call")):
+        if violation is not None and (key in self.blocks or (found is not None and found[0] == "tool_call")):
             yield violation
         if key not in self.blocks:
             yield self._begin(key, index, delta, frame)
         # Signatures, citations and redacted thinking have no text.
-        yield Delta(self.blocks[key], said[1], frame) if said is not None else Other(frame)
+        yield Delta(self.blocks[key], found[1], frame) if found is not None else Other(frame)
 
     def _ending(self, body: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
         if reason := stated_reason(body.get("stopReason")):
@@ -425,19 +425,19 @@ class WholeWriter(BlockWholeWriter):
         output = mapping(document.get("output"))
         return {**document, "output": {**output, "message": {**mapping(output.get("message")), "content": content}}}
 
-    def block(self, start: StartEvent, source: dict[str, Json], said: str) -> Json:
+    def block(self, start: StartEvent, source: dict[str, Json], new_text: str) -> Json:
         match start.kind:
             case "tool_call":
-                given: Json = Arguments(said).value if said else {} if start.input is None else start.input
+                given: Json = Arguments(new_text).value if new_text else {} if start.input is None else start.input
                 named: dict[str, Json] = {"toolUseId": start.id or "", "name": start.name or "", "input": given}
                 return {**source, "toolUse": {**mapping(source.get("toolUse")), **named}}
             case "text" | "refusal" if cited := mapping(source.get("citationsContent")):
-                return {**source, "citationsContent": {**cited, "content": [{"text": said}]}}
+                return {**source, "citationsContent": {**cited, "content": [{"text": new_text}]}}
             case "text" | "refusal":
-                return {**source, "text": said}
+                return {**source, "text": new_text}
             case "reasoning" if start.form != "opaque":
                 thought = mapping(source.get("reasoningContent"))
-                words = {**mapping(thought.get("reasoningText")), "text": said}
+                words = {**mapping(thought.get("reasoningText")), "text": new_text}
                 return {**source, "reasoningContent": {**thought, "reasoningText": words}}
             case _:
                 return dict(source)

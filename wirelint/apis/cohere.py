@@ -297,9 +297,9 @@ def _field(start: StartEvent) -> str:
     return "thinking" if start.kind == "reasoning" else "text"
 
 
-def _call(start: StartEvent, source: Mapping[str, Json], said: str) -> dict[str, Json]:
-    """Return a call with the argument text `said`. `source`: the call that the start was read from."""
-    arguments: Json = said if said or start.input is None else start.input
+def _call(start: StartEvent, source: Mapping[str, Json], new_text: str) -> dict[str, Json]:
+    """Return a call with the argument text `new_text`. `source`: the call that the start was read from."""
+    arguments: Json = new_text if new_text or start.input is None else start.input
     function: Json = {**mapping(source.get("function")), "name": start.name or "", "arguments": arguments}
     known: dict[str, Json] = {"id": start.id} if start.id is not None else {}
     return {**known, "type": "function", **source, **known, "function": function}
@@ -323,8 +323,8 @@ class StreamWriter(BlockStreamWriter):
 
     def start(self, start: StartEvent, number: int, source: WireEvent) -> Iterator[WireEvent]:
         if _group_of(start) == _CALL:
-            said = _call(start, part_of(only(source, "tool-call-start"), "delta", "message", "tool_calls"), "")
-            yield _event("tool-call-start", source, number, "tool_calls", said)
+            called = _call(start, part_of(only(source, "tool-call-start"), "delta", "message", "tool_calls"), "")
+            yield _event("tool-call-start", source, number, "tool_calls", called)
             return
         own = part_of(only(source, "content-start"), "delta", "message", "content")
         block = own if start.kind == "opaque" else {"type": _field(start), **own, _field(start): ""}
@@ -358,10 +358,10 @@ class StreamWriter(BlockStreamWriter):
         return framed(None, frame.event, data=frame.data)  # clients of this API read the type alone
 
 
-def _event(kind: str, source: WireEvent, number: int, name: str, said: Json) -> WireEvent:
-    """Return an event that puts `said` into the delta of its source, under `name`."""
+def _event(kind: str, source: WireEvent, number: int, name: str, value: Json) -> WireEvent:
+    """Return an event that puts `value` into the delta of its source, under `name`."""
     own = only(source, kind)
-    message: Json = {**part_of(own, "delta", "message"), name: said}
+    message: Json = {**part_of(own, "delta", "message"), name: value}
     return WireEvent(kind, {**own, "index": number, "delta": {**part_of(own, "delta"), "message": message}})
 
 
@@ -401,12 +401,12 @@ def _by_group(events: Sequence[Event]) -> dict[str, list[Event]]:
 
 
 def _entries(listed: Json, events: Sequence[Event], out: Sequence[Event], group: str) -> list[Json]:
-    def make(start: StartEvent, source: dict[str, Json], said: str) -> Json:
+    def make(start: StartEvent, source: dict[str, Json], new_text: str) -> Json:
         if group == _CALL:
-            return _call(start, source, said)
+            return _call(start, source, new_text)
         if start.kind == "opaque":
             return dict(source)
-        return {"type": _field(start), **source, _field(start): said} if said else None
+        return {"type": _field(start), **source, _field(start): new_text} if new_text else None
 
     starts = [event for event in out if isinstance(event, StartEvent) and _group_of(event) == group]
     # Reasoning comes before the text, though a fix finds it later.

@@ -1,8 +1,12 @@
-"""Tools that a request declares, read once: an agent sends the same ones with each of its requests.
+"""Declared tools that are decoded and read once, since an agent sends the same tools with each request.
 
-Theory of operation. What is declared is known again by its bytes. Tools that have come twice are looked for in the bodies
-to come, as they were written: where they stand there, something short is decoded in their place. What the body then says
-of its tools is that very thing, or else they stood elsewhere in it and the body is decoded as any other.
+Theory of operation. Tools that came twice are searched as bytes in later bodies. The search result is replaced by a short
+token before decoding, and the decoded token by the known tools:
+
+    {"model":"m","tools":[…50 kB…],"messages":[…]}   ->   {"model":"m","tools":"5f2c…","messages":[…]}
+
+If the token is not the value of the outermost `tools` then, the bytes were something else: the body is decoded unchanged.
+Without this a request with 25 tools (55 kB) takes 0.6 ms instead of 0.1 ms to decode and read.
 """
 
 from __future__ import annotations
@@ -18,33 +22,29 @@ from wirelint.model import Json, Tool
 
 _MOST = 8
 _SHORTEST, _LONGEST = 1 << 9, 1 << 18
-"""Bytes of declarations that are remembered. Below, nothing is gained by it; above, it takes much memory."""
-
-_NAME = "tools"
-_STAND_IN = secrets.token_hex(16)
-"""What is decoded in the place of tools that are known. Nobody can write it on purpose."""
-_WRITTEN = f'"{_NAME}":"{_STAND_IN}"'.encode()
+"""Bytes of declarations that are remembered. Smaller ones gain nothing, larger ones take much memory."""
+_TOKEN = secrets.token_hex(16)
+"""Replacement of known tools. No client can send it on purpose."""
+_REPLACEMENT = f'"tools":"{_TOKEN}"'.encode()
 _TRIES = 4
-"""Searches in vain after which tools are looked for where they stood last, and nowhere else."""
+"""Failed searches after which known tools are looked for at their last place only."""
 
 
 class _Known:
-    """Tools that have come twice. `written` is the member of a body that declares them, `value` what it says."""
+    """Tools that came twice. `written`: the member of a body that declares them; `value`: its decoded value."""
 
-    __slots__ = ("_ahead", "_behind", "_tries", "value", "written")
+    __slots__ = ("_after", "_before", "_tries", "value", "written")
 
     def __init__(self, written: bytes, value: Json) -> None:
         self.written, self.value = written, value
-        self._ahead = self._behind = -1
+        self._before = self._after = -1
+        """The last place of the member: bytes before it, and bytes from its start to the end of the body."""
         self._tries = _TRIES
 
     def place(self, body: bytes) -> int:
-        """Where the member stands in a body; -1 where it is not found.
-
-        Mostly it is as far from the beginning as in the body before, or from the end. A search is made some times in vain.
-        """
-        for at in (self._ahead, len(body) - self._behind):
-            if self._behind >= 0 <= at and body.startswith(self.written, at):
+        """Return the offset of the member in a body; -1 if it is not found."""
+        for at in (self._before, len(body) - self._after):
+            if self._after >= 0 <= at and body.startswith(self.written, at):
                 return at
         if not self._tries:
             return -1
@@ -52,44 +52,46 @@ class _Known:
         if at < 0:
             self._tries -= 1
         else:
-            self._ahead, self._behind, self._tries = at, len(body) - at, _TRIES
+            self._before, self._after, self._tries = at, len(body) - at, _TRIES
         return at
 
 
 class Repeated:
-    """Decodes the bodies of requests. Tools of one that are written as some that are known are then the same objects."""
+    """Decoder of request bodies. Known tools decode to the same objects."""
 
     def __init__(self) -> None:
         self._known: tuple[_Known, ...] = ()
 
     def learn(self, compact: bytes) -> None:
-        """Looks for these tools from now on, in the two ways in which JSON is written for sending."""
-        way = b'"%b":%b' % (_NAME.encode(), compact)
-        if not _SHORTEST <= len(compact) <= _LONGEST or any(one.written == way for one in self._known):
+        """Look for these tools from now on, in the two spellings in which clients send JSON."""
+        written = b'"tools":' + compact
+        if not _SHORTEST <= len(compact) <= _LONGEST or any(one.written == written for one in self._known):
             return
         value: Json = orjson.loads(compact)
-        spaced = b'"%b": %b' % (_NAME.encode(), json.dumps(value).encode())
-        self._known = (_Known(way, value), _Known(spaced, value), *self._known)[: 2 * _MOST]
+        spaced = b'"tools": ' + json.dumps(value).encode()
+        self._known = (_Known(written, value), _Known(spaced, value), *self._known)[: 2 * _MOST]
 
     def document_of(self, body: bytes) -> Json:
-        """What a body says as JSON; None for one that says nothing."""
+        """Return the JSON value of a body; None if it is not JSON."""
         for known in self._known:
             at = known.place(body)
             if at >= 0:
-                short = document_of(b"".join((body[:at], _WRITTEN, body[at + len(known.written) :])))
-                if isinstance(short, dict) and short.get(_NAME) == _STAND_IN:
-                    short[_NAME] = known.value
+                short = document_of(b"".join((body[:at], _REPLACEMENT, body[at + len(known.written) :])))
+                if isinstance(short, dict) and short.get("tools") == _TOKEN:
+                    short["tools"] = known.value
                     return short
         return document_of(body)
 
 
 repeated = Repeated()
-"""The one of this process."""
+"""The decoder of this process."""
 
 
 class Declared:
-    """Reads declarations by `read`, unless the very same ones were read before: the same names in the same order, and no
-    number for another that is equal to it. The schemas of the tools are then those objects that were read first."""
+    """Function from declarations to tools that returns the same tools for the same JSON text.
+
+    Equal values with another text are read again: another order of names, `1.0` for `1`.
+    """
 
     def __init__(self, read: Callable[[Json], tuple[Tool, ...]]) -> None:
         self._read = read
@@ -103,7 +105,7 @@ class Declared:
             return self._last[1]
         try:
             written = orjson.dumps(declared)
-        except orjson.JSONEncodeError:  # not from JSON, or what JSON cannot say
+        except orjson.JSONEncodeError:  # a lone surrogate, for example
             return self._read(declared)
         known = self._known.get(written)
         if known is None:

@@ -2,8 +2,8 @@ r"""DeepInfra's own inference API for models of text: a prompt in, the text that
 
 Requests: `POST …/v1/inference/{org}/{model}` with `input`. Replies: a body with `results[].generated_text`, or events with
 a `token` each, the last of which may repeat the whole text as `generated_text`, and `[DONE]`. Only `details.finish_reason`,
-if present, says why a text ended. Source: the vendor's documentation (Inference), and what its clients read: the text of
-every token, special ones included.
+if present, has the finish reason. Source: the vendor's documentation (Inference), and its clients, which read the text
+of every token, special ones included.
 
     data: {"token":{"id":12,"text":" Hi","logprob":0.0,"special":false},"generated_text":null,"details":null}
 """
@@ -117,13 +117,13 @@ class StreamWriter:
 
     def __init__(self) -> None:
         self._changed = False
-        self._said = ""
+        self._sent = ""
 
     def write(self, frame: Frame, events: Sequence[Event], out: Sequence[Event]) -> bytes:
         document = frame_document(frame)
         repeats = self._changed and bool(text(document.get("generated_text")))
         if same(events, out) and not repeats:
-            self._said += text_of(out)
+            self._sent += text_of(out)
             return frame.raw
         check_form(out, "text")
         self._changed = self._changed or text_of(events) != text_of(out)
@@ -141,13 +141,13 @@ class StreamWriter:
 
     def _group(self, frame: Frame, out: Sequence[Event], document: Mapping[str, Json]) -> Iterator[bytes]:
         words = text_of(out)
-        self._said += words
+        self._sent += words
         if document:
             made = dict(document)
             if "token" in document:
                 made["token"] = {**mapping(document.get("token")), "text": words}
             if text(document.get("generated_text")) is not None:
-                made["generated_text"] = self._said
+                made["generated_text"] = self._sent
             yield framed(made)
         elif words:
             token: dict[str, Json] = {"id": None, "text": words, "logprob": None, "special": False}
@@ -163,14 +163,14 @@ class WholeWriter(BaseWriter):
         check_form(out, "text")
         known = {event.block: event.choice for event in (*events, *out) if isinstance(event, Start)}
 
-        def said(these: Sequence[Event], choice: int) -> str:
+        def words_of(these: Sequence[Event], choice: int) -> str:
             return text_of(event for event in these if isinstance(event, Delta) and known[event.block] == choice)
 
         listed = document.get("results")
         results: list[Json] = list(listed) if isinstance(listed, list) else []
         for position, result in mappings(results):
-            if said(events, position) != said(out, position):
-                results[position] = {**result, "generated_text": said(out, position)}
+            if words_of(events, position) != words_of(out, position):
+                results[position] = {**result, "generated_text": words_of(out, position)}
         return {**document, "results": results}
 
 

@@ -7,7 +7,7 @@ Nearly every event of a streamed reply is the one before it with another text:
 
 A pattern is compiled from one parsed event and confirmed by the next one: all bytes are fixed but the text, the members
 that no reader looks at (`IGNORED`), and blanks between the closing brackets (Anthropic pads its events with them:
-`"}       }`). An event that matches says its text and nothing else, so a reader that would parse it would say so, too.
+`"}       }`). A matching event has a text and nothing else that a reader reads, so parsing would give the same text.
 What matches the text's gap is a JSON string without an unescaped quotation mark, and the text of the two events that made
 the pattern stood there and nowhere else; so nothing is guessed. A pattern holds until an event of another kind arrives.
 """
@@ -42,7 +42,7 @@ _MOST_FAILURES = 4
 
 
 class DeltaPattern:
-    """Pattern of the text deltas of one block, made from `event`, whose text stands at `start` to `end` of its frame."""
+    """Pattern of the text deltas of one block, made from `event`, whose text is at `span` in its frame."""
 
     __slots__ = ("_event", "_match", "_span", "block", "item")
 
@@ -75,7 +75,7 @@ class DeltaPattern:
         return cls(event, span)
 
     def is_confirmed_by(self, event: Delta) -> bool:
-        """Return True if the next event of the stream, a single delta, matches and says the text that was parsed."""
+        """Return True if the next event of the stream, a single delta, matches with the parsed text."""
         same = event.block == self.block and event.item == self.item and event.text != self._event.text
         return same and event.frame is not None and self.text(event.frame.raw) == event.text
 
@@ -133,13 +133,13 @@ def _begins(others: Sequence[Event], event: Delta) -> bool:
 
 
 def _span_of(event: Delta) -> tuple[int, int] | None:
-    """Return where the text of an event stands in its frame, in bytes, without the quotation marks. None if ambiguous."""
+    """Return the place of an event's text in its frame, in bytes, without the quotation marks. None if ambiguous."""
     text = event.text
     if event.frame is None or not text.isprintable() or '"' in text or "\\" in text or not text:
         return None  # a character that is not printable may be escaped in JSON
     raw, literal = event.frame.raw, b'"%s"' % text.encode()
     if raw.count(literal) != 1 or (b"\\" in raw and (b"\\u" in raw or "/" in text)):
-        return None  # an escaped form of the text could stand elsewhere
+        return None  # an escaped form of the text could be elsewhere
     start = raw.index(literal) + 1
     return start, start + len(literal) - 2
 
@@ -165,7 +165,7 @@ def _decoded(literal: bytes) -> str | None:
         text = literal.decode()
         if text.isprintable() and "\\" not in text:  # nearly every text
             return text
-        said: str = orjson.loads(f'"{text}"')
+        decoded: str = orjson.loads(f'"{text}"')
     except (UnicodeDecodeError, orjson.JSONDecodeError):
         return None
-    return said or None
+    return decoded or None

@@ -1,34 +1,54 @@
-"""Gemini's `generateContent`, from the Gemini API and from Vertex AI.
+r"""Gemini's `generateContent`, from the Gemini API and from Vertex AI.
 
 Requests: `POST …/models/{model}:generateContent`, or `:streamGenerateContent` for a stream: server-sent events with
-`?alt=sse`, a JSON array without. Every event is a reply of its own with more parts of the content; a function call comes
-whole in one of them, and most have no id. There is no terminator: a stream of events is over when every candidate has a
-finish reason, an array with its bracket. Members are in camel case; snake case is read as well. Code Assist puts all of it
-into another body (`gemini_wrapper`). Source: the vendor's API
-reference (GenerateContentResponse, Content, Part).
+`?alt=sse`, a JSON array without. The path names the model. Each event is a reply with further parts of the content. A
+function call comes whole in one event, and mostly without an id. A stream has no terminator: server-sent events are
+complete when every candidate has a finish reason, an array is with its bracket. Source: the vendor's API reference
+(GenerateContentResponse, Content, Part).
+
+    data: {"candidates":[{"content":{"parts":[{"text":"Hel"}],"role":"model"},"index":0}],"modelVersion":"m"}
+    data: {"candidates":[{"content":{"parts":[{"text":"lo"}],"role":"model"},"finishReason":"STOP","index":0}]}
 """
 
 from __future__ import annotations
 
+import dataclasses
+import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from urllib.parse import unquote
 
 import orjson
 
-from wirelint.apis.gemini_partial import PartialArguments
-from wirelint.apis.gemini_request import (
-    METHODS,
+from wirelint.apis.gemini_bodies import (
+    REQUEST,
     arguments_of,
+    camel,
     hosted_name,
+    is_wrapped,
+    json_schema,
     kind_of,
-    read_request,
-    read_request_at,
+    member,
     several,
+    unwrapped,
+    value_of,
 )
-from wirelint.apis.gemini_schema import member, value_of
-from wirelint.apis.gemini_wrapper import is_wrapped, unwrapped
 from wirelint.apis.gemini_writer import StreamWriter, WholeWriter
-from wirelint.apis.reading import Documents, error_of, is_misshapen, mapping, mappings, misshapen, number, text, told
+from wirelint.apis.reading import (
+    DocumentReader,
+    compact,
+    error_of,
+    index_of,
+    is_misshapen,
+    mapping,
+    mappings,
+    misshapen,
+    number,
+    or_other,
+    schema,
+    text,
+)
 from wirelint.apis.spec import ApiSpec, History, Traits
 from wirelint.events import (
     Close,
@@ -44,28 +64,37 @@ from wirelint.events import (
     StreamViolation,
     Usage,
 )
-from wirelint.model import Json, Kind
+from wirelint.model import (
+    Arguments,
+    HostedCall,
+    HostedResult,
+    Json,
+    Kind,
+    Message,
+    Opaque,
+    Part,
+    Reasoning,
+    Request,
+    Role,
+    Text,
+    Tool,
+    ToolCall,
+    ToolChoice,
+    ToolResult,
+)
 
-__all__ = ["NAME", "claims", "claims_reply", "read_request", "read_request_at", "reply_reader", "reply_writer"]
-
-NAME = "google.generate_content"
-
-_REASONS = {1: "STOP", 2: "MAX_TOKENS", 3: "SAFETY", 4: "RECITATION", 5: "OTHER"}
-"""Finish reasons by number (`enum-encoding=int`), as far as both APIs number them alike."""
-_UNSPECIFIED = frozenset({"", "FINISH_REASON_UNSPECIFIED", "BLOCK_REASON_UNSPECIFIED", "BLOCKED_REASON_UNSPECIFIED"})
-_HOSTED_EVIDENCE = ("groundingMetadata", "urlContextMetadata")
+_METHODS = ("generateContent", "streamGenerateContent")
 _REPLY = frozenset({"candidates", "promptFeedback", "prompt_feedback", "usageMetadata", "usage_metadata"})
 
 
 def claims(path: str, headers: Mapping[str, str], body: Mapping[str, Json]) -> bool:
     _, colon, method = path.rpartition("/")[2].partition(":")
     if colon:
-        return method in METHODS and (
-            is_wrapped(body) or not isinstance(body.get("request"), dict) or "contents" in body
-        )
+        inner = not isinstance(body.get("request"), dict) or "contents" in body
+        return method in _METHODS and (is_wrapped(body) or inner)
     if path.endswith("/cachedContents") or "messages" in body:
         return False
-    # Any path may serve this API behind a gateway.
+    # A gateway may serve this API at any path.
     contents = body.get("contents")
     return isinstance(contents, list) and bool(contents) and all(_is_content(content) for content in contents)
 
@@ -79,71 +108,231 @@ def claims_reply(document: Mapping[str, Json]) -> bool:
     return versioned and not _REPLY.isdisjoint(document) and "object" not in document
 
 
-def reply_reader(*, streamed: bool) -> _Reader:
-    return _Reader(streamed=streamed)
-
-
-def reply_writer(*, streamed: bool) -> StreamWriter | WholeWriter:
-    return StreamWriter() if streamed else WholeWriter()
-
-
-def _is_broken(frame: Frame) -> bool:
-    """Return True if nothing can be read of an array from a frame on."""
-    return frame.data is None and any(kind == "broken-json" for kind, _ in frame.faults)
-
-
 def _is_content(value: Json) -> bool:
     return isinstance(value, dict) and isinstance(value.get("parts"), list | dict)
 
 
+# --- requests ---------------------------------------------------------------------------------------------------------
+
+_PATH = re.compile(r"/(?:models|tunedModels|endpoints)/([^/:]+):(\w+)/?\Z")
+_ROLES: dict[str, Role] = {
+    "model": "assistant",
+    "assistant": "assistant",
+    "function": "tool",
+    "tool": "tool",
+    "system": "system",
+}
+_CLIENT_TOOLS = frozenset({"functionDeclarations", "computerUse"})
+_UNSEEN_TOOLS = frozenset({"computerUse", "mcpServers"})
+"""Kinds of tools whose names the body does not show."""
+_MODES: dict[Json, str] = {1: "AUTO", 2: "ANY", 3: "NONE"}
+_RESULTS = ("output", "result", "content", "return_value", "error", "call_error")
+"""Members in which clients put the result of a function. The first two are the vendor's own."""
+
+
+def read_request(body: Mapping[str, Json], path: str = "") -> Request:
+    if is_wrapped(body):
+        return _read_wrapped(body, path)
+    found = _PATH.search(path)
+    tools = tuple(_tools(body.get("tools")))
+    cached = bool(value_of(body, "cachedContent"))
+    return Request(
+        api="google.generate_content",
+        model=unquote(found[1]) if found is not None else (text(body.get("model")) or "").removeprefix("models/"),
+        messages=(*_system(body), *_messages(body.get("contents"))),
+        tools=tools,
+        body=body,
+        tool_choice=_tool_choice(mapping(value_of(mapping(value_of(body, "toolConfig")), "functionCallingConfig"))),
+        stream=found is not None and found[2] == "streamGenerateContent",
+        hosted=any(tool.hosted for tool in tools),
+        tools_known=not (cached or any(tool.type in _UNSEEN_TOOLS for tool in tools)),
+        max_tokens=number(value_of(mapping(value_of(body, "generationConfig")), "maxOutputTokens")),
+        on_server="before" if cached else "nothing",
+    )
+
+
+def _read_wrapped(body: Mapping[str, Json], path: str) -> Request:
+    """Return a request of Code Assist. The wrapper names the model."""
+    inner = read_request(mapping(body.get("request")), path)
+    return dataclasses.replace(
+        inner,
+        model=text(body.get("model")) or inner.model,
+        messages=tuple(map(_moved_message, inner.messages)),
+        tools=tuple(dataclasses.replace(tool, pointer=REQUEST + tool.pointer) for tool in inner.tools),
+        body=body,
+        stream=path.rstrip("/").endswith(":streamGenerateContent"),
+    )
+
+
+def _moved_message(message: Message) -> Message:
+    parts = tuple(dataclasses.replace(part, pointer=REQUEST + part.pointer) for part in message.parts)
+    return dataclasses.replace(message, pointer=REQUEST + message.pointer, parts=parts)
+
+
+def _system(body: Mapping[str, Json]) -> Iterator[Message]:
+    name, value = member(body, "systemInstruction")
+    place = f"/{name}"
+    if isinstance(value, str):
+        parts: tuple[Part, ...] = (Text(value, place),) if value else ()
+    else:
+        parts = tuple(_parts(mapping(value).get("parts"), f"{place}/parts"))
+    if parts:
+        yield Message("system", parts, place)
+
+
+def _messages(contents: Json) -> Iterator[Message]:
+    for place, content in several(contents, "/contents"):
+        role = _ROLES.get(text(content.get("role")) or "", "user")
+        yield Message(role, tuple(_parts(content.get("parts"), f"{place}/parts")), place)
+
+
+def _parts(parts: Json, place: str) -> Iterator[Part]:
+    for where, part in several(parts, place):
+        yield from _part(part, where)
+
+
+def _part(part: Mapping[str, Json], place: str) -> Iterator[Part]:
+    """Yield the part that the API's part is, and the files in the result of a function."""
+    kind, name, value = kind_of(part)
+    inner = mapping(value)
+    match kind:
+        case "text":
+            words = text(value) or ""
+            if words:
+                yield Reasoning(words, f"{place}/text") if part.get("thought") is True else Text(words, f"{place}/text")
+            elif value_of(part, "thoughtSignature"):
+                yield Reasoning("", place, opaque=True)
+        case "functionCall":
+            called = Arguments.of(arguments_of(inner))
+            yield ToolCall(text(inner.get("id")) or None, text(inner.get("name")), called, f"{place}/{name}")
+        case "functionResponse":
+            yield _result(inner, f"{place}/{name}")
+            for n, media in mappings(inner.get("parts")):
+                yield Opaque(kind_of(media)[0], f"{place}/{name}/parts/{n}")
+        case "toolCall" | "executableCode":
+            yield HostedCall(text(inner.get("id")), hosted_name(kind, inner), f"{place}/{name}")
+        case "toolResponse" | "codeExecutionResult":
+            yield HostedResult(text(inner.get("id")), f"{place}/{name}", hosted_name(kind, inner))
+        case "":
+            return
+        case _:
+            yield Opaque(kind, f"{place}/{name}")
+
+
+def _result(response: Mapping[str, Json], place: str) -> ToolResult:
+    given = response.get("response")
+    inner = mapping(given)
+    flag = value_of(inner, "isError")
+    failed = flag if isinstance(flag, bool) else True if inner.get("error") and not inner.get("output") else None
+    return ToolResult(text(response.get("id")) or None, _shown(given), place, text(response.get("name")), failed)
+
+
+def _shown(response: Json) -> str:
+    """Return the result of a function as text. The object that the API demands often only wraps one text."""
+    if isinstance(response, dict):
+        results = [value for key, value in response.items() if key in _RESULTS]
+        if len(results) == 1 and (len(response) == 1 or isinstance(results[0], list)):
+            return _words(results[0])
+        if len(response) == 1:
+            (value,) = response.values()
+            return value if isinstance(value, str) else compact(response)
+    return _words(response)
+
+
+def _words(value: Json) -> str:
+    if isinstance(value, str):
+        return value
+    texts = [words for _, item in mappings(value) if (words := text(item.get("text"))) is not None]
+    if texts and isinstance(value, list) and len(texts) == len(value):
+        return "\n".join(texts)
+    return compact(value)
+
+
+def _tools(tools: Json) -> Iterator[Tool]:
+    for place, tool in several(tools, "/tools"):
+        name, declared = member(tool, "functionDeclarations")
+        for where, function in several(declared, f"{place}/{name}"):
+            yield from _function(function, where)
+        for kind, value in tool.items():
+            if kind != name and value is not None and value is not False:
+                known = camel(kind)
+                yield Tool(known, f"{place}/{kind}", "", None, hosted=known not in _CLIENT_TOOLS, type=known)
+
+
+def _function(function: Mapping[str, Json], place: str) -> Iterator[Tool]:
+    if name := text(function.get("name")):
+        declared = schema(value_of(function, "parametersJsonSchema")) or json_schema(function.get("parameters"))
+        yield Tool(name, place, text(function.get("description")) or "", declared)
+
+
+def _tool_choice(config: Mapping[str, Json]) -> ToolChoice:
+    mode = config.get("mode")
+    if isinstance(mode, int) and not isinstance(mode, bool):
+        mode = _MODES.get(mode)
+    named = value_of(config, "allowedFunctionNames")
+    names = [name for name in named if isinstance(name, str)] if isinstance(named, list) else []
+    match text(mode):
+        case "NONE":
+            return ToolChoice("none")
+        case "ANY" if len(names) == 1:
+            return ToolChoice("named", names[0])
+        case "ANY":
+            return ToolChoice("required", names=tuple(names))
+        case "VALIDATED":
+            return ToolChoice("auto", names=tuple(names))
+        case _:
+            return ToolChoice("auto")
+
+
+# --- replies ----------------------------------------------------------------------------------------------------------
+
+_REASONS = {1: "STOP", 2: "MAX_TOKENS", 3: "SAFETY", 4: "RECITATION", 5: "OTHER"}
+"""Finish reasons by number (`enum-encoding=int`), where both APIs have the same numbers."""
+_UNSPECIFIED = frozenset({"", "FINISH_REASON_UNSPECIFIED", "BLOCK_REASON_UNSPECIFIED", "BLOCKED_REASON_UNSPECIFIED"})
+_HOSTED_EVIDENCE = ("groundingMetadata", "urlContextMetadata")
+
+
 @dataclass(slots=True)
 class _Candidate:
-    """`parts` counts them as a whole body would have them. `run`: the text or thought that the next part may go on with."""
-
     parts: int = 0
+    """Number of parts, as a whole body would have them."""
     run: tuple[Kind, int] | None = None
+    """Kind and block of the text that the next part may continue."""
     open: tuple[int, PartialArguments] | None = None
+    """The call whose arguments are arriving."""
     once: set[str] = field(default_factory=set)
 
 
-class _Reader:
-    """Frames to events. Text that comes in several events is one part, as long as nothing else comes between."""
+class Reader(DocumentReader):
+    """Reader of replies. Text of neighbouring events is one part if nothing else comes between."""
+
+    has_done_marker = True
 
     def __init__(self, *, streamed: bool) -> None:
-        self._streamed = streamed
-        self.documents = Documents()
+        super().__init__(streamed=streamed)
         self._candidates: dict[int, _Candidate] = {}
         self._stopped: set[int] = set()
         self._head: tuple[str | None, str | None] = (None, None)
         self._count = 0
         self._array: bool | None = None
         self._inside = ""
-        self._done = self._failed = False
+        """Pointer of the reply in its wrapper."""
+        self._failed = False
 
     def read(self, frame: Frame) -> list[Event]:
         if self._array is None:
-            self._array = self._streamed and frame.raw.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"[")
-        if frame.data is None or not self._streamed:
-            events = self._unframed(frame)
+            self._array = self.streamed and frame.raw.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"[")
+        if frame.data is None or not self.streamed:
+            events = self._bare(frame)
             if events is not None:
                 return events
-        reading = self.documents.read(frame)
-        events = reading.violations
-        self._failed = self._failed or (bool(self._array) and _is_broken(frame))
-        for whole, place in reading.documents:
-            document, self._inside = unwrapped(whole)
-            if self._done and (document.get("candidates") or error_of(document)):
-                events.append(StreamViolation("after-end", (frame.data or "")[:60], frame))
-                continue
-            events += self._document(document, place)
-        if reading.done:
-            self._done = True
-            events.append(Done(frame))
-        return told(frame, events)
+        is_broken = frame.data is None and any(kind == "broken-json" for kind, _ in frame.faults)
+        self._failed = self._failed or (bool(self._array) and is_broken)
+        return super().read(frame)
 
     def close(self) -> list[Event]:
-        events = self.documents.close()
-        if not self._streamed or self._done or self._failed or not self._stopped:
+        events = super().close()
+        if not self.streamed or self.is_done or self._failed or not self._stopped:
             return events
         if self._array:
             events.append(StreamViolation("missing-end", "no closing bracket", None))
@@ -151,23 +340,22 @@ class _Reader:
             events.append(Done(None))
         return events
 
-    def _unframed(self, frame: Frame) -> list[Event] | None:
-        """The events of a frame that is no event of a stream; None for all that is as usual.
+    def _bare(self, frame: Frame) -> list[Event] | None:
+        """Return the events of a frame that is no event of a stream; None for ordinary frames.
 
-        A whole body may be an array: of a stream that begins with an error. Errors in the midst of a stream of events come
-        as bare JSON.
+        A whole body is an array if the stream began with an error. An error amid server-sent events is bare JSON.
         """
-        if self._streamed:
+        if self.streamed:
             raw = frame.raw.strip()
-            if self._array and raw == b"]" and not self._done:
-                self._done = True
+            if self._array and raw == b"]" and not self.is_done:
+                self.is_done = True
                 return [Done(frame)]
             if not raw.startswith(b"{"):
                 return [Other(frame)] if not frame.faults else None
         elif not (frame.data or "").lstrip("\ufeff \t\r\n").startswith("["):
             return None
         try:
-            value: Json = orjson.loads(frame.raw if self._streamed else frame.data or "")
+            value: Json = orjson.loads(frame.raw if self.streamed else frame.data or "")
         except orjson.JSONDecodeError:
             return None
         events: list[Event] = [StreamViolation(kind, detail, frame) for kind, detail in frame.faults]
@@ -175,9 +363,13 @@ class _Reader:
             if (error := error_of(document)) is not None:
                 self._failed = True
                 events.append(Failure(error, frame))
-        return told(frame, events)
+        return or_other(frame, events)
 
-    def _document(self, document: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
+    def read_document(self, document: dict[str, Json], frame: Frame, *, alone: bool) -> Iterator[Event]:
+        document, self._inside = unwrapped(document)
+        if self.is_done and (document.get("candidates") or error_of(document)):
+            yield StreamViolation("after-end", (frame.data or "")[:60], frame)
+            return
         head = (text(value_of(document, "responseId")) or None, text(value_of(document, "modelVersion")) or None)
         if head != self._head and any(head):
             self._head = head
@@ -186,8 +378,7 @@ class _Reader:
             self._failed = True
             yield Failure(error, frame)
         for position, candidate in mappings(document.get("candidates")):
-            index = number(candidate.get("index"))
-            yield from self._candidate(position if index is None else index, candidate, frame)
+            yield from self._candidate(index_of(candidate, position), candidate, frame)
         name, feedback = member(document, "promptFeedback")
         yield from self._blocked(mapping(feedback), f"{self._inside}/{name}", frame)
         if usage := mapping(value_of(document, "usageMetadata")):
@@ -206,7 +397,7 @@ class _Reader:
                 known.once.add(evidence)
                 yield Start(self._new(), "hosted_result", f"{place}/{name}", choice, frame, name=evidence)
         name, given = member(body, "finishReason")
-        reason = _word(given)
+        reason = _reason(given)
         if reason is not None:
             self._stopped.add(choice)
             yield Finish(choice, reason, f"{place}/{name}", frame)
@@ -221,7 +412,7 @@ class _Reader:
         if not kind:
             return
         inner = mapping(value)
-        if kind == "functionCall" and self._streamed and (known.open is not None or _continues(inner)):
+        if kind == "functionCall" and self.streamed and (known.open is not None or _is_piece(inner)):
             yield from self._piece_of_call(choice, known, position, inner, f"{place}/{known.parts}/{name}", frame)
             return
         where = f"{place}/{self._place(known, position)}/{name}"
@@ -251,11 +442,11 @@ class _Reader:
             yield Start(self._new(), "opaque", where, choice, frame, name=misshapen(part["text"]), item=position)
             return
         if not words:
-            if value_of(part, "thoughtSignature"):  # nobody reads it; text goes on after it as if it were not there
+            if value_of(part, "thoughtSignature"):  # clients do not show it, and the text continues after it
                 where = f"{place}/{self._place(known, position)}"
                 yield Start(self._new(), "reasoning", where, choice, frame, form="opaque", item=position)
             return
-        if self._streamed and known.run is not None and known.run[0] == kind:
+        if self.streamed and known.run is not None and known.run[0] == kind:
             yield Delta(known.run[1], words, frame, position)
             return
         block = self._new()
@@ -266,7 +457,7 @@ class _Reader:
     def _piece_of_call(
         self, choice: int, known: _Candidate, position: int, call: Mapping[str, Json], place: str, frame: Frame
     ) -> Iterator[Event]:
-        """A call whose arguments come value by value; the one of its pieces that does not say so ends it."""
+        """Yield a piece of a call whose arguments arrive value by value. A piece without `willContinue` is the last."""
         if known.open is None:
             known.open = (self._new(), PartialArguments())
             self._place(known, position)
@@ -281,9 +472,9 @@ class _Reader:
             yield Close(block, frame)
 
     def _blocked(self, feedback: Mapping[str, Json], place: str, frame: Frame) -> Iterator[Event]:
-        """A prompt that was not answered: the reason stands in the place of candidates."""
+        """Yield the refusal of a prompt. The reason replaces the candidates."""
         name, given = member(feedback, "blockReason")
-        reason = _word(given)
+        reason = _reason(given)
         if reason is None or 0 in self._stopped:
             return
         self._stopped.add(0)
@@ -293,8 +484,8 @@ class _Reader:
         yield Finish(0, reason, f"{place}/{name}", frame)
 
     def _place(self, known: _Candidate, position: int) -> int:
-        """The number of a part that begins, in a whole body."""
-        if not self._streamed:
+        """Return the number that a new part has in a whole body."""
+        if not self.streamed:
             return position
         known.parts += 1
         return known.parts - 1
@@ -304,23 +495,112 @@ class _Reader:
         return self._count - 1
 
 
-def _continues(call: Mapping[str, Json]) -> bool:
+def _is_piece(call: Mapping[str, Json]) -> bool:
     return value_of(call, "willContinue") is True or value_of(call, "partialArgs") is not None
 
 
-def _word(reason: Json) -> str | None:
-    """A reason that says something, as a word."""
-    if isinstance(reason, int) and not isinstance(reason, bool):
-        return _REASONS.get(reason, str(reason)) if reason else None
-    return reason if isinstance(reason, str) and reason not in _UNSPECIFIED else None
+def _reason(given: Json) -> str | None:
+    """Return a finish reason as a word; None if it is unspecified."""
+    if isinstance(given, int) and not isinstance(given, bool):
+        return _REASONS.get(given, str(given)) if given else None
+    return given if isinstance(given, str) and given not in _UNSPECIFIED else None
+
+
+# --- arguments that arrive value by value -----------------------------------------------------------------------------
+
+_TOKEN = re.compile(r"\.([^.\[\]]+)|\[(\d{1,6})\]|\['([^']*)'\]|\[\"([^\"]*)\"\]")
+_VALUES = ("stringValue", "numberValue", "boolValue", "nullValue")
+
+
+class PartialArguments:
+    """Argument text of one call whose values arrive one by one (`partialArgs`, Vertex AI).
+
+        {"jsonPath":"$.address.lines[0]","stringValue":"Pier","willContinue":true}
+
+    Values arrive in document order, so the text can be produced meanwhile: before each value, the brackets and commas
+    between the former place and its own. Source: the vendor's API reference (FunctionCall, PartialArg).
+    """
+
+    def __init__(self) -> None:
+        self._path: list[str | int] | None = None
+        self._in_string = False
+
+    def add(self, pieces: Json) -> str:
+        """Return the text that these pieces add."""
+        return "".join(part for _, piece in mappings(pieces) for part in self._piece(piece))
+
+    def end(self) -> str:
+        """Return the text that completes the arguments."""
+        if self._path is None:
+            return "{}"
+        rest = self._leave(-1)
+        self._path = None
+        return rest
+
+    def _piece(self, piece: Mapping[str, Json]) -> Iterator[str]:
+        path = _tokens(text(value_of(piece, "jsonPath")) or "")
+        if not path:
+            return
+        kind = next((name for name in _VALUES if value_of(piece, name) is not None), "nullValue")
+        value = value_of(piece, kind)
+        string = value if isinstance(value, str) and kind == "stringValue" else None
+        if not (self._in_string and path == self._path and string is not None):
+            yield from self._go_to(path)
+            if string is None:
+                yield "null" if kind == "nullValue" else json.dumps(value, ensure_ascii=False)
+                return
+            yield '"'
+            self._in_string = True
+        yield json.dumps(string, ensure_ascii=False)[1:-1]
+        if value_of(piece, "willContinue") is not True:
+            self._in_string = False
+            yield '"'
+
+    def _go_to(self, path: list[str | int]) -> Iterator[str]:
+        """Yield the text between the former value and the one at `path`."""
+        shared = 0
+        if self._path is not None:
+            most = min(len(path), len(self._path)) - 1
+            while shared < most and path[shared] == self._path[shared]:
+                shared += 1
+            yield self._leave(shared)
+            yield ","
+        else:
+            yield _opening(path[0])
+        self._path = path
+        yield _key(path[shared])
+        for token in path[shared + 1 :]:
+            yield _opening(token) + _key(token)
+
+    def _leave(self, shared: int) -> str:
+        """Return the end of the open string, and of the open containers beyond the first `shared` ones."""
+        assert self._path is not None
+        quote, self._in_string = '"' if self._in_string else "", False
+        return quote + "".join("]" if isinstance(token, int) else "}" for token in reversed(self._path[shared + 1 :]))
+
+
+def _tokens(path: str) -> list[str | int]:
+    found: list[str | int] = []
+    for match in _TOKEN.finditer(path):
+        name, digits, one, two = match.groups()
+        found.append(int(digits) if digits is not None else next(key for key in (name, one, two) if key is not None))
+    return found
+
+
+def _opening(token: str | int) -> str:
+    return "[" if isinstance(token, int) else "{"
+
+
+def _key(token: str | int) -> str:
+    return "" if isinstance(token, int) else f"{json.dumps(token, ensure_ascii=False)}:"
 
 
 API = ApiSpec(
-    name=NAME,
+    name="google.generate_content",
     claims=claims,
     claims_reply=claims_reply,
-    read_request=lambda body, path="": read_request_at(body, path),
-    reply_reader=reply_reader,
+    read_request=read_request,
+    reply_reader=Reader,
     stream_writer=StreamWriter,
     whole_writer=WholeWriter,
     traits=Traits(

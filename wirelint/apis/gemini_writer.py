@@ -1,31 +1,267 @@
-"""Gemini's replies, written: events back to the parts of a content, in a stream of replies or in a whole one.
+r"""Writers of Gemini's replies: events back to the parts of a content, in a stream of replies or in a whole one.
 
-Theory of operation. A frame whose events came out as they went in is handed on as it is. Of any other the document is
-taken, and in each candidate that has changed the parts are put together anew: a part of which all events came out stays as
-it stands, one of which other events came out is made from them, and what no event stands for (text without words,
-signatures, parts that nobody knows) keeps its place. Everything else of the document stays.
+Theory of operation. A frame whose events came out unchanged leaves as it came. From any other frame the writer takes the
+document, and rebuilds the parts of each candidate that changed. A part all of whose events came out stays as it is, a part
+with other events is made from them, and a part without events (a signature alone, an unknown kind) keeps its place:
 
-A call is one part. Should its arguments come in pieces from a rewriter, it is written once they are complete.
+    {"parts":[{"text":"Hello","thoughtSignature":"c2ln"},{"functionCall":{"name":"look","args":{}}}]}
+
+Everything else in the document stays. A call is one part. If a rewriter sends its arguments in pieces, the call is written
+when they are complete.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
-from wirelint.apis.gemini_parts import Calls, Parts, alike
-from wirelint.apis.gemini_schema import member, value_of
-from wirelint.apis.gemini_wrapper import REPLY, unwrapped
-from wirelint.apis.reading import mapping, mappings, number, text
-from wirelint.apis.writing import document_of, dump, groups, other_lines, spoken
-from wirelint.events import CallUpdate, Close, Delta, Done, Event, Finish, Frame, ReplyMeta, Start
-from wirelint.model import Json
+from wirelint.apis.gemini_bodies import REPLY, kind_of, member, unwrapped, value_of
+from wirelint.apis.reading import index_of, mapping, mappings, text
+from wirelint.apis.writing import MADE, dump, frame_document, groups, other_lines, reply_id_of, same, without_violations
+from wirelint.apis.writing import WholeWriter as BaseWriter
+from wirelint.events import CallUpdate, Close, Delta, Done, Event, Finish, Frame, Start, Usage
+from wirelint.model import Arguments, Json
+
+_TEXTS = ("text", "reasoning", "refusal")
+_SIGNED = re.compile(r"gemini-(?:[3-9]|\d\d)")
+"""Models that refuse a history with a call without signature."""
+_NO_SIGNATURE = "skip_thought_signature_validator"
+"""The vendor's signature for calls that the model did not make (Thought signatures, FAQ)."""
+_PARTIAL = ("partialArgs", "partial_args", "willContinue", "will_continue")
+
+# --- parts of one candidate -------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Call:
+    """A call that is not written yet. `source`: the part that it was read from."""
+
+    start: Start
+    source: Mapping[str, Json]
+    texts: list[str] = field(default_factory=list)
+    name: str | None = None
+    id: str | None = None
+
+    @property
+    def is_complete(self) -> bool:
+        words = "".join(self.texts)
+        return Arguments(words).mapping is not None if words else self.start.input is not None
+
+    def part(self) -> dict[str, Json]:
+        """Return the part of the whole call. Raise ValueError for arguments that the API cannot express."""
+        name, inner = next(
+            ((n, i) for n in ("functionCall", "function_call") if (i := mapping(self.source.get(n)))), ("", {})
+        )
+        words = "".join(self.texts)
+        arguments = Arguments(words).mapping if words else self.start.input
+        if words and arguments is None:
+            raise ValueError("arguments that are no object cannot be sent to a client of this API")
+        call = {key: value for key, value in inner.items() if key not in _PARTIAL}
+        if self.id is not None:
+            call["id"] = self.id
+        if self.name is not None:
+            call["name"] = self.name
+        call["args"] = {} if arguments is None else arguments
+        rest = {key: value for key, value in self.source.items() if key != name}
+        return {(name or "functionCall"): call, **rest}
+
+
+def _is_alike(events: Sequence[Event], out: Sequence[Event]) -> bool:
+    """Return True if the content is the same, though a text may be in two pieces now, or behind the usage."""
+    return same(events, out) or _joined(events) == _joined(out)
+
+
+def _joined(events: Sequence[Event]) -> list[Event]:
+    made: list[Event] = [event for event in events if isinstance(event, Usage)]
+    for event in events:
+        if isinstance(event, Usage):
+            continue
+        last = made[-1] if made else None
+        if isinstance(event, Delta):
+            event = event._replace(item=-1)
+            if isinstance(last, Delta) and last.block == event.block and last.frame is event.frame:
+                made[-1] = last._replace(text=last.text + event.text)
+                continue
+        made.append(event)
+    return made
+
+
+@dataclass(slots=True)
+class _Calls:
+    """State of a writer between documents."""
+
+    starts: dict[int, Start] = field(default_factory=dict)
+    pending: dict[int, _Call] = field(default_factory=dict)
+    """Calls that are not complete yet."""
+    forwarded: set[int] = field(default_factory=set)
+    """Calls whose beginning left as it came."""
+
+    def note(self, events: Sequence[Event]) -> None:
+        """Record the blocks that start."""
+        for event in events:
+            if type(event) is Start:
+                self.starts.setdefault(event.block, event)
+
+    def forward(self, events: Sequence[Event]) -> None:
+        """Record that the calls which start here leave as they came."""
+        self.forwarded.update(event.block for event in events if type(event) is Start and event.kind == "tool_call")
+
+    def continues(self, events: Sequence[Event]) -> bool:
+        """Return True if the events belong to a pending call."""
+        return any(isinstance(event, (Delta, CallUpdate, Close)) and event.block in self.pending for event in events)
+
+
+class _Parts:
+    """Builder of the parts of one candidate in one document."""
+
+    def __init__(self, calls: _Calls, source: Sequence[Json], before: Sequence[Event], model: str) -> None:
+        self._calls, self._source, self._model = calls, source, model
+        self._before: dict[int, list[Event]] = {}
+        self._item_of: dict[int, int] = {}
+        for event in before:
+            if isinstance(event, (Start, Delta, CallUpdate)) and event.item >= 0:
+                self._before.setdefault(event.item, []).append(event)
+                self._item_of.setdefault(event.block, event.item)
+        self._made: list[Json] = []
+        self._used: set[int] = set()
+        self._coming: set[int] = set()
+        self._text: tuple[int, int] | None = None
+        """Block and item of the last part, if it is a text."""
+
+    def build(self, after: Sequence[Event], *, last: bool) -> list[Json]:
+        """Return the parts for these events. `last`: no later document can complete a call."""
+        now: dict[int, list[Event]] = {}
+        for event in after:
+            if isinstance(event, (Start, Delta, CallUpdate)):
+                now.setdefault(self._item(event), []).append(event)
+        self._coming = now.keys() & self._before.keys()
+        kept = {
+            item
+            for item, events in self._before.items()
+            if _is_alike(events, now.get(item, [])) and not self._calls.continues(events)
+        }
+        for event in after:
+            match event:
+                case Start() | Delta() | CallUpdate():
+                    self._finish_all(event.block)
+                    item = self._item(event)
+                    if item in kept:
+                        self._keep(item, event)
+                    else:
+                        self._write(event, item)
+                case Close(block=block) if block in self._calls.pending:
+                    self._finish(block)
+                case _:
+                    pass
+        self._finish_all(None, last=last)
+        self._add_silent(len(self._source))
+        return self._made
+
+    def _item(self, event: Start | Delta | CallUpdate) -> int:
+        """Return the part that an event was read from, or that it replaces."""
+        return event.item if event.item >= 0 else self._item_of.get(event.block, -1)
+
+    def _add(self, part: Json) -> None:
+        self._made.append(part)
+        self._text = None
+
+    def _keep(self, item: int, event: Event) -> None:
+        if type(event) is Start and event.kind == "tool_call":
+            self._calls.forwarded.add(event.block)
+        if item not in self._used:
+            self._add_silent(item)
+            self._used.add(item)
+            self._add(self._source[item])
+
+    def _add_silent(self, until: int) -> None:
+        """Add parts before `until` that have no events, and the signatures of removed texts."""
+        for item in range(until):
+            if item in self._used or item in self._coming:
+                continue
+            self._used.add(item)
+            part = self._source[item]
+            if item not in self._before:
+                self._add(part)
+            elif isinstance(part, dict) and kind_of(part)[0] == "text" and value_of(part, "thoughtSignature"):
+                self._add({**part, "text": ""})
+
+    def _take(self, item: int) -> Mapping[str, Json]:
+        """Return the part of the source that the next part is made from."""
+        if item < 0 or item >= len(self._source) or item in self._used:
+            return {}
+        self._add_silent(item)
+        self._used.add(item)
+        self._coming.discard(item)
+        return mapping(self._source[item])
+
+    def _write(self, event: Start | Delta | CallUpdate, item: int) -> None:
+        start = event if isinstance(event, Start) else self._calls.starts[event.block]
+        if start.kind == "tool_call":
+            self._call(event, item)
+        elif start.kind not in _TEXTS or start.form == "opaque":
+            if item >= 0 and isinstance(event, Start) and (part := self._take(item)):
+                self._add(dict(part))
+        elif isinstance(event, Delta) and event.text:
+            self._write_text(event, start, item)
+
+    def _write_text(self, delta: Delta, start: Start, item: int) -> None:
+        last = self._made[-1] if self._made else None
+        continues = self._text is not None and self._text[0] == delta.block and item in (-1, self._text[1])
+        if continues and isinstance(last, dict):
+            last["text"] = f"{last['text']}{delta.text}"
+            return
+        part: dict[str, Json] = {**self._take(item), "text": delta.text}
+        part.pop("thought", None)
+        if start.kind == "reasoning":
+            part["thought"] = True
+        self._made.append(part)
+        self._text = (delta.block, item)
+
+    def _call(self, event: Start | Delta | CallUpdate, item: int) -> None:
+        pending = self._calls.pending
+        if isinstance(event, Start):
+            source = self._take(item)
+            if event.block >= MADE and not self._has_call() and _SIGNED.search(self._model):
+                source = {"thoughtSignature": _NO_SIGNATURE}
+            pending[event.block] = _Call(event, source, name=event.name, id=event.id)
+            self._text = None
+            return
+        call = pending.get(event.block)
+        if call is None:
+            if event.block in self._calls.forwarded:
+                raise ValueError("a call that has left in part cannot be changed")
+            return
+        if isinstance(event, Delta):
+            call.texts.append(event.text)
+        else:
+            call.name, call.id = event.name or call.name, event.id or call.id
+        if item >= 0:
+            self._used.add(item)
+
+    def _has_call(self) -> bool:
+        """Return True if there is a call already: the first one of a turn has the signature."""
+        calls = [part for part in self._made if isinstance(part, dict) and kind_of(part)[0] == "functionCall"]
+        return bool(calls) or any(call.start.block >= MADE for call in self._calls.pending.values())
+
+    def _finish_all(self, but: int | None, *, last: bool = False) -> None:
+        """Write the complete calls. The call `but` may still get more arguments."""
+        pending = self._calls.pending
+        for block in [block for block, call in pending.items() if block != but and (last or call.is_complete)]:
+            self._finish(block)
+
+    def _finish(self, block: int) -> None:
+        self._add(self._calls.pending.pop(block).part())
+
+
+# --- documents --------------------------------------------------------------------------------------------------------
 
 
 class _Writer:
-    """What streams and whole bodies have in common: a document and the events that it is to say."""
+    """Base of the writers of streams and of whole bodies."""
 
     def __init__(self) -> None:
-        self._calls = Calls()
+        self._calls = _Calls()
 
     def _choice_of(self, event: Event) -> int | None:
         match event:
@@ -37,23 +273,21 @@ class _Writer:
             case _:
                 return None
 
-    def _patch(
+    def _patched(
         self, document: Mapping[str, Json], own: Sequence[Event], out: Sequence[Event], *, last: bool
     ) -> dict[str, Json]:
-        """The document, saying `out` in the place of `own`. `last`: nothing comes that could complete a call."""
+        """Return the document with `out` in the place of `own`. `last`: no later document can complete a call."""
         inner, place = unwrapped(dict(document))
         if place:
-            return {**document, "response": self._patch(inner, own, out, last=last)}
+            return {**document, "response": self._patched(inner, own, out, last=last)}
         made = dict(document)
-        head = next((event for event in out if isinstance(event, ReplyMeta) and event.id is not None), None)
-        if head is not None and (name := member(document, "responseId")[0]) in document:
-            made[name] = head.id
+        if (id_ := reply_id_of(out)) is not None and (name := member(document, "responseId")[0]) in document:
+            made[name] = id_
         listed = document.get("candidates")
         rows: list[Json] = list(listed) if isinstance(listed, list) else []
         known: set[int] = set()
         for position, row in mappings(listed):
-            index = number(row.get("index"))
-            choice = position if index is None else index
+            choice = index_of(row, position)
             known.add(choice)
             rows[position] = self._candidate(row, choice, made, own, out, last=last)
         for choice in sorted({c for event in out if (c := self._choice_of(event)) is not None} - known):
@@ -75,20 +309,19 @@ class _Writer:
         *,
         last: bool,
     ) -> dict[str, Json]:
-        before = [event for event in own if self._choice_of(event) == choice and not self._is_aside(event)]
-        after = [event for event in out if self._choice_of(event) == choice and not self._is_aside(event)]
+        before = [event for event in own if self._choice_of(event) == choice and not self._is_about_prompt(event)]
+        after = [event for event in out if self._choice_of(event) == choice and not self._is_about_prompt(event)]
         waiting = last and any(call.start.choice == choice for call in self._calls.pending.values())
-        if alike(before, after) and not waiting and not self._calls.absorb(after):
+        if _is_alike(before, after) and not waiting and not self._calls.continues(after):
             return row
         content = mapping(row.get("content"))
         listed = content.get("parts")
         source: list[Json] = listed if isinstance(listed, list) else [listed] if isinstance(listed, dict) else []
-        parts = Parts(self._calls, source, before, text(value_of(document, "modelVersion")) or "")
-        made = parts.put(after, last=last)
-        said: dict[str, Json] = {**content, "parts": made}
-        if not made:
-            said.pop("parts")
-        changed: dict[str, Json] = {**row, "content": {**said, "role": said.get("role", "model")}}
+        parts = _Parts(self._calls, source, before, text(value_of(document, "modelVersion")) or "")
+        rebuilt: dict[str, Json] = {**content, "parts": parts.build(after, last=last)}
+        if not rebuilt["parts"]:
+            rebuilt.pop("parts")
+        changed: dict[str, Json] = {**row, "content": {**rebuilt, "role": rebuilt.get("role", "model")}}
         name, _ = member(row, "finishReason")
         stops = [event for event in after if isinstance(event, Finish)]
         if stops and not any(stops[-1] is event for event in before):
@@ -97,14 +330,14 @@ class _Writer:
             changed.pop(name, None)
         return changed
 
-    def _is_aside(self, event: Event) -> bool:
-        """Return True if an event is about a prompt that was refused, which no candidate says."""
+    def _is_about_prompt(self, event: Event) -> bool:
+        """Return True if an event is about a refused prompt, which is outside of the candidates."""
         start = event if isinstance(event, (Start, Finish)) else self._calls.starts.get(getattr(event, "block", -1))
         return start is not None and start.pointer.removeprefix(REPLY).startswith("/prompt")
 
 
 class StreamWriter(_Writer):
-    """Server-sent events, or the elements of an array; which of them the first frame shows."""
+    """Writer of server-sent events or of the elements of an array, as the first frame is."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -112,6 +345,7 @@ class StreamWriter(_Writer):
         self._begun = self._ended = False
         self._line_end = b"\r\n"
         self._last: dict[str, Json] = {}
+        """Members of a reply beside its candidates, for replies without a document of their own."""
         self._wrapped = False
 
     def write(self, frame: Frame, events: Sequence[Event], out: Sequence[Event]) -> bytes:
@@ -121,8 +355,8 @@ class StreamWriter(_Writer):
         self._ended = self._ended or any(isinstance(event, Done) for event in events)
         self._calls.note(events)
         self._calls.note(out)
-        if alike(events, out) and not self._calls.absorb(out):
-            self._calls.pass_by(out)
+        if _is_alike(events, out) and not self._calls.continues(out):
+            self._calls.forward(out)
             self._remember(frame)
             return frame.raw
         if self._array:
@@ -141,10 +375,9 @@ class StreamWriter(_Writer):
         return b"".join(made)
 
     def _remember(self, frame: Frame) -> None:
-        """Keeps how the stream ends its lines, and what a reply of it has beside candidates."""
         if self._last and not self._calls.pending:
             return
-        document, place = unwrapped(document_of(frame))
+        document, place = unwrapped(frame_document(frame))
         if document:
             self._wrapped = self._wrapped or bool(place)
             names = {member(document, name)[0] for name in ("modelVersion", "responseId", "createTime")}
@@ -152,30 +385,30 @@ class StreamWriter(_Writer):
             self._line_end = b"\r\n" if frame.raw.endswith(b"\r\n\r\n") else b"\n"
 
     def _element(self, frame: Frame, own: Sequence[Event], out: Sequence[Event]) -> bytes:
-        document = document_of(frame)
+        document = frame_document(frame)
         self._remember(frame)
         if not document:
             return b"".join(self._new(out, last=self._ended)) + (frame.raw if _stays(out) else b"")
-        changed = self._patch(document, own, out, last=_is_last(out))
+        changed = self._patched(document, own, out, last=_is_last(out))
         return frame.raw[: frame.raw.index(b"{")] + dump(changed)
 
     def _group(self, frame: Frame, own: Sequence[Event], out: Sequence[Event]) -> Iterator[bytes]:
-        document = document_of(frame)
+        document = frame_document(frame)
         if not document:
             yield from self._new(out, last=False)
             if frame.raw and _stays(out):
                 yield frame.raw
             return
         self._remember(frame)
-        if alike(spoken(own), spoken(out)) and not self._calls.absorb(out):
-            self._calls.pass_by(out)
+        if _is_alike(without_violations(own), without_violations(out)) and not self._calls.continues(out):
+            self._calls.forward(out)
             yield self._framed((frame.data or "").encode())
         else:
-            yield self._framed(dump(self._patch(document, own, out, last=_is_last(out))))
+            yield self._framed(dump(self._patched(document, own, out, last=_is_last(out))))
 
     def _new(self, out: Sequence[Event], *, last: bool) -> Iterator[bytes]:
-        """A reply of its own for what no document is there for."""
-        made = self._patch(self._last, (), out, last=last)
+        """Yield a reply for events without a document."""
+        made = self._patched(self._last, (), out, last=last)
         if not made.get("candidates"):
             return
         made = {"response": made} if self._wrapped else made
@@ -190,23 +423,18 @@ class StreamWriter(_Writer):
         return self._line_end.join(lines) + 2 * self._line_end
 
 
-class WholeWriter(_Writer):
-    """The body of a reply, patched."""
-
+class WholeWriter(BaseWriter, _Writer):
     def write(self, frame: Frame, events: Sequence[Event], out: Sequence[Event]) -> bytes:
-        document = document_of(frame)
-        if alike(events, out) or not document:
-            return frame.raw
+        return frame.raw if _is_alike(events, out) else super().write(frame, events, out)
+
+    def patch(self, document: dict[str, Json], events: Sequence[Event], out: Sequence[Event]) -> dict[str, Json]:
         self._calls.note(events)
         self._calls.note(out)
-        return dump(self._patch(document, events, out, last=True))
-
-    def close(self, out: Sequence[Event]) -> bytes:
-        return b""  # a whole body has nothing after it
+        return self._patched(document, events, out, last=True)
 
 
 def _stays(out: Sequence[Event]) -> bool:
-    """Return True if a frame without a document is not dropped: its closing bracket, comment or offence came out."""
+    """Return True if a frame without a document leaves: its closing bracket, comment or violation came out."""
     return any(not isinstance(event, (Start, Delta, CallUpdate, Close, Finish)) for event in out)
 
 

@@ -1,59 +1,78 @@
-"""The Model Context Protocol over HTTP: what clients and servers of tools say to each other.
+r"""The Model Context Protocol over HTTP: messages between clients and servers of tools.
 
-Theory of operation. Everything is a message of JSON-RPC 2.0. *Streamable HTTP*: a message, or a batch of them (revision
-2025-03-26), is posted; a request is answered by a document or by a stream of server-sent events, each a message, with
-notifications before the answer; notifications and answers are taken with status 202 and no body. `GET` opens a stream on
-which the server speaks unasked, `DELETE` ends the session that `Mcp-Session-Id` names. *HTTP with SSE* (revision
-2024-11-05): `GET` opens the stream, whose first event, `endpoint`, names the URL to post to; what is posted there is taken
-with 202, and the answers come on the stream. Which request an answer belongs to is for the ledger to say.
+Theory of operation. Each message is JSON-RPC 2.0.
 
-A request is one message of the assistant per JSON-RPC message, for it is the model's doing; a batch is read as an object
-whose members are its messages by number, so that pointers mean the same. A reply is one candidate without a finish reason.
-No repair changes replies of this channel: they leave as they came.
+    {"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"look","arguments":{}}}
+    data: {"jsonrpc":"2.0","id":3,"result":{"content":[{"type":"text","text":"blue"}]}}
+
+*Streamable HTTP*: a client posts a message, or a batch of messages (revision 2025-03-26). The answer to a request is a
+document, or a stream of server-sent events, each a message, with notifications before the answer. Notifications and answers
+are accepted with status 202 and no body. `GET` opens a stream for messages of the server, `DELETE` ends the session in
+`Mcp-Session-Id`. *HTTP with SSE* (revision 2024-11-05): `GET` opens the stream. Its first event, `endpoint`, has the URL to
+post to. Posts are accepted with 202, and the answers come on the stream. The ledger pairs answers with requests.
+
+A JSON-RPC message of a request reads as one message of the assistant, since the model causes it. A batch reads as an object
+whose members are its messages by number, so that pointers stay valid. A call of a tool is a `ToolCall` whose id is the
+message's, its result a `ToolResult`; other messages are `Rpc`. Ids are kept as JSON text, since `7` and `"7"` differ. A
+reply is one candidate without a finish reason. No fix changes replies of this API: they leave as they came. Sources:
+JSON-RPC 2.0; the protocol's schema in its revisions from 2024-11-05 to 2025-11-25.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 
 import orjson
 
-from wirelint.apis.mcp_messages import is_message, is_ours, parts_of
-from wirelint.apis.reading import Documents
+from wirelint.apis.reading import DocumentReader, mapping, mappings, text
 from wirelint.apis.spec import ApiSpec, Traits
 from wirelint.events import Delta, Done, Event, Frame, Other, Start
-from wirelint.model import Json, Kind, Message, Opaque, Part, Request, Rpc, ToolCall, ToolResult
+from wirelint.model import Arguments, Json, Kind, Message, Opaque, Part, Request, Rpc, ToolCall, ToolResult
 
-__all__ = ["NAME", "channel", "claims", "claims_other", "claims_reply", "read_request", "reply_reader", "reply_writer"]
-
-NAME = "mcp"
-channel = "mcp"
 SESSION = "mcp-session-id"
-VERSION = "mcp-protocol-version"
+_VERSION = "mcp-protocol-version"
 _POSTS = ("/messages", "/message")
-"""Where servers of the older transport take messages, as their libraries have it."""
+"""Paths at which servers of the older transport take messages, as their libraries define them."""
 _STREAMS = ("/sse", "/mcp")
-_ENDS: Mapping[bool | None, str] = {True: "error", False: "ok", None: ""}
+_METHODS = frozenset((
+    "completion/complete", "elicitation/create", "logging/setLevel", "prompts/get", "prompts/list", "resources/list",
+    "resources/read", "resources/subscribe", "resources/templates/list", "resources/unsubscribe", "roots/list",
+    "sampling/createMessage", "server/discover", "tools/call", "tools/list",
+    "notifications/cancelled", "notifications/elicitation/complete", "notifications/initialized",
+    "notifications/message", "notifications/progress", "notifications/prompts/list_changed",
+    "notifications/resources/list_changed", "notifications/resources/updated", "notifications/roots/list_changed",
+    "notifications/tasks/status", "notifications/tools/list_changed",
+))  # fmt: skip
+"""Methods that no other protocol on JSON-RPC has. Others have `initialize`, `ping` and `tasks/…` too."""
+_RESULTS = {
+    **dict.fromkeys(("tools", "prompts", "resources", "resourceTemplates", "contents", "roots"), list),
+    "serverInfo": dict,
+}
+"""Members that identify a result of the protocol, with their types."""
+
+
+# --- recognition ------------------------------------------------------------------------------------------------------
 
 
 def claims(path: str, headers: Mapping[str, str], body: Mapping[str, Json]) -> bool:
     if SESSION in headers:
         return True
-    if not is_message(body):
+    if not _is_message(body):
         return False
-    return VERSION in headers or is_ours(body) or ("method" not in body and path.endswith(_POSTS))
+    return _VERSION in headers or claims_reply(body) or ("method" not in body and path.endswith(_POSTS))
 
 
 def claims_other(method: str, path: str, headers: Mapping[str, str], body: Json) -> bool:
-    """Whether a request that is no posted object is of this API: a batch, a stream that is opened, a session's end."""
+    """Return True for a batch, the opening of a stream, and the end of a session."""
     match method:
         case "POST":
             messages = [item for item in body if isinstance(item, dict)] if isinstance(body, list) else []
-            return any(is_message(item) and claims(path, headers, item) for item in messages)
+            return any(_is_message(item) and claims(path, headers, item) for item in messages)
         case "GET":
             if "text/event-stream" not in headers.get("accept", ""):
                 return False
-            return SESSION in headers or VERSION in headers or path.endswith(_STREAMS)
+            return SESSION in headers or _VERSION in headers or path.endswith(_STREAMS)
         case "DELETE":
             return SESSION in headers
         case _:
@@ -66,24 +85,40 @@ def is_stream(content_type: str) -> bool:
 
 
 def claims_reply(document: Mapping[str, Json]) -> bool:
-    return is_ours(document)
+    """Return True if a message alone shows that it belongs to this protocol."""
+    if not _is_message(document):
+        return False
+    method = document.get("method")
+    if isinstance(method, str):
+        if method == "initialize":  # the language server protocol has one too
+            return "protocolVersion" in mapping(document.get("params"))
+        return method in _METHODS
+    result = mapping(document.get("result"))
+    if _is_tool_result(result):
+        return all("type" in block for _, block in mappings(result.get("content")))
+    return any(isinstance(result.get(name), kind) for name, kind in _RESULTS.items())
 
 
-def read_request(body: Mapping[str, Json]) -> Request:
-    return Request(
-        api=NAME,
-        model="",
-        messages=tuple(
-            Message("assistant", tuple(parts_of(message, place)), place or "/") for message, place in messages_of(body)
-        ),
-        tools=(),
-        body=body,
-        tools_known=False,
-    )
+def _is_message(document: Mapping[str, Json]) -> bool:
+    if document.get("jsonrpc") != "2.0":
+        return False
+    return isinstance(document.get("method"), str) or "result" in document or "error" in document
 
 
-def messages_of(body: Mapping[str, Json]) -> Iterator[tuple[Mapping[str, Json], str]]:
-    """The messages of a request with their pointers."""
+def _is_tool_result(result: Mapping[str, Json]) -> bool:
+    return isinstance(result.get("content"), list)
+
+
+# --- messages ---------------------------------------------------------------------------------------------------------
+
+
+def read_request(body: Mapping[str, Json], path: str = "") -> Request:
+    messages = [Message("assistant", tuple(_parts(one, place)), place or "/") for one, place in _messages(body)]
+    return Request(api="mcp", model="", messages=tuple(messages), tools=(), body=body, tools_known=False)
+
+
+def _messages(body: Mapping[str, Json]) -> Iterator[tuple[Mapping[str, Json], str]]:
+    """Yield the messages of a request with their pointers."""
     if "jsonrpc" in body or not all(name.isdecimal() for name in body):
         yield body, ""
         return
@@ -92,46 +127,81 @@ def messages_of(body: Mapping[str, Json]) -> Iterator[tuple[Mapping[str, Json], 
             yield message, f"/{name}"
 
 
-def reply_reader(*, streamed: bool) -> _Reader:
-    return _Reader(streamed=streamed)
+def _parts(message: Mapping[str, Json], place: str) -> Iterator[Part]:
+    """Yield the parts of a message. `place`: its pointer."""
+    id_ = None if message.get("id") is None else _compact(message["id"])
+    method = text(message.get("method"))
+    if method is not None:
+        params = message.get("params")
+        name, given = text(mapping(params).get("name")), mapping(params).get("arguments")
+        if method == "tools/call" and id_ is not None and name is not None:
+            yield ToolCall(id_, name, Arguments.of({} if given is None else given), f"{place}/params")
+        else:
+            yield Rpc("notification" if id_ is None else "request", id_, method, params, f"{place}/method")
+    elif message.get("error") is not None:
+        yield Rpc("error", id_, "", message["error"], f"{place}/error")
+    elif "result" in message:
+        result = mapping(message["result"])
+        if _is_tool_result(result):
+            yield from _result(id_, result, f"{place}/result")
+        else:
+            yield Rpc("result", id_, "", message["result"], f"{place}/result")
 
 
-def reply_writer(*, streamed: bool) -> _Writer:
-    return _Writer()
+def _result(id_: str | None, result: Mapping[str, Json], place: str) -> Iterator[Part]:
+    """Yield the result of a tool: the text, or the structured value if there is no text, and media as opaque parts."""
+    error, value = result.get("isError"), result.get("structuredContent")
+    blocks = mappings(result.get("content"))
+    lines = [words for _, block in blocks if (words := _words(block)) is not None]
+    shown = _compact(value) if not lines and value is not None else "\n".join(lines)
+    yield ToolResult(id_, shown, place, None, error if isinstance(error, bool) else None)
+    for n, block in blocks:
+        if _words(block) is None:
+            yield Opaque(text(block.get("type")) or "", f"{place}/content/{n}")
 
 
-class _Reader:
-    """Frames to events: one block for each part of each message.
+def _words(block: Mapping[str, Json]) -> str | None:
+    words = text(block.get("text"))
+    return words if words is not None else text(mapping(block.get("resource")).get("text"))
 
-    The first answer has the place that it has in a body of its own; every other message of a stream or a batch, and what
-    comes before that answer, stands under its number.
+
+def _compact(value: Json) -> str:
+    """Return JSON without blanks. Unlike orjson, `json` takes numbers of any size."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+# --- replies ----------------------------------------------------------------------------------------------------------
+
+_OUTCOMES: Mapping[bool | None, str] = {True: "error", False: "ok", None: ""}
+
+
+class Reader(DocumentReader):
+    """Reader of replies: one block for each part of each message.
+
+    The first answer has the pointer of an answer alone. Every other message of a stream or a batch, and what comes before
+    that answer, has its number in its pointer.
     """
 
     def __init__(self, *, streamed: bool) -> None:
-        self._streamed = streamed
-        self.documents = Documents()
-        self._messages = 0
-        self._blocks = 0
+        super().__init__(streamed=streamed)
+        self._messages = self._blocks = 0
         self._answered = False
 
     def read(self, frame: Frame) -> list[Event]:
-        if frame.event == "endpoint" and frame.data is not None:
-            return [self._start("rpc", "/endpoint", frame, name="endpoint", form="notification", value=frame.data)]
-        if frame.data is not None and (batch := _batch(frame.data)) is not None:
+        data = frame.data
+        if data is None:
+            return super().read(frame)
+        if frame.event == "endpoint":
+            return [self._start("rpc", "/endpoint", frame, name="endpoint", form="notification", value=data)]
+        if (batch := _batch(data)) is not None:
             events = [event for n, message in enumerate(batch) for event in self._message(message, frame, f"/{n}")]
             return events or [Other(frame)]
-        if frame.data is None and not frame.faults:
-            return [Other(frame)]
-        if not self._streamed and frame.data is not None and not frame.data.lstrip().startswith("{"):
+        if not self.streamed and not data.lstrip().startswith("{"):
             return [Other(frame)]  # `Accepted`, in the older transport
-        reading = self.documents.read(frame)
-        events = reading.violations
-        for document, place in reading.documents:
-            events += self._message(document, place, None)
-        return events or [Other(frame)]
+        return super().read(frame)
 
-    def close(self) -> list[Event]:
-        return self.documents.close()
+    def read_document(self, document: dict[str, Json], frame: Frame, *, alone: bool) -> Iterator[Event]:
+        return self._message(document, frame, None)
 
     def _message(self, document: Json, frame: Frame, place: str | None) -> Iterator[Event]:
         number, self._messages = self._messages, self._messages + 1
@@ -139,23 +209,23 @@ class _Reader:
             return
         answers = "method" not in document
         if place is None:
-            place = "" if not self._streamed or (answers and not self._answered) else f"/{number}"
+            place = "" if not self.streamed or (answers and not self._answered) else f"/{number}"
         self._answered = self._answered or answers
-        for part in parts_of(document, place):
+        for part in _parts(document, place):
             yield from self._part(part, frame)
-        if answers and self._streamed:
-            yield Done(frame)  # whoever has the answer may leave
+        if answers and self.streamed:
+            yield Done(frame)  # a client that has the answer may leave
 
     def _part(self, part: Part, frame: Frame) -> Iterator[Event]:
         match part:
             case ToolResult(id_, words, pointer, _, error):
-                start = self._start("tool_result", pointer, frame, id_=id_, form=_ENDS[error])
+                start = self._start("tool_result", pointer, frame, id_=id_, form=_OUTCOMES[error])
                 yield start
                 if words:
                     yield Delta(start.block, words, frame)
             case Rpc(form, id_, method, value, pointer):
                 yield self._start("rpc", pointer, frame, id_=id_, name=method, form=form, value=value)
-            case ToolCall(id_, name, arguments, pointer):  # no server has a reason to; it is a message all the same
+            case ToolCall(id_, name, arguments, pointer):  # no server has a reason to send one
                 value = {"name": name, "arguments": arguments.value}
                 yield self._start("rpc", pointer, frame, id_=id_, name="tools/call", form="request", value=value)
             case Opaque(kind, pointer):
@@ -178,8 +248,8 @@ class _Reader:
         return Start(self._blocks - 1, kind, pointer, 0, frame, None, id_, name, value, form)
 
 
-class _Writer:
-    """Replies of this channel leave as they came."""
+class Writer:
+    """Writer of replies, which leave as they came."""
 
     def write(self, frame: Frame, events: Sequence[Event], out: Sequence[Event]) -> bytes:
         return frame.raw
@@ -189,7 +259,7 @@ class _Writer:
 
 
 def _batch(data: str) -> list[Json] | None:
-    """The messages of a batch; None for anything else."""
+    """Return the messages of a batch; None for anything else."""
     if not data.lstrip().startswith("["):
         return None
     try:
@@ -200,13 +270,13 @@ def _batch(data: str) -> list[Json] | None:
 
 
 API = ApiSpec(
-    name=NAME,
+    name="mcp",
     claims=claims,
     claims_reply=claims_reply,
-    read_request=lambda body, path="": read_request(body),
-    reply_reader=reply_reader,
-    stream_writer=_Writer,
-    whole_writer=_Writer,
+    read_request=read_request,
+    reply_reader=Reader,
+    stream_writer=Writer,
+    whole_writer=Writer,
     traits=Traits("", "", "", "", None, "", None),
     channel="mcp",
     claims_other=claims_other,

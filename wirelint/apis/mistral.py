@@ -8,7 +8,7 @@ OpenAI's shape, with these differences (source: the vendor's API reference and r
 - `tool_choice` may be `any`; finish reasons are also `model_length` and `error`;
 - an error is the document itself, `{"object": "error", "message": …}`.
 
-Nothing in a reply says that it is Mistral's, and other hosts serve the same models in exactly OpenAI's shape. So the host
+A reply does not show that it is Mistral's, and other hosts serve the same models in exactly OpenAI's shape. So the host
 decides, or the user agent of the vendor's SDK.
 """
 
@@ -102,12 +102,12 @@ class StreamWriter(openai_chat.StreamWriter):
             "content": [one for one in chunks if ("reasoning" if _is_thinking(one) else "text") not in gone],
         }
 
-    def say(self, said: dict[str, Json], source: Mapping[str, Json], piece: Piece) -> None:
+    def put(self, delta: dict[str, Json], source: Mapping[str, Json], piece: Piece) -> None:
         thoughts, piece.reasoning = piece.reasoning, []
-        kept = [chunk for chunk in _chunks(said.get("content")) if _is_thinking(chunk)]
-        super().say(said, source, piece)
+        kept = [chunk for chunk in _chunks(delta.get("content")) if _is_thinking(chunk)]
+        super().put(delta, source, piece)
         if lead := [_thinking(thoughts)] if thoughts else kept:
-            said["content"] = [*lead, *(chunk for chunk in _chunks(said.get("content")) if not _is_thinking(chunk))]
+            delta["content"] = [*lead, *(chunk for chunk in _chunks(delta.get("content")) if not _is_thinking(chunk))]
 
 
 class WholeWriter(openai_chat.WholeWriter):

@@ -1,6 +1,6 @@
 r"""Ollama's own API: `POST …/api/chat` and `POST …/api/generate`.
 
-Replies are JSON lines, since `stream` is true unless the request says otherwise; with `stream: false` one such document is
+Replies are JSON lines, since `stream` is true unless the request declines; with `stream: false` one such document is
 the body. Each line carries a piece of the message. The last one, with `done: true`, has the finish reason and token counts.
 Source: the vendor's API reference, and recordings of servers from 0.1 to 0.12.
 
@@ -29,7 +29,17 @@ from functools import partial
 from wirelint.apis._choices import read_chat
 from wirelint.apis.reading import DocumentReader, error_of, mapping, mappings, misshapen, number, stated_reason, text
 from wirelint.apis.spec import ApiSpec, Traits
-from wirelint.apis.writing import MADE, block_events, dump, finish_of, frame_document, groups, same, spoken, text_of
+from wirelint.apis.writing import (
+    MADE,
+    block_events,
+    dump,
+    finish_of,
+    frame_document,
+    groups,
+    same,
+    text_of,
+    without_violations,
+)
 from wirelint.apis.writing import WholeWriter as BaseWriter
 from wirelint.events import (
     CallUpdate,
@@ -120,7 +130,7 @@ class Reader(DocumentReader):
         block, pointer = self._new(), f"{self._place}/tool_calls/{ordinal}"
         id_, name, words = text(call.get("id")), text(function.get("name")), text(given)
         value = None if words is not None else given
-        # A call is complete in its line, so its position is its number, whatever `index` says.
+        # A call is complete in its line, so its position is its number, even if `index` differs.
         yield Start(block, "tool_call", pointer, 0, frame, ordinal, id_, name, value, item=position)
         if words:
             yield Delta(block, words, frame, position)
@@ -174,7 +184,7 @@ class _Writer:
         return {**document, "message": dict(message)} if self._chat else dict(message)
 
     def _pieces(self, out: Sequence[Event], *, joined: bool) -> list[_Piece]:
-        """Return the content in pieces of the right order. `joined`: in one piece, whatever the order."""
+        """Return the content in pieces of the right order. `joined`: in one piece, in any order."""
         pieces = [_Piece()]
         for event in out:
             if not isinstance(event, (Start, Delta, CallUpdate)) or event.block not in self._starts:
@@ -191,18 +201,18 @@ class _Writer:
                 (pieces[-1].thinking if kind == "reasoning" else pieces[-1].text).append(event.text)
         return [piece for piece in pieces if piece.thinking or piece.text or piece.calls]
 
-    def _say(self, message: Mapping[str, Json], piece: _Piece, source: Mapping[str, Json]) -> dict[str, Json]:
+    def _with_piece(self, message: Mapping[str, Json], piece: _Piece, source: Mapping[str, Json]) -> dict[str, Json]:
         """Return a message with the content of a piece. `source`: the message that the events were read from."""
-        said: dict[str, Json] = {**({"role": "assistant"} if self._chat else {}), **message}
-        said[self._words] = "".join(piece.text)
+        made: dict[str, Json] = {**({"role": "assistant"} if self._chat else {}), **message}
+        made[self._words] = "".join(piece.text)
         for name in ("thinking", "tool_calls"):
-            said.pop(name, None)
+            made.pop(name, None)
         if piece.thinking:
-            said["thinking"] = "".join(piece.thinking)
+            made["thinking"] = "".join(piece.thinking)
         if piece.calls:
             items = dict(mappings(source.get("tool_calls")))
-            said["tool_calls"] = [self._entry(items, block, events) for block, events in piece.calls.items()]
-        return said
+            made["tool_calls"] = [self._entry(items, block, events) for block, events in piece.calls.items()]
+        return made
 
     def _entry(self, items: Mapping[int, dict[str, Json]], block: int, events: Sequence[Event]) -> Json:
         start = self._starts[block]
@@ -214,21 +224,21 @@ class _Writer:
         if "index" in function or not own:
             function["index"] = self._numbers.get(block, len(self._numbers))
         function["name"] = name or ""
-        said = text_of(events)
+        words = text_of(events)
         as_text = isinstance(function.get("arguments"), str)
-        function["arguments"] = said if as_text else _arguments(begins, said)
+        function["arguments"] = words if as_text else _arguments(begins, words)
         known: dict[str, Json] = {}
         if begins.id is not None and (own.get("id") is not None or not own):
             known["id"] = begins.id
         return {**own, "function": function, **known}
 
 
-def _arguments(start: Start, said: str) -> Json:
+def _arguments(start: Start, words: str) -> Json:
     """Return arguments as an object, or as text if they are no object; that only happens if they came so."""
-    if not said:
+    if not words:
         return {} if start.input is None else start.input
-    value = Arguments(said).value
-    return value if isinstance(value, dict) else said
+    value = Arguments(words).value
+    return value if isinstance(value, dict) else words
 
 
 def _with_reason(made: dict[str, Json], out: Sequence[Event], source: Mapping[str, Json]) -> dict[str, Json]:
@@ -272,7 +282,7 @@ class StreamWriter(_Writer):
         elif same(own, out) or any(isinstance(event, Other) for event in out):
             yield frame.raw
             return
-        if document and same(spoken(own), spoken(out)) and not self._is_renumbered(out):
+        if document and same(without_violations(own), without_violations(out)) and not self._is_renumbered(out):
             yield (frame.data or "").encode() + b"\n"
         else:
             yield from (dump(line) + b"\n" for line in self._lines(document, own, out))
@@ -283,7 +293,7 @@ class StreamWriter(_Writer):
         """Yield the lines that a line becomes."""
         shell, source = self._shell, self._message(document) if document else {}
         ends = any(isinstance(event, (Finish, Done)) for event in out)
-        tells = ends or any(
+        is_sent = ends or any(
             isinstance(event, (Failure, Usage)) or (isinstance(event, Start) and event.kind == "opaque")
             for event in out
         )
@@ -291,18 +301,20 @@ class StreamWriter(_Writer):
         pieces = self._pieces(out, joined=False)
         if not document or ends:
             for piece in pieces:
-                yield {**self._put(shell, self._say({} if self._chat else shell, piece, source)), "done": False}
-            if tells:
+                yield {**self._put(shell, self._with_piece({} if self._chat else shell, piece, source)), "done": False}
+            if is_sent:
                 yield self._ending({"done": False, **(document or shell)}, rest, out)
             return
         for place, piece in enumerate(pieces):
-            yield self._put(document, self._say(rest if place == 0 or not self._chat else {}, piece, source))
-        if not pieces and (tells or not own):
+            yield self._put(document, self._with_piece(rest if place == 0 or not self._chat else {}, piece, source))
+        if not pieces and (is_sent or not own):
             opaque = any(isinstance(event, Start) for event in out)
-            yield self._put(document, self._say(rest, _Piece(), source) if self._words in source or opaque else source)
+            yield self._put(
+                document, self._with_piece(rest, _Piece(), source) if self._words in source or opaque else source
+            )
 
     def _ending(self, document: Mapping[str, Json], rest: Mapping[str, Json], out: Sequence[Event]) -> dict[str, Json]:
-        last = self._put(document, self._say(rest if rest or self._chat else document, _Piece(), {}))
+        last = self._put(document, self._with_piece(rest if rest or self._chat else document, _Piece(), {}))
         if any(isinstance(event, (Finish, Done)) for event in out):
             last["done"] = True
         return _with_reason(last, out, document)
@@ -315,7 +327,7 @@ class WholeWriter(BaseWriter, _Writer):
         if not same(block_events(events), block_events(out)):
             source = self._message(document)
             piece = next(iter(self._pieces(out, joined=True)), _Piece())
-            changed = self._put(document, self._say(source, piece, source))
+            changed = self._put(document, self._with_piece(source, piece, source))
         return _with_reason(changed, out, document)
 
 

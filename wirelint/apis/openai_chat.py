@@ -1,4 +1,4 @@
-r"""OpenAI Chat Completions, and the servers that speak it (vLLM, SGLang, OpenRouter, Azure, DeepInfra, Ollama's `/v1`).
+r"""OpenAI Chat Completions, and compatible servers (vLLM, SGLang, OpenRouter, Azure, DeepInfra, Ollama's `/v1`).
 
 Requests: `POST …/chat/completions`. Replies: a `chat.completion` body, or `chat.completion.chunk` events with `[DONE]` at
 the end. Source: the vendor's API reference (Chat), and recordings of compatible servers for their differences: reasoning
@@ -397,9 +397,9 @@ class StreamWriter(_ChatWriter, ChoiceStreamWriter):
                 piece.text = []
             if "reasoning" in kept:
                 piece.reasoning = []
-            said = dict(rest) if place == 0 else {}
-            self.say(said, source, piece)
-            entry: dict[str, Json] = {**choice, name: said, "finish_reason": piece.reason}
+            delta = dict(rest) if place == 0 else {}
+            self.put(delta, source, piece)
+            entry: dict[str, Json] = {**choice, name: delta, "finish_reason": piece.reason}
             if "logprobs" in choice and (place or changed):
                 entry["logprobs"] = None
             made.append(entry)
@@ -408,7 +408,7 @@ class StreamWriter(_ChatWriter, ChoiceStreamWriter):
     def kept(self, before: Sequence[Event], after: Sequence[Event]) -> set[Kind]:
         """Return the kinds of text that are unchanged, and may stay in the form that they have."""
         kinds: tuple[Kind, ...] = ("text", "reasoning")
-        return {kind for kind in kinds if (said := self.said(before, kind)) and said == self.said(after, kind)}
+        return {kind for kind in kinds if (old := self.text_for(before, kind)) and old == self.text_for(after, kind)}
 
     def rest(
         self, source: Mapping[str, Json], before: Sequence[Event], kept: set[Kind], choice: int
@@ -431,7 +431,7 @@ class StreamWriter(_ChatWriter, ChoiceStreamWriter):
 
     def _silent_calls(self, source: Mapping[str, Json], before: Sequence[Event], choice: int) -> list[Json]:
         """Return the entries of `tool_calls` without news (a repeated id), with the numbers that their calls have now."""
-        spoken = {event.item for event in before if isinstance(event, (Start, Delta, CallUpdate))}
+        with_events = {event.item for event in before if isinstance(event, (Start, Delta, CallUpdate))}
         blocks = {
             start.wire_index: block
             for block, start in reversed(self.starts.items())
@@ -440,26 +440,26 @@ class StreamWriter(_ChatWriter, ChoiceStreamWriter):
         silent: list[Json] = []
         for item, call in mappings(source.get("tool_calls")):
             block = blocks.get(number(call.get("index")) or 0)
-            if item not in spoken and block is not None:
+            if item not in with_events and block is not None:
                 silent.append({**call, "index": self.numbers[block]})
         return silent
 
-    def say(self, said: dict[str, Json], source: Mapping[str, Json], piece: Piece) -> None:
+    def put(self, delta: dict[str, Json], source: Mapping[str, Json], piece: Piece) -> None:
         """Put a piece into a delta. `source`: the delta that the events were read from."""
         if piece.text:
-            said["content"] = _content(source.get("content"), piece.text)
+            delta["content"] = _content(source.get("content"), piece.text)
         if piece.reasoning:
-            said[self.reasoning] = text_of(piece.reasoning)
+            delta[self.reasoning] = text_of(piece.reasoning)
         if piece.refusal:
-            said["refusal"] = text_of(piece.refusal)
+            delta["refusal"] = text_of(piece.refusal)
         if piece.calls:
-            if said.get("content") == "" and not piece.text:
-                said.pop("content")
-            silent = said.get("tool_calls")
+            if delta.get("content") == "" and not piece.text:
+                delta.pop("content")
+            silent = delta.get("tool_calls")
             made = self.entries(source, piece, numbered=True)
-            said["tool_calls"] = [*(silent if isinstance(silent, list) else []), *made]
+            delta["tool_calls"] = [*(silent if isinstance(silent, list) else []), *made]
         if piece.legacy:
-            said["function_call"] = _legacy_call(mapping(source.get("function_call")), piece.legacy)
+            delta["function_call"] = _legacy_call(mapping(source.get("function_call")), piece.legacy)
 
 
 class WholeWriter(_ChatWriter, ChoiceWholeWriter):

@@ -114,11 +114,11 @@ class _Writer(ChoiceWriter):
 
     def choice(self, choice: Mapping[str, Json], before: Sequence[Event], after: Sequence[Event]) -> dict[str, Json]:
         """Return a candidate with the text, reasoning and finish reason of `after`."""
-        row = {**choice, "text": self.said(after, "text")}
-        if self.said(before, "text") != row["text"] and row.get("logprobs") is not None:
+        row = {**choice, "text": self.text_for(after, "text")}
+        if self.text_for(before, "text") != row["text"] and row.get("logprobs") is not None:
             row["logprobs"] = None  # they belong to other tokens
-        thought = self.said(after, "reasoning")
-        if self.said(before, "reasoning") != thought:
+        thought = self.text_for(after, "reasoning")
+        if self.text_for(before, "reasoning") != thought:
             row = {name: value for name, value in row.items() if name not in REASONING}
             if thought:
                 row[self.reasoning] = thought

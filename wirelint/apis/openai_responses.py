@@ -1,27 +1,28 @@
 """OpenAI Responses, from the vendor and from the servers that imitate it (Azure, OpenRouter, vLLM, DeepSeek, LM Studio).
 
 Requests: `POST …/responses`. Replies: a `response` body whose `output` is a list of items, or typed events: per item
-`response.output_item.added`, its deltas, `response.output_item.done`, and last `response.completed` (`.incomplete`,
+`response.output_item.added`, its deltas, `response.output_item.done`, and at the end `response.completed` (`.incomplete`,
 `.failed`) with the whole body once more. Source: the vendor's API reference (Responses, Streaming events), and recordings
-of compatible servers for what they do differently: no event names, no sequence numbers, `[DONE]` at the end, comments
-before the first event, items that are never streamed and stand in the last event alone.
+of compatible servers for their differences: no event names, no sequence numbers, `[DONE]` at the end, comments before the
+first event, items that only the last event has.
 
-There is no finish reason on the wire. Here it is `status` (`completed`, `failed`, `cancelled`), or for a reply that is
-`incomplete` the reason in `incomplete_details` (`max_output_tokens`, `content_filter`), else that word itself.
+    event: response.output_text.delta
+    data: {"type":"response.output_text.delta","item_id":"msg_1","output_index":0,"content_index":0,"delta":"Hi"}
 
-`Delta.item` is the offset of a delta's text in its block: a writer can tell by it which part of the text, that is repeated
-when the block ends, became what.
+The wire has no finish reason. The reader reports `status` (`completed`, `failed`, `cancelled`), or for an `incomplete`
+reply the reason in `incomplete_details` (`max_output_tokens`, `content_filter`), if there is one.
+
+`Delta.item` is the offset of a delta's text in its block. The writer needs it to patch the places that repeat the text.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Literal
 
-from wirelint.apis.openai_responses_parts import SPOKEN_CALLS, Said, said
-from wirelint.apis.openai_responses_request import read_request
-from wirelint.apis.openai_responses_whole import WholeWriter
-from wirelint.apis.openai_responses_writer import StreamWriter
-from wirelint.apis.reading import Documents, error_of, mapping, mappings, number, text, told
+from wirelint.apis.openai_responses_items import RESULTS, STREAMED_CALLS, ItemPart, item_parts, result_text
+from wirelint.apis.openai_responses_writer import ENDS, StreamWriter, WholeWriter
+from wirelint.apis.reading import DocumentReader, error_of, mapping, mappings, number, schema, text
 from wirelint.apis.spec import ApiSpec, History, Traits
 from wirelint.events import (
     CallUpdate,
@@ -38,47 +39,41 @@ from wirelint.events import (
     StreamViolation,
     Usage,
 )
-from wirelint.model import Arguments, Json, Kind
-
-__all__ = ["NAME", "claims", "claims_reply", "read_request", "reply_reader", "reply_writer"]
-
-NAME = "openai.responses"
+from wirelint.model import (
+    Arguments,
+    HostedCall,
+    HostedResult,
+    Json,
+    Kind,
+    Message,
+    Opaque,
+    Part,
+    Reasoning,
+    Refusal,
+    Request,
+    Role,
+    Text,
+    Tool,
+    ToolCall,
+    ToolChoice,
+    ToolResult,
+)
 
 _OTHER_APIS = (
-    "/embeddings",
-    "/moderations",
-    "/rerank",
-    "/input_tokens",
-    "/compact",
-    "/completions",
-    "/messages",
-    "/tokenize",
+    *("/embeddings", "/moderations", "/rerank", "/input_tokens", "/compact"),
+    *("/completions", "/messages", "/tokenize"),
 )
 _ITEMS = frozenset({"message", "function_call", "function_call_output", "reasoning", "custom_tool_call_output"})
 
-_DELTAS: dict[str, tuple[Kind, str, str]] = {
-    "response.output_text": ("text", "content_index", "/content/{}/text"),
-    "response.refusal": ("refusal", "content_index", "/content/{}/refusal"),
-    "response.reasoning_text": ("reasoning", "content_index", "/content/{}/text"),
-    "response.reasoning_summary_text": ("reasoning", "summary_index", "/summary/{}/text"),
-    "response.function_call_arguments": ("tool_call", "", ""),
-    "response.custom_tool_call_input": ("tool_call", "", ""),
-}
-"""What comes in deltas: its kind, the member that numbers it within its item, its place in the item."""
-_WORDS = ("text", "refusal", "arguments", "input")
-_ENDS = frozenset({"response.completed", "response.incomplete", "response.failed", "response.cancelled"})
-_HEADS = frozenset({"response.created", "response.in_progress", "response.queued"})
-
 
 def serves(path: str) -> bool:
-    """Return True if requests of this API come at a path at all."""
     return path.endswith("/responses") or not path.endswith(_OTHER_APIS)
 
 
 def claims(path: str, headers: Mapping[str, str], body: Mapping[str, Json]) -> bool:
     if path.endswith("/responses"):
         return "messages" not in body and any(name in body for name in ("input", "prompt", "previous_response_id"))
-    # Any path may serve this API behind a gateway; a list of typed items is of no other.
+    # A gateway may serve this API at any path. No other API has a list of typed items.
     items = mappings(body.get("input"))
     if not items or "messages" in body or not serves(path) or not isinstance(body.get("model"), str):
         return False
@@ -88,67 +83,224 @@ def claims(path: str, headers: Mapping[str, str], body: Mapping[str, Json]) -> b
 def claims_reply(document: Mapping[str, Json]) -> bool:
     kind = document.get("type")
     if isinstance(kind, str) and kind.startswith("response."):
-        # A realtime session has events of the same names, each with an id of its own.
+        # A realtime session has events of these names too, each with an id of its own.
         return "event_id" not in document
     return document.get("object") == "response" and isinstance(document.get("output"), list)
 
 
-def reply_reader(*, streamed: bool) -> _Reader:
-    return _Reader(streamed=streamed)
+# --- requests ---------------------------------------------------------------------------------------------------------
+
+_ROLES: dict[str, Role] = {"system": "system", "developer": "system", "assistant": "assistant"}
+_CLIENT_TOOLS: dict[str, str] = {
+    "local_shell": "local_shell",
+    "computer": "computer",
+    "computer_use": "computer",
+    "computer_use_preview": "computer",
+    "apply_patch": "apply_patch",
+}
+"""Types of tools that the vendor defines and the client runs, with the names of their calls."""
+_LOADING = frozenset({"tool_search", "mcp"})
+"""Types of tools that bring further tools, whose names the body does not show."""
+_SUMMARIES = frozenset({"compaction", "compaction_summary"})
+"""Items that replace all messages before them."""
 
 
-def reply_writer(*, streamed: bool) -> StreamWriter | WholeWriter:
-    return StreamWriter() if streamed else WholeWriter()
+def read_request(body: Mapping[str, Json], path: str = "") -> Request:
+    tools = tuple(_tools(body))
+    parallel = body.get("parallel_tool_calls")
+    on_server = _on_server(body)
+    is_complete = not body.get("prompt") and (bool(tools) or on_server == "nothing")
+    return Request(
+        api="openai.responses",
+        model=text(body.get("model")) or "",
+        messages=tuple(_messages(body)),
+        tools=tools,
+        body=body,
+        tool_choice=_tool_choice(body.get("tool_choice")),
+        parallel_tool_calls=parallel if isinstance(parallel, bool) else None,
+        stream=body.get("stream") is True or body.get("type") == "response.create",  # in a WebSocket all replies are
+        hosted=any(tool.hosted for tool in tools) or bool(body.get("prompt")),
+        tools_known=is_complete and not any(tool.type in _LOADING for tool in tools),
+        max_tokens=number(body.get("max_output_tokens")),
+        on_server=on_server,
+        previous=text(body.get("previous_response_id")) or None,
+        stored=text(mapping(body.get("conversation")).get("id", body.get("conversation"))) or None,
+    )
 
 
-class _Reader:
-    """Frames to events. A block is known by its place; what was streamed is not read again where it is repeated."""
+def _on_server(body: Mapping[str, Json]) -> Literal["nothing", "before", "anywhere"]:
+    """Return where the server holds items that the body lacks. A reference can replace a call or a result anywhere."""
+    kinds = {text(item.get("type")) for _, item in mappings(body.get("input"))}
+    if "item_reference" in kinds:
+        return "anywhere"
+    named = any(body.get(name) for name in ("previous_response_id", "conversation", "prompt"))
+    return "before" if named or kinds & _SUMMARIES else "nothing"
+
+
+def _messages(body: Mapping[str, Json]) -> Iterator[Message]:
+    """Yield the messages. Neighbouring items of the model are one message; each part has the pointer of its item."""
+    if instructions := text(body.get("instructions")):
+        yield Message("system", (Text(instructions, "/instructions"),), "/instructions")
+    given = body.get("input")
+    if isinstance(given, str):
+        yield Message("user", (Text(given, "/input"),) if given else (), "/input")
+        return
+    turn: list[Part] = []
+    began = ""
+    for n, item in mappings(given):
+        message = _item(item, f"/input/{n}")
+        if message is None:
+            continue
+        if message.role == "assistant":
+            began = began or message.pointer
+            turn += message.parts
+            continue
+        if began:
+            yield Message("assistant", tuple(turn), began)
+            turn, began = [], ""
+        yield message
+    if began:
+        yield Message("assistant", tuple(turn), began)
+
+
+def _item(item: Mapping[str, Json], place: str) -> Message | None:
+    kind = text(item.get("type")) or "message"
+    if kind == "additional_tools":
+        return None
+    if kind in RESULTS and not (kind == "tool_search_output" and item.get("execution") != "client"):
+        return Message("tool", (_result(kind, item, place),), place)
+    if kind == "mcp_approval_response":
+        return Message("user", (Opaque(kind, place),), place)
+    role: Role = _ROLES.get(text(item.get("role")) or "", "user") if kind == "message" else "assistant"
+    parts = (_part(one) for one in item_parts(item, place))
+    return Message(role, tuple(part for part in parts if part is not None), place)
+
+
+def _part(one: ItemPart) -> Part | None:
+    match one.kind:
+        case "text":
+            return Text(one.text, one.pointer) if one.text else None
+        case "reasoning":
+            return Reasoning(one.text, one.pointer, opaque=not one.text)
+        case "refusal":
+            return Refusal(one.text, one.pointer)
+        case "tool_call":
+            arguments = Arguments(one.text) if one.input is None else Arguments.of(one.input)
+            return ToolCall(one.id, one.name, arguments, one.pointer, "custom" if one.form == "custom" else "function")
+        case "hosted_call":
+            return HostedCall(one.id, one.name, one.pointer)
+        case "hosted_result":
+            return HostedResult(one.id, one.pointer, one.name or "")
+        case "opaque" | "tool_result" | "rpc":
+            return Opaque(one.name or "", one.pointer)
+
+
+def _result(kind: str, item: Mapping[str, Json], place: str) -> ToolResult:
+    output = item.get("tools") if kind == "tool_search_output" else item.get("output")
+    failed = True if kind == "apply_patch_call_output" and item.get("status") == "failed" else None
+    return ToolResult(text(item.get("call_id")), result_text(output), place, text(item.get("name")), failed)
+
+
+def _tools(body: Mapping[str, Json]) -> Iterator[Tool]:
+    for n, tool in mappings(body.get("tools")):
+        yield from _tool(tool, f"/tools/{n}")
+    for n, item in mappings(body.get("input")):
+        if item.get("type") in ("additional_tools", "tool_search_output"):
+            for m, tool in mappings(item.get("tools")):
+                yield from _tool(tool, f"/input/{n}/tools/{m}")
+
+
+def _tool(tool: Mapping[str, Json], place: str) -> Iterator[Tool]:
+    kind = text(tool.get("type")) or "function"
+    inner = mapping(tool.get(kind)) or tool  # nested as in Chat Completions, where a gateway forwards that form
+    name, described = text(inner.get("name")), text(inner.get("description")) or ""
+    if kind == "function":
+        if name:
+            yield Tool(name, place, described, schema(inner.get("parameters", inner.get("input_schema"))))
+    elif kind == "custom":
+        yield Tool(name or "", place, described, None, type="custom")
+    elif kind == "namespace":
+        for n, each in mappings(tool.get("tools")):
+            yield from _tool(each, f"{place}/tools/{n}")
+    elif kind in _CLIENT_TOOLS or kind.startswith("computer_use"):
+        yield Tool(_CLIENT_TOOLS.get(kind, "computer"), place, described, None, type=kind)
+    elif kind == "shell":
+        environment = text(mapping(tool.get("environment")).get("type")) or ""
+        yield Tool("shell", place, described, None, hosted=environment.startswith("container"), type=kind)
+    elif kind == "tool_search":
+        yield Tool(kind, place, described, schema(tool.get("parameters")), tool.get("execution") != "client", kind)
+    else:
+        yield Tool(name or kind, place, described, None, hosted=True, type=kind)
+
+
+def _tool_choice(choice: Json) -> ToolChoice:
+    match choice:
+        case "none":
+            return ToolChoice("none")
+        case "required" | "any":
+            return ToolChoice("required")
+        case {"type": "allowed_tools"}:
+            allowed = mapping(choice)
+            names = tuple(name for _, tool in mappings(allowed.get("tools")) if (name := text(tool.get("name"))))
+            return ToolChoice("required" if allowed.get("mode") == "required" else "auto", names=names)
+        case {"type": "mcp", "server_label": str()}:
+            return ToolChoice("required")
+        case {"name": str(name)} | {"function": {"name": str(name)}} | {"custom": {"name": str(name)}}:
+            return ToolChoice("named", name)
+        case {"type": str(kind)} if kind not in ("auto", "function", "custom"):
+            return ToolChoice("named", "computer" if kind.startswith("computer") else kind)
+        case _:
+            return ToolChoice("auto")
+
+
+# --- replies ----------------------------------------------------------------------------------------------------------
+
+_DELTAS: dict[str, tuple[Kind, str, str]] = {
+    "response.output_text": ("text", "content_index", "/content/{}/text"),
+    "response.refusal": ("refusal", "content_index", "/content/{}/refusal"),
+    "response.reasoning_text": ("reasoning", "content_index", "/content/{}/text"),
+    "response.reasoning_summary_text": ("reasoning", "summary_index", "/summary/{}/text"),
+    "response.function_call_arguments": ("tool_call", "", ""),
+    "response.custom_tool_call_input": ("tool_call", "", ""),
+}
+"""Stems of events with text: the kind of block, the member with its number in the item, and its place in the item."""
+_WORDS = ("text", "refusal", "arguments", "input")
+_HEADS = frozenset({"response.created", "response.in_progress", "response.queued"})
+
+
+class Reader(DocumentReader):
+    """Reader of replies. A block is identified by its pointer. Text that was streamed is not read again."""
 
     def __init__(self, *, streamed: bool) -> None:
-        self._streamed = streamed
-        self.documents = Documents()
+        super().__init__(streamed=streamed)
         self._blocks: dict[str, int] = {}
         self._lengths: list[int] = []
         self._labels: dict[int, tuple[str | None, str | None]] = {}
         self._places: dict[str, int] = {}
-        self._names: dict[int, str | None] = {}  # the id that each item began with; None once another came for it
-        self._given: dict[str, str] = {}  # by call: the arguments that it was announced with
-        self._shared: dict[str, int] = {}  # by the id of a call's item: the number of the first item that has it
+        self._names: dict[int, str | None] = {}  # the first id of each item; None once an event had another
+        self._given: dict[str, str] = {}  # the arguments in the announcement of a call, by its pointer
+        self._item_ids: dict[str, int] = {}  # the first item of a call with this id
         self._begun: set[int] = set()
-        self._told: set[int] = set()
+        self._with_blocks: set[int] = set()
         self._ended: set[int] = set()
-        self._owed: set[int] = set()  # items of the model's own that have begun and not ended
+        self._unfinished: set[int] = set()  # messages and calls that have begun and not ended
         self._next = 0
         self._head: tuple[str | None, str | None] = (None, None)
-        self._done = False
-        self._out: list[Event] = []
 
-    def read(self, frame: Frame) -> list[Event]:
-        if frame.data is None and not frame.faults:
-            return [Other(frame)]
-        reading = self.documents.read(frame)
-        self._out = events = reading.violations
-        for document, place in reading.documents:
-            before = len(events)
-            if self._streamed:
-                self._event(document, place, alone=len(reading.documents) == 1)
-            else:
-                self._response(document, place)
-            if len(events) == before:
-                events.append(Other(place))
-        return told(frame, events)
-
-    def close(self) -> list[Event]:
-        return self.documents.close()
-
-    # --- a stream -----------------------------------------------------------------------------------------------------
+    def read_document(self, document: dict[str, Json], frame: Frame, *, alone: bool) -> Iterable[Event]:
+        before = len(self.out)
+        if self.streamed:
+            self._event(document, frame, alone=alone)
+        else:
+            self._response(document, frame)
+        return () if len(self.out) > before else (Other(frame),)
 
     def _event(self, document: Mapping[str, Json], frame: Frame, *, alone: bool) -> None:
         kind = text(document.get("type")) or ""
         if alone and frame.event and frame.event != kind and frame.event.startswith("response."):
-            self._out.append(StreamViolation("event-mismatch", f"event {frame.event}, type {kind}", frame))
-        if self._done and kind.startswith("response."):
-            self._out.append(StreamViolation("after-end", kind, frame))
+            self.out.append(StreamViolation("event-mismatch", f"event {frame.event}, type {kind}", frame))
+        if self.is_done and kind.startswith("response."):
+            self.out.append(StreamViolation("after-end", kind, frame))
             return  # clients have left
         stem, _, verb = kind.rpartition(".")
         match kind:
@@ -159,22 +311,22 @@ class _Reader:
             case "response.output_item.done":
                 self._item_done(document, frame)
             case _ if kind in _HEADS:
-                self._facts(mapping(document.get("response")), frame)
-            case _ if kind in _ENDS:
+                self._meta(mapping(document.get("response")), frame)
+            case _ if kind in ENDS:
                 self._end(kind, mapping(document.get("response")), frame)
             case "error":
-                self._out.append(Failure(error_of(document) or dict(document), frame))
+                self.out.append(Failure(error_of(document) or dict(document), frame))
             case "" if document.get("object") == "response":
                 self._response(document, frame)
             case _ if not kind.startswith("response.") and error_of(document) is not None:
-                self._out.append(Failure(error_of(document), frame))
+                self.out.append(Failure(error_of(document), frame))
             case _:
                 pass
 
     def _text(self, stem: str, document: Mapping[str, Json], frame: Frame, *, delta: bool) -> None:
         kind, numbered, within = _DELTAS[stem]
         index = self._index(document)
-        self._hold(index, document.get("item_id"), frame)
+        self._check_id(index, document.get("item_id"), frame)
         pointer = f"/output/{index}" + within.format(number(document.get(numbered)) or 0)
         given = document.get("delta") if delta else next((document[w] for w in _WORDS if w in document), None)
         words = text(given) or ""
@@ -182,17 +334,17 @@ class _Reader:
             return
         if index not in self._begun:
             self._begun.add(index)
-            self._out.append(StreamViolation("undeclared-part", f"{stem} for output item {index}, never added", frame))
+            self.out.append(StreamViolation("undeclared-part", f"{stem} for output item {index}, never added", frame))
         if pointer not in self._blocks:
             form = "custom" if stem.startswith("response.custom") else "function"
             name = text(document.get("name"))
-            self._start(Said(kind, pointer, name=name, form=form), index, frame)
+            self._start(ItemPart(kind, pointer, name=name, form=form), index, frame)
         if delta and words and (given := self._given.pop(pointer, "")):
             if Arguments(given).mapping is None and not (words.startswith(given) or given.startswith(words)):
-                words = given + words  # the item was added with the beginning of its arguments, and this goes on
+                words = given + words  # the announcement had the beginning of the arguments, and this continues it
             else:
-                self._out.append(StreamViolation("repeated-start", f"{pointer} {given}", frame))
-        self._say(pointer, words, frame)
+                self.out.append(StreamViolation("repeated-start", f"{pointer} {given}", frame))
+        self._delta(pointer, words, frame)
 
     def _added(self, document: Mapping[str, Json], frame: Frame) -> None:
         index = number(document.get("output_index"))
@@ -200,44 +352,45 @@ class _Reader:
         item = mapping(document.get("item"))
         anew = index in self._begun
         if anew:
-            self._out.append(StreamViolation("restarted-part", f"output item {index}", frame))
+            self.out.append(StreamViolation("restarted-part", f"output item {index}", frame))
         self._begun.add(index)
         self._next = max(self._next, index + 1)
-        if item.get("type") in ("message", *SPOKEN_CALLS):
-            self._owed.add(index)
+        if item.get("type") in ("message", *STREAMED_CALLS):
+            self._unfinished.add(index)
         if id_ := text(item.get("id")):
             self._places[id_] = index
             self._names[index] = None if anew else id_
-        for one in said(item, f"/output/{index}"):
-            # Of anything else it is not known yet what it will hold.
-            if one.kind == "hosted_call" or (one.kind == "tool_call" and item.get("type") in SPOKEN_CALLS):
+        for one in item_parts(item, f"/output/{index}"):
+            # Other kinds of items may change until they end.
+            if one.kind == "hosted_call" or (one.kind == "tool_call" and item.get("type") in STREAMED_CALLS):
                 if one.pointer not in self._blocks:
                     given = one.text if one.form == "function" and one.text.strip() else ""
                     if given:
                         self._given[one.pointer] = given
-                    self._share(one, index, item, frame)
+                    self._check_shared_id(one, index, item, frame)
                     self._start(one, index, frame, given)
                 elif one.kind == "tool_call":
-                    self._label(one, index, frame, anew=anew)
+                    self._update(one, index, frame, anew=anew)
 
     def _item_done(self, document: Mapping[str, Json], frame: Frame) -> None:
         item = mapping(document.get("item"))
         index = self._index(document, item)
-        self._hold(index, item.get("id"), frame)
+        self._check_id(index, item.get("id"), frame)
         self._begun.add(index)
         self._next = max(self._next, index + 1)
         self._item(index, item, frame)
         self._ended.add(index)
-        self._owed.discard(index)
+        self._unfinished.discard(index)
         if (block := self._blocks.get(f"/output/{index}")) is not None:
-            self._out.append(Close(block, frame))
+            self.out.append(Close(block, frame))
 
     def _end(self, kind: str, response: Mapping[str, Json], frame: Frame) -> None:
         self._response({"status": kind.removeprefix("response."), **response}, frame)
-        if kind == "response.completed" and self._owed:
-            self._out.append(StreamViolation("unfinished-part", f"output item {min(self._owed)} was never done", frame))
-        self._done = True
-        self._out.append(Done(frame))
+        if kind == "response.completed" and self._unfinished:
+            detail = f"output item {min(self._unfinished)} was never done"
+            self.out.append(StreamViolation("unfinished-part", detail, frame))
+        self.is_done = True
+        self.out.append(Done(frame))
 
     def _index(self, document: Mapping[str, Json], item: Mapping[str, Json] | None = None) -> int:
         index = number(document.get("output_index"))
@@ -246,77 +399,77 @@ class _Reader:
         id_ = text(document.get("item_id")) or text((item or {}).get("id")) or ""
         return self._places.get(id_, max(self._next - 1, 0))
 
-    def _hold(self, index: int, id_: Json, frame: Frame) -> None:
-        """Holds the id under which an event speaks of an item to that which the item began with."""
-        began = self._names.get(index)
-        if id_ != began and began and id_ and isinstance(id_, str):
-            self._names[index] = None  # once is enough
-            self._out.append(StreamViolation("other-item", f"{began} {id_}", frame))
+    def _check_id(self, index: int, id_: Json, frame: Frame) -> None:
+        """Append, once for each item, the violation of an id that differs from the item's first one."""
+        first = self._names.get(index)
+        if id_ != first and first and id_ and isinstance(id_, str):
+            self._names[index] = None
+            self.out.append(StreamViolation("other-item", f"{first} {id_}", frame))
 
-    # --- a body, and what is read of both -----------------------------------------------------------------------------
+    def _check_shared_id(self, one: ItemPart, index: int, item: Mapping[str, Json], frame: Frame) -> None:
+        """Append the violation of a call whose item has the id of an earlier call's item."""
+        id_ = text(item.get("id"))
+        if one.kind == "tool_call" and id_ is not None and (first := self._item_ids.setdefault(id_, index)) != index:
+            self.out.append(StreamViolation("shared-item", f"{one.pointer} /output/{first} {id_}", frame))
 
     def _response(self, response: Mapping[str, Json], frame: Frame) -> None:
-        self._facts(response, frame)
+        """Read a whole response: a body, or the end of a stream."""
+        self._meta(response, frame)
         if (error := error_of(response)) is not None:
-            self._out.append(Failure(error, frame))
+            self.out.append(Failure(error, frame))
         for index, item in mappings(response.get("output")):
             if index not in self._ended:
                 self._item(index, item, frame)
         status = text(response.get("status"))
         details = text(mapping(response.get("incomplete_details")).get("reason"))
         if status == "incomplete" and details:
-            self._out.append(Finish(0, details, "/incomplete_details/reason", frame))
+            self.out.append(Finish(0, details, "/incomplete_details/reason", frame))
         elif status in ("completed", "incomplete", "failed", "cancelled"):
-            self._out.append(Finish(0, status, "/status", frame))
+            self.out.append(Finish(0, status, "/status", frame))
         if usage := mapping(response.get("usage")):
-            self._out.append(Usage(usage, frame))
+            self.out.append(Usage(usage, frame))
 
-    def _facts(self, response: Mapping[str, Json], frame: Frame) -> None:
+    def _meta(self, response: Mapping[str, Json], frame: Frame) -> None:
         head = (text(response.get("id")), text(response.get("model")))
         if head != self._head and any(head):
             self._head = head
-            self._out.append(ReplyMeta(*head, frame))
+            self.out.append(ReplyMeta(*head, frame))
 
     def _item(self, index: int, item: Mapping[str, Json], frame: Frame) -> None:
-        """An item that is complete: what of it has not been told."""
-        for one in said(item, f"/output/{index}"):
+        """Read the parts of a complete item that the stream has not sent yet."""
+        for one in item_parts(item, f"/output/{index}"):
             if one.pointer not in self._blocks:
-                if not one.text and (one.kind in ("text", "refusal") or (one.form == "opaque" and index in self._told)):
+                is_known = one.form == "opaque" and index in self._with_blocks
+                if not one.text and (one.kind in ("text", "refusal") or is_known):
                     continue
-                self._share(one, index, item, frame)
+                self._check_shared_id(one, index, item, frame)
                 self._start(one, index, frame)
             elif one.kind == "tool_call":
-                self._label(one, index, frame)
+                self._update(one, index, frame)
             if one.text and not self._length(one.pointer):
-                self._say(one.pointer, one.text, frame)
+                self._delta(one.pointer, one.text, frame)
 
-    def _share(self, one: Said, index: int, item: Mapping[str, Json], frame: Frame) -> None:
-        """Compare the id of a call's item with the ids of the calls before it."""
-        id_ = text(item.get("id"))
-        if one.kind == "tool_call" and id_ is not None and self._shared.setdefault(id_, index) != index:
-            self._out.append(StreamViolation("shared-item", f"{one.pointer} /output/{self._shared[id_]} {id_}", frame))
-
-    def _start(self, one: Said, index: int, frame: Frame, given: str = "") -> None:
+    def _start(self, one: ItemPart, index: int, frame: Frame, given: str = "") -> None:
         block = self._blocks[one.pointer] = len(self._lengths)
         self._lengths.append(0)
-        self._told.add(index)
+        self._with_blocks.add(index)
         self._labels[block] = (one.id, one.name)
-        self._out.append(
+        self.out.append(
             Start(block, one.kind, one.pointer, 0, frame, index, one.id, one.name, one.input, one.form, index, given)
         )
 
-    def _label(self, one: Said, index: int, frame: Frame, *, anew: bool = False) -> None:
-        """Tells of an id or a name that is not the one given before. `anew`: the item was announced once more."""
+    def _update(self, one: ItemPart, index: int, frame: Frame, *, anew: bool = False) -> None:
+        """Append an id or a name that differs from the one before. `anew`: the item was announced again."""
         block = self._blocks[one.pointer]
         id_, name = self._labels[block]
         if (one.id and one.id != id_) or (one.name and one.name != name):
             self._labels[block] = (one.id or id_, one.name or name)
-            # The number of the item says which call it is: a name that is repeated begins no other one.
-            self._out.append(CallUpdate(block, index, one.id, one.name if anew or one.name != name else None, frame))
+            # The number of the item identifies the call: a repeated name starts no other one.
+            self.out.append(CallUpdate(block, index, one.id, one.name if anew or one.name != name else None, frame))
 
-    def _say(self, pointer: str, words: str, frame: Frame) -> None:
+    def _delta(self, pointer: str, words: str, frame: Frame) -> None:
         block = self._blocks[pointer]
-        self._out.append(Delta(block, words, frame, self._lengths[block]))
+        self.out.append(Delta(block, words, frame, self._lengths[block]))
         self._lengths[block] += len(words)
 
     def _length(self, pointer: str) -> int:
@@ -325,12 +478,12 @@ class _Reader:
 
 
 API = ApiSpec(
-    name=NAME,
+    name="openai.responses",
     serves=serves,
     claims=claims,
     claims_reply=claims_reply,
-    read_request=lambda body, path="": read_request(body),
-    reply_reader=reply_reader,
+    read_request=read_request,
+    reply_reader=Reader,
     stream_writer=StreamWriter,
     whole_writer=WholeWriter,
     traits=Traits(

@@ -1,39 +1,463 @@
-"""OpenAI Responses, written: events of a reply back to the typed events of a stream.
+r"""Writers of OpenAI Responses: events back to a `response` body, or to the typed events of a stream.
 
-Theory of operation. As long as nothing was changed frames leave as they came, and of their text nothing is kept. From
-the first change on every event is written anew: numbered in sequence, with the number that its item has now. A change of
-text is remembered by its place in the block, so that it can be made again wherever the text is repeated: when the part
-ends, when the item ends, and in the response with which the stream ends.
+Theory of operation. A stream repeats each text: in deltas, at the end of its part, at the end of its item, and in the
+response that ends the stream:
 
-Items come one after the other, and clients hold one open at a time. So what a rewriter makes (a call out of text, a
-thought) is put together here, and leaves as an item of its own as soon as the open one has ended. A message whose text is
-gone altogether stays where it was announced, and is empty; in a whole body it is left out.
+    data: {"type":"response.output_text.delta","output_index":0,"content_index":0,"delta":"Hi"}
+    data: {"type":"response.output_text.done","output_index":0,"content_index":0,"text":"Hi"}
+    data: {"type":"response.output_item.done","output_index":0,"item":{"type":"message","content":[{"text":"Hi"}]}}
+
+A `Change` records what rewriters did to one block; each place that repeats the block is patched with it. Frames leave as
+they came until the first change. From there on each event is written anew, with the next sequence number and with the
+number that its item has now.
+
+Items follow one another, and clients keep one open at a time. An item that a rewriter makes (a call from text, a thought)
+is therefore collected here, and leaves as soon as the open item has ended. A message that lost all of its text stays in a
+stream, where it was announced, and is left out of a whole body.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import hashlib
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from wirelint.apis.openai_responses_changes import Changes, Made
-from wirelint.apis.openai_responses_items import (
-    Change,
-    annotation_moved,
-    announced,
-    ended,
-    labelled,
-    made_item,
-    mended,
-    mended_part,
-    own_item_id,
-    spoken_anew,
-    whole_text,
-)
+from wirelint.apis.openai_responses_items import CALLS
 from wirelint.apis.reading import mapping, mappings, number, text
-from wirelint.apis.writing import document_of, dump, framed, other_lines, same, spoken, text_of, without_earlier
-from wirelint.events import Delta, Event, Finish, Frame, Other, ReplyMeta, StreamViolation
+from wirelint.apis.writing import (
+    WholeWriter as BaseWriter,
+)
+from wirelint.apis.writing import (
+    block_events,
+    deltas_by_block,
+    dump,
+    frame_document,
+    framed,
+    other_lines,
+    reply_id_of,
+    same,
+    text_of,
+    without_earlier,
+    without_violations,
+)
+from wirelint.events import CallUpdate, Delta, Event, Finish, Frame, Other, Start, StreamViolation
 from wirelint.model import Json, Kind
 
-_ENDS = ("response.completed", "response.incomplete", "response.failed", "response.cancelled")
+_TEXTS: tuple[Kind, ...] = ("text", "reasoning", "refusal")
+_OFFSETS = ("start_index", "end_index", "index")
+"""Members of annotations that are offsets into the text."""
+
+# --- changes of blocks ------------------------------------------------------------------------------------------------
+
+
+class Cut(NamedTuple):
+    """Replacement of the characters from `start` to `end` by `text`."""
+
+    start: int
+    end: int
+    text: str
+
+
+@dataclass(slots=True)
+class Change:
+    """Changes of one block. `late`: text added behind everything that the wire has sent of it so far."""
+
+    start: Start
+    cuts: list[Cut] = field(default_factory=list)
+    late: str = ""
+    gone: bool = False
+    id: str | None = None
+    name: str | None = None
+    input: Json = None
+    emptied: bool = False
+    """True if the arguments in the announcement of a call were removed."""
+    received: int = 0
+    """Characters of the block that the wire has sent."""
+    item_id: str | None = None
+    """The new id of its item; None if the item keeps its id."""
+
+    @property
+    def has_cuts(self) -> bool:
+        return bool(self.cuts or self.late)
+
+    @property
+    def is_change(self) -> bool:
+        return bool(self.has_cuts or self.gone or self.id or self.name or self.item_id or self.input is not None)
+
+    def patched(self, before: str) -> str:
+        """Return the new text of the block. `before`: the text on the wire, complete or its beginning.
+
+        Arguments that differ at the end of a call from its deltas stay as they are.
+        """
+        if self.start.kind == "tool_call" and len(before) != self.received:
+            return before
+        made: list[str] = []
+        position = 0
+        for cut in self.cuts:
+            made += (before[position : cut.start], cut.text)
+            position = cut.end
+        return "".join((*made, before[position:], self.late))
+
+    def moved(self, offset: int) -> int:
+        """Return the new offset of a place in the text."""
+        shift = 0
+        for cut in self.cuts:
+            if cut.start >= offset:
+                break
+            shift += len(cut.text) - (min(cut.end, offset) - cut.start)
+        return max(offset + shift, 0)
+
+    def add(self, before: Sequence[Delta], new: str) -> None:
+        """Record that the deltas of a frame became `new`."""
+        old, start = text_of(before), before[0].item
+        self.received = before[-1].item + len(before[-1].text)
+        if self.late or old != new:
+            if self.late:
+                self.cuts.append(Cut(start, start, self.late))
+            self.cuts += [Cut(start + cut.start, start + cut.end, cut.text) for cut in _difference(old, new)]
+            self.late = ""
+
+
+def _difference(before: str, after: str) -> list[Cut]:
+    """Return the cut that turns one text into another: everything between the common beginning and the common end."""
+    if before == after:
+        return []
+    first = next((n for n, (one, other) in enumerate(zip(before, after, strict=False)) if one != other), None)
+    start = min(len(before), len(after)) if first is None else first
+    left = min(len(before), len(after)) - start
+    rest = zip(reversed(before), reversed(after), strict=False)
+    last = next((n for n, (one, other) in enumerate(rest) if one != other or n >= left), left)
+    return [Cut(start, len(before) - last, after[start : len(after) - last])]
+
+
+@dataclass(slots=True)
+class Made:
+    """A block that a rewriter made, with the text so far."""
+
+    start: Start
+    texts: list[str] = field(default_factory=list)
+
+    @property
+    def is_empty(self) -> bool:
+        return self.start.kind != "tool_call" and not any(self.texts)
+
+
+class Changes:
+    """The changes of all blocks of a reply."""
+
+    def __init__(self) -> None:
+        self.by_place: dict[str, Change] = {}
+        self.by_block: dict[int, Change] = {}
+        self.made: dict[int, Made] = {}
+
+    def take(self, own: Sequence[Event], out: Sequence[Event]) -> list[tuple[Change, str]]:
+        """Record that the events `own` became `out`. Return text of known blocks that came out beside another frame."""
+        begun = {event.block: event for event in out if type(event) is Start}
+        for event in own:
+            if type(event) is Start:
+                self._begin(event, begun.pop(event.block, None))
+        for block, start in begun.items():
+            self.made[block] = Made(start)
+        self._relabel(own, out)
+        before, after = deltas_by_block(own), deltas_by_block(out)
+        late: list[tuple[Change, str]] = []
+        for block in dict.fromkeys((*before, *after)):
+            new = text_of(after.get(block, ()))
+            if block in self.made:
+                self.made[block].texts.append(new)
+            elif block in self.by_block and block in before:
+                self.by_block[block].add(before[block], new)
+            elif block in self.by_block and new:
+                late.append((self.by_block[block], new))
+        return late
+
+    def _begin(self, start: Start, now: Start | None) -> None:
+        change = self.by_block[start.block] = self.by_place[start.pointer] = Change(start)
+        if now is None:
+            change.gone = start.kind not in _TEXTS
+        elif now is not start:
+            change.id = now.id if now.id != start.id else None
+            change.name = now.name if now.name != start.name else None
+            change.input = now.input if now.input != start.input else None
+            change.emptied = bool(start.given) and not now.given
+            change.item_id = now.item_id
+
+    def _relabel(self, own: Sequence[Event], out: Sequence[Event]) -> None:
+        now = {event.block: event for event in out if type(event) is CallUpdate}
+        for event in own:
+            if type(event) is CallUpdate and (change := self.by_block.get(event.block)) is not None:
+                update = now.get(event.block)
+                if update is None:
+                    change.id = change.id or change.start.id
+                    change.name = change.name or change.start.name
+                elif update is not event:
+                    change.id, change.name = update.id or change.id, update.name or change.name
+
+    # --- patched documents
+
+    def item(self, item: Mapping[str, Json], place: str) -> dict[str, Json] | None:
+        """Return a complete item with the changes; None if it was removed."""
+        own = self.by_place.get(place)
+        if own is not None and own.gone:
+            return None
+        kind = text(item.get("type")) or "message"
+        made = dict(item)
+        if own is not None and own.is_change and kind in CALLS:
+            return _call(made, CALLS[kind][0], own)
+        for name in ("content", "summary"):
+            listed = item.get(name)
+            if isinstance(listed, list):
+                made[name] = [self.part(part, f"{place}/{name}/{n}") for n, part in enumerate(listed)]
+            elif isinstance(listed, str) and (change := self.by_place.get(f"{place}/{name}")) is not None:
+                made[name] = change.patched(listed)
+        return made
+
+    def part(self, part: Json, place: str) -> Json:
+        """Return a part of a message or of reasoning with the changes."""
+        for name in ("text", "refusal"):
+            change = self.by_place.get(f"{place}/{name}")
+            if isinstance(part, dict) and change is not None and change.has_cuts:
+                return _patched_text(part, name, change)
+        return part
+
+
+def _patched_text(source: Mapping[str, Json], name: str, change: Change) -> dict[str, Json]:
+    """Return an object whose member `name` is a whole text with the changes, and with moved annotations."""
+    made = {**source, name: change.patched(text(source.get(name)) or "")}
+    if isinstance(source.get("annotations"), list):
+        made["annotations"] = [_moved(one, change) for one in source["annotations"]]  # type: ignore[union-attr]
+    if source.get("logprobs"):
+        made["logprobs"] = []
+    return made
+
+
+def _moved(annotation: Json, change: Change) -> Json:
+    if not isinstance(annotation, dict):
+        return annotation
+    places = {name: place for name in _OFFSETS if (place := number(annotation.get(name))) is not None}
+    return {**annotation, **{name: change.moved(place) for name, place in places.items()}}
+
+
+def _call(item: dict[str, Json], member: str, change: Change) -> dict[str, Json]:
+    made = _labelled(item, change)
+    if change.input is not None:
+        made[member] = dump(change.input).decode()
+    elif change.has_cuts:
+        made[member] = change.patched(text(item.get(member)) or "")
+    return made
+
+
+def _labelled(item: Mapping[str, Json], change: Change) -> dict[str, Json]:
+    """Return a call with its new ids and name."""
+    made = dict(item)
+    if change.id is not None:
+        made["call_id"] = change.id
+    if change.item_id is not None and "id" in made:
+        made["id"] = change.item_id
+    if change.name is not None:
+        made["name"] = change.name
+    return made
+
+
+def _separate_id(item: Mapping[str, Json], change: Change, others: Collection[str]) -> str | None:
+    """Return a new id for the item of a call with a new call id, if the item's own id is among `others`.
+
+    Clients that store items by id would merge the two calls.
+    """
+    id_ = text(item.get("id"))
+    if change.id is None or not id_ or id_ not in others:
+        return None
+    return f"{id_.partition('_')[0]}_{_digest(f'{id_}/{change.id}')}"
+
+
+def _digest(seed: str) -> str:
+    return hashlib.sha256(seed.encode("utf-8", "surrogatepass")).hexdigest()[:50]
+
+
+# --- new items --------------------------------------------------------------------------------------------------------
+
+
+def _made_item(block: Made, ordinal: int) -> dict[str, Json]:
+    """Return the complete item of a block that a rewriter made."""
+    start, words = block.start, "".join(block.texts)
+    prefix, body = _made_body(start, words)
+    return {"id": f"{prefix}_{_digest(f'{ordinal}/{start.block}/{start.id}/{start.name}/{words}')}", **body}
+
+
+def _made_body(start: Start, words: str) -> tuple[str, dict[str, Json]]:
+    match start.kind:
+        case "tool_call":
+            custom = start.form == "custom"
+            given = dump(start.input).decode() if start.input is not None and not words else words
+            head: dict[str, Json] = {"type": "custom_tool_call" if custom else "function_call", "status": "completed"}
+            call: dict[str, Json] = {"call_id": start.id or "", "name": start.name or ""}
+            return ("ctc" if custom else "fc"), {**head, **call, ("input" if custom else "arguments"): given}
+        case "reasoning":
+            part: Json = {"type": "reasoning_text", "text": words}
+            return "rs", {"type": "reasoning", "status": "completed", "summary": [], "content": [part]}
+        case "refusal":
+            return "msg", _message({"type": "refusal", "refusal": words})
+        case _:
+            return "msg", _message({"type": "output_text", "text": words, "annotations": [], "logprobs": []})
+
+
+def _message(part: Json) -> dict[str, Json]:
+    return {"type": "message", "status": "completed", "role": "assistant", "content": [part]}
+
+
+def _item_events(item: Mapping[str, Json], index: int) -> Iterator[dict[str, Json]]:
+    """Yield the events of a new item, without sequence numbers."""
+    kind, begun = str(item["type"]), {**item, "status": "in_progress"}
+    place: dict[str, Json] = {"item_id": item["id"], "output_index": index}
+    if kind in CALLS:
+        member = CALLS[kind][0]
+        stem = "response.function_call_arguments" if member == "arguments" else "response.custom_tool_call_input"
+        yield _item_event("added", {**begun, member: ""}, index)
+        yield {"type": f"{stem}.delta", **place, "delta": item[member]}
+        yield {"type": f"{stem}.done", **place, member: item[member]}
+    else:
+        ((_, part),) = mappings(item["content"])
+        yield _item_event("added", {**begun, "content": []}, index)
+        yield from _part_events(part, {**place, "content_index": 0})
+    yield _item_event("done", item, index)
+
+
+def _item_event(verb: str, item: Mapping[str, Json], index: int) -> dict[str, Json]:
+    return {"type": f"response.output_item.{verb}", "output_index": index, "item": dict(item)}
+
+
+def _part_events(part: dict[str, Json], place: dict[str, Json]) -> Iterator[dict[str, Json]]:
+    kind = str(part["type"])
+    name = "refusal" if kind == "refusal" else "text"
+    more: dict[str, Json] = {"logprobs": []} if kind == "output_text" else {}
+    yield {"type": "response.content_part.added", **place, "part": {**part, name: ""}}
+    yield {"type": f"response.{kind}.delta", **place, "delta": part[name], **more}
+    yield {"type": f"response.{kind}.done", **place, name: part[name], **more}
+    yield {"type": "response.content_part.done", **place, "part": part}
+
+
+# --- members of the response ------------------------------------------------------------------------------------------
+
+_CUT_SHORT: dict[str, str] = {
+    "length": "max_output_tokens",
+    "max_tokens": "max_output_tokens",
+    "max_output_tokens": "max_output_tokens",
+    "content_filter": "content_filter",
+}
+_STATES = frozenset({"failed", "cancelled", "incomplete"})
+
+
+def _with_finish(response: Mapping[str, Json], reason: str) -> dict[str, Json]:
+    """Return a response with another finish reason, in the words of any API. All but a few mean `completed`."""
+    if reason in _CUT_SHORT:
+        return {**response, "status": "incomplete", "incomplete_details": {"reason": _CUT_SHORT[reason]}}
+    if reason in _STATES:
+        return {**response, "status": reason}
+    return {**response, "status": "completed", "incomplete_details": None}
+
+
+def _new_finish(own: Sequence[Event], out: Sequence[Event]) -> Finish | None:
+    """Return the last finish reason of `out`, unless it came that way."""
+    last = next((event for event in reversed(out) if type(event) is Finish), None)
+    return None if any(event is last for event in own) else last
+
+
+def _output_text(output: Sequence[Json]) -> str:
+    """Return the `output_text` that some servers put beside the output."""
+    messages = [item for _, item in mappings(list(output)) if item.get("type") == "message"]
+    parts = [part for item in messages for _, part in mappings(item.get("content"))]
+    return "".join(text(part.get("text")) or "" for part in parts if part.get("type") == "output_text")
+
+
+def _with_output(response: dict[str, Json], output: list[Json]) -> dict[str, Json]:
+    beside = {"output_text": _output_text(output)} if text(response.get("output_text")) else {}
+    return {**response, "output": output, **beside}
+
+
+class WholeWriter(BaseWriter):
+    def patch(self, document: dict[str, Json], events: Sequence[Event], out: Sequence[Event]) -> dict[str, Json]:
+        changes = Changes()
+        changes.take(events, out)
+        changed = dict(document)
+        listed = document.get("output")
+        if isinstance(listed, list) and not same(block_events(events), block_events(out)):
+            _separate_ids(listed, changes)
+            changed = _with_output(changed, list(_whole_output(listed, changes, out)))
+        if (finish := _new_finish(events, out)) is not None:
+            changed = _with_finish(changed, finish.reason)
+        if (id_ := reply_id_of(out)) is not None and "id" in document:
+            changed["id"] = id_
+        return changed
+
+
+def _separate_ids(listed: Sequence[Json], changes: Changes) -> None:
+    """Give calls with new call ids an item id of their own, where an earlier item has the same item id."""
+    seen: set[str] = set()
+    for index, item in mappings(list(listed)):
+        change = changes.by_place.get(f"/output/{index}")
+        if change is not None:
+            change.item_id = change.item_id or _separate_id(item, change, seen)
+        seen.add(text(item.get("id")) or "")
+
+
+def _whole_output(listed: Sequence[Json], changes: Changes, out: Sequence[Event]) -> Iterator[Json]:
+    """Yield the items of a body, and new items where their text came out among the others."""
+    position = ordinal = 0
+    seen: set[int] = set()
+    for event in out:
+        if not isinstance(event, (Start, Delta)) or event.block in seen:
+            continue
+        block, known = changes.made.get(event.block), changes.by_block.get(event.block)
+        start = block.start if block is not None else known.start if known is not None else None
+        if start is None or (isinstance(event, Start) and start.kind in _TEXTS and start.form != "opaque"):
+            continue  # text is placed where its first word comes out
+        seen.add(event.block)
+        if block is not None:
+            if not block.is_empty:
+                yield _made_item(block, ordinal)
+                ordinal += 1
+        elif start.wire_index is not None:
+            while position <= start.wire_index and position < len(listed):
+                for item in _kept(listed[position], position, changes):
+                    yield item
+                    ordinal += 1
+                position += 1
+    for place in range(position, len(listed)):
+        yield from _kept(listed[place], place, changes)
+
+
+def _kept(item: Json, index: int, changes: Changes) -> list[Json]:
+    """Return an item with the changes, without parts that lost their text; nothing if no part is left."""
+    if not isinstance(item, dict):
+        return [item]
+    place = f"/output/{index}"
+    now = changes.item(item, place)
+    if now is None:
+        return []
+    dropped = False
+    for name in ("content", "summary"):
+        parts = now.get(name)
+        if isinstance(parts, list):
+            kept = [part for n, part in enumerate(parts) if not _is_emptied(part, f"{place}/{name}/{n}", changes)]
+            dropped = dropped or len(kept) < len(parts)
+            now[name] = list(kept)
+    empty = dropped and text(item.get("type")) not in CALLS and not now.get("content") and not now.get("summary")
+    return [] if empty else [now]
+
+
+def _is_emptied(part: Json, place: str, changes: Changes) -> bool:
+    """Return True if all text of a part was removed."""
+    for name in ("text", "refusal"):
+        change = changes.by_place.get(f"{place}/{name}")
+        if change is not None and change.cuts and isinstance(part, dict) and part.get(name) == "":
+            return True
+    return False
+
+
+# --- streams ----------------------------------------------------------------------------------------------------------
+
+ENDS = ("response.completed", "response.incomplete", "response.failed", "response.cancelled")
 _DELTAS: dict[Kind, str] = {
     "text": "response.output_text.delta",
     "refusal": "response.refusal.delta",
@@ -46,7 +470,8 @@ _ITEM_EVENT = b"response.output_item."
 class StreamWriter:
     def __init__(self) -> None:
         self._changes = Changes()
-        self._places: dict[int, int] = {}  # output_index as it came: as it is now
+        self._places: dict[int, int] = {}
+        """The new `output_index` by the original one."""
         self._ids: dict[int, str] = {}
         self._gone: set[int] = set()
         self._open: set[int] = set()
@@ -56,15 +481,16 @@ class StreamWriter:
         self._named = False
         self._reply_id: str | None = None
         self._lines: bool | None = None
+        """True in a WebSocket, where each event is a line of JSON."""
 
     def write(self, frame: Frame, events: Sequence[Event], out: Sequence[Event]) -> bytes:
         if self._lines is None:
-            self._lines = frame.raw.lstrip().startswith(b"{")  # of a socket: an event a line
+            self._lines = frame.raw.lstrip().startswith(b"{")
         self._named = self._named or frame.event is not None
         if same(events, out) and not self._altered:
             self._note(frame, events)
             return frame.raw
-        self._altered = self._altered or not same(spoken(events), spoken(out))
+        self._altered = self._altered or not same(without_violations(events), without_violations(out))
         made = [part for own, now, place in _documents(frame, events, out) for part in self._document(place, own, now)]
         if not made:
             return b""
@@ -76,61 +502,60 @@ class StreamWriter:
         return b"".join([*self._late(late), *self._flush()])
 
     def _note(self, frame: Frame, events: Sequence[Event]) -> None:
-        """Takes in what leaves as it came."""
+        """Record the items and blocks of a frame that leaves as it came."""
         if len(events) == 1 and type(events[0]) is Delta:
             return
         self._changes.take(events, events)
         if _ITEM_EVENT in frame.raw:
             for place in {id(event.frame): event.frame for event in events if event.frame is not None}.values():
-                document = document_of(place)
+                document = frame_document(place)
                 if (kind := document.get("type")) in ("response.output_item.added", "response.output_item.done"):
                     self._item(document, begins=kind == "response.output_item.added")
 
     def _item(self, document: Mapping[str, Json], *, begins: bool) -> int:
-        """Takes in that an item begins or ends; its number as it is now."""
-        item = mapping(document.get("item"))
-        index = number(document.get("output_index"))
-        index = len(self._places) if index is None else index
+        """Record that an item begins or ends. Return its new number."""
+        index = self._index(document)
         if index not in self._places:
             self._places[index] = len(self._order)
             self._order.append(index)
-            self._ids[index] = text(item.get("id")) or ""
+            self._ids[index] = text(mapping(document.get("item")).get("id")) or ""
         if begins:
             self._open.add(index)
         else:
             self._open.discard(index)
         return self._places[index]
 
-    # --- one document -------------------------------------------------------------------------------------------------
+    def _index(self, document: Mapping[str, Json]) -> int:
+        index = number(document.get("output_index"))
+        return len(self._places) if index is None else index
 
     def _document(self, frame: Frame, own: Sequence[Event], out: Sequence[Event]) -> Iterator[bytes]:
-        document = document_of(frame)
-        if self._sequence is None:
+        document = frame_document(frame)
+        if not self._altered or self._sequence is None:
             self._sequence = number(document.get("sequence_number"))
         late = self._changes.take(own, out)
         if own and not out and all(isinstance(event, (Other, StreamViolation)) for event in own):
-            return  # it was taken out altogether
+            return  # a rewriter dropped the document
         kind = text(document.get("type")) or ""
         yield from self._late(late)
-        if kind in _ENDS:
+        if kind in ENDS:
             yield from self._flush()
             yield self._final(document, own, out, frame)
         elif not document:
             if frame.data is not None:
-                yield from self._flush()  # `[DONE]`, where the response was never told of as a whole
+                yield from self._flush()  # `[DONE]` of a server that never sends the whole response
             yield frame.raw if frame.raw else framed(None, frame.event, data=frame.data or "")
         elif kind == "response.output_item.added":
             yield from self._added(document, frame)
         elif kind == "response.output_item.done":
             yield from self._item_done(document, frame)
         elif "response" in document:
-            yield self._numbered({**document, "response": self._headed(document["response"], out)}, frame)
+            yield self._numbered({**document, "response": self._with_id(document["response"], out)}, frame)
         else:
             yield from self._part(document, own, out, frame)
 
     def _added(self, document: dict[str, Json], frame: Frame) -> Iterator[bytes]:
-        index = number(document.get("output_index"))
-        index = len(self._places) if index is None else index
+        index = self._index(document)
         change = self._changes.by_place.get(f"/output/{index}")
         if change is not None and change.gone:
             self._gone.add(index)
@@ -140,9 +565,9 @@ class StreamWriter:
         others = [id_ for place, id_ in self._ids.items() if place != index]
         now = self._item(document, begins=True)
         if change is not None:
-            change.item_id = change.item_id or own_item_id(item, change, others)
+            change.item_id = change.item_id or _separate_id(item, change, others)
             self._ids[index] = change.item_id or self._ids.get(index, "")
-            item = labelled(item, change)
+            item = _labelled(item, change)
             if change.emptied:
                 item["arguments"] = ""
         yield self._numbered({**document, "output_index": now, "item": item}, frame)
@@ -153,7 +578,7 @@ class StreamWriter:
         if index in self._gone:
             return
         if index is not None:
-            changed = mended(item, f"/output/{index}", self._changes.by_place)
+            changed = self._changes.item(item, f"/output/{index}")
             if changed is None and index not in self._places:
                 self._gone.add(index)
                 return
@@ -168,7 +593,7 @@ class StreamWriter:
     def _part(
         self, document: dict[str, Json], own: Sequence[Event], out: Sequence[Event], frame: Frame
     ) -> Iterator[bytes]:
-        """What is said of a part of an item: deltas and ends, annotations, the progress of hosted calls."""
+        """Yield an event about a part of an item: a delta, an end, an annotation, the progress of a hosted call."""
         index = number(document.get("output_index"))
         if index in self._gone:
             return
@@ -178,50 +603,49 @@ class StreamWriter:
             change = self._changes.by_place.get(f"/output/{index}")
             if change is not None and change.item_id is not None and "item_id" in made:
                 made["item_id"] = change.item_id
-        kind = text(document.get("type")) or ""
-        said = [event for event in own if type(event) is Delta]
-        if kind.endswith(".delta") and said:
-            words = "".join(event.text for event in out if type(event) is Delta and event.block == said[0].block)
-            if words != text_of(said):
-                words = self._rest(said, words, text(document.get("delta")) or "")
+        deltas = [event for event in own if type(event) is Delta]
+        if deltas and (text(document.get("type")) or "").endswith(".delta"):
+            words = "".join(event.text for event in out if type(event) is Delta and event.block == deltas[0].block)
+            if words != text_of(deltas):
+                words = self._without_given(deltas, words, text(document.get("delta")) or "")
                 if not words:
                     return
                 made["delta"] = words
                 if made.get("logprobs"):
                     made["logprobs"] = []
         elif index is not None:
-            self._repeat(made, f"/output/{index}", document)
+            self._patch_repeated(made, f"/output/{index}", document)
         yield self._numbered(made, frame)
 
-    def _rest(self, said: Sequence[Delta], words: str, delta: str) -> str:
-        """Return the new text of a delta, without what its item was added with: `{"a":`, and then `1}`.
+    def _without_given(self, deltas: Sequence[Delta], words: str, delta: str) -> str:
+        """Return the new text of a delta without the arguments in the announcement of its item: `{"a":`, then `1}`.
 
-        The text of such a delta is read with that beginning, which has left with the announcement.
+        The reader puts such a beginning before the text of the first delta. It has left with the announcement.
         """
-        change = self._changes.by_block.get(said[0].block)
+        change = self._changes.by_block.get(deltas[0].block)
         given = change.start.given if change is not None else ""
-        if not given or said[0].item or text_of(said) != given + delta:
+        if not given or deltas[0].item or text_of(deltas) != given + delta:
             return words
         return words.removeprefix(given) if words.startswith(given) else delta
 
-    def _repeat(self, made: dict[str, Json], item: str, document: Mapping[str, Json]) -> None:
-        """Has an event that repeats what deltas have said say what was said in the end."""
+    def _patch_repeated(self, made: dict[str, Json], item: str, document: Mapping[str, Json]) -> None:
+        """Patch an event that repeats the text of deltas."""
         changes = self._changes.by_place
         summary = number(document.get("summary_index"))
         n = number(document.get("content_index")) or 0
         place = f"{item}/summary/{summary}" if summary is not None else f"{item}/content/{n}"
         if "part" in document:
-            made["part"] = mended_part(document["part"], place, changes)
+            made["part"] = self._changes.part(document["part"], place)
             return
         for name in ("text", "refusal"):
             change = changes.get(f"{place}/{name}")
-            if change is not None and (change.cuts or change.late):
+            if change is not None and change.has_cuts:
                 if name in document:
-                    made.update(spoken_anew(document, name, change))
+                    made.update(_patched_text(document, name, change))
                 elif "annotation" in document:
-                    made["annotation"] = annotation_moved(document["annotation"], change)
+                    made["annotation"] = _moved(document["annotation"], change)
         own = changes.get(item)
-        if own is None or not own.changed:
+        if own is None or not own.is_change:
             return
         for name in ("arguments", "input"):
             if isinstance(given := document.get(name), str):
@@ -230,23 +654,19 @@ class StreamWriter:
             made["name"] = own.name
 
     def _final(self, document: dict[str, Json], own: Sequence[Event], out: Sequence[Event], frame: Frame) -> bytes:
-        response = self._headed(document.get("response"), out)
-        listed = response.get("output") if isinstance(response, dict) else None
+        response = self._with_id(document.get("response"), out)
         if not isinstance(response, dict):
             return self._numbered(document, frame)
+        listed = response.get("output")
         if isinstance(listed, list) and (listed or not self._places):
-            output = self._output(listed)
-            response = {**response, "output": output}
-            if text(response.get("output_text")):
-                response["output_text"] = whole_text(output)
-        stop = next((event for event in reversed(out) if type(event) is Finish), None)
-        if stop is None or any(event is stop for event in own):
+            response = _with_output(response, self._output(listed))
+        if (finish := _new_finish(own, out)) is None:
             return self._numbered({**document, "response": response}, frame)
-        response = ended(response, stop.reason)
+        response = _with_finish(response, finish.reason)
         return self._numbered({**document, "type": f"response.{response['status']}", "response": response}, frame)
 
     def _output(self, listed: Sequence[Json]) -> list[Json]:
-        """The items of the whole response, in the order in which the stream told of them."""
+        """Return the items of the whole response, in the order in which the stream announced them."""
         made: list[Json] = []
         items = dict(mappings(list(listed)))
         rest = [index for index in items if index not in self._places and index not in self._gone]
@@ -254,23 +674,20 @@ class StreamWriter:
             if isinstance(entry, dict):
                 made.append(entry)
             elif entry in items:
-                item = mended(items[entry], f"/output/{entry}", self._changes.by_place)
+                item = self._changes.item(items[entry], f"/output/{entry}")
                 if item is not None or entry in self._places:
                     made.append(item if item is not None else items[entry])
         return made
 
-    def _headed(self, response: Json, out: Sequence[Event]) -> Json:
-        head = next((event for event in out if type(event) is ReplyMeta and event.id is not None), None)
-        if head is not None:
-            self._reply_id = head.id
+    def _with_id(self, response: Json, out: Sequence[Event]) -> Json:
+        if (id_ := reply_id_of(out)) is not None:
+            self._reply_id = id_
         if self._reply_id is None or not isinstance(response, dict) or "id" not in response:
             return response
         return {**response, "id": self._reply_id}
 
-    # --- what was not there -------------------------------------------------------------------------------------------
-
     def _late(self, late: Sequence[tuple[Change, str]]) -> Iterator[bytes]:
-        """Text that comes out beside a frame that it was not read from."""
+        """Yield events for text that comes out beside a frame that it was not read from."""
         for change, words in late:
             start = change.start
             index = start.wire_index if start.wire_index is not None else -1
@@ -292,19 +709,17 @@ class StreamWriter:
             yield self._numbered({**made, "delta": words}, None)
 
     def _flush(self) -> Iterator[bytes]:
-        """Tells of the items that rewriters made."""
+        """Yield the events of the new items."""
         made, self._changes.made = self._changes.made, {}
         for block in made.values():
-            if block.empty:
-                continue
-            item = made_item(block.start, block.text, len(self._order))
-            place = len(self._order)
-            self._order.append(item)
-            for document in announced(item, place):
-                yield self._numbered(document, None)
+            if not block.is_empty:
+                item, place = _made_item(block, len(self._order)), len(self._order)
+                self._order.append(item)
+                for document in _item_events(item, place):
+                    yield self._numbered(document, None)
 
     def _numbered(self, document: Mapping[str, Json], frame: Frame | None) -> bytes:
-        """An event with its place in the sequence, where the stream counts."""
+        """Return an event, with the next sequence number if the stream has such numbers."""
         made = dict(document)
         if self._sequence is not None:
             made["sequence_number"] = self._sequence
@@ -317,9 +732,9 @@ class StreamWriter:
 def _documents(
     frame: Frame, events: Sequence[Event], out: Sequence[Event]
 ) -> Iterator[tuple[list[Event], list[Event], Frame]]:
-    """The documents of a frame: the events read from each, those that came out, and what holds it.
+    """Yield the documents of a frame: the events read from each, those that came out, and the frame that holds it.
 
-    What belongs to no document of this frame goes with the first.
+    Events that belong to no document of this frame go with the first.
     """
     events, out = without_earlier(frame, events), without_earlier(frame, out)
     places = {id(event.frame): event.frame for event in events if event.frame is not None} or {id(frame): frame}

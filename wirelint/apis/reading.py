@@ -280,9 +280,6 @@ def or_other(frame: Frame, events: list[Event]) -> list[Event]:
     return events
 
 
-told = or_other
-
-
 _MESSAGES = ("message", "msg", "detail", "error_message", "error_msg", "errorMessage", "errMsg", "status_msg")
 _CODES = ("code", "statusCode", "status_code", "error_code", "errorCode", "errcode")
 _SUCCESSES = frozenset({"", "0", "200", "ok", "success", "succeeded"})

@@ -96,7 +96,7 @@ class Traits:
     choosing_ends: bool = False
     """True if a reply to a forced function ends like any other (documented by OpenAI)."""
     always_reports_usage: bool = False
-    """True if streams end with token counts, whatever the request says."""
+    """True if streams end with token counts even if the request does not ask for them."""
 
     @property
     def opens(self) -> bool:

@@ -59,7 +59,7 @@ Ending = Literal["ended", "stopped", "calls", "length", "filtered", "refused", "
 """Meaning of a finish reason.
 
 `ended`: the reply is complete. `stopped`: the text ended at a stop sequence of the client, or with a server's own word for
-its end, which says nothing about calls. `calls`: the reply ends in calls that the client is to run. `paused`: the provider
+its end, which does not exclude calls. `calls`: the reply ends in calls that the client is to run. `paused`: the provider
 continues when asked again. `unknown`: no reason, or a word of no API."""
 
 _WORDS: dict[Ending, str] = {

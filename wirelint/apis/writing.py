@@ -24,7 +24,7 @@ def same(events: Sequence[Event], out: Sequence[Event]) -> bool:
     return len(events) == len(out) and all(map(operator.is_, events, out))
 
 
-def spoken(events: Iterable[Event]) -> list[Event]:
+def without_violations(events: Iterable[Event]) -> list[Event]:
     """Return the events without violations, except those that a rewriter can drop to have the frame rewritten."""
     return [event for event in events if not isinstance(event, StreamViolation) or event.kind in REPEATED]
 
@@ -52,7 +52,7 @@ def finish_of(events: Iterable[Event]) -> Finish | None:
 
 
 def reply_id_of(events: Iterable[Event]) -> str | None:
-    """Return the id of the reply if the events tell it."""
+    """Return the id of the reply; None if the events have none."""
     return next((event.id for event in events if isinstance(event, ReplyMeta) and event.id is not None), None)
 
 
@@ -90,9 +90,6 @@ def frame_document(frame: Frame) -> dict[str, Json]:
     return document if isinstance(document, dict) else {}
 
 
-document_of = frame_document
-
-
 def framed(document: Json | Mapping[str, Json], event: str | None = None, *, data: str | None = None) -> bytes:
     """Return a server-sent event. `data` is the text of the document, if that may stay as it was written."""
     body = dump(document) if data is None else b"\ndata: ".join(line.encode() for line in data.split("\n"))
@@ -104,7 +101,7 @@ def dump(document: Json | Mapping[str, Json]) -> bytes:
 
 
 def other_lines(frame: Frame) -> bytes:
-    """Return the comments, `id` and `retry` of a frame, which a client may need whatever becomes of the data."""
+    """Return the comments, `id` and `retry` of a frame, which a client may need without the data too."""
     lines = _OTHER_LINES.findall(frame.raw)
     return b"".join(line + b"\n" for line in lines)
 

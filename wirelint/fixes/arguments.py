@@ -27,7 +27,7 @@ from wirelint.fixes.rewriters import WaitingRewriter, ends_call, first_frame
 from wirelint.model import Arguments, Json, Tool, ToolCall
 from wirelint.rule import Rule
 from wirelint.text.escaping import excerpt
-from wirelint.text.thinking import NATIVE, Thinking, may_hold_thinking
+from wirelint.text.thinking import CUT_NATIVE_TAG, NATIVE, NATIVE_TAG, Thinking, may_hold_thinking
 
 _STRING_START = re.compile(r'[:\[,]\s*(?:"(?:\s|\\[nrt])*(?:\\\Z)?|(?=\Z))')
 _LONGEST_START = 256
@@ -133,6 +133,12 @@ class ThoughtWatcher(TailWatcher):
             if place == len(text) or any(tag.cut_opener.match(text, place) for tag in NATIVE):
                 self._tail = text[begun.start() :]
                 break
+        end = len(text) - len(self._tail)
+        if (tag := NATIVE_TAG.search(text, 0, end)) is not None:
+            self._wrong = start + tag.start()
+            return self._wrong
+        if (cut := CUT_NATIVE_TAG.search(text, 0)) is not None and cut.start() < end:
+            self._tail = text[cut.start() :]
         return self._length - len(self._tail)
 
 
@@ -154,21 +160,29 @@ class StripThoughts(ArgumentRewriter):
 
 
 def unthought(call: ToolCall, key: str, found: Thinking, tool: Tool | None) -> Change | None:
-    """Return the arguments without a closed thought at the beginning of a value; None if the value is not evident."""
+    """Return the arguments without the thought at an edge of a value; None if the value is not evident.
+
+    A thought before a lone closing tag stays: a stream has sent it.
+    """
     arguments, text = call.arguments.mapping, call.arguments.text
     value = (arguments or {}).get(key)
     if arguments is None or not isinstance(value, str):
         return None
     rest = value[found.end :].strip()
-    is_leading = found.evidence == "opened" and found.whole and found.native and not value[: found.start].strip()
-    if not is_leading or not rest or may_hold_thinking(rest):
+    if not rest:  # a thought or a lone closing tag at the end
+        tag = NATIVE_TAG.search(value, found.body[1]) if found.evidence == "closed" else None
+        kept = value[: tag.start() if tag is not None else found.start]
+    else:
+        is_leading = found.evidence == "opened" and found.whole and not value[: found.start].strip()
+        kept = rest if is_leading else ""
+    if not (found.native and kept.strip()) or may_hold_thinking(kept):
         return None
-    cleaned: dict[str, Json] = {**arguments, key: rest}
+    cleaned: dict[str, Json] = {**arguments, key: kept}
     begun = text[: ThoughtWatcher().feed(text)]
     ending = continuation(begun, cleaned)
     if ending is None or accepts(tool, cleaned) is False:
         return None
-    what = f"the reasoning before the value of {excerpt(key)}"
+    what = f"the reasoning {'before' if rest else 'after'} the value of {excerpt(key)}"
     return Change(begun + ending, "unsafe", f"remove {what}", f"removed {what}", offset=len(begun))
 
 

@@ -12,7 +12,15 @@ from typing import ClassVar
 
 from wirelint.fix import MOST_HELD, RewriteContext
 from wirelint.fixes.text import MakeRepair, Pause, TextBlock, TextBuffer, TextDecider, TextRewriter
-from wirelint.text.fabricated_results import Invented, cut_marker, invented_result, may_lead_to_marker, next_marker
+from wirelint.text.fabricated_results import (
+    PAIR_REACH,
+    Invented,
+    cut_marker,
+    ends_call,
+    invented_result,
+    may_lead_to_marker,
+    next_marker,
+)
 
 _READ = 16
 _SLACK = 1 << 18
@@ -27,9 +35,22 @@ class FabricationCutter(TextRewriter):
     def __init__(self, context: RewriteContext, repair: MakeRepair, counts: Callable[[Invented], bool]) -> None:
         super().__init__(context, repair)
         self.counts = counts
+        self._deciders: list[FabricationDecider] = []
+
+    @property
+    def patient(self) -> bool:
+        """Return False while a result in tags of any name may follow."""
+        return not any(decider.awaits for decider in self._deciders)
 
     def decider(self, block: TextBlock) -> FabricationDecider | None:
-        return FabricationDecider(self, block) if block.start.kind == "text" else None
+        if block.start.kind != "text":
+            return None
+        self._deciders.append(FabricationDecider(self, block))
+        return self._deciders[-1]
+
+    def forget(self) -> None:
+        super().forget()
+        self._deciders.clear()
 
 
 class FabricationDecider(TextDecider):
@@ -45,6 +66,11 @@ class FabricationDecider(TextDecider):
         self._tail = ""
         self._base = self._read = 0
         self._gone = self._left = self._quiet = False
+
+    @property
+    def awaits(self) -> bool:
+        """Return True if the text so far ends on a call whose result may follow."""
+        return not (self._gone or self._left) and ends_call(self._tail)
 
     def add(self, text: str) -> None:
         block = self.block
@@ -100,9 +126,10 @@ class FabricationDecider(TextDecider):
         self.let_go()
 
     def _trim(self) -> None:
-        # Keep the line in which undecided text begins: a marker depends on its place in the line.
-        line = self._tail.rfind("\n", 0, max(self.block.sure - self._base, 0)) + 1
-        keep = max(line - 1, self.block.sure - self._base - _CONTEXT, 0)
+        # Keep the line in which undecided text begins: a marker depends on its place in the line, or on a call before it.
+        sure = self.block.sure - self._base
+        line = self._tail.rfind("\n", 0, max(sure, 0)) + 1
+        keep = max(min(line - 1, sure - PAIR_REACH), sure - _CONTEXT, 0)
         self._base += keep
         self._tail = self._tail[keep:]
 

@@ -39,6 +39,8 @@ def may_begin_markup(text: str, at: int, names: Collection[str]) -> bool:
     piece = _PIECE.match(text, at)
     if piece is None:
         return True
+    if text[at + 1 : at + 2] == "/" and text[:at].rstrip()[-1:] in ("}", "]"):
+        return True  # tags around JSON, which may be a call that a fabricated result follows
     word, end = piece[1], piece.end()
     cut = end == len(text) and end == piece.end(1)
     named = text[at] in _BEFORE_NAMES and (word in names or (cut and any(name.startswith(word) for name in names)))

@@ -3,6 +3,14 @@
 Each chat template has its own: tags (`<tool_response>`), control tokens (`<｜tool▁outputs▁begin｜>`), a header with the
 tool's role, a label of a text protocol (`Observation:` after an `Action:`). The text after it is a result that the model
 made up. Sources: the chat templates of the model families named beside the patterns.
+
+A model may also make up the notation itself, both halves of it:
+
+    <my_call>{"name": "open_door", "arguments": {"room": 4}}</my_call>
+    <my_result>{"opened": true}</my_result>
+
+Such a pair is recognised by its form: tags around JSON that is a call, and right after them the opening tag of a result,
+whose name belongs to that of the call or means a result, or which holds an object.
 """
 
 from __future__ import annotations
@@ -11,7 +19,10 @@ import re
 from dataclasses import dataclass
 
 from wirelint import lexicon
+from wirelint.dialects import jsontext
+from wirelint.dialects.json_calls import calls_of
 from wirelint.dialects.openers import may_go_on
+from wirelint.dialects.reader import Reader, plain_view
 from wirelint.text.prose import Cues, unquoted
 
 _PHRASES = lexicon.Phrases("fabricated_results")
@@ -26,6 +37,8 @@ class Invented:
     end: int
     called: bool = False
     """True if markup of a call precedes the result, in tags with the same prefix."""
+    pair: tuple[str, str] | None = None
+    """The names of the tags of the call and the result, if the notation is made up."""
 
 
 _MARKERS = _PHRASES.pattern("markers")
@@ -41,24 +54,75 @@ _ACT_WORD, _OBSERVE_WORD = re.compile(_ACT), re.compile(_OBSERVE)
 _NEGATED = re.compile(r"(?:\b(?:not|never|without)|n['’]t)\b[^.!?]{0,24}\Z", re.IGNORECASE)
 _RUNAWAY = _PHRASES.pattern("runaway")
 _QUOTES = "\"'“”‘’«»„「『"
+_NAME = r"[^\W\d_][\w:.-]{0,40}"
+_CALL_END = rf"[}}\]]\s{{0,16}}(?P<close>[<\[]/(?P<call>{_NAME})[>\]])\s{{0,16}}"
+_RESULT = rf"[<\[](?!(?P=call)[>\]\s])(?P<result>{_NAME})(?:[ \t][^<>\[\]\n]{{0,80}})?"
+_WORD = re.compile(r"\S")
+_OPENER = re.compile(rf"[<\[]{_NAME}(?:[ \t][^<>\[\]\n]{{0,80}})?[>\]]")
+_PAIR = re.compile(rf"{_CALL_END}(?P<tag>{_RESULT}[>\]])")
+_CUT_PAIR = re.compile(rf"{_CALL_END}(?P<tag>[<\[](?:{_NAME}(?:[ \t][^<>\[\]\n]{{0,80}})?)?)\Z")
+_CUT_CALL = re.compile(rf"[}}\]]\s{{0,16}}(?:[<\[]/?(?:{_NAME})?|[<\[]/{_NAME}[>\]]\s{{0,16}})?\Z")
+PAIR_REACH = 104
+"""Characters before the tag of a made-up result that show the end of its call."""
+_RESULT_NAME = _PHRASES.pattern("result_name")
 
 
 def invented_result(text: str) -> Invented | None:
     """Return the first unquoted result with a body in a text; None without one."""
-    if not _HINTS.occur_in(text):
+    hinted = _HINTS.occur_in(text)
+    if not hinted and _PAIR.search(text) is None:
         return None
     shown = unquoted(text)
+    pair = _invented_pair(text, shown)
+    found = _marked(shown) if hinted else []
+    if not found:
+        return pair
+    first = min(found, key=re.Match.start)
+    marker = first[0].strip()
+    if pair is not None and pair.start <= first.start():
+        return pair
+    return Invented(marker, first.start(), len(text), _is_called(shown, marker, first.start()))
+
+
+def _marked(shown: str) -> list[re.Match[str]]:
+    """Return the first results in known notations."""
     found = [match for match in _MARKERS.finditer(shown) if _has_body(shown, match)]
     action = _PHRASES["action"].search(shown)
     if action and (observation := _OBSERVATION.search(shown, action.end())):
         found.append(observation)
     if runaway := _RUNAWAY.search(shown, 1):
         found.append(runaway)
-    if not found:
-        return None
-    first = min(found, key=re.Match.start)
-    marker = first[0].strip()
-    return Invented(marker, first.start(), len(text), _is_called(shown, marker, first.start()))
+    return found
+
+
+def _invented_pair(text: str, shown: str) -> Invented | None:
+    """Return the first result in a notation that the model made up, after a call in it."""
+    floor = 0
+    for match in _PAIR.finditer(shown):
+        start = shown.rfind(f"{match['close'][0]}{match['call']}", floor, match.start("close"))
+        head = _OPENER.match(shown, start) if start >= 0 else None
+        body, floor = _WORD.search(shown, match.end()), match.end("close")
+        if head is None or body is None or not _belongs(match["call"], match["result"], body[0]):
+            continue
+        if _is_call(text[head.end() : match.start("close")]):
+            names = match["call"], match["result"]
+            return Invented(match["tag"], match.start("tag"), len(text), called=True, pair=names)
+    return None
+
+
+def _belongs(call: str, result: str, first: str) -> bool:
+    """Return True if a tag after a call is that of its result, by its name or the first character of its body."""
+    stems = [re.split(r"[_:.-]", name.lower(), maxsplit=1)[0] for name in (call, result)]
+    return stems[0] == stems[1] or _RESULT_NAME.search(result) is not None or first == "{"
+
+
+def _is_call(text: str) -> bool:
+    """Return True if a text is the JSON of one call or several."""
+    decoded = jsontext.decode_at(text.strip(), 0)
+    if decoded.failed or decoded.end < len(text.strip()):
+        return False
+    calls, _ = calls_of(Reader(plain_view(""), ()), decoded.value)
+    return bool(calls) and all(call.arguments is not None for call in calls)
 
 
 def _is_called(shown: str, marker: str, start: int) -> bool:
@@ -83,10 +147,17 @@ _HINT = re.compile("|".join(re.escape(hint) for hint in _HINTS.words))
 
 def next_marker(text: str, start: int) -> tuple[int, int] | None:
     """Return the offsets of the next marker of a result, quoted or not."""
-    if not _HINT.search(text, start):
-        return None
-    found = _MARKER.search(text, start)
-    return found.span() if found is not None else None
+    found = _MARKER.search(text, start) if _HINT.search(text, start) else None
+    pair = _PAIR.search(text, max(start - PAIR_REACH, 0)) if "/" in text else None
+    while pair is not None and pair.start("tag") < start:
+        pair = _PAIR.search(text, pair.end("close"))
+    spans = [*([found.span()] if found is not None else []), *([pair.span("tag")] if pair is not None else [])]
+    return min(spans, default=None)
+
+
+def ends_call(text: str) -> bool:
+    """Return True if a text ends on JSON in tags, whole or cut off, so that a made-up result may follow."""
+    return _CUT_CALL.search(text, max(len(text) - PAIR_REACH, 0)) is not None
 
 
 def may_lead_to_marker(text: str) -> bool:
@@ -109,7 +180,8 @@ def cut_marker(text: str) -> int:
             if may_go_on(_MARKERS, text, place):
                 longest = max(longest, size - place)
             place = text.rfind(mark, max(size - _LONGEST_MARKER, 0), place)
-    return longest
+    cut = _CUT_PAIR.search(text, max(size - _LONGEST_MARKER, 0)) if "/" in text else None
+    return max(longest, size - cut.start("tag") if cut is not None else 0)
 
 
 def may_become_marker(text: str) -> bool:
