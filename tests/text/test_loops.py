@@ -7,7 +7,7 @@ import pytest
 from tests.bench import payloads
 from wirelint.text.control_tokens import EDGES, SURE
 from wirelint.text.loops import MOST_MARKS, REACH, STEP, MarkCount, plain_from
-from wirelint.text.thinking import REASONING_TAGS
+from wirelint.text.thinking import TAGS
 
 NAMES = frozenset({"look", "run"})
 MARKS = (
@@ -22,7 +22,7 @@ MARKS = (
 )
 
 
-@pytest.mark.parametrize("token", sorted(SURE | EDGES | {tag.name for tag in REASONING_TAGS if tag.name[0] in "<[◁"}))
+@pytest.mark.parametrize("token", sorted(SURE | EDGES | {tag.name for tag in TAGS if tag.name[0] in "<[◁"}))
 def test_every_token_and_tag_is_a_mark(token: str) -> None:
     if token == '<|"|>':
         return  # a quotation mark of one dialect, which stands in values
