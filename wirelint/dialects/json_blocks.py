@@ -261,7 +261,7 @@ def _close_tag(reader: Reader, found: JsonCalls, opener: Match, *, weak: bool) -
     # The opener once more in the place of the closer: nothing follows that it could open.
     if again is not None and again[0] == opener[0] and reader.char(reader.space(again.end())) not in ("{", "["):
         found.end, found.closed = again.end(), True
-    else:
+    elif reader.over:
         found.end = reader.past(found.end, _HERMES.cut_closer)
 
 

@@ -24,7 +24,7 @@ from wirelint.text.control_tokens import EDGES, SURE
 from wirelint.text.fabricated_results import LINE_HEADS
 from wirelint.text.prose import Cues
 from wirelint.text.quoting import is_mention
-from wirelint.text.thinking import REASONING_TAGS
+from wirelint.text.thinking import TAG_TABLES
 
 MOST_MARKS = 256
 STEP = 512
@@ -148,9 +148,9 @@ def _of_dialects() -> Iterator[tuple[str, str]]:
 def _literals() -> Iterator[str]:
     """Yield tokens, tags and closers, with their brackets."""
     yield from SURE | EDGES
-    for tag in REASONING_TAGS:
-        yield tag.name
-        for pattern in (tag.opener, tag.closer):
+    for table in TAG_TABLES:
+        yield table["name"]
+        for pattern in (table.get("opener", ""), table.get("closer", "")):
             yield from (re.sub(r"\\(.)", r"\1", one) for one in re.findall(r"(?:\\[<>|\[\]]|[\w<>:◁▷/ ])+", pattern))
     for closer in (one for family in FAMILIES for one in family.closers):
         yield from ("<" + name for name in re.sub(r"\(\?:|\)", "|", closer).split("|") if name)

@@ -33,30 +33,8 @@ Place = Literal["edge", "inner", "orphan"]
 closer alone, whose opener was in the prompt."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReasoningTag:
-    """One notation. `families` of models are trained on it; empty for tags that prompts define.
-
-    `native` tags are never prose; models without a reasoning channel write prompted tags too.
-    """
-
-    name: str
-    families: tuple[str, ...]
-    opener: str = ""
-    closer: str = ""
-    places: frozenset[Place] = frozenset({"edge", "inner", "orphan"})
-    native: bool = True
-
-
-def _reasoning_tag(table: Mapping[str, Any]) -> ReasoningTag:
-    fields = {**table, "families": tuple(table.get("families", ()))}
-    if "places" in table:
-        fields["places"] = frozenset(table["places"])
-    return ReasoningTag(**fields)
-
-
 _TABLES = lexicon.load("reasoning_tags")
-REASONING_TAGS: tuple[ReasoningTag, ...] = tuple(map(_reasoning_tag, _TABLES["tags"]))
+TAG_TABLES: list[dict[str, Any]] = _TABLES["tags"]
 ANSWER_TAGS: tuple[str, ...] = tuple(_TABLES["answers"])
 SENTENCES: tuple[tuple[str, str, str], ...] = tuple((name, begin, end) for name, begin, end in _TABLES["sentences"])
 """Frames of sentences: family, expression of the start, expression of the end."""
@@ -117,7 +95,11 @@ Evidence = Literal["opened", "closed", "inner", "residue"]
 
 @dataclass(frozen=True, slots=True)
 class Tag:
-    """A notation with compiled patterns. `cut_opener`, `cut_closer`: their prefixes at the end of a text."""
+    """One notation. `native`: models are trained on it; other models write prompted tags too.
+
+    `cut_opener`, `cut_closer` match prefixes of opener and closer at the end of a text. `loose_opener` matches attributes
+    too, which mark an element of a document.
+    """
 
     name: str
     opener: re.Pattern[str]
@@ -127,7 +109,6 @@ class Tag:
     cut_opener: re.Pattern[str]
     cut_closer: re.Pattern[str]
     loose_opener: re.Pattern[str]
-    """With attributes too, which mark an element of a document."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,16 +129,18 @@ class Thinking:
         return self.native or (self.evidence == "closed" and self.tag in _UNPROMPTED)
 
 
-def _tag(row: ReasoningTag) -> Tag:
+def _tag(table: Mapping[str, Any]) -> Tag:
     """Compile a notation. Prompted tags come in any case, native ones with the brackets of HTML escaped."""
-    flags = re.NOFLAG if row.native else re.IGNORECASE
-    bare = re.escape(row.name[1:-1])
-    before, after = ("(?:<|&lt;)", "(?:>|&gt;)") if row.native else ("<", ">")
-    opener = (row.opener or rf"{before}\s?{bare}\s?{after}").replace(r"\|", "[|｜]")
-    closer = (row.closer or rf"{before}\s?/\s?{bare}\s?{after}").replace(r"\|", "[|｜]")
-    loose = opener if row.opener else rf"<\s?{bare}(?:\s[^<>]{{0,200}})?>"
+    name, native = table["name"], table.get("native", True)
+    flags = re.NOFLAG if native else re.IGNORECASE
+    bare = re.escape(name[1:-1])
+    before, after = ("(?:<|&lt;)", "(?:>|&gt;)") if native else ("<", ">")
+    opener = table.get("opener", rf"{before}\s?{bare}\s?{after}").replace(r"\|", "[|｜]")
+    closer = table.get("closer", rf"{before}\s?/\s?{bare}\s?{after}").replace(r"\|", "[|｜]")
+    loose = opener if "opener" in table else rf"<\s?{bare}(?:\s[^<>]{{0,200}})?>"
     compiled = [re.compile(pattern, flags) for pattern in (opener, closer, cut(opener), cut(closer), loose)]
-    return Tag(row.name, compiled[0], compiled[1], row.native, row.places, *compiled[2:])
+    places = frozenset(table.get("places", ("edge", "inner", "orphan")))
+    return Tag(name, compiled[0], compiled[1], native, places, *compiled[2:])
 
 
 def _any(patterns: Iterable[re.Pattern[str]]) -> re.Pattern[str]:
@@ -165,7 +148,7 @@ def _any(patterns: Iterable[re.Pattern[str]]) -> re.Pattern[str]:
     return re.compile("|".join(f"(?{'i' * bool(one.flags & re.IGNORECASE)}:{one.pattern})" for one in patterns))
 
 
-TAGS: tuple[Tag, ...] = tuple(map(_tag, REASONING_TAGS))
+TAGS: tuple[Tag, ...] = tuple(map(_tag, TAG_TABLES))
 _ANY_OPENER = _any(tag.opener for tag in TAGS)
 _ANY_CUT = _any(end for tag in TAGS for end in (tag.cut_opener, tag.cut_closer))
 NATIVE = tuple(tag for tag in TAGS if tag.native)
