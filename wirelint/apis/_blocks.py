@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import ClassVar, NamedTuple
 
-from wirelint.apis.reading import DocumentReader, mapping, mappings, number, text
+from wirelint.apis.reading import ReplyReader, mapping, mappings, number, stated_reason, text
 from wirelint.apis.writing import (
     MADE,
     WholeWriter,
@@ -33,7 +33,7 @@ from wirelint.apis.writing import (
     same,
     without_violations,
 )
-from wirelint.events import CallUpdate, Close, Delta, Done, Event, Finish, Frame, Other, Start, StreamViolation
+from wirelint.events import CallUpdate, Close, Delta, Done, Event, Finish, Frame, Other, Start, StreamViolation, Usage
 from wirelint.model import Json, Kind, Message, Part, Role, Text
 from wirelint.wire.aws_eventstream import looks_like_messages
 
@@ -65,12 +65,16 @@ Key = tuple[str, int]
 """Group and index of a block on the wire, such as `("content block", 0)`."""
 
 
-class BlockReader(DocumentReader):
+class BlockReader(ReplyReader):
     """Reader of replies made of content blocks. It knows which blocks have started and which are open."""
+
+    finish_name: ClassVar[str]
+    """The member with the finish reason."""
 
     def __init__(self, *, streamed: bool) -> None:
         super().__init__(streamed=streamed)
         self.blocks: dict[Key, int] = {}
+        self.kinds: dict[Key, Kind] = {}
         self.open: dict[Key, None] = {}
         self.count = 0
 
@@ -90,7 +94,7 @@ class BlockReader(DocumentReader):
         is_open: bool = True,
     ) -> Start:
         """Return the event that starts a block. `is_open`: a stop must follow."""
-        self.blocks[key] = self.count
+        self.blocks[key], self.kinds[key] = self.count, kind
         self.count += 1
         if is_open:
             self.open[key] = None
@@ -115,6 +119,13 @@ class BlockReader(DocumentReader):
         if self.open:
             group, index = min(self.open)
             yield StreamViolation("unfinished-part", f"{group} {index} was never stopped", frame)
+
+    def ending(self, holder: Mapping[str, Json], usage: Json, frame: Frame) -> Iterator[Event]:
+        """Yield the finish reason in `holder`, and the token counts."""
+        if reason := stated_reason(holder.get(self.finish_name)):
+            yield Finish(0, reason, f"/{self.finish_name}", frame)
+        if counts := mapping(usage):
+            yield Usage(counts, frame)
 
 
 class WireEvent(NamedTuple):
@@ -243,8 +254,9 @@ class BlockStreamWriter(ABC):
 
     def _needs_rewrite(self, out: Sequence[Event]) -> bool:
         """Return True if an unchanged frame cannot leave as it came."""
-        if any(type(event) is Close and event.block in self._starts.keys() - self._sent for event in out):
-            return True  # a block stops of which no event has left
+        for event in out:
+            if type(event) is Close and event.block in self._starts and event.block not in self._sent:
+                return True  # a block stops of which no event has left
         return self._altered and any(map(self._is_moved, out))
 
     def _is_moved(self, event: Event) -> bool:
@@ -354,8 +366,10 @@ class BlockStreamWriter(ABC):
         if start is None:
             return
         group = self.group_of(start)
-        # After another block's turn this block goes on as a new one. Text behind its stop stays behind its stop.
-        if group and self._open != delta.block and delta.block not in self._closed:
+        # After another block's turn this block continues as a new one, unless the wire has not stopped it yet. Text behind
+        # its stop stays behind its stop.
+        is_current = self._open == delta.block or delta.block in self._unclosed
+        if group and not is_current and delta.block not in self._closed:
             yield from self._begin(start._replace(input=None), NOTHING)
         if not (delta.text or (group and self.sends_empty_deltas)):
             return
