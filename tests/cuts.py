@@ -11,7 +11,7 @@ from tests.build import as_record
 from tests.selection import is_complete, sampled
 from wirelint.engine import Engine, Session, lower
 from wirelint.model import Exchange
-from wirelint.rewrite.whole_reply import arrived
+from wirelint.rewrite.stream import arrived
 from wirelint.rule import Finding, Rule
 
 SMALL = 400
