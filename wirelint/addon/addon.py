@@ -26,12 +26,12 @@ from mitmproxy.addonmanager import Loader
 from mitmproxy.flow import Flow
 
 from wirelint.addon import mitm_compat, options, terminal_log
-from wirelint.addon.annotate import AnnotationCache, annotate, capture, mark_failure
+from wirelint.addon.annotate import annotate, annotation, capture, mark_failure
 from wirelint.addon.check_result import CheckResult, Reading, judge, read, unchecked_result
 from wirelint.addon.classify import (
     EndedExchange,
     IgnoreHeader,
-    ImmediateReaders,
+    are_flows_read_at_once,
     duration_of,
     end_reason_of,
     may_be_ours,
@@ -99,7 +99,7 @@ class Inspector:
         self._redactor = Redactor()
         self._store: Store | None = None
         self._open: OrderedDict[str, _OpenExchange] = OrderedDict()
-        self._failures, self._readers = Failures(), ImmediateReaders()
+        self._failures = Failures()
         self._queue = IdleQueue(self._start_settling, self.is_busy)
         self._ledger = CurrentLedger(lambda: self._engine.ledger, self._queue.drain)
         state = AddonState(
@@ -127,7 +127,6 @@ class Inspector:
         self._ui.load(loader)
 
     def configure(self, updated: set[str]) -> None:
-        self._readers.configure(ctx.options, updated)
         if not any(option.name in updated for option in options.OPTIONS):
             return
         complaint = self._complaint or options.misspelt(ctx.options.deferred)
@@ -328,7 +327,7 @@ class Inspector:
 
     def _may_wait(self, recorder: ExchangeRecorder) -> bool:
         """Return True if other traffic comes first and no one needs the result at once."""
-        if not recorder.is_live or self._readers.there:
+        if not recorder.is_live or are_flows_read_at_once(ctx.options):
             return False
         return bool(self._queue) or self.is_busy() or recorder.size >= LARGE
 
@@ -365,11 +364,11 @@ class Inspector:
     def _tell(self, ended: EndedExchange, reading: Reading | Exception) -> None:
         recorder, flow = ended.recorder, ended.flow
         self._failures.log_handled(recorder.faults)
-        result, drawn = self._judge(ended, reading), AnnotationCache()
-        result = self._attempt(recorder, result, "writing the capture", lambda: self._capture(ended, result, drawn))
+        result = self._judge(ended, reading)
+        result = self._attempt(recorder, result, "writing the capture", lambda: self._capture(ended, result))
         result = self._attempt(recorder, result, "logging the exchange", lambda: log_exchange(result))
         withdraw(flow, recorder)
-        annotate(flow, drawn.of(result), result.record if recorder.is_live else None)
+        annotate(flow, annotation(result), result.record if recorder.is_live else None)
         self._ui.judged(flow, result)
 
     def _attempt(
@@ -411,10 +410,10 @@ class Inspector:
             self._failures.fail(recorder, "judging the exchange", failure)
         return unchecked_result(recorder, ended.end, ended.error, self._redactor)
 
-    def _capture(self, ended: EndedExchange, result: CheckResult, drawn: AnnotationCache) -> None:
+    def _capture(self, ended: EndedExchange, result: CheckResult) -> None:
         """Write the exchange to the captures, unless it was loaded from a file."""
         if self._store is not None and ended.recorder.is_live:
-            capture(self._store, ended.flow, result, drawn.of)
+            capture(self._store, ended.flow, result)
 
     # --- failures --------------------------------------------------------------------------------------------------
 

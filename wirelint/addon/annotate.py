@@ -49,20 +49,6 @@ class Annotation:
     metadata: dict[str, Json]
 
 
-class AnnotationCache:
-    """Annotation of a result, made once."""
-
-    __slots__ = ("_last",)
-
-    def __init__(self) -> None:
-        self._last: tuple[CheckResult, Annotation] | None = None
-
-    def of(self, result: CheckResult) -> Annotation:
-        if self._last is None or self._last[0] is not result:
-            self._last = result, annotation(result)
-        return self._last[1]
-
-
 def annotation(result: CheckResult) -> Annotation:
     """Return the annotation of a result. Metadata keys are stable; lists are bounded."""
     names, worst, fixed = names_of(result.new), result.worst, result.fixed
@@ -232,9 +218,7 @@ def _take_over(message: http.Message, original: http.Message) -> None:
         setattr(message.data, name, getattr(original.data, name))
 
 
-def capture(
-    store: Store, flow: http.HTTPFlow, result: CheckResult, annotation: Callable[[CheckResult], Annotation]
-) -> None:
+def capture(store: Store, flow: http.HTTPFlow, result: CheckResult) -> None:
     """Write an exchange to both capture files."""
     record, annotations = result.record, result.annotations()
     size = len(record.request_body or b"") + len(record.response_body or b"") + 4096

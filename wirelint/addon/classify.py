@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Set
-from functools import lru_cache
+from collections.abc import Callable
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
@@ -150,27 +149,8 @@ def duration_of(flow: http.HTTPFlow) -> float | None:
 
 def _url(request: http.Request) -> str:
     """Return the URL with the client's host header, unless that makes it invalid."""
-    data = request.data
-    hosts = tuple([value for name, value in data.headers.fields if name.lower() == b"host"])
-    return _url_of(data.host, data.port, data.method, data.scheme, data.authority, data.path, data.http_version, hosts)
-
-
-@lru_cache(maxsize=64)  # an agent asks at one place, and mitmproxy takes the name of the host apart each time
-def _url_of(
-    host: str,
-    port: int,
-    method: bytes,
-    scheme: bytes,
-    authority: bytes,
-    path: bytes,
-    version: bytes,
-    hosts: tuple[bytes, ...],
-) -> str:
-    headers = http.Headers([(b"host", value) for value in hosts])
-    request = http.Request(host, port, method, scheme, authority, path, version, headers, None, None, 0.0, None)
-    url = request.pretty_url
     try:
-        urlsplit(url)
+        urlsplit(url := request.pretty_url)
     except ValueError:
         return request.url
     return url
@@ -184,16 +164,9 @@ _CLIENT_LEFT = "Client disconnected."
 _RESET = ("stream reset by client", "stream closed by client")
 
 
-class ImmediateReaders:
+def are_flows_read_at_once(options: OptManager) -> bool:
     """Return True if options of mitmproxy read flows as soon as their last hook returns."""
-
-    def __init__(self) -> None:
-        self.there = False
-
-    def configure(self, options: OptManager, updated: Set[str]) -> None:
-        """Read the options when they change; reading them per exchange is slow."""
-        if not updated.isdisjoint(_READ_AT_ONCE):
-            self.there = any(getattr(options, name, None) for name in _READ_AT_ONCE)
+    return any(getattr(options, name, None) for name in _READ_AT_ONCE)
 
 
 class EndedExchange(NamedTuple):

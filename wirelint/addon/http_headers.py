@@ -41,19 +41,9 @@ def body_of(message: http.Message, most: int) -> bytes | None:
         return raw
 
 
-_Fields = tuple[tuple[bytes, bytes], ...]
-_asked: list[tuple[_Fields, frozenset[bytes]]] = [((), frozenset())]
-"""Last header fields and their names; one message is queried several times in a row."""
-
-
 def _names(message: http.Message) -> frozenset[bytes]:
     """Return the lower-case header names."""
-    fields = message.headers.fields
-    known, names = _asked[0]
-    if known is not fields:
-        names = frozenset([name.lower() for name, _ in fields])
-        _asked[0] = fields, names
-    return names
+    return frozenset([name.lower() for name, _ in message.headers.fields])
 
 
 def is_json(response: http.Response) -> bool:
@@ -111,15 +101,7 @@ def make_open_ended(request: http.Request, response: http.Response) -> None:
 def replace_body(message: http.Message, body: bytes) -> None:
     """Replace a buffered body, in its content coding; mitmproxy drops a coding that it cannot encode."""
     _drop(message, _DIGESTS)
-    names = [name.lower() for name, _ in message.headers.fields]
-    if b"content-encoding" in names or b"transfer-encoding" in names or names.count(b"content-length") != 1:
-        message.content = body
-        return
-    # Nearly always: what mitmproxy does then, which goes through the fields again and again.
-    length, place = b"%d" % len(body), names.index(b"content-length")
-    fields = message.headers.fields
-    message.raw_content = body
-    message.headers.fields = (*fields[:place], (fields[place][0], length), *fields[place + 1 :])
+    message.content = body
 
 
 def add_field(message: http.Message, name: str, value: str) -> None:

@@ -196,29 +196,17 @@ def _blocks(body: bytes) -> Iterator[str]:
 
 
 class _Document:
-    """One document of a stream, and where its lines stand in the text of its frame."""
+    """One document of a stream. `lines` are its lines with their offsets in the text of its frame."""
 
-    def __init__(self, body: Body, frame: int, text: str, lines: Sequence[tuple[int, str]] = ()) -> None:
-        self.frame, self.text = frame, text
-        self._body, self._lines = body, lines
+    def __init__(self, frame: int, lines: Sequence[tuple[int, str]]) -> None:
+        self.frame, self._lines = frame, lines
+        self.text = "\n".join(line for _, line in lines)
+        self._starts = list(itertools.accumulate((len(line) + 1 for _, line in lines[:-1]), initial=0))
 
     def place(self, position: int) -> int:
         """The offset in the frame's text of a position in the document."""
-        lines, starts = self._located
-        number = bisect.bisect_right(starts, position) - 1
-        return lines[number][0] + position - starts[number]
-
-    @cached_property
-    def _located(self) -> tuple[Sequence[tuple[int, str]], list[int]]:
-        """The lines with their offsets in the frame's text, and their offsets in the document."""
-        lines = self._lines
-        if not lines:
-            text = self._body.text(self.frame)
-            if self._body.framing == "events":
-                lines = [line for line in _data_lines(text) if line[1].strip()]
-            else:
-                lines = [(text.rfind(self.text), self.text)]
-        return lines, list(itertools.accumulate((len(line) + 1 for _, line in lines[:-1]), initial=0))
+        number = bisect.bisect_right(self._starts, position) - 1
+        return self._lines[number][0] + position - self._starts[number]
 
     @cached_property
     def strings(self) -> Sequence[re.Match[str]]:
@@ -241,36 +229,22 @@ def _is_key(text: str, position: int) -> bool:
 def _documents(body: Body) -> list[_Document]:
     documents: list[_Document] = []
     for number, frame in enumerate(body.frames):
-        data = frame.data
-        if data is not None and not frame.faults and "\n" not in data and "\r" not in data:
-            if data and not data.isspace():
-                documents.append(_Document(body, number, data))
-            continue
-        text = body.text(number)
+        text, data = body.text(number), frame.data
         match body.framing:
             case "events":
-                documents += _event_documents(body, number, text)
+                documents += _event_documents(number, [line for line in _data_lines(text) if line[1].strip()])
             case "lines":
-                documents += [
-                    _Document(body, number, line, [(start, line)]) for start, line in _lines(text) if line.strip()
-                ]
-            case "array":
-                if data is not None and text.endswith(data):
-                    documents.append(_Document(body, number, data))
-            case "messages" if text:
-                documents.append(_Document(body, number, text, [(0, text)]))
-            case _:
-                pass
+                documents += [_Document(number, [line]) for line in _lines(text) if line[1].strip()]
+            case _ if data and text.endswith(data):
+                documents.append(_Document(number, [(len(text) - len(data), data)]))
     return documents
 
 
-def _event_documents(body: Body, number: int, text: str) -> list[_Document]:
-    """One document over all data lines of an event; or one for each line, where the blank lines between events are lost."""
-    lines = [line for line in _data_lines(text) if line[1].strip()]
-    whole = "\n".join(line for _, line in lines)
-    if len(lines) < 2 or _load(whole) is not None:
-        return [_Document(body, number, whole, lines)] if lines else []
-    return [_Document(body, number, line, [(start, line)]) for start, line in lines]
+def _event_documents(number: int, lines: Sequence[tuple[int, str]]) -> list[_Document]:
+    """One document over all data lines of an event; or one for each line, if the blank lines between events are lost."""
+    if len(lines) > 1 and _load("\n".join(line for _, line in lines)) is None:
+        return [_Document(number, [line]) for line in lines]
+    return [_Document(number, lines)] if lines else []
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:
