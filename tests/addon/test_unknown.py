@@ -16,7 +16,7 @@ from wirelint.addon.addon import Inspector
 from wirelint.addon.streamed_reply import HttpReply
 from wirelint.capture.offline import Checked, check
 from wirelint.capture.readers import read
-from wirelint.view import Statistics
+from wirelint.view.stats import Statistics
 
 RECORDED = {
     "a vendor's embeddings": ("https://api.openai.com/v1/embeddings", {"model": "e", "input": "hi"}, "api.openai.com"),

@@ -16,7 +16,7 @@ from tests.build import REGISTRY, Talk, User, chunk, sse
 from tests.cli.conftest import Wirelint
 from tests.cli.test_check import CLEAN, CUT, write
 from wirelint.engine import Engine
-from wirelint.view import FORMATS
+from wirelint.view.formats import FORMATS
 
 OTHER = {"request": {"url": "https://shop.test/cart", "body": {"a": 1}}, "response": {"status": 200, "body": "{}"}}
 HOSTILE = {**CUT, "id": "a]]><b>,c:d%\x00\x1b\ud83d\n::error::e&\"'"}

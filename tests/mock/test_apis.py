@@ -12,7 +12,7 @@ import pytest
 from tests.apis.talk_bedrock_converse import record as converse_record
 from tests.build import Assistant, Call, Result, Talk, User, lint, read, schema
 from wirelint.mock.answer import Answer, Pause
-from wirelint.mock.markup import MARKUP
+from wirelint.mock.plan import MARKUP
 from wirelint.mock.scenario import HEADER
 from wirelint.mock.service import APIS, Service
 from wirelint.model import Exchange, Reasoning, Text, ToolCall

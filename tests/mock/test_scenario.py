@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from wirelint.mock.faults import resolve
-from wirelint.mock.scenario import Options, ScenarioError, parse_scenario
+from wirelint.mock.plan import Options
+from wirelint.mock.scenario import ScenarioError, parse_scenario
 
 GOOD: list[tuple[str, str | None, Options]] = [
     ("", None, Options()),

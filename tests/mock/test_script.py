@@ -12,8 +12,7 @@ import pytest
 
 from tests.mock.client import make_body
 from wirelint.mock import ScenarioError, serve
-from wirelint.mock.scenario import HEADER
-from wirelint.mock.script import load_script, read_script
+from wirelint.mock.scenario import HEADER, load_script, read_script
 from wirelint.mock.service import Service
 
 PATH = "/v1/chat/completions"

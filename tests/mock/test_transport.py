@@ -176,7 +176,7 @@ def test_exchanges_are_kept_as_they_passed() -> None:
 
 
 def test_faults_of_the_server_take_turns() -> None:
-    with MockServer(faults=("think-leak", "healthy", "xml-leak+dialect=kimi_k2")) as server:
+    with MockServer("think-leak", "healthy", "xml-leak+dialect=kimi_k2") as server:
         connection = http.client.HTTPConnection(server.host, server.port, timeout=5)
         for number in range(6):
             connection.request("POST", "/v1/chat/completions", json.dumps(make_body("openai", stream=number % 2 == 1)))
@@ -190,4 +190,4 @@ def test_taken_port_and_unknown_fault_are_errors(server: MockServer) -> None:
     with pytest.raises(OSError, match=r"\d"):
         MockServer(port=server.port).start()
     with pytest.raises(ScenarioError, match="'xml-leek'; did you mean xml-leak"):
-        MockServer(faults=("xml-leek",))
+        MockServer("xml-leek")

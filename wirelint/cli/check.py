@@ -32,8 +32,9 @@ from wirelint.cli.progress import Bar
 from wirelint.model import Json
 from wirelint.rule import Finding, Rule
 from wirelint.state.issues import evidence, fingerprint, place_pattern
-from wirelint.view import FORMATS, Statistics, begin
 from wirelint.view.findings import counted
+from wirelint.view.formats import FORMATS, begin
+from wirelint.view.stats import Statistics
 
 _FORMAT, _VERSION = "wirelint-baseline", 1
 _CURE = "write it again with --write-baseline"

@@ -32,9 +32,9 @@ from wirelint.cli.options import (
 )
 from wirelint.cli.progress import Bar
 from wirelint.settings.scopes import Scopes
-from wirelint.view import FORMATS, begin
 from wirelint.view.bodies import write_patch
 from wirelint.view.findings import Writer, counted
+from wirelint.view.formats import FORMATS, begin
 from wirelint.view.stats import FixStatistics
 
 _STDIO = "-"

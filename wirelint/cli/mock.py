@@ -17,7 +17,7 @@ from wirelint.cli.options import format_option
 from wirelint.launch.listening import complaint
 from wirelint.mock import FAULTS, NOT_PLAYED, ScenarioError, serve
 from wirelint.mock.fault import Fault
-from wirelint.mock.markup import MARKUP
+from wirelint.mock.plan import MARKUP
 from wirelint.mock.service import APIS
 from wirelint.mock.tools import NAME as TOOLS_NAME
 from wirelint.mock.tools import PATH as TOOLS_PATH

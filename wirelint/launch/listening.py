@@ -6,6 +6,7 @@ import errno
 import socket
 
 _TAKEN = (errno.EADDRINUSE, getattr(errno, "WSAEADDRINUSE", errno.EADDRINUSE))
+_HIGHEST = 65535
 
 
 def complaint(host: str, port: int, error: OSError, cure: str) -> str:
@@ -22,6 +23,8 @@ def check(host: str, port: int, cure: str) -> str | None:
     """Return a message if the address cannot be bound now; None if it can."""
     if not port:
         return None
+    if not 0 < port <= _HIGHEST:
+        return f"{port} is no port; choose one from 1 to {_HIGHEST} with {cure}"
     try:
         family = socket.getaddrinfo(host or "0.0.0.0", port, type=socket.SOCK_STREAM)[0][0]
         with socket.socket(family, socket.SOCK_STREAM) as tried:

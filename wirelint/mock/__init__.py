@@ -2,6 +2,8 @@
 
 from wirelint.mock.faults import FAULTS, NOT_PLAYED
 from wirelint.mock.scenario import ScenarioError
-from wirelint.mock.server import Exchange, MockServer, Vendor, serve
+from wirelint.mock.server import Exchange, MockServer
 
-__all__ = ["FAULTS", "NOT_PLAYED", "Exchange", "MockServer", "ScenarioError", "Vendor", "serve"]
+serve = MockServer
+
+__all__ = ["FAULTS", "NOT_PLAYED", "Exchange", "MockServer", "ScenarioError", "serve"]

@@ -11,13 +11,14 @@ import struct
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from functools import partial
+from itertools import groupby
+from typing import Any, Literal
 
 import brotli
 import zstandard
 
-from wirelint.mock.plan import Framing, dump_json
-from wirelint.mock.scenario import Options
+from wirelint.mock.plan import Framing, Options, dump_json
 from wirelint.model import Json
 
 Headers = tuple[tuple[str, str], ...]
@@ -129,7 +130,7 @@ def shape_answer(answer: Answer, options: Options, accepted: str = "", ping: byt
     headers = answer.headers
     coding = _choose_coding(options.encoding, accepted)
     if coding:
-        steps = list(_compress(steps, CODERS[coding]()))
+        steps = list(_compress(steps, _make_coder(coding)))
         headers = (*headers, ("content-encoding", coding), ("vary", "accept-encoding"))
     length = sum(len(step) for step in steps if isinstance(step, bytes))
     if options.chunk:
@@ -151,15 +152,17 @@ def shape_answer(answer: Answer, options: Options, accepted: str = "", ping: byt
 
 def _decorate_events(steps: Sequence[Step], options: Options, ping: bytes) -> Iterator[Step]:
     """Add CRLF, BOM and comments, which the grammar of server-sent events allows and clients trip over."""
-    first = b"\xef\xbb\xbf" if options.bom else b""
+    mark = b"\xef\xbb\xbf" if options.bom else b""
     for number, step in enumerate(steps):
         if isinstance(step, Pause):
             yield step
             continue
-        extra = (KEEP_ALIVE if number % 2 == 0 else ping) if options.comments else b""
-        for part in filter(None, (extra if number % 2 == 0 else b"", step, extra if number % 2 else b"")):
-            yield first + (part.replace(b"\n", b"\r\n") if options.crlf else part)
-            first = b""
+        parts = [step]
+        if options.comments:
+            parts = [step, ping] if number % 2 else [KEEP_ALIVE, step]
+        for part in filter(None, parts):
+            yield mark + (part.replace(b"\n", b"\r\n") if options.crlf else part)
+            mark = b""
 
 
 def _choose_coding(encoding: str, accepted: str) -> str:
@@ -170,68 +173,43 @@ def _choose_coding(encoding: str, accepted: str) -> str:
     return next((coding for coding in ("zstd", "br", "gzip", "deflate") if coding in offered), "")
 
 
-@dataclass(frozen=True, slots=True)
-class _Coder:
-    """A content coding as three functions: compress some bytes, flush after a part, finish."""
-
-    compress: Callable[[bytes], bytes]
-    flush: Callable[[], bytes]
-    finish: Callable[[], bytes]
+_Coder = tuple[Callable[[bytes], bytes], Callable[[], bytes], Callable[[], bytes]]
+"""A content coding: compress some bytes, flush after a part, finish."""
+_WINDOWS = {"gzip": 16 + zlib.MAX_WBITS, "deflate": zlib.MAX_WBITS}
+"""`deflate` is the zlib format, RFC 9110 section 8.4.1.2."""
 
 
-def _zlib(window: int) -> _Coder:
-    coder = zlib.compressobj(wbits=window)
-    return _Coder(coder.compress, lambda: coder.flush(zlib.Z_SYNC_FLUSH), lambda: coder.flush(zlib.Z_FINISH))
-
-
-def _brotli() -> _Coder:
-    coder = brotli.Compressor(quality=5)
-    return _Coder(coder.process, coder.flush, coder.finish)
-
-
-def _zstandard() -> _Coder:
-    coder = zstandard.ZstdCompressor().compressobj()
-    return _Coder(
-        coder.compress,
-        lambda: coder.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK),
-        lambda: coder.flush(zstandard.COMPRESSOBJ_FLUSH_FINISH),
-    )
-
-
-CODERS: dict[str, Callable[[], _Coder]] = {
-    "gzip": lambda: _zlib(16 + zlib.MAX_WBITS),
-    "deflate": lambda: _zlib(zlib.MAX_WBITS),  # the zlib format, RFC 9110 section 8.4.1.2
-    "br": _brotli,
-    "zstd": _zstandard,
-}
+def _make_coder(coding: str) -> _Coder:
+    if coding == "br":
+        compressor = brotli.Compressor(quality=5)
+        return compressor.process, compressor.flush, compressor.finish
+    if coding == "zstd":
+        coder: Any = zstandard.ZstdCompressor().compressobj()
+        modes = zstandard.COMPRESSOBJ_FLUSH_BLOCK, zstandard.COMPRESSOBJ_FLUSH_FINISH
+    else:
+        coder, modes = zlib.compressobj(wbits=_WINDOWS[coding]), (zlib.Z_SYNC_FLUSH, zlib.Z_FINISH)
+    return coder.compress, partial(coder.flush, modes[0]), partial(coder.flush, modes[1])
 
 
 def _compress(steps: Sequence[Step], coder: _Coder) -> Iterator[Step]:
     """Compress every part with a flush; the end of the coded data goes out with the last part."""
+    compress, flush, finish = coder
     last = max((at for at, step in enumerate(steps) if isinstance(step, bytes)), default=-1)
     for at, step in enumerate(steps):
         if isinstance(step, Pause):
             yield step
         else:
-            yield coder.compress(step) + (coder.finish() if at == last else coder.flush())
+            yield compress(step) + (finish() if at == last else flush())
 
 
 def _cut_again(steps: Sequence[Step], size: int) -> Iterator[Step]:
     """Cut network chunks of `size` bytes across part boundaries; only a pause and the end allow a shorter one."""
-    held = b""
-    for step in steps:
-        if isinstance(step, bytes):
-            held += step
-            whole = len(held) - len(held) % size
-            yield from (held[at : at + size] for at in range(0, whole, size))
-            held = held[whole:]
+    for is_body, run in groupby(steps, lambda step: isinstance(step, bytes)):
+        if not is_body:
+            yield from run
             continue
-        if held:
-            yield held
-            held = b""
-        yield step
-    if held:
-        yield held
+        body = b"".join(step for step in run if isinstance(step, bytes))
+        yield from (body[at : at + size] for at in range(0, len(body), size))
 
 
 def _cut_off(steps: Sequence[Step], left: int) -> Iterator[Step]:

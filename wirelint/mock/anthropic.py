@@ -19,12 +19,9 @@ from wirelint.mock.answer import Event, Tag, encode_message
 from wirelint.mock.api import (
     Api,
     Envelope,
-    RequestError,
-    count_of,
     estimate_tokens,
     last_user_text,
     messages_of,
-    object_of,
     objects_in,
     read_results,
     read_tools,
@@ -42,33 +39,17 @@ class Anthropic(Api):
 
     def read_request(self, body: dict[str, Json], target: str) -> Ask:
         messages = messages_of(body)
-        model = string_of(body.get("model"))
-        if not model:
-            raise RequestError("model: Field required")
-        choice = object_of(body.get("tool_choice"))
         blocks = [block for message in messages for block in objects_in(message.get("content"))]
         calls = [block for block in blocks if block.get("type") == "tool_use"]
-        names = {string_of(call.get("id")): string_of(call.get("name")) for call in reversed(calls)}
         results = [one for one in objects_in(messages[-1].get("content")) if one.get("type") == "tool_result"]
-        result, tool = read_results(results, "tool_use_id", names, lambda one: text_of(one.get("content")))
         # Tools with a versioned type and no schema are run by the provider.
         declared = (tool for tool in objects_in(body.get("tools")) if "input_schema" in tool)
-        return Ask(
-            model=model,
+        return self.ask(
+            body,
+            string_of(body.get("model")),
             tools=read_tools(declared, "input_schema"),
-            choice=self.read_choice(choice.get("type")),
-            forced=string_of(choice.get("name")) or None,
-            parallel=choice.get("disable_parallel_tool_use") is not True,
             user_text=last_user_text([_without_results(message) for message in messages]),
-            result=result,
-            result_tool=tool,
-            calls_before=len(calls),
-            stream=body.get("stream") is True,
-            limit=count_of(body.get("max_tokens")),
-            usage=True,
-            thinking=object_of(body.get("thinking")).get("type") in ("enabled", "adaptive"),
-            preamble=True,
-            prompt_tokens=count_tokens(body),
+            **read_results(results, calls, lambda one: text_of(one.get("content")), id_member="tool_use_id"),
         )
 
     def make_body(self, replies: tuple[Reply, ...], ask: Ask, envelope: Envelope) -> Json:

@@ -1,7 +1,8 @@
 """The interface of a wire API to the mock server. An API is a subclass of `Api` and a row in `apis.json`.
 
 A row has the API's path, abilities, words (finish reasons, tool choices, error kinds), headers, forms of ids, and the
-templates of its bodies, in which `"$name"` stands for a value. `like` names a row to inherit from. The bodies are
+templates of its bodies, in which `"$name"` is replaced by a value. `like` names a row to inherit from. `ask` has the
+members of a request that all APIs read in one way (`Api.ask`), as paths such as `tool_choice.name`. The bodies are
 independent of wirelint's own writers: the mock is a check on them.
 """
 
@@ -11,15 +12,14 @@ import json
 import random
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from typing import Any, ClassVar, Literal
 from urllib.parse import unquote
 
 from wirelint.mock.answer import KEEP_ALIVE, Event, Headers
-from wirelint.mock.plan import Ask, Choice, Reply, Tool, dump_json, mint_call_id, mint_id
-from wirelint.mock.scenario import Options
+from wirelint.mock.plan import Ask, Choice, Options, Reply, Tool, dump_json, mint_call_id, mint_id
 from wirelint.model import Json
 
 Ability = Literal["numbers", "text", "reasons", "chat", "calls", "ids", "counts", "ends", "rpc"]
@@ -31,7 +31,7 @@ _ROWS: dict[str, dict[str, Any]] = json.loads(resources.files(__package__).joinp
 
 
 class RequestError(ValueError):
-    """A request that the vendor would answer with status 400; the message says why."""
+    """A request that the vendor would answer with status 400; the message has the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +77,26 @@ class Api(ABC):
     @abstractmethod
     def read_request(self, body: dict[str, Json], target: str) -> Ask:
         """Parse a request. `target` is the path with its query. Raises RequestError."""
+
+    def ask(self, body: dict[str, Json], model: str, **facts: Any) -> Ask:
+        """Return a request with the members that the row's `ask` names, and `facts`. Raises RequestError."""
+        paths: dict[str, Any] = self._row["ask"]
+        if not model and "no_model" in paths:
+            raise RequestError(paths["no_model"])
+        parallel, prohibition = paths.get("parallel", ("", None))
+        prompt = [find(body, path) for path in paths.get("prompt", ())]
+        read: dict[str, Any] = {
+            "choice": self.read_choice(find(body, paths["choice"])) if "choice" in paths else "auto",
+            "forced": string_of(find(body, paths["forced"])) or None if "forced" in paths else None,
+            "stream": body.get("stream") is True,
+            "parallel": not parallel or find(body, parallel) is not prohibition,
+            "limit": count_of(*(find(body, path) for path in paths["limit"])),
+            "usage": find(body, paths["usage"]) is True if "usage" in paths else True,
+            "thinking": find(body, paths.get("thinking", "thinking.none")) not in (None, False, "", "disabled"),
+            "preamble": paths.get("preamble", False),
+            "prompt_tokens": estimate_tokens(prompt[0] if len(prompt) == 1 else prompt),
+        }
+        return Ask(model=model, **(read | facts))
 
     @abstractmethod
     def make_body(self, replies: tuple[Reply, ...], ask: Ask, envelope: Envelope) -> Json: ...
@@ -170,22 +190,28 @@ def last_user_text(messages: list[dict[str, Json]], content: str = "content") ->
 
 
 def read_tools(declared: Iterable[dict[str, Json]], schema: str) -> tuple[Tool, ...]:
-    """Return the declared tools. `schema` is the member with the JSON Schema."""
-    return tuple(Tool(string_of(one.get("name")), object_of(one.get(schema))) for one in declared if one.get("name"))
+    """Return the declared tools. `schema` is the path of the JSON Schema."""
+    return tuple(Tool(string_of(one.get("name")), object_of(find(one, schema))) for one in declared if one.get("name"))
 
 
 def read_results(
-    results: list[dict[str, Json]], id_member: str, names: Mapping[str, str], text: Callable[[dict[str, Json]], str]
-) -> tuple[str | None, str]:
-    """Return the text of the tool results at the end of a request (None without any), and the last one's tool.
+    results: Sequence[dict[str, Json]],
+    calls: Sequence[dict[str, Json]],
+    text: Callable[[dict[str, Json]], str],
+    *,
+    id_member: str = "",
+    call_id: str = "id",
+    name: str = "name",
+) -> dict[str, Any]:
+    """Return the facts about the tool results at the end of a request: their text (None without any), the last one's tool.
 
-    `names` maps the ids of calls to tools; without its id there, a result's own `name` counts.
+    `calls` are those of the history. A result whose call is unknown names its tool itself.
     """
     if not results:
-        return None, "the tool"
-    last = results[-1]
-    tool = names.get(string_of(last.get(id_member))) or string_of(last.get("name"), "the tool")
-    return "\n".join(map(text, results)), tool
+        return {"calls_before": len(calls)}
+    names = {string_of(call.get(call_id)): string_of(find(call, name)) for call in reversed(calls)}
+    tool = names.get(string_of(results[-1].get(id_member))) or string_of(results[-1].get("name"), "the tool")
+    return {"calls_before": len(calls), "result": "\n".join(map(text, results)), "result_tool": tool}
 
 
 def messages_of(body: dict[str, Json]) -> list[dict[str, Json]]:
@@ -198,6 +224,13 @@ def messages_of(body: dict[str, Json]) -> list[dict[str, Json]]:
 def objects_in(value: Json) -> list[dict[str, Json]]:
     """Return the objects of a list; nothing for any other value."""
     return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+
+
+def find(value: Json, path: str) -> Json:
+    """Return the value at a path of members, such as `tool_choice.name`; None if there is none."""
+    for name in filter(None, path.split(".")):
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
 
 
 def string_of(value: Json, otherwise: str = "") -> str:

@@ -15,17 +15,16 @@ from wirelint.mock.answer import Event, Tag, encode_message
 from wirelint.mock.api import (
     Api,
     Envelope,
-    count_of,
-    estimate_tokens,
     last_user_text,
     messages_of,
     object_of,
     objects_in,
     read_results,
+    read_tools,
     string_of,
     usage_of,
 )
-from wirelint.mock.plan import Ask, Reply, Tool, dump_json, split_pieces
+from wirelint.mock.plan import Ask, Reply, dump_json, split_pieces
 from wirelint.model import Json
 
 _PADDING = string.ascii_letters + string.digits
@@ -39,29 +38,19 @@ class Bedrock(Api):
         messages = messages_of(body)
         blocks = [block for message in messages for block in objects_in(message.get("content"))]
         calls = [object_of(block["toolUse"]) for block in blocks if "toolUse" in block]
-        names = {string_of(call.get("toolUseId")): string_of(call.get("name")) for call in calls}
         last = objects_in(messages[-1].get("content"))
         results = [object_of(block["toolResult"]) for block in last if "toolResult" in block]
-        result, tool = read_results(results, "toolUseId", names, _text_of_result)
         config = object_of(body.get("toolConfig"))
-        choice = object_of(config.get("toolChoice"))
-        specs = [object_of(one.get("toolSpec")) for one in objects_in(config.get("tools"))]
-        return Ask(
-            model=self.model_in(target)[0],
-            tools=tuple(_read_tool(spec) for spec in specs if spec.get("name")),
-            choice="required" if "any" in choice else "auto",
-            forced=string_of(object_of(choice.get("tool")).get("name")) or None,
+        specs = (object_of(one.get("toolSpec")) for one in objects_in(config.get("tools")))
+        return self.ask(
+            {**body, "toolConfig": config},
+            self.model_in(target)[0],
+            tools=read_tools(specs, "inputSchema.json"),
+            choice="required" if "any" in object_of(config.get("toolChoice")) else "auto",
             user_text=last_user_text(messages),
-            result=result,
-            result_tool=tool,
-            calls_before=len(calls),
             stream=target.partition("?")[0].endswith("-stream"),
             framing="messages",
-            limit=count_of(object_of(body.get("inferenceConfig")).get("maxTokens")),
-            usage=True,
-            thinking="thinking" in object_of(body.get("additionalModelRequestFields")),
-            preamble=True,
-            prompt_tokens=estimate_tokens([body.get("messages"), config]),
+            **read_results(results, calls, _text_of_result, id_member="toolUseId", call_id="toolUseId"),
         )
 
     def make_body(self, replies: tuple[Reply, ...], ask: Ask, envelope: Envelope) -> Json:
@@ -91,10 +80,6 @@ class Bedrock(Api):
         writer.add("finish", "messageStop", {"stopReason": self.finish[reply.finish]})
         writer.add("done", "metadata", self.fill("end", usage_of(replies, ask)))
         return writer.events
-
-
-def _read_tool(spec: dict[str, Json]) -> Tool:
-    return Tool(string_of(spec.get("name")), object_of(object_of(spec.get("inputSchema")).get("json")))
 
 
 def _text_of_result(result: dict[str, Json]) -> str:

@@ -10,27 +10,25 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from wirelint.mock.answer import Event, Tag
-from wirelint.mock.api import Api, Envelope, RequestError, object_of, objects_in, string_of, text_of, usage_of
+from wirelint.mock.api import Envelope, object_of, objects_in, string_of, usage_of
 from wirelint.mock.openai import OpenAIChat
 from wirelint.mock.plan import Ask, Reply, dump_json, split_pieces
 from wirelint.model import Json
 
 
-class Cohere(Api):
+class Cohere(OpenAIChat):
+    """A format of its own, but requests as OpenAI's."""
+
     key = "cohere"
 
     def read_request(self, body: dict[str, Json], target: str) -> Ask:
-        if not string_of(body.get("model")):
-            raise RequestError("invalid request: model is required")
-        ask = OpenAIChat().read_request(body, target)
-        result = ask.result
-        if result is not None:
-            last = objects_in(body.get("messages"))[-1]
-            documents = [object_of(one.get("document")) for one in objects_in(last.get("content"))]
-            result = "\n".join(string_of(one.get("data")) for one in documents if one) or text_of(last.get("content"))
-        thinking = object_of(body.get("thinking")).get("type") == "enabled"
-        choice = self.read_choice(body.get("tool_choice"))
-        return replace(ask, result=result, choice=choice, thinking=thinking, usage=True, choices=1)
+        ask = super().read_request(body, target)
+        if ask.result is None:
+            return replace(ask, choices=1)
+        last = objects_in(body.get("messages"))[-1]
+        documents = [object_of(one.get("document")) for one in objects_in(last.get("content"))]
+        result = "\n".join(string_of(one.get("data")) for one in documents if one) or ask.result
+        return replace(ask, result=result, choices=1)
 
     def make_body(self, replies: tuple[Reply, ...], ask: Ask, envelope: Envelope) -> Json:
         reply = replies[0]

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 from wirelint.mock.answer import Answer, Event
 from wirelint.mock.api import Ability, Api
-from wirelint.mock.plan import Ask, Mint, Reply
-from wirelint.mock.scenario import Options
+from wirelint.mock.plan import Ask, Mint, Options, Reply
 from wirelint.model import Json
 
 

@@ -15,8 +15,7 @@ from wirelint.mock.api import (
     Api,
     Envelope,
     RequestError,
-    count_of,
-    estimate_tokens,
+    find,
     last_user_text,
     object_of,
     objects_in,
@@ -37,28 +36,22 @@ class Gemini(Api):
             raise RequestError("GenerateContentRequest.contents: contents is not specified")
         path, _, query = target.partition("?")
         parts = [part for content in contents for part in objects_in(content.get("parts"))]
+        calls = [object_of(part["functionCall"]) for part in parts if "functionCall" in part]
         last = objects_in(contents[-1].get("parts"))
         results = [object_of(part["functionResponse"]) for part in last if "functionResponse" in part]
-        result, tool = read_results(results, "", {}, lambda one: dump_json(one.get("response")))
-        calling = object_of(object_of(body.get("toolConfig")).get("functionCallingConfig"))
+        calling = object_of(find(body, "toolConfig.functionCallingConfig"))
         allowed = calling.get("allowedFunctionNames")
-        config = object_of(body.get("generationConfig"))
         declared = [one for row in objects_in(body.get("tools")) for one in objects_in(row.get("functionDeclarations"))]
-        return Ask(
-            model=self.model_in(target)[0],
+        return self.ask(
+            body,
+            self.model_in(target)[0],
             tools=tuple(Tool(string_of(one.get("name")), _read_schema(one)) for one in declared if one.get("name")),
             choice=self.read_choice(string_of(calling.get("mode")).upper()),
             forced=string_of(allowed[0]) if isinstance(allowed, list) and len(allowed) == 1 else None,
             user_text=last_user_text(contents, "parts"),
-            result=result,
-            result_tool=tool,
-            calls_before=sum("functionCall" in part for part in parts),
             stream=path.endswith(":streamGenerateContent"),
             framing="events" if parse_qs(query).get("alt") == ["sse"] else "array",
-            limit=count_of(config.get("maxOutputTokens")),
-            usage=True,
-            thinking=object_of(config.get("thinkingConfig")).get("includeThoughts") is True,
-            prompt_tokens=estimate_tokens([body.get("contents"), body.get("tools")]),
+            **read_results(results, calls, lambda one: dump_json(one.get("response")), call_id=""),
         )
 
     def make_body(self, replies: tuple[Reply, ...], ask: Ask, envelope: Envelope) -> Json:

@@ -7,16 +7,13 @@ https://github.com/ollama/ollama/blob/main/docs/api.md
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 from wirelint.mock.answer import Event
 from wirelint.mock.api import (
     Api,
     Envelope,
-    RequestError,
-    count_of,
-    estimate_tokens,
     last_user_text,
     messages_of,
     object_of,
@@ -36,14 +33,17 @@ class OllamaChat(Api):
 
     def read_request(self, body: dict[str, Json], target: str) -> Ask:
         messages = messages_of(body)
-        ask = _read_ask(body, last_user_text(messages))
-        last = messages[-1]
-        if last.get("role") == "tool":
-            tool = string_of(last.get("tool_name"), "the tool")
-            ask = replace(ask, result=text_of(last.get("content")), result_tool=tool)
+        calls = [call for message in messages for call in objects_in(message.get("tool_calls"))]
         functions = (object_of(tool.get("function")) for tool in objects_in(body.get("tools")))
-        calls = sum(len(objects_in(message.get("tool_calls"))) for message in messages)
-        return replace(ask, tools=read_tools(functions, "parameters"), calls_before=calls)
+        facts: dict[str, Any] = {"tools": read_tools(functions, "parameters"), "calls_before": len(calls)}
+        if messages[-1].get("role") == "tool":
+            facts["result"] = text_of(messages[-1].get("content"))
+            facts["result_tool"] = string_of(messages[-1].get("tool_name"), "the tool")
+        return self._ask(body, last_user_text(messages), **facts)
+
+    def _ask(self, body: dict[str, Json], user_text: str, **facts: Any) -> Ask:
+        stream, model = body.get("stream") is not False, string_of(body.get("model"))
+        return self.ask(body, model, user_text=user_text, stream=stream, framing="lines", **facts)
 
     def make_body(self, replies: tuple[Reply, ...], ask: Ask, envelope: Envelope) -> Json:
         reply = replies[0]
@@ -77,29 +77,13 @@ class OllamaGenerate(OllamaChat):
     text_member = "response"
 
     def read_request(self, body: dict[str, Json], target: str) -> Ask:
-        return _read_ask(body, string_of(body.get("prompt")))
+        return self._ask(body, string_of(body.get("prompt")))
 
     def _line(self, said: dict[str, Json], envelope: Envelope) -> dict[str, Json]:
         line = super()._line({}, envelope)
         done = {"done": line.pop("done")}
         line.pop("message")
         return line | said | done
-
-
-def _read_ask(body: dict[str, Json], user_text: str) -> Ask:
-    model = string_of(body.get("model"))
-    if not model:
-        raise RequestError("model is required")
-    return Ask(
-        model=model,
-        user_text=user_text,
-        stream=body.get("stream") is not False,
-        framing="lines",
-        limit=count_of(object_of(body.get("options")).get("num_predict")),
-        usage=True,
-        thinking=body.get("think") not in (None, False),
-        prompt_tokens=estimate_tokens(body),
-    )
 
 
 def _write_calls(reply: Reply) -> list[Json]:

@@ -21,7 +21,6 @@ from wirelint.mock.api import (
     Envelope,
     RequestError,
     count_of,
-    estimate_tokens,
     last_user_text,
     messages_of,
     object_of,
@@ -32,8 +31,7 @@ from wirelint.mock.api import (
     text_of,
     usage_of,
 )
-from wirelint.mock.markup import MARKUP
-from wirelint.mock.plan import Ask, Call, Reply, dump_json, mint_id, split_pieces
+from wirelint.mock.plan import Ask, Call, Reply, dump_json, mint_id, split_pieces, write_markup
 from wirelint.model import Json
 
 
@@ -50,6 +48,10 @@ def _functions(body: dict[str, Json]) -> list[dict[str, Json]]:
     return [object_of(tool.get("function")) for tool in objects_in(body.get("tools"))]
 
 
+def _text_of_result(message: dict[str, Json]) -> str:
+    return text_of(message.get("content"))
+
+
 def _write_call(call: Call) -> dict[str, Json]:
     return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.text}}
 
@@ -59,32 +61,15 @@ class OpenAIChat(Api):
 
     def read_request(self, body: dict[str, Json], target: str) -> Ask:
         messages = messages_of(body)
-        model = string_of(body.get("model"))
-        if not model:
-            raise RequestError("you must provide a model parameter")
-        choice = body.get("tool_choice")
         calls = [call for message in messages for call in objects_in(message.get("tool_calls"))]
-        names = {
-            string_of(call.get("id")): string_of(object_of(call.get("function")).get("name"))
-            for call in reversed(calls)
-        }
         at_end = [*takewhile(lambda one: one.get("role") in ("tool", "function"), reversed(messages))][::-1]
-        result, tool = read_results(at_end, "tool_call_id", names, lambda one: text_of(one.get("content")))
-        return Ask(
-            model=model,
+        return self.ask(
+            body,
+            string_of(body.get("model")),
             tools=read_tools([*_functions(body), *objects_in(body.get("functions"))], "parameters"),
-            choice=self.read_choice(choice),
-            forced=string_of(object_of(object_of(choice).get("function")).get("name")) or None,
             user_text=last_user_text(messages),
-            result=result,
-            result_tool=tool,
-            calls_before=len(calls),
-            stream=body.get("stream") is True,
             choices=min(count_of(body.get("n")) or 1, 16),
-            parallel=body.get("parallel_tool_calls") is not False,
-            limit=count_of(body.get("max_completion_tokens"), body.get("max_tokens")),
-            usage=object_of(body.get("stream_options")).get("include_usage") is True,
-            prompt_tokens=estimate_tokens(body.get("messages")),
+            **read_results(at_end, calls, _text_of_result, id_member="tool_call_id", name="function.name"),
         )
 
     def make_body(self, replies: tuple[Reply, ...], ask: Ask, envelope: Envelope) -> Json:
@@ -164,7 +149,7 @@ class Mistral(OpenAIChat):
 
     def read_request(self, body: dict[str, Json], target: str) -> Ask:
         model = string_of(body.get("model")) or string_of(body.get("agent_id"))
-        return replace(super().read_request({**body, "model": model}, target), usage=True)
+        return super().read_request({**body, "model": model}, target)
 
     def make_body(self, replies: tuple[Reply, ...], ask: Ask, envelope: Envelope) -> Json:
         choices: list[Json] = [
@@ -212,35 +197,22 @@ class OpenAIResponses(Api):
     def read_request(self, body: dict[str, Json], target: str) -> Ask:
         given = body.get("input")
         items = objects_in(given)
-        model = string_of(body.get("model"))
-        if not model:
-            raise RequestError("Missing required parameter: 'model'.")
+        calls = [item for item in items if item.get("type") == "function_call"]
+        at_end = [*takewhile(lambda one: one.get("type") == "function_call_output", reversed(items))][::-1]
+        declared = (one for one in objects_in(body.get("tools")) if one.get("type") == "function")
+        users = [item for item in items if item.get("role") == "user"]
+        ask = self.ask(
+            body,
+            string_of(body.get("model")),
+            tools=read_tools(declared, "parameters"),
+            user_text=given if isinstance(given, str) else last_user_text(users),
+            **read_results(
+                at_end, calls, lambda one: text_of(one.get("output")), id_member="call_id", call_id="call_id"
+            ),
+        )
         if not items and not isinstance(given, str):
             raise RequestError("Missing required parameter: 'input'.")
-        calls = [item for item in items if item.get("type") == "function_call"]
-        names = {string_of(call.get("call_id")): string_of(call.get("name")) for call in reversed(calls)}
-        at_end = [*takewhile(lambda one: one.get("type") == "function_call_output", reversed(items))][::-1]
-        result, tool = read_results(at_end, "call_id", names, lambda one: text_of(one.get("output")))
-        choice = body.get("tool_choice")
-        users = [item for item in items if item.get("role") == "user"]
-        return Ask(
-            model=model,
-            tools=read_tools(
-                [one for one in objects_in(body.get("tools")) if one.get("type") == "function"], "parameters"
-            ),
-            choice=self.read_choice(choice),
-            forced=string_of(object_of(choice).get("name")) or None,
-            user_text=given if isinstance(given, str) else last_user_text(users),
-            result=result,
-            result_tool=tool,
-            calls_before=len(calls),
-            stream=body.get("stream") is True,
-            parallel=body.get("parallel_tool_calls") is not False,
-            limit=count_of(body.get("max_output_tokens")),
-            usage=True,
-            thinking=bool(object_of(body.get("reasoning")).get("summary")),
-            prompt_tokens=estimate_tokens([given, body.get("tools")]),
-        )
+        return ask
 
     def make_body(self, replies: tuple[Reply, ...], ask: Ask, envelope: Envelope) -> Json:
         return self._response(replies[0], ask, envelope)
@@ -322,25 +294,21 @@ class OpenAICompletions(Api):
     """A prompt in, its continuation out. The endpoint knows no tools: a model that is given some writes markup."""
 
     key = "openai_completions"
-    prompt_member, limit_member = "prompt", "max_tokens"
+    prompt_member = "prompt"
 
     def read_request(self, body: dict[str, Json], target: str) -> Ask:
         prompt = string_of(body.get(self.prompt_member))
         if not prompt:
             raise RequestError(f"{self.prompt_member}: text is required")
         model = string_of(body.get("model")) or self.model_in(target)[0]
-        if not model:
-            raise RequestError("you must provide a model parameter")
         # The last user turn, as far as a model of the ChatML family reads prompts.
         _, marked, rest = prompt.rpartition("<|im_start|>user\n")
-        return Ask(
-            model=model,
+        return self.ask(
+            body,
+            model,
             tools=read_tools(_functions(body), "parameters"),
             user_text=rest.partition("<|im_end|>")[0] if marked else prompt.strip().rpartition("\n")[2],
-            stream=body.get("stream") is True,
             choices=min(count_of(body.get("n")) or 1, 16),
-            limit=count_of(body.get(self.limit_member)),
-            usage=object_of(body.get("stream_options")).get("include_usage") is True,
             prompt_tokens=max(len(prompt) // 4, 1),
         )
 
@@ -368,12 +336,12 @@ class OpenAICompletions(Api):
 
 def _write_text(reply: Reply) -> str:
     thought = f"<think>\n{reply.reasoning}\n</think>\n\n" if reply.reasoning else ""
-    return thought + reply.said + (MARKUP["hermes_json"](reply.calls) if reply.calls else "")
+    return thought + reply.said + (write_markup("hermes_json", reply.calls) if reply.calls else "")
 
 
 class DeepInfra(OpenAICompletions):
     key = "deepinfra"
-    prompt_member, limit_member = "input", "max_new_tokens"
+    prompt_member = "input"
 
     def read_request(self, body: dict[str, Json], target: str) -> Ask:
         return replace(super().read_request({**body, "model": ""}, target), choices=1)

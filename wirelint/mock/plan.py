@@ -10,20 +10,53 @@ from __future__ import annotations
 import random
 import re
 import string
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 import orjson
 
-from wirelint.mock.scenario import Options
-from wirelint.mock.schema_values import Topic, make_arguments
+from wirelint.mock.schema_values import SAMPLES, Topic, load_table, make_arguments
 from wirelint.model import Json
 
 Finish = Literal["stop", "tool_calls", "length", "refusal"]
 Choice = Literal["auto", "none", "required"]
 Framing = Literal["events", "lines", "array", "messages"]
 """Framing of a stream: server-sent events, JSON lines, one JSON array, messages of an AWS event stream."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Options of a scenario. Those of the transport and of the reply go with every fault, the last group with some."""
+
+    chunk: int = 0
+    """Cut the body into network chunks of this many bytes, across events; 0: one chunk per event."""
+    pace: float = 0.0
+    """Milliseconds between events (between network chunks with `chunk`)."""
+    delay: float = 0.0
+    """Milliseconds before the answer begins."""
+    encoding: str = ""
+    crlf: bool = False
+    bom: bool = False
+    comments: bool = False
+    azure: bool = False
+    cut: int | None = None
+    """End the connection after this many bytes of the body."""
+    content_length: bool = False
+
+    calls: int | None = None
+    reasoning: bool = False
+    refusal: bool = False
+    model: str = ""
+
+    mode: str = ""
+    dialect: str = "kimi_invoke_arg"
+    place: str = "content"
+    seconds: float = 35.0
+    status: int = 0
+
+
+DEFAULTS = Options()
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,24 +182,39 @@ def mint_id(rng: random.Random, form: str) -> str:
     return _RANDOM_PART.sub(lambda part: "".join(rng.choices(_ALPHABETS[part[1]], k=int(part[2]))), form)
 
 
-_ID_FORMS = (
-    ("kimi[-_ ]?k3", "{name}:{number}"),
-    ("kimi|moonshot", "functions.{name}:{number}"),
-    ("mi[sx]tral|magistral|codestral|devstral", "{alnum 9}"),
-    ("deepseek", "call_{position:02d}_{alnum 22}"),
-    ("claude|anthropic", "toolu_01{alnum 22}"),
-    ("", "call_{alnum 24}"),
-)
-"""Native ids by model family, so that a client which changes native ids has some to change."""
-
-
 def mint_call_id(model: str, rng: random.Random, name: str, number: int, position: int, form: str = "") -> str:
     """Make a call id of a form, by default the native one of the model's family.
 
     `number` counts the calls of the conversation from 0, `position` those of this reply.
     """
-    form = form or next(form for family, form in _ID_FORMS if re.search(family, model.lower()))
+    form = form or next(form for family, form in SAMPLES["id_forms"] if re.search(family, model.lower()))
     return mint_id(rng, form).format(name=name, number=number, position=position)
+
+
+MARKUP: dict[str, dict[str, str]] = load_table("markup")
+"""Forms of native tool-call markup by dialect, as it looks when a serving engine does not convert it."""
+
+
+def write_markup(dialect: str, calls: Sequence[Call]) -> str:
+    """Write healthy calls in the native markup of a dialect."""
+    form = MARKUP[dialect]
+    written = form.get("join", "").join(_write_call(form, number, call) for number, call in enumerate(calls))
+    return form.get("whole", "{calls}").format(calls=written)
+
+
+def _write_call(form: dict[str, str], number: int, call: Call) -> str:
+    parameters = "".join(
+        form.get("parameter", "").format(name=name, value=value if isinstance(value, str) else dump_json(value))
+        for name, value in call.members.items()
+    )
+    return form["call"].format(
+        name=call.name,
+        quoted=dump_json(call.name),
+        arguments=call.arguments,
+        parameters=parameters,
+        # A Kimi reply has native ids already.
+        native=call.id if call.id.startswith("functions.") else f"functions.{call.name}:{number}",
+    )
 
 
 def plan_reply(ask: Ask, options: Options, rng: random.Random, mint: Mint) -> Reply:
@@ -185,7 +233,7 @@ def plan_reply(ask: Ask, options: Options, rng: random.Random, mint: Mint) -> Re
         quoted = "\n".join(f"> {line}" for line in ask.result[:2000].splitlines()) or "> (nothing)"
         reply = Reply(reasoning, f"This came back from {ask.result_tool}:\n\n{quoted}")
     else:
-        reply = Reply(reasoning, rng.choice(_ANSWERS).format(topic.phrase))
+        reply = Reply(reasoning, rng.choice(SAMPLES["answers"]).format(topic.phrase))
     return _limit_reply(reply, ask.limit)
 
 
@@ -208,13 +256,6 @@ def _wants_call(ask: Ask, options: Options) -> bool:
     if not ask.tools or ask.choice == "none" or options.calls == 0:
         return False
     return ask.result is None or ask.choice == "required" or ask.forced is not None or bool(options.calls)
-
-
-_ANSWERS = (
-    "Here is a short answer about {}: it depends on the details, and the usual approach works well.",
-    "In brief, on {}: start with the simplest form that works, then measure — “good enough” is a fine goal.",
-    "About {}: there are two common views, and both hold up in practice. ✓",
-)
 
 
 def _limit_reply(reply: Reply, limit: int | None) -> Reply:

@@ -13,9 +13,8 @@ import jsonschema_rs
 import orjson
 
 from wirelint.mock.fault import NotApplicableError, ReplyStage, Turn
-from wirelint.mock.markup import MARKUP
-from wirelint.mock.plan import Call, Reply, dump_json, make_calls
-from wirelint.mock.schema_values import Topic
+from wirelint.mock.plan import Call, Reply, dump_json, make_calls, write_markup
+from wirelint.mock.schema_values import SAMPLES, Topic
 from wirelint.model import Json
 
 
@@ -29,18 +28,10 @@ def _phrase(turn: Turn) -> str:
 
 
 def _leak_markup(reply: Reply, turn: Turn) -> Reply:
-    markup = MARKUP[turn.options.dialect](reply.calls)
+    markup = write_markup(turn.options.dialect, reply.calls)
     if turn.options.place == "reasoning":
         return Reply(f"{reply.reasoning or f'This needs {reply.calls[0].name}.'}\n{markup}")
     return Reply(reply.reasoning, f"{reply.text or 'Let me look that up.'}\n\n{markup}")
-
-
-_CONTROL_TOKENS = {
-    "end": "<|im_end|>",
-    "eot": "<|eot_id|>",
-    "deepseek": "<｜end▁of▁sentence｜>",
-    "turn": "<end_of_turn>",
-}
 
 
 def _leak_control_token(reply: Reply, turn: Turn) -> Reply:
@@ -48,7 +39,7 @@ def _leak_control_token(reply: Reply, turn: Turn) -> Reply:
         if not reply.calls:
             raise NotApplicableError("mode=name needs a tool call")
         return replace(reply, calls=tuple(replace(call, name=f"{call.name}<|channel|>json") for call in reply.calls))
-    return replace(reply, text=f"{reply.text or 'One moment.'}{_CONTROL_TOKENS[turn.options.mode or 'end']}")
+    return replace(reply, text=f"{reply.text or 'One moment.'}{SAMPLES['control_tokens'][turn.options.mode or 'end']}")
 
 
 def _leak_thinking(reply: Reply, turn: Turn) -> Reply:
@@ -57,19 +48,11 @@ def _leak_thinking(reply: Reply, turn: Turn) -> Reply:
     return replace(reply, reasoning="", text=f"{opener}{thinking}\n</think>\n\n{reply.text}")
 
 
-_PAST = {
-    "search": "searched", "find": "searched", "query": "queried", "lookup": "looked up", "get": "checked",
-    "fetch": "fetched", "read": "read", "list": "listed", "write": "wrote", "edit": "edited", "update": "updated",
-    "create": "created", "add": "added", "delete": "deleted", "remove": "removed", "send": "sent", "run": "ran",
-    "execute": "executed", "book": "booked", "open": "opened", "check": "checked",
-}  # fmt: skip
-
-
 def _fabricate_call(reply: Reply, turn: Turn) -> Reply:
     words = reply.calls[0].name.replace("-", "_").lower().split("_")
-    claim = f"I called {reply.calls[0].name}"
-    if words[0] in _PAST:
-        claim = f"I {_PAST[words[0]]} the {' '.join(words[1:]) or 'everything available'}"
+    claim, past = f"I called {reply.calls[0].name}", SAMPLES["past"]
+    if words[0] in past:
+        claim = f"I {past[words[0]]} the {' '.join(words[1:]) or 'everything available'}"
     text = f'{claim} for "{_phrase(turn)}" and found 0 results. There may be nothing on this subject.'
     return Reply(reply.reasoning, text)
 
@@ -177,13 +160,10 @@ def _wrong_arguments(members: dict[str, Json], mode: str) -> list[dict[str, Json
     return {"type": typed + missing, "missing": missing, "value": other + typed, "extra": extra}[mode]
 
 
-_FOREIGN_NAMES = ("open_browser", "read_clipboard", "take_screenshot", "schedule_meeting")
-
-
 def _rename_tool(reply: Reply, turn: Turn) -> Reply:
     call, declared = reply.calls[0], {tool.name for tool in turn.ask.tools}
     recased = (call.name.swapcase(), call.name.title(), call.name.upper())
-    names: tuple[str, ...] = recased if turn.options.mode == "case" else _FOREIGN_NAMES
+    names = recased if turn.options.mode == "case" else SAMPLES["foreign_tools"]
     name = next((one for one in names if one not in declared), None)
     if name is None:
         raise NotApplicableError("every other name is declared too")
@@ -206,15 +186,11 @@ def _collide(reply: Reply, turn: Turn) -> Reply:
     return replace(reply, calls=tuple(replace(call, place="first") for call in reply.calls))
 
 
-_FREE = frozenset({"query", "text", "content", "message", "body", "prompt", "code", "command", "pattern", "title", "q"})
-"""Parameters in which any text may be intended."""
-
-
 def _use_placeholder(reply: Reply, turn: Turn) -> Reply:
     call = reply.calls[0]
     validator = _validator(call, turn)
     for key, one in call.members.items():
-        if not isinstance(one, str) or key.lower() in _FREE:
+        if not isinstance(one, str) or key.lower() in SAMPLES["free_parameters"]:
             continue
         placeholders = {"slot": f"<{key}>", "null": "null", "here": f"YOUR_{key.upper()}_HERE"}
         broken = call.members | {key: placeholders[turn.options.mode or "here"]}
@@ -257,10 +233,8 @@ def _disobey(reply: Reply, turn: Turn) -> Reply:
 def _write_more(reply: Reply, turn: Turn) -> Reply:
     """Make the text long: only then is a burst visible."""
     del turn
-    return replace(reply, text=f"{reply.text} {_LONG}".strip())
+    return replace(reply, text=f"{reply.text} {SAMPLES['long']}".strip())
 
-
-_LONG = "There are a few things to keep in mind here, and they are best taken one at a time, beginning with the first."
 
 REPLY_STAGES: dict[str, ReplyStage] = {
     "xml-leak": _leak_markup,

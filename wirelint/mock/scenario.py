@@ -1,18 +1,44 @@
-"""Scenarios: a fault and options for one answer, written as one line of words.
+"""Scenarios: a fault and options for one answer, written as one line of words; and files that map requests to replies.
 
 `fault=xml-leak;dialect=kimi_k2;chunk=7` in the request header `x-wirelint-mock`, `mock/xml-leak+dialect=kimi_k2+chunk=7`
 as a model name, `--fault xml-leak+dialect=kimi_k2` on the command line. The first bare word is the fault (`healthy` is
-none); `xml-leak=0.2` plays it in one answer out of five; flags may omit `=1`. This module knows the grammar and the
-types; `faults.resolve` knows which fault takes which option.
+none); `xml-leak=0.2` plays it in one answer out of five; flags may omit `=1`. `faults.resolve` knows which fault takes
+which option. A scenario file is TOML; `scenario.toml` has its keys:
+
+```toml
+seed = 7                       # like --seed
+faults = ["xml-leak=0.2"]      # like --fault, for requests without a [[reply]]
+
+[[reply]]
+when = { model = "kimi-*", text = "weather", stream = true }
+fault = "xml-leak+dialect=kimi_k2"
+times = 1                      # for the first such request only
+
+[[reply]]
+when = { result = true }       # the request ends with a tool result
+text = "It is 18 degrees."
+
+[[reply]]
+calls = [{ name = "get_weather", arguments = { city = "Paris" } }]
+```
+
+The first reply whose `when` matches, and that is not used up, answers; without one, `faults` decide.
 """
 
 from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Iterable
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import Any
+
+from wirelint.mock.plan import DEFAULTS, Ask, Call, Mint, Options, Reply, dump_json
+from wirelint.mock.schema_values import load_table
+from wirelint.model import Json
 
 HEADER = "x-wirelint-mock"
 """Request header that selects the scenario; in responses it names the scenario that was applied."""
@@ -23,37 +49,6 @@ HEALTHY = "healthy"
 
 class ScenarioError(ValueError):
     """A scenario that cannot be played; the message is one ASCII line that names the word concerned."""
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """Options of a scenario. Those of the transport and of the reply go with every fault, the last group with some."""
-
-    chunk: int = 0
-    """Cut the body into network chunks of this many bytes, across events; 0: one chunk per event."""
-    pace: float = 0.0
-    """Milliseconds between events (between network chunks with `chunk`)."""
-    delay: float = 0.0
-    """Milliseconds before the answer begins."""
-    encoding: str = ""
-    crlf: bool = False
-    bom: bool = False
-    comments: bool = False
-    azure: bool = False
-    cut: int | None = None
-    """End the connection after this many bytes of the body."""
-    content_length: bool = False
-
-    calls: int | None = None
-    reasoning: bool = False
-    refusal: bool = False
-    model: str = ""
-
-    mode: str = ""
-    dialect: str = "kimi_invoke_arg"
-    place: str = "content"
-    seconds: float = 35.0
-    status: int = 0
 
 
 FAULT_OPTIONS = frozenset({"mode", "dialect", "place", "seconds", "status"})
@@ -67,7 +62,7 @@ class Scenario:
     """A fault (None: healthy) with its options; `given` names the options that were written out, `text` is all of it."""
 
     fault: str | None = None
-    options: Options = Options()
+    options: Options = DEFAULTS
     given: frozenset[str] = frozenset()
     text: str = HEALTHY
     share: float | None = None
@@ -84,7 +79,7 @@ def parse_scenario(text: str, *, separator: str = "+", base: Options | None = No
     """Parse `WORD[+WORD...]` over the options of `base`. Raises ScenarioError; fault names and modes are not checked."""
     fault: str | None = None
     share: float | None = None
-    options = base or Options()
+    options = base or DEFAULTS
     given: set[str] = set()
     for word in filter(None, (part.strip() for part in text.split(separator))):
         name, equals, value = (part.strip() for part in word.partition("="))
@@ -182,3 +177,129 @@ def _plain(value: object) -> str:
 def _quote(word: str) -> str:
     """Return the word for a header or a terminal: quoted, ASCII, at most 60 characters."""
     return ascii(word if len(word) <= 60 else word[:57] + "...")
+
+
+# --- scenario files -----------------------------------------------------------------------------------------------------
+
+_KEYS = load_table("scenario")
+_KINDS: dict[str, type] = {
+    "a text": str,
+    "true or false": bool,
+    "a whole number": int,
+    "a table": dict,
+    "a list": list,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class When:
+    """A condition on a request. `api` and `model` are globs, `text` is part of the last user message."""
+
+    api: str = "*"
+    model: str = "*"
+    text: str = ""
+    stream: bool | None = None
+    tools: bool | None = None
+    result: bool | None = None
+
+    def fits(self, api: str, ask: Ask) -> bool:
+        """Return True if a request meets the condition."""
+        return (
+            fnmatchcase(api, self.api)
+            and fnmatchcase(ask.model, self.model)
+            and self.text.lower() in ask.user_text.lower()
+            and self.stream in (None, ask.stream)
+            and self.tools in (None, bool(ask.tools))
+            and self.result in (None, ask.result is not None)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One `[[reply]]`. `says` is (reasoning, text, calls as name and arguments); None: the healthy model's words."""
+
+    when: When
+    scenario: Scenario
+    times: int | None = None
+    says: tuple[str, str, tuple[tuple[str, dict[str, Json]], ...]] | None = None
+
+    def reply(self, ask: Ask, mint: Mint) -> Reply | None:
+        """Return the reply with call ids of the API's form."""
+        if self.says is None:
+            return None
+        reasoning, text, calls = self.says
+        made = tuple(
+            Call(mint(name, ask.calls_before + at), name, dump_json(arguments))
+            for at, (name, arguments) in enumerate(calls)
+        )
+        return Reply(reasoning, text, calls=made, finish="tool_calls" if made else "stop")
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """A scenario file. `seed` is None if the file has none."""
+
+    lines: tuple[Line, ...] = ()
+    faults: tuple[str, ...] = ()
+    seed: int | None = None
+
+
+def load_script(source: Path | str | Mapping[str, Any] | None, base: Options | None = None) -> Script:
+    """Read a scenario file or its contents. Raises ScenarioError in one line: file, place, cure."""
+    if not isinstance(source, Path | str):
+        return read_script(source or {}, base)
+    try:
+        return read_script(tomllib.loads(Path(source).read_text("utf-8")), base)
+    except OSError as error:
+        raise ScenarioError(f"{source}: {error.strerror or error}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ScenarioError(f"{source}: not TOML: {error}") from error
+    except ScenarioError as error:
+        raise ScenarioError(f"{source}: {error}") from error
+
+
+def read_script(document: Mapping[str, Any], base: Options | None = None) -> Script:
+    """Read the contents of a scenario file. Raises ScenarioError."""
+    _check(document, "file", "")
+    faults = document.get("faults", [])
+    if not all(isinstance(fault, str) for fault in faults):
+        raise ScenarioError(f"faults: a list of scenarios is expected{_KEYS['file']['faults'][1]}")
+    lines = tuple(_read_line(one, f"reply {number}: ", base) for number, one in enumerate(document.get("reply", []), 1))
+    return Script(lines, tuple(faults), document.get("seed"))
+
+
+def _read_line(value: Any, place: str, base: Options | None) -> Line:
+    if not isinstance(value, dict):
+        raise ScenarioError(f"{place}a table is expected{_KEYS['file']['reply'][1]}")
+    _check(value, "reply", place)
+    when, times = value.get("when", {}), value.get("times")
+    _check(when, "when", f"{place}when: ")
+    if times is not None and times < 1:
+        raise ScenarioError(f"{place}times: a whole number of 1 or more is expected")
+    try:
+        scenario = parse_scenario(value.get("fault", ""), base=base)
+    except ScenarioError as error:
+        raise ScenarioError(f"{place}fault: {error}") from error
+    says = None
+    if {"text", "reasoning", "calls"} & value.keys():
+        calls = tuple(_read_call(call, place) for call in value.get("calls", []))
+        says = value.get("reasoning", ""), value.get("text", ""), calls
+    return Line(When(**when), scenario, times, says)
+
+
+def _read_call(call: Any, place: str) -> tuple[str, dict[str, Json]]:
+    name, arguments = (call.get("name"), call.get("arguments", {})) if isinstance(call, dict) else (None, None)
+    if not isinstance(name, str) or not isinstance(arguments, dict):
+        raise ScenarioError(f"{place}calls: a name and arguments are expected{_KEYS['reply']['calls'][1]}")
+    return name, arguments
+
+
+def _check(value: Mapping[str, Any], table: str, place: str) -> None:
+    """Raise ScenarioError for an unknown key or a value of another type."""
+    known: dict[str, list[str]] = _KEYS[table]
+    for key, one in value.items():
+        if key not in known:
+            raise ScenarioError(f"{place}{key!a}: no such key{near(key, known)} ({', '.join(known)})")
+        kind, example = known[key]
+        if type(one) is not _KINDS[kind]:
+            raise ScenarioError(f"{place}{key}: {kind} is expected{example}")

@@ -19,10 +19,14 @@ from wirelint.model import Json
 MAX_DEPTH = 12
 """Nesting at which recursive schemas end with an empty value."""
 
-_STOP_WORDS = re.compile(
-    "a|an|and|are|can|could|do|for|from|give|how|i|in|is|it|like|me|my|of|on|or|please|the|this|to|use|what|where|with|you",
-    re.IGNORECASE,
-)
+
+def load_table(name: str) -> dict[str, Any]:
+    """Read a TOML file of this folder."""
+    return tomllib.loads(resources.files(__package__).joinpath(f"{name}.toml").read_text("utf-8"))
+
+
+SAMPLES = load_table("samples")
+_STOP_WORDS = frozenset(SAMPLES["stop_words"].split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,18 +39,13 @@ class Topic:
     @classmethod
     def of(cls, text: str) -> Topic:
         words = re.findall(r"[^\W\d_]\w*(?:[-'][^\W_]+)*", text[-2000:])
-        telling = tuple(word for word in words if not _STOP_WORDS.fullmatch(word))[-4:]
+        telling = tuple(word for word in words if word.lower() not in _STOP_WORDS)[-4:]
         proper = next((word for word in reversed(words[1:]) if word[0].isupper() and len(word) > 2), None)
         return cls(telling or ("release", "notes"), proper)
 
     @property
     def phrase(self) -> str:
         return " ".join(self.words)
-
-
-_TABLE: dict[str, Any] = tomllib.loads(
-    resources.files(__package__).joinpath("samples.toml").read_text(encoding="utf-8")
-)
 
 
 def make_arguments(schema: dict[str, Json], topic: Topic, *, salt: int = 0) -> dict[str, Json]:
@@ -151,7 +150,7 @@ class _Maker:
 
     def _string(self, schema: dict[str, Json], name: str) -> str:
         kind = schema.get("format")
-        formats: dict[str, str] = _TABLE["formats"]
+        formats: dict[str, str] = SAMPLES["formats"]
         text = formats.get(kind) if isinstance(kind, str) else None
         if text is None:
             text = self._plain_string(name.lower())
@@ -160,7 +159,7 @@ class _Maker:
         return text[:most].ljust(least, "a")
 
     def _plain_string(self, name: str) -> str:
-        for row in _TABLE["parameters"]:
+        for row in SAMPLES["parameters"]:
             if any(key in name for key in row["names"]):
                 if "city" in row["names"] and self.topic.proper and self.salt == 0:
                     return self.topic.proper

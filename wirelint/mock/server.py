@@ -11,16 +11,16 @@ import asyncio
 import ssl
 import threading
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import h11
 
 from wirelint.mock.answer import Answer, Pause, json_answer
-from wirelint.mock.scenario import HEADER, Options
-from wirelint.mock.script import Script, load_script, read_script
+from wirelint.mock.plan import Options
+from wirelint.mock.scenario import HEADER, load_script
 from wirelint.mock.service import Service
 from wirelint.model import Json
 
@@ -47,35 +47,35 @@ class Exchange:
 
 
 class MockServer:
-    """A faulty LLM vendor on loopback.
+    """A faulty LLM vendor on loopback: `with MockServer("xml-leak", seed=7) as vendor:`. Every API answers at its path.
 
-    `with MockServer(seed=0) as server:` serves at `server.url` (no path: OpenAI clients add `/v1`) until the block ends;
-    `faults` are scenarios (`"xml-leak+dialect=kimi_k2"`) played in turn for requests without one, or by chance
-    (`"xml-leak=0.2"`); `script` goes before them. `pace` (between events) and `delay` (before the answer) are in
-    milliseconds, `chunk` is in bytes; with `tls` it speaks HTTPS. `exchanges` has the last `kept` exchanges, each one
-    as soon as it has ended: its client may see the end a moment earlier, so look after `close()`. Raises
-    ScenarioError for a scenario it cannot play, OSError if the address is taken.
+    `faults` are scenarios as on the command line, played in turn or by chance: `"xml-leak"`,
+    `"xml-leak+dialect=kimi_k2"`, `"xml-leak=0.2"` (one answer out of five). A request selects its own by the header
+    `x-wirelint-mock` or the model `mock/xml-leak`. `scenario` is a scenario file or its contents. `pace` (between events)
+    and `delay` (before the answer) are in milliseconds, `chunk` is in bytes; with `tls` the server speaks HTTPS. Equal
+    seeds and equal requests in equal order give equal bytes. `exchanges` has the last `kept` exchanges, each one as soon
+    as it has ended: its client may see the end a moment earlier, so look after `close()`.
+
+    Raises ScenarioError for a scenario that cannot be played, and OSError on start if the address is taken.
     """
 
     def __init__(
         self,
-        *,
-        host: str = "127.0.0.1",
-        port: int = 0,
-        seed: int = 0,
-        faults: Sequence[str] = (),
-        script: Script | None = None,
+        *faults: str,
+        scenario: Path | str | Mapping[str, Json] | None = None,
+        seed: int | None = None,
         pace: float = 0.0,
         delay: float = 0.0,
         chunk: int = 0,
+        host: str = "127.0.0.1",
+        port: int = 0,
         kept: int = 256,
         tls: ssl.SSLContext | None = None,
     ) -> None:
         self.exchanges: deque[Exchange] = deque(maxlen=kept)
-        self.host = host
-        self.port = port
-        self.tls = tls
-        self._service = Service.of(seed, Options(pace=pace, delay=delay, chunk=chunk), faults, script)
+        self.host, self.port, self.tls = host, port, tls
+        base = Options(pace=pace, delay=delay, chunk=chunk)
+        self._service = Service.of(seed, base, faults, load_script(scenario, base))
         self._number = 0
         self._ready = threading.Event()
         self._failure: OSError | None = None
@@ -85,8 +85,24 @@ class MockServer:
 
     @property
     def url(self) -> str:
+        """`http://127.0.0.1:PORT`: the base URL for Anthropic, Gemini, Cohere, Mistral, Ollama and Bedrock."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{'https' if self.tls else 'http'}://{host}:{self.port}"
+
+    anthropic = url
+
+    @property
+    def openai(self) -> str:
+        """The base URL for OpenAI's SDK and compatible clients."""
+        return f"{self.url}/v1"
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Variables that lead SDKs to the server, with keys, because some do not start without one."""
+        urls = ("ANTHROPIC_BASE_URL", "GOOGLE_GEMINI_BASE_URL", "CO_API_URL", "OLLAMA_HOST")
+        keys = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "CO_API_KEY")
+        made = {"OPENAI_BASE_URL": self.openai, **dict.fromkeys(urls, self.url)}
+        return made | dict.fromkeys(keys, "sk-mock-0000000000000000")
 
     def start(self) -> None:
         """Bind and serve; return when connections are accepted."""
@@ -258,74 +274,3 @@ class _Connection:
         if data:
             self._writer.write(data)
             await self._writer.drain()
-
-
-@dataclass(frozen=True, slots=True)
-class Vendor:
-    """A running mock server. Every API answers at each of the URLs; they differ in the path that an SDK adds."""
-
-    url: str
-    """`http://127.0.0.1:PORT`: for Anthropic, Gemini, Cohere, Mistral, Ollama, Bedrock."""
-    server: MockServer
-
-    @property
-    def openai(self) -> str:
-        """The base URL for OpenAI's SDK and compatible clients."""
-        return f"{self.url}/v1"
-
-    @property
-    def anthropic(self) -> str:
-        return self.url
-
-    @property
-    def environment(self) -> dict[str, str]:
-        """Variables that lead SDKs to the server, with keys, because some do not start without one."""
-        key = "sk-mock-0000000000000000"
-        return {
-            "OPENAI_BASE_URL": self.openai,
-            "OPENAI_API_KEY": key,
-            "ANTHROPIC_BASE_URL": self.anthropic,
-            "ANTHROPIC_API_KEY": key,
-            "GOOGLE_GEMINI_BASE_URL": self.url,
-            "GEMINI_API_KEY": key,
-            "CO_API_URL": self.url,
-            "CO_API_KEY": key,
-            "OLLAMA_HOST": self.url,
-        }
-
-    @property
-    def exchanges(self) -> tuple[Exchange, ...]:
-        """The exchanges so far, oldest first; the last one is there once the server has sent it."""
-        return tuple(self.server.exchanges)
-
-
-@contextmanager
-def serve(
-    *faults: str,
-    scenario: Path | str | Mapping[str, Json] | None = None,
-    seed: int | None = None,
-    pace: float = 0.0,
-    delay: float = 0.0,
-    chunk: int = 0,
-    host: str = "127.0.0.1",
-    port: int = 0,
-    tls: ssl.SSLContext | None = None,
-) -> Iterator[Vendor]:
-    """Serve LLM APIs until the block ends, in a thread of its own, by default on a free port of this machine.
-
-    `faults` as on the command line: `"xml-leak"`, `"xml-leak+dialect=kimi_k2"`, `"xml-leak=0.2"` (one answer out of five);
-    a request selects its own by the header `x-wirelint-mock` or the model `mock/xml-leak`. `scenario` is a scenario
-    file or its contents. `pace` and `delay` in milliseconds, `chunk` in bytes. The same seed and the same
-    requests in the same order give the same bytes. Raises ScenarioError for an unknown fault, OSError for an
-    address that is taken.
-    """
-    base = Options(pace=pace, delay=delay, chunk=chunk)
-    script = Script()
-    if scenario is not None:
-        script = load_script(Path(scenario), base) if isinstance(scenario, str | Path) else read_script(scenario, base)
-    chosen = seed if seed is not None else script.seed or 0
-    server = MockServer(
-        host=host, port=port, seed=chosen, faults=faults, script=script, pace=pace, delay=delay, chunk=chunk, tls=tls
-    )
-    with server:
-        yield Vendor(server.url, server)

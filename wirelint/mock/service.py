@@ -24,9 +24,8 @@ from wirelint.mock.faults import FAULTS, resolve
 from wirelint.mock.gemini import Gemini
 from wirelint.mock.ollama import OllamaChat, OllamaGenerate
 from wirelint.mock.openai import DeepInfra, Mistral, OpenAIChat, OpenAICompletions, OpenAIResponses
-from wirelint.mock.plan import Ask, Reply, plan_reply
-from wirelint.mock.scenario import HEADER, HEALTHY, MODEL_PREFIX, Options, Scenario, ScenarioError, parse_scenario
-from wirelint.mock.script import Line, Script
+from wirelint.mock.plan import DEFAULTS, Ask, Options, Reply, plan_reply
+from wirelint.mock.scenario import HEADER, HEALTHY, MODEL_PREFIX, Line, Scenario, ScenarioError, Script, parse_scenario
 from wirelint.model import Json
 
 _OPENAI, _ANTHROPIC = OpenAIChat(), Anthropic()
@@ -48,16 +47,13 @@ APIS: tuple[Api, ...] = (
 _MODELS = ("gpt-4.1", "claude-sonnet-4-5", "moonshotai/kimi-k2.5", "deepseek-chat", "mistral-large-latest")
 
 
-_PLAIN = Options()
-
-
 @dataclass(frozen=True, slots=True)
 class Service:
     """Answers requests. A request without a scenario of its own gets one from the script, then from the faults: one of
     those with a share by chance, else those without in turn. `base` has the options of all of these."""
 
     seed: int = 0
-    base: Options = _PLAIN
+    base: Options = DEFAULTS
     faults: tuple[Scenario, ...] = ()
     lines: tuple[Line, ...] = ()
     used: Counter[int] = field(default_factory=Counter)
@@ -65,16 +61,16 @@ class Service:
 
     @classmethod
     def of(
-        cls, seed: int, base: Options | None = None, faults: Sequence[str] = (), script: Script | None = None
+        cls, seed: int | None, base: Options | None = None, faults: Sequence[str] = (), script: Script | None = None
     ) -> Service:
-        """Parse the scenarios of a command line. Raises ScenarioError."""
-        base, script = base or Options(), script or Script()
+        """Parse the scenarios of a command line. `seed` None: that of the script. Raises ScenarioError."""
+        base, script = base or DEFAULTS, script or Script()
         scenarios = tuple(parse_scenario(text, base=base) for text in (*faults, *script.faults))
         for scenario in (*scenarios, *(line.scenario for line in script.lines)):
             resolve(scenario)
         if sum(scenario.share or 0 for scenario in scenarios) > 1:
             raise ScenarioError("the shares of the faults add up to more than 1")
-        return cls(seed, base, scenarios, script.lines)
+        return cls((script.seed or 0) if seed is None else seed, base, scenarios, script.lines)
 
     def answer(self, number: int, method: str, target: str, headers: Mapping[str, str], body: bytes) -> Answer:
         """Answer one request. `number` counts the requests to an API from 1; `headers` have lower-case names."""

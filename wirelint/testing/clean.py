@@ -20,7 +20,7 @@ from wirelint.registry import Registry, RuleError
 from wirelint.rule import SEVERITIES, Severity
 from wirelint.settings.file import NO_CONFIG, find
 from wirelint.settings.scopes import Layer, Scopes
-from wirelint.view import begin
+from wirelint.view.formats import begin
 from wirelint.view.stats import Statistics
 
 Subject: TypeAlias = "Exchange | Record | Mapping[str, Json] | str | Path | Iterable[Record | Mapping[str, Json]]"

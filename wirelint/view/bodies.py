@@ -35,7 +35,7 @@ _STYLES = {"#": "cyan", "---": "bold", "+++": "bold", "@@": "magenta", "-": "red
 
 
 def frames_of(headers: Headers, body: bytes) -> list[Frame] | None:
-    """The events of a streamed body; None for a whole body."""
+    """Return the events of a streamed body; None for a whole body."""
     sniffer = Sniffer(lower(headers))
     frames = [*sniffer.feed(body), *sniffer.close()]
     return frames if sniffer.streamed else None
@@ -45,7 +45,7 @@ def frames_of(headers: Headers, body: bytes) -> list[Frame] | None:
 
 
 def wire(checked: Checked) -> RenderableType:
-    """Request and reply in raw form; control characters are escaped."""
+    """Render request and reply in raw form; control characters are escaped."""
     record = checked.record
     return Group(
         Text(visible(f"{record.method} {record.url}"), "bold"),
@@ -88,7 +88,7 @@ def _raw(body: bytes | None) -> Text:
 
 
 def _shown(raw: bytes) -> str:
-    """Bytes as text: a line feed ends a line, a carriage return is shown as ␍, other controls are escaped."""
+    """Decode bytes for a terminal: a line feed ends a line, a carriage return becomes ␍, other controls are escaped."""
     shown = visible(raw.decode("utf-8", "backslashreplace").replace("\r", "␍"))
     return shown.rstrip("\n").replace("\n", "\n       ")
 
@@ -108,7 +108,7 @@ def write_patch(fixed: Fixed, out: TextIO) -> None:
 
 
 def patch(record: Record) -> Iterator[str]:
-    """The lines of a patch. Nothing in them can steer a terminal."""
+    """Yield the lines of a patch. Nothing in them can steer a terminal."""
     changed = (
         ("request", record.request_headers, record.request_body, "forwarded", record.forwarded),
         ("response", record.response_headers, record.response_body, "delivered", record.delivered),
@@ -128,7 +128,7 @@ def patch(record: Record) -> Iterator[str]:
 
 
 def body_lines(headers: Headers, body: bytes | None) -> list[str]:
-    """A body as lines: the text of a stream's events, indented JSON, or the text itself."""
+    """Return a body as lines: the text of a stream's events, indented JSON, or the text itself."""
     if not body:
         return []
     text = body.decode("utf-8", "backslashreplace")
@@ -158,7 +158,7 @@ def _hunks(before: Sequence[str], after: Sequence[str]) -> Iterator[str]:
 
 
 def _common(before: Sequence[str], after: Sequence[str]) -> tuple[int, int]:
-    """How many equal lines at both ends need no comparison; the context of a difference is left in."""
+    """Count equal lines at both ends that need no comparison; the context of a difference is not counted."""
     most = min(len(before), len(after))
     start = next((n for n in range(most) if before[n] != after[n]), most)
     end = next((n for n in range(most - start) if before[-1 - n] != after[-1 - n]), most - start)
@@ -166,6 +166,6 @@ def _common(before: Sequence[str], after: Sequence[str]) -> tuple[int, int]:
 
 
 def _range(start: int, stop: int) -> str:
-    """Lines in the notation of unified diffs: counted from one; an empty range names the line before it."""
+    """Return a range of lines as unified diffs write it: from one; an empty range names the line before it."""
     size = stop - start
     return f"{start + 1}" if size == 1 else f"{start + 1 if size else start},{size}"

@@ -91,7 +91,7 @@ class ConversationView:
         self._checked, self._exchange, self._full, self._later = checked, exchange, full, later
 
     def side(self, side: Side) -> tuple[list[Row], list[Finding]]:
-        """The rows of a side, and its findings that belong to no row."""
+        """Return the rows of a side, and its findings that belong to no row."""
         findings = worst_first(finding for finding in self._checked.findings if finding.side == side)
         turns = self._turns(self._exchange, side)
         places = [turn.pointer for turn in turns]
@@ -142,7 +142,7 @@ class ConversationView:
 
 
 def message_turns(messages: Sequence[Message], speaker: str | None = None) -> Iterator[Turn]:
-    """The turns of messages, each result below its call; results without a call keep their place."""
+    """Yield the turns of messages, each result below its call; results without a call keep their place."""
     results = _paired(messages)
     taken = {result.pointer for result in results.values()}
     for message in messages:
@@ -158,7 +158,7 @@ def message_turns(messages: Sequence[Message], speaker: str | None = None) -> It
 
 
 def response_turns(exchange: Exchange, later: Later | None = None) -> Iterator[Turn]:
-    """The turns of a reply. `later` gives results that came with requests after it."""
+    """Yield the turns of a reply. `later` gives results that came with requests after it."""
     choices = exchange.reply.choices if exchange.reply is not None else ()
     for choice in choices:
         speaker = "server" if exchange.api == "mcp" else "reply"
@@ -174,7 +174,7 @@ def response_turns(exchange: Exchange, later: Later | None = None) -> Iterator[T
 
 
 def context_turns(exchange: Exchange) -> Iterator[Turn]:
-    """The last parts of the request, which the reply answers; a result with its call before it."""
+    """Yield the last parts of the request, which the reply answers; a result with its call before it."""
     request = exchange.request
     if request is None or not request.messages:
         return
@@ -187,7 +187,7 @@ def context_turns(exchange: Exchange) -> Iterator[Turn]:
 
 
 def turn_of(part: Part, speaker: str, side: Side, message: str = "") -> Turn:
-    """The turn that shows a part."""
+    """Return the turn that shows a part."""
 
     def turn(look: Look, text: str, label: str = "", tail: str = "") -> Turn:
         return Turn(speaker, look, text, side, part.pointer, label, tail, message)
@@ -221,7 +221,7 @@ def turn_of(part: Part, speaker: str, side: Side, message: str = "") -> Turn:
 
 
 def _paired(messages: Sequence[Message]) -> dict[str, ToolResult]:
-    """Results by the pointer of their call: the first result after the call that has its id."""
+    """Return results by the pointer of their call: the first result after the call that has its id."""
     waiting: dict[str, list[ToolCall]] = {}
     found: dict[str, ToolResult] = {}
     for message in messages:
@@ -235,7 +235,7 @@ def _paired(messages: Sequence[Message]) -> dict[str, ToolResult]:
 
 
 def sent_on(record: Record) -> Exchange | None:
-    """The exchange as both ends had it after fixes; None if nothing was rewritten."""
+    """Return the exchange as both ends had it after fixes; None if nothing was rewritten."""
     return replay(mended(record)) if record.forwarded is not None or record.delivered is not None else None
 
 
@@ -262,7 +262,7 @@ def is_within(pointer: str | None, place: str) -> bool:
 
 
 def nearest(pointer: str | None, places: Iterable[str]) -> int | None:
-    """The position of the place that a pointer belongs to; None if there is none.
+    """Return the position of the place that a pointer belongs to; None if there is none.
 
     The place itself is nearest, then the innermost place around the pointer, then the outermost inside it.
     """

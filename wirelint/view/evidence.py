@@ -70,7 +70,7 @@ class Source:
         self._checked = checked
 
     def evidence(self, finding: Finding) -> list[Evidence]:
-        """The evidence of a finding; empty if it points at no text (a silence, for example).
+        """Return the evidence of a finding; empty if it points at no text (a silence, for example).
 
         For text that came in several events: the folded text, then the data of the first of these events.
         """
@@ -118,7 +118,7 @@ class Source:
         return parts
 
     def _part(self, side: Side, pointer: str | None) -> Part | None:
-        """The part at a pointer, or the part around it."""
+        """Return the part at a pointer, or the part around it."""
         while pointer:
             if (side, pointer) in self._parts:
                 return self._parts[side, pointer]
@@ -126,7 +126,7 @@ class Source:
         return None
 
     def _event(self, finding: Finding) -> int | None:
-        """The event of a finding that names none: that of the finish reason, if it points there."""
+        """Return the event of a finding that names none: that of the finish reason, if it points there."""
         exchange = self._checked.exchange
         if self._frames is None or exchange is None or exchange.reply is None or finding.side == "request":
             return None
@@ -174,7 +174,7 @@ def _text_of(part: Part | None) -> str:
 
 
 def _joined(finding: Finding, part: Part | None) -> Iterator[Evidence]:
-    """The folded text of a part, if the evidence in it came in more than one event."""
+    """Yield the folded text of a part, if the evidence in it came in more than one event."""
     if finding.span is None or not isinstance(part, Text | Reasoning | ToolCall):
         return
     start, end = finding.span
@@ -183,7 +183,7 @@ def _joined(finding: Finding, part: Part | None) -> Iterator[Evidence]:
 
 
 def _fragment(part: Part | None, event: int, span: tuple[int, int] | None) -> tuple[str, int, int] | None:
-    """The piece of a part's text that an event carried, and the evidence in it; None if unknown."""
+    """Return the piece of a part's text that an event carried, and the evidence in it; None if unknown."""
     if not isinstance(part, Text | Reasoning | ToolCall):
         return None
     text = _text_of(part)
@@ -200,7 +200,7 @@ def _fragment(part: Part | None, event: int, span: tuple[int, int] | None) -> tu
 def _stretch(
     finding: Finding, part: Part | None, text: str, start: int, end: int, *, exact: bool = True
 ) -> tuple[int, int]:
-    """Offsets of the evidence in a stretch of JSON. `exact`: the stretch is the value itself."""
+    """Return the offsets of the evidence in a stretch of JSON. `exact`: the stretch is the value itself."""
     if finding.span is not None and (whole := _text_of(part)):
         wanted = whole[slice(*finding.span)]
         place = spelled(text, start, end, whole, whole=True)
@@ -223,7 +223,7 @@ def _stretch(
 
 
 def _in_arguments(finding: Finding, part: Part | None) -> tuple[int, int] | None:
-    """The evidence in streamed arguments, for a message about them (`TOOL: …`); None if it is elsewhere."""
+    """Return the evidence in streamed arguments, for a message about them (`TOOL: …`); None if it is elsewhere."""
     if not isinstance(part, ToolCall) or not finding.message.startswith(f"{part.name}: "):
         return None
     text, ends = part.arguments.text, part.arguments.ends
@@ -242,7 +242,7 @@ def _in_arguments(finding: Finding, part: Part | None) -> tuple[int, int] | None
 
 
 def _argument(finding: Finding, part: Part | None, text: str) -> tuple[int, int] | None:
-    """The place of the argument that a message names (`TOOL: ARGUMENT: …`), in arguments that are JSON."""
+    """Return the place of the argument that a message names (`TOOL: ARGUMENT: …`), in arguments that are JSON."""
     member = _MEMBER.match(finding.message)
     if member is None or not isinstance(part, ToolCall):
         return None
@@ -254,7 +254,7 @@ def _argument(finding: Finding, part: Part | None, text: str) -> tuple[int, int]
 
 
 def _quoted(finding: Finding, text: str, start: int, end: int) -> tuple[int, int]:
-    """The place of a quotation of the message; an empty place at `start` if there is none."""
+    """Return the place of a quotation of the message; an empty place at `start` if there is none."""
     end = min(end, start + _MOST)
     for pattern in _patterns(finding):
         if (place := matching(text, start, end, re.compile(pattern))) is not None:
@@ -263,7 +263,7 @@ def _quoted(finding: Finding, text: str, start: int, end: int) -> tuple[int, int
 
 
 def _patterns(finding: Finding) -> Iterator[str]:
-    """Patterns of what a message quotes: quotations have white space folded and their middle left out."""
+    """Yield patterns of the quotations in a message. Quotations have white space folded and their middle left out."""
     member = _MEMBER.match(finding.message)
     for found in _QUOTED.finditer(finding.message):
         quoted = next(group for group in found.groups() if group is not None)
@@ -277,7 +277,7 @@ def _patterns(finding: Finding) -> Iterator[str]:
 
 
 def _hints(finding: Finding, part: Part | None) -> Iterator[str]:
-    """Texts that are likely to be the evidence, by the kind of part."""
+    """Yield texts that are likely to be the evidence, by the kind of part."""
     if isinstance(part, ToolCall):
         member = _MEMBER.match(finding.message)
         if member is not None:
@@ -303,7 +303,7 @@ class Window(NamedTuple):
 
 
 def excerpt_lines(found: Sequence[Evidence], width: int, style: str) -> Iterator[Styled]:
-    """The lines of evidence in `width` columns, after an empty line with the gutter."""
+    """Yield the lines of evidence in `width` columns, after an empty line with the gutter."""
     if not found:
         return
     labels = [_label(evidence) for evidence in found]
@@ -318,7 +318,7 @@ def excerpt_lines(found: Sequence[Evidence], width: int, style: str) -> Iterator
 
 
 def windowed(evidence: Evidence, room: int) -> Window:
-    """The part of a text that fits `room` columns: the beginning of the evidence and the text around it."""
+    """Return the part of a text that fits `room` columns: the beginning of the evidence and the text around it."""
     text, start, end = evidence.text, evidence.start, evidence.end
     before = _shown(text[max(start - _CONTEXT, 0) : start])
     marked = _shown(text[start : min(end, start + _CONTEXT)])
@@ -339,7 +339,7 @@ def _shown(text: str) -> str:
 
 
 def _first(text: str, room: int, *, cut: bool = False) -> str:
-    """The beginning of a text that fits; an ellipsis marks a cut."""
+    """Return the beginning of a text that fits; an ellipsis marks a cut."""
     if room <= 0:
         return ""
     if cell_len(text) <= room and not cut:
@@ -348,7 +348,7 @@ def _first(text: str, room: int, *, cut: bool = False) -> str:
 
 
 def _last(text: str, room: int, *, cut: bool) -> str:
-    """The end of a text that fits."""
+    """Return the end of a text that fits."""
     if room <= 0:
         return ""
     if cell_len(text) <= room and not cut:

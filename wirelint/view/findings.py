@@ -25,7 +25,7 @@ class Writer(Protocol):
 
 
 def flat(checked: Checked, finding: Finding) -> dict[str, Json]:
-    """One flat JSON object for a finding: a line of `--output-format jsonl`."""
+    """Return a flat JSON object for a finding: a line of `--output-format jsonl`."""
     exchange, fix = checked.exchange, finding.fix
     issue = finding.issue or Issue("", checked.record.id, checked.record.id)
     return {
@@ -52,33 +52,33 @@ def flat(checked: Checked, finding: Finding) -> dict[str, Json]:
 
 
 def worst_first(findings: Iterable[Finding]) -> list[Finding]:
-    """Findings ordered by severity, errors first; order within one severity is kept."""
+    """Return findings ordered by severity, errors first; the order within a severity is kept."""
     return sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity))
 
 
 def worst(findings: Iterable[Finding]) -> Severity | None:
-    """The highest severity among findings; None if there are none."""
+    """Return the highest severity among findings; None if there are none."""
     return min((finding.severity for finding in findings), key=SEVERITIES.index, default=None)
 
 
 def counted(count: int, noun: str) -> str:
-    """`1 file`, `2 files`."""
+    """Return a count with its noun: `1 file`, `2 files`."""
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def tally(findings: Sequence[Finding]) -> str:
-    """`1 error, 2 warnings`; empty if there are no findings."""
+    """Return counts by severity: `1 error, 2 warnings`; empty without findings."""
     counts = ((severity, sum(finding.severity == severity for finding in findings)) for severity in SEVERITIES)
     return ", ".join(f"{count} {name}" if name == "info" else counted(count, name) for name, count in counts if count)
 
 
 def known_note(known: int) -> str:
-    """`+ 4 known from earlier turns`; empty if `known` is 0."""
+    """Return `+ 4 known from earlier turns`; empty if `known` is 0."""
     return f"+ {known} known from {'an earlier turn' if known == 1 else 'earlier turns'}" if known else ""
 
 
 def recurrence(issue: Issue | None, here: str) -> str:
-    """`first seen in 3f2a9c11; 31 later turns`; empty for an issue found once. `here`: id of the exchange shown."""
+    """Return `first seen in 3f2a9c11; 31 later turns`; empty for an issue found once. `here`: id of the exchange shown."""
     if issue is None or issue.count < 2:
         return ""
     later = counted(issue.count - 1, "later turn")
@@ -88,7 +88,7 @@ def recurrence(issue: Issue | None, here: str) -> str:
 
 
 def fix_of(checked: Checked, finding: Finding) -> AppliedFix | None:
-    """The fix that the record says was applied to a finding; None if it says none.
+    """Return the fix that the record says was applied to a finding; None if it says none.
 
     A fix at the finding's place is its own. Fixes elsewhere count if there is one for every finding of the rule.
     """
@@ -105,7 +105,7 @@ def fix_of(checked: Checked, finding: Finding) -> AppliedFix | None:
 
 
 def remedy(checked: Checked, finding: Finding) -> str:
-    """What was fixed, or could be; empty if the finding has no fix."""
+    """Describe the fix of a finding, applied or offered; empty if it has none."""
     made = fix_of(checked, finding)
     if made is not None:
         return printable(f"fixed ({made.safety}): {made.title}")
@@ -113,14 +113,14 @@ def remedy(checked: Checked, finding: Finding) -> str:
 
 
 def note_of(finding: Finding) -> list[tuple[str, str]]:
-    """`● xml-leak (gateway) message  [place]` as pieces with their styles."""
+    """Return `● xml-leak (gateway) message  [place]` as pieces with their styles."""
     style = STYLES[finding.severity]
     head = f"{MARKS[finding.severity]} {finding.name}", f"bold {style}"
     return [head, (f" ({finding.layer}) {finding.message}", style), (f"  [{place(finding)}]", "dim")]
 
 
 def place(finding: Finding) -> str:
-    """Where a finding points: `response /choices/0/message/content, event 12`."""
+    """Return the place of a finding: `response /choices/0/message/content, event 12`."""
     return place_text(finding.side, finding.pointer, finding.event)
 
 
@@ -130,10 +130,10 @@ def place_text(side: str, pointer: str | None, event: int | None) -> str:
 
 
 def visible(text: str) -> str:
-    """Wire text of several lines: line feeds and tabs stay, other characters a terminal would act on are escaped."""
+    """Escape wire text of several lines: line feeds and tabs stay, other characters a terminal would act on do not."""
     return printable(text, "\n\t")
 
 
 def unicode_text(text: str) -> str:
-    """Text that can be encoded as UTF-8: file names may hold other bytes."""
+    """Replace what cannot be encoded as UTF-8: file names may hold other bytes."""
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

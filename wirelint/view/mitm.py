@@ -1,8 +1,8 @@
 """One side of an exchange as lines of styled text, for mitmproxy's content view. Nothing here imports mitmproxy.
 
 Theory of operation. Speakers are in a column of their own, findings below the part they point at. Of a rewritten side the
-part received follows `-` and the part sent on follows `+`. Styles only repeat what the text says, because mitmproxy 12
-shows plain text. Lines are broken here, because mitmweb breaks none.
+part received follows `-` and the part sent on follows `+`. Styles only repeat the text, because mitmproxy 12 shows
+plain text. Lines are broken here, because mitmweb breaks none.
 
 Wire text goes through `visible`, so it cannot steer a terminal, and every line of it begins with the blanks of the column,
 so it cannot imitate a line of ours.
@@ -71,17 +71,17 @@ class Shown:
 
 
 def lines(shown: Shown, side: Side, width: int = WIDTH) -> list[Line]:
-    """One side in lines of at most `width` characters."""
+    """Return one side of an exchange in lines of at most `width` characters."""
     return [part for line in _page(shown, side) for part in _broken(line, max(width, _NARROWEST))]
 
 
 def plain(page: Iterable[Line]) -> str:
-    """The lines as text. No line is empty: mitmweb drops empty lines."""
+    """Return the lines as text. No line is empty: mitmweb drops empty lines."""
     return "\n".join("".join(span.text for span in line).rstrip() or " " for line in page)
 
 
 def failure(why: str) -> Line:
-    """The line above a raw body that has no other view."""
+    """Return the line above a raw body that has no other view."""
     return (Span("error", f"wirelint: {visible(' '.join(why.split()))}; raw body shown"),)
 
 
@@ -103,7 +103,7 @@ def _page(shown: Shown, side: Side) -> list[Line]:
 
 
 def _broken(line: Line, width: int) -> Iterator[Line]:
-    """A line in pieces that fit, broken at blanks where possible; later pieces begin below the text of the first."""
+    """Yield the pieces of a line, broken at blanks where possible; later pieces begin below the text of the first."""
     if sum(len(span.text) for span in line) <= width:
         yield line
         return
@@ -123,7 +123,7 @@ def _broken(line: Line, width: int) -> Iterator[Line]:
 
 
 def _cut(text: str, room: int, whole: int) -> int:
-    """The position at which to break a text; `room` characters fit here, `whole` on a line of their own."""
+    """Return the position at which to break a text; `room` characters fit here, `whole` on a line of their own."""
     blank = text.rfind(" ", 0, room + 1)
     end = text.find(" ", blank + 1)
     word = (end if end >= 0 else len(text)) - blank - 1
@@ -189,7 +189,7 @@ def _notes(notes: Iterable[str]) -> Iterator[Line]:
 
 
 def _elsewhere(checked: Checked, side: Side) -> Iterator[Line]:
-    """A pointer to the findings on the other side."""
+    """Yield a line that names the findings on the other side."""
     other: Side = "request" if side == "response" else "response"
     names = dict.fromkeys(finding.name for finding in checked.findings if finding.side == other)
     if names:
@@ -197,7 +197,7 @@ def _elsewhere(checked: Checked, side: Side) -> Iterator[Line]:
 
 
 def _ending(shown: Shown, exchange: Exchange, side: Side) -> Iterator[Line]:
-    """What the reply holds beside its turns."""
+    """Yield the lines after the turns of a reply: error object, emptiness, progress, usage."""
     reply = exchange.reply
     if side == "request":
         return
@@ -258,7 +258,7 @@ def _turn(turn: Turn, speaker: str, sign: str) -> Iterator[Line]:
 
 
 def _shortened(turn: Turn) -> tuple[str, str]:
-    """The label and the text of a turn at the length that is shown."""
+    """Return the label and the text of a turn at the length that is shown."""
     text = turn.text
     if turn.look == "thinking" and text:
         if len(text) <= _THINKING:
@@ -289,7 +289,7 @@ def _finding(checked: Checked, finding: Finding, indent: str = " " * _COLUMN) ->
 
 
 def _fixes(record: Record, side: Side) -> Iterator[Line]:
-    """The fixes applied to a side, before and after."""
+    """Yield the applied fixes of a side, before and after."""
     fixes = [fix for fix in record.fixes if fix.side == side]
     if fixes:
         yield ()

@@ -34,7 +34,7 @@ from wirelint.view.findings import STYLES, flat, note_of, visible
 State = Literal["ok", "changed", "failed", "unseen", "missing"]
 """`changed`: the call continued as something else. `unseen`: not on this wire. `missing`: the step did not happen."""
 Change = tuple[str, str, str]
-"""What was changed, before, after."""
+"""(changed member, before, after)."""
 
 _SHOWN = 160
 _LEAK = "LK101"
@@ -67,7 +67,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """A call and its steps. `end`: why there is no further step; empty if the result came back to the model."""
+    """A call and its steps. `end`: the reason for no further step; empty if the result came back to the model."""
 
     id: str | None
     name: str | None
@@ -89,7 +89,7 @@ class Paths:
                 self._sources.setdefault(checked.record.source, _Source()).add(checked, checked.exchange)
 
     def all(self) -> Iterator[Path]:
-        """A path for each call of each reply, and for each call that is only in the text of a reply."""
+        """Yield a path for each call of each reply, and for each call that is only in the text of a reply."""
         for source in self._sources.values():
             for number, (checked, exchange) in enumerate(source.items):
                 if exchange.api == "mcp":
@@ -99,7 +99,7 @@ class Paths:
                 yield from _paths_in_text(checked, exchange)
 
     def of_call(self, id_: str) -> tuple[Path, ...]:
-        """The paths of calls with this id, else with an id that differs in punctuation or case only, else of this name."""
+        """Return the paths of calls with this id, else with one that differs in punctuation or case, else of this name."""
         found = tuple(self.all())
         for same in (
             [path for path in found if path.id == id_],
@@ -211,7 +211,7 @@ class _Tracer:
         return received
 
     def _carried(self, received: ToolCall) -> _Carried | None:
-        """The exchange that sends the call back: the first that was answered, if there are several."""
+        """Return the exchange that sends the call back: the first that was answered, if there are several."""
         exchange = self._own.exchange
         numbers = self._source.followers.get(exchange.id, [])
         found = [one for number in numbers if (one := self._in_history(number, received)) is not None]
@@ -269,7 +269,7 @@ class _Tracer:
             self._add("tool", "ok", "answered", excerpt(passed.text, _SHOWN), after, took=took, of=of)
 
     def _passed(self, call: ToolCall, declared: Tool | None, until: int) -> Passed | None:
-        """The `tools/call` that the client made of this call: before the next request, preferably with equal arguments.
+        """Return the `tools/call` that the client sent for this call: before the next request, with equal arguments if any.
 
         Exchanges are in the order in which they ended; a call can begin before its reply has ended.
         """
@@ -361,19 +361,19 @@ class _Tracer:
         self._steps.append(Step(layer, state, what, said, at, took, exchange, side, pointer, event, changes, findings))
 
     def _findings(self, layers: Sequence[str], call: ToolCall) -> tuple[Finding, ...]:
-        """Findings on the reply that made the call, except those about another call."""
+        """Return the findings on the reply that made the call, except those about another call."""
         others = [one.pointer for _, one in _calls_of_exchange(self._own.exchange) if one.pointer != call.pointer]
         found = _findings_on(self._own, layers, ())
         return tuple(one for one in found if not any(is_within(one.pointer, other) for other in others))
 
     def _since(self, exchange: Exchange) -> float | None:
-        """Milliseconds from the begin of the path to the begin of an exchange."""
+        """Return the milliseconds from the begin of the path to the begin of an exchange."""
         began, started = self._own.exchange.timing.started, exchange.timing.started
         return None if started is None or began is None else round((started - began) * 1000, 3)
 
 
 def _paths_in_text(checked: Checked, exchange: Exchange) -> Iterator[Path]:
-    """The path of a call that is only in the text of a reply: it ends where it began."""
+    """Yield the path of each call that is only in the text of a reply: it ends where it began."""
     reply = exchange.reply
     if reply is None or exchange.delivered is not None or any(choice.calls for choice in reply.choices):
         return
@@ -392,7 +392,7 @@ def _paths_in_text(checked: Checked, exchange: Exchange) -> Iterator[Path]:
 
 
 def _calls_of_exchange(exchange: Exchange) -> Iterator[tuple[Choice, ToolCall]]:
-    """The calls of a reply, and those that only the delivered reply has."""
+    """Yield the calls of a reply, and those that only the delivered reply has."""
     received = list(_calls_of(exchange.reply))
     yield from received
     for choice, call in _calls_of(exchange.delivered):
@@ -407,7 +407,7 @@ def _calls_of(reply: Reply | None) -> Iterator[tuple[Choice, ToolCall]]:
 
 
 def _delivered_as(reply: Reply, choice: Choice, call: ToolCall) -> ToolCall | None:
-    """The call in a delivered reply that a call became: by id, else by content, else by place."""
+    """Return the call in a delivered reply that a call became: by id, else by content, else by place."""
     calls = [one for other, one in _calls_of(reply) if other.index == choice.index]
     same = [one for one in calls if one.id and one.id == call.id]
     return next(iter(same or [one for one in calls if _is_same(call, one)]), None)
@@ -421,7 +421,7 @@ def _is_same(before: ToolCall, after: ToolCall) -> bool:
 
 
 def _changes(before: ToolCall, after: ToolCall) -> tuple[Change, ...]:
-    """The differences of two calls in id, name and arguments."""
+    """Return the differences of two calls in id, name and arguments."""
     pairs = ("id", before.id or "", after.id or ""), ("name", before.name or "", after.name or "")
     changes = [(what, one, other) for what, one, other in pairs if one != other]
     one, other = before.arguments.text, after.arguments.text
@@ -431,7 +431,7 @@ def _changes(before: ToolCall, after: ToolCall) -> tuple[Change, ...]:
 
 
 def _findings_on(of: _Place, layers: Sequence[str], near: Sequence[str]) -> tuple[Finding, ...]:
-    """Findings on one side of an exchange that blame some layers and, if given, are at some places."""
+    """Return the findings on one side of an exchange that blame some layers and, if given, are at some places."""
     return tuple(
         finding
         for finding in of.checked.findings
@@ -442,7 +442,7 @@ def _findings_on(of: _Place, layers: Sequence[str], near: Sequence[str]) -> tupl
 
 
 def _arrival(exchange: Exchange, event: int | None) -> float | None:
-    """When an event arrived, in milliseconds after the request; without one, when the reply was complete."""
+    """Return the time of an event in milliseconds after the request; without an event, that of the complete reply."""
     return exchange.timing.duration if event is None else exchange.arrivals.at(event)
 
 
@@ -458,7 +458,7 @@ def _id(id_: str | None) -> str:
 
 
 def path(traced: Path) -> RenderableType:
-    """A path for a terminal of 80 columns or more: its layers in a line, then a row per step."""
+    """Render a path for a terminal of 80 columns or more: its layers in a line, then a row per step."""
     grid = Table.grid(padding=(0, 1), expand=True)
     grid.add_column(width=9, justify="right", no_wrap=True, style="dim")
     grid.add_column(width=1, no_wrap=True)
@@ -479,7 +479,7 @@ def path(traced: Path) -> RenderableType:
 
 
 def trail(traced: Path) -> Text:
-    """The layers of a path in one line, and where it ends."""
+    """Return the layers of a path in one line, and where it ends."""
     line = Text(overflow="fold")
     for number, step in enumerate(traced.steps):
         line.append(" → " if number else "", "dim")
@@ -490,7 +490,7 @@ def trail(traced: Path) -> Text:
 
 
 def trails(traced: Iterable[Path]) -> RenderableType:
-    """Several paths, two lines each, for choosing one."""
+    """Render several paths, two lines each, for choosing one."""
     lines: list[RenderableType] = []
     for one in traced:
         head = Text.assemble((visible(one.name or "(no name)"), "bold blue"), overflow="fold")
@@ -501,7 +501,7 @@ def trails(traced: Iterable[Path]) -> RenderableType:
 
 
 def as_json(traced: Path, items: Sequence[Checked]) -> dict[str, Json]:
-    """A path as JSON. `items`: the exchanges of its findings."""
+    """Return a path as JSON. `items`: the exchanges of its findings."""
     by_id = {checked.record.id: checked for checked in items if checked.record.source == traced.source}
     names = ("id", "name", "arguments", "source", "exchange", "conversation")
     steps: list[Json] = [_step_json(step, by_id.get(step.exchange or "")) for step in traced.steps]

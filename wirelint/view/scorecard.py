@@ -51,7 +51,7 @@ class Sheet:
 
 
 def score_tables(cards: Sequence[Card]) -> list[Sheet]:
-    """The tables of `wirelint stats`: how replies ended, how fast they were, what was found."""
+    """Return the tables of `wirelint stats`: endings of replies, times, findings."""
     rows = tuple(
         (
             _name(card),
@@ -72,7 +72,7 @@ def score_tables(cards: Sequence[Card]) -> list[Sheet]:
 
 
 def comparison_tables(comparisons: Sequence[Comparison]) -> list[Sheet]:
-    """The tables of `wirelint compare`: triggering against the reference, then the scores of both sides."""
+    """Return the tables of `wirelint compare`: triggering against the reference, then the scores of both sides."""
     headings = ("model", "pairs", "TP", "FP", "FN", "TN", "precision", "recall", "F1", "similar")
     rows = []
     for made in comparisons:
@@ -115,7 +115,7 @@ def _findings(cards: Sequence[Card]) -> Sheet:
 
 
 def _name(card: Card) -> str:
-    """The model, and below it the provider."""
+    """Return the model, and below it the provider."""
     name = printable(card.model) or "unknown"
     return f"{name}\n{printable(card.provider)}" if card.model else printable(card.provider)
 
@@ -128,7 +128,7 @@ def _seconds(spread: Spread, rank: float) -> str:
 
 
 def share(value: float | None) -> str:
-    """A share as a percentage."""
+    """Return a share as a percentage."""
     return NOTHING if value is None else f"{value * 100:.1f} %"
 
 
@@ -157,7 +157,7 @@ def _table(sheet: Sheet) -> Table:
 
 
 def _stacked(sheet: Sheet) -> Group:
-    """A table for a narrow terminal: the names of a row are on a line above its numbers."""
+    """Return a table for a narrow terminal: the names of a row are on a line above its numbers."""
     labels = sheet.labels
     numbers = Sheet(sheet.title, sheet.headings[labels:], tuple(row[labels:] for row in sheet.rows), 0)
     widths = _widths(numbers)
@@ -176,7 +176,7 @@ def _cells(cells: Sequence[str], widths: Sequence[int], style: str = "") -> Text
 
 
 def _widths(sheet: Sheet) -> list[int]:
-    """The width of each column: that of its longest line."""
+    """Return the width of each column: that of its longest line."""
     columns = zip(sheet.headings, *sheet.rows, strict=True)
     return [max(cell_len(line) for cell in column for line in cell.split("\n")) for column in columns]
 
@@ -191,7 +191,7 @@ def write_markdown(sheets: Sequence[Sheet], out: TextIO) -> None:
 
 
 def _one_line(headings: Sequence[str]) -> list[str]:
-    """Headings of two lines in one; the first line of a group also applies to headings after it without one."""
+    """Join headings of two lines; the first line of a group also applies to the headings after it without one."""
     made: list[str] = []
     group = ""
     for heading in headings:
@@ -202,7 +202,7 @@ def _one_line(headings: Sequence[str]) -> list[str]:
 
 
 def _escaped(cell: str) -> str:
-    """Wire text in a Markdown cell, where HTML would be interpreted too."""
+    """Escape wire text for a Markdown cell, where HTML would be interpreted too."""
     for character, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("|", "\\|"), ("`", "&#96;")):
         cell = cell.replace(character, entity)
     return cell.replace("\n", "<br>")
@@ -227,7 +227,7 @@ def _short(text: str) -> str:
 
 
 def picture(cards: Sequence[Card]) -> Markup:
-    """An SVG element: a bar per model. Colours are CSS variables with defaults (`--good`, `--bad`, `--ink` …)."""
+    """Return an SVG element: a bar per model. Colours are CSS variables with defaults (`--good`, `--bad`, `--ink` …)."""
     module = _templates().get_template("scorecard.jinja").module
     return Markup(str(module.picture(cards, _COLOURS, **_SIZES)).strip())  # type: ignore[attr-defined]
 
@@ -240,7 +240,7 @@ def title(cards: Sequence[Card]) -> str:
 
 
 def section(cards: Sequence[Card]) -> Markup:
-    """A part of the HTML page, without scripts and styles of its own."""
+    """Return a part of the HTML page, without scripts and styles of its own."""
     module = _templates().get_template("scorecard.jinja").module
     sheets = [sheet for sheet in score_tables(cards) if not sheet.title.startswith("findings")]  # the page has those
     tables = (module.sheet(sheet, _one_line(sheet.headings)) for sheet in sheets)  # type: ignore[attr-defined]
@@ -251,7 +251,7 @@ def section(cards: Sequence[Card]) -> Markup:
 
 
 def card_document(card: Card) -> dict[str, Json]:
-    """A card as JSON: counts, shares between 0 and 1, times in milliseconds; null for what is unknown."""
+    """Return a card as JSON: counts, shares between 0 and 1, times in milliseconds; null for unknown values."""
     findings = sorted(card.findings.items(), key=lambda item: (-item[1], item[0]))
     return {
         "provider": card.provider,
@@ -277,7 +277,7 @@ def card_document(card: Card) -> dict[str, Json]:
 
 
 def comparison_document(made: Comparison) -> dict[str, Json]:
-    """A comparison as JSON."""
+    """Return a comparison as JSON."""
     counts = ("true_positives", "false_positives", "false_negatives", "true_negatives")
     return {
         "provider": made.provider,

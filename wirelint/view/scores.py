@@ -1,6 +1,6 @@
 """Scorecards: how well each model at each provider calls tools, counted from traffic, and one run against another.
 
-Theory of operation. A reply is counted once: by how it ended and by whether its calls are valid. Names and measures are
+Theory of operation. A reply is counted once: by its ending and by the validity of its calls. Names and measures are
 those of the K2-Vendor-Verifier: a reply that ends in calls is *successful* if every call names a declared tool and its
 arguments fit the tool's schema, else it is a *schema error*; *schema accuracy* is the share of successful ones among
 replies that end in calls. Calls to tools without a known schema count as valid: unknown is not wrong. The upstream's
@@ -31,7 +31,7 @@ from wirelint.capture.record import Record
 from wirelint.model import Choice, Exchange, Json, Part, Reply, Request, Role, Text, ToolCall, ToolResult
 
 Finish = Literal["stop", "tool_calls", "other"]
-"""How a reply ended. `other`: cut off, filtered, or without a finish reason."""
+"""Ending of a reply. `other`: cut off, filtered, or without a finish reason."""
 
 _LARGEST_HEAD = 1 << 16
 """Bytes of a reply in which a gateway names the provider it forwarded the request to."""
@@ -42,7 +42,7 @@ _OUTPUT = ("completion_tokens", "output_tokens", "outputTokens", "candidatesToke
 
 
 class Outcome(NamedTuple):
-    """What is counted of one reply: how it ended, its calls, how many are valid, the names of the tools called."""
+    """Figures of one reply: its ending, the number of its calls, of valid ones, and the names of the tools called."""
 
     finish: Finish
     calls: int
@@ -56,7 +56,7 @@ class Outcome(NamedTuple):
 
 
 class Observation(NamedTuple):
-    """What is counted of one exchange. Times are in milliseconds, `speed` in tokens a second; None is unknown.
+    """Figures of one exchange. Times are in milliseconds, `speed` in tokens a second; None is unknown.
 
     `outcome` is None if there is no reply to read: HTTP errors, error objects, broken connections. `findings`: names of
     rules with the blamed layers. `longest_gap`: the longest silence of a stream after its first event.
@@ -75,7 +75,7 @@ class Observation(NamedTuple):
 
 
 def observe(checked: Checked, *, delivered: bool = False) -> Observation | None:
-    """What is counted of an exchange; None if it is not one with a model. `delivered`: score what the client received."""
+    """Return the figures of an exchange; None if it is not one with a model. `delivered`: score the delivered reply."""
     exchange = checked.exchange
     if exchange is None or exchange.request is None or channel_of(exchange.api) != "model":
         return None
@@ -95,7 +95,7 @@ def observe(checked: Checked, *, delivered: bool = False) -> Observation | None:
 
 
 def outcome_of(exchange: Exchange, reply: Reply) -> Outcome:
-    """What is counted of the first choice of a reply."""
+    """Return the figures of the first choice of a reply."""
     choice = reply.choices[0] if reply.choices else None
     calls = choice.calls if choice is not None else ()
     valid = sum(_is_valid(call, exchange.request) for call in calls)
@@ -129,7 +129,7 @@ def _is_valid(call: ToolCall, request: Request | None) -> bool:
 
 
 def provider_of(record: Record, exchange: Exchange) -> str:
-    """The host of the request, and in brackets the provider that a gateway names in its reply (`"provider": "…"`)."""
+    """Return the host of the request, and in brackets the provider that a gateway's reply names (`"provider": "…"`)."""
     host = urlsplit(record.url).netloc.rpartition("@")[2] or exchange.request_headers.get("host", "")
     named = _named_by(record.response_body)
     return f"{host} ({named})" if named and host else named or host or "unknown"
@@ -166,7 +166,7 @@ class Spread:
         return bool(self.values)
 
     def at(self, share: float) -> float | None:
-        """The value that `share` of all values do not exceed (nearest rank); None without values."""
+        """Return the value that `share` of all values do not exceed (nearest rank); None without values."""
         if not self.values:
             return None
         ordered = sorted(self.values)
@@ -242,7 +242,7 @@ class Cards:
         self._cards.setdefault(key, Card(*key)).add(seen)
 
     def ordered(self) -> list[Card]:
-        """The cards, most exchanges first."""
+        """Return the cards, most exchanges first."""
         return sorted(self._cards.values(), key=lambda card: (-card.exchanges, card.provider, card.model))
 
 
@@ -251,7 +251,7 @@ class Cards:
 
 @dataclass(slots=True)
 class Trigger:
-    """Counts of pairs by whether the candidate and the reference ended in calls."""
+    """Counts of pairs by the endings of candidate and reference: in calls or not."""
 
     true_positives: int = 0
     false_positives: int = 0
@@ -355,7 +355,7 @@ class _Answers:
         self._all.append(seen)
 
     def take(self, name: tuple[str, str], body: bytes) -> Observation:
-        """The best answer that this model was not paired with yet; the last one if it was paired with all."""
+        """Return the best answer that this model was not paired with yet; the last one if it was paired with all."""
         taken = self._taken[name]
         for group in self._groups_of(name, body):
             for number in self._groups.get(group, ()):
@@ -365,7 +365,7 @@ class _Answers:
         return self._all[-1]
 
     def _groups_of(self, name: tuple[str, str], body: bytes) -> tuple[tuple[object, ...], ...]:
-        """Keys of groups of answers, the most similar first."""
+        """Return the keys of groups of answers, the most similar first."""
         return (name, body), (body,), (name,), ()
 
 
@@ -387,7 +387,7 @@ def _body_digest(checked: Checked) -> bytes:
 
 
 def request_key(request: Request) -> bytes:
-    """Digest of the messages and tools of a request, equal for every model, API and spelling of ids."""
+    """Return the digest of the messages and tools of a request, equal for every model, API and spelling of ids."""
     digest = hashlib.blake2b(digest_size=16)
     for message in request.messages:
         for part in message.parts:
@@ -398,7 +398,7 @@ def request_key(request: Request) -> bytes:
 
 
 def _content(role: Role, part: Part) -> Json:
-    """The content of a part. The role of a message with a result depends on the API and is left out."""
+    """Return the content of a part. The role of a message with a result depends on the API and is left out."""
     match part:
         case Text(text):
             return [role, text.strip()] if text.strip() else None

@@ -105,14 +105,14 @@ class Statistics:
         return f"{read}: {', '.join(found) or nothing}{unread}{again}"
 
     def hint(self) -> str:
-        """What can be fixed, in one line; empty if nothing can."""
+        """Return the number of fixable findings and the command, in one line; empty if none is fixable."""
         safe, unsafe = self.fixes["safe"], self.fixes["unsafe"]
         if not safe:
             return f"{unsafe} fixable with wirelint fix --unsafe-fixes" if unsafe else ""
         return f"{safe} fixable with wirelint fix{f' ({unsafe} more with --unsafe-fixes)' if unsafe else ''}"
 
     def _rows(self) -> Iterator[dict[str, Json]]:
-        """One row per rule, the most frequent first, then the higher severity."""
+        """Yield one row per rule, the most frequent first, then the higher severity."""
 
         def order(item: tuple[str, _RuleCounts]) -> tuple[int, int, str]:
             return -item[1].findings, SEVERITIES.index(item[1].first.severity), item[0]
@@ -130,7 +130,7 @@ class Statistics:
 
 
 def _lines(rows: Sequence[dict[str, Json]], width: int) -> Iterator[Text]:
-    """The rows below their titles, in columns as wide as their contents; rows wider than the terminal wrap."""
+    """Yield the rows below their titles, in columns as wide as their contents; rows wider than the terminal wrap."""
     cells = [_cells(row) for row in rows]
     widths = [max(map(len, column)) for column in zip(_COLUMNS, *cells, strict=True)]
     titles = [f"{_COLUMNS[0]:>{widths[0]}}"]

@@ -17,7 +17,6 @@ from wirelint.capture.offline import Checked
 from wirelint.capture.record import Record
 from wirelint.model import Exchange, Reply
 from wirelint.rule import Finding
-from wirelint.text.escaping import printable
 from wirelint.view.conversation import FINISH, SIDES, ConversationView, Row, Turn
 from wirelint.view.evidence import Source, excerpt_lines
 from wirelint.view.findings import (
@@ -86,24 +85,8 @@ class Full:
         self._console.file.flush()
 
 
-class Concise:
-    """One line per finding, for grep: `source:exchange: CODE name severity layer side pointer: message`."""
-
-    def __init__(self, out: TextIO) -> None:
-        self._out = out
-
-    def add(self, checked: Checked) -> None:
-        for finding in checked.findings:
-            where = f"{checked.record.source}:{checked.record.id}"
-            what = f"{finding.code} {finding.name} {finding.severity} {finding.layer} {place(finding)}"
-            self._out.write(printable(f"{where}: {what}: {finding.message}") + "\n")
-
-    def close(self) -> None:
-        self._out.flush()
-
-
 def finding_lines(checked: Checked, finding: Finding, source: Source, width: int) -> Iterator[Text]:
-    """A finding as compilers print theirs: what, where, the source with carets below the evidence, the fix."""
+    """Yield the lines of a finding as compilers print theirs: message, place, the source with carets, the fix."""
     style = STYLES[finding.severity]
     title = Text.assemble((f"{MARKS[finding.severity]} {finding.code} {finding.name}", f"bold {style}"))
     title.append(f"  {finding.severity} · {finding.layer}", style)
@@ -144,7 +127,7 @@ class Lengths(NamedTuple):
 
 
 def conversation(checked: Checked, *, full: bool = False, thinking: bool = False) -> RenderableType:
-    """An exchange for a terminal of any width."""
+    """Render an exchange as a conversation for a terminal of any width."""
     exchange = checked.exchange
     if exchange is None:
         why = f": {visible(checked.because)}" if checked.because else ""
@@ -201,7 +184,7 @@ def _add_note(grid: Table, checked: Checked, finding: Finding, *, is_first: bool
 
 
 def turn_text(turn: Turn, marks: Sequence[Finding], lengths: Lengths) -> Text:
-    """A turn with the evidence of findings underlined."""
+    """Return the text of a turn with the evidence of findings underlined."""
     text, full = turn.text, lengths.full
     match turn.look:
         case "thinking":
@@ -216,7 +199,7 @@ def turn_text(turn: Turn, marks: Sequence[Finding], lengths: Lengths) -> Text:
 
 
 def _thinking(turn: Turn, marks: Sequence[Finding], lengths: Lengths) -> Text:
-    """All thinking if it is asked for or has evidence in it, else its first words."""
+    """Return all thinking if requested or if it has evidence, else its first words."""
     words = turn.text.split()
     if turn.label:
         shown = Text(visible(turn.label))
@@ -231,7 +214,7 @@ def _thinking(turn: Turn, marks: Sequence[Finding], lengths: Lengths) -> Text:
 
 
 def written(text: str, marks: Sequence[Finding], full: bool, limit: int = _CLIPPED) -> Text:
-    """Text with evidence underlined. Of a long text the beginning is shown, or what is around the first evidence."""
+    """Underline the evidence in a text. Of a long text the beginning is shown, or the text around the first evidence."""
     start, end = 0, len(text)
     if not full and end > limit:
         first = min((finding.span[0] for finding in marks if finding.span), default=0)
@@ -258,7 +241,7 @@ def clip(text: str, full: bool) -> str:
 
 
 def _flat(text: str) -> str:
-    """Text with tabs as blanks: in a table cell a terminal's tab would lead anywhere."""
+    """Replace tabs by blanks: in a table cell a terminal's tab would lead anywhere."""
     return visible(text).replace("\t", "    ")
 
 
@@ -276,7 +259,7 @@ def _title(checked: Checked, exchange: Exchange) -> RenderableType:
 
 
 def _fixes(record: Record, lengths: Lengths) -> Iterator[RenderableType]:
-    """The fixes that were applied, with patches."""
+    """Yield the applied fixes, with patches."""
     if record.fixes:
         yield Text("\nfixes applied", "bold")
     for fix in record.fixes:
@@ -312,7 +295,7 @@ def _reasons(reply: Reply) -> str:
 
 
 def index(items: Sequence[Checked], width: int) -> Iterator[Text]:
-    """One line per exchange, for choosing one: its worst severity, id, model, and the rules that found something."""
+    """Yield one line per exchange, for choosing one: its worst severity, id, model, and the rules with findings."""
     ids = [_short(checked.record.id) for checked in items]
     models = [visible(checked.exchange.model) if checked.exchange else "" for checked in items]
     apis = [checked.exchange.api if checked.exchange else "" for checked in items]
@@ -337,7 +320,7 @@ def index(items: Sequence[Checked], width: int) -> Iterator[Text]:
 
 
 def _names(checked: Checked) -> Text:
-    """The rules that found something, errors first, and a mark if something was fixed."""
+    """Return the rules with findings, errors first, and a mark if something was fixed."""
     if checked.exchange is None and not checked.findings:
         return Text("not checked", "yellow" if checked.because else "dim")
     names = {finding.name: STYLES[finding.severity] for finding in worst_first(checked.findings)}
@@ -348,5 +331,5 @@ def _names(checked: Checked) -> Text:
 
 
 def _short(name: str) -> str:
-    """The part of an exchange's id that identifies it: the beginning of a UUID, else all of it."""
+    """Return the part of an exchange's id that identifies it: the beginning of a UUID, else all of it."""
     return name[:8] if _UUID.fullmatch(name) else visible(name)

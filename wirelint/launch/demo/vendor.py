@@ -22,8 +22,7 @@ import orjson
 from wirelint.mock.answer import json_answer, stream_answer
 from wirelint.mock.api import Envelope, messages_of, object_of, objects_in, string_of, text_of
 from wirelint.mock.openai import OpenAIChat
-from wirelint.mock.plan import Call, Reply, dump_json
-from wirelint.mock.scenario import Options
+from wirelint.mock.plan import Call, Options, Reply, dump_json
 from wirelint.model import Json
 
 MODEL = "moonshotai/Kimi-K2-Instruct-0905"

@@ -156,7 +156,7 @@ def _detail(item: Checked, blocks: Blocks) -> Object:
 
 
 def _anchored(made: Object, anchors: Counter[str]) -> Object:
-    """A row with `anchor`, its name in links: its id, numbered if an earlier row has the same."""
+    """Return a row with `anchor`, its name in links: its id, numbered if an earlier row has the same."""
     name = str(made["id"] or made["place"] or "exchange")
     anchors[name] += 1
     return made | {"anchor": name if anchors[name] == 1 else f"{name}~{anchors[name]}"}
@@ -164,7 +164,7 @@ def _anchored(made: Object, anchors: Counter[str]) -> Object:
 
 @contextlib.contextmanager
 def _replacing(out: Path) -> Iterator[BinaryIO]:
-    """A file that replaces `out` when it is complete."""
+    """Yield a file that replaces `out` when it is complete."""
     beside = out.with_name(f".{out.name}.{os.getpid()}.part")
     try:
         with open(beside, "wb") as file:
@@ -224,7 +224,7 @@ class Blocks:
 
 
 def element(kind: str, data: bytes) -> bytes:
-    """An element that holds data. `kind` is its class."""
+    """Return an element that holds data. `kind` is its class."""
     packed = base64.b64encode(gzip.compress(data, 6, mtime=0))
     return b'<script type="text/plain" class="%s">%s</script>\n' % (kind.encode(), packed)
 
@@ -309,7 +309,7 @@ class Summary:
         self._course.append((record.timing.started, worst(checked.findings) or "clean"))
 
     def counts(self, kind: str) -> list[Count]:
-        """The counts of `rule`, `model`, `provider`, `layer` or `api`, most errors first, then warnings."""
+        """Return the counts of `rule`, `model`, `provider`, `layer` or `api`, most errors first, then warnings."""
 
         def order(count: Count) -> tuple[object, ...]:
             return *(-count.findings[severity] for severity in SEVERITIES), -count.exchanges, count.name
@@ -317,7 +317,7 @@ class Summary:
         return sorted(self._kinds.get(kind, {}).values(), key=order)
 
     def chart(self) -> Chart | None:
-        """Exchanges over time, stacked by their worst finding; None for fewer than two."""
+        """Return the exchanges over time, stacked by their worst finding; None for fewer than two."""
         if len(self._course) < 2:
             return None
         times = [at for at, _ in self._course if at is not None and 0 < at < 1e11]
@@ -343,7 +343,7 @@ _WORDS = {"error": "with an error", "warning": "with a warning", "info": "with a
 
 
 def moment(at: float) -> str:
-    """A Unix time as text, in UTC."""
+    """Return a Unix time as text, in UTC."""
     return datetime.datetime.fromtimestamp(at, datetime.UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 

@@ -76,7 +76,7 @@ class Store(Protocol):
 
 
 def row(checked: Checked) -> Object:
-    """What the list shows of an exchange and the filters use."""
+    """Return the data of an exchange for the list and its filters."""
     record, exchange = checked.record, checked.exchange
     timing = exchange.timing if exchange is not None else record.timing
     return {
@@ -105,7 +105,7 @@ def row(checked: Checked) -> Object:
 
 
 def detail(checked: Checked, store: Store) -> Object:
-    """The conversation with findings, what was rewritten, and when chunks arrived. Messages go to `store`."""
+    """Return the conversation with findings, the fixes, and the times of chunks. Messages go to `store`."""
     record, exchange = checked.record, checked.exchange
     findings = worst_first(checked.findings)
     made: Object = {
@@ -140,7 +140,7 @@ def detail(checked: Checked, store: Store) -> Object:
 
 
 def fallback(checked: Checked, error: Exception) -> Object:
-    """The details of an exchange whose details could not be made: its findings, and why there is nothing else."""
+    """Return the details of an exchange whose conversion failed: its findings and the error."""
     name = type(error).__name__
     note = f"wirelint could not show this exchange ({name}); try wirelint show, and please report it"
     return {
@@ -156,7 +156,7 @@ def fallback(checked: Checked, error: Exception) -> Object:
 
 
 def provider(checked: Checked) -> str:
-    """The provider as scorecards name it; for an unrecognised API the host."""
+    """Return the provider as scorecards name it; for an unrecognised API the host."""
     record, exchange = checked.record, checked.exchange
     if not _is_url(record.url):
         return "unknown"
@@ -175,7 +175,7 @@ def _is_url(url: str) -> bool:
 
 
 def _title(exchange: Exchange | None) -> str:
-    """An exchange in a line: the user's last words, else the last message, else the reply."""
+    """Return an exchange in a line: the user's last words, else the last message, else the reply."""
     if exchange is None:
         return ""
     request, reply = exchange.request, exchange.reply
@@ -214,7 +214,7 @@ def _choices(reply: Reply | None) -> list[Object]:
 
 
 def _usage(reply: Reply | None) -> Json:
-    """The numbers at the top level of a usage object."""
+    """Return the numbers at the top level of a usage object."""
     usage = reply.usage if reply is not None else None
     return {name: count for name, count in usage.items() if isinstance(count, int | float)} if usage else None
 
@@ -225,7 +225,7 @@ def _parts(turn: Object) -> list[Json]:
 
 
 def _aligned(before: list[tuple[str, Object]], after: list[tuple[str, Object]] | None, store: Store) -> list[Json]:
-    """Messages as [sign, pointer, number in the store, position among those received]; signs as in `conversation`."""
+    """Return messages as [sign, pointer, number in the store, position among those received]."""
     numbers = [store.message(value) for _, value in before]
     sent = [store.message(value) for _, value in after] if after is not None else None
     made: list[Json] = []
@@ -238,7 +238,7 @@ def _aligned(before: list[tuple[str, Object]], after: list[tuple[str, Object]] |
 
 
 def _diff(record: Record) -> Iterator[str]:
-    """The lines of the patch without its heads; too many or too long lines are cut."""
+    """Yield the lines of the patch without its heads; too many or too long lines are cut."""
     lines = (line for line in patch(record) if line and not line.startswith("# "))
     for line in islice(lines, _MOST_LINES):
         yield line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]}…"
@@ -263,7 +263,7 @@ Spot: TypeAlias = tuple[str, int, int | None, Json]
 
 
 def _spots(turns: Iterable[tuple[str, Sequence[Json]]]) -> list[Spot]:
-    """The places of turns, each given by its pointer and its parts."""
+    """Return the places of turns, each given by its pointer and its parts."""
     spots: list[Spot] = []
     for number, (pointer, parts) in enumerate(turns):
         for count, one in enumerate(parts):
@@ -275,7 +275,7 @@ def _spots(turns: Iterable[tuple[str, Sequence[Json]]]) -> list[Spot]:
 
 
 def _finding(checked: Checked, finding: Finding, spots: dict[str, list[Spot]]) -> Object:
-    """A finding with its place: `at` is [turn, part] of its side, `mark` the evidence in that part."""
+    """Return a finding with its place: `at` is [turn, part] of its side, `mark` the evidence in that part."""
     value = flat(checked, finding)
     made: Object = {name: value[name] for name in _FINDING} | {"remedy": remedy(checked, finding)}
     side = spots.get(finding.side, [])
@@ -289,7 +289,7 @@ def _finding(checked: Checked, finding: Finding, spots: dict[str, list[Spot]]) -
 
 
 def mark(finding: Finding, part: Object) -> list[Json] | None:
-    """The evidence in a part as [field, start, end] in UTF-16 units; None for the whole part."""
+    """Return the evidence in a part as [field, start, end] in UTF-16 units; None for the whole part."""
     texts = {name: value for name in ("text", "name", "id") if isinstance(value := part.get(name), str) and value}
     text = texts.get("text", "")
     if finding.span is not None and text:
@@ -310,7 +310,7 @@ def mark(finding: Finding, part: Object) -> list[Json] | None:
 
 
 def _quotes(message: str) -> Iterator[str]:
-    """Quotations in a message, and the beginning of a quotation that is shortened with `…`."""
+    """Yield the quotations in a message, and the beginning of a quotation that is shortened with `…`."""
     for found in _QUOTED.finditer(message):
         whole = next(group for group in found.groups() if group)
         yield from (text for text in (whole, whole.partition("…")[0]) if len(text) >= _SHORTEST_QUOTE)
@@ -320,12 +320,12 @@ def _quotes(message: str) -> Iterator[str]:
 
 
 def message(value: Message) -> Object:
-    """A message; the places of its parts are relative to it."""
+    """Return a message; the places of its parts are relative to it."""
     return {"role": value.role, "parts": [part(item, value.pointer) for item in value.parts]}
 
 
 def _tools(tools: tuple[Tool, ...]) -> Object:
-    """The declared tools as one message; the text of each is its schema."""
+    """Return the declared tools as one message; the text of each is its schema."""
     parts: list[Json] = []
     for tool in tools:
         text = compact(tool.schema) if tool.schema is not None else ""
@@ -335,7 +335,7 @@ def _tools(tools: tuple[Tool, ...]) -> Object:
 
 
 def _choice(value: Choice) -> Object:
-    """A choice of a reply; the places of its parts are absolute."""
+    """Return a choice of a reply; the places of its parts are absolute."""
     return {
         "index": value.index,
         "parts": [part(item, "") for item in value.parts],
@@ -345,7 +345,7 @@ def _choice(value: Choice) -> Object:
 
 
 def part(value: Part, base: str) -> Object:
-    """A part: `kind`, and `text`, `name`, `id` if it has them. `at` is its place relative to `base`."""
+    """Return a part: `kind`, and `text`, `name`, `id` if it has them. `at` is its place relative to `base`."""
     made: Object
     match value:
         case Text(text):
@@ -371,17 +371,17 @@ def part(value: Part, base: str) -> Object:
 
 
 def relative(pointer: str, base: str) -> str:
-    """A pointer relative to `base`; a pointer outside of it stays whole, after `^`."""
+    """Return a pointer relative to `base`; a pointer outside of it stays whole, after `^`."""
     return pointer[len(base) :] if is_within(pointer, base) else f"^{pointer}"
 
 
 def absolute(at: str, base: str) -> str:
-    """The pointer of which `relative` made `at`."""
+    """Return the pointer that `relative` shortened to `at`."""
     return at[1:] if at.startswith("^") else base + at
 
 
 def compact(value: Json) -> str:
-    """A JSON value as text."""
+    """Return a JSON value as text."""
     try:
         return clip(json.dumps(value, ensure_ascii=False))
     except RecursionError:
@@ -394,13 +394,13 @@ def clip(text: str) -> str:
 
 
 def utf16(text: str, offset: int) -> int:
-    """An offset in characters as JavaScript counts them."""
+    """Return an offset in characters as JavaScript counts them."""
     offset = max(0, min(offset, len(text)))
     return offset if text.isascii() else offset + sum(char > "\uffff" for char in text[:offset])
 
 
 def dump(value: Json) -> bytes:
-    """JSON in UTF-8; lone surrogates, which no file can hold, become U+FFFD."""
+    """Encode JSON in UTF-8; lone surrogates, which no file can hold, become U+FFFD."""
     try:
         return orjson.dumps(value)
     except TypeError:
@@ -429,7 +429,9 @@ _SHORTEST_GAP, _SHARE = 1000.0, 0.1
 def strip(
     chunks: Sequence[tuple[float, int]], timing: Timing, arrivals: Arrivals = NO_ARRIVALS
 ) -> dict[str, Json] | None:
-    """`ticks` are [milliseconds after the request, bytes], `gaps` [start, end] of silences; None if no time is known.
+    """Return the chunks of a reply on a time axis; None without times.
+
+    `ticks` are [milliseconds after the request, bytes], `gaps` are [start, end] of silences.
 
     A silence is a time without an event that carries content, if `arrivals` are known, else without a chunk. Shown are
     silences of a second and a tenth of the whole. The time before the first event is the model's reading time, no silence.
@@ -450,7 +452,7 @@ def strip(
 
 
 def _joined(chunks: Sequence[tuple[float, int]], end: float) -> list[tuple[float, int]]:
-    """Chunks joined by their place on the axis, if there are too many to draw."""
+    """Join chunks by their place on the axis, if there are too many to draw."""
     if len(chunks) <= _MOST_TICKS:
         return list(chunks)
     made: dict[int, tuple[float, int]] = {}

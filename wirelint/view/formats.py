@@ -1,0 +1,413 @@
+"""Output formats of findings: one line each, JSON, JSON lines, SARIF, GitHub, GitLab and JUnit; files and lines of records.
+
+A writer takes checked exchanges one by one. In JSON, JSON lines and SARIF each finding has the number of its occurrences,
+so its object follows when all of its file has been read. `FORMATS` maps the names of `--output-format` to writers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import os
+import re
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TextIO
+from urllib.parse import quote
+from xml.sax.saxutils import escape, quoteattr
+
+import orjson
+
+from wirelint import __version__
+from wirelint.capture.offline import Checked, Occurrences
+from wirelint.capture.record import Record
+from wirelint.engine import INTERNAL, INTERNAL_NAME
+from wirelint.model import Json as Value
+from wirelint.registry import Registry, safeties, summary
+from wirelint.rule import Finding, Rule, Severity
+from wirelint.state.issues import Issue, fingerprint
+from wirelint.text.escaping import printable
+from wirelint.view.findings import Writer, flat, known_note, place, remedy, unicode_text, visible, worst
+from wirelint.view.text import Full
+
+_COMMANDS: dict[Severity, str] = {"error": "error", "warning": "warning", "info": "notice"}
+_QUALITY: dict[Severity, str] = {"error": "major", "warning": "minor", "info": "info"}
+_LEVELS: dict[Severity, str] = {"error": "error", "warning": "warning", "info": "note"}
+_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+_LINK = re.compile(r"\[([^\[\]]*)\]\(")
+_NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_LINE = re.compile(r"line (\d{1,9})")
+_INPUT = "stdin"
+
+
+# --- where a record is in files ---------------------------------------------------------------------------------------
+
+
+def line_of(record: Record) -> int | None:
+    """Return the line of a record in its file; None if records of the file are not lines."""
+    found = _LINE.fullmatch(record.place)
+    return int(found[1]) if found else None
+
+
+def path_of(record: Record) -> str:
+    """Return the path of a record's file with slashes: relative if below the working directory, else as it was given."""
+    return unicode_text(_path(record))
+
+
+def _path(record: Record) -> str:
+    if record.source in ("", "-"):
+        return _INPUT
+    path = Path(os.path.abspath(record.source))
+    try:
+        return path.relative_to(Path.cwd()).as_posix()
+    except ValueError:
+        return Path(record.source).as_posix()
+
+
+def uri_of(record: Record) -> str:
+    """Return the path as a URI reference; a `file:` URI if it is not below the working directory."""
+    path = _path(record)
+    if os.path.isabs(path):
+        return Path(path).as_uri()
+    return quote(os.fsencode(path))
+
+
+def file_place(record: Record) -> str:
+    """Return a record's file and place: `captures/run.jsonl:3`, `capture.har entry 7`."""
+    line = line_of(record)
+    if line is not None:
+        return f"{path_of(record)}:{line}"
+    return f"{path_of(record)} {record.place}".rstrip()
+
+
+# --- writers ----------------------------------------------------------------------------------------------------------
+
+
+class Format:
+    """Base of the formats: text to `out`, with help for those that are a JSON array, an object per line."""
+
+    def __init__(self, out: TextIO) -> None:
+        self._out = out
+        self._begun = False
+
+    def close(self) -> None:
+        self._out.flush()
+
+    def _write_item(self, value: Value) -> None:
+        self._out.write((",\n " if self._begun else "[\n ") + _text(value))
+        self._begun = True
+
+    def _end_array(self) -> None:
+        self._out.write("\n]\n" if self._begun else "[]\n")
+
+
+class Objects(Format, ABC):
+    """Base of the formats with one object per finding, held until its file is read and its occurrences are known."""
+
+    def __init__(self, out: TextIO) -> None:
+        super().__init__(out)
+        self._source = ""
+        self._held: list[tuple[dict[str, Value], Issue | None]] = []
+        self._occurrences = Occurrences()
+
+    def add(self, checked: Checked) -> None:
+        if checked.record.source != self._source:
+            self._write_held()
+            self._source = checked.record.source
+        self._held += [(self._make(checked, finding), finding.issue) for finding in checked.findings]
+        self._occurrences.see(checked)
+
+    def _write_held(self) -> None:
+        for made, issue in self._held:
+            if issue is not None and not issue.known:
+                issue = self._occurrences.total(self._source, issue)
+            self._write(made, issue)
+        self._held, self._occurrences = [], Occurrences()
+
+    def _make(self, checked: Checked, finding: Finding) -> dict[str, Value]:
+        return flat(checked, finding)
+
+    @abstractmethod
+    def _write(self, made: dict[str, Value], issue: Issue | None) -> None:
+        """Write the object of a finding. `issue` has its occurrences in the file."""
+
+
+class JsonLines(Objects):
+    """One object per finding and line."""
+
+    def close(self) -> None:
+        self._write_held()
+        super().close()
+
+    def _write(self, made: dict[str, Value], issue: Issue | None) -> None:
+        self._out.write(_text(_counted(made, issue)) + "\n")
+
+
+class Json(Objects):
+    """An array of the objects of `JsonLines`."""
+
+    def close(self) -> None:
+        self._write_held()
+        self._end_array()
+        super().close()
+
+    def _write(self, made: dict[str, Value], issue: Issue | None) -> None:
+        self._write_item(_counted(made, issue))
+
+
+def _counted(made: dict[str, Value], issue: Issue | None) -> dict[str, Value]:
+    return made | {"last_seen": issue.last, "count": issue.count} if issue is not None else made
+
+
+class Concise(Format):
+    """One line per finding, for grep: `source:exchange: CODE name severity layer side pointer: message`."""
+
+    def add(self, checked: Checked) -> None:
+        for finding in checked.findings:
+            where = f"{checked.record.source}:{checked.record.id}"
+            what = f"{finding.code} {finding.name} {finding.severity} {finding.layer} {place(finding)}"
+            self._out.write(printable(f"{where}: {what}: {finding.message}") + "\n")
+
+
+class Github(Format):
+    """A workflow command per line: GitHub Actions makes an annotation of each, at the line of the capture."""
+
+    def add(self, checked: Checked) -> None:
+        line = line_of(checked.record)
+        for finding in checked.findings:
+            fields = {"file": path_of(checked.record), "title": f"{finding.code} {finding.name}"}
+            if line is not None:
+                fields["line"] = str(line)
+            shown = ",".join(f"{name}={_property(value)}" for name, value in fields.items())
+            self._out.write(f"::{_COMMANDS[finding.severity]} {shown}::{_data(_sentence(checked, finding))}\n")
+
+
+class Gitlab(Format):
+    """A code quality report. Fingerprints are stable; equal findings are numbered."""
+
+    def __init__(self, out: TextIO) -> None:
+        super().__init__(out)
+        self._seen = Counter[str]()
+
+    def add(self, checked: Checked) -> None:
+        for finding in checked.findings:
+            self._write_item({
+                "description": _sentence(checked, finding),
+                "check_name": f"{finding.code} {finding.name}",
+                "fingerprint": self._unique(f"{path_of(checked.record)}\n{fingerprint(finding)}"),
+                "severity": _QUALITY[finding.severity],
+                "location": {"path": path_of(checked.record), "lines": {"begin": line_of(checked.record) or 1}},
+            })  # fmt: skip
+
+    def close(self) -> None:
+        self._end_array()
+        super().close()
+
+    def _unique(self, name: str) -> str:
+        self._seen[name] += 1
+        return hashlib.sha256(f"{name}\n{self._seen[name]}".encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+class Junit(Format):
+    """A suite per file, a case per exchange: failed by warnings and errors, skipped if its API is unrecognised."""
+
+    def __init__(self, out: TextIO) -> None:
+        super().__init__(out)
+        self._suites: dict[str, list[str]] = {}
+        self._counts: dict[str, Counter[str]] = {}
+
+    def add(self, checked: Checked) -> None:
+        name = path_of(checked.record)
+        counts = self._counts.setdefault(name, Counter())
+        counts["tests"] += 1
+        self._suites.setdefault(name, []).append(_case(checked, counts))
+
+    def close(self) -> None:
+        total = sum(self._counts.values(), Counter[str]())
+        self._out.write('<?xml version="1.0" encoding="UTF-8"?>\n')
+        self._out.write(f'<testsuites name="wirelint"{_counts(total)}>\n')
+        for name, cases in self._suites.items():
+            self._out.write(f"  <testsuite name={_attribute(name)}{_counts(self._counts[name])}>\n")
+            self._out.writelines(cases)
+            self._out.write("  </testsuite>\n")
+        self._out.write("</testsuites>\n")
+        super().close()
+
+
+def _case(checked: Checked, counts: Counter[str]) -> str:
+    exchange, record = checked.exchange, checked.record
+    model = ".".join(part for part in (exchange.api, exchange.model) if part) if exchange else ""
+    took = record.timing.duration
+    head = f"    <testcase classname={_attribute(model or 'unknown')} name={_attribute(record.id)}"
+    head += f" file={_attribute(path_of(record))}"
+    if (line := line_of(record)) is not None:
+        head += f' line="{line}"'
+    head += f' time="{max(took or 0.0, 0.0) / 1000:.3f}"'
+    lines = [f"{finding.severity} {finding.code} {finding.name}: {_sentence(checked, finding)}"
+             for finding in checked.findings]  # fmt: skip
+    if note := known_note(len(checked.known)):
+        lines.append(note)
+    text = escape(_xml("\n".join(lines)))
+    severity = worst(checked.findings)
+    if severity in ("error", "warning"):
+        counts["failures"] += 1
+        names = ", ".join(dict.fromkeys(finding.name for finding in checked.findings))
+        message = _attribute(f"{names} at {file_place(record)}")
+        return f'{head}>\n      <failure type="{severity}" message={message}>{text}</failure>\n    </testcase>\n'
+    if lines:
+        return f"{head}>\n      <system-out>{text}</system-out>\n    </testcase>\n"
+    if exchange is None:
+        counts["skipped"] += 1
+        return f'{head}>\n      <skipped message="unrecognised API"/>\n    </testcase>\n'
+    return f"{head}/>\n"
+
+
+def _sentence(checked: Checked, finding: Finding) -> str:
+    text = f"{finding.message} [{finding.layer}, exchange {visible(checked.record.id)}, {place(finding)}]"
+    fix = remedy(checked, finding)
+    return f"{text}; {fix}" if fix else text
+
+
+def _counts(counts: Counter[str]) -> str:
+    return "".join(f' {name}="{counts[name]}"' for name in ("tests", "failures", "errors", "skipped"))
+
+
+def _attribute(text: str) -> str:
+    return quoteattr(_xml(" ".join(text.split())))
+
+
+def _xml(text: str) -> str:
+    """Replace the characters that XML cannot hold."""
+    return _NOT_XML.sub("�", text)
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")
+
+
+# --- SARIF ------------------------------------------------------------------------------------------------------------
+
+
+class Sarif(Objects):
+    """SARIF 2.1.0, for code scanning by GitHub, Azure DevOps and editors: one run, with the rules' manuals as help.
+
+    `rules`: those that ran; by default the shipped rules. They are written first.
+    """
+
+    def __init__(self, out: TextIO, rules: Sequence[Rule] = ()) -> None:
+        super().__init__(out)
+        self._rules = tuple(rules) or Registry.load().rules
+        self._numbers = {rule.code: number for number, rule in enumerate(self._rules)}
+        self._numbers[INTERNAL] = len(self._rules)
+
+    def close(self) -> None:
+        self._write_held()
+        self._begin(last=True)
+        self._out.write("\n]}]}\n")
+        super().close()
+
+    def _write(self, made: dict[str, Value], issue: Issue | None) -> None:
+        self._begin()
+        count = 1 if issue is None or issue.known else issue.count
+        self._out.write(_text({**made, "occurrenceCount": count}))
+
+    def _begin(self, *, last: bool = False) -> None:
+        if self._begun:
+            self._out.write("" if last else ",\n")
+            return
+        self._begun = True
+        driver: dict[str, Value] = {
+            "name": "wirelint",
+            "semanticVersion": __version__,
+            "rules": [*(_descriptor(rule) for rule in self._rules), _internal()],
+        }
+        tool = _text({"driver": driver})
+        self._out.write(f'{{"$schema": "{_SCHEMA}", "version": "2.1.0", "runs": [{{"tool": {tool},\n')
+        self._out.write('"columnKind": "unicodeCodePoints", "results": [\n')
+
+    def _make(self, checked: Checked, finding: Finding) -> dict[str, Value]:
+        record, fix = checked.record, remedy(checked, finding)
+        line = line_of(record)
+        physical: dict[str, Value] = {"artifactLocation": {"uri": uri_of(record)}}
+        if line is not None:
+            physical["region"] = {"startLine": line}
+        where: Value = {"name": record.id, "fullyQualifiedName": f"{record.id} {place(finding)}", "kind": "member"}
+        text = f"{finding.message} [{finding.layer}, {place(finding)}]"
+        result: dict[str, Value] = {
+            "ruleId": finding.code,
+            "level": _LEVELS[finding.severity],
+            "message": {"text": _no_links(f"{text}; {fix}" if fix else text)},
+            "locations": [{"physicalLocation": physical, "logicalLocations": [where]}],
+            "partialFingerprints": {"wirelint/v1": fingerprint(finding)},
+            "properties": _properties(checked, finding),
+        }
+        number = self._numbers.get(finding.code)
+        return result if number is None else {**result, "ruleIndex": number}
+
+
+_PROPERTIES = ("layer", "confidence", "side", "pointer", "event", "exchange", "api", "model", "fix", "issue")
+
+
+def _properties(checked: Checked, finding: Finding) -> dict[str, Value]:
+    value = flat(checked, finding)
+    return {name: value[name] for name in _PROPERTIES} | {"place": checked.record.place}
+
+
+def _descriptor(rule: Rule) -> dict[str, Value]:
+    manual = inspect.getdoc(rule) or ""
+    severity: Severity = rule.graded or rule.severity
+    kinds: list[Value] = [rule.layer, *(f"fix-{safety}" for safety in safeties(rule))]
+    return {
+        "id": rule.code,
+        "name": rule.name,
+        "shortDescription": {"text": f"{summary(rule)}."},
+        "fullDescription": {"text": _section(manual, "What it does") or f"{summary(rule)}."},
+        "help": {"text": manual, "markdown": f"# {rule.name} ({rule.code})\n\n{manual}"},
+        "defaultConfiguration": {"level": _LEVELS[severity]},
+        "properties": {
+            "tags": kinds,
+            "precision": rule.confidence,
+            "problem.severity": "recommendation" if severity == "info" else severity,
+        },
+    }
+
+
+def _internal() -> dict[str, Value]:
+    text = "A rule or a reader of wirelint failed on this exchange; the other rules were applied."
+    return {"id": INTERNAL, "name": INTERNAL_NAME, "shortDescription": {"text": text}, "help": {"text": text}}
+
+
+def _section(manual: str, heading: str) -> str:
+    return " ".join(manual.partition(f"## {heading}")[2].partition("\n## ")[0].split())
+
+
+def _no_links(text: str) -> str:
+    """Escape the links in wire text: SARIF makes links of `[words](target)` in messages."""
+    return _LINK.sub(r"\\[\1\\](", text)
+
+
+def _text(value: Value) -> str:
+    return orjson.dumps(value).decode()
+
+
+FORMATS: dict[str, Callable[[TextIO], Writer]] = {
+    "full": Full,
+    "concise": Concise,
+    "json": Json,
+    "jsonl": JsonLines,
+    "sarif": Sarif,
+    "github": Github,
+    "gitlab": Gitlab,
+    "junit": Junit,
+}
+
+
+def begin(output_format: str, out: TextIO, rules: Sequence[Rule] = ()) -> Writer:
+    """Return a writer of a format. `rules`: those that ran, for formats that describe rules."""
+    return Sarif(out, rules) if output_format == "sarif" else FORMATS[output_format](out)
