@@ -2,9 +2,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from wirelint.arguments.argument_faults import Glued, came_to_an_end, glued
-from wirelint.arguments.argument_repairs import unglued
-from wirelint.arguments.past_arguments import past_damage
+from wirelint.arguments.argument_faults import Concatenated, concatenated, has_ended
+from wirelint.arguments.argument_repairs import damaged_history, separate_values
 from wirelint.events import Delta, Start
 from wirelint.fixes.arguments import EmptyStarts, GrowingDeltas, SeparateValues
 from wirelint.fixes.rewriters import Chained
@@ -55,8 +54,8 @@ class ConcatenatedJson(Rule):
 
     def check_request(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         refused = exchange.status is not None and 400 <= exchange.status < 500
-        for found in past_damage(exchange):
-            if found.glued:
+        for found in damaged_history(exchange):
+            if found.concatenated:
                 yield self.finding(
                     "request",
                     f"{found.name}: in the history the arguments are {found.words}",
@@ -66,8 +65,8 @@ class ConcatenatedJson(Rule):
                 )
 
     def fix_request(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
-        for found in past_damage(exchange):
-            if found.glued and found.right is not None and permit.allows(self.code, found.safety):
+        for found in damaged_history(exchange):
+            if found.concatenated and found.right is not None and permit.allows(self.code, found.safety):
                 where, before = found.call.pointer, found.call.arguments.text
                 yield (
                     (found.edit,),
@@ -79,7 +78,7 @@ class ConcatenatedJson(Rule):
             return
         for choice in exchange.reply.choices:
             for call in choice.calls:
-                found = glued(call)
+                found = concatenated(call)
                 if found is None:
                     continue
                 where = call.event_at(0 if found.start else found.offset)
@@ -125,7 +124,7 @@ class ConcatenatedJson(Rule):
         return Chained(separate.phase, *starts, GrowingDeltas(context, reduced), separate)
 
 
-def _evidence(call: ToolCall, found: Glued) -> str:
+def _evidence(call: ToolCall, found: Concatenated) -> str:
     if found.start:
         start = excerpt(call.start_input.text if call.start_input is not None else "", 60)
         deltas = excerpt(call.deltas, 60)
@@ -152,9 +151,9 @@ def _evidence(call: ToolCall, found: Glued) -> str:
 
 def _fix(exchange: Exchange, choice: Choice, call: ToolCall) -> Fix | None:
     request = exchange.request
-    if not came_to_an_end(exchange, choice, call):
+    if not has_ended(exchange, choice, call):
         return None
-    change = unglued(
+    change = separate_values(
         call,
         request.tool if request is not None else lambda _: None,
         parallel=request is None or request.parallel_tool_calls is not False,

@@ -3,9 +3,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from wirelint.apis.traits import traits
-from wirelint.arguments.argument_faults import Flaw, came_whole, flaw, glued
-from wirelint.arguments.argument_repairs import as_text, in_order
-from wirelint.arguments.past_arguments import past_damage, past_faults
+from wirelint.arguments.argument_faults import Flaw, claims_complete, concatenated, flaw
+from wirelint.arguments.argument_repairs import damaged_history, mistyped_history, repair_flaw, write_as_text
 from wirelint.fixes.arguments import CompleteJson
 from wirelint.model import Choice, Exchange, Tool, ToolCall
 from wirelint.rule import REDACTED, Finding, Fix, FixPolicy, RequestFix, RewriteContext, Rewriter, Rule, excerpt
@@ -59,11 +58,11 @@ class InvalidJsonArguments(Rule):
             return
         for choice in exchange.reply.choices:
             for call in choice.calls:
-                if came_whole(exchange, choice, call):
+                if claims_complete(exchange, choice, call):
                     yield from self._check(exchange, choice, call)
 
     def check_request(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
-        for fault in past_faults(exchange, ledger):
+        for fault in mistyped_history(exchange, ledger):
             yield self.finding(
                 "request",
                 f"{fault.name}: in the history the arguments are {fault.words}",
@@ -73,8 +72,8 @@ class InvalidJsonArguments(Rule):
                 fix=Fix(fault.safety, f"write them as {excerpt(fault.right)}") if fault.edit is not None else None,
             )
         refused = exchange.status is not None and 400 <= exchange.status < 500
-        for found in past_damage(exchange):
-            if not found.glued:
+        for found in damaged_history(exchange):
+            if not found.concatenated:
                 yield self.finding(
                     "request",
                     f"{found.name}: in the history the arguments are {found.words}",
@@ -84,15 +83,15 @@ class InvalidJsonArguments(Rule):
                 )
 
     def fix_request(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
-        for fault in past_faults(exchange, ledger):
+        for fault in mistyped_history(exchange, ledger):
             if fault.edit is not None and permit.allows(self.code, fault.safety):
                 title = f"{fault.name}: wrote the arguments, {fault.words}, as {excerpt(fault.right)}"
                 yield (
                     (fault.edit,),
                     self.repair("request", fault.safety, title, fault.pointer, before=fault.given, after=fault.right),
                 )
-        for found in past_damage(exchange):
-            if not found.glued and found.right is not None and permit.allows(self.code, found.safety):
+        for found in damaged_history(exchange):
+            if not found.concatenated and found.right is not None and permit.allows(self.code, found.safety):
                 where, before = found.call.pointer, found.call.arguments.text
                 yield (
                     (found.edit,),
@@ -106,7 +105,7 @@ class InvalidJsonArguments(Rule):
         tool = exchange.request.tool(call.name) if exchange.request is not None else None
         found = flaw(call, tool)
         if found is None:
-            if call.start_input is not None and traits(exchange.api).text_only and glued(call) is None:
+            if call.start_input is not None and traits(exchange.api).text_only and concatenated(call) is None:
                 yield self._untexted(call)
             return
         if REDACTED in call.arguments.text:
@@ -129,10 +128,10 @@ class InvalidJsonArguments(Rule):
             f"{call.name or 'a call without a name'}: the arguments are JSON itself where the API has JSON as text",
             layer="gateway",
             severity="warning",
-            fix=Fix("safe", as_text(call).order),
+            fix=Fix("safe", write_as_text(call).order),
         )
 
 
 def _fix(call: ToolCall, found: Flaw, tool: Tool | None) -> Fix | None:
-    change = in_order(call, found, tool)
+    change = repair_flaw(call, found, tool)
     return Fix(change.safety, change.order) if change is not None else None

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from wirelint.arguments.argument_faults import came_whole
-from wirelint.arguments.argument_repairs import retyped
+from wirelint.arguments.argument_faults import claims_complete
+from wirelint.arguments.argument_repairs import coerce_types
 from wirelint.arguments.schemas import Validator, Violation, validator
 from wirelint.fixes.arguments import CoerceTypes
 from wirelint.model import Exchange, Request, Tool, ToolCall
@@ -55,7 +55,7 @@ class SchemaViolation(Rule):
         for choice in reply.choices:
             for call in choice.calls:
                 tool = request.tool(call.name) if call.form != "custom" else None
-                if tool is not None and not tool.hosted and came_whole(exchange, choice, call):
+                if tool is not None and not tool.hosted and claims_complete(exchange, choice, call):
                     yield from self._check(call, tool, request)
 
     def rewriter(self, context: RewriteContext) -> Rewriter | None:
@@ -86,7 +86,7 @@ def _evidence(violations: tuple[Violation, ...]) -> str:
 
 
 def _fix(call: ToolCall, tool: Tool, schema: Validator) -> Fix | None:
-    change = retyped(call, tool, schema)
+    change = coerce_types(call, tool, schema)
     return Fix(change.safety, change.order) if change is not None else None
 
 

@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import ClassVar
 
-from wirelint.arguments.argument_faults import came_whole
+from wirelint.arguments.argument_faults import claims_complete
 from wirelint.arguments.argument_markup import Gone
-from wirelint.arguments.placeholders import Said, misnamed, refused
+from wirelint.arguments.placeholders import KnownText, named_parameters, refused
 from wirelint.fixes.policy_fixes import PolicyRewriter, block_text
 from wirelint.model import Exchange, Json, Part, Reply, Request, Rpc, Tool, ToolCall, ToolResult
 from wirelint.policy import NO_POLICIES, Fault, Outcome, Policies, judge_arguments
@@ -86,13 +86,13 @@ class PlaceholderArgument(Rule):
         if exchange.api == "mcp":
             yield from self._refused(request, reply)
             return
-        conversation: Said | None = None
+        conversation: KnownText | None = None
         for choice in reply.choices:
             for call in choice.calls:
                 arguments = call.arguments.mapping if call.form != "custom" and call.name else None
-                if not arguments or REDACTED in call.arguments.text or not came_whole(exchange, choice, call):
+                if not arguments or REDACTED in call.arguments.text or not claims_complete(exchange, choice, call):
                     continue
-                conversation = conversation or Said(request)
+                conversation = conversation or KnownText(request)
                 for fault in self._judge(call, arguments, _declared(call, request), conversation).faults:
                     yield self._report("response", fault, call, call.pointer)
 
@@ -106,7 +106,7 @@ class PlaceholderArgument(Rule):
                     continue
                 call, error = answered
                 arguments = call.arguments.mapping or {}
-                named = list(misnamed(arguments, error))
+                named = list(named_parameters(arguments, error))
                 for name, is_given in named:
                     place = f"{call.pointer}/arguments"
                     yield self.finding(
@@ -140,7 +140,7 @@ class PlaceholderArgument(Rule):
         may_void = context.permit.allows(self.code, "unsafe") and any(tool.schema for tool in request.client_tools)
         if not acting and not may_void:
             return None
-        conversation = Said(request)
+        conversation = KnownText(request)
 
         def judge(
             call: ToolCall, arguments: dict[str, Json], tool: Tool | None, allowed: Callable[[Safety], bool]
@@ -156,7 +156,7 @@ class PlaceholderArgument(Rule):
         call: ToolCall,
         arguments: dict[str, Json],
         tool: Tool | None,
-        conversation: Said | None,
+        conversation: KnownText | None,
         allowed: Callable[[Safety], bool] = lambda _: True,
     ) -> Outcome:
         return judge_arguments(call.name or "", arguments, tool, self.policies, conversation, allowed)

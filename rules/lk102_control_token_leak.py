@@ -3,7 +3,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 
-from wirelint.arguments.argument_faults import came_whole
+from wirelint.arguments.argument_faults import claims_complete
 from wirelint.arguments.argument_markup import may_be_polluted, polluted, strings
 from wirelint.arguments.schemas import match
 from wirelint.fix import SAFETIES
@@ -158,7 +158,7 @@ class ControlTokenLeak(Rule):
             return
         tool = request.tool(call.name)
         found = polluted(call.arguments.mapping, tool, request)
-        if found is None or REDACTED in call.arguments.text or not came_whole(exchange, choice, call):
+        if found is None or REDACTED in call.arguments.text or not claims_complete(exchange, choice, call):
             return
         change = unmarked(call, found, tool)
         yield self.part_finding(
@@ -175,7 +175,7 @@ class ControlTokenLeak(Rule):
         framer = Framer(exchange, request)
         for path, value in values:
             tokens = find(value)
-            framing = frame(value, framer.unheard(value, tokens)) if tokens else None
+            framing = frame(value, framer.not_in_request(value, tokens)) if tokens else None
             if framing is None or not (after or _ends_value(value, framing)):
                 continue
             token = framing.tokens[0]

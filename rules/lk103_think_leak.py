@@ -12,7 +12,7 @@ from wirelint.fixes.rewriters import Chained
 from wirelint.model import Choice, Exchange, Json, Reasoning, Request, Text, ToolCall
 from wirelint.rule import Confidence, Finding, Fix, RewriteContext, Rewriter, Rule, excerpt
 from wirelint.state.ledger import Ledger
-from wirelint.text.asking import asks_about_thinking_tags, asks_for, prompts_for_thinking_tags
+from wirelint.text.asking import asks_about_thinking_tags, instructions_hold, prompts_for_thinking_tags
 from wirelint.text.families import thinks
 from wirelint.text.markup import call_spans
 from wirelint.text.thinking import (
@@ -139,7 +139,7 @@ def _leak(request: Request, call: ToolCall) -> tuple[str, str, Thinking] | None:
     arguments = call.arguments.value
     for path, value in [("", call.arguments.text)] if call.arguments.rest else strings(arguments):
         found = find_in_argument(value)
-        if found is None or asks_for(request, *literals(found)):
+        if found is None or instructions_hold(request, *literals(found)):
             continue
         if not (is_data(path) or writes_file(arguments)) or _precedes_data(request, value, found):
             return path, value, found
@@ -195,7 +195,7 @@ def _is_on(value: Json) -> bool:
 
 
 def _is_wanted(request: Request, found: Thinking) -> bool:
-    if asks_for(request, *literals(found)) or (not found.native and prompts_for_thinking_tags(request)):
+    if instructions_hold(request, *literals(found)) or (not found.native and prompts_for_thinking_tags(request)):
         return True
     # An answer about tags contains tags; only a reply that begins with a whole pair leaks.
     return asks_about_thinking_tags(request) and not (found.evidence == "opened" and found.whole)

@@ -6,8 +6,7 @@ from wirelint.apis.traits import RAW_APIS
 from wirelint.model import Exchange, Request, Text
 from wirelint.rule import REDACTED, Edit, Finding, Fix, FixPolicy, RequestFix, Rule, excerpt
 from wirelint.state.ledger import Ledger
-from wirelint.text.families import family
-from wirelint.text.generation_prompts import Missing, missing_header
+from wirelint.text.families import Missing, family, missing_header
 
 _SHOWN = 48
 

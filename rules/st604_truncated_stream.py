@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from wirelint.apis.traits import traits
-from wirelint.arguments.argument_faults import is_unstated
+from wirelint.arguments.argument_faults import lacks_finish_reason
 from wirelint.model import Exchange, ToolCall
 from wirelint.rule import Finding, Rule, excerpt
 from wirelint.state.ledger import Ledger
@@ -58,7 +58,7 @@ class TruncatedStream(Rule):
         if reply.terminated and not traits(exchange.api).finishes:
             return
         open_ = [choice for choice in reply.choices if not choice.finish_reason]
-        if open_ and all(is_unstated(exchange, choice) for choice in open_):
+        if open_ and all(lacks_finish_reason(exchange, choice) for choice in open_):
             return
         parts = [part for choice in reply.choices for part in choice.parts]
         last = parts[-1] if parts else None

@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Set
 
 from wirelint.apis.traits import ending, is_foreign, own_word, traits
-from wirelint.arguments.argument_faults import UNREAD, is_unstated
+from wirelint.arguments.argument_faults import UNREAD, lacks_finish_reason
 from wirelint.events import Finish, Frame, StreamViolation
 from wirelint.fixes.finish import MARKUP, Content, FinishReasons, without_calls
 from wirelint.model import Choice, Exchange, Opaque, Reply, Request
@@ -57,7 +57,7 @@ class FinishReasonMismatch(Rule):
         for choice in reply.choices:
             reason = choice.finish_reason
             if reason is None:
-                if is_unstated(exchange, choice):
+                if lacks_finish_reason(exchange, choice):
                     yield self._report_missing_reason(choice, request)
                 continue
             if choice.calls and _unknown_to_clients(request, reason):
@@ -154,7 +154,7 @@ class FinishReasonMismatch(Rule):
             if fault.kind != "written-null" or (choice := choices.get(pointer)) is None:
                 continue
             lacks = choice.finish_reason is None
-            if (lacks and is_unstated(exchange, choice)) or not (written or (lacks and not reply.streamed)):
+            if (lacks and lacks_finish_reason(exchange, choice)) or not (written or (lacks and not reply.streamed)):
                 continue  # reported as a missing reason; or an empty text before the reason comes
             effect = "the reply does not say why it ended" if lacks else "clients end at the first event that has it"
             yield self.finding(

@@ -221,7 +221,7 @@ CANNOT: dict[str, set[str]] = {
 }
 """Changes that an API cannot express."""
 ODD: dict[str, set[str]] = {
-    "openai.chat": {"thinking in a content list", "legacy function_call"},
+    "openai.chat": {"legacy function_call"},
     "anthropic.messages": {"blocks interleaved", "null input"},
     "deepinfra.inference": {"cut off"},
     "openai.responses": {"local shell", "all in the last event"},

@@ -1,4 +1,4 @@
-"""The verdict on an argument text: healthy, glued, or flawed, and never two of them."""
+"""The verdict on an argument text: healthy, concatenated, or flawed, and never two of them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.build import schema
-from wirelint.arguments.argument_faults import flaw, glued
+from wirelint.arguments.argument_faults import concatenated, flaw
 from wirelint.model import Arguments, Tool, ToolCall
 
 NEEDS = Tool("t", "/tools/0", schema=schema(("a",), a="integer"))
@@ -22,7 +22,7 @@ def call(text: str, start: Any = None, form: Any = "function") -> ToolCall:
 
 
 # text → (shape, number of values, offset of the second)
-GLUED = {
+CONCATENATED = {
     '{"a":1}{"a":1}': ("equal", 2, 7),
     '{"a":1} {"a": 1}': ("equal", 2, 7),
     '{"a":1,"b":2}{"b":2,"a":1}': ("equal", 2, 13),
@@ -45,22 +45,22 @@ GLUED = {
 }
 
 
-@pytest.mark.parametrize(("text", "expected"), GLUED.items(), ids=GLUED)
-def test_glued(text: str, expected: tuple[str, int, int]) -> None:
-    found = glued(call(text))
+@pytest.mark.parametrize(("text", "expected"), CONCATENATED.items(), ids=CONCATENATED)
+def test_concatenated(text: str, expected: tuple[str, int, int]) -> None:
+    found = concatenated(call(text))
     assert found is not None
     assert (found.shape, len(found.values), found.offset) == expected
     assert flaw(call(text), NEEDS) is None
-    assert glued(call(text, form="custom")) is None
-    assert glued(call(text, form="legacy")) is not None
+    assert concatenated(call(text, form="custom")) is None
+    assert concatenated(call(text, form="legacy")) is not None
 
 
-def test_the_value_that_says_something_is_kept() -> None:
+def test_the_non_empty_value_is_kept() -> None:
     for text in ('{}{"a":1}', '{"a":1}{}', 'null{"a":1}', '{"a":1}{"a":1}'):
-        found = glued(call(text))
+        found = concatenated(call(text))
         assert found is not None
         assert found.kept == {"a": 1}
-    nothing = glued(call("{}{}"))
+    nothing = concatenated(call("{}{}"))
     assert nothing is not None
     assert nothing.kept == {}
 
@@ -80,12 +80,12 @@ STARTS = {
 
 @pytest.mark.parametrize(("start", "deltas", "shape"), STARTS.values(), ids=STARTS)
 def test_start_and_deltas(start: Any, deltas: str, shape: str | None) -> None:
-    found = glued(call(deltas, start))
+    found = concatenated(call(deltas, start))
     assert (found and found.shape) == shape
     assert found is None or found.start
 
 
-# text → (words it must say, layer, repaired)
+# text → (part of the words, layer, repaired)
 FLAWED: dict[str, tuple[str, str, Any]] = {
     "": ("empty, and a must be given", "model", None),
     " \n": ("empty", "model", None),
@@ -140,7 +140,7 @@ def test_flawed(text: str, expected: tuple[str, str, Any]) -> None:
     assert words in found.words
     assert (found.layer, found.repaired) == (layer, repaired)
     assert found.cut == ("cut off" in words)
-    assert glued(call(text)) is None
+    assert concatenated(call(text)) is None
     assert flaw(call(text, form="custom"), NEEDS) is None
 
 
@@ -149,12 +149,12 @@ HEALTHY = ["{}", '{"a":1}', ' {"a": [{}, "}{"]}\n', '{"a": "\\u00e9\\n"}', '{"a"
 
 @pytest.mark.parametrize("text", HEALTHY)
 def test_healthy(text: str) -> None:
-    assert glued(call(text)) is None
+    assert concatenated(call(text)) is None
     assert flaw(call(text), NEEDS) is None
 
 
 @pytest.mark.parametrize("tool", [FREE, None, Tool("t", "/tools/0")], ids=["nothing required", "no tool", "no schema"])
-def test_empty_is_fine_where_nothing_is_required(tool: Tool | None) -> None:
+def test_empty_arguments_without_required_parameters(tool: Tool | None) -> None:
     assert flaw(call(""), tool) is None
     found = flaw(call("null"), tool)
     assert found is not None
@@ -165,5 +165,5 @@ def test_empty_is_fine_where_nothing_is_required(tool: Tool | None) -> None:
 @given(st.text(alphabet="{}[]\",:a1 \n\\'tn", max_size=24))
 def test_one_verdict_at_most(text: str) -> None:
     made = call(text)
-    verdicts = (made.arguments.mapping is not None, glued(made) is not None, flaw(made, NEEDS) is not None)
+    verdicts = (made.arguments.mapping is not None, concatenated(made) is not None, flaw(made, NEEDS) is not None)
     assert sum(verdicts) == 1

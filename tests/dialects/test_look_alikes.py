@@ -1,7 +1,7 @@
 """Text that only looks like markup: documentation of every dialect, sources of parsers, logs, prose, JSON.
 
-Each line of `tests/corpus/look_alikes.jsonl` is what a model answered (`text`) to what a user asked (`user`), with tools
-declared or without. Nothing of it was meant as a call, so no leak is reported, and no repair touches a byte.
+Each line of `tests/corpus/look_alikes.jsonl` is a model's answer (`text`) to a user's question (`user`), with or without
+declared tools. It holds no call, so no leak is reported, and no fix changes a byte.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ def talk(row: dict[str, Any]) -> Talk:
 
 
 @pytest.mark.parametrize("topic", TOPICS)
-def test_nothing_is_said_of_it(topic: str) -> None:
+def test_no_leak_is_reported(topic: str) -> None:
     for number, row in enumerate(TOPICS[topic]):
         api = APIS[number % len(APIS)]
         exchange = replay(as_record(talk(row).record(api, False)))
         assert exchange is not None
-        # Announcing a call in prose is a fault of another kind (FB203), and so is not looked at here.
-        told = [one for one in Engine(LEAKS).check(exchange) if one.severity != "info"]
-        assert not told, (row["id"], told)
+        # An announced call in prose is another fault (FB203).
+        found = [one for one in Engine(LEAKS).check(exchange) if one.severity != "info"]
+        assert not found, (row["id"], found)
 
 
 @pytest.mark.parametrize("topic", TOPICS)
-def test_nothing_of_it_is_changed(topic: str) -> None:
+def test_no_byte_is_changed(topic: str) -> None:
     for number, row in enumerate(TOPICS[topic]):
         api, streamed = APIS[number % len(APIS)], number % 4 < 2
         record = talk(row).record(api, streamed)

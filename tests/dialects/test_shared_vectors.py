@@ -1,4 +1,4 @@
-"""Agreement with the vectors that lie beside the repository, when they do.
+"""Agreement with the shared vectors, if they lie beside the repository.
 
 Each class of expectation is taken at its strictest: `call` is read without salvage, to the same calls and the same rest
 of the text; `salvage` likewise, however damaged; `detect_only` is found and holds no complete call of a declared tool;
@@ -15,8 +15,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.selection import sampled
-from wirelint.dialects import FAMILIES, Block, find, held_suffix, is_damaged, look, may_hold_markup
+from wirelint.dialects import FAMILIES, Block, find, is_damaged, may_hold_markup
 from wirelint.model import Json, Tool
 from wirelint.text.quoting import is_quoted
 
@@ -104,21 +103,6 @@ def named(vectors: list[Vector]) -> list[object]:
 def test_agreement(vector: Vector) -> None:
     listed = DIFFERENCES.get((vector.dialect, vector.case))
     assert agrees(vector) == (listed is None), listed
-
-
-@pytest.mark.parametrize("dialect", sorted({vector.dialect for vector in ALL}))
-def test_agreement_at_every_cut(dialect: str) -> None:
-    """What is settled in a beginning of a text is what the whole text says; nothing that begins later was let go."""
-    for vector in ALL:
-        if vector.dialect != dialect:
-            continue
-        whole = [block for block in find(vector.text, vector.tools) if block.calls]
-        for cut in sampled(range(len(vector.text))):
-            seen = look(vector.text[:cut], vector.tools)
-            held = cut - held_suffix(vector.text[:cut], vector.tools)
-            first = held if seen.open is None else min(held, seen.open)
-            settled = [block for block in seen.blocks if block.calls]
-            assert settled == [block for block in whole if block.start < first], (vector.case, cut)
 
 
 @pytest.mark.parametrize("vector", named([vector for vector in ALL if vector.dialect not in OURS]))

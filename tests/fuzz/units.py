@@ -10,7 +10,7 @@ from tests.dialects.writers import SOUP
 from wirelint.dialects import FAMILIES
 from wirelint.dialects.openers import Either, LineStart, Name, Opener, Run, TextStart, WordStart
 from wirelint.text.control_tokens import EDGES, SURE
-from wirelint.text.thinking import REASONING_TAGS, SENTENCE_HEADS
+from wirelint.text.thinking import SENTENCE_HEADS, TAG_TABLES
 
 # fmt: off
 _MARKS = (
@@ -75,8 +75,8 @@ def units() -> tuple[str, ...]:
                 found += (begun, begun[: len(begun) // 2 + 1], begun + _BODY)
         found += (f"</{_plain(closer)}>" for closer in family.closers)
         found += ("\nlook" + _written(ending, most=False) for ending in family.after_name)
-    for tag in REASONING_TAGS:
-        begins = _plain(tag.opener) if tag.opener else tag.name
-        ends = _plain(tag.closer) if tag.closer else f"</{tag.name[1:]}"
+    for tag in TAG_TABLES:
+        begins = _plain(tag["opener"]) if "opener" in tag else tag["name"]
+        ends = _plain(tag["closer"]) if "closer" in tag else f"</{tag['name'][1:]}"
         found += (begins, ends, f"{begins}a{ends}", f"\n{begins}\n", f"{ends}\n\n")
     return tuple(dict.fromkeys(unit for unit in found if unit))

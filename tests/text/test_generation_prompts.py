@@ -6,8 +6,7 @@ import pytest
 
 from tests.build import REGISTRY
 from tests.rules.case import cases
-from wirelint.text.families import family
-from wirelint.text.generation_prompts import TEMPLATES, missing_header, template_of
+from wirelint.text.families import TEMPLATES, family, missing_header, template_of
 
 PROMPTS = cases(REGISTRY.get("missing-generation-prompt"))["shared"]
 APPENDED: dict[str, tuple[str, str, str]] = {

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from wirelint.text.quoting import fence_is_whole_message, is_mention, is_quoted, quoted_spans
+from wirelint.text import quoting
+from wirelint.text.quoting import fence_is_whole_message, is_mention, is_quoted
 
 SPANS = [
     ("plain", "Nothing here, *not* even <b>this</b>.", []),
@@ -40,7 +41,7 @@ SPANS = [
 
 @pytest.mark.parametrize(("text", "quoted"), [case[1:] for case in SPANS], ids=[case[0] for case in SPANS])
 def test_quoted_spans_are_found_exactly(text: str, quoted: list[str]) -> None:
-    assert [text[start:end] for start, end in quoted_spans(text)] == quoted
+    assert [text[start:end] for start, end, _ in quoting._spans(text)] == quoted
 
 
 IS_QUOTED = [

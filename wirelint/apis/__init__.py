@@ -19,8 +19,8 @@ from wirelint.apis import (
     openai_responses,
 )
 from wirelint.apis.declared import repeated
-from wirelint.apis.reading import document_of
-from wirelint.apis.spec import ApiSpec, ReplyReader, ReplyWriter
+from wirelint.apis.reading import ReplyReader, document_of
+from wirelint.apis.spec import ApiSpec, ReplyWriter
 from wirelint.model import Json, Request
 
 __all__ = [

@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import ClassVar, NamedTuple
 
-from wirelint.apis.reading import DocumentReader, mapping, mappings, number, text
+from wirelint.apis.reading import ReplyReader, mapping, mappings, number, text
 from wirelint.apis.writing import (
     MADE,
     WholeWriter,
@@ -65,7 +65,7 @@ Key = tuple[str, int]
 """Group and index of a block on the wire, such as `("content block", 0)`."""
 
 
-class BlockReader(DocumentReader):
+class BlockReader(ReplyReader):
     """Reader of replies made of content blocks. It knows which blocks have started and which are open."""
 
     def __init__(self, *, streamed: bool) -> None:
@@ -243,8 +243,9 @@ class BlockStreamWriter(ABC):
 
     def _needs_rewrite(self, out: Sequence[Event]) -> bool:
         """Return True if an unchanged frame cannot leave as it came."""
-        if any(type(event) is Close and event.block in self._starts.keys() - self._sent for event in out):
-            return True  # a block stops of which no event has left
+        for event in out:
+            if type(event) is Close and event.block in self._starts and event.block not in self._sent:
+                return True  # a block stops of which no event has left
         return self._altered and any(map(self._is_moved, out))
 
     def _is_moved(self, event: Event) -> bool:

@@ -21,7 +21,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from wirelint.apis.declared import Declared
 from wirelint.apis.reading import (
     DONE,
-    DocumentReader,
+    ReplyReader,
     arguments_of,
     compact,
     error_of,
@@ -242,7 +242,7 @@ def _choice(choice: Json) -> ToolChoice:
 # --- replies ----------------------------------------------------------------------------------------------------------
 
 
-class ChoiceReader(DocumentReader):
+class ChoiceReader(ReplyReader):
     """Reader of replies with candidates. A block is known by its candidate, its kind and its number among those."""
 
     has_done_marker = True
@@ -250,6 +250,7 @@ class ChoiceReader(DocumentReader):
     def __init__(self, *, streamed: bool) -> None:
         super().__init__(streamed=streamed)
         self.blocks: dict[tuple[int, str, int], int] = {}
+        self._given: tuple[Json, Json] = (None, None)
         self._head: tuple[str | None, str | None] = (None, None)
         self._finished = self._counted = False
         self.choices_from = 0
@@ -267,10 +268,13 @@ class ChoiceReader(DocumentReader):
         choices = document.get("choices")
         error = error_of(document)
         if not self.is_done:
-            head = (text(document.get("id")), text(document.get("model")))
-            if head != self._head and any(head):
-                self._head = head
-                self.out.append(ReplyMeta(*head, frame))
+            given = (document.get("id"), document.get("model"))
+            if given != self._given:  # every event repeats them
+                self._given = given
+                head = (text(given[0]), text(given[1]))
+                if head != self._head and any(head):
+                    self._head = head
+                    self.out.append(ReplyMeta(*head, frame))
         elif choices or error:
             self.out.append(StreamViolation("after-end", (frame.data or "")[:60], frame))
             choices = None  # clients have left
@@ -283,7 +287,8 @@ class ChoiceReader(DocumentReader):
         self.choices_from = len(self.out)
         for position, choice in mappings(choices):
             self.read_choice(index_of(choice, position), choice, frame)
-        if usage := mapping(document.get("usage")) or mapping(mapping(document.get("x_groq")).get("usage")):
+        counts = document.get("usage") or ("x_groq" in document and mapping(document["x_groq"]).get("usage"))
+        if counts and (usage := mapping(counts)):
             self._counted = True
             self.out.append(Usage(usage, frame))
         return ()

@@ -47,7 +47,7 @@ from wirelint.apis.reading import (
     stated_reason,
     text,
 )
-from wirelint.apis.spec import ApiSpec, History, Traits
+from wirelint.apis.spec import ApiSpec
 from wirelint.events import (
     CallUpdate,
     Delta,
@@ -486,24 +486,4 @@ API = ApiSpec(
     reply_reader=Reader,
     stream_writer=StreamWriter,
     whole_writer=WholeWriter,
-    traits=Traits(
-        ended="end_turn",
-        calls="tool_use",
-        finish_at="/stop_reason",
-        text_at="/content",
-        reasoning_at="/content",
-        reasoning="a thinking block",
-        calls_at="/content",
-        finish_reasons=frozenset({
-            *("end_turn", "max_tokens", "stop_sequence", "tool_use", "pause_turn", "refusal"),
-            "model_context_window_exceeded",
-        }),
-        arguments="block",
-        id_model="toolu_01" + "A" * 22,
-        strict_ids=True,
-        blocks=True,
-        framings=frozenset({"events", "messages"}),
-        always_reports_usage=True,
-    ),
-    history=History(result_id="tool_use_id", arguments="input", blocks=True, next_message=True),
 )  # fmt: skip

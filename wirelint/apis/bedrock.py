@@ -44,7 +44,7 @@ from wirelint.apis.reading import (
     stated_reason,
     text,
 )
-from wirelint.apis.spec import ApiSpec, History, Traits
+from wirelint.apis.spec import ApiSpec
 from wirelint.apis.writing import dump, frame_document, framed
 from wirelint.events import CallUpdate, Delta, Done, Event, Failure, Finish, Frame, Other, StreamViolation, Usage
 from wirelint.events import Start as StartEvent
@@ -452,30 +452,4 @@ API = ApiSpec(
     reply_reader=Reader,
     stream_writer=StreamWriter,
     whole_writer=WholeWriter,
-    traits=Traits(
-        ended="end_turn",
-        calls="tool_use",
-        finish_at="/stopReason",
-        text_at="/output/message/content",
-        reasoning_at="/output/message/content",
-        reasoning="a reasoningContent block",
-        calls_at="/output/message/content",
-        finish_reasons=frozenset({
-            *("end_turn", "tool_use", "max_tokens", "stop_sequence", "guardrail_intervened", "content_filtered"),
-            "model_context_window_exceeded",
-        }),
-        arguments="block",
-        id_model="tooluse_" + "A" * 22,
-        strict_ids=True,
-        blocks=True,
-        framings=frozenset({"events", "messages"}),
-        always_reports_usage=True,
-    ),
-    history=History(
-        call_id="toolUse/toolUseId",
-        result_id="toolResult/toolUseId",
-        arguments="toolUse/input",
-        blocks=True,
-        next_message=True,
-    ),
 )  # fmt: skip

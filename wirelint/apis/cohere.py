@@ -31,7 +31,7 @@ from wirelint.apis.reading import (
     stated_reason,
     text,
 )
-from wirelint.apis.spec import ApiSpec, Traits
+from wirelint.apis.spec import ApiSpec
 from wirelint.apis.writing import (
     MADE,
     block_events,
@@ -431,17 +431,4 @@ API = ApiSpec(
     reply_reader=Reader,
     stream_writer=StreamWriter,
     whole_writer=WholeWriter,
-    traits=Traits(
-        ended="COMPLETE",
-        calls="TOOL_CALL",
-        finish_at="/finish_reason",
-        text_at="/message/content",
-        reasoning_at="/message/content",
-        reasoning="a thinking block",
-        calls_at="/message/tool_calls",
-        finish_reasons=frozenset({"COMPLETE", "STOP_SEQUENCE", "MAX_TOKENS", "TOOL_CALL"}),
-        text_only=True,
-        blocks=True,
-        always_reports_usage=True,
-    ),
 )

@@ -10,14 +10,12 @@ of every token, special ones included.
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from urllib.parse import unquote
 
-from wirelint.apis import openai_completions
 from wirelint.apis.openai_completions import check_form, read_prompt
-from wirelint.apis.reading import DONE, DocumentReader, error_of, mapping, mappings, stated_reason, text
+from wirelint.apis.reading import DONE, ReplyReader, error_of, mapping, mappings, stated_reason, text
 from wirelint.apis.spec import ApiSpec
 from wirelint.apis.writing import WholeWriter as BaseWriter
 from wirelint.apis.writing import frame_document, framed, groups, other_lines, same, text_of
@@ -50,7 +48,7 @@ def read_request(body: Mapping[str, Json], path: str = "") -> Request:
     )
 
 
-class Reader(DocumentReader):
+class Reader(ReplyReader):
     """Reader of replies: a block of text for each result, of which a stream has one."""
 
     has_done_marker = True
@@ -183,12 +181,4 @@ API = ApiSpec(
     reply_reader=Reader,
     stream_writer=StreamWriter,
     whole_writer=WholeWriter,
-    traits=dataclasses.replace(
-        openai_completions.API.traits,
-        finish_at="/results/{}/details/finish_reason",
-        text_at="/results/{}/generated_text",
-        reasoning_at=None,
-        finishes=False,
-        head_everywhere=False,
-    ),
 )

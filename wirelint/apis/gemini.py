@@ -36,7 +36,7 @@ from wirelint.apis.gemini_bodies import (
 )
 from wirelint.apis.gemini_writer import StreamWriter, WholeWriter
 from wirelint.apis.reading import (
-    DocumentReader,
+    ReplyReader,
     compact,
     error_of,
     index_of,
@@ -49,7 +49,7 @@ from wirelint.apis.reading import (
     schema,
     text,
 )
-from wirelint.apis.spec import ApiSpec, History, Traits
+from wirelint.apis.spec import ApiSpec
 from wirelint.events import (
     Close,
     Delta,
@@ -303,7 +303,7 @@ class _Candidate:
     once: set[str] = field(default_factory=set)
 
 
-class Reader(DocumentReader):
+class Reader(ReplyReader):
     """Reader of replies. Text of neighbouring events is one part if nothing else comes between."""
 
     has_done_marker = True
@@ -603,31 +603,4 @@ API = ApiSpec(
     reply_reader=Reader,
     stream_writer=StreamWriter,
     whole_writer=WholeWriter,
-    traits=Traits(
-        ended="STOP",
-        calls="STOP",
-        finish_at="/candidates/{}/finishReason",
-        text_at="/candidates/{}/content/parts",
-        reasoning_at="/candidates/{}/content/parts",
-        reasoning="a thought part",
-        calls_at="/candidates/{}/content/parts",
-        finish_reasons=frozenset({"STOP", "MAX_TOKENS", "LANGUAGE", "SAFETY"}),
-        arguments="object",
-        call_ids=False,
-        call_index=False,
-        id_model=None,
-        framings=frozenset({"events", "array"}),
-        head_everywhere=True,
-        always_reports_usage=True,
-    ),
-    history=History(
-        place="/contents",
-        content="parts",
-        call_id="id",
-        result_id="id",
-        arguments="args",
-        blocks=True,
-        next_message=True,
-        counted=True,
-    ),
 )

@@ -25,8 +25,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import orjson
 
-from wirelint.apis.reading import DocumentReader, mapping, mappings, text
-from wirelint.apis.spec import ApiSpec, Traits
+from wirelint.apis.reading import ReplyReader, mapping, mappings, text
+from wirelint.apis.spec import ApiSpec
 from wirelint.events import Delta, Done, Event, Frame, Other, Start
 from wirelint.model import Arguments, Json, Kind, Message, Opaque, Part, Request, Rpc, ToolCall, ToolResult
 
@@ -175,7 +175,7 @@ def _compact(value: Json) -> str:
 _OUTCOMES: Mapping[bool | None, str] = {True: "error", False: "ok", None: ""}
 
 
-class Reader(DocumentReader):
+class Reader(ReplyReader):
     """Reader of replies: one block for each part of each message.
 
     The first answer has the pointer of an answer alone. Every other message of a stream or a batch, and what comes before
@@ -277,7 +277,6 @@ API = ApiSpec(
     reply_reader=Reader,
     stream_writer=Writer,
     whole_writer=Writer,
-    traits=Traits("", "", "", "", None, "", None),
     channel="mcp",
     claims_other=claims_other,
 )

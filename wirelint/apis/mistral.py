@@ -15,16 +15,14 @@ decides, or the user agent of the vendor's SDK.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from wirelint.apis import openai_chat
 from wirelint.apis._choices import read_chat
-from wirelint.apis.openai_chat import Piece
 from wirelint.apis.reading import is_conversation, number, text
 from wirelint.apis.spec import ApiSpec
-from wirelint.apis.writing import text_of
-from wirelint.events import Delta, Event, Frame
-from wirelint.model import Json, Kind, Request
+from wirelint.events import Frame
+from wirelint.model import Json, Request
 
 _HOST = "mistral.ai"
 _CLIENTS = ("mistral-client", "mistralai")
@@ -75,55 +73,12 @@ class Reader(openai_chat.Reader):
         super().read_call(choice, position, call, place, frame)
 
 
-def _thinking(deltas: Sequence[Delta]) -> Json:
-    return {"type": "thinking", "thinking": [{"type": "text", "text": text_of(deltas)}]}
-
-
-def _chunks(content: Json) -> list[Json]:
-    if isinstance(content, str):
-        return [{"type": "text", "text": content}] if content else []
-    return content if isinstance(content, list) else []
-
-
-def _is_thinking(chunk: Json) -> bool:
-    return isinstance(chunk, dict) and "thinking" in chunk
-
-
 class StreamWriter(openai_chat.StreamWriter):
-    def rest(
-        self, source: Mapping[str, Json], before: Sequence[Event], kept: set[Kind], choice: int
-    ) -> dict[str, Json]:
-        rest, chunks = super().rest(source, before, kept, choice), source.get("content")
-        if not isinstance(chunks, list):
-            return rest
-        gone = {self.kind_of(event) for event in before} - kept
-        return {
-            **rest,
-            "content": [one for one in chunks if ("reasoning" if _is_thinking(one) else "text") not in gone],
-        }
-
-    def put(self, delta: dict[str, Json], source: Mapping[str, Json], piece: Piece) -> None:
-        thoughts, piece.reasoning = piece.reasoning, []
-        kept = [chunk for chunk in _chunks(delta.get("content")) if _is_thinking(chunk)]
-        super().put(delta, source, piece)
-        if lead := [_thinking(thoughts)] if thoughts else kept:
-            delta["content"] = [*lead, *(chunk for chunk in _chunks(delta.get("content")) if not _is_thinking(chunk))]
+    thinks_in_content = True
 
 
 class WholeWriter(openai_chat.WholeWriter):
-    def patch_text(self, message: dict[str, Json], source: Mapping[str, Json], piece: Piece, old: Piece) -> None:
-        thoughts, before = piece.reasoning, old.reasoning
-        piece.reasoning, old.reasoning = [], []
-        super().patch_text(message, source, piece, old)
-        changed = text_of(before) != text_of(thoughts)
-        if not changed and text_of(old.text) == text_of(piece.text):
-            return
-        chunks = _chunks(source.get("content"))
-        lead = [chunk for chunk in chunks if _is_thinking(chunk)]
-        if changed:
-            lead = [_thinking(thoughts)] if thoughts else []
-        if lead or any(map(_is_thinking, chunks)):
-            message["content"] = [*lead, *(one for one in _chunks(message.get("content")) if not _is_thinking(one))]
+    thinks_in_content = True
 
 
 API = ApiSpec(
@@ -135,13 +90,4 @@ API = ApiSpec(
     reply_reader=Reader,
     stream_writer=StreamWriter,
     whole_writer=WholeWriter,
-    traits=dataclasses.replace(
-        openai_chat.API.traits,
-        reasoning_at="/choices/{}/message/content",
-        reasoning="a thinking chunk",
-        finish_reasons=frozenset({"stop", "length", "model_length", "tool_calls"}),
-        id_model="A" * 9,
-        text_only=False,
-        always_reports_usage=True,
-    ),
 )

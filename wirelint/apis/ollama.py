@@ -27,8 +27,8 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from wirelint.apis._choices import read_chat
-from wirelint.apis.reading import DocumentReader, error_of, mapping, mappings, misshapen, number, stated_reason, text
-from wirelint.apis.spec import ApiSpec, Traits
+from wirelint.apis.reading import ReplyReader, error_of, mapping, mappings, misshapen, number, stated_reason, text
+from wirelint.apis.spec import ApiSpec
 from wirelint.apis.writing import (
     MADE,
     block_events,
@@ -74,7 +74,7 @@ def _prompt(body: Mapping[str, Json]) -> Iterator[Message]:
         yield Message("user", tuple(parts), "/prompt")
 
 
-class Reader(DocumentReader):
+class Reader(ReplyReader):
     """Reader of replies. Text and thinking are one block each; every entry of `tool_calls` is a call of its own."""
 
     def __init__(self, place: str, *, streamed: bool) -> None:
@@ -334,7 +334,7 @@ class WholeWriter(BaseWriter, _Writer):
 # --- the two endpoints ------------------------------------------------------------------------------------------------
 
 
-def _spec(name: str, end: str, place: str, traits: Traits) -> ApiSpec:
+def _spec(name: str, end: str, place: str) -> ApiSpec:
     """Return the API at paths with this end. `place`: pointer of the object with the model's message."""
 
     def serves(path: str) -> bool:
@@ -369,30 +369,8 @@ def _spec(name: str, end: str, place: str, traits: Traits) -> ApiSpec:
         reply_reader=partial(Reader, place),
         stream_writer=partial(StreamWriter, place),
         whole_writer=partial(WholeWriter, place),
-        traits=traits,
     )
 
 
-_TRAITS = Traits(
-    ended="stop",
-    calls="stop",
-    finish_at="/done_reason",
-    text_at="/message/content",
-    reasoning_at="/message/thinking",
-    reasoning="thinking",
-    calls_at="/message/tool_calls",
-    finish_reasons=frozenset({"stop", "length", "load", "unload"}),
-    arguments="object",
-    call_ids=False,
-    call_index=False,
-    id_model=None,
-    framings=frozenset({"lines"}),
-    always_reports_usage=True,
-)
-CHAT_API = _spec("ollama.chat", "/api/chat", "/message", _TRAITS)
-GENERATE_API = _spec(
-    "ollama.generate",
-    "/api/generate",
-    "",
-    dataclasses.replace(_TRAITS, text_at="/response", reasoning_at="/thinking", calls_at=None, finish_reasons=None),
-)
+CHAT_API = _spec("ollama.chat", "/api/chat", "/message")
+GENERATE_API = _spec("ollama.generate", "/api/generate", "")

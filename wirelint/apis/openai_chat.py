@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Literal
+from typing import ClassVar, Literal
 from urllib.parse import parse_qs, urlsplit
 
 from wirelint.apis._choices import (
@@ -26,9 +26,10 @@ from wirelint.apis._choices import (
     read_chat,
 )
 from wirelint.apis.reading import compact, is_conversation, mapping, mappings, misshapen, number, stated_reason, text
-from wirelint.apis.spec import ApiSpec, Traits
+from wirelint.apis.spec import ApiSpec
 from wirelint.apis.writing import MADE, same, text_of
 from wirelint.events import CallUpdate, Delta, Event, Failure, Finish, Frame, Start, StreamViolation
+from wirelint.lexicon import load
 from wirelint.model import Json, Kind, Request
 
 # Bodies of the same shape that belong to other APIs, or to endpoints without a model's reply.
@@ -64,16 +65,6 @@ def read_request(body: Mapping[str, Json], path: str = "") -> Request:
 
 # --- usage reports ----------------------------------------------------------------------------------------------------
 
-_UNASKED = (
-    *("openrouter.ai", "deepseek.com", "groq.com", "x.ai", "mistral.ai", "perplexity.ai", "fireworks.ai"),
-    *("together.xyz", "together.ai", "cerebras.ai", "moonshot.ai", "moonshot.cn", "huggingface.co"),
-)
-"""Hosts that report token counts without being asked."""
-_OTHERWISE = (
-    *("databricks.com", "azuredatabricks.net", "writer.com", "ai21.com", "services.ai.azure.com"),
-    *("models.ai.azure.com", "inference.ml.azure.com", "watsonx.ai", "cloud.ibm.com"),
-)
-"""Hosts that are not known to accept `stream_options`. Some refuse unknown members."""
 _AZURE_SINCE = "2024-09-01"
 """The first version of Azure's API that accepts `stream_options`. Earlier ones refuse it as an unknown argument."""
 
@@ -83,9 +74,9 @@ def usage_report(url: str) -> Literal["always", "asked", "unknown"]:
     """Return when a service with this URL reports the token counts of a stream. Source: the vendors' API references."""
     parts = urlsplit(url)
     host = (parts.hostname or "").lower()
-    if _is_host(host, _UNASKED):
+    if _is_host(host, load("apis")["counts_unasked"]):
         return "always"
-    if _is_host(host, _OTHERWISE):
+    if _is_host(host, load("apis")["counts_unknown"]):
         return "unknown"
     if _is_host(host, ("openai.azure.com",)) and "/openai/v1/" not in parts.path:
         version = parse_qs(parts.query).get("api-version", [""])[0]
@@ -93,7 +84,7 @@ def usage_report(url: str) -> Literal["always", "asked", "unknown"]:
     return "asked"
 
 
-def _is_host(host: str, domains: tuple[str, ...]) -> bool:
+def _is_host(host: str, domains: Sequence[str]) -> bool:
     return any(host == domain or host.endswith(f".{domain}") for domain in domains)
 
 
@@ -282,7 +273,28 @@ class Piece:
                 pass
 
 
+def _thinking(deltas: Sequence[Delta]) -> Json:
+    return {"type": "thinking", "thinking": [{"type": "text", "text": text_of(deltas)}]}
+
+
+def _chunks(content: Json) -> list[Json]:
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}] if content else []
+    return content if isinstance(content, list) else []
+
+
+def _is_thinking(chunk: Json) -> bool:
+    return isinstance(chunk, dict) and "thinking" in chunk
+
+
 class _ChatWriter(ChoiceWriter):
+    thinks_in_content: ClassVar[bool] = False
+    """True if reasoning is always a chunk of the content. Otherwise it is where the server sends it."""
+
+    def has_thinking(self, source: Mapping[str, Json]) -> bool:
+        """Return True if the reasoning of a message is a chunk of its content: `{"type":"thinking","thinking":…}`."""
+        return self.thinks_in_content or any(map(_is_thinking, _chunks(source.get("content"))))
+
     def pieces(self, events: Sequence[Event]) -> Iterator[Piece]:
         """Yield the content of each of the chunks that the events of one candidate become."""
         piece = Piece()
@@ -418,6 +430,8 @@ class StreamWriter(_ChatWriter, ChoiceStreamWriter):
         rest = dict(source)
         if "text" in kinds and rest.get("content"):
             rest["content"] = None if rest.get("tool_calls") else ""
+        if isinstance(chunks := source.get("content"), list) and self.has_thinking(source):
+            rest["content"] = [one for one in chunks if ("reasoning" if _is_thinking(one) else "text") not in kinds]
         for name in (*REASONING, "reasoning_details") if "reasoning" in kinds else ():
             if rest.get(name) or name == "reasoning_details":
                 rest.pop(name, None)
@@ -446,9 +460,13 @@ class StreamWriter(_ChatWriter, ChoiceStreamWriter):
 
     def put(self, delta: dict[str, Json], source: Mapping[str, Json], piece: Piece) -> None:
         """Put a piece into a delta. `source`: the delta that the events were read from."""
+        lead: list[Json] = []
+        if self.has_thinking(source):
+            lead = [chunk for chunk in _chunks(delta.get("content")) if _is_thinking(chunk)]
+            lead = [_thinking(piece.reasoning)] if piece.reasoning else lead
         if piece.text:
             delta["content"] = _content(source.get("content"), piece.text)
-        if piece.reasoning:
+        if piece.reasoning and not lead:
             delta[self.reasoning] = text_of(piece.reasoning)
         if piece.refusal:
             delta["refusal"] = text_of(piece.refusal)
@@ -460,6 +478,8 @@ class StreamWriter(_ChatWriter, ChoiceStreamWriter):
             delta["tool_calls"] = [*(silent if isinstance(silent, list) else []), *made]
         if piece.legacy:
             delta["function_call"] = _legacy_call(mapping(source.get("function_call")), piece.legacy)
+        if lead:
+            delta["content"] = [*lead, *(chunk for chunk in _chunks(delta.get("content")) if not _is_thinking(chunk))]
 
 
 class WholeWriter(_ChatWriter, ChoiceWholeWriter):
@@ -487,7 +507,15 @@ class WholeWriter(_ChatWriter, ChoiceWholeWriter):
         """Put changed text, reasoning and refusal into a message."""
         if text_of(old.text) != text_of(piece.text):
             message["content"] = _content(source.get("content"), piece.text) or None
-        if text_of(old.reasoning) != text_of(piece.reasoning):
+        changed = text_of(old.reasoning) != text_of(piece.reasoning)
+        if self.has_thinking(source):
+            lead = [chunk for chunk in _chunks(source.get("content")) if _is_thinking(chunk)]
+            if changed:
+                lead = [_thinking(piece.reasoning)] if piece.reasoning else []
+            if lead or old.reasoning:
+                others = [chunk for chunk in _chunks(message.get("content")) if not _is_thinking(chunk)]
+                message["content"] = [*lead, *others]
+        elif changed:
             for name in (*(REASONING if old.reasoning else ()), "reasoning_details"):
                 message.pop(name, None)
             _set(message, self.reasoning, text_of(piece.reasoning))
@@ -515,17 +543,4 @@ API = ApiSpec(
     reply_reader=Reader,
     stream_writer=StreamWriter,
     whole_writer=WholeWriter,
-    traits=Traits(
-        ended="stop",
-        calls="tool_calls",
-        finish_at="/choices/{}/finish_reason",
-        text_at="/choices/{}/message/content",
-        reasoning_at="/choices/{}/message/reasoning_content",
-        reasoning="reasoning_content",
-        calls_at="/choices/{}/message/tool_calls",
-        finish_reasons=frozenset({"stop", "length", "tool_calls", "function_call", "content_filter"}),
-        head_everywhere=True,
-        choosing_ends=True,
-        text_only=True,
-    ),
 )

@@ -16,7 +16,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 
-from wirelint.apis import openai_chat
 from wirelint.apis._choices import (
     REASONING,
     ChoiceReader,
@@ -149,14 +148,4 @@ API = ApiSpec(
     reply_reader=Reader,
     stream_writer=StreamWriter,
     whole_writer=WholeWriter,
-    traits=dataclasses.replace(
-        openai_chat.API.traits,
-        calls="stop",
-        text_at="/choices/{}/text",
-        reasoning_at="/choices/{}/reasoning",
-        reasoning="reasoning",
-        calls_at=None,
-        finish_reasons=None,
-        raw=True,
-    ),
 )

@@ -22,8 +22,8 @@ from typing import Literal
 
 from wirelint.apis.openai_responses_items import RESULTS, STREAMED_CALLS, ItemPart, item_parts, result_text
 from wirelint.apis.openai_responses_writer import ENDS, StreamWriter, WholeWriter
-from wirelint.apis.reading import DocumentReader, error_of, mapping, mappings, number, schema, text
-from wirelint.apis.spec import ApiSpec, History, Traits
+from wirelint.apis.reading import ReplyReader, error_of, mapping, mappings, number, schema, text
+from wirelint.apis.spec import ApiSpec
 from wirelint.events import (
     CallUpdate,
     Close,
@@ -268,7 +268,7 @@ _WORDS = ("text", "refusal", "arguments", "input")
 _HEADS = frozenset({"response.created", "response.in_progress", "response.queued"})
 
 
-class Reader(DocumentReader):
+class Reader(ReplyReader):
     """Reader of replies. A block is identified by its pointer. Text that was streamed is not read again."""
 
     def __init__(self, *, streamed: bool) -> None:
@@ -486,16 +486,4 @@ API = ApiSpec(
     reply_reader=Reader,
     stream_writer=StreamWriter,
     whole_writer=WholeWriter,
-    traits=Traits(
-        ended="completed",
-        calls="completed",
-        finish_at="/status",
-        text_at="/output",
-        reasoning_at="/output",
-        reasoning="a reasoning item",
-        calls_at="/output",
-        ends_repeat=True,
-        always_reports_usage=True,
-    ),
-    history=History("/input", None, "call_id", "call_id", "arguments"),
 )

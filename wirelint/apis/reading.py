@@ -233,8 +233,8 @@ def _decode(data: str) -> dict[str, Json] | None:
     return document if isinstance(document, dict) else None
 
 
-class DocumentReader(ABC):
-    """Base class of reply readers. It decodes frames and passes each document to `read_document`."""
+class ReplyReader(ABC):
+    """Reader of one reply: frames to events. It decodes each frame and passes the documents to `read_document`."""
 
     has_done_marker: ClassVar[bool] = False
     """True if `[DONE]` ends a stream of the API. Elsewhere it means nothing."""
@@ -251,8 +251,11 @@ class DocumentReader(ABC):
             return [Other(frame)]
         reading = self.documents.read(frame)
         self.out = reading.violations
+        alone = len(reading.documents) == 1
         for document, place in reading.documents:
-            self.out.extend(self.read_document(document, place, alone=len(reading.documents) == 1))
+            self.out += self.read_document(document, place, alone=alone)
+        if alone and not reading.done and self.out and type(self.out[-1]) is not StreamViolation:
+            return self.out  # nearly every frame
         if not reading.documents and frame.data:
             self.out.extend(self.read_undecoded(frame))
         if reading.done and self.has_done_marker:
@@ -261,6 +264,7 @@ class DocumentReader(ABC):
         return or_other(frame, self.out)
 
     def close(self) -> list[Event]:
+        """Return violations that only the end of the stream can show."""
         return self.documents.close()
 
     @abstractmethod

@@ -1,52 +1,139 @@
-"""Meanings of finish reasons, and the traits and history layout of an API by its name.
+"""Traits and history layout of each API, and the meanings of finish reasons. The data is `lexicon/apis.toml`.
 
 Theory of operation. Readers leave a vendor's words as they are: a finding quotes them, and a writer must put back words of
 the same vendor. `ending` gives the meaning of a finish reason; `Traits.ended` and `Traits.calls` are the words to write.
 Servers that imitate an API send words of the API that they wrap (`eos`, `end_turn`, `STOP` in the shape of OpenAI). No two
 vendors use one word for two things, so every word is understood in every API.
-
-Sources: the vendors' API references, as named in the module of each API.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar
 
-from wirelint.apis import APIS, openai_chat
-from wirelint.apis.spec import History, Traits
+from wirelint.lexicon import load
 from wirelint.model import Choice, Json, Request
 
-__all__ = [
-    "RAW_APIS",
-    "Ending",
-    "History",
-    "Traits",
-    "ended_by_itself",
-    "ending",
-    "has_stop_words",
-    "history_of",
-    "is_foreign",
-    "is_raw",
-    "is_signed",
-    "is_text",
-    "output_tokens",
-    "own_word",
-    "traits",
-]
+_TABLE = load("apis")
+T = TypeVar("T")
 
-_TRAITS: dict[str, Traits] = {api.name: api.traits for api in APIS if api.channel == "model"}
-_HISTORIES: dict[str, History] = {api.name: api.history for api in APIS}
+
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """Peculiarities of an API, beside the shape of its bodies.
+
+    Places are JSON Pointers in a whole body, with `{}` for the candidate's number. None: the API has no such place.
+    """
+
+    ended: str
+    """Finish reason of a complete reply."""
+    calls: str
+    """Finish reason of a reply with calls; equal to `ended` where calls end like anything else."""
+    finish_at: str
+    text_at: str
+    reasoning: str
+    """The vendor's word for reasoning, for titles of fixes."""
+    reasoning_at: str | None = None
+    calls_at: str | None = None
+    finish_reasons: frozenset[str] | None = None
+    """The documented finish reasons. None: not documented as a closed list."""
+    arguments: Literal["text", "object", "block"] = "text"
+    """Form of arguments on the wire: JSON in a string; an object; or `block`, an object in a whole body that a stream sends
+    as text after a start with an empty object."""
+    text_only: bool = False
+    """True if an object in the place of text is a fault, since clients of the API accept a string and nothing else."""
+    call_ids: bool = True
+    """True if every call has an id. Otherwise calls are known by their order, and an id is an extra."""
+    call_index: bool = True
+    """True if the calls of a stream are numbered, so that a number can be missing or used twice."""
+    ends_repeat: bool = False
+    """True if the end of a call repeats the whole call. Then an id alone starts no other call, and two calls that share a
+    number cannot be separated."""
+    id_model: str | None = "call_" + "A" * 24
+    """A call id in the vendor's format. None: the vendor sends no ids."""
+    strict_ids: bool = False
+    """True if ids consist of letters, digits, `_` and `-` only, so that `functions.NAME:N` may be refused."""
+    blocks: bool = False
+    """True if a reply is a sequence of content blocks that start and stop one after the other."""
+    head_everywhere: bool = False
+    """True if each event of a stream repeats the id of the reply."""
+    finishes: bool = True
+    """True if a complete reply always has a finish reason."""
+    raw: bool = False
+    """True if the prompt is the output of a chat template, so that the reply contains the model's own markup."""
+    framings: frozenset[str] = frozenset({"events"})
+    """The stream framings that the writer supports. A stream in another framing passes unchanged."""
+    choosing_ends: bool = False
+    """True if a reply to a forced function ends like any other (documented by OpenAI)."""
+    always_reports_usage: bool = False
+    """True if streams end with token counts even if the request does not ask for them."""
+
+    @property
+    def opens(self) -> bool:
+        """Return True if streams of the API begin with events that carry no content yet."""
+        return self.blocks or self.ends_repeat
+
+    @property
+    def tells_calls(self) -> bool:
+        """Return True if the finish reason distinguishes a reply with calls from one without."""
+        return self.calls != self.ended
+
+    def start_holds_arguments(self, *, streamed: bool) -> bool:
+        """Return True if the start of a call carries its arguments as a value, and no text follows."""
+        return self.arguments == "object" or (self.arguments == "block" and not streamed)
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """Layout of the messages in an API's requests: where calls and results are, and their ids. Default: OpenAI's chat.
+
+    With OpenAI's chat a result is a message of its own. With Anthropic, Converse and Gemini it is a block of a message that
+    may also hold a user's text. With Responses calls, results and texts are items of one array.
+    """
+
+    place: str = "/messages"
+    """Pointer of the array of messages or items."""
+    content: str | None = "content"
+    """The member of a message that lists its blocks, results and calls among them. None: an item is one thing."""
+    call_id: str = "id"
+    """Place of a call's id, below the call's pointer."""
+    result_id: str = "tool_call_id"
+    arguments: str = "function/arguments"
+    """Place of a call's arguments, below the call's pointer."""
+    blocks: bool = False
+    """True if calls and results are blocks of messages, and a message must not be empty."""
+    next_message: bool = False
+    """True if results must be in the message right after their calls."""
+    counted: bool = False
+    """True if the API refuses a history with more results than calls, with or without ids."""
+
+
+def _read(kind: type[T], row: Mapping[str, Any]) -> T:
+    """Return a dataclass from a table. A list becomes a set, an empty text None."""
+    return kind(
+        **{
+            name: frozenset(value) if isinstance(value, list) else None if value == "" else value
+            for name, value in row.items()
+        }
+    )
+
+
+_TRAITS: dict[str, Traits] = {
+    api: _read(Traits, {name: value for name, value in row.items() if name != "history"})
+    for api, row in _TABLE["traits"].items()
+}
+_HISTORIES: dict[str, History] = {api: _read(History, row.get("history", {})) for api, row in _TABLE["traits"].items()}
 
 
 def traits(api: str) -> Traits:
     """Return the traits of an API; those of OpenAI's chat for an unknown name."""
-    return _TRAITS.get(api, openai_chat.API.traits)
+    return _TRAITS.get(api, _TRAITS["openai.chat"])
 
 
 def history_of(api: str) -> History:
     """Return the history layout of an API; that of OpenAI's chat for an unknown name."""
-    return _HISTORIES.get(api, openai_chat.API.history)
+    return _HISTORIES.get(api, _HISTORIES["openai.chat"])
 
 
 RAW_APIS = frozenset({"openai.completions", "deepinfra.inference", "ollama.generate"})
@@ -62,23 +149,8 @@ Ending = Literal["ended", "stopped", "calls", "length", "filtered", "refused", "
 its end, which does not exclude calls. `calls`: the reply ends in calls that the client is to run. `paused`: the provider
 continues when asked again. `unknown`: no reason, or a word of no API."""
 
-_WORDS: dict[Ending, str] = {
-    "ended": "stop end_turn completed complete",
-    "stopped": "stop_sequence eos eos_token endoftext",
-    "calls": "tool_calls tool_call tool_use function_call",
-    "length": "length max_tokens max_output_tokens maximum_tokens model_length model_context_window_exceeded",
-    "filtered": "content_filter content_filtered guardrail_intervened safety recitation blocklist prohibited_content spii"
-    " model_armor image_safety image_prohibited_content image_recitation jailbreak language sensitive",
-    "refused": "refusal error_toxic",
-    "paused": "pause_turn",
-    "failed": "error failed cancelled canceled abort aborted incomplete malformed_function_call unexpected_tool_call"
-    " too_many_tool_calls missing_thought_signature malformed_response malformed_model_output malformed_tool_use"
-    " insufficient_system_resource insufficient_resource network_error timeout image_other no_image",
-}
-_MEANINGS: dict[str, Ending] = {word: meaning for meaning, words in _WORDS.items() for word in words.split()}
+_MEANINGS: dict[str, Ending] = {word: meaning for meaning, words in _TABLE["endings"].items() for word in words.split()}
 _COMPLETE: frozenset[Ending] = frozenset({"ended", "stopped", "calls", "length"})
-_SERVERS_OWN = frozenset({"eos", "eos_token", "endoftext"})
-"""Words of servers for the model's own end of the text. A stop sequence is the client's."""
 
 
 def ending(reason: str | None) -> Ending:
@@ -111,24 +183,15 @@ def own_word(api: str, reason: str) -> str | None:
 
 def ended_by_itself(choice: Choice) -> bool:
     """Return True if the model ended a candidate, so that nothing was cut off."""
-    return ending(choice.finish_reason) in ("ended", "calls") or choice.finish_reason in _SERVERS_OWN
-
-
-_STOPS = ("stop", "stop_sequences", "stopSequences", "stop_token_ids")
-_PLACES = ("inferenceConfig", "generationConfig", "generation_config", "options")
+    return ending(choice.finish_reason) in ("ended", "calls") or choice.finish_reason in _TABLE["servers_own"]
 
 
 def has_stop_words(request: Request) -> bool:
     """Return True if the client set stop sequences, which end a text without being in it."""
-    places = (request.body, *(request.body.get(name) for name in _PLACES))
-    return any(bool(place.get(name)) for place in places if isinstance(place, Mapping) for name in _STOPS)
-
-
-_OUTPUT = (
-    *("completion_tokens", "output_tokens", "outputTokens", "candidatesTokenCount", "candidates_token_count"),
-    *("eval_count", "num_output_tokens", "tokens_generated"),
-)
-_DETAILS = ("completion_tokens_details", "output_tokens_details")
+    places = (request.body, *(request.body.get(name) for name in _TABLE["option_objects"]))
+    return any(
+        bool(place.get(name)) for place in places if isinstance(place, Mapping) for name in _TABLE["stop_sequences"]
+    )
 
 
 def output_tokens(usage: Mapping[str, Json] | None) -> int | None:
@@ -138,8 +201,10 @@ def output_tokens(usage: Mapping[str, Json] | None) -> int | None:
     counts = usage.get("tokens") if isinstance(usage.get("tokens"), dict) else usage
     if not isinstance(counts, dict):
         return None
-    total = next((count for name in _OUTPUT if isinstance(count := counts.get(name), int)), None)
-    details = next((found for name in _DETAILS if isinstance(found := counts.get(name), dict)), None)
+    total = next((count for name in _TABLE["output_tokens"] if isinstance(count := counts.get(name), int)), None)
+    details = next(
+        (found for name in _TABLE["reasoning_tokens_in"] if isinstance(found := counts.get(name), dict)), None
+    )
     hidden = details.get("reasoning_tokens") if details is not None else None
     return total - hidden if total is not None and isinstance(hidden, int) else total
 

@@ -1,16 +1,17 @@
 """Faults of a call's argument text. Each call has one verdict, so that one rule reports it.
 
-`glued` finds more than one value where one belongs, `flaw` what else keeps the text from being a JSON object;
-`came_whole` tells whether a cut would be anybody's fault.
+`concatenated` finds more than one value in place of one, `flaw` any other reason why the text is no JSON object;
+`claims_complete` decides whether a cut is a fault.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Literal
+from functools import partial
+from typing import Literal, TypeAlias
 
 import json_repair
 
@@ -25,15 +26,15 @@ from wirelint.text.control_tokens import find
 from wirelint.text.escaping import REDACTED as REDACTED
 from wirelint.text.escaping import excerpt
 
-# Damaged JSON brought in order, and proof that nothing was made up or lost on the way.
+# Repair of damaged JSON, with proof that nothing is added or lost.
 #
-# Theory of operation. Two readers propose what a damaged text says: our own, which knows the defects that need no guess,
-# and a repair library, which knows many more and guesses. A proposal counts only when the text spells it: walked through
-# beside it, the text holds every key and every scalar of the proposal in order, with its brackets and colons, and between
-# them nothing but commas, quotes and white space. What was cut off is not completed, and nothing is left out.
+# Theory of operation. Two readers propose a value for a damaged text: our own, for defects that need no guess, and a repair
+# library, which knows many more and guesses. A proposal counts only if the text spells it: the text holds every key and
+# scalar of the proposal in order, with its brackets and colons, and between them only commas, quotes and white space. A cut
+# text is not completed, and nothing is left out.
 
 _MOST_GUESSED = 64 << 10
-"""Characters up to which the library is asked: it reads a few hundred kilobytes a second."""
+"""Longest text for the library, which reads a few hundred kilobytes a second."""
 _SPACE = " \t\r\n"
 _FILLING = re.compile(r"[\s,]*")
 _WHITE = re.compile(r"\s*")
@@ -43,12 +44,12 @@ _WORD = re.compile(r"\w+")
 _WORDS = {True: ("true", "True", "TRUE"), False: ("false", "False", "FALSE"), None: ("null", "None", "NULL")}
 _QUOTES = {'"': '"', "'": "'", "\u201c": "\u201d", "\u2018": "\u2019"}
 _ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", '"': '"', "'": "'", "\\": "\\", "/": "/"}
-_UNIT = re.compile(r"\\u([0-9a-fA-F]{4})")
+_UNITS = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}")
 _DEEPEST = 64
 
 
-def mended(text: str) -> dict[str, Json] | None:
-    """Return the object that a damaged text spells; None when it spells none, or only with something added or left out."""
+def repair_damaged(text: str) -> dict[str, Json] | None:
+    """Return the object that a damaged text spells; None if it spells none without additions or omissions."""
     text = text.strip(_SPACE)
     if not text.startswith("{"):
         return None
@@ -68,131 +69,121 @@ def _proposals(text: str) -> Iterator[Json]:
 
 
 def spells(text: str, value: Json) -> bool:
-    """Return True if a text says this value, whatever is wrong with its punctuation; surplus brackets at its end say
-    nothing.
-    """
-    reading = _Reading(text)
+    """Return True if a text spells this value in spite of wrong punctuation and surplus brackets at its end."""
+    place = 0
     try:
-        reading.value(value, 0)
+        for filling, token in _tokens(value, 0):
+            place = filling.match(text, place).end()  # type: ignore[union-attr]
+            place = token(text, place)
     except _OtherwiseError:
         return False
-    return not text[reading.place :].strip(f"}}],{_SPACE}")
+    return not text[place:].strip(f"}}],{_SPACE}")
 
 
 class _OtherwiseError(Exception):
-    pass
+    """The text does not spell the value."""
 
 
-class _Reading:
-    """A walk through a text that should spell a known value."""
+_Token: TypeAlias = Callable[[str, int], int]
+"""Reader of one expected token: it returns the offset after it."""
 
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.place = 0
 
-    def value(self, value: Json, depth: int) -> None:
-        if depth > _DEEPEST:
-            raise _OtherwiseError
-        self._pass(_WHITE)
-        match value:
-            case dict():
-                self._take("{")
-                for key, inner in value.items():
-                    self._pass(_FILLING)
-                    self._key(key)
-                    self._pass(_WHITE)
-                    self._take(":")
-                    self.value(inner, depth + 1)
-                self._pass(_FILLING)
-                self._take("}")
-            case list():
-                self._take("[")
-                for inner in value:
-                    self._pass(_FILLING)
-                    self.value(inner, depth + 1)
-                self._pass(_FILLING)
-                self._take("]")
-            case str():
-                self._string(value)
-            case bool() | None:
-                self._word(_WORDS[value])
-            case _:
-                self._number(value)
+def _tokens(value: Json, depth: int) -> Iterator[tuple[re.Pattern[str], _Token]]:
+    """Yield the tokens of a value in order, each with the pattern of the text that may precede it."""
+    if depth > _DEEPEST:
+        raise _OtherwiseError
+    match value:
+        case dict():
+            yield _WHITE, _literal("{")
+            for key, inner in value.items():
+                yield _FILLING, partial(_read_key, key)
+                yield _WHITE, _literal(":")
+                yield from _tokens(inner, depth + 1)
+            yield _FILLING, _literal("}")
+        case list():
+            yield _WHITE, _literal("[")
+            for inner in value:
+                yield _FILLING, _literal("")
+                yield from _tokens(inner, depth + 1)
+            yield _FILLING, _literal("]")
+        case str():
+            yield _WHITE, partial(_read_string, value)
+        case bool() | None:
+            yield _WHITE, partial(_read_word, _WORDS[value])
+        case _:
+            yield _WHITE, partial(_read_number, value)
 
-    def _pass(self, filling: re.Pattern[str]) -> None:
-        self.place = filling.match(self.text, self.place).end()  # type: ignore[union-attr]
 
-    def _take(self, character: str) -> None:
-        if not self.text.startswith(character, self.place):
-            raise _OtherwiseError
-        self.place += len(character)
+def _literal(wanted: str) -> _Token:
+    return partial(_read_literal, wanted)
 
-    def _word(self, words: tuple[str, ...]) -> None:
-        found = _WORD.match(self.text, self.place)
-        if found is None or found[0] not in words:
-            raise _OtherwiseError
-        self.place = found.end()
 
-    def _number(self, value: float) -> None:
-        found = _NUMBER.match(self.text, self.place)
-        if found is None:
-            raise _OtherwiseError
-        digits = found[0].lstrip("+")
-        read: Json = int(digits) if re.fullmatch(r"-?[0-9]{1,400}", digits) else float(digits)
-        if not same(read, value):
-            raise _OtherwiseError
-        self.place = found.end()
+def _read_literal(wanted: str, text: str, place: int) -> int:
+    if not text.startswith(wanted, place):
+        raise _OtherwiseError
+    return place + len(wanted)
 
-    def _key(self, key: str) -> None:
-        bare = _BARE_KEY.match(self.text, self.place)
-        if bare is None:
-            self._string(key)
-        elif bare[0] == key:
-            self.place = bare.end()
-        else:
-            raise _OtherwiseError
 
-    def _string(self, value: str) -> None:
-        r"""Read a quoted string. An escape that JSON does not have stands for itself (`\d`); then `\n` may, too."""
-        closing = _QUOTES.get(self.text[self.place : self.place + 1])
-        if closing is None:
-            raise _OtherwiseError
-        self.place += 1
-        said = 0
-        unknown = letters = False
-        while said < len(value):
-            backslash = self.text.find("\\", self.place)
-            end = len(self.text) if backslash < 0 else backslash
-            size = min(end - self.place, len(value) - said)
-            if size:
-                piece = self.text[self.place : self.place + size]
-                if piece != value[said : said + size] or closing in piece:  # which quote ends it would be a guess
-                    raise _OtherwiseError
-                self.place += size
-                said += size
-                continue
-            meant, length = self._escape()
-            if not value.startswith(meant, said):
+def _read_word(words: tuple[str, ...], text: str, place: int) -> int:
+    found = _WORD.match(text, place)
+    if found is None or found[0] not in words:
+        raise _OtherwiseError
+    return found.end()
+
+
+def _read_number(value: float, text: str, place: int) -> int:
+    found = _NUMBER.match(text, place)
+    digits = found[0].lstrip("+") if found is not None else ""
+    read: Json = int(digits) if re.fullmatch(r"-?[0-9]{1,400}", digits) else float(digits or "nan")
+    if found is None or not same(read, value):
+        raise _OtherwiseError
+    return found.end()
+
+
+def _read_key(key: str, text: str, place: int) -> int:
+    bare = _BARE_KEY.match(text, place)
+    if bare is None:
+        return _read_string(key, text, place)
+    return _read_literal(key, text, place) if bare[0] == key else _read_word((), text, place)
+
+
+def _read_string(value: str, text: str, place: int) -> int:
+    r"""Read a quoted string. An escape that JSON does not have means itself (`\d`); then `\n` may, too."""
+    closing = _QUOTES.get(text[place : place + 1])
+    if closing is None:
+        raise _OtherwiseError
+    place += 1
+    said = 0
+    unknown = letters = False
+    while said < len(value):
+        backslash = text.find("\\", place)
+        size = min((len(text) if backslash < 0 else backslash) - place, len(value) - said)
+        if size:
+            piece = text[place : place + size]
+            if piece != value[said : said + size] or closing in piece:  # which quote ends it would be a guess
                 raise _OtherwiseError
-            unknown = unknown or len(meant) > 1 or length == 1
-            letters = letters or self.text[self.place + 1 : self.place + 2] in tuple("bfnrtu")
-            said += len(meant)
-            self.place += length
-        if unknown and letters:
-            raise _OtherwiseError
-        self._take(closing)
+            decoded, length = piece, size
+        else:
+            decoded, length = _escape(text, place)
+            if not value.startswith(decoded, said):
+                raise _OtherwiseError
+            unknown = unknown or len(decoded) > 1 or length == 1
+            letters = letters or text[place + 1 : place + 2] in tuple("bfnrtu")
+        said += len(decoded)
+        place += length
+    if unknown and letters:
+        raise _OtherwiseError
+    return _read_literal(closing, text, place)
 
-    def _escape(self) -> tuple[str, int]:
-        """Return the character that the escape at this place stands for, and the escape's length."""
-        unit = _UNIT.match(self.text, self.place)
-        if unit is not None:
-            code = int(unit[1], 16)
-            second = _UNIT.match(self.text, unit.end()) if 0xD800 <= code < 0xDC00 else None
-            if second is not None and 0xDC00 <= int(second[1], 16) < 0xE000:
-                return chr(0x10000 + ((code - 0xD800) << 10) + (int(second[1], 16) - 0xDC00)), 12
-            return chr(code), 6
-        kind = self.text[self.place + 1 : self.place + 2]
-        return (_ESCAPES[kind], 2) if kind in _ESCAPES else (f"\\{kind}", 1 + len(kind))
+
+def _escape(text: str, place: int) -> tuple[str, int]:
+    """Return the character of the escape at a place, and the escape's length."""
+    unit = _UNITS.match(text, place)
+    if unit is not None:
+        data = bytes.fromhex(unit[0].replace("\\u", ""))
+        return data.decode("utf-16-be", "surrogatepass"), unit.end() - place
+    kind = text[place + 1 : place + 2]
+    return (_ESCAPES[kind], 2) if kind in _ESCAPES else (f"\\{kind}", 1 + len(kind))
 
 
 def unquoted(text: str) -> dict[str, Json] | None:
@@ -207,33 +198,31 @@ def unquoted(text: str) -> dict[str, Json] | None:
     return value if isinstance(value, dict) else None
 
 
-"""The beginning of a mark that replaces a secret."""
-
 UNREAD = frozenset({"broken-json", "unknown-field", "cut-event"})
 """Faults after which the content of a reply is unknown."""
 
 _BLANK = " \t\r\n"
 
 
-def came_whole(exchange: Exchange, choice: Choice, call: ToolCall) -> bool:
-    """Return True if a call claims to be all that there was. A cut by length, a filter, an error, a lost line does not.
+def claims_complete(exchange: Exchange, choice: Choice, call: ToolCall) -> bool:
+    """Return True if a call claims to be complete: no token limit, filter, error or lost event cut the reply in it.
 
-    What cuts a reply cuts its last call; those before it were over.
+    A cut can only be in the last call of a reply.
     """
     reply = exchange.reply
     if reply is None or not exchange.ok or any(fault.kind == "broken-json" for fault in reply.faults):
-        return False  # where an event could not be read, what was in it is unknown
+        return False  # the content of an unreadable event is unknown
     if _is_followed(exchange, choice, call):
         return True
     if reply.error is not None:
         return False
     if choice.finish_reason is None:
         return reply.terminated
-    return claims_all(choice.finish_reason)
+    return is_normal_end(choice.finish_reason)
 
 
-def came_to_an_end(exchange: Exchange, choice: Choice, call: ToolCall) -> bool:
-    """Return True if nothing more can have been meant to come for a call, whatever the reason."""
+def has_ended(exchange: Exchange, choice: Choice, call: ToolCall) -> bool:
+    """Return True if no more of a call can come, whatever the reason."""
     reply = exchange.reply
     if reply is None or not exchange.ok:
         return False
@@ -241,10 +230,10 @@ def came_to_an_end(exchange: Exchange, choice: Choice, call: ToolCall) -> bool:
     return ended or _is_followed(exchange, choice, call)
 
 
-def is_unstated(exchange: Exchange, choice: Choice) -> bool:
-    """Return True if a candidate holds calls, all of them whole, and ends without a finish reason.
+def lacks_finish_reason(exchange: Exchange, choice: Choice) -> bool:
+    """Return True if a candidate holds complete calls and ends without a finish reason.
 
-    Where the API tells calls by the reason alone (`Traits.tells_calls`), clients then wait for more, or run nothing.
+    In APIs that announce calls by the finish reason alone (`Traits.tells_calls`), clients then wait or run nothing.
     """
     reply = exchange.reply
     if reply is None or choice.finish_reason is not None or not choice.calls or not traits(exchange.api).tells_calls:
@@ -255,25 +244,25 @@ def is_unstated(exchange: Exchange, choice: Choice) -> bool:
     return last.form == "custom" or last.arguments.mapping is not None or not last.arguments.text.strip(_BLANK)
 
 
-def claims_all(reason: str) -> bool:
-    """Return True if a finish reason says that the model was done."""
+def is_normal_end(reason: str) -> bool:
+    """Return True if a finish reason says that the model ended by itself."""
     return ending(reason) in ("ended", "stopped", "calls")
 
 
 def _is_followed(exchange: Exchange, choice: Choice, call: ToolCall) -> bool:
-    """Return True if another call follows. Where blocks come one after the other, any part will do."""
+    """Return True if another call follows; in APIs with successive blocks, any other part."""
     if traits(exchange.api).blocks:
         return choice.parts[-1] is not call
     return next(part for part in reversed(choice.parts) if isinstance(part, ToolCall)) is not call
 
 
 @dataclass(frozen=True, slots=True)
-class Glued:
-    """Several values in the place of one.
+class Concatenated:
+    """Several values in place of one.
 
-    `shape`: the values that say something are `equal`, or `differ`; what follows the first value `continues` it after a
-    comma, or is `cut` off; the deltas `grow`, each repeats all that came before. `start`: the first value is the input of
-    an Anthropic start event. `offset` in the argument text is where the second one begins.
+    `shape`: the non-empty values are `equal`, or `differ`; the text after the first value `continues` it after a comma, or
+    is `cut` off; the deltas `grow`, each repeats all earlier ones. `start`: the first value is the input of an Anthropic
+    start event. `offset`: the start of the second value in the argument text.
     """
 
     values: tuple[Json, ...]
@@ -284,33 +273,33 @@ class Glued:
 
     @property
     def kept(self) -> Json:
-        """The value that stays when only one says anything."""
-        return next(filter(_says_something, reversed(self.values)), self.values[0])
+        """Return the last non-empty value, else the first one."""
+        return next(filter(is_filled, reversed(self.values)), self.values[0])
 
 
-def glued(call: ToolCall) -> Glued | None:
-    """Return the values of a call that holds more than one. Free text (custom tools) is no JSON and is never glued."""
+def concatenated(call: ToolCall) -> Concatenated | None:
+    """Return the values of a call that holds more than one. Free text (custom tools) is no JSON and does not count."""
     if call.form == "custom":
         return None
     if (grown := _grown(call)) is not None:
         text, offset = grown
-        return Glued((Arguments(text).value,), "", "grow", start=False, offset=offset)
+        return Concatenated((Arguments(text).value,), "", "grow", start=False, offset=offset)
     if call.start_input is not None and call.deltas.strip(_BLANK):
         deltas = Arguments(call.deltas)
-        return Glued(
+        return Concatenated(
             (*call.start_input.values, *deltas.values), deltas.rest, _shape(call.start_input, deltas), start=True
         )
     arguments = _unwrapped(call.arguments)
     if not arguments.values or (len(arguments.values) == 1 and not _goes_on(arguments)):
         return None
     offset = arguments.ends[0] if arguments is call.arguments else 0
-    return Glued(arguments.values, arguments.rest, _shape(arguments), start=False, offset=offset)
+    return Concatenated(arguments.values, arguments.rest, _shape(arguments), start=False, offset=offset)
 
 
 def _grown(call: ToolCall) -> tuple[str, int] | None:
-    """Return the last delta of a call whose deltas each repeat all that came before, and where the second one begins.
+    """Return the last delta of a call whose deltas each repeat all earlier ones, and the offset of the second one.
 
-    Joined they are no JSON. Two of them tell only if the last is an object; deltas that are equal are values that repeat.
+    Joined they are no JSON. Two of them count only if the last is an object; equal deltas are repeated values.
     """
     starts = call.events.starts
     if len(starts) < 2 or call.start_input is not None or call.arguments.mapping is not None:
@@ -326,19 +315,19 @@ def _grown(call: ToolCall) -> tuple[str, int] | None:
             steps += 1
             offset = offset or start
         begun = piece
-    told = steps > 1 or (steps == 1 and Arguments(begun).mapping is not None)
-    return (begun, offset) if told and breaks(call.deltas) else None
+    counts = steps > 1 or (steps == 1 and Arguments(begun).mapping is not None)
+    return (begun, offset) if counts and breaks(call.deltas) else None
 
 
 def breaks(text: str) -> bool:
-    """Return True if a text is no JSON object, nor the beginning of one."""
+    """Return True if a text is no JSON object, whole or cut."""
     scanner = Scanner()
     scanner.feed(text)
     return scanner.broken is not None or scanner.second is not None or scanner.top not in ("", "{")
 
 
 def _unwrapped(arguments: Arguments) -> Arguments:
-    """Return arguments that arrived as a JSON string, decoded: the string is what a client passes on."""
+    """Return arguments that arrived as a JSON string, decoded, as a client decodes them."""
     value = arguments.value
     return Arguments(value) if isinstance(value, str) else arguments
 
@@ -355,21 +344,23 @@ def _shape(*sources: Arguments) -> Literal["equal", "differ", "continues", "cut"
     rest = sources[-1].rest
     if rest:
         return "continues" if rest.startswith(",") else "cut"
-    said = {_canonical(value) for source in sources for value in source.values if _says_something(value)}
+    said = {canonical(value) for source in sources for value in source.values if is_filled(value)}
     return "equal" if len(said) <= 1 else "differ"
 
 
-def _says_something(value: Json) -> bool:
+def is_filled(value: Json) -> bool:
+    """Return True if a value is not empty."""
     return value not in ({}, [], None, "")
 
 
-def _canonical(value: Json) -> str:
+def canonical(value: Json) -> str:
+    """Return a text that is the same for equal values."""
     return json.dumps(value, sort_keys=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Flaw:
-    """The fault of arguments that are no JSON object. `repaired`: the most likely value, None where it would be a guess."""
+    """The fault of arguments that are no JSON object. `repaired`: the most likely value, None if that needs a guess."""
 
     words: str
     layer: Literal["model", "gateway"] = "model"
@@ -379,9 +370,9 @@ class Flaw:
 
 
 def flaw(call: ToolCall, tool: Tool | None) -> Flaw | None:
-    """Return the fault of arguments that are neither one JSON object nor glued ones."""
+    """Return the fault of arguments that are neither one JSON object nor concatenated values."""
     arguments = call.arguments
-    if call.form == "custom" or arguments.mapping is not None or glued(call) is not None:
+    if call.form == "custom" or arguments.mapping is not None or concatenated(call) is not None:
         return None
     needed = required(tool)
     if not arguments.text.strip(_BLANK):
@@ -421,17 +412,17 @@ def _unreadable(arguments: Arguments) -> Flaw:
         return framed
     if text.startswith("```"):
         inner = Arguments(text.partition("\n")[2].strip(_BLANK).removesuffix("```"))
-        return Flaw("in a code fence", repaired=inner.mapping or mended(inner.text))
+        return Flaw("in a code fence", repaired=inner.mapping or repair_damaged(inner.text))
     if arguments.values:
         return Flaw(f"followed by {excerpt(arguments.rest, 30)!r}", "gateway", _before_closers(arguments))
     if (bare := unquoted(text)) is not None:
         return Flaw("a JSON object encoded twice, without the quotes around it", "gateway", bare)
     words, cut = _defect(text)
-    return Flaw(words, "gateway" if cut else "model", None if cut else mended(text), cut=cut)
+    return Flaw(words, "gateway" if cut else "model", None if cut else repair_damaged(text), cut=cut)
 
 
 def between_tokens(text: str) -> str | None:
-    """Return the text between the control tokens and the tags of tool calls at its edges; None if there are none."""
+    """Return the text without the control tokens and the tags of tool calls at its edges; None if there are none."""
     tokens = find(text)
     start, end, number = 0, len(text), len(tokens) - 1
     for token in tokens:
@@ -467,7 +458,7 @@ def _after_tags(text: str, start: int) -> int:
 
 
 def _without_tokens(text: str) -> Flaw | None:
-    """Return the verdict on arguments that are an object once the tokens at their edges are gone."""
+    """Return the fault of arguments that are an object between tokens at their edges."""
     between = between_tokens(text)
     if between is None:
         return None
@@ -482,7 +473,7 @@ def _without_tokens(text: str) -> Flaw | None:
 
 
 def _before_closers(arguments: Arguments) -> dict[str, Json] | None:
-    """Return the object before surplus brackets or commas; anything else that follows may mean something."""
+    """Return the object before surplus brackets or commas; None before any other text."""
     value = arguments.values[0]
     return value if isinstance(value, dict) and not arguments.rest.strip(f"}}],{_BLANK}") else None
 
@@ -492,7 +483,7 @@ _CONTROLS = {"\n": "line feed", "\r": "carriage return", "\t": "tab"}
 
 
 def _defect(text: str) -> tuple[str, bool]:
-    """Return the first error of a JSON parser, and whether it is the end of the text."""
+    """Return the first error of a JSON parser, and whether the text ends there."""
     try:
         json.loads(text, parse_constant=_refuse)
     except json.JSONDecodeError as error:
@@ -512,7 +503,7 @@ def _described(text: str, message: str, position: int) -> tuple[str, bool]:
         return f"with a raw {_CONTROLS.get(text[position], 'control character')} in a string", False
     if message.startswith("Invalid \\"):
         return f"with an escape that JSON does not have, at {here!r}", False
-    # Python 3.13 has words of its own for a comma before a bracket; those before point at the bracket.
+    # Python 3.13 reports a comma before a bracket; earlier versions point at the bracket.
     if "trailing comma" in message or (text[position] in "}]" and text[:position].rstrip().endswith(",")):
         return "with a trailing comma", False
     if text[position] == "'":

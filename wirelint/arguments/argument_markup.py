@@ -1,10 +1,9 @@
 r"""Native markup left in a call's arguments by a server's parser.
 
-Three shapes: a key that carries its own tag (`{"path</arg_key>": "a.txt"}`), a value on which the tags hang that closed
-it (`{"path": "a.txt</parameter></function>"}`), and a value that swallowed the next parameter
-(`{"pattern": "x</parameter>\\n<parameter name=\\"path\\">src"}`, with `path` declared and not given). What was meant by
-the first two is what is left without the tags. A text that holds the opening tag too is about markup, and so may be one
-that is stored or searched for; there a single tag says nothing.
+Three shapes: a key with its own tag (`{"path</arg_key>": "a.txt"}`), a value with the tags that closed it (`{"path":
+"a.txt</parameter></function>"}`), and a value with the next parameter (`{"pattern": "x</parameter>\\n<parameter
+name=\\"path\\">src"}`, with `path` declared and not given). The first two are repaired by removing the tags. A text with
+the opening tag too is about markup, and so may be a text that is stored or searched for: there a single tag does not count.
 """
 
 from __future__ import annotations
@@ -13,20 +12,16 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final
 
 from wirelint import lexicon
 from wirelint.dialects.declared import properties_of
 from wirelint.jsonvalues import Json
-from wirelint.model import Request, Tool
-from wirelint.text.asking import hears
+from wirelint.model import Arguments, Request, Tool
+from wirelint.text import pointers
+from wirelint.text.asking import request_holds
 
 _PHRASES = lexicon.Phrases("argument_markup")
-
-# Members of an argument object, changed in its text: what is not changed stays as it was written, to the character.
-
-
-# The strings in the arguments of a call, with their names, and which of them are data that a tool takes as it is.
 
 _DATA = frozenset(_PHRASES.words("data"))
 _PLACES = frozenset(_PHRASES.words("places"))
@@ -51,12 +46,12 @@ def strings(value: Json) -> Iterator[tuple[str, str]]:
 
 
 def is_data(path: str) -> bool:
-    """Return True if a value is by its name something that the tool stores, runs or searches for as it is."""
+    """Return True if the tool stores, runs or searches for a value of this name as it is."""
     return path.rsplit(".", 1)[-1].lower() in _DATA
 
 
 def writes_file(arguments: Json) -> bool:
-    """Return True if a call names a place to write to or read from: its texts are then the text of a file."""
+    """Return True if a call names a file: its other texts are then the content of a file."""
     return isinstance(arguments, dict) and any(key.lower() in _PLACES for key in arguments)
 
 
@@ -64,37 +59,29 @@ _BLANK = " \t\r\n"
 
 
 class Gone:
-    """Placeholder for a value whose member is to be removed."""
+    """Marker for a member that must be removed."""
 
 
 GONE: Final = Gone()
 
 
-class _Member(NamedTuple):
-    """A member in a text: `start` is where its name begins, `value` its value, `end` the place behind that."""
-
-    name: str
-    start: int
-    value: int
-    end: int
-
-
 @dataclass(frozen=True, slots=True)
 class Rewritten:
-    """The new text of the object. `offset`: how much of it is unchanged."""
+    """The new text of an object. `offset`: the length of its unchanged start."""
 
     text: str
     offset: int
 
 
 def rewrite(text: str, changes: Mapping[str, Json | Gone]) -> Rewritten | None:
-    """Return the text of one JSON object with some of its members changed, taken out or, where it lacks them, added.
+    """Return the text of a JSON object with some members changed, removed or added; all other characters are kept.
 
-    None when the text is no single object, or names a member that is to be changed twice.
+    None if the text is no single object, or repeats a member that must change.
     """
-    members = _members(text)
-    if members is None:
+    if Arguments(text).mapping is None:
         return None
+    opening_bracket = text.index("{")
+    members = list(pointers.members(text, opening_bracket))
     names = [member.name for member in members]
     if any(names.count(name) > 1 for name in changes):
         return None
@@ -102,7 +89,7 @@ def rewrite(text: str, changes: Mapping[str, Json | Gone]) -> Rewritten | None:
     first = next((member for member in members if member.name in changes), None)
     spaced = not members or text[members[0].value - 1] in _BLANK
     pieces: list[str] = []
-    before = text.index("{") + 1
+    before = opening_bracket + 1
     opening = text[before : members[0].start] if members else ""
     between = text[members[0].end : members[1].start] if len(members) > 1 else (", " if spaced else ",")
     for member in kept:
@@ -134,63 +121,20 @@ def _dump(value: Json, *, spaced: bool) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(", ", ": ") if spaced else (",", ":"))
 
 
-def _members(text: str) -> list[_Member] | None:
-    decoder = json.JSONDecoder()
-    place = _skip(text, 0)
-    if text[place : place + 1] != "{":
-        return None
-    place = _skip(text, place + 1)
-    members: list[_Member] = []
-    try:
-        while text[place : place + 1] != "}":
-            start = place
-            name, place = decoder.raw_decode(text, place)
-            place = _skip(text, place)
-            if not isinstance(name, str) or text[place : place + 1] != ":":
-                return None
-            value = _skip(text, place + 1)
-            _, end = decoder.raw_decode(text, value)
-            members.append(_Member(name, start, value, end))
-            place = _skip(text, end)
-            if text[place : place + 1] == ",":
-                place = _skip(text, place + 1)
-            elif text[place : place + 1] != "}":
-                return None
-    except (ValueError, RecursionError):
-        return None
-    return members if not text[place + 1 :].strip(_BLANK) else None
-
-
-def _skip(text: str, place: int) -> int:
-    while place < len(text) and text[place] in _BLANK:
-        place += 1
-    return place
-
-
 _NAMES = _PHRASES.words("names")
 _PREFIXES = ("", "antml:", "mm:", "atem:", "steptml:")
-_TAGS = sorted((f"{prefix}{name}" for prefix in _PREFIXES for name in _NAMES), key=len, reverse=True)
-_ANY = "|".join(map(re.escape, _TAGS))
+TAGS = sorted((f"{prefix}{name}" for prefix in _PREFIXES for name in _NAMES), key=len, reverse=True)
+_ANY = "|".join(map(re.escape, TAGS))
 _CLOSER = re.compile(rf"</\s?(?:{_ANY})\s?>")
 _OPENER = re.compile(rf"<\s?(?:{_ANY})\s?>")
 _KEY_TAG = re.compile(rf"\s*(?:</?\s?(?:{_ANY})(?:=|\s?>?|\s+name=)|[\"'>])\s*")
 _NEXT = _PHRASES.pattern("next", any=_ANY)
 _NEXT_NAMED = re.compile(r"\s{0,8}<([A-Za-z_][\w.-]{0,79})>")
-# Closing tags as JSON may spell them.
-_SPELT = rf"(?:<|\\u003[cC])(?:/|\\/)\s?(?:{_ANY})\s?(?:>|\\u003[eE])"
-_TAIL = re.compile(rf"(?:{_SPELT}(?:\s|\\[nrt])*)+")
-_BEGINS = re.compile(r"<|\\(?=u|\Z)")
-_LONGEST_TAIL = 512
-_BEGUN_LITERALS = frozenset([f"</{tag}>"[:length] for tag in _TAGS for length in range(len(tag) + 3)])
-"""All that a closing tag begins with, itself not included."""
-_LONGEST_LITERAL = 64
-_ESCAPES = (("\\/", "/"), ("\\u003c", "<"), ("\\u003C", "<"), ("\\u003e", ">"), ("\\u003E", ">"))
-_CUT_ESCAPES = ("\\u003", "\\u00", "\\u0", "\\u", "\\")
 
 
 @dataclass(frozen=True, slots=True)
 class Polluted:
-    """Arguments with markup: the place in words, the markup, and the clean arguments (None if a line end precedes it)."""
+    """Arguments with markup: its place in words, the markup, and the clean arguments (None if a line end precedes it)."""
 
     where: str
     markup: str
@@ -213,7 +157,7 @@ def may_be_polluted(text: str) -> bool:
 
 
 def polluted(arguments: Json, tool: Tool | None, request: Request) -> Polluted | None:
-    """Return the markup in the arguments of a call; None when there is none, or when it may be meant."""
+    """Return the markup in the arguments of a call; None without any, or if it may be intended."""
     if not isinstance(arguments, dict):
         return None
     properties = properties_of(tool.schema) if tool is not None else {}
@@ -240,7 +184,7 @@ def polluted(arguments: Json, tool: Tool | None, request: Request) -> Polluted |
 
 
 def _name(key: str, properties: Mapping[str, Json], arguments: dict[str, Json]) -> str:
-    """Return the declared parameter that a key means when the tags are taken off it."""
+    """Return the declared parameter for a key with tags; the key itself without one."""
     if key in properties or not _KEY_TAG.search(key):
         return key
     name = _KEY_TAG.sub("", key)
@@ -258,7 +202,7 @@ def _tail(value: str, key: str, arguments: dict[str, Json], request: Request) ->
     is_place = writes_file({key: value})
     stored = is_data(key) or (writes_file(arguments) and not is_place)
     opened = any(f"<{tag.strip('</ >')}" in kept for tag in tags)
-    if not kept.strip() or opened or (stored and len(tags) < 2) or hears(request, *tags):
+    if not kept.strip() or opened or (stored and len(tags) < 2) or request_holds(request, *tags):
         return ""
     return value[start:]
 
@@ -266,9 +210,9 @@ def _tail(value: str, key: str, arguments: dict[str, Json], request: Request) ->
 def _swallowed(
     value: str, key: str, properties: Mapping[str, Json], arguments: dict[str, Json], request: Request
 ) -> str:
-    """Return the tags inside a value that end it and begin a parameter that is declared and missing.
+    """Return the tags inside a value that end it and begin a declared parameter that is missing.
 
-    Tags may have the names of the parameters: `</path>` in the value of path, and `<note>` behind it.
+    Tags may have the names of the parameters: `</path>` in the value of path, then `<note>`.
     """
     if "</" not in value:
         return ""
@@ -281,7 +225,7 @@ def _swallowed(
     start = match.start() if match.re is _NEXT else match.start() - len(named)
     begun, name = value[:start], next(group for group in match.groups() if group)
     opener = match[0].partition(">")[2].strip()[:5] if match.re is _NEXT else f"<{key}"
-    if name not in properties or name in arguments or opener in begun or hears(request, opener):
+    if name not in properties or name in arguments or opener in begun or request_holds(request, opener):
         return ""
     return value[start : match.end()]
 
@@ -295,63 +239,3 @@ def _closers_at_end(value: str) -> Iterator[re.Match[str]]:
             return
         yield closer
         end = len(value[:place].rstrip()) if value[place - 1 : place].isspace() else place
-
-
-class TailWatcher:
-    """Base of watchers that look for markup in an argument text that is still arriving, of which they keep the end."""
-
-    __slots__ = ("_length", "_tail", "_wrong")
-
-    def __init__(self) -> None:
-        self._length = 0
-        self._tail = ""
-        self._wrong: int | None = None
-
-    @property
-    def suspicious(self) -> bool:
-        return self._wrong is not None
-
-    @property
-    def complete(self) -> bool:
-        return False
-
-
-class MarkupWatcher(TailWatcher):
-    """Watcher of closing tags at the end of a string of an argument text that is still arriving."""
-
-    __slots__ = ()
-
-    def feed(self, piece: str) -> int:
-        self._length += len(piece)
-        if self._wrong is not None:
-            return self._wrong
-        if not self._tail and "<" not in piece and "\\" not in piece:
-            return self._length
-        text = self._tail + piece
-        waits = self._look(text)
-        self._tail = text[waits:] if len(text) - waits <= _LONGEST_TAIL else ""
-        return self._length - len(self._tail)
-
-    def _look(self, text: str) -> int:
-        """Return the offset from which on the text waits for more."""
-        place = 0
-        while begun := _BEGINS.search(text, place):
-            place = begun.start()
-            tail = _TAIL.match(text, place)
-            end = tail.end() if tail is not None else place
-            if text[end : end + 1] == '"' and tail is not None:
-                self._wrong = self._length - len(text) + place
-                return place
-            if (tail is not None and end == len(text)) or _may_close(text[end : end + _LONGEST_LITERAL]):
-                return place
-            place = max(end, place + 1)
-        return len(text)
-
-
-def _may_close(text: str) -> bool:
-    """Return True if all of a text is the beginning of a closing tag, as JSON may spell it."""
-    for spelt, plain in _ESCAPES:
-        text = text.replace(spelt, plain)
-    cut = next((escape for escape in _CUT_ESCAPES if text.endswith(escape)), "")
-    text = text.removesuffix(cut)
-    return text in _BEGUN_LITERALS

@@ -1,321 +1,39 @@
-"""Repairs of a call's arguments: one verdict for the rule that reports and the fix that writes.
+"""Repairs of a call's arguments, used by the rule that reports and the fix that writes.
 
-Theory of operation. A repair of a stream can only go on from what the client has already. So every verdict here is a
-whole argument text that begins as the one that came, up to the first place that gives the fault away; where that cannot
-be, there is no repair, streamed or whole. The watchers below find that place while the text arrives.
+Theory of operation. A repair of a stream must continue the text that the client has already received. So every repair is a
+whole argument text that begins like the original, up to the first sign of the fault; without such a text there is no
+repair, streamed or whole. The watchers (`argument_watchers`) find that place while the text arrives.
 """
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Callable, Collection
-from dataclasses import dataclass
-from typing import Literal, Protocol, TypeAlias
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
 
-from wirelint.arguments.argument_faults import Flaw, Glued, glued
-from wirelint.arguments.json_continuation import Scanner, continuation, write
-from wirelint.arguments.schemas import Validator, accepts, element, kinds, member, plain
-from wirelint.dialects.declared import properties_of
-from wirelint.model import Arguments, Json, Tool, ToolCall
+import orjson
+
+from wirelint.apis.traits import history_of, traits
+from wirelint.arguments.argument_faults import REDACTED, Concatenated, Flaw, canonical, concatenated, flaw, is_filled
+from wirelint.arguments.argument_watchers import WRAPPERS, KindWatcher, SyntaxWatcher, Watcher
+from wirelint.arguments.json_continuation import continuation, write
+from wirelint.arguments.schemas import Validator, accepts
+from wirelint.dialects.declared import bind, properties_of
+from wirelint.fix import Edit, Safety
+from wirelint.model import Arguments, Exchange, Json, Layer, Tool, ToolCall
+from wirelint.state.ledger import Ledger
 from wirelint.text.escaping import excerpt
-
-# Watchers of faults in an argument text that is still arriving.
-#
-# A watcher follows the text of one call and tells, after each piece, how much of all that came may leave, whatever comes
-# after it. From the first place that is suspicious on, nothing more may; a few characters wait for the next one only, since
-# it decides what they mean.
-
-
-class Watcher(Protocol):
-    """Follower of an argument text. `feed` returns how much of all text so far may leave.
-
-    `suspicious`: something is wrong, or may be, and the whole must be looked at. `complete`: a value has ended and nothing
-    has followed it.
-    """
-
-    @property
-    def suspicious(self) -> bool: ...
-
-    @property
-    def complete(self) -> bool: ...
-
-    def feed(self, piece: str) -> int: ...
-
-
-class Everything:
-    """Watcher that holds all of a call back."""
-
-    suspicious = True
-    complete = False
-
-    def feed(self, piece: str) -> int:
-        return -1
-
-
-class ValuesWatcher:
-    """Watcher for a second value, or more members, after the first. An empty first value must not leave."""
-
-    __slots__ = ("_scanner",)
-
-    def __init__(self) -> None:
-        self._scanner = Scanner()
-
-    @property
-    def suspicious(self) -> bool:
-        scanner = self._scanner
-        return scanner.second is not None or (scanner.top not in ("", "{") and not self._is_prose)
-
-    @property
-    def complete(self) -> bool:
-        return self._scanner.closed is not None and self._scanner.second is None
-
-    @property
-    def _is_prose(self) -> bool:
-        """Return True if the text begins as no JSON value does. One that breaks later may: `nullnull` is two values."""
-        return self._scanner.broken is not None and self._scanner.broken == self._scanner.top_at
-
-    def feed(self, piece: str) -> int:
-        scanner = self._scanner
-        scanner.feed(piece)
-        if not scanner.filled:
-            damaged = (scanner.broken is not None and scanner.top == "{") or scanner.lost
-            return scanner.length if damaged or self._is_prose else 0
-        # The bracket that closes an object is kept until it is known that no more members follow it.
-        return scanner.length if scanner.closed is None else scanner.closed - 1
-
-
-class SyntaxWatcher:
-    """Watcher for the first character that a JSON object cannot have there; a comma waits for what follows it."""
-
-    __slots__ = ("_scanner",)
-
-    def __init__(self) -> None:
-        self._scanner = Scanner()
-
-    @property
-    def suspicious(self) -> bool:
-        scanner = self._scanner
-        return scanner.broken is not None or scanner.second is not None or scanner.top not in ("", "{")
-
-    @property
-    def complete(self) -> bool:
-        return self._scanner.closed is not None
-
-    def feed(self, piece: str) -> int:
-        scanner = self._scanner
-        scanner.feed(piece)
-        if scanner.top not in ("", "{"):
-            return scanner.top_at
-        if scanner.comma is not None:
-            return scanner.comma
-        if scanner.broken is not None:
-            return scanner.broken
-        return scanner.length if scanner.second is None else scanner.second
-
-
-WRAPPERS = ("arguments", "input", "parameters", "params", "args", "kwargs")
-"""Parameters that hold all others, of models that say more than was asked for."""
-_FIRST_KEY = re.compile(r'\s*\{\s*(?:"(?P<key>[a-z]*)(?P<end>")?)?')
-
-
-class KindWatcher:
-    """Watcher for a value of a kind that the declared schema forbids there, and that may spell an allowed one.
-
-    A first key that is undeclared and may wrap the arguments is looked for too.
-    """
-
-    __slots__ = ("_head", "_scanner", "_wrappers")
-
-    def __init__(self, tool: Tool) -> None:
-        self._scanner = _KindScanner(plain(tool))
-        properties = properties_of(tool.schema)
-        self._wrappers = [key for key in (*WRAPPERS, "name") if properties and key not in properties]
-        self._head: str | None = ""
-
-    @property
-    def suspicious(self) -> bool:
-        return self._scanner.wrong is not None
-
-    @property
-    def complete(self) -> bool:
-        return self._scanner.closed is not None
-
-    def feed(self, piece: str) -> int:
-        scanner = self._scanner
-        if scanner.wrong is None:
-            scanner.feed(piece)
-        begun = self._wrapper_begins(piece) if self._head is not None else None
-        return begun if begun is not None else scanner.length if scanner.wrong is None else scanner.wrong
-
-    def _wrapper_begins(self, piece: str) -> int | None:
-        """Return the offset of a first key that wraps the arguments, or may."""
-        assert self._head is not None
-        head = self._head + piece
-        begun = _FIRST_KEY.match(head)
-        key = begun["key"] if begun is not None else None
-        if begun is not None and begun.end() == len(head) and not begun["end"]:
-            self._head = head if key is None or any(name.startswith(key) for name in self._wrappers) else None
-            return None if key is None or self._head is None else begun.start("key") - 1
-        self._head = None if head.strip() else head
-        if begun is None or key not in self._wrappers or not begun["end"]:
-            return None
-        self._scanner.wrong = begun.start("key") - 1
-        return self._scanner.wrong
-
-
-class _KindScanner(Scanner):
-    """Scanner of values of a forbidden kind. `wrong` is the offset of the first one."""
-
-    __slots__ = ("_key", "_open", "_root", "wrong")
-
-    def __init__(self, schema: Json) -> None:
-        super().__init__()
-        self.wrong: int | None = None
-        self._root = schema
-        self._open: list[tuple[Json, str | int]] = []
-        """The schemas of what is open, each with the key of its current member or the number of its next element."""
-        self._key: list[str] = []
-
-    def _value_begins(self, character: str, offset: int) -> None:
-        place = self._place()
-        if place is not None and self.wrong is None:
-            kind = _KINDS.get(character, "number")
-            allowed = kinds(place, self._root)
-            readable = kind == "string" or (kind in ("number", "boolean") and "string" in allowed)
-            if kind not in allowed and readable:
-                self.wrong = offset
-        if character in "{[":
-            self._open.append((place, 0 if character == "[" else ""))
-
-    def _place(self) -> Json:
-        """Return the schema of the value that begins."""
-        if not self._open:
-            return self._root
-        around, at = self._open[-1]
-        if isinstance(at, int):
-            self._open[-1] = (around, at + 1)
-            return None if around is None else element(around, at, self._root)
-        return None if around is None else member(around, at, self._root)
-
-    def _key_text(self, text: str) -> None:
-        self._key.append(text)
-
-    def _key_ends(self) -> None:
-        raw = "".join(self._key)
-        self._key.clear()
-        self._open[-1] = (self._open[-1][0], json.loads(f'"{raw}"') if "\\" in raw else raw)
-
-    def _container_ends(self) -> None:
-        self._open.pop()
-
-
-_KINDS = {'"': "string", "{": "object", "[": "array", "t": "boolean", "f": "boolean", "n": "null"}
-
-
-# Finds, in an argument text that is still arriving, a member whose value is the word for nothing: `"dir": "null"`.
-
-_WORDS = ('"null"', '"undefined"', '"none"', '"nil"', '"nan"')
-_BEGUN = frozenset(word[:size] for word in _WORDS for size in range(1, len(word)))
-_LONGEST = max(map(len, _WORDS))
-
-
-class VoidWatcher:
-    """Watcher for words that spell no value. A member leaves once its value shows that it is another word.
-
-    Members that do not have one of `names` leave as they come. What is kept begins at the comma before the member, since
-    that would go with it.
-    """
-
-    __slots__ = ("_scanner", "_tail", "_tail_at", "suspicious")
-
-    def __init__(self, names: Collection[str]) -> None:
-        self._scanner = _Members(frozenset(names))
-        self._tail = ""
-        self._tail_at = 0
-        self.suspicious = False
-
-    @property
-    def complete(self) -> bool:
-        return self._scanner.closed is not None
-
-    def feed(self, piece: str) -> int:
-        scanner = self._scanner
-        if self.suspicious:
-            return self._tail_at
-        text = self._tail + piece
-        scanner.feed(piece)
-        while scanner.begun:
-            member, value = scanner.begun[0]
-            word = text[value - self._tail_at :][:_LONGEST].lower()
-            if word in _BEGUN or word.startswith(_WORDS):
-                self.suspicious = word not in _BEGUN
-                return self._keep(text, member)
-            scanner.begun.pop(0)
-        return self._keep(text, scanner.member if scanner.is_between else scanner.length)
-
-    def _keep(self, text: str, start: int) -> int:
-        self._tail, self._tail_at = text[start - self._tail_at :], start
-        return start
-
-
-class _Members(Scanner):
-    """Scanner of members whose value is a string: `begun` are their offsets and those of the values, `member` the last
-    one.
-    """
-
-    __slots__ = ("_depth", "_key", "_names", "_wanted", "begun", "is_between", "member")
-
-    def __init__(self, names: frozenset[str]) -> None:
-        super().__init__()
-        self._names = names
-        self._key: list[str] = []
-        self._depth = 0
-        self._wanted = False
-        self.begun: list[tuple[int, int]] = []
-        self.member = 0
-        self.is_between = False
-
-    def _structure(self, character: str, place: int, base: int) -> int:
-        before = self.comma
-        end = super()._structure(character, place, base)
-        if self.comma is not None and self.comma != before and self._depth == 1:
-            self.member, self.is_between = self.comma, True
-        return end
-
-    def _value_begins(self, character: str, offset: int) -> None:
-        if self._depth == 1:
-            self.is_between = False
-            if character == '"' and self._wanted:
-                self.begun.append((self.member, offset))
-        if character in "{[":
-            self._depth += 1
-            if self._depth == 1 and character == "{":
-                self.member, self.is_between = offset + 1, True
-
-    def _key_text(self, text: str) -> None:
-        if self._depth == 1:
-            self._key.append(text)
-
-    def _key_ends(self) -> None:
-        self._wanted = "".join(self._key) in self._names
-        self.is_between = self.is_between and self._wanted
-        self._key.clear()
-
-    def _container_ends(self) -> None:
-        self._depth -= 1
-        if not self._depth:
-            self.is_between = False
-
+from wirelint.text.pointers import at
+from wirelint.text.remembered import remembered
 
 _BLANK = " \t\r\n"
 Tools: TypeAlias = Callable[["str | None"], "Tool | None"]
-"""The declared tool of a name."""
+"""Lookup of the declared tool of a name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Separated:
-    """A call that was glued to another one. `id` is the wire's own, None when it gave none."""
+    """A call that was concatenated to another one. `id` is the id on the wire, None without one."""
 
     text: str
     name: str | None
@@ -324,9 +42,9 @@ class Separated:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A repair of a call's arguments. `text` is all of them; `order` says what to do, `done` what was done.
+    """A repair of a call's arguments. `text` is the whole text; `order` and `done` describe it as command and result.
 
-    `separated` are calls of their own that were found in it, to follow the call. `offset` is where the fault begins.
+    `separated` are further calls found in the arguments, which follow the call. `offset`: the start of the fault.
     """
 
     text: str
@@ -340,12 +58,12 @@ class Change:
 # --- several values ----------------------------------------------------------------------------------------------------
 
 
-def unglued(call: ToolCall, tools: Tools, *, parallel: bool = True) -> Change | None:
-    """One value, or one for each call, of arguments that hold several; None when they do not, or it would be a guess.
+def separate_values(call: ToolCall, tools: Tools, *, parallel: bool = True) -> Change | None:
+    """Return a repair of concatenated arguments: one value, or one for each call; None if that needs a guess.
 
-    `parallel` False: the client wants one call at most.
+    `parallel`: the client allows several calls.
     """
-    found = glued(call)
+    found = concatenated(call)
     if found is None:
         return None
     if found.start:
@@ -368,13 +86,9 @@ def unglued(call: ToolCall, tools: Tools, *, parallel: bool = True) -> Change | 
 
 
 def _source(call: ToolCall) -> Arguments:
-    """Return the text that holds the values: the arguments, or the text that they are an encoding of."""
+    """Return the text that holds the values: the arguments, or the text encoded in them."""
     value = call.arguments.value
     return Arguments(value) if isinstance(value, str) else call.arguments
-
-
-def _says_something(value: Json) -> bool:
-    return value not in ({}, [], None, "")
 
 
 def _piece(arguments: Arguments, number: int) -> str:
@@ -384,30 +98,30 @@ def _piece(arguments: Arguments, number: int) -> str:
     return piece.lstrip(_BLANK) if number else piece
 
 
-def _kept(call: ToolCall, found: Glued) -> str:
+def _kept(call: ToolCall, found: Concatenated) -> str:
     source = _source(call)
-    telling = (number for number, value in enumerate(found.values) if _says_something(value))
+    telling = (number for number, value in enumerate(found.values) if is_filled(value))
     return _piece(source, next(telling, 0))
 
 
-def _split(call: ToolCall, found: Glued, tools: Tools) -> Change | None:
+def _split(call: ToolCall, found: Concatenated, tools: Tools) -> Change | None:
     source = _source(call)
     calls: list[Separated] = []
     seen: set[str] = set()
     for number, value in enumerate(found.values):
-        if not _says_something(value):
+        if not is_filled(value):
             continue
         name, id_ = _label(call, source, number)
         if not isinstance(value, dict) or not accepts(tools(name), value):
             return None
-        key = f"{name} {_canonical(value)}"
+        key = f"{name} {canonical(value)}"
         if key not in seen:
             seen.add(key)
             calls.append(Separated(_piece(source, number), name, id_))
     first, *others = calls
     count = len(calls)
     if first.name != call.name:
-        return None  # what came first says nothing, and the other tool has only its place
+        return None  # the first value is empty, and the call of the other tool would take its place
     return Change(
         first.text,
         "unsafe",
@@ -418,13 +132,8 @@ def _split(call: ToolCall, found: Glued, tools: Tools) -> Change | None:
     )
 
 
-def _canonical(value: Json) -> str:
-    """Return a text that is equal for equal values."""
-    return json.dumps(value, sort_keys=True)
-
-
 def _label(call: ToolCall, source: Arguments, number: int) -> tuple[str | None, str | None]:
-    """Return the name and the id that the wire gave with one of several values; the call's own name where it gave none."""
+    """Return the name and the id on the wire for one of several values; by default the call's own name."""
     if number == 0 or source is not call.arguments:
         return call.name, None
     start, end = source.ends[number - 1], source.ends[number]
@@ -434,9 +143,7 @@ def _label(call: ToolCall, source: Arguments, number: int) -> tuple[str | None, 
 
 
 def _joined(call: ToolCall, first: Arguments, offset: int, tools: Tools, rest: str | None = None) -> Change | None:
-    """Return the object that a complete one and the members that follow it make together, when nothing of either gets
-    lost.
-    """
+    """Return the object of a complete object and the members that follow it, if nothing is lost."""
     begun = first.values[0]
     if not isinstance(begun, dict):
         return None
@@ -457,13 +164,13 @@ def _joined(call: ToolCall, first: Arguments, offset: int, tools: Tools, rest: s
     )
 
 
-def _one_source(call: ToolCall, found: Glued, tools: Tools) -> Change | None:
-    """Return the deltas in the place of start and deltas. Nothing is lost when they hold all that the start says."""
+def _one_source(call: ToolCall, found: Concatenated, tools: Tools) -> Change | None:
+    """Return the deltas in place of start input and deltas. Nothing is lost if they hold all members of the start."""
     assert call.start_input is not None
     deltas = Arguments(call.deltas)
     match found.shape:
         case "equal":
-            telling = [number for number, value in enumerate(deltas.values) if _says_something(value)]
+            telling = [number for number, value in enumerate(deltas.values) if is_filled(value)]
             text = _piece(deltas, telling[0]) if telling else call.start_input.text
             return Change(
                 text,
@@ -483,7 +190,7 @@ def _deltas_win(call: ToolCall, deltas: Arguments, tools: Tools) -> Change | Non
     start, won = call.start_input.value, deltas.mapping
     if not isinstance(start, dict) or won is None:
         return None
-    if all(key in won and _canonical(won[key]) == _canonical(value) for key, value in start.items()):
+    if all(key in won and canonical(won[key]) == canonical(value) for key, value in start.items()):
         return Change(
             call.deltas,
             "safe",
@@ -503,8 +210,8 @@ def _deltas_win(call: ToolCall, deltas: Arguments, tools: Tools) -> Change | Non
 # --- no JSON object ----------------------------------------------------------------------------------------------------
 
 
-def in_order(call: ToolCall, found: Flaw, tool: Tool | None) -> Change | None:
-    """Return arguments without their flaw; None when that is a guess, does not fit, or cannot follow a stream."""
+def repair_flaw(call: ToolCall, found: Flaw, tool: Tool | None) -> Change | None:
+    """Return arguments without their flaw; None if that needs a guess, does not fit, or cannot continue a stream."""
     value = found.repaired
     if value is None or (tool is not None and accepts(tool, value) is False):
         return None
@@ -515,23 +222,23 @@ def in_order(call: ToolCall, found: Flaw, tool: Tool | None) -> Change | None:
     return Change(text, "unsafe", f"write them as {shown}", f"wrote the arguments, {found.words}, as {shown}")
 
 
-def as_text(call: ToolCall) -> Change:
-    """Return arguments that arrived as JSON, as text."""
+def write_as_text(call: ToolCall) -> Change:
+    """Return JSON arguments as text."""
     return Change(call.arguments.text, "safe", "write them as text", "wrote the arguments as text")
 
 
-def retyped(call: ToolCall, tool: Tool, schema: Validator) -> Change | None:
-    """Return arguments with wrong types converted, or without their wrapper, where that makes them valid."""
+def coerce_types(call: ToolCall, tool: Tool, schema: Validator) -> Change | None:
+    """Return arguments with converted types, or without their wrapper, if that makes them valid."""
     arguments = call.arguments.mapping
     inner = unwrapped(arguments, tool)
-    if inner is not None and glued(call) is None:
+    if inner is not None and concatenated(call) is None:
         fitting = inner if schema.accepts(inner) else schema.coerced(inner)
         text = _from(call.arguments.text, fitting, KindWatcher(tool)) if isinstance(fitting, dict) else None
         if text is not None:
             return Change(
                 text, "unsafe", "take the arguments out of their wrapper", "took the arguments out of their wrapper"
             )
-    coerced = schema.coerced(arguments) if arguments is not None and glued(call) is None else None
+    coerced = schema.coerced(arguments) if arguments is not None and concatenated(call) is None else None
     if arguments is None or not isinstance(coerced, dict):
         return None
     text = _from(call.arguments.text, coerced, KindWatcher(tool))
@@ -542,9 +249,7 @@ def retyped(call: ToolCall, tool: Tool, schema: Validator) -> Change | None:
 
 
 def unwrapped(arguments: dict[str, Json] | None, tool: Tool) -> dict[str, Json] | None:
-    """Return the object in `{"arguments": {…}}`, or in a whole call that stands for its arguments, when the schema
-    fits it.
-    """
+    """Return the object in `{"arguments": {…}}`, or in a whole call in place of its arguments, if it fits the schema."""
     properties = properties_of(tool.schema)
     wrappers = [key for key in arguments or () if key in WRAPPERS and key not in properties]
     if arguments is None or len(wrappers) != 1 or not arguments.keys() <= {wrappers[0], "name"} - properties.keys():
@@ -556,7 +261,235 @@ def unwrapped(arguments: dict[str, Json] | None, tool: Tool) -> dict[str, Json] 
 
 
 def _from(text: str, value: Json, watcher: Watcher) -> str | None:
-    """Return a text of `value` that begins as `text` does, as far as that may leave before the rest is known."""
+    """Return a text of `value` that begins with the part of `text` that the watcher sends."""
     begun = text[: watcher.feed(text)]
     rest = continuation(begun, value)
     return None if rest is None else begun + rest
+
+
+# --- arguments of earlier calls ---------------------------------------------------------------------------------------
+# Calls in a request's history whose arguments have another type than the API takes. A client in a language without a
+# difference between an empty list and an empty map (PHP) sends `[]` for `{}`; others send the value of the only parameter
+# alone. Servers refuse such a history, or their chat template raises.
+
+_EMPTY: tuple[Json, ...] = ([], None, "")
+_NO_VALUES = frozenset({"none", "undefined", "null", "nil"})
+_JSON = ("{", "[", '"', "`", "<")
+"""First characters of JSON, and of the markup that servers and models put around it."""
+
+
+@dataclass(frozen=True, slots=True)
+class PastFault:
+    """A call of the history with arguments of a wrong type. `right`: the arguments as JSON; `edit` writes them."""
+
+    name: str
+    pointer: str
+    words: str
+    given: str
+    right: str
+    edit: Edit | None
+    layer: Layer
+    safety: Safety = "safe"
+
+
+@dataclass(frozen=True, slots=True)
+class PastDamage:
+    """A call of the history whose argument text is empty (`nothing`), damaged, or several values (`concatenated`).
+
+    `right` is the repaired object, None if that needs a guess. `as_object`: the API takes objects, not text.
+    """
+
+    call: ToolCall
+    place: str
+    words: str
+    right: str | None
+    safety: Safety = "unsafe"
+    concatenated: bool = False
+    nothing: bool = False
+    as_object: bool = False
+
+    @property
+    def name(self) -> str:
+        return self.call.name or "a call without a name"
+
+    @property
+    def done(self) -> str:
+        return f"{self.name}: wrote the arguments, {self.words}, as {excerpt(self.right or '')}"
+
+    @property
+    def edit(self) -> Edit:
+        return Edit("replace", self.place, orjson.loads(self.right or "") if self.as_object else self.right)
+
+
+def damaged_history(exchange: Exchange) -> Iterator[PastDamage]:
+    """Yield the calls of a request's history whose argument text is empty, damaged, or several values."""
+    request = exchange.request
+    if request is None:
+        return
+    as_object = traits(request.api).arguments != "text"
+    for message in request.messages:
+        for call in message.calls:
+            text = call.arguments.text
+            if call.form == "custom" or (text and _is_object(text)) or REDACTED in text:
+                continue
+            place = _place(request.api, call)
+            given = at(request.body, place)
+            found = _damage(call, place, given, as_object=as_object) if isinstance(given, str) else None
+            if found is not None:
+                yield found
+
+
+def _place(api: str, call: ToolCall) -> str:
+    return f"{call.pointer}/{'arguments' if call.form == 'legacy' else history_of(api).arguments}"
+
+
+def _damage(call: ToolCall, place: str, text: str, *, as_object: bool) -> PastDamage | None:
+    if not text.strip(_BLANK):
+        return None if as_object else PastDamage(call, place, "empty", "{}", "safe", nothing=True)
+    call = replace(call, arguments=Arguments(text), start_input=None)
+    shown = excerpt(text, 60)
+    if concatenated(call) is not None:
+        right, safety = _first(call)
+        return PastDamage(
+            call, place, f"several values: {shown}", right, safety, concatenated=True, as_object=as_object
+        )
+    if (len(call.arguments.values) == 1 and not call.arguments.rest) or text.lstrip()[:1] not in _JSON:
+        return None  # of another type
+    found = flaw(call, None)
+    change = repair_flaw(call, found, None) if found is not None else None
+    if found is None or change is None:
+        return None  # there is no repair, and the reply was reported
+    return PastDamage(call, place, found.words, change.text, as_object=as_object)
+
+
+def _first(call: ToolCall) -> tuple[str | None, Safety]:
+    """Return the object that is kept of several values."""
+    change = separate_values(call, lambda _: None)
+    if change is not None and not change.separated:
+        return change.text, change.safety
+    value = call.arguments.value
+    values = (Arguments(value) if isinstance(value, str) else call.arguments).values
+    first = next((one for one in values if one not in ({}, *_EMPTY)), None)
+    return (write(first) if isinstance(first, dict) else None), "unsafe"
+
+
+@remembered
+def _is_object(text: str) -> bool:
+    return Arguments(text).mapping is not None
+
+
+def mistyped_history(exchange: Exchange, ledger: Ledger) -> Iterator[PastFault]:
+    """Yield the calls of a request's history whose arguments have another type than the API takes."""
+    request = exchange.request
+    if request is None:
+        return
+    for message in request.messages:
+        for call in message.calls:
+            if call.form != "custom" and REDACTED not in call.arguments.text:
+                fault = _judge(call, exchange, ledger)
+                if fault is not None:
+                    yield fault
+
+
+def _judge(call: ToolCall, exchange: Exchange, ledger: Ledger) -> PastFault | None:
+    request = exchange.request
+    assert request is not None
+    own = traits(request.api)
+    place = _place(request.api, call)
+    given = at(request.body, place)
+    if given is None:
+        return None  # left out
+    if own.arguments != "text" and isinstance(given, str) and _damage(call, place, given, as_object=True) is not None:
+        return None
+    if own.arguments == "text":
+        words = _as_text(given, call) if isinstance(given, str) else _instead_of_text(given, text_only=own.text_only)
+    else:
+        words = None if isinstance(given, dict) else f"{_type(given)} instead of an object"
+    if not words:
+        return None
+    issued = ledger.issued(call.id, exchange.conversation) if call.id else None
+    passed = issued is not None and issued.arguments == call.arguments.text
+    right = _right(given, issued.arguments if issued is not None and issued.name == call.name else None)
+    safety: Safety = "safe" if right is not None else "unsafe"
+    right = _bound(given, request.tool(call.name)) if right is None else right
+    edit = None
+    if right is not None:
+        value: Json = write(right) if own.arguments == "text" else right
+        edit = Edit("replace", place, value)
+    return PastFault(
+        call.name or "a call without a name",
+        call.pointer,
+        words,
+        call.arguments.text,
+        write(right) if right is not None else "",
+        edit,
+        "model" if passed else "client",
+        safety,
+    )
+
+
+def _as_text(given: str, call: ToolCall) -> str | None:
+    """Return words for an argument text that is one JSON value other than an object, or no JSON from its first word on."""
+    arguments = Arguments(given)
+    if not given.strip() or arguments.mapping is not None:
+        return None
+    if len(arguments.values) == 1 and not arguments.rest:
+        found = flaw(call, None)
+        return found.words if found is not None else None
+    if arguments.values or given.lstrip()[:1] in _JSON:
+        return None  # damaged by the model
+    return f"bare text instead of an object: {excerpt(given, 40)!r}"
+
+
+def _instead_of_text(given: Json, *, text_only: bool) -> str | None:
+    if isinstance(given, dict):
+        return "JSON itself where the API has JSON as text" if text_only else None
+    return f"{_type(given)} where the API has an object as text"
+
+
+def _type(value: Json) -> str:
+    match value:
+        case bool():
+            return "a boolean"
+        case str():
+            return "a string" if value else "an empty string"
+        case list():
+            return "an array"
+        case None:
+            return "null"
+        case _:
+            return "a number"
+
+
+def _right(given: Json, issued: str | None) -> dict[str, Json] | None:
+    """Return the object that the arguments should be; None if it is unknown."""
+    if isinstance(given, dict):
+        return given
+    if issued is not None and (known := Arguments(issued).mapping) is not None:
+        return known
+    value: Json = given
+    for _ in range(2):  # a text, perhaps encoded once more
+        if not isinstance(value, str) or not value:
+            break
+        read = Arguments(value)
+        if len(read.values) != 1 or read.rest:
+            return None
+        value = read.values[0]
+    if isinstance(value, dict):
+        return value
+    return {} if value in _EMPTY else None
+
+
+def _bound(given: Json, tool: Tool | None) -> dict[str, Json] | None:
+    """Return the object for a bare value: the object in an array, or the value as the only parameter."""
+    if isinstance(given, list):
+        return given[0] if isinstance(given[0], dict) and all(isinstance(one, dict) for one in given) else None
+    if not isinstance(given, str) or not given.strip():
+        return None
+    values = Arguments(given).values
+    value: Json = values[0] if len(values) == 1 else given
+    if isinstance(value, list):
+        return _bound(value, tool) if value else None
+    if not isinstance(value, str) or value.lstrip()[:1] in _JSON or value.strip().lower() in _NO_VALUES:
+        return None
+    return bind(tool, value)

@@ -1,28 +1,24 @@
-"""Completion of a JSON text whose beginning has been sent already.
+"""JSON text that arrives in pieces: a scanner of it, and the rest of a text whose beginning has been sent already.
 
-Theory of operation. The beginning is read beside the value that the whole is to have: what is complete in it must be
-said by the value, what is cut in the middle (a string, an escape, a number, a literal) is brought to its end, and what
-the value has beyond that is written after it. Where the beginning says something that the value does not, there is no
-such rest.
+Theory of operation. The scanner is a pushdown automaton over RFC 8259. Runs of characters that cannot change its state
+(the inside of a string, white space, the digits of a number) are passed by one regular expression, so a piece costs what
+it has in tokens, and nothing is ever read twice. It keeps offsets and a stack of brackets, no text.
+
+`continuation` removes the token that the end of the prefix cuts, closes the open containers, and decodes that: all of it
+must be part of the wanted value. Then it completes the cut token and writes the missing members. A prefix with other
+content has no continuation.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from decimal import Decimal, localcontext
 from enum import Enum, auto
 
 import orjson
 
 from wirelint.jsonvalues import Json
-
-# JSON text followed piece by piece, as it arrives: where it stops being JSON, where a value ends, what comes after it.
-#
-# Theory of operation. A pushdown automaton over RFC 8259. Runs of characters that cannot change its state (the inside of a
-# string, white space, the digits of a number) are passed by one regular expression, so a piece costs what it has in tokens,
-# and nothing is ever read twice. It keeps offsets and a stack of brackets, no text. A subclass may watch the values go by.
 
 _SPACE = re.compile(r"[ \t\r\n]*")
 _STRING_BODY = re.compile(r'[^"\\\x00-\x1f]*')
@@ -33,16 +29,16 @@ _LITERALS = {"t": "true", "f": "false", "n": "null"}
 _ESCAPABLE = frozenset('"\\/bfnrt')
 _HEX = frozenset("0123456789abcdefABCDEF")
 _DEEPEST_SCANNED = 1000
-"""Brackets beyond which nobody reads JSON; the scanner then follows no further."""
+"""Depth beyond which JSON parsers stop, and so does the scanner."""
 
 
-class _At(Enum):
+class At(Enum):
     VALUE = auto()  # a value must come
     ITEM = auto()  # the first element of an array, or its end
     FIRST_KEY = auto()  # the first key of an object, or its end
     KEY = auto()  # a key must come
     COLON = auto()
-    AFTER = auto()  # a comma, or the end of what is open
+    AFTER = auto()  # a comma, or the end of the open container
     STRING = auto()
     ESCAPE = auto()
     TOKEN = auto()  # inside a number or a literal
@@ -50,17 +46,18 @@ class _At(Enum):
 
 
 class Scanner:
-    """Incremental JSON scanner. Its fields hold what it has found, as offsets in the whole text.
+    """Incremental JSON scanner. Its fields are offsets in the whole text.
 
-    `top` is the first character of the top-level value, at `top_at`; empty as long as there was only white space.
-    `filled`: that value is an object and has a key. `closed` is the offset after the top-level value, `second` that of
-    what follows it and is no white space. `broken` is the first character that JSON does not allow. `comma` is a comma
-    between members or elements after which nothing has come yet, or nothing that may come there.
+    `top` is the first character of the top-level value, at `top_at`; empty before it. `filled`: that value is an object and
+    has a key. `closed` is the offset after the top-level value, `second` the offset of further text after it. `broken` is
+    the first invalid character. `comma` is a comma between members or elements that no valid text follows yet. `lost`: the
+    scanner has stopped at too deep or too long a value. `at` is the state, `open`
+    the brackets that are open, `token_at` the offset of the last key or value, `in_key` says whether a key has begun.
     """
 
     __slots__ = (
         *("broken", "closed", "comma", "filled", "length", "lost", "second", "top", "top_at"),
-        *("_at", "_escape", "_in_key", "_stack", "_token"),
+        *("at", "in_key", "open", "token_at", "_escape", "_token"),
     )
 
     def __init__(self) -> None:
@@ -73,31 +70,32 @@ class Scanner:
         self.broken: int | None = None
         self.comma: int | None = None
         self.lost = False
-        self._at = _At.VALUE
-        self._stack: list[str] = []
-        self._in_key = False
+        self.at = At.VALUE
+        self.open: list[str] = []
+        self.token_at = 0
+        self.in_key = False
         self._escape = ""
         self._token = ""
 
     @property
     def over(self) -> bool:
-        """Return True if more text could not tell anything more."""
+        """Return True if more text cannot change the result."""
         return self.broken is not None or self.second is not None or self.lost
 
     def feed(self, piece: str) -> None:
         base, size = self.length, len(piece)
         self.length += size
-        # Nearly all pieces of long arguments lie within one string.
-        if self._at is _At.STRING and not self._in_key and _STRING_BODY.fullmatch(piece):
+        # Nearly all pieces of long arguments are within one string.
+        if self.at is At.STRING and not self.in_key and _STRING_BODY.fullmatch(piece):
             return
         place = 0
         while place < size and not self.over:
-            match self._at:
-                case _At.STRING:
+            match self.at:
+                case At.STRING:
                     place = self._string(piece, place, base)
-                case _At.ESCAPE:
+                case At.ESCAPE:
                     place = self._escaped(piece, place, base)
-                case _At.TOKEN:
+                case At.TOKEN:
                     place = self._scalar(piece, place, base)
                 case _:
                     place = _SPACE.match(piece, place).end()  # type: ignore[union-attr]
@@ -118,21 +116,21 @@ class Scanner:
 
     def _string(self, piece: str, place: int, base: int) -> int:
         end = _STRING_BODY.match(piece, place).end()  # type: ignore[union-attr]
-        if self._in_key:
+        if self.in_key:
             self._key_text(piece[place:end])
         if end == len(piece):
             return end
         match piece[end]:
             case '"':
-                if self._in_key:
-                    self._in_key = False
-                    self._at = _At.COLON
+                if self.in_key:
+                    self.in_key = False
+                    self.at = At.COLON
                     self._key_ends()
                 else:
                     self._value_ends(base + end + 1)
             case "\\":
                 self._escape = "\\"
-                self._at = _At.ESCAPE
+                self.at = At.ESCAPE
             case _:
                 self.broken = base + end
         return end + 1
@@ -151,9 +149,9 @@ class Scanner:
             return place
         self._escape += character
         if whole:
-            if self._in_key:
+            if self.in_key:
                 self._key_text(self._escape)
-            self._at = _At.STRING
+            self.at = At.STRING
         return place + 1
 
     def _scalar(self, piece: str, place: int, base: int) -> int:
@@ -176,66 +174,68 @@ class Scanner:
 
     def _structure(self, character: str, place: int, base: int) -> int:
         offset = base + place
-        at = self._at
-        if at is _At.END:
+        at = self.at
+        if at is At.END:
             self.second = offset
-        elif at is _At.COLON and character == ":":
-            self._at = _At.VALUE
-        elif at is _At.AFTER and character == ",":
+        elif at is At.COLON and character == ":":
+            self.at = At.VALUE
+        elif at is At.AFTER and character == ",":
             self.comma = offset
-            self._at = _At.KEY if self._stack[-1] == "{" else _At.VALUE
-        elif (at in (_At.AFTER, _At.FIRST_KEY, _At.ITEM)) and self._closes(character):
-            self._stack.pop()
+            self.at = At.KEY if self.open[-1] == "{" else At.VALUE
+        elif (at in (At.AFTER, At.FIRST_KEY, At.ITEM)) and self._closes(character):
+            self.open.pop()
             self._container_ends()
             self._value_ends(offset + 1)
-        elif at in (_At.KEY, _At.FIRST_KEY) and character == '"':
+        elif at in (At.KEY, At.FIRST_KEY) and character == '"':
             self.comma = None
-            self.filled = self.filled or len(self._stack) == 1
-            self._in_key = True
-            self._at = _At.STRING
-        elif at in (_At.VALUE, _At.ITEM):
+            self.filled = self.filled or len(self.open) == 1
+            self.in_key = True
+            self.token_at = offset
+            self.at = At.STRING
+        elif at in (At.VALUE, At.ITEM):
             return self._value(character, place, offset)
         else:
             self.broken = offset
         return place + 1
 
     def _closes(self, character: str) -> bool:
-        return character == ("}" if self._stack[-1] == "{" else "]")
+        return character == ("}" if self.open[-1] == "{" else "]")
 
     def _value(self, character: str, place: int, offset: int) -> int:
-        if not self._stack:
+        if not self.open:
             self.top, self.top_at = character, offset
         if character not in '"{[-0123456789tfn':
             self.broken = offset
             return place
         self.comma = None
+        self.token_at = offset
         self._value_begins(character, offset)
         if character == '"':
-            self._at = _At.STRING
+            self.at = At.STRING
         elif character in "{[":
-            self._stack.append(character)
-            self._at = _At.FIRST_KEY if character == "{" else _At.ITEM
-            self.lost = len(self._stack) > _DEEPEST_SCANNED
+            self.open.append(character)
+            self.at = At.FIRST_KEY if character == "{" else At.ITEM
+            self.lost = len(self.open) > _DEEPEST_SCANNED
         else:
             self._token = ""
-            self._at = _At.TOKEN
+            self.at = At.TOKEN
             return place
         return place + 1
 
     def _value_ends(self, offset: int) -> None:
-        if self._stack:
-            self._at = _At.AFTER
+        if self.open:
+            self.at = At.AFTER
         else:
-            self._at = _At.END
+            self.at = At.END
             self.closed = offset
 
 
 _LONGEST_TOKEN = 400
-"""Characters of a number beyond which it is followed no further; a double has seventeen digits."""
+"""Longest number; a double has seventeen digits."""
 
 
 def _agreed(token: str) -> int:
-    """Return how many characters of an unfinished number or literal are right."""
+    """Return the length of the valid prefix of an unfinished number or literal."""
     literal = _LITERALS.get(token[:1])
     if literal is None:
         return _NUMBER_BEGUN.match(token).end()  # type: ignore[union-attr]
@@ -247,22 +247,28 @@ def _agreed(token: str) -> int:
     return count
 
 
-_PLAIN = re.compile(r'[^"\\\x00-\x1f]*')
-_ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", '"': '"', "\\": "\\", "/": "/"}
-_TOKEN = re.compile(r"[-+.0-9A-Za-z]*")
 _NUMBER = re.compile(r"(-?[0-9]+(?:\.[0-9]*)?)(?:[eE]([+-]?[0-9]*))?")
+_STRING_BEGUN = re.compile(
+    r'"(?P<said>(?:[^"\\]|\\u(?![dD][89abAB][0-9a-fA-F]{2}(?:\\?|\\u[0-9a-fA-F]{0,3})\Z)[0-9a-fA-F]{4}|\\[^u])*+)'
+    r"(?P<cut>(?:\\u[0-9a-fA-F]{4})?(?:\\(?:u[0-9a-fA-F]{0,3})?)?)"
+)
+"""A string that is not closed. `cut`: an escape, or the first escape of a surrogate pair, that the end cuts off."""
 _DEEPEST = 400
 
 
 def continuation(prefix: str, value: Json) -> str | None:
-    """Return the text that makes `prefix` a JSON text of `value`; None when there is none.
+    """Return the text that completes `prefix` to a JSON text of `value`; None without one.
 
     >>> continuation('{"city": "Os', {"city": "Oslo", "days": 2})
     'lo","days":2}'
     """
+    scanner = Scanner()
+    scanner.feed(prefix)
+    if scanner.over or len(scanner.open) > _DEEPEST:
+        return None
     try:
-        rest = "".join(_Joiner(prefix).join(value))
-    except _NoWayError:
+        rest = _Beginning(prefix, scanner).rest(value)
+    except ValueError:
         return None
     return rest if _says(prefix + rest, value) else None
 
@@ -276,9 +282,7 @@ def write(value: Json) -> str:
 
 
 def same(one: Json, other: Json) -> bool:
-    """Return True if two values are the same for every reader: 1 is neither 1.0 nor true; the order of members says
-    nothing.
-    """
+    """Return True if two values are equal to all readers: 1 is neither 1.0 nor true, and members have no order."""
     if isinstance(one, dict) and isinstance(other, dict):
         return one.keys() == other.keys() and all(same(inner, other[key]) for key, inner in one.items())
     if isinstance(one, list) and isinstance(other, list):
@@ -293,220 +297,143 @@ def _says(text: str, value: Json) -> bool:
         return False
 
 
-class _NoWayError(Exception):
-    pass
+class _Beginning:
+    """The beginning of a JSON text, without the token that its end cuts off. The methods raise ValueError without a rest.
 
+    `part` is the value so far; a missing last member or element of an open container is null in it. `gap` is the missing
+    item at the end: a `value`, a `key`, a `colon`, or nothing.
+    """
 
-class _Joiner:
-    def __init__(self, prefix: str) -> None:
-        self.text = prefix
-        self.place = 0
-
-    def join(self, value: Json) -> Iterator[str]:
-        yield from self._value(value, 0)
-        if not self._over():
-            raise _NoWayError  # something follows the value
-
-    def _over(self) -> bool:
-        """Return True if the prefix is at its end; passes white space."""
-        self.place = _SPACE.match(self.text, self.place).end()  # type: ignore[union-attr]
-        return self.place == len(self.text)
-
-    def _take(self, character: str) -> None:
-        if self.text[self.place] != character:
-            raise _NoWayError
-        self.place += 1
-
-    def _value(self, value: Json, depth: int) -> Iterator[str]:
-        if depth > _DEEPEST:
-            raise _NoWayError
-        if self._over():
-            yield write(value)
-            return
-        match value:
-            case dict():
-                yield from self._object(value, depth)
-            case list():
-                yield from self._array(value, depth)
-            case str():
-                yield from self._string(value)
-            case bool() | None:
-                yield self._literal(write(value))
+    def __init__(self, text: str, scanner: Scanner) -> None:
+        self.levels = len(scanner.open)
+        inside = scanner.at in (At.STRING, At.ESCAPE, At.TOKEN)
+        self.token = text[scanner.token_at :] if inside else ""
+        head = text[: scanner.token_at] if inside else text
+        filling = ""
+        match scanner.at:
+            case At.KEY:
+                self.gap = "key"
+            case At.COLON:
+                self.gap, filling = "colon", ":null"
+            case At.VALUE:
+                self.gap, filling = "value", "null"
+            case _ if inside:
+                self.gap, filling = ("key", "") if scanner.in_key else ("value", "null")
             case _:
-                yield self._number(value)
+                self.gap = ""
+        head = head.rstrip(" \t\r\n").removesuffix(",") if self.gap == "key" else head
+        closers = "".join("}" if bracket == "{" else "]" for bracket in reversed(scanner.open))
+        self.part: Json = json.loads(f"{head}{filling}{closers}", object_pairs_hook=_members)
 
-    def _object(self, value: dict[str, Json], depth: int) -> Iterator[str]:
-        self._take("{")
-        left = dict(value)
-        first = True
-        while True:
-            if self._over():
-                members = ",".join(f"{write(key)}:{write(inner)}" for key, inner in left.items())
-                yield f"{'' if first or not members else ','}{members}}}"
-                return
-            if self.text[self.place] == "}" and not left:
-                self.place += 1
-                return
-            if not first:
-                self._take(",")
-                if self._over():
-                    yield from self._members_after_comma(left)
-                    return
-            key, rest = self._key(left)
-            yield rest
-            if self._over():
-                yield ":"
-            else:
-                self._take(":")
-            yield from self._value(left.pop(key), depth + 1)
-            first = False
+    def rest(self, value: Json) -> str:
+        return self._rest(self.part, value, 0)
 
-    def _members_after_comma(self, left: dict[str, Json]) -> Iterator[str]:
-        if not left:
-            raise _NoWayError
-        yield ",".join(f"{write(key)}:{write(inner)}" for key, inner in left.items()) + "}"
+    def _rest(self, part: Json, whole: Json, level: int) -> str:
+        """Return the rest of a value at a level of nesting."""
+        if level < self.levels and isinstance(part, dict) and isinstance(whole, dict):
+            return self._rest_of_object(part, whole, level + 1)
+        if level < self.levels and isinstance(part, list) and isinstance(whole, list):
+            return self._rest_of_array(part, whole, level + 1)
+        if level == self.levels and self.gap == "value":
+            return _rest_of_token(self.token, whole)
+        if level == self.levels and same(part, whole):
+            return ""
+        raise ValueError
 
-    def _key(self, left: dict[str, Json]) -> tuple[str, str]:
-        """Return the next key, and what it lacks to be complete."""
-        start = self.place
-        if self.text[start] != '"':
-            raise _NoWayError
-        end = _end_of_string(self.text, start)
-        if end is not None:
-            self.place = end
+    def _rest_of_object(self, part: dict[str, Json], whole: dict[str, Json], level: int) -> str:
+        names = list(part)
+        open_name = names.pop() if level < self.levels or self.gap in ("value", "colon") else None
+        if not part.keys() <= whole.keys() or not all(same(part[name], whole[name]) for name in names):
+            raise ValueError
+        left = [name for name in whole if name not in part]
+        begun = ""
+        if open_name is not None and level == self.levels and self.gap == "colon":
+            begun = f":{write(whole[open_name])}"
+        elif open_name is not None:
+            begun = self._rest(part[open_name], whole[open_name], level)
+        elif self.gap == "key":
+            name, begun = self._rest_of_key(left)
+            left.remove(name)
+            begun = f"{begun}:{write(whole[name])}"
+        members = ",".join(f"{write(name)}:{write(whole[name])}" for name in left)
+        comma = "," if members and (names or open_name is not None or begun) else ""
+        return f"{begun}{comma}{members}}}"
+
+    def _rest_of_key(self, left: list[str]) -> tuple[str, str]:
+        """Return the first of some names that the cut key may become, and its rest."""
+        for name in left:
             try:
-                key = json.loads(self.text[start:end])
+                return name, _rest_of_string(self.token, name) if self.token else write(name)
             except ValueError:
-                raise _NoWayError from None
-            if key not in left:
-                raise _NoWayError
-            return key, ""
-        for key in left:
-            self.place = start
-            try:
-                return key, "".join(self._string(key))
-            except _NoWayError:
                 continue
-        raise _NoWayError
+        raise ValueError
 
-    def _array(self, value: list[Json], depth: int) -> Iterator[str]:
-        self._take("[")
-        for number, inner in enumerate(value):
-            if self._over():
-                rest = ",".join(map(write, value[number:]))
-                yield f"{',' if number else ''}{rest}]"
-                return
-            if number:
-                self._take(",")
-            yield from self._value(inner, depth + 1)
-        if self._over():
-            yield "]"
-        else:
-            self._take("]")
-
-    # --- scalars ------------------------------------------------------------------------------------------------------
-
-    def _string(self, value: str) -> Iterator[str]:
-        text = self.text
-        self._take('"')
-        said = 0
-        while self.place < len(text):
-            end = _PLAIN.match(text, self.place).end()  # type: ignore[union-attr]
-            if end > self.place:
-                if not value.startswith(text[self.place : end], said):
-                    raise _NoWayError
-                said += end - self.place
-                self.place = end
-                continue
-            if text[end] == '"' and said == len(value):
-                self.place = end + 1
-                return
-            if text[end] != "\\" or said >= len(value):
-                raise _NoWayError
-            wanted, rest = self._escape(value[said])
-            said += wanted
-            yield rest
-        yield write(value[said:])[1:]
-
-    def _escape(self, wanted: str) -> tuple[int, str]:
-        """Pass an escape, whole or cut, that stands for `wanted`; return its rest."""
-        text = self.text
-        if self.place + 1 == len(text):
-            self.place += 1
-            written = write(wanted)
-            return 1, written[2:-1] if written.startswith('"\\') else _units(wanted)[1:]
-        kind = text[self.place + 1]
-        if kind != "u":
-            if _ESCAPES.get(kind) != wanted:
-                raise _NoWayError
-            self.place += 2
-            return 1, ""
-        spelled = _units(wanted)
-        given = text[self.place : self.place + len(spelled)]
-        if spelled[: len(given)].lower() != given.lower():
-            raise _NoWayError
-        self.place += len(given)
-        return 1, spelled[len(given) :]
-
-    def _literal(self, spelled: str) -> str:
-        given = _TOKEN.match(self.text, self.place)[0]  # type: ignore[index]
-        whole = self.place + len(given) < len(self.text)
-        if not spelled.startswith(given) or not given or (whole and given != spelled):
-            raise _NoWayError
-        self.place += len(given)
-        return spelled[len(given) :]
-
-    def _number(self, value: float) -> str:
-        given = _TOKEN.match(self.text, self.place)[0]  # type: ignore[index]
-        self.place += len(given)
-        if self.place < len(self.text) or _is_number(given, value):
-            return _whole(given, value)
-        return _finished(given, value)
+    def _rest_of_array(self, part: list[Json], whole: list[Json], level: int) -> str:
+        is_open = level < self.levels or self.gap == "value"
+        count = len(part) - is_open
+        if len(part) > len(whole) or not all(map(same, part[:count], whole)):
+            raise ValueError
+        begun = self._rest(part[-1], whole[count], level) if is_open else ""
+        more = ",".join(map(write, whole[len(part) :]))
+        return f"{begun}{',' if more and part else ''}{more}]"
 
 
-def _end_of_string(text: str, start: int) -> int | None:
-    place = start + 1
-    while True:
-        place = _PLAIN.match(text, place).end()  # type: ignore[union-attr]
-        if place >= len(text):
-            return None
-        if text[place] == '"':
-            return place + 1
-        place += 2
-        if place > len(text):
-            return None
+def _members(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        raise ValueError("a name is repeated")
+    return members
+
+
+# --- scalars ----------------------------------------------------------------------------------------------------------
+
+
+def _rest_of_token(token: str, value: Json) -> str:
+    written = write(value)
+    if not token:
+        return written
+    if isinstance(value, str):
+        return _rest_of_string(token, value)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return "" if _says(token, value) else _rest_of_number(token, value)
+    if isinstance(value, dict | list) or not written.startswith(token):
+        raise ValueError
+    return written[len(token) :]
+
+
+def _rest_of_string(token: str, value: str) -> str:
+    begun = _STRING_BEGUN.fullmatch(token)
+    said: str = json.loads(f'"{begun["said"]}"') if begun is not None else ""
+    if begun is None or not value.startswith(said):
+        raise ValueError
+    cut, left = begun["cut"], value[len(said) :]
+    if not cut:
+        return write(left)[1:]
+    if not left:
+        raise ValueError
+    units = _units(left[0])
+    written = write(left[0])[1:-1]
+    if cut == "\\" and written.startswith("\\"):
+        units = written
+    if not units.lower().startswith(cut.lower()):
+        raise ValueError
+    return units[len(cut) :] + write(left[1:])[1:]
 
 
 def _units(character: str) -> str:
     """Return a character as JSON's `\\u` escapes: one, or two for those beyond the first plane."""
-    code = ord(character)
-    if code < 0x10000:
-        return f"\\u{code:04x}"
-    code -= 0x10000
-    return f"\\u{0xD800 + (code >> 10):04x}\\u{0xDC00 + (code & 0x3FF):04x}"
+    data = character.encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{data[place : place + 4]}" for place in range(0, len(data), 4))
 
 
-def _is_number(given: str, value: float) -> bool:
-    try:
-        return same(json.loads(given), value)
-    except ValueError:
-        return False
-
-
-def _whole(given: str, value: float) -> str:
-    if not _is_number(given, value):
-        raise _NoWayError
-    return ""
-
-
-def _finished(given: str, value: float) -> str:
+def _rest_of_number(given: str, value: float) -> str:
     """Return the rest of an unfinished number: digits, a power of ten."""
     if write(value).startswith(given):
         return write(value)[len(given) :]
     wanted = Decimal(write(value))
     begun = _NUMBER.fullmatch(given)
     if begun is None or isinstance(value, int):
-        raise _NoWayError
+        raise ValueError
     mantissa, power = begun[1], begun[2]
     full = mantissa if power is not None else _digits(mantissa, wanted)
     exponent = _power_between(Decimal(full), wanted)
@@ -515,7 +442,7 @@ def _finished(given: str, value: float) -> str:
     for spelled in (f"{exponent}", f"{exponent:+}", f"{exponent:03}", f"{exponent:+03}"):
         if spelled.startswith(power):
             return spelled[len(power) :]
-    raise _NoWayError
+    raise ValueError
 
 
 def _digits(mantissa: str, wanted: Decimal) -> str:
@@ -530,10 +457,10 @@ def _power_between(mantissa: Decimal, wanted: Decimal) -> int:
     if not wanted:
         return 0
     if not mantissa:
-        raise _NoWayError
+        raise ValueError
     with localcontext() as context:
         context.prec = 100
         ratio = (wanted / mantissa).normalize().as_tuple()
     if ratio.digits != (1,) or ratio.sign:
-        raise _NoWayError
+        raise ValueError
     return int(ratio.exponent)

@@ -1,9 +1,8 @@
 """Placeholder values that stand in for unknown ones: `default`, `null`, `your_api_key`, `/path/to/…`, `user@example.com`.
 
-A model that has to fill a parameter and was not told what with writes what the documentation of such tools is full of.
-Where a value of that kind may be real for its parameter, as `default` is for a namespace, the parameter's purpose decides,
-and what stays uncertain has low confidence. Text, code, patterns and queries are not judged: there everything may be meant.
-Whether somebody said the value is for `unsaid` to find out.
+A model that must fill a parameter without a value for it writes the sample values of documentation. Where such a value may
+be real, as `default` is for a namespace, the purpose of the parameter decides, and uncertain cases have low confidence.
+Text, code, patterns and queries are not checked: any value may be intended there.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Literal, NamedTuple
 
 from wirelint import lexicon
@@ -22,13 +21,11 @@ from wirelint.model import Confidence, Json, Message, Request, Text, Tool, ToolR
 
 _PHRASES = lexicon.Phrases("placeholders")
 
-# Purpose of a tool's parameter, by its name: a path, a key, an id, a host, or text that somebody writes.
-#
-# Names are taken apart at underscores and capitals (`subWorkspace`, `file_path`), so that one list of words does for all
-# spellings. A name says only so much: what is in no list is `other`.
+# Purpose of a tool's parameter by its name: a path, a key, an id, a host, or free text. Names are split at underscores and
+# capitals (`subWorkspace`, `file_path`), so that one list of words serves all spellings.
 
 Purpose = Literal["path", "secret", "id", "host", "address", "person", "prose", "command", "kind", "other"]
-"""`prose`: text, code, queries, patterns, values of any sort: whatever stands there may be meant. `kind`: names a type."""
+"""`prose`: text, code, queries, patterns, values of any sort. `kind`: the name of a type."""
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_a-zA-Z]+")
 
@@ -45,7 +42,7 @@ def words_of(name: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1024)
 def purpose(name: str) -> Purpose:
-    """Return the purpose of a parameter. The last word says most: `file_content` is prose, `content_file` a path."""
+    """Return the purpose of a parameter, mainly by its last word: `file_content` is prose, `content_file` a path."""
     words = words_of(name)
     if not words:
         return "other"
@@ -75,10 +72,10 @@ def _of_word(word: str, words: tuple[str, ...]) -> Purpose:
 
 
 LONGEST = 300
-"""Characters of a value above which it is no stand-in."""
+"""Longest value that may be a placeholder."""
 
 _REFERENCES: frozenset[Purpose] = frozenset({"path", "secret", "id", "host", "address"})
-"""Parameters whose values name something that exists somewhere."""
+"""Purposes of parameters whose values refer to existing objects."""
 
 _THINGS = _PHRASES.text("things")
 
@@ -87,7 +84,9 @@ _THINGS = _PHRASES.text("things")
 class Sign:
     """The sign of a placeholder. `why` completes "… is": `no path but what documentation writes for one`.
 
-    `void`: it spells that there is no value, so nothing is lost without it. `stem`: what somebody who meant it would say.
+    `void`: it spells that there is no value, so nothing is lost without it. `stem`: the text that a source of the value
+    would hold. `word`: an ordinary word, so that its occurrence in a long prompt is no source. `form`: the form of values,
+    so that its description in a declaration or a prompt is no source.
     """
 
     why: str
@@ -95,25 +94,13 @@ class Sign:
     void: bool = False
     stem: str = ""
     word: bool = False
-    """An ordinary word: that it stands somewhere in a long prompt says nothing."""
     form: bool = False
-    """The form that values have: that a declaration or a prompt describes it says nothing."""
 
 
 _SLOTS = _PHRASES.patterns("slots")
 _YOURS = re.compile(rf"^<?your(?:[-_]?(?:{_THINGS})s?|(?:[-_][a-z0-9]+){{1,4}}| (?:{_THINGS}))>?$", re.IGNORECASE)
-_DATE_PART = r"(?:y{2,4}|j{2,4}|a{4}|d{2}|t{2}|g{2}|m{2}|h{2}|s{2})"
-_DATE_FORM = re.compile(rf"^[<\[{{]?{_DATE_PART}(?:[-/.:t ]{{1,2}}{_DATE_PART}){{1,5}}z?[>\]}}]?$")
-_ABOUT_FORMS = frozenset({"format", "pattern", "mask", "style", "layout", "locale", "display", "spec"})
 _STEPS = re.compile(r"[/\\@:?&=.,#]+")
 _URL = re.compile(r"^[a-z][a-z0-9+.-]*://(?P<host>[^/?#]*)(?P<path>[^?#]*)(?P<rest>.*)$", re.IGNORECASE)
-_VOID = frozenset({"null", "undefined"})
-_NOTHING = frozenset({"none", "nil", "nan"})
-_UNKNOWN = frozenset(_PHRASES.words("unknown"))
-_LETTERED_ID = re.compile(r"^(?:[a-z]{1,12}[_-])?abc[_-]?123$|^x{3,}$", re.IGNORECASE)
-_DUMMY_UUIDS = frozenset({"123e4567-e89b-12d3-a456-426614174000", "550e8400-e29b-41d4-a716-446655440000"})
-_NIL_UUID = "00000000-0000-0000-0000-000000000000"
-_DUMMY_PERSON = re.compile(r"^(?:john|jane|joe)[ ._](?:doe|smith|public)$", re.IGNORECASE)
 
 
 def sign(value: str, name: str, described: str = "") -> Sign | None:
@@ -126,14 +113,11 @@ def sign(value: str, name: str, described: str = "") -> Sign | None:
         return None
     if what == "command":
         return _in_command(value)
-    folded = plain_value.casefold()
-    if _PHRASES["suspect"].search(folded) is None:
+    if _PHRASES["suspect"].search(plain_value.casefold()) is None:
         return _echo(plain_value, name, what)
-    if (found := _word(plain_value, folded, what, words_of(name), described)) is not None:
+    if (found := _listed_sign("signs", plain_value, what, name, described)) is not None:
         return found
-    if _DATE_FORM.match(folded) and what != "kind" and _ABOUT_FORMS.isdisjoint(words_of(name)):
-        return Sign("the form of a date or time, not one", "medium", form=True)
-    if "your" in folded and (blank := _yours(plain_value)):
+    if "your" in plain_value.casefold() and (blank := _yours(plain_value)):
         return Sign("a blank to be filled in", "high", stem=blank)
     if any(pattern.search(plain_value) for pattern in _SLOTS):
         return Sign("a blank to be filled in", "high", stem=plain_value)
@@ -143,52 +127,26 @@ def sign(value: str, name: str, described: str = "") -> Sign | None:
         return Sign("an address with a login of the documentation", "medium", stem=match[0])
     if (match := _PHRASES["example"].match(plain_value)) is not None and _is_address(plain_value, what):
         return Sign("an address that is reserved for examples", "medium", stem=match["host"])
-    return _dummy(plain_value, folded, what) or _echo(plain_value, name, what)
+    return _listed_sign("dummies", plain_value, what, name, described) or _echo(plain_value, name, what)
 
 
-def _word(value: str, folded: str, what: Purpose, words: tuple[str, ...], described: str) -> Sign | None:
-    """Return the sign of a word for nothing, for the unknown, or for anything."""
-    if folded in _VOID and what != "kind":
-        return Sign("the word for nothing, not a value", "high", void=True, word=True)
-    if folded in _NOTHING and what in _REFERENCES:
-        return Sign("the word for nothing, not a value", "medium", void=True, word=True)
-    if folded in _UNKNOWN:
-        sure: Confidence = "medium" if what in _REFERENCES and what != "address" else "low"
-        return Sign("what is said of a value that is not known", sure, word=True)
-    if folded in ("default", "default_path", "default_workspace", "default_directory", "default_folder") and (
-        what == "path" or (what == "id" and "session" not in words)
-    ):
-        if what == "id":
-            return Sign("no id but the word for whatever is usual", "low", word=True)
-        named = re.search(r"path|director|folder", described, re.IGNORECASE) is not None
-        return Sign("no path but the word for whatever is usual", "high" if named else "medium", word=True)
-    if folded in ("string", "str") and what != "kind" and "name" not in words:
-        return Sign(
-            "the name of its own type", "medium" if what in _REFERENCES and what != "address" else "low", word=True
-        )
+def _listed_sign(table: str, value: str, what: Purpose, name: str, described: str) -> Sign | None:
+    """Return the first sign in a table of `placeholders.toml` that a value has."""
+    folded, words = value.casefold(), words_of(name)
+    for row in _PHRASES.table(table):
+        if what not in row.get("purposes", (what,)) or not set(row.get("unless", ())).isdisjoint(words):
+            continue
+        if folded in row["words"] if "words" in row else _PHRASES[row["pattern"]].match(value):
+            confidence: Confidence = "medium" if what in row.get("sure_for", ()) else row["confidence"]
+            if "described" in row and re.search(row["described"], described):
+                confidence = "high"
+            flags = {flag: row.get(flag, False) for flag in ("void", "word", "form")}
+            return Sign(row["why"], confidence, **flags)
     return None
 
 
-def _dummy(value: str, folded: str, what: Purpose) -> Sign | None:
-    match what:
-        case "secret" if _PHRASES["dummy_secret"].match(value):
-            return Sign("what documentation writes for a key", "medium", word=True)
-        case "id" if folded in _DUMMY_UUIDS:
-            return Sign("an id that documentation is full of", "medium")
-        case "id" if folded == _NIL_UUID:
-            return Sign("the id of nothing", "medium")
-        case "id" | "secret" if _PHRASES["dummy_id"].match(value) or _LETTERED_ID.match(value):
-            return Sign("an id such as examples have", "low")
-        case "person" if _DUMMY_PERSON.match(value):
-            return Sign("a name such as examples have", "low")
-        case "address" if _PHRASES["dummy_address"].match(value):
-            return Sign("an address such as examples have", "low")
-        case _:
-            return None
-
-
 def _echo(value: str, name: str, what: Purpose) -> Sign | None:
-    """Return a parameter's own name in the place of its value: `file_path` for file_path."""
+    """Return the sign of a value that is the name of its parameter: `file_path` for file_path."""
     words = words_of(name)
     if len(words) > 1 and what in _REFERENCES and words_of(value) == words and value.replace("_", "").isalnum():
         return Sign("the name of its own parameter", "medium", word=True)
@@ -196,7 +154,7 @@ def _echo(value: str, name: str, what: Purpose) -> Sign | None:
 
 
 def _in_command(value: str) -> Sign | None:
-    """Return a path of the documentation among the words of a command; what is quoted or piped in may be text."""
+    """Return the sign of a sample path in a command; quoted or piped text does not count."""
     if any(mark in value for mark in ("'", '"', "<<", "`", "\n", "echo", "printf", "grep", "sed ")):
         return None
     for word in value.split():
@@ -206,10 +164,10 @@ def _in_command(value: str) -> Sign | None:
 
 
 def _yours(value: str) -> str:
-    """Return the part of a value to be filled in, `your-domain` of `https://your-domain.com/`; empty when there is none.
+    """Return the blank in a value, `your-domain` of `https://your-domain.com/`; empty without one.
 
-    Pages have names with `your` in them (`/help/reset-your-password`), so it has to begin a step, and in the paths of most
-    sites it has to be spelt as no page is.
+    Names of pages hold `your` too (`/help/reset-your-password`), so it must begin a step, and in the paths of most sites
+    have a spelling that pages do not have.
     """
     url = _URL.match(value)
     if url is None:
@@ -229,9 +187,8 @@ def _is_address(value: str, what: Purpose) -> bool:
 
 # Arguments of a call that the error of its tool names: `Unknown workspace: 'default'` for `{"workspace": "default"}`.
 #
-# A value counts as named where the error quotes it, or has it as a word beside a word of its parameter's name. An
-# error that
-# refuses a value without repeating it names the parameter alone, in quotes or before a colon.
+# The error names a value if it quotes it, or holds it as a word together with a word of its parameter's name. An error may
+# also name the parameter alone, in quotes or before a colon.
 
 _LONGEST_ERROR = 1000
 _LONGEST_VALUE = 200
@@ -264,30 +221,30 @@ def refused(arguments: Mapping[str, Json], error: str) -> Iterator[Refused]:
             yield Refused(name, value, sign(value, name))
 
 
-def misnamed(arguments: Mapping[str, Json], error: str) -> Iterator[tuple[str, bool]]:
-    """Yield the parameters that an error of the tool names: given ones (True) that it does not know, and missing ones."""
+def named_parameters(arguments: Mapping[str, Json], error: str) -> Iterator[tuple[str, bool]]:
+    """Yield the parameters that an error of the tool names: given ones that are unknown (True), and missing ones."""
     error = error[:_LONGEST_ERROR]
     for phrase, is_given in ((_PHRASES["unknown_parameter"], True), (_PHRASES["missing_parameter"], False)):
         names = (next(filter(None, found.groups()), "") for found in phrase.finditer(error))
         yield from ((name, is_given) for name in dict.fromkeys(names) if (name in arguments) is is_given)
 
 
-# Values of arguments that nobody said, and that are of a kind that no real value has (`placeholders`).
+# Placeholders without a source.
 #
-# Theory of operation. A value is an invention only where neither the tool's declaration nor the conversation has it. What
-# users and tools say counts most: there the value itself may stand, or what it is built of (`/path/to`). Words such as
-# `default` stand in many a long prompt without being meant as a value, so in what the system and the assistant say they
-# count in quotes only. Values for which the schema has a list are its own affair.
+# Theory of operation. A value is an invention if neither the tool's declaration nor the conversation holds it. Texts of
+# users and tools count most: they may hold the value, or a part of it (`/path/to`). Many long prompts hold words such as
+# `default` in another sense, so texts of the system and the assistant count only with the word in quotes. Values that the
+# schema enumerates are left to `schema-violation`.
 
 _MOST_VALUES = 400
 _DEEPEST = 8
 _LEAST_ID = 1000
 _BEFORE_A_VALUE = "to|as|auf|als|zu|à|sur|a|como|op|til|till|na"
 _OF_FORMS = re.compile(r"format|convert|pars(?:e|ing)|pattern|rename|template", re.IGNORECASE)
-"""Tools that take the form of a date as it is written."""
+"""Tools whose arguments may be the form of a date."""
 _LONGEST_PLACE = 80
 _HAS_A_DEFAULT = re.compile(r"terraform|tofu|pulumi", re.IGNORECASE)
-"""Tools in which a workspace really is called `default`."""
+"""Tools with a workspace that is named `default`."""
 
 
 class Leaf(NamedTuple):
@@ -304,7 +261,7 @@ class Leaf(NamedTuple):
 
 
 def leaves(arguments: dict[str, Json]) -> Iterator[Leaf]:
-    """Yield the texts and numbers of arguments. Bounded."""
+    """Yield the texts and numbers of arguments, up to a limit."""
     stack = [Leaf((name,), name, value) for name, value in reversed(arguments.items())]
     count = 0
     while stack and count < _MOST_VALUES:
@@ -323,80 +280,67 @@ def leaves(arguments: dict[str, Json]) -> Iterator[Leaf]:
 
 
 def declared(root: Json, path: Iterable[str | int]) -> Json:
-    """Return the schema of a place; None when there is none."""
+    """Return the schema of a place; None without one."""
     found = root
     for step in path:
         found = member(found, step, root) if isinstance(step, str) else element(found, step, root)
     return found
 
 
-class Said:
-    """The words of the conversation and the tool's declaration, built when first needed."""
-
-    __slots__ = ("_heard", "_others", "_request", "_worked")
+class KnownText:
+    """Words of the conversation, in lower case, by speaker."""
 
     def __init__(self, request: Request) -> None:
         self._request = request
-        self._heard: str | None = None
-        self._others: str | None = None
-        self._worked: str | None = None
 
-    @property
-    def heard(self) -> str:
-        """Words of users and tools, in lower case."""
-        if self._heard is None:
-            self._heard = _joined(message for message in self._request.messages if message.role in ("user", "tool"))
-        return self._heard
+    @cached_property
+    def of_users(self) -> str:
+        """Words of users and tools."""
+        return _joined(message for message in self._request.messages if message.role in ("user", "tool"))
 
-    @property
-    def worked(self) -> str:
-        """The arguments of earlier calls that went well, in lower case: a path that is there was no invention."""
-        if self._worked is None:
-            ran = evidence.ran(self._request.messages)
-            well = (one.call for one in ran if one.result is not None and not evidence.outcome(one.result).error)
-            self._worked = "\n".join(call.arguments.text for call in well if call is not None).casefold()
-        return self._worked
-
-    @property
-    def others(self) -> str:
+    @cached_property
+    def of_others(self) -> str:
         """Words of the system and the assistant."""
-        if self._others is None:
-            self._others = _joined(
-                message for message in self._request.messages if message.role not in ("user", "tool")
-            )
-        return self._others
+        return _joined(message for message in self._request.messages if message.role not in ("user", "tool"))
+
+    @cached_property
+    def of_calls(self) -> str:
+        """Arguments of earlier calls that succeeded: a path in them is no invention."""
+        ran = evidence.ran(self._request.messages)
+        well = (one.call for one in ran if one.result is not None and not evidence.outcome(one.result).error)
+        return "\n".join(call.arguments.text for call in well if call is not None).casefold()
 
     def holds(self, value: str, found: Sign, tool: Tool, described: str) -> bool:
-        """Return True if anybody said a value, so that it was not invented, or may have said it where the server knows."""
+        """Return True if a value has a source in the request, or may have one that only the server knows."""
         if self._request.is_partial:
             return True
         folded = value.strip().casefold()
         if folded == "default" and _HAS_A_DEFAULT.search(f"{tool.name} {tool.description}"):
             return True
         if found.form:
-            return folded in self.heard or _OF_FORMS.search(f"{tool.name} {tool.description}") is not None
+            return folded in self.of_users or _OF_FORMS.search(f"{tool.name} {tool.description}") is not None
         if found.word:
             if found.void and self._names(value.strip()):
                 return True
             word = re.compile(rf"(?<!\w){re.escape(folded)}(?!\w)")
             quoted = re.compile(rf"[\"'`“‘«]{re.escape(folded)}[\"'`”’»]")
-            # Results of tools are full of JSON's null; only the word in quotes is the value.
-            heard = (quoted if found.void else word).search(self.heard)
+            # Results of tools hold JSON's null; only the word in quotes is the value.
+            heard = (quoted if found.void else word).search(self.of_users)
             return (
                 heard is not None
                 or word.search(described.casefold()) is not None
-                or quoted.search(self.others) is not None
+                or quoted.search(self.of_others) is not None
                 or quoted.search(tool.description.casefold()) is not None
             )
-        if found.stem and not found.word and found.stem.casefold() in self.worked:
+        if found.stem and not found.word and found.stem.casefold() in self.of_calls:
             return True
-        if folded in self.heard or folded in self.others or folded in tool.description.casefold():
+        if folded in self.of_users or folded in self.of_others or folded in tool.description.casefold():
             return True
         stem = found.stem.casefold()
-        return folded in described.casefold() or bool(stem and stem in self.heard)
+        return folded in described.casefold() or bool(stem and stem in self.of_users)
 
     def _names(self, value: str) -> bool:
-        """Return True if a user gave a word as a value: people are called `Null`, and things are set `to null`."""
+        """Return True if a user gave a word as a value: a person named `Null`, or `set it to null`."""
         word = re.escape(value)
         given = re.compile(
             rf"(?<![\w'\"`.]){word}(?!\w)" if value.istitle() else rf"(?<!\w)(?:{_BEFORE_A_VALUE})\s{word}(?!\w)"
@@ -419,15 +363,15 @@ def _joined(messages: Iterable[Message]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Invention:
-    """A value without a source. `instead`: what may replace it without loss, `null` or nothing."""
+    """A value without a source. `instead`: its replacement without loss, `null` or nothing."""
 
     leaf: Leaf
     sign: Sign
     instead: str = ""
 
 
-def inventions(arguments: dict[str, Json], tool: Tool, said: Said) -> Iterator[Invention]:
-    """Yield the values among arguments that stand in for ones that nobody knew."""
+def inventions(arguments: dict[str, Json], tool: Tool, known: KnownText) -> Iterator[Invention]:
+    """Yield the invented values among arguments."""
     for leaf in leaves(arguments):
         value = leaf.value if isinstance(leaf.value, str) else _number(leaf)
         found = sign(value, leaf.name) if value is not None else None
@@ -436,19 +380,19 @@ def inventions(arguments: dict[str, Json], tool: Tool, said: Said) -> Iterator[I
         schema = declared(tool.schema, leaf.path)
         described = describe(schema)
         found = sign(value, leaf.name, described) or found
-        if _takes(leaf, tool) and not _lists(schema) and not said.holds(value, found, tool, described):
+        if _takes(leaf, tool) and not _lists(schema) and not known.holds(value, found, tool, described):
             yield Invention(leaf, found, _instead(leaf, found, tool))
-    yield from _guessed_places(arguments, tool, said)
+    yield from _guessed_places(arguments, tool, known)
 
 
 def _takes(leaf: Leaf, tool: Tool) -> bool:
-    """Return True if the schema takes a value of this kind there; where it does not, that is another fault."""
+    """Return True if the schema allows a value of this type; otherwise that is another fault."""
     root: Json = plain(tool)
     return ("string" if isinstance(leaf.value, str) else "number") in kinds(declared(root, leaf.path), root)
 
 
 def _number(leaf: Leaf) -> str | None:
-    """Return the sign of a number: it is a placeholder for an id only."""
+    """Return a number as text if it may be a placeholder, which only ids can be."""
     if isinstance(leaf.value, int) and leaf.value > _LEAST_ID and purpose(leaf.name) == "id":
         return str(leaf.value)
     return None
@@ -475,7 +419,7 @@ def _listed(value: Json) -> list[Json]:
 
 
 def _lists(schema: Json) -> bool:
-    """Return True if a schema lists the values there are: then any other is `schema-violation`."""
+    """Return True if a schema enumerates the values: then any other one is `schema-violation`."""
     if not isinstance(schema, dict):
         return False
     options = [schema, *(one for key in ("anyOf", "oneOf", "allOf") for one in _listed(schema.get(key)))]
@@ -483,15 +427,13 @@ def _lists(schema: Json) -> bool:
 
 
 def _instead(leaf: Leaf, found: Sign, tool: Tool) -> str:
-    if not found.void or len(leaf.path) != 1 or leaf.name not in voidable(tool):
+    if not found.void or len(leaf.path) != 1 or leaf.name not in omittable(tool):
         return ""
     return "null" if _is_nullable(leaf.name, tool) else "nothing"
 
 
-def voidable(tool: Tool) -> frozenset[str]:
-    """Return the arguments of a tool in the place of which the word for nothing can be taken out: null does, or
-    nothing does.
-    """
+def omittable(tool: Tool) -> frozenset[str]:
+    """Return the arguments of a tool that can be null or left out in place of a word for nothing."""
     properties = tool.schema.get("properties") if tool.schema is not None else None
     if not isinstance(properties, dict) or tool.hosted:
         return frozenset()
@@ -521,8 +463,8 @@ def _is_typed(schema: dict[str, Json]) -> bool:
     return any(key in schema for key in ("type", "anyOf", "oneOf", "allOf"))
 
 
-def _guessed_places(arguments: dict[str, Json], tool: Tool, said: Said) -> Iterator[Invention]:
-    """Yield a place below another one that only the words of the query name: no one said that there is such a place."""
+def _guessed_places(arguments: dict[str, Json], tool: Tool, known: KnownText) -> Iterator[Invention]:
+    """Yield a path that is only a word of the query: nothing says that it exists."""
     needed = required(tool)
     places = [
         (name, value)
@@ -545,7 +487,7 @@ def _guessed_places(arguments: dict[str, Json], tool: Tool, said: Said) -> Itera
         if not any(folded != query and _has_word(query, folded) for query in queries):
             continue
         schema = declared(tool.schema, (name,))
-        if not isinstance(schema, dict) or _lists(schema) or _is_named_elsewhere(folded, queries, said, tool, schema):
+        if not isinstance(schema, dict) or _lists(schema) or _is_named_elsewhere(folded, queries, known, tool, schema):
             continue
         found = Sign("a word of the query; nothing says that there is such a place", "low")
         yield Invention(Leaf((name,), name, value), found)
@@ -555,8 +497,8 @@ def _has_word(text: str, word: str) -> bool:
     return re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text) is not None
 
 
-def _is_named_elsewhere(word: str, queries: list[str], said: Said, tool: Tool, schema: Json) -> bool:
-    rest = f"{said.heard}\n{said.others}\n{tool.description.casefold()}\n{describe(schema).casefold()}"
+def _is_named_elsewhere(word: str, queries: list[str], known: KnownText, tool: Tool, schema: Json) -> bool:
+    rest = f"{known.of_users}\n{known.of_others}\n{tool.description.casefold()}\n{describe(schema).casefold()}"
     for query in queries:
         rest = rest.replace(query, " ")
     return _has_word(rest, word)

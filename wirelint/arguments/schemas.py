@@ -1,10 +1,9 @@
-"""JSON Schemas of tools, compiled once, their violations, and the declared tool that a wrong name means.
+"""JSON Schemas of tools, compiled once, their violations, and the declared tool for a wrong name.
 
-Theory of operation. Declared schemas are written for many dialects at once: drafts 4 to 2020-12, OpenAPI (`nullable`,
-boolean bounds), Gemini (`OBJECT`), hand-made ones (`"type": "str"`, `"required": true`). Providers take them all, so a
-schema is first brought to plain JSON Schema; what cannot be meant as a constraint is left out, and what still does not
-compile is unknown: `validator` gives None, and rules skip. `format` is an annotation and not judged. Nothing is ever
-fetched: a reference that leaves the schema makes it unknown.
+Theory of operation. Declared schemas mix many dialects: drafts 4 to 2020-12, OpenAPI (`nullable`, boolean bounds), Gemini
+(`OBJECT`), hand-written ones (`"type": "str"`, `"required": true`). Providers accept them all, so a schema is first
+converted to plain JSON Schema without annotations. A schema that still does not compile is unknown: `validator` returns
+None, and rules skip it. `format` is not checked. Nothing is fetched: a reference that leaves the schema makes it unknown.
 """
 
 from __future__ import annotations
@@ -32,9 +31,9 @@ _ERRORS_READ = 50
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """A violation. `path` leads to the place in the value, `keyword` is the schema's.
+    """A violation of a schema's `keyword` at the place `path` of a value.
 
-    `types` are the JSON types that would have been allowed there; empty when types are not the matter.
+    `types` are the JSON types that are allowed there; empty for other violations.
     """
 
     path: tuple[str | int, ...]
@@ -76,9 +75,7 @@ class Validator:
         return tuple(sorted(found, key=lambda violation: (len(violation.path), violation.where)))
 
     def coerced(self, value: Json) -> Json:
-        """Return the value with wrong types read as what they spell (`"20"` → 20), if that alone makes it valid; else
-        None.
-        """
+        """Return the value with wrong types converted (`"20"` → 20), if that alone makes it valid; else None."""
         violations = self.violations(value)
         if not violations or not all(violation.types and violation.path for violation in violations):
             return None
@@ -91,7 +88,7 @@ class Validator:
 
 
 def validator(tool: Tool | None) -> Validator | None:
-    """Return the validator of a tool's arguments; None when there is no schema, or none that can be understood."""
+    """Return the validator of a tool's arguments; None without a schema that compiles."""
     if tool is None or tool.schema is None:
         return None
     source = orjson.dumps(tool.schema)
@@ -99,7 +96,7 @@ def validator(tool: Tool | None) -> Validator | None:
 
 
 def plain(tool: Tool | None) -> dict[str, Json] | None:
-    """Return a tool's schema in plain JSON Schema; None when there is none, or none that can be understood."""
+    """Return a tool's schema in plain JSON Schema; None without one that can be converted."""
     if tool is None or tool.schema is None:
         return None
     source = orjson.dumps(tool.schema)
@@ -107,7 +104,7 @@ def plain(tool: Tool | None) -> dict[str, Json] | None:
 
 
 def accepts(tool: Tool | None, value: Json) -> bool | None:
-    """Return whether a tool takes these arguments; None when that is unknown."""
+    """Return True if a tool accepts these arguments; None if that is unknown."""
     if tool is None or not isinstance(value, dict):
         return None
     if tool.schema is None:
@@ -130,7 +127,7 @@ def _compile(source: bytes) -> Validator | None:
     declared = _read(source)
     if declared is None:
         return None
-    # First as declared, then without a `$schema` that nobody knows, then as the draft in which `items` may be a list.
+    # First as declared, then without an unknown `$schema`, then as the draft in which `items` may be a list.
     draftless = {key: value for key, value in declared.items() if key not in ("$schema", "$id", "id")}
     attempts = ((jsonschema_rs.validator_for, declared), (jsonschema_rs.validator_for, draftless))
     for make, schema in (*attempts, (jsonschema_rs.Draft7Validator, draftless)):
@@ -164,7 +161,7 @@ class _TooDeepError(Exception):
 
 
 def _plain(schema: Json, depth: int) -> Json:
-    """Return a schema in plain JSON Schema. Only places of schemas are walked: a parameter may be called `nullable`."""
+    """Return a schema in plain JSON Schema. Only subschemas are converted: a parameter may be named `nullable`."""
     if depth > _DEEPEST:
         raise _TooDeepError
     if not isinstance(schema, dict):
@@ -191,10 +188,10 @@ def _settle_types(schema: dict[str, Json]) -> None:
         declared = schema.pop("type")
         names = declared if isinstance(declared, list) else [declared]
         known = [_ALIASES.get(name.lower()) if isinstance(name, str) else None for name in names]
-        # `any`, `file`, `TYPE_UNSPECIFIED`: a type that nobody knows forbids nothing.
+        # `any`, `file`, `TYPE_UNSPECIFIED`: an unknown type forbids nothing.
         if known and None not in known:
             schema["type"] = list(dict.fromkeys(known)) if len(set(known)) > 1 else known[0]
-    # `"required": true` on a parameter is draft 3; whether it binds is not said any more.
+    # `"required": true` on a parameter is draft 3; later drafts do not define it.
     if "required" in schema and not isinstance(schema["required"], list):
         del schema["required"]
     if schema.get("enum") == []:
@@ -208,7 +205,7 @@ def _settle_bounds(schema: dict[str, Json]) -> None:
             del schema[exclusive]
             if flag and inclusive in schema:
                 schema[exclusive] = schema.pop(inclusive)
-    # 19.99 is no multiple of 0.01 in binary; whoever wrote it meant two decimals.
+    # 19.99 is no multiple of 0.01 in binary; the schema wants two decimals.
     if isinstance(schema.get("multipleOf"), float):
         del schema["multipleOf"]
 
@@ -289,7 +286,7 @@ def _json(value: object) -> str:
 
 
 def _replace(value: Json, path: tuple[str | int, ...], types: frozenset[str]) -> tuple[Json] | None:
-    """Return a copy of `value` with what stands at `path` read as one of `types`; None when it spells none of them."""
+    """Return a copy of `value` with the value at `path` converted to one of `types`; None if it spells none of them."""
     if not path:
         read = _read_as(value, types)
         return None if type(read) is type(value) else (read,)
@@ -311,10 +308,10 @@ def _read_as(value: Json, types: frozenset[str]) -> Json:
     return value
 
 
-# Kinds of values that a schema allows at a place, as far as the way there shows.
+# Kinds of values that a schema allows at a place.
 #
-# Used while arguments are still arriving: from the first character of a value its kind is known, and whether it may be
-# wrong. What a schema says in ways that are not followed here counts as allowed. `number` stands for integers too.
+# The first character of an arriving value shows its kind, and whether it may be wrong. Constraints that are not read here
+# count as allowed. `number` includes integers.
 
 Kinds = frozenset[str]
 ANY: Kinds = frozenset({"string", "number", "boolean", "null", "object", "array"})
@@ -337,7 +334,7 @@ def kinds(schema: Json, root: Json, depth: int = 0) -> Kinds:
 
 
 def member(schema: Json, key: str, root: Json, depth: int = 0) -> Json:
-    """Return a schema that a member of an object must fit; None when nothing is said of it."""
+    """Return a schema that a member of an object must fit; None without one."""
     if not isinstance(schema, dict) or depth > _SCHEMA_PLACES_DEEPEST:
         return None
     found: list[Json] = []
@@ -354,7 +351,7 @@ def member(schema: Json, key: str, root: Json, depth: int = 0) -> Json:
 
 
 def element(schema: Json, number: int, root: Json, depth: int = 0) -> Json:
-    """Return a schema that the element of an array at this position must fit; None when nothing is said of it."""
+    """Return a schema that the element of an array at this position must fit; None without one."""
     if not isinstance(schema, dict) or depth > _SCHEMA_PLACES_DEEPEST:
         return None
     items, first = schema.get("items"), schema.get("prefixItems")
@@ -375,7 +372,7 @@ def _declared(declared: Json) -> Kinds:
 
 
 def _parts(schema: dict[str, Json], root: Json) -> Iterable[Json]:
-    """Yield the schemas that hold as well."""
+    """Yield the schemas that the value must fit too."""
     parts = schema.get("allOf")
     if isinstance(parts, list):
         yield from parts
@@ -420,14 +417,14 @@ def _kind(value: Json) -> str:
             return "object"
 
 
-# The declared tool that an undeclared name means: other case, a leaked prefix, markup around it, a repeated name.
+# The declared tool for an undeclared name: other case, a leaked prefix, markup around it, a repeated name.
 
-# The namespaces that models were trained with and that a server's parser should have taken off: OpenAI's harmony and
-# Kimi write `functions.NAME`, Gemini `default_api.NAME`; all of them are one run at the beginning.
+# Namespaces of models that a server's parser should have removed: OpenAI's harmony and Kimi write `functions.NAME`, Gemini
+# `default_api.NAME`; several may follow each other.
 _PREFIX = re.compile(r"(?:(?:functions?|default_api|tools?|multi_tool_use|tool_call|assistant)(?:[.:/ ]+|__)|to=)+")
-# The same where an API took the characters out that its names may not have: `functionsNAME0`.
+# A namespace without the characters that an API does not allow in names: `functionsNAME0`.
 _FUSED = re.compile(r"(?:functions|default_api)(?P<name>[A-Za-z]\w*?)\d{0,3}\Z")
-# The rest of harmony's header behind the name: `NAME<|channel|>commentary <|constrain|>json`, its tokens taken out.
+# The rest of harmony's header after the name, without its tokens: `NAME<|channel|>commentary <|constrain|>json`.
 _HEADER = re.compile(r"\s+(?:(?:in )?(?:commentary|analysis)(?: channel)?\s*(?:json|code)?|json|code)\Z")
 _COUNTER = re.compile(r":\d+\Z")
 _MCP = re.compile(r"mcp__(?:[^_]|_(?!_))+__")
@@ -440,7 +437,7 @@ _LONGEST = 512
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """The declared name that was meant. `certain`: nothing else can have been meant. `why` completes "the name has …"."""
+    """The declared name for a wrong one. `certain`: no other name is possible. `why` completes "the name has …"."""
 
     name: str
     why: str
@@ -448,7 +445,7 @@ class Match:
 
 
 def match(written: str, declared: Iterable[str]) -> Match | None:
-    """Return the declared tool that `written`, which is not declared, stands for; None when there is none or several."""
+    """Return the declared tool for `written`, an undeclared name; None if none or several fit."""
     offered = tuple(dict.fromkeys(name for name in declared if name))
     if not offered or not written.strip() or len(written) > _LONGEST:
         return None
@@ -471,7 +468,7 @@ def _whole(written: str) -> Iterator[tuple[str, str]]:
 
 
 def _readings(written: str) -> Iterator[tuple[str, str]]:
-    """Yield the possible originals of a name to which something was added, most likely first."""
+    """Yield the possible originals of a name with additions, most likely first."""
     plain = written.strip(" \t\r\n*`'\"")
     yield plain, "blanks or quotes around it"
     if _MARKUP.search(plain):
@@ -498,9 +495,7 @@ def _bare(name: str) -> str:
 
 
 def _by_tail(written: str, offered: tuple[str, ...]) -> Match | None:
-    """Return the only declared name with the same last segment, when one of the two has a namespace that the other
-    lacks.
-    """
+    """Return the only declared name with the same last segment, if one of the two has a namespace that the other lacks."""
     name = resolve(written, offered)
     if name not in offered:
         return None
@@ -509,9 +504,7 @@ def _by_tail(written: str, offered: tuple[str, ...]) -> Match | None:
 
 
 def tails(name: str) -> tuple[str, ...]:
-    """Return a tool's name, and what is left of it without a namespace or the prefix of its server:
-    `mcp__files__read`, `read`.
-    """
+    """Return a tool's name with and without a namespace or the prefix of its server: `mcp__files__read`, `read`."""
     found = [name, _bare(name)]
     found += [_MCP.sub("", one, count=1) for one in found]
     found += [tail for one in found for mark in ("__", ".", "/", ":") if (tail := one.rpartition(mark)[2])]

@@ -141,7 +141,7 @@ _SOON_WORDS = frozenset(part for table in SOON for verb in table for part in ver
 def may_announce(text: str, *, thought: bool = False) -> bool:
     """Return True if the end of a text can hold an announcement, told cheaply."""
     tail = text[-_TAIL:].replace("\n", " \n")
-    if _OPENERS.stand_in(tail) or _is_doing(tail) or (thought and _MAY_THINK.search(tail)):
+    if _OPENERS.occur_in(tail) or _is_doing(tail) or (thought and _MAY_THINK.search(tail)):
         return True
     if not tail.isascii() and _PHRASES["cjk"].search(tail):
         return True

@@ -231,9 +231,9 @@ def may_claim(text: str) -> bool:
         word = match[1].lower()
         if word in AFTER_I or word.startswith(("re-", "double-")):
             return True
-    if LOOKED.stand_in(flat) and CAME_OF_IT.stand_in(flat):
+    if LOOKED.occur_in(flat) and CAME_OF_IT.occur_in(flat):
         return True
-    if AFTER_SIGNS.stand_in(flat) and CONCLUDED.stand_in(flat) and AFTER.search(flat):
+    if AFTER_SIGNS.occur_in(flat) and CONCLUDED.occur_in(flat) and AFTER.search(flat):
         return True
     return is_foreign(text)
 
@@ -311,7 +311,7 @@ _MANAGED_SIGNS = Cues(" able to ", " managed to ", " look ", " search", " lookup
 def _managed(prose: Prose, sentence: Sentence) -> Iterator[Claim]:
     """Yield claims with a softer verb: "I was able to retrieve …", "I had a look at …"."""
     line = sentence.masked
-    if not _MANAGED_SIGNS.stand_in(line):
+    if not _MANAGED_SIGNS.occur_in(line):
         return
     for match in MANAGED.finditer(line):
         if match["search"] and _is_real(line, match.start()):
@@ -324,8 +324,8 @@ def _managed(prose: Prose, sentence: Sentence) -> Iterator[Claim]:
 def _told(prose: Prose, sentence: Sentence) -> Iterator[Claim]:
     """Yield claims by their outcome: "After reading …, I can confirm", "The search returned …", "I couldn't find any …"."""
     line = sentence.masked
-    after = AFTER.search(line) if AFTER_SIGNS.stand_in(line) and CONCLUDED.stand_in(line) else None
-    outcome, results = (OUTCOME.search(line), RESULTS.search(line)) if LOOKED.stand_in(line) else (None, None)
+    after = AFTER.search(line) if AFTER_SIGNS.occur_in(line) and CONCLUDED.occur_in(line) else None
+    outcome, results = (OUTCOME.search(line), RESULTS.search(line)) if LOOKED.occur_in(line) else (None, None)
     missed = MISSED.search(line) if " find " in line or " locate " in line else None
     if after and _is_real(line, after.start()):
         verb = after["verb"].lower()
@@ -341,7 +341,7 @@ def _told(prose: Prose, sentence: Sentence) -> Iterator[Claim]:
 def _impersonal(prose: Prose, sentence: Sentence, number: int) -> Iterator[Claim]:
     """Yield claims without a subject that acts: "All tests pass", "Email sent to Bo.", "Deleted."."""
     line = sentence.masked
-    passive = PASSIVE.search(line) if PASSIVE_SIGNS.stand_in(line) else None
+    passive = PASSIVE.search(line) if PASSIVE_SIGNS.occur_in(line) else None
     noted = NOTED.match(line) if len(line) < 200 and not FINITE.search(line) else None
     terse = TERSE.match(line)
     moved = TRANSACTED.match(line) if " been " in line else None

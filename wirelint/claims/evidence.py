@@ -98,8 +98,8 @@ def anything_ran(request: Request) -> bool:
 
 def _is_result(text: str) -> bool:
     lower = text.lower()
-    named = _RESULT_ENDS.stand_in(lower) and _RESULT_WORDS.stand_in(lower)
-    return (named or _RESULT_MARKS.stand_in(lower)) and _RESULT_TEXT.search(text) is not None
+    named = _RESULT_ENDS.occur_in(lower) and _RESULT_WORDS.occur_in(lower)
+    return (named or _RESULT_MARKS.occur_in(lower)) and _RESULT_TEXT.search(text) is not None
 
 
 def ran(messages: tuple[Message, ...]) -> tuple[Ran, ...]:

@@ -387,7 +387,7 @@ Reading: TypeAlias = tuple[Sentence, re.Match[str]]
 
 def readings(prose: Prose, words: str) -> tuple[Reading, ...]:
     """Return the sentences of a short reply that report an instrument's value; `read_off` reads them. Mostly none."""
-    if len(prose.text) > LONGEST_REPLY or not words or not _SIGNS_OF_READING.stand_in(prose.masked):
+    if len(prose.text) > LONGEST_REPLY or not words or not _SIGNS_OF_READING.occur_in(prose.masked):
         return ()
     told = tuple(_readings(prose))
     return told if told and not regrets(prose) else ()
@@ -401,7 +401,7 @@ def _readings(prose: Prose) -> Iterator[Reading]:
 
 
 def _reading(line: str) -> re.Match[str] | None:
-    if "The " in line[:_OPENS_WITH] or _SIGNS_OF_SOURCES.stand_in(line):
+    if "The " in line[:_OPENS_WITH] or _SIGNS_OF_SOURCES.occur_in(line):
         found = _PHRASES["read_off"].search(line)
         if found is not None:
             return found

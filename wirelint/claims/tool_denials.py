@@ -42,8 +42,8 @@ class Denial:
 def may_deny(text: str) -> bool:
     """Return True if a text has words that a denial is made of: a look that costs less than the search."""
     lowered = text.lower()
-    here = _NEGATIONS.stand_in(lowered) and _THINGS.stand_in(lowered)
-    return here or not text.isascii() or _ABROAD.stand_in(lowered)
+    here = _NEGATIONS.occur_in(lowered) and _THINGS.occur_in(lowered)
+    return here or not text.isascii() or _ABROAD.occur_in(lowered)
 
 
 def denial(text: str, asked: str, tools: Sequence[Tool]) -> Denial | None:

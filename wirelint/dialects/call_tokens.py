@@ -14,8 +14,6 @@ from wirelint.model import Json
 
 _WORD = re.compile(r"[a-z]+")
 
-# -- deepseek ----------------------------------------------------------------------------------------------------------
-
 _DEEPSEEK = table(__name__, "deepseek")
 _TYPES = frozenset({"function", "custom", "tool"})
 
@@ -112,8 +110,6 @@ def _read_deepseek_body(reader: Reader, name: str, section: _DeepSeekCalls) -> N
     section.calls.append(reader.call(name, arguments.value, complete=arguments.complete))
 
 
-# -- plamo -------------------------------------------------------------------------------------------------------------
-
 _PLAMO = table(__name__, "plamo")
 
 
@@ -180,8 +176,6 @@ def read_qwen_agent(reader: Reader, position: int) -> Reading:
     )
 
 
-# -- internlm ----------------------------------------------------------------------------------------------------------
-
 _INTERNLM = table(__name__, "internlm")
 
 
@@ -200,7 +194,7 @@ def read_internlm(reader: Reader, position: int) -> Reading:
 
 
 def _read_code(reader: Reader, opener: Match) -> Reading:
-    """Read code for the interpreter: all that stands before the end token, without its fence."""
+    """Read code for the interpreter: the text before the end token, without its fence."""
     at = reader.space(opener.end())
     fence = reader.match(_INTERNLM.fence, at)
     start = fence.end() if fence is not None else at
@@ -222,8 +216,6 @@ def _read_code(reader: Reader, opener: Match) -> Reading:
     call = reader.call("interpreter", {key: code}, complete=closed or fenced is not None)
     return reader.block("internlm2", opener.start(), end, (call,))
 
-
-# -- inkling -----------------------------------------------------------------------------------------------------------
 
 _INKLING = table(__name__, "inkling")
 
@@ -255,8 +247,6 @@ def _read_inkling_calls(reader: Reader, start: Match) -> Calls:
 def _names_tool(value: Mapping[str, object]) -> bool:
     return isinstance(value.get("name"), str) and ("args" in value or "arguments" in value or len(value) == 1)
 
-
-# -- kimi --------------------------------------------------------------------------------------------------------------
 
 _K2 = table(__name__, "kimi")
 _HEADER_LIMIT = 160
@@ -356,7 +346,7 @@ def _read_call(reader: Reader, section: _Section, *, only_with_header: bool = Fa
 
 
 def _read_headless(reader: Reader, token: Match, section: _Section) -> None:
-    """Read an argument token whose begin token is missing; its header may stand before the section."""
+    """Read an argument token whose begin token is missing; its header may be before the section."""
     header = ""
     if not section.calls and token.start() == section.start:
         floor = max(reader.floor, token.start() - _HEADER_LIMIT)
@@ -412,8 +402,6 @@ def _close_call(reader: Reader, section: _Section) -> None:
         section.end = closer.end()
 
 
-# -- kimi_k3 -----------------------------------------------------------------------------------------------------------
-
 _K3 = table(__name__, "kimi_k3")
 
 
@@ -465,7 +453,7 @@ def _read_object(reader: Reader, channel: Calls) -> dict[str, Json]:
 
 
 def _goes_on(reader: Reader, channel: Calls, arguments: dict[str, Json]) -> bool:
-    """Return True if a call without a closer is whole all the same: its arguments are closed, or the next tag follows."""
+    """Return True if a call without a closer is whole: its arguments are closed, or the next tag follows."""
     at = reader.space(channel.end)
     if reader.ended(at):
         return bool(arguments)

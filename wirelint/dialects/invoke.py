@@ -215,8 +215,6 @@ def read_minicpm(reader: Reader, position: int) -> Reading:
     return reading if line_start else None
 
 
-# -- dots --------------------------------------------------------------------------------------------------------------
-
 _DOTS = table(__name__, "dots")
 _DOTS_INVOKE = grammar(_DOTS)
 
@@ -235,8 +233,6 @@ def read_dots(reader: Reader, position: int) -> Reading:
     called = reader.char(end) in ("", "\n", "<", "{", "[")
     return reader.block("dots_function_call", position, end) if called else None
 
-
-# -- dsml --------------------------------------------------------------------------------------------------------------
 
 _DSML = table(__name__, "dsml")
 _MARKED = grammar(_DSML)
@@ -275,8 +271,6 @@ def _dsml_dialect(marks: Sequence[Match], *, odd: bool) -> str:
     return "deepseek_v4_1_dsml" if later else "deepseek_v4_dsml"
 
 
-# -- grok --------------------------------------------------------------------------------------------------------------
-
 _GROK = table(__name__, "grok")
 _GROK_PREFIXED = grammar(_GROK)
 _GROK_PLAIN = grammar(_GROK, "plain", spelt="plain_spelling")
@@ -294,8 +288,6 @@ def read_grok(reader: Reader, position: int) -> Reading:
         return reader.block(_GROK_PREFIXED.dialect, position, last.end())
     return read(reader, position, _GROK_PREFIXED) or read(reader, position, _GROK_PLAIN)
 
-
-# -- muse --------------------------------------------------------------------------------------------------------------
 
 _MUSE = table(__name__, "muse")
 _MUSE_PREFIXED = grammar(_MUSE)
@@ -316,8 +308,6 @@ def read_muse(reader: Reader, position: int) -> Reading:
     end = reader.after(_MUSE.end, reading.end)
     return Skip(end) if isinstance(reading, Skip) else reading._replace(start=position, end=end)
 
-
-# -- step --------------------------------------------------------------------------------------------------------------
 
 _STEP = table(__name__, "step")
 _STEP_PREFIXED = grammar(_STEP)
@@ -346,8 +336,6 @@ def read_step(reader: Reader, position: int) -> Reading:
         return Skip(reader.after(_STEP.after, reading.end)) if reading is not None else None
     return reader.block("step3", position, reader.after(_STEP.after, run.end), run.calls)
 
-
-# -- minimax -----------------------------------------------------------------------------------------------------------
 
 _MINIMAX = table(__name__, "minimax")
 _M2 = grammar(_MINIMAX)

@@ -132,8 +132,6 @@ def _close(reader: Reader, found: JsonCalls, grammar: Grammar, *, fenced: bool) 
     return False
 
 
-# -- phi ---------------------------------------------------------------------------------------------------------------
-
 _PHI = table(__name__, "phi")
 _FUNCTOOLS, _PHI_TOKENS = grammar(_PHI, "functools"), grammar(_PHI)
 _FIREFUNCTION = replace(_FUNCTOOLS, dialect="firefunction_v2")
@@ -145,8 +143,6 @@ def read_phi(reader: Reader, position: int) -> Reading:
         return read(reader, position, _FIREFUNCTION if spaced else _FUNCTOOLS)
     return read(reader, position, _PHI_TOKENS)
 
-
-# -- cohere ------------------------------------------------------------------------------------------------------------
 
 _COHERE = table(__name__, "cohere")
 _ACTION, _ACTION_FENCE = grammar(_COHERE), grammar(_COHERE, "fence")
@@ -172,8 +168,6 @@ def _read_bare_list(reader: Reader, position: int) -> Reading:
         return None
     return reader.block(_ACTION.dialect, position, reader.past(decoded.end, _COHERE.end), calls, "generic")
 
-
-# -- granite -----------------------------------------------------------------------------------------------------------
 
 _GRANITE = table(__name__, "granite")
 _GRANITE_TOKEN, _GRANITE_TAG = grammar(_GRANITE), grammar(_GRANITE, "tag")
@@ -211,8 +205,6 @@ def _read_granite_object(reader: Reader, opener: Match) -> Reading:
     dialect = "granite_20b_fc" if opener["joint"] else "glaive_functioncall"
     return reader.block(dialect, opener.start(), end, found.calls, "generic")
 
-
-# -- hermes ------------------------------------------------------------------------------------------------------------
 
 _HERMES = table(__name__, "hermes")
 _OTHERS = ("function_call", "function_calls")
@@ -269,7 +261,7 @@ def _close_tag(reader: Reader, found: JsonCalls, opener: Match, *, weak: bool) -
     # The opener once more in the place of the closer: nothing follows that it could open.
     if again is not None and again[0] == opener[0] and reader.char(reader.space(again.end())) not in ("{", "["):
         found.end, found.closed = again.end(), True
-    else:
+    elif reader.over:
         found.end = reader.past(found.end, _HERMES.cut_closer)
 
 
@@ -325,8 +317,6 @@ def _read_tagged(reader: Reader, position: int) -> Reading:
     return reader.block("tool_calls_array", position, reader.past(end, _TOOL_CALLS.closer), calls, "generic")
 
 
-# -- gigachat ----------------------------------------------------------------------------------------------------------
-
 _GIGACHAT = table(__name__, "gigachat")
 # What may follow the tokens if they call: a sentence about them goes on otherwise.
 _BEGINNINGS = ("", "\n", "\r", "{", "[", "`")
@@ -367,8 +357,6 @@ def _read_line(reader: Reader, line: Match) -> Reading:
     return None
 
 
-# -- rwkv --------------------------------------------------------------------------------------------------------------
-
 _RWKV = table(__name__, "rwkv")
 
 
@@ -383,8 +371,6 @@ def read_rwkv(reader: Reader, position: int) -> Reading:
     end = closer.end() if closer is not None else found.end
     return reader.block("rwkv_markdown", position, end, found.calls, "generic")
 
-
-# -- mistral -----------------------------------------------------------------------------------------------------------
 
 _MISTRAL = table(__name__, "mistral")
 _ARRAY = grammar(_MISTRAL)

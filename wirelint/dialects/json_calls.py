@@ -2,7 +2,7 @@
 
 `calls_of` reads a decoded value. `read_calls` reads the values at a position, one after another, alone or in an array, and
 damaged ones up to the closer or the next opener of their notation; `read_enclosed` reads that closer too. `read_arguments`
-reads the object of one call whose name stands outside of it.
+reads the object of one call whose name is outside of it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _FENCE_END = re.compile(r"\s*`{3,}\s*")
 class Keys(NamedTuple):
     """The keys that a notation uses; others are read too, as departures from it.
 
-    `keyed`: the only key is the tool's name, and the arguments stand under it.
+    `keyed`: the only key is the tool's name, and its value the arguments.
     """
 
     name: str = "name"
@@ -150,7 +150,7 @@ def read_calls(
 
 
 def read_quoted(reader: Reader, position: int) -> JsonCalls | None:
-    """Read a call whose arguments stand between quotes of either kind, whatever quotes they contain: `'{"a": 1}'`."""
+    """Read a call with arguments between quotes of either kind, whatever quotes they contain: `'{"a": 1}'`."""
     head = reader.match(_QUOTED, position)
     if head is None:
         return None
@@ -285,7 +285,7 @@ def _ids(value: dict[str, Json]) -> dict[str, Json]:
 
 
 def _beside(value: dict[str, Json], tool: Tool | None) -> Json:
-    """Return the arguments that stand beside the name; None if the tool has no such parameters."""
+    """Return the arguments beside the name; None if the tool has no such parameters."""
     arguments = {key: item for key, item in value.items() if key not in _FRAMING}
     properties = declared.properties_of(tool.schema) if tool is not None else {}
     return arguments if arguments.keys() <= properties.keys() else None

@@ -11,6 +11,7 @@ import json
 import math
 import re
 from dataclasses import dataclass
+from typing import ClassVar
 
 import orjson
 
@@ -85,14 +86,11 @@ def writable(value: Json) -> bool:
 
 def repair(text: str) -> Decoded | None:
     """Read the damaged object or array at the start of a text; None if that needs a guess."""
+    reader = TolerantReader(text)
     try:
-        return _Repairer(text).read()
-    except (_UnreadableError, ValueError):
+        return Decoded(reader.value(), reader.position, healthy=False, missing=reader.missing)
+    except ValueError:
         return None
-
-
-class _UnreadableError(Exception):
-    pass
 
 
 _STRING = {
@@ -107,18 +105,19 @@ _ESCAPE = re.compile(r"\\(?:u([dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-
 _ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", '"': '"', "'": "'", "\\": "\\", "/": "/"}
 
 
-class _Repairer:
-    """A tolerant reader of JSON-like text, linear in it."""
+class TolerantReader:
+    """A reader of JSON-like text from `position` on, linear in it. It raises ValueError where the text needs a guess.
 
-    def __init__(self, text: str) -> None:
+    `missing`: the number of brackets that are missing at the end. Subclasses read further notations.
+    """
+
+    strings: ClassVar[dict[str, re.Pattern[str]]] = _STRING
+
+    def __init__(self, text: str, position: int = 0) -> None:
         self.text = text
-        self.position = 0
+        self.position = position
         self.missing = 0
-        self.arrays = 0  # that are open
-
-    def read(self) -> Decoded:
-        value = self._value(0)
-        return Decoded(value, self.position, healthy=False, missing=self.missing)
+        self._arrays = 0  # that are open
 
     def _peek(self) -> str:
         match = _SPACE.match(self.text, self.position)
@@ -126,18 +125,18 @@ class _Repairer:
         self.position = match.end()
         return self.text[self.position : self.position + 1]
 
-    def _value(self, depth: int) -> Json:
+    def value(self, depth: int = 0) -> Json:
         if depth > _DEEPEST:
-            raise _UnreadableError
+            raise ValueError("nested too deep")
         match self._peek():
             case "{":
                 return self._object(depth)
             case "[":
-                return self._array(depth)
+                return self._array("]", depth)
             case '"' | "'":
                 return self._string()
             case _:
-                return self._scalar()
+                return self._scalar(depth)
 
     def _object(self, depth: int) -> dict[str, Json]:
         found: dict[str, Json] = {}
@@ -145,20 +144,20 @@ class _Repairer:
         while not self._closes("}"):
             key = self._string()
             if self._peek() != ":":
-                raise _UnreadableError
+                raise ValueError("no colon")
             self.position += 1
-            found[key] = self._value(depth + 1)
+            found[key] = self.value(depth + 1)
             self._separator("}")
         return found
 
-    def _array(self, depth: int) -> list[Json]:
+    def _array(self, closer: str, depth: int) -> list[Json]:
         found: list[Json] = []
         self.position += 1
-        self.arrays += 1
-        while not self._closes("]"):
-            found.append(self._value(depth + 1))
-            self._separator("]")
-        self.arrays -= 1
+        self._arrays += 1
+        while not self._closes(closer):
+            found.append(self.value(depth + 1))
+            self._separator(closer)
+        self._arrays -= 1
         return found
 
     def _closes(self, bracket: str) -> bool:
@@ -173,33 +172,36 @@ class _Repairer:
 
     def _is_outer(self, character: str, bracket: str) -> bool:
         """Return True if a bracket closes the array around an object that is not closed."""
-        return character == "]" and bracket == "}" and self.arrays > 0
+        return character == "]" and bracket == "}" and self._arrays > 0
 
     def _separator(self, bracket: str) -> None:
         character = self._peek()
         if character == ",":
             self.position += 1
         elif character and character != bracket and not self._is_outer(character, bracket):
-            raise _UnreadableError
+            raise ValueError("no separator")
 
     def _string(self) -> str:
         quote = self._peek()
-        match = _STRING[quote].match(self.text, self.position) if quote in _STRING else None
+        match = self.strings[quote].match(self.text, self.position) if quote in self.strings else None
         if match is None:
-            raise _UnreadableError
+            raise ValueError("no string")
         self.position = match.end()
-        return _ESCAPE.sub(_unescape, match[1])
+        return self._unescaped(match[1])
 
-    def _scalar(self) -> Json:
+    def _unescaped(self, raw: str) -> str:
+        return _ESCAPE.sub(_unescape, raw)
+
+    def _scalar(self, depth: int) -> Json:
         match = _SCALAR.match(self.text, self.position)
         if match is None:
-            raise _UnreadableError
+            raise ValueError("no value")
         self.position = match.end()
         word = match[0]
         if word in _LITERALS:
             return _LITERALS[word]
         if word.lstrip("-")[0].isalpha():
-            raise _UnreadableError
+            raise ValueError("an unknown word")
         return loads(word)
 
 

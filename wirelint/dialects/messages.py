@@ -21,8 +21,6 @@ from wirelint.model import Json, Tool
 
 _LAST_QUOTED = re.compile(r"[\"']([^\"']{1,160})[\"']\Z")
 
-# -- bare_json ---------------------------------------------------------------------------------------------------------
-
 _BARE = table(__name__, "bare_json")
 _TYPES = frozenset({"function", "function_call", "tool_call", "tool_use"})
 _BESIDE = frozenset({"role", "thought", "thoughts", "reasoning", "id", "type", "index"})
@@ -137,11 +135,9 @@ def _leaves(value: Json, depth: int = 0) -> Iterator[tuple[Json, int]]:
 
 
 def _says_nothing_else(value: dict[str, Json], wrapper: str) -> bool:
-    """Return True if no text for a reader stands beside the calls."""
+    """Return True if the object holds no text beside the calls."""
     return not any(item for key, item in value.items() if key != wrapper and key not in _BESIDE)
 
-
-# -- llama -------------------------------------------------------------------------------------------------------------
 
 _LLAMA = table(__name__, "llama")
 _INTERPRETERS = ("code_interpreter", "python", "ipython")
@@ -313,8 +309,6 @@ def _read_function(reader: Reader, opener: Match) -> Reading:
     return reader.block("functionary_v3_1", opener.start(), end, (call,), "generic")
 
 
-# -- functionary -------------------------------------------------------------------------------------------------------
-
 _FUNCTIONARY = table(__name__, "functionary")
 
 
@@ -384,7 +378,7 @@ def _read_recipient_call(reader: Reader, position: int, header: Match) -> Readin
 
 
 def _ends_stretch(reader: Reader, end: int) -> bool:
-    """Return True if another recipient follows, or nothing. GLM-4 has the same lines, with its own tokens after them."""
+    """Return True if another recipient follows, or nothing. GLM-4 has such lines too, with its own tokens after them."""
     if _FUNCTIONARY.named(reader, "further", end):
         return True
     return reader.match(_FUNCTIONARY.token_of_glm, end) is None and reader.concludes(end)
@@ -402,8 +396,6 @@ def _read_rest_as_code(reader: Reader, position: int, header: Match) -> Reading:
         return None
     return reader.block("functionary_v3_2", position, reader.size, (call,), "weak")
 
-
-# -- chatglm -----------------------------------------------------------------------------------------------------------
 
 _CHATGLM = table(__name__, "chatglm")
 
@@ -481,8 +473,6 @@ def _ends(reader: Reader, turn: _Turn) -> bool:
         turn.certain = True
     return reader.concludes(turn.end) and turn.certain
 
-
-# -- react -------------------------------------------------------------------------------------------------------------
 
 _REACT = table(__name__, "react")
 

@@ -78,7 +78,7 @@ def _without_type(reader: Reader, written: str) -> str:
 
 
 def _read_stripped(reader: Reader, position: int) -> Reading:
-    """Read what is left if the server has taken the tokens out."""
+    """Read a message whose tokens the server has removed."""
     header = reader.match(_HARMONY.stripped, position)
     if header is None or _goes_on(reader, header):
         return None
@@ -155,8 +155,6 @@ def _read_json(reader: Reader, at: int, body: _Body) -> None:
         body.arguments, body.complete = repaired.value, True
         body.end = repaired.end
 
-
-# -- functions_leak ----------------------------------------------------------------------------------------------------
 
 _FUNCTIONS = table(__name__, "functions_leak")
 

@@ -1,6 +1,6 @@
-r"""Openers: what markup begins with, found in whole text and in text that is still arriving.
+r"""Openers: the starts of markup, found in whole text and in text that is still arriving.
 
-Theory of operation. A dialect declares its openers in a subset of the syntax of regular expressions:
+Theory of operation. A dialect declares its openers in a subset of regular expressions:
 
     <\s{0,3}tool_call\s{0,3}>              literals, classes, `{m,n}`, `?`, groups `(?:a|b)`
     \bfunctions[. ][\w.-]{1,128}:          `\b`: the start of a word, as `word_start` defines it
@@ -13,12 +13,12 @@ matches a proper prefix of an opener at the very end of a text, which a stream m
 `re` cannot match partially; every piece is bounded in length, so an opener is too. Openers are matched against shadow
 text (see `views`).
 
-`OpenerIndex` searches for the openers of all families at once. They are of four kinds, by their first piece: literal,
-word, line, text. Openers of the first two kinds are grouped by first character, those of lines stand behind a line feed, so
-that each group is one search that skips to a character. A group is searched for only where one of its cues occurs, the
-literals of its openers that are rarest in prose. Behind `<`, which code is full of, the next letters rule out
-most tags before all openers are tried. Names of tools are searched for as any name, which is then looked up, so that
-nothing is compiled for the tools of a request.
+`OpenerIndex` searches for the openers of all families at once. Their first piece gives them one of four kinds: literal,
+word, line, text. Openers of the first two kinds are grouped by first character, line openers follow a line feed, so each
+group is one search that skips to a character. A group is searched for only if one of its cues occurs, the literals of its
+openers that are rarest in prose. After `<`, which is frequent in code, the next letters rule out most tags before all
+openers are tried. A tool's name is matched as any name, which is then looked up, so that nothing is compiled for the tools
+of a request.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ NAME = Name()
 NAME_CHARS = r"[\w.-]"
 THOUGHT_ENDS = ("</think>", "</thinking>", "[/THINK]", "</seed:think>", "</mm:think>")
 NO_TAG = r"(?<![\w\"'|/\]=?-])"
-"""Look-behind for a `>` that may begin an opener: nearly every `>` is the end of a tag."""
+"""Look-behind for a `>` that may begin an opener: nearly every `>` ends a tag."""
 _ANCHORS: dict[str, Piece] = {"^": LineStart(), r"\b": WordStart(), r"\A": TextStart(), "{tool}": NAME}
 _CONTROLS = {"n": "\n", "r": "\r", "t": "\t"}
 _NEVER = "(?!)"
@@ -183,7 +183,7 @@ def cut_pattern(openers: Iterable[Opener], *, empty: bool = False) -> str:
 
 
 class _Forms(NamedTuple):
-    """What follows from one piece: its full and its cut pattern, the most characters, and the inside of their class."""
+    """The patterns of one piece: full, cut off, its greatest length, and the insides of its character classes."""
 
     full: str
     cut: str
@@ -245,7 +245,7 @@ def length(opener: Opener) -> int:
 
 
 def heads(opener: Opener) -> Iterator[str]:
-    """Yield the first literals of an opener, one of which every match contains. Optional classes before are skipped."""
+    """Yield the first literals of an opener; every match contains one. Optional classes before them are skipped."""
     for piece in opener:
         match piece:
             case str():
@@ -274,7 +274,7 @@ def expand(opener: Opener) -> Iterator[Opener]:
 
 _LEAD = 4
 _GAP = r"[\s|/]"
-"""What may stand between the bracket of a tag and its name."""
+"""Characters between the bracket of a tag and its name."""
 
 
 def first_letters(opener: Opener, lead: str = "") -> Iterator[str]:
@@ -323,8 +323,8 @@ def _first_characters(openers: Iterable[Opener]) -> set[str]:
 class _Group(NamedTuple):
     """Openers with one search pattern. A text contains one of the `cues` (if any) where it contains one of the openers.
 
-    `before`: pattern that matches what precedes the opener, with the opener in a look-ahead. `initial`: the openers count
-    only at the start of the text. `named`: the opener contains the name of a tool.
+    `before` matches the text before the opener, with the opener in a look-ahead. `initial`: the openers count only at the
+    start of the text. `named`: the opener contains the name of a tool.
     """
 
     cues: tuple[str, ...]
@@ -335,7 +335,7 @@ class _Group(NamedTuple):
 
 
 class Search:
-    """The search for openers in one text, from left to right. No stretch is searched twice for the same group."""
+    """The search for openers in one text, from left to right. No part is searched twice for a group."""
 
     def __init__(self, groups: Iterable[_Group], reader: Reader) -> None:
         self._groups = tuple(groups)
@@ -407,7 +407,7 @@ class OpenerIndex:
         return Search(self.groups_in(reader.shadow, reader.tools), reader)
 
     def may_begin(self, text: str) -> bool:
-        """Return True if an opener that begins with a literal, whole or cut off, may stand at the start of a text.
+        """Return True if a text may begin with an opener that begins with a literal, whole or cut off.
 
         Openers with a tool's name are not considered.
         """
@@ -599,8 +599,8 @@ _LAZY = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|([*+?}])\?|.", re.DOTALL)
 def may_go_on(pattern: re.Pattern[str], text: str, position: int) -> bool:
     """Return True if the text from `position` to its end matches the pattern or a prefix of a match.
 
-    The `regex` library can match partially, unlike `re`, and reads the same patterns. Negative assertions at the end of
-    a pattern are not considered: they need the text that is still to come.
+    Unlike `re`, the `regex` library can match partially. Negative assertions at the end of a pattern are not considered,
+    since they need further text.
     """
     return _partial(pattern).fullmatch(text, position, partial=True) is not None
 
@@ -611,5 +611,5 @@ def _partial(pattern: re.Pattern[str]) -> regex.Pattern[str]:
     for flag, other in _FLAGS.items():
         if pattern.flags & flag:
             flags |= other
-    # Lazy quantifiers as greedy ones: the same texts match, and `regex` errs about partial matches of lazy ones.
+    # Greedy quantifiers in place of lazy ones: they match equal texts, and `regex` errs about partial matches of lazy ones.
     return regex.compile(_LAZY.sub(lambda token: token[1] or token[0], pattern.pattern), flags)

@@ -36,7 +36,7 @@ class Pairs:
     """The tags of a dialect.
 
     `head`: an argument up to its value, with the groups `opened`, `key`, `ended`, `value` and maybe `type`. `call` and
-    `call_end`: the tags of a call. `outer`: what else ends a call. `separator`: may follow the name. `first_wins`: of a
+    `call_end`: the tags of a call. `outer`: another end of a call. `separator`: may follow the name. `first_wins`: of a
     repeated argument the first counts. `sure`: the tags are special tokens, so a call of an unknown tool counts without an
     argument and without an end too.
     """
@@ -80,7 +80,7 @@ class _Run(Calls):
 
 
 def read_call(reader: Reader, position: int, grammar: Pairs) -> _Call | None:
-    """Read the call whose name stands at a position, right after its opening tag."""
+    """Read the call whose name is at a position, right after its opening tag."""
     name = reader.match(_NAME, position)
     if name is None:
         return None
@@ -209,7 +209,7 @@ def _skip(reader: Reader, grammar: Pairs, body: Body) -> int:
 
 
 def _read_item(reader: Reader, grammar: Pairs, body: Body, tool: Tool | None) -> bool:
-    """Read one argument, or what stands in its place."""
+    """Read one argument, or a substitute for it."""
     at = _skip(reader, grammar, body)
     head = reader.match(grammar.head, at)
     if head is not None and (head["opened"] or (head["key"] and head["ended"])):
@@ -265,8 +265,6 @@ def _add(body: Body, head: Match, text: str, grammar: Pairs) -> None:
     body.add(key, text, None if kind is None else "text" if kind == "string" else "json")
 
 
-# -- glm ---------------------------------------------------------------------------------------------------------------
-
 _GLM = table(__name__, "glm")
 _GLM_TAGS = pairs(_GLM)
 _NAME_LIMIT = 160
@@ -318,8 +316,6 @@ def _last_named(reader: Reader, written: str) -> Tool | None:
     return reader.tools[name]
 
 
-# -- hy ----------------------------------------------------------------------------------------------------------------
-
 _HY = table(__name__, "hy")
 _HY_TAGS = pairs(_HY)
 
@@ -332,8 +328,6 @@ def read_hy(reader: Reader, position: int) -> Reading:
         return None
     return reader.block("hy_v3" if run.separated else "hy_v4", position, run.end, run.calls, "generic")
 
-
-# -- ifm ---------------------------------------------------------------------------------------------------------------
 
 _IFM = table(__name__, "ifm")
 _IFM_TAGS = pairs(_IFM)
@@ -367,8 +361,6 @@ def _read_objects(reader: Reader, position: int) -> Calls:
     run.end = reader.past(run.end, _IFM_TAGS.outer)
     return run
 
-
-# -- solar -------------------------------------------------------------------------------------------------------------
 
 _SOLAR = table(__name__, "solar")
 _SOLAR_TAGS = pairs(_SOLAR)

@@ -30,8 +30,6 @@ def _read_list(reader: Reader, at: int, end: Pattern, *, lone_closer: bool = Fal
     return found
 
 
-# -- lfm ---------------------------------------------------------------------------------------------------------------
-
 _LFM = table(__name__, "lfm")
 
 
@@ -50,8 +48,6 @@ def read_lfm(reader: Reader, position: int) -> Reading:
     return reader.block("lfm2", position, reader.past(found.end, _LFM.end), found.calls)
 
 
-# -- olmo --------------------------------------------------------------------------------------------------------------
-
 _OLMO = table(__name__, "olmo")
 
 
@@ -69,8 +65,6 @@ def read_olmo(reader: Reader, position: int) -> Reading:
         return None
     return reader.block("olmo3", position, end, found.calls, "generic")
 
-
-# -- pythonic ----------------------------------------------------------------------------------------------------------
 
 _PYTHONIC = table(__name__, "pythonic")
 
@@ -100,8 +94,6 @@ def read_pythonic(reader: Reader, position: int) -> Reading:
         return None
     return reader.block("pythonic_list", position, end, found.calls, "weak")
 
-
-# -- raven -------------------------------------------------------------------------------------------------------------
 
 _RAVEN = table(__name__, "raven")
 
@@ -136,8 +128,6 @@ def _read_gorilla(reader: Reader, prefix: Match) -> Reading:
         return None
     return reader.block("gorilla_openfunctions", prefix.start(), found.end, found.calls, "generic")
 
-
-# -- gemma_code --------------------------------------------------------------------------------------------------------
 
 _CODE = table(__name__, "gemma_code")
 
@@ -234,8 +224,6 @@ def _read_notation(reader: Reader, position: int, notation: Match) -> Reading:
     return reader.block("gemini_default_api", position, reader.after(_CODE.control, body.end), (call,), "generic")
 
 
-# -- gemma -------------------------------------------------------------------------------------------------------------
-
 _TOKENS = table(__name__, "gemma")
 
 
@@ -261,7 +249,7 @@ def read_gemma(reader: Reader, position: int) -> Reading:
 
 
 def _read_call(reader: Reader, start: Match, notation: _Notation) -> Calls:
-    """Read what stands after the opening token."""
+    """Read the text after the opening token."""
     nothing = Calls(start.end())
     at = reader.space(start.end())
     if reader.char(at) in ("{", "["):

@@ -1,14 +1,14 @@
 """The scan of a text for native tool-call markup: whole texts with `find`, text that is still arriving with `look`.
 
-Theory of operation. A text is read in a few views (`views`): the plain one, and those that undo an escaping. In each view
+Theory of operation. A text is read in a few views (`reader`): the plain one, and those that undo an escaping. In each view
 the openers of all families (`openers`) say where markup may begin; there the families are tried in the order of their
 ranks, and the bytes that follow decide, since many families share an opener. What a family claims becomes a `Block`, and
 the search goes on after it, so a marker inside an argument is never read as markup. Reading is linear in the text
 (`reader`).
 
-Text that is still arriving is read with the same code, up to the first place that may read differently later.
+The same code reads text that is still arriving, up to the first place that may read differently later.
 
-Quoting is not judged here: a block in a code fence is found too, and `text.quoting` says where the fences are.
+Quoted markup is found too: `text.quoting` finds code fences.
 """
 
 from __future__ import annotations
@@ -22,8 +22,19 @@ from typing import NamedTuple
 
 from wirelint.dialects import tables
 from wirelint.dialects.openers import Opener, OpenerIndex, length, may_go_on, parse, plain_pattern
-from wirelint.dialects.reader import Block, Found, Match, Reader, Reading
-from wirelint.dialects.views import ZERO_WIDTH, View, cut_escape, plain_view, tail_views, views
+from wirelint.dialects.reader import (
+    ZERO_WIDTH,
+    Block,
+    Found,
+    Match,
+    Reader,
+    Reading,
+    View,
+    cut_escape,
+    plain_view,
+    tail_views,
+    views,
+)
 from wirelint.model import Tool
 
 
@@ -93,7 +104,7 @@ _ESCAPES_AFTER = re.compile(
 
 
 class Look(NamedTuple):
-    """What can be read of a text that is still arriving.
+    """The markup in a text that is still arriving.
 
     `blocks`, in order, are final. From `open` on the text may read differently later; None if nothing is open. `begun` is
     the block at `open` so far, if any. `hopeful`: it may become a call of a declared tool.
@@ -106,7 +117,7 @@ class Look(NamedTuple):
 
 
 def find(text: str, tools: Sequence[Tool] = (), start: int = 0) -> tuple[Block, ...]:
-    """Return all markup in a text, in order and without overlaps; from `start` on, if the text before has been read.
+    """Return all markup in a text from `start` on, in order and without overlaps.
 
     `tools` are the declared tools, which decide names, types and doubtful cases. Calls of other tools are returned too.
     """
@@ -120,7 +131,7 @@ def find(text: str, tools: Sequence[Tool] = (), start: int = 0) -> tuple[Block, 
 
 
 def look(text: str, tools: Sequence[Tool] = (), start: int = 0) -> Look:
-    """Read a text that is still arriving, from `start` on. `find` of any longer text returns the same blocks first."""
+    """Read a text that is still arriving, from `start` on. `find` returns the same blocks first for any longer text."""
     result = Look(())
     for view in views(text, over=False):
         seen = _look_in(view, tools, start)
@@ -183,10 +194,9 @@ def _after(reader: Reader, position: int, reading: Reading) -> int:
 
 
 def _read_from(reader: Reader, mark: Match, start: int) -> Reading:
-    """Read what stands at an opener, from `start` of the source on.
+    """Read the text at an opener, from `start` of the source on.
 
-    An opener that reaches over `start` is read too: white space or a token may stand in front of its block, which left
-    with the text before.
+    An opener that reaches over `start` is read too: it may begin with white space or a token that has been sent.
     """
     origin = reader.view.origin
     reader.open = reader.strangers = False
@@ -229,7 +239,7 @@ def _readers_at(character: str) -> Sequence[tuple[Family, re.Pattern[str]]]:
 def is_damaged(text: str, block: Block) -> bool:
     """Return True if a block departs from the notation of its dialect.
 
-    Tables tell so for the dialects of models that only their vendors serve: there, damage is the model's.
+    Known for the dialects of models that only their vendors serve (`proper` in the tables): there the model did it.
     """
     proper = _PROPER.get(block.dialect)
     return proper is not None and proper.fullmatch(text, block.start, block.end) is None
@@ -250,7 +260,7 @@ def _was_escaped(text: str, block: Block) -> bool:
 
 
 def _merge(found: list[Block], more: list[Block]) -> list[Block]:
-    """Add the blocks of a further view; an escaped frame beats a plain reading of the same place."""
+    """Add the blocks of a further view; an escaped frame replaces a plain reading of its place."""
     if not more:
         return found
     kept: list[Block] = []
@@ -278,7 +288,7 @@ def _by_start(entry: tuple[Block, bool]) -> tuple[int, bool]:
 
 
 def may_begin(text: str) -> bool:
-    """Return True if an opener that begins with a literal, or a closer, may stand at the start of a shadow, whole or cut.
+    """Return True if a shadow may begin with a closer, or with an opener that begins with a literal, whole or cut.
 
     Openers with a tool's name are not considered.
     """
@@ -300,7 +310,7 @@ def _may_hold(text: str, names: Collection[str]) -> bool:
 
 
 def has_opener(text: str, tools: Sequence[Tool] = (), start: int = 0) -> bool:
-    """Return True if a complete opener stands in a text at or after `start`."""
+    """Return True if a text holds a complete opener at or after `start`."""
     if not _may_hold(text, {tool.name for tool in tools}):
         return False
     return any(view.origin(place) >= start for view in views(text) for place in _openers_in(Reader(view, tools)))
@@ -327,7 +337,7 @@ def _openers_in(reader: Reader) -> Iterator[int]:
 
 
 def held_suffix(text: str, tools: Sequence[Tool] = (), *, cut: bool = False) -> int:
-    """Return the length of the longest suffix that may become an opener once more text comes.
+    """Return the length of the longest suffix that may become an opener with more text.
 
     `cut`: the text is the end of a longer one, whose last character before it is the first one here. A complete opener is
     not held: `next_opener` finds it. With `tools`, their names at a line start are held too, since a header such as
@@ -352,9 +362,8 @@ def _held(view: View, size: int, names: Collection[str]) -> int:
 
 
 # -- closing tags alone at the end of a text ---------------------------------------------------------------------------
-# `Done.</parameter></function></tool_call>` holds no call any more, and still no user was meant to see it. Several known
-# closers in a row count, or one alone on a line that is in `lone`, unless their opener stands in the text too: then they
-# belong to something that was read already.
+# `Done.</parameter></function></tool_call>` holds no call, and still users should not see it. Several known closers in a
+# row count, or one alone on a line that is in `lone`, unless the text holds their opener: then they belong to a block.
 
 _LONGEST_CLOSER = 64
 _CONTROL_TOKEN = re.compile(r"(?:<\|[^|<>\s]{1,40}\|>|</s>|\[e~\[)\Z")
@@ -383,7 +392,7 @@ def _find_tail(reader: Reader) -> Found | None:
 
 
 def _may_close(text: str) -> bool:
-    """Return True if a known closer may stand at the start of a text."""
+    """Return True if a text may begin with a known closer."""
     before = _CLOSER_START.match(text)
     return before is not None and any(tags.match(text, before.end()) is not None for tags, _ in _CLOSERS)
 

@@ -11,7 +11,7 @@ r"""Dialect tables: the TOML files of this package, one beside each module that 
     named.call = 'DECLARED\s{0,3}\('                 likewise, with the names of the declared tools, see `Table.named`
     proper.lfm2 = '…'                                matches a block that keeps to the notation, see `scan.is_damaged`
 
-`(?&bar)` stands for a part: an entry of `[parts]` in the file, of `parts` in the family, or a common one of `_COMMON`.
+`(?&bar)` is replaced by a part: an entry of `[parts]` in the file, of `parts` in the family, or of `_COMMON`.
 `[templates.X]` in a file holds patterns that each family fills with parts of its own (`Table.expand`).
 """
 
@@ -65,10 +65,10 @@ class Table:
     def named(self, reader: Reader, key: str, position: int) -> Match | None:
         """Match a pattern with the names of the declared tools at a position.
 
-        `DECLARED` stands for any of the names, as the group `name`; `NAMES` for a name with or without `functions.`; `HEAD`
-        for the start of a JSON object that calls one of them, up to the name of the tool, or, where the arguments come
-        first, up to a parameter that a tool has. So an answer that begins with `{"name": "Bob"` stops matching at the `B`,
-        and a stream that is held back is released there.
+        `DECLARED` matches any of the names, as the group `name`; `NAMES` a name with or without `functions.`; `HEAD` the
+        start of a JSON object that calls one of them, up to the name of the tool, or, if the arguments come first, up to a
+        parameter of a tool. So an answer that begins with `{"name": "Bob"` stops matching at the `B`, and a stream that is
+        held back is released there.
         """
         return reader.match(self.pattern_for(reader, key), position)
 

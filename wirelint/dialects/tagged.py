@@ -1,6 +1,6 @@
 """The grammar shared by XML-ish dialects: an opening tag that names the tool, parameter tags, closing tags.
 
-These dialects have no escaping: a value ends at the first closing tag of its own parameter, whatever stands before it.
+These dialects have no escaping: a value ends at the first closing tag of its own parameter, whatever it holds.
 Where that closer is missing (the next parameter begins first, or the call ends), the value ends there, without the line
 end that framed it. Instead of parameter tags a body may hold a JSON object, or tags named after the parameters of a
 declared tool.
@@ -35,7 +35,7 @@ class Tags:
 
     `parameter` has the group `key` and may have `hint`. `call` finds the next call of the same grammar. `framed`: one line
     end on either side of a value belongs to the markup (Qwen3-Coder). `other_end`: a closer that counts if the proper one
-    is missing. `cdata`: values may stand in `<![CDATA[…]]>`.
+    is missing. `cdata`: values may be in `<![CDATA[…]]>`.
     """
 
     call: Pattern
@@ -58,7 +58,7 @@ class Tags:
 class Body:
     """The inside of a call. `raw` holds (parameter, text, hint); `json` an object in their place.
 
-    `verbatim`: a value stands in a CDATA section, so nothing in the call is escaped.
+    `verbatim`: a value is in a CDATA section, so nothing in the call is escaped.
     """
 
     end: int
@@ -106,7 +106,7 @@ def read_body(reader: Reader, position: int, tags: Tags, tool: Tool | None) -> B
 
 
 def _read_item(reader: Reader, at: int, tags: Tags, tool: Tool | None, body: Body) -> bool:
-    """Read one parameter, or what stands in its place."""
+    """Read one parameter, or a substitute for it."""
     if opener := reader.match(tags.parameter, at):
         _read_parameter(reader, opener, tags, body)
         return True
@@ -183,7 +183,7 @@ def _value(reader: Reader, start: int, end: int, *, framed: bool) -> str:
         return reader.value(start, end)
     begin = _FRAME_START.match(reader.shadow, start, end)
     start = begin.end() if begin is not None else start
-    # The line end after the value is the same as before it: a lone CR can be data.
+    # The line end after the value equals the one before it: a lone CR can be data.
     line_end = begin[0] if begin is not None else "\n"
     if end - start >= len(line_end) and reader.shadow.endswith(line_end, start, end):
         end -= len(line_end)
@@ -198,8 +198,6 @@ def unframed(reader: Reader, start: int, end: int) -> str:
     return value.removesuffix("\n").removesuffix("\r") if value.endswith("\n") else value
 
 
-# -- qwen --------------------------------------------------------------------------------------------------------------
-
 _QWEN = table(__name__, "qwen")
 _WRAPPERS = {"tool_call": "qwen3_coder_xml", "seed:tool_call": "seed_oss_xml"}
 
@@ -213,7 +211,7 @@ _LINES, _VERBATIM = _qwen_tags(framed=True), _qwen_tags(framed=False)
 
 @dataclass(slots=True)
 class _QwenCalls(Calls):
-    """The functions of one wrapper. `compact`: nothing stands between the tags, as MiMo writes them."""
+    """The functions of one wrapper. `compact`: nothing is between the tags, as MiMo writes them."""
 
     compact: bool = False
 
@@ -269,8 +267,6 @@ def _read_function(reader: Reader, opener: Match, run: _QwenCalls, *, wrapped: b
     return reader.call(written, body.arguments(tool), complete=not body.cut), body
 
 
-# -- beam --------------------------------------------------------------------------------------------------------------
-
 _BEAM = table(__name__, "beam")
 _CHANNELS = ("analysis", "commentary", "final")
 _BEAM_TAGS = Tags(_BEAM.start, _BEAM.parameter, _BEAM.parameter_end, _BEAM.message_end, _BEAM.message_end, framed=True)
@@ -303,8 +299,6 @@ def _read_message(reader: Reader, header: Match, run: Calls) -> Body:
     run.calls.append(reader.call(name, body.arguments(tool), complete=complete))
     return body
 
-
-# -- cwm ---------------------------------------------------------------------------------------------------------------
 
 _CWM = table(__name__, "cwm")
 
@@ -344,8 +338,6 @@ def _cwm_arguments(tool: Tool | None, text: str) -> Json:
     return declared.bind(tool, text) if tool is not None and tool.schema is not None else {"command": text}
 
 
-# -- tool_named --------------------------------------------------------------------------------------------------------
-
 _XML = table(__name__, "tool_named")
 _HTML = frozenset(_XML.data["html"])
 
@@ -381,7 +373,7 @@ def _read_call(reader: Reader, opener: Match, name: str, closer: Pattern) -> Rea
 
 
 def _read_parameters(reader: Reader, start: int, tool: Tool, closer: Pattern) -> Body | None:
-    """Read the parameters up to the closer of the call; None if anything else stands between them."""
+    """Read the parameters up to the closer of the call; None if anything else is between them."""
     body = Body(start)
     properties = declared.properties_of(tool.schema)
     while not body.cut:

@@ -22,8 +22,9 @@ from typing import ClassVar
 import orjson
 
 from wirelint.apis.traits import traits
-from wirelint.arguments.argument_faults import REDACTED, claims_all
-from wirelint.arguments.argument_repairs import Change, Everything, Watcher
+from wirelint.arguments.argument_faults import REDACTED, is_normal_end
+from wirelint.arguments.argument_repairs import Change
+from wirelint.arguments.argument_watchers import Everything, Watcher
 from wirelint.events import CallUpdate, Close, Delta, Done, Event, Failure, Finish, Fold, Frame, Start, StreamViolation
 from wirelint.fix import MOST_HELD, RewriteContext
 from wirelint.history.id_demands import mint_where_used
@@ -339,7 +340,7 @@ class ArgumentRewriter(ABC):
         if self._last.get(start.choice) != start.block:
             return True  # a cut reply has only its last call cut
         reason = self._reasons.get(start.choice)
-        return not self._failed and (not self.ends_whole or reason is None or claims_all(reason))
+        return not self._failed and (not self.ends_whole or reason is None or is_normal_end(reason))
 
     def _tool(self, name: str | None) -> Tool | None:
         request = self._context.exchange.request

@@ -7,18 +7,16 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from wirelint.arguments.argument_faults import breaks, flaw, glued
-from wirelint.arguments.argument_markup import MarkupWatcher, Polluted, TailWatcher, may_be_polluted, polluted
-from wirelint.arguments.argument_repairs import (
-    Change,
+from wirelint.arguments.argument_faults import breaks, concatenated, flaw
+from wirelint.arguments.argument_markup import Polluted, may_be_polluted, polluted
+from wirelint.arguments.argument_repairs import Change, coerce_types, repair_flaw, separate_values, write_as_text
+from wirelint.arguments.argument_watchers import (
     KindWatcher,
+    MarkupWatcher,
     SyntaxWatcher,
+    TailWatcher,
     ValuesWatcher,
     Watcher,
-    as_text,
-    in_order,
-    retyped,
-    unglued,
 )
 from wirelint.arguments.json_continuation import continuation, write
 from wirelint.arguments.schemas import accepts, validator
@@ -53,7 +51,7 @@ class SeparateValues(ArgumentRewriter):
     def judge(self, call: ToolCall) -> Change | None:
         request = self._context.exchange.request
         parallel = request is None or request.parallel_tool_calls is not False
-        return unglued(call, self._tool, parallel=parallel)
+        return separate_values(call, self._tool, parallel=parallel)
 
 
 class CompleteJson(ArgumentRewriter):
@@ -70,9 +68,9 @@ class CompleteJson(ArgumentRewriter):
     def judge(self, call: ToolCall) -> Change | None:
         found = flaw(call, self._tool(call.name))
         if found is not None:
-            return in_order(call, found, self._tool(call.name))
-        if call.start_input is not None and self._own.text_only and glued(call) is None:
-            return as_text(call)
+            return repair_flaw(call, found, self._tool(call.name))
+        if call.start_input is not None and self._own.text_only and concatenated(call) is None:
+            return write_as_text(call)
         return None
 
 
@@ -91,7 +89,7 @@ class CoerceTypes(ArgumentRewriter):
     def judge(self, call: ToolCall) -> Change | None:
         tool = self._checked(call.name)
         schema = validator(tool)
-        return retyped(call, tool, schema) if tool is not None and schema is not None else None
+        return coerce_types(call, tool, schema) if tool is not None and schema is not None else None
 
     def _checked(self, name: str | None) -> Tool | None:
         """Return the client's tool of a name, if its schema can be checked."""

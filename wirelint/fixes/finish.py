@@ -47,7 +47,7 @@ class Content:
     scanner: Scanner = field(default_factory=Scanner)
 
     @property
-    def is_unstated(self) -> bool:
+    def lacks_finish_reason(self) -> bool:
         """Return True if the candidate has calls, all of them complete, and no finish reason."""
         scanner = self.scanner
         whole = scanner.closed is not None and scanner.second is None and scanner.top == "{"
@@ -175,7 +175,7 @@ class FinishReasons(PassingRewriter):
         """Return the ends that candidates lack."""
         if self._unread or not traits(self._context.exchange.api).tells_calls:
             return []
-        ended = [(choice, content) for choice, content in self._contents.items() if content.is_unstated]
+        ended = [(choice, content) for choice, content in self._contents.items() if content.lacks_finish_reason]
         for _, content in ended:
             content.stopped = True  # a second terminator adds nothing
         return [self._add(choice, frame, content) for choice, content in ended]

@@ -22,7 +22,7 @@ from wirelint.events import Close, Delta, Event, Frame, Start
 from wirelint.fix import MOST_HELD, RewriteContext
 from wirelint.fixes.text import MakeRepair, Pause, TextBlock, TextBuffer, TextDecider, TextRewriter
 from wirelint.model import Request
-from wirelint.text.asking import asks_for
+from wirelint.text.asking import instructions_hold
 from wirelint.text.markup import call_spans
 from wirelint.text.thinking import (
     ANSWER_CLOSER,
@@ -133,7 +133,7 @@ class ReasoningMover(TextRewriter):
 
     def unwraps(self, opener: str) -> bool:
         """Return True if the request does not ask for this tag around the answer."""
-        return not asks_for(self.request, opener, opener.replace("<", "</"))
+        return not instructions_hold(self.request, opener, opener.replace("<", "</"))
 
     def record_thought(self, block: TextBlock, tag: str, markup: str, thought: str, event: int | None) -> None:
         thought = thought.strip()

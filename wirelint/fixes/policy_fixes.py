@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import ClassVar
 
 from wirelint.arguments.argument_markup import rewrite
-from wirelint.arguments.argument_repairs import Change, Everything, VoidWatcher, Watcher
-from wirelint.arguments.placeholders import voidable
+from wirelint.arguments.argument_repairs import Change
+from wirelint.arguments.argument_watchers import Everything, VoidWatcher, Watcher
+from wirelint.arguments.placeholders import omittable
 from wirelint.events import Event, Finish, Start
 from wirelint.fix import RewriteContext
 from wirelint.fixes.argument_rewriter import ArgumentRewriter, Call
@@ -51,7 +52,7 @@ class PolicyRewriter(ArgumentRewriter):
 
     def _voidable(self, name: str | None) -> frozenset[str]:
         tool = self._tool(name) if self._unsafe else None
-        return voidable(tool) if tool is not None and not tool.hosted else frozenset()
+        return omittable(tool) if tool is not None and not tool.hosted else frozenset()
 
     def judge(self, call: ToolCall) -> Change | None:
         arguments = call.arguments.mapping

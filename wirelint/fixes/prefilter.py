@@ -17,7 +17,7 @@ from functools import cache, lru_cache
 
 from wirelint.dialects import OPENERS, may_begin
 from wirelint.dialects.openers import NO_TAG, THOUGHT_ENDS, has_name, heads, word_start
-from wirelint.dialects.views import ZERO_WIDTH, plain_view
+from wirelint.dialects.reader import ZERO_WIDTH, plain_view
 from wirelint.fix import Rewriter
 from wirelint.text.control_tokens import may_become_token
 from wirelint.text.fabricated_results import LINE_HEADS, may_become_marker
@@ -58,7 +58,7 @@ def _begins_nothing(piece: str) -> bool:
 _ANYWHERE = "◁" + MARKS + ZERO_WIDTH
 """Characters that begin tags and tokens, and such as hide between them."""
 _ESCAPES = ("&lt", "&#", '\\"', "\\/", "\\u")
-"""What escapes of markup begin with (`dialects.views`)."""
+"""What escapes of markup begin with (`dialects.reader`)."""
 _CUT_ESCAPES = (r"&[0-9a-zA-Z]{0,7}\Z", r"\\\Z")
 """Any escape (source) that the end of a text may cut off: it is held there."""
 _ESCAPED_LINE = "\\n"

@@ -17,7 +17,7 @@ from wirelint.fix import RewriteContext
 from wirelint.fixes.promote_markup import open_code
 from wirelint.fixes.text import MakeRepair, Pause, TextBlock, TextBuffer, TextDecider, TextRewriter
 from wirelint.model import Request
-from wirelint.text.control_tokens import TOKEN_FIRSTS, Framing, Occurrence, ends_in_token, find, may_hold_token
+from wirelint.text.control_tokens import TOKEN_FIRSTS, Framing, Occurrence, cut_token_length, find, may_hold_token
 from wirelint.text.escaping import listed
 from wirelint.text.framing import Framer, certain_lead, remedy
 
@@ -128,9 +128,9 @@ class TokenDecider(TextDecider):
         tokens = find(text)
         end = _lead(text, tokens)
         rest = text[end:].lstrip()
-        if not rest or ends_in_token(rest) or (tokens and end and not _DECISIVE.match(text, end) and len(rest) < 32):
+        if not rest or cut_token_length(rest) or (tokens and end and not _DECISIVE.match(text, end) and len(rest) < 32):
             return 0
-        if self._is_text and self._framer.residue_may_come(text):
+        if self._is_text and self._framer.may_become_residue(text):
             return 0
         self._state = "text"
         self._strip_lead(text)
@@ -187,7 +187,7 @@ class TokenDecider(TextDecider):
                 case "no":
                     self._from = end
         self._state = "text"
-        tail = ends_in_token(text[max(start, self._from, len(text) - _CONTEXT) :])
+        tail = cut_token_length(text[max(start, self._from, len(text) - _CONTEXT) :])
         return len(text) - tail if tail else None
 
     def _cuts(self, text: str, place: int) -> Literal["yes", "no", "later"]:
@@ -294,7 +294,7 @@ def _lead(text: str, tokens: tuple[Occurrence, ...]) -> int:
 def _is_last(text: str, end: int) -> bool:
     """Return True if only tokens and white space follow so far."""
     rest = text[end:].strip()
-    if not rest or ends_in_token(rest) > 0:
+    if not rest or cut_token_length(rest) > 0:
         return True
     return rest[0] in TOKEN_FIRSTS and _lead(rest, find(rest)) >= len(rest)
 

@@ -21,7 +21,7 @@ from fnmatch import fnmatchcase
 from typing import Final, Literal, TypeAlias
 
 from wirelint.arguments.argument_markup import GONE, Gone
-from wirelint.arguments.placeholders import Invention, Said, inventions
+from wirelint.arguments.placeholders import Invention, KnownText, inventions
 from wirelint.arguments.schemas import tails
 from wirelint.model import Confidence, Json, Severity, Tool
 from wirelint.policy.checks import Check, Disk, NoDisk, UnjudgedError
@@ -181,7 +181,7 @@ def judge_arguments(
     arguments: dict[str, Json],
     tool: Tool | None,
     policies: Policies = NO_POLICIES,
-    said: Said | None = None,
+    said: KnownText | None = None,
     allowed: Callable[[Safety], bool] = any_safety,
 ) -> Outcome:
     """Judge the arguments of a call. `said`: the conversation; without it only policies apply. `allowed`: fixes to make."""

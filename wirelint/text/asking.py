@@ -1,8 +1,8 @@
-"""Mentions of markup, tokens and tags in a request: a reply that uses what was asked for is no leak.
+"""Mentions of markup, tokens and tags in a request: a reply with markup that the request wants is no leak.
 
-Who speaks matters. The system prompt, the tools' descriptions, the user and a prefilled answer *ask*; tool results and the
-arguments of earlier calls are only *heard*, and an answer may well repeat what was heard. What the assistant said before
-counts for neither: a leak that went into the history tends to come again, and is one every time.
+*Instructions* are the system prompt, the tools' descriptions, the user's messages and a prefilled answer. Tool results and
+the arguments of earlier calls are further text of the request, which an answer may repeat. Earlier messages of the
+assistant count for neither: a leak in the history tends to recur, and is a leak each time.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from wirelint.text.prose import mentions
 
 _PHRASES = lexicon.Phrases("asking")
 
-# `without any <think> tags`, `do not write <scratchpad>`: a wish that the markup does not come.
+# `without any <think> tags`, `do not write <scratchpad>`: the markup is unwanted.
 _NEGATION = re.compile(r"(?:\b(?:no|not|never|without|avoid|omit|cannot)\b|n['’]t\b)[^.!?\n]{0,60}\Z", re.IGNORECASE)
 _NEGATION_REACH = 80
 
@@ -31,22 +31,19 @@ _TAG_CUES = (
 )
 
 
-def asks_for(request: Request, *literals: str) -> bool:
-    """Return True if the system prompt, a tool's description, the user or a prefilled answer holds one of the literals.
-
-    A mention inside of a prohibition is not asking.
-    """
+def instructions_hold(request: Request, *literals: str) -> bool:
+    """Return True if the instructions hold one of the literals outside of a prohibition."""
     return any(_holds(text, literal) for text in _asking(request) for literal in literals)
 
 
-def hears(request: Request, *literals: str) -> bool:
-    """Return True if one of the literals stands anywhere in the request but in what the assistant said before."""
+def request_holds(request: Request, *literals: str) -> bool:
+    """Return True if the request holds one of the literals outside of earlier messages of the assistant."""
     texts = [*_asking(request), *_heard(request)]
     return any(literal in text for text in texts for literal in literals)
 
 
 def demands_json(request: Request) -> bool:
-    """Return True if the request demands an answer in JSON (`response_format`, and what other APIs call it)."""
+    """Return True if the request demands an answer in JSON: `response_format` and its counterparts in other APIs."""
     for field in ("response_format", "format", "text", "output_config"):
         value = request.body.get(field)
         inner = value.get("format", value) if isinstance(value, dict) else value
@@ -59,42 +56,42 @@ def demands_json(request: Request) -> bool:
 
 
 def asks_about_calls(request: Request) -> bool:
-    """Return True if the user's last words are about how tool calls are written."""
-    words = last_words(request)
+    """Return True if the user's last message is about the notation of tool calls."""
+    words = last_user_text(request)
     if not mentions(words, _CALL_CUES) or _CALLS.search(words) is None:
         return False
     return _PHRASES["notation"].search(words) is not None or _PHRASES["call_as_json"].search(words) is not None
 
 
 def asks_about_tokens(request: Request) -> bool:
-    """Return True if the user's last words are about chat templates or their tokens."""
-    words = last_words(request)
+    """Return True if the user's last message is about chat templates or their tokens."""
+    words = last_user_text(request)
     return mentions(words, _TOKEN_CUES) and _TOKENS.search(words) is not None
 
 
 def asks_about_thinking_tags(request: Request) -> bool:
-    """Return True if the user's last words are about the tags that reasoning is put in."""
-    words = last_words(request)
+    """Return True if the user's last message is about the tags around reasoning."""
+    words = last_user_text(request)
     return mentions(words, *_TAG_CUES) and _TAGS.search(words) is not None
 
 
 def prompts_for_thinking_tags(request: Request) -> bool:
-    """Return True if the instructions speak of tags or blocks to think in, without naming them."""
+    """Return True if the instructions mention tags or blocks for reasoning without their names."""
     return any(mentions(text, *_TAG_CUES) and _says(text, _TAGS) for text in _asking(request))
 
 
 def asks_for_dialogue(request: Request) -> bool:
-    """Return True if speakers may be named in the answer: it is to be a play, a transcript, an example of a prompt."""
+    """Return True if the request wants a text with speakers: a play, a transcript, an example of a prompt."""
     return any(_PHRASES["dialogue"].search(text) is not None for text in _asking(request))
 
 
-def last_words(request: Request) -> str:
-    """Return the user's last words; empty when they are unknown."""
+def last_user_text(request: Request) -> str:
+    """Return the text of the user's last message; empty if it is unknown."""
     return request.last_user.text if request.last_user is not None else ""
 
 
 def prefill(request: Request) -> str:
-    """Return the beginning of the answer that the request gives itself, if it does."""
+    """Return the prefilled beginning of the answer; empty without one."""
     last = request.messages[-1] if request.messages else None
     return last.text if last is not None and last.role == "assistant" and not last.calls else ""
 

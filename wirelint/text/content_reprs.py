@@ -1,12 +1,10 @@
 """Content parts printed as a structure in a text: `[{'type': 'text', 'text': 'Hi'}]` in the place of `Hi`.
 
 Theory of operation. A program that should have joined the text of some content parts formatted their list instead: by
-Python's `repr`, by a JSON encoder, or by JavaScript's `[object Object]`. What is left is a text of which all, or all
-between two marks of a chat template or behind the label of a speaker, is one such structure; people who write about
-structures put words beside them. A small reader of literals tells: it reads Python's and JSON's notations, the
-constructors of SDK classes too, and what it has read must be a list of parts as the APIs define them.
-
-The pieces that may stand in a text are few, so a text is looked at closely only where a cheap search finds an opener.
+Python's `repr`, by a JSON encoder, or by JavaScript's `[object Object]`. Then the whole text, or the whole text between two
+tokens of a chat template or after the label of a speaker, is one such structure; people who write about structures put
+words beside them. A reader of literals decides: it reads the notations of Python and JSON and the constructors of SDK
+classes, and the value must be a list of parts as the APIs define them. It runs only where a cheap search finds an opener.
 """
 
 from __future__ import annotations
@@ -14,158 +12,110 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import ClassVar, Literal, TypeAlias
 
 from wirelint import lexicon
+from wirelint.dialects.jsontext import TolerantReader
 from wirelint.model import Json
 
 _PHRASES = lexicon.Phrases("content_reprs")
 
-# A reader of literals as programs print them: Python's `repr`, JSON, and constructors with named arguments.
-#
-# Nothing is evaluated. `TextBlock(text='Hi', type='text')` reads as `{"text": "Hi", "type": "text"}`.
-
-_BLANKS = re.compile(r"\s*")
-_QUOTED = re.compile(r"'((?:[^'\\\n]|\\.)*)'|\"((?:[^\"\\\n]|\\.)*)\"")
 _NUMBER = re.compile(r"-?\d{1,400}(?:\.\d{1,400})?(?:[eE][+-]?\d{1,4})?(?![\w.])")
 _NAME = re.compile(r"[A-Za-z_][\w.]{0,80}")
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|U([0-9a-fA-F]{8})|(.))", re.DOTALL)
 _PLAIN = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f", "0": "\0", "a": "\a", "v": "\v"}
-_CONSTANTS: dict[str, tuple[Json, bool]] = {
-    "True": (True, True),
-    "False": (False, True),
-    "None": (None, True),
-    "true": (True, False),
-    "false": (False, False),
-    "null": (None, False),
-}
-_MOST_DEEP = 24
+_JSON_WORDS: dict[str, Json] = {"true": True, "false": False, "null": None}
+_PYTHON_WORDS: dict[str, Json] = {"True": True, "False": False, "None": None}
 
 
-class _UnreadableError(Exception):
-    """The text at this place is no literal."""
+class LiteralReader(TolerantReader):
+    """Reader of a literal as programs print it: Python's `repr`, JSON, and constructors with named arguments.
 
-
-class LiteralReader:
-    """Reader of one literal of a text, from an offset on.
-
-    Afterwards, `position` is the offset behind it and `failed` tells whether there was none. `pythonic`: something in it
-    is written as Python does and JSON does not.
+    Nothing is evaluated. `TextBlock(text='Hi', type='text')` reads as `{"text": "Hi", "type": "text"}`. Afterwards,
+    `position` is the offset after the literal and `failed` is True if there was none. `pythonic`: something in it is
+    written as Python does and JSON does not.
     """
 
+    strings: ClassVar = {
+        "'": re.compile(r"'((?:[^'\\\n]|\\.)*)'"),
+        '"': re.compile(r"\"((?:[^\"\\\n]|\\.)*)\""),
+    }
+
     def __init__(self, text: str, position: int = 0) -> None:
-        self.text = text
-        self.position = position
+        super().__init__(text, position)
         self.failed = False
         self.pythonic = False
 
     def read(self) -> Json:
-        """Return the value, or None (see `failed`). Numbers are read as floats: they are looked at by nobody."""
+        """Return the value, or None (see `failed`). Numbers are read as floats, since no caller uses them."""
         try:
-            return self._value(0)
-        except _UnreadableError:
+            value = self.value()
+        except ValueError:
             self.failed = True
             return None
+        self.failed = self.missing > 0
+        return None if self.failed else value
 
     def read_items(self) -> Iterator[Json]:
         """Yield the items of the list that begins here, one by one, or the only value where there is no list.
 
-        Whoever finds one that he does not want can stop, and spare himself the rest.
+        A caller that stops at an unwanted item saves reading the rest.
         """
-        listed = self.text.startswith("[", self.position)
-        count = 0
         try:
-            while not listed or self._goes_on("]", first=not count):
-                yield self._value(1)
-                count += 1
-                if not listed:
-                    return
-        except _UnreadableError:
+            if not self.text.startswith("[", self.position):
+                yield self.value()
+            else:
+                self.position += 1
+                while not self._closes("]"):
+                    yield self.value(1)
+                    self._separator("]")
+            self.failed = self.missing > 0
+        except ValueError:
             self.failed = True
 
-    def _value(self, depth: int) -> Json:
-        if depth > _MOST_DEEP:
-            raise _UnreadableError
-        match self.text[self.position : self.position + 1]:
-            case "[" | "(" as opener:
-                return self._items("]" if opener == "[" else ")", depth)
-            case "{":
-                return self._members(depth)
-            case "'" | '"':
-                return self._string()
+    def _separator(self, bracket: str) -> None:
+        super()._separator(bracket)
+        if self.text[self.position - 1 : self.position] == "," and self._peek() == bracket:
+            raise ValueError("no item after a comma")
+
+    def _string(self) -> str:
+        self.pythonic = self.pythonic or self._peek() == "'"
+        return super()._string()
+
+    def _unescaped(self, raw: str) -> str:
+        return _join_surrogates(_ESCAPE.sub(_unescape, raw)) if "\\" in raw else raw
+
+    def _scalar(self, depth: int) -> Json:
+        if self._peek() == "(":
+            return self._array(")", depth)
         if number := _NUMBER.match(self.text, self.position):
             self.position = number.end()
             return float(number[0])
         name = _NAME.match(self.text, self.position)
         if name is None:
-            raise _UnreadableError
+            raise ValueError("no value")
         self.position = name.end()
         if self.text.startswith("(", self.position):
             self.pythonic = True
             return self._arguments(depth)
-        if name[0] not in _CONSTANTS:
-            raise _UnreadableError
-        value, pythonic = _CONSTANTS[name[0]]
-        self.pythonic = self.pythonic or pythonic
-        return value
-
-    def _items(self, closer: str, depth: int) -> list[Json]:
-        items: list[Json] = []
-        while self._goes_on(closer, first=not items):
-            items.append(self._value(depth + 1))
-        return items
-
-    def _members(self, depth: int) -> dict[str, Json]:
-        members: dict[str, Json] = {}
-        while self._goes_on("}", first=not members):
-            key = self._string()
-            self._blanks()
-            self._expect(":")
-            self._blanks()
-            members[key] = self._value(depth + 1)
-        return members
+        self.pythonic = self.pythonic or name[0] in _PYTHON_WORDS
+        words = _PYTHON_WORDS if name[0] in _PYTHON_WORDS else _JSON_WORDS
+        if name[0] not in words:
+            raise ValueError("an unknown word")
+        return words[name[0]]
 
     def _arguments(self, depth: int) -> dict[str, Json]:
+        """Read the named arguments of a constructor."""
         arguments: dict[str, Json] = {}
-        while self._goes_on(")", first=not arguments):
-            name = _NAME.match(self.text, self.position)
-            if name is None:
-                raise _UnreadableError
-            self.position = name.end()
-            self._expect("=")
-            arguments[name[0]] = self._value(depth + 1)
-        return arguments
-
-    def _goes_on(self, closer: str, *, first: bool) -> bool:
-        """Return True if another item follows; steps over the bracket, the comma and blanks on the way to it."""
-        if first:
-            self.position += 1
-        self._blanks()
-        if self.text.startswith(closer, self.position):
-            self.position += 1
-            return False
-        if not first:
-            self._expect(",")
-            self._blanks()
-        return True
-
-    def _string(self) -> str:
-        found = _QUOTED.match(self.text, self.position)
-        if found is None:
-            raise _UnreadableError
-        self.position = found.end()
-        self.pythonic = self.pythonic or found[1] is not None
-        raw: str = found[1] if found[1] is not None else found[2]
-        return _join_surrogates(_ESCAPE.sub(_unescape, raw)) if "\\" in raw else raw
-
-    def _blanks(self) -> None:
-        found = _BLANKS.match(self.text, self.position)
-        self.position = found.end() if found is not None else self.position
-
-    def _expect(self, wanted: str) -> None:
-        if not self.text.startswith(wanted, self.position):
-            raise _UnreadableError
         self.position += 1
+        while not self._closes(")"):
+            name = _NAME.match(self.text, self.position)
+            if name is None or not self.text.startswith("=", name.end()):
+                raise ValueError("no named argument")
+            self.position = name.end() + 1
+            arguments[name[0]] = self.value(depth + 1)
+            self._separator(")")
+        return arguments
 
 
 def _unescape(escape: re.Match[str]) -> str:
@@ -183,15 +133,14 @@ def _join_surrogates(text: str) -> str:
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
 
 
-# Content parts as other languages print them, and whole messages as SDKs of Python do.
+# Content parts as other languages print them, and whole messages as Python SDKs print them.
 #
 # Go prints maps with their keys in order (`[map[text:Hi type:text]]`), Ruby hashes with rockets or without
 # (`[{:type=>"text", :text=>"Hi"}]`, `[{type: "text", text: "Hi"}]`), JavaScript's inspection with single quotes.
-# LangChain's
-# messages give `content='Hi' additional_kwargs={} response_metadata={}` as a string and their constructor as a
+# LangChain's messages give `content='Hi' additional_kwargs={} response_metadata={}` as a string and their constructor as a
 # representation, as OpenAI's do (`ChatCompletionMessage(content='Hi', refusal=None, role='assistant', …)`).
 #
-# All of a text has to be one such structure.
+# The whole text must be one such structure.
 
 _KIND = _PHRASES.text("kind")
 _GO_START = re.compile(r"\[map\[(?:cache_control:map\[[^\[\]]{0,60}\] )?text:")
@@ -216,9 +165,9 @@ def may_be_foreign(text: str) -> bool:
 
 
 def read_foreign(text: str) -> tuple[str | None, Foreign] | None:
-    """Return the words of a text that is nothing but such a structure, and the printing program; else None.
+    """Return the words of a text that is one such structure, and the language that printed it; else None.
 
-    Nothing is said (None) by a message that holds more than words.
+    The words are None if the message holds more than words.
     """
     text = text.strip()
     if not may_be_foreign(text):
@@ -300,10 +249,10 @@ _MOST_NESTED = 16
 
 @dataclass(frozen=True, slots=True)
 class ContentRepr:
-    """A structure in a text: its place, its notation, and what its text parts say together.
+    """A structure in a text: its place, its notation, and `says`, the joined text of its parts.
 
-    `says` is None when there is more in it than text, or when the text is lost. `whole`: there is nothing beside it.
-    `framed`: it stands where a speaker's words stand, by a mark or a label. Neither: it is a paragraph of its own.
+    `says` is None if it holds more than text, or if the text is lost. `whole`: there is nothing beside it. `framed`: it
+    follows a token or the label of a speaker. Neither: it is a paragraph of its own.
     """
 
     start: int
@@ -315,7 +264,7 @@ class ContentRepr:
 
 
 def may_hold_repr(text: str) -> bool:
-    """Return True if `find_reprs` can find anything at all; cheap, and False for nearly every text."""
+    """Return True if `find_reprs` can find a structure: a cheap look, False for nearly every text."""
     first = text[:64].lstrip()[:1]
     if first and (first in "[{" or (first.isupper() and "type='" in text)):
         return True
@@ -324,9 +273,7 @@ def may_hold_repr(text: str) -> bool:
 
 
 def find_reprs(text: str) -> tuple[ContentRepr, ...]:
-    """Return the structures of a text that stand where words should: all there is, or one per speaker, or the last
-    paragraph.
-    """
+    """Return the structures that are in place of words: the whole text, one per speaker, or the last paragraph."""
     if len(text) > _MOST_READ or not may_hold_repr(text):
         return ()
     if _OBJECTS.fullmatch(text):
@@ -342,9 +289,9 @@ def find_reprs(text: str) -> tuple[ContentRepr, ...]:
 
 
 def find_untyped(text: str) -> tuple[ContentRepr, ...]:
-    """Return a text that is nothing but parts without a type, as Converse and Gemini have them: `[{'text': 'Hi'}]`.
+    """Return the structure of a text that is a list of parts without a type, as in Converse and Gemini: `[{'text': 'Hi'}]`.
 
-    In Python's notation alone, and only worth asking where such parts are the API's own.
+    Only Python's notation is read. Call it only for APIs with such parts.
     """
     start = len(text) - len(text.lstrip())
     if len(text) > _MOST_READ or _UNTYPED.match(text, start) is None:
@@ -366,9 +313,7 @@ def _says_more(part: Mapping[str, Json]) -> bool:
 
 
 def unwrap(text: str) -> str | None:
-    """Return the text with every structure replaced by what it says, however often it was wrapped; None if one says
-    nothing.
-    """
+    """Return the text with every structure replaced by its words, at any depth; None if a structure has none."""
     for _ in range(_MOST_NESTED):
         found = find_reprs(text)
         if not found:
@@ -385,14 +330,14 @@ def unwrap(text: str) -> str | None:
 
 
 def speaks_of_structures(text: str, syntax: Syntax) -> bool:
-    """Return True if a text shows such structures, or speaks of them: whoever reads it may be sent one on purpose."""
+    """Return True if a text shows or discusses such structures: the next one may be intended."""
     return _PHRASES["about"].search(text) is not None or (
         syntax == "JSON" and _PHRASES["about_json"].search(text) is not None
     )
 
 
 def _framed(text: str) -> Iterator[ContentRepr]:
-    """Structures in a text that is a prompt made of turns from its first character on; a log in a question is not."""
+    """Yield the structures in a text that is a prompt made of turns from its first character on, unlike a pasted log."""
     if _FIRST.match(text) is None:
         return
     position = 0
@@ -405,7 +350,7 @@ def _framed(text: str) -> Iterator[ContentRepr]:
 
 
 def _apart(text: str) -> Iterator[ContentRepr]:
-    """Yield a last paragraph that is a structure with words in it, behind one that does not introduce it."""
+    """Yield a last paragraph that is a structure with words, after a paragraph that does not introduce it."""
     start = None
     for mark in _APART.finditer(text):
         start = mark

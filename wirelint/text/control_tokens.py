@@ -1,10 +1,10 @@
-"""Tokens that chat templates put around turns, and their occurrences in text that should be free of them.
+"""Control tokens of chat templates, and their occurrences in text that should be free of them.
 
-Theory of operation. A server takes these tokens out before anybody sees a reply; one that is left shows a stop token that
-was not known, a template of another model, or a model that talks on as the next speaker. Three kinds are told apart.
-*Sure* tokens are written by nothing but templates. *Edge* tokens look like things people write (`<s>` strikes text through
-in HTML, `[INST]` stands in manuals) and count only as the first or last thing of a text, or in a row with others.
-*Unknown* ones merely have the shape `<|name|>`: the words that all templates use decide.
+Theory of operation. A server removes these tokens from a reply. A token that is left shows an unconfigured stop token, the
+template of another model, or a model that continues as the next speaker. There are three kinds. Only templates write
+*sure* tokens. People write *edge* tokens too (`<s>` strikes text through in HTML, manuals mention `[INST]`): they count
+only at the start or end of a text, or in a row with others. *Unknown* tokens have the shape `<|name|>`: the words that all
+templates use decide.
 
 Text is searched with its bars and underscores normalised one by one (`｜` → `|`, `▁` → `_`), so offsets stay true.
 """
@@ -23,14 +23,12 @@ from wirelint.text.prose import Cues
 
 _PHRASES = lexicon.Phrases("control_tokens")
 
-# The tokens that the chat templates of model families put around turns, from `lexicon/tokens.toml`.
-#
-# `control_tokens` searches for them. To add a family, add its table there.
+# The tokens of the model families' chat templates, from `lexicon/tokens.toml`. To add a family, add its table there.
 
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """The tokens of one chat template. `families`: who uses it. `ends` close a turn, `opens` begin one or its header."""
+    """The tokens of one chat template. `families` use it. `ends` close a turn, `opens` begin one or its header."""
 
     families: tuple[str, ...]
     opens: tuple[str, ...] = ()
@@ -96,7 +94,7 @@ PARTNERS = _PAIRS | {closer: opener for opener, closer in _PAIRS.items()}
 
 @dataclass(frozen=True, slots=True)
 class Occurrence:
-    """A token in a text. `token` is its normalised spelling, `end` lies after the role that a header names (`role`)."""
+    """A token in a text. `token` is its normalised spelling, `end` lies after the `role` that a header names."""
 
     token: str
     start: int
@@ -110,20 +108,20 @@ class Occurrence:
 
     @property
     def other_speaker(self) -> bool:
-        """Return True if somebody else than the assistant begins to speak here."""
+        """Return True if the turn of another speaker than the assistant begins here."""
         return self.role in _OTHER_SPEAKERS or (self.token in _OTHERS_TURNS and self.role != "assistant")
 
     @property
     def announces(self) -> bool:
-        """Return True if the token begins something else than the answer: a tool call, a result, a thought."""
+        """Return True if the token begins a tool call, a result or reasoning, not the answer."""
         return self.role in _NO_ANSWER or _NOT_SPEECH.search(self.token) is not None
 
 
 @dataclass(frozen=True, slots=True)
 class Framing:
-    """The tokens of a text that are no part of what was said, in order.
+    """The tokens that frame a text, in order.
 
-    `leading` is the end of the framing at its beginning, `trailing` the start of that at its end.
+    `leading` is the end of the framing at the start of the text, `trailing` the start of the framing at its end.
     """
 
     tokens: tuple[Occurrence, ...]
@@ -132,12 +130,12 @@ class Framing:
 
     @property
     def at_edges(self) -> bool:
-        """Return True if taking the edges off takes every token off."""
+        """Return True if all tokens are at the edges."""
         return all(token.end <= self.leading or token.start >= self.trailing for token in self.tokens)
 
     @property
     def overrun(self) -> Occurrence | None:
-        """Return the token after which the text goes on though the turn is over, or where somebody else begins to speak."""
+        """Return the first token that ends the turn before the text ends, or that begins the turn of another speaker."""
         for token in self.tokens:
             inside = self.leading < token.end and token.start < self.trailing
             if token.other_speaker or (token.ends_turn and inside):
@@ -146,11 +144,11 @@ class Framing:
 
 
 def may_hold_token(text: str) -> bool:
-    return _MARKERS.stand_in(text)
+    return _MARKERS.occur_in(text)
 
 
 def find(text: str) -> tuple[Occurrence, ...]:
-    """Return every occurrence in a text that is spelt like a token of a chat template."""
+    """Return all control tokens of a text, known and unknown, without those of reasoning."""
     if not may_hold_token(text):
         return ()
     shadow = _shadow(text)
@@ -162,7 +160,7 @@ def find(text: str) -> tuple[Occurrence, ...]:
 
 
 def frame(text: str, tokens: tuple[Occurrence, ...]) -> Framing | None:
-    """Return the framing among `tokens` (from `find`, in order); None when none counts."""
+    """Return the framing among `tokens` (from `find`, in order); None if no token counts."""
     leading, trailing = _edges(text, tokens)
     row = _Row(text, tokens, leading, trailing)
     counted = [token for position, token in enumerate(tokens) if row.counts(position)]
@@ -173,26 +171,26 @@ def frame(text: str, tokens: tuple[Occurrence, ...]) -> Framing | None:
 
 
 def in_name(name: str) -> int | None:
-    """Return the offset of markup in the name of a tool; None when there is none."""
+    """Return the offset of markup in the name of a tool; None without markup."""
     mark = _NAME_MARK.search(_shadow(name))
     return mark.start() if mark else None
 
 
 def residue(text: str, model: str) -> int:
-    """Return the length of a role's or channel's name that begins a text because the tokens around it were taken out."""
+    """Return the length of a role's or channel's name at the start of a text, left without the tokens around it."""
     start = len(text) - len(text.lstrip())
     match = _PHRASES["residue"].match(text, start) or (family(model) == "gemma" and _GEMMA_RESIDUE.match(text, start))
     return match.end() if match else 0
 
 
 def is_label(text: str) -> bool:
-    """Return True if what a text begins with is, or may become, the label of a speaker: plays have them too."""
+    """Return True if a text begins with the label of a speaker, whole or cut. Plays have labels too."""
     begun = text.lstrip()
     return begun.startswith(_SPEAKER) or bool(begun and _SPEAKER.startswith(begun))
 
 
-def residue_may_come(text: str, model: str) -> bool:
-    """Return True if the beginning of a text, all there is so far, may still turn out to be a role's or channel's name."""
+def may_become_residue(text: str, model: str) -> bool:
+    """Return True if a text that is still arriving may become the name of a role or channel."""
     begun = text.lstrip()
     if len(begun) > _LONGEST_BEGINNING or residue(text, model):
         return False
@@ -203,8 +201,8 @@ def residue_may_come(text: str, model: str) -> bool:
     )
 
 
-def ends_in_token(text: str) -> int:
-    """Return the length of the end of a text that may become a token when more comes; 0 for none."""
+def cut_token_length(text: str) -> int:
+    """Return the length of the cut token at the end of a text; 0 without one."""
     shadow = _shadow(text)
     start = max(len(shadow) - _LONGEST_CUT, 0)
     for place in _TOKEN_BEGINS.finditer(shadow, start):
@@ -215,12 +213,12 @@ def ends_in_token(text: str) -> int:
 
 
 def may_become_token(text: str) -> bool:
-    """Return True if a token stands at the beginning of a text, or may when more comes."""
+    """Return True if a text begins with a token, whole or cut."""
     return _TOKEN.match(text) is not None or may_go_on(_TOKEN, text, 0)
 
 
 def native(token: str, model: str) -> bool | None:
-    """Return True if a token belongs to the template of the model's family; None when either is unknown."""
+    """Return True if a token belongs to the template of the model's family; None if either is unknown."""
     known = family(model)
     users = {name for template in TEMPLATES if token in _all(template) for name in template.families}
     return known in users if known is not None and users else None
@@ -284,7 +282,7 @@ def _edges(text: str, tokens: tuple[Occurrence, ...]) -> tuple[int, int]:
 
 
 class _Row:
-    """The tokens of one text; each is judged with regard to the others."""
+    """The tokens of one text; whether a token counts depends on the others."""
 
     def __init__(self, text: str, tokens: tuple[Occurrence, ...], leading: int, trailing: int) -> None:
         self.text, self.tokens, self.leading, self.trailing = text, tokens, leading, trailing
@@ -314,7 +312,7 @@ class _Row:
         if token == "[INST]":
             return self.last.get("[/INST]", -1) > position
         if token.startswith("[") and self.text[self.tokens[position].end :][:1].isspace():
-            return False  # airports and cameras have such names; a template's stand before the first word
+            return False  # airports and cameras have such names; in templates the first word follows directly
         return token in EDGE_OPENS and self.last.get(PARTNERS.get(token, ""), -1) < position
 
     def _ends(self, position: int) -> bool:
@@ -324,10 +322,9 @@ class _Row:
         return self.first.get(PARTNERS.get(token.token, ""), position) >= position
 
     def _inside_out(self, position: int) -> bool:
-        """Return True if a turn ends here before one began, and another begins: the text runs on as both sides of a
-        dialogue.
+        """Return True if a turn ends here before one began, and another begins: the text continues as both speakers.
 
-        Whoever explains the template writes `[INST]` first.
+        Explanations of the template write `[INST]` first.
         """
         if self.tokens[position].token not in ("[INST]", "[/INST]"):
             return False
@@ -335,7 +332,7 @@ class _Row:
         return opens is not None and self.first.get("[/INST]", opens) < opens
 
     def _in_a_row(self, position: int) -> bool:
-        """Return True if the token stands side by side with another that no one but a template writes beside it."""
+        """Return True if the token is next to another one that only a template puts there."""
         token = self.tokens[position]
         for other in self.tokens[max(position - 1, 0) : position + 2]:
             between = self.text[min(token.end, other.end) : max(token.start, other.start)]
@@ -347,11 +344,11 @@ class _Row:
 
 
 def _apart(text: str, token: Occurrence) -> bool:
-    """Return True if a blank parts the token from words that do not end a sentence."""
+    """Return True if a blank separates the token from words that do not end a sentence."""
     before = text[max(token.start - 64, 0) : token.start]
     return before[-1:].isspace() and before.rstrip()[-1:] not in tuple(".!?)\"'”…:;}]>|")
 
 
 def fits(one: str, other: str) -> bool:
-    """Edge tokens of one template: `<s>[INST]`, `[/INST]</s>`, `[gMASK]<sop>`, `[INST] <<SYS>>`."""
+    """Return True for edge tokens of one template: `<s>[INST]`, `[/INST]</s>`, `[gMASK]<sop>`, `[INST] <<SYS>>`."""
     return any(one in group and other in group for group in _TOGETHER)

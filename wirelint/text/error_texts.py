@@ -1,8 +1,8 @@
-"""Texts that are an error of the tool that gave them, not a document about errors.
+"""Error texts of tools, as opposed to documents about errors.
 
-Theory of operation. A text is taken for an error only if it is nothing else: short, with the error at its very beginning,
-from a tool that does not hand out texts of others. Tools that read, search, test or watch may well give such a text as
-what they found; of them only errors count that name the tool or its call.
+Theory of operation. A text counts as an error only if it holds nothing else: short, with the error at its start, from a
+tool that does not return texts of others. Tools that read, search, test or watch may return such a text as content; their
+errors count only if they name the tool or its call.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _REASONS = frozenset(_PHRASES.words("reasons"))
 
 
 def is_own_error(text: str, tool: str, arguments: Mapping[str, Json] | None = None) -> bool:
-    """Return True if what a tool of this name gave, called with these arguments, is an error of its own."""
+    """Return True if the output of a tool of this name, called with these arguments, is its own error."""
     stripped = text.strip()
     if not stripped:
         return False
@@ -75,9 +75,7 @@ def _fails(text: str, name: str) -> bool:
 
 
 def _tells_own_deed(text: str, name: str) -> bool:
-    """Return True if a text is one line that says that what the tool is called for failed: "failed to list issues: 401
-    …".
-    """
+    """Return True if a text is one line that says that the tool's own task failed: "failed to list issues: 401 …"."""
     found = (
         _PHRASES["own_verb"].match(text) if "\n" not in text and len(text) <= _LONGEST and _ASKS.search(name) else None
     )
@@ -93,9 +91,7 @@ def _tells_own_deed(text: str, name: str) -> bool:
 
 
 def _misses_argument(text: str, arguments: Mapping[str, Json] | None) -> bool:
-    """Return True if a text says that what an argument names is not there: "Workspace not found: north" of a search in
-    it.
-    """
+    """Return True if a text says that the object named by an argument is missing: "Workspace not found: north"."""
     subject = _PHRASES["subject_lacks"].match(text) if len(text) <= _LONGEST_LACK else None
     if subject is None:
         return False
@@ -108,7 +104,7 @@ def _misses_argument(text: str, arguments: Mapping[str, Json] | None) -> bool:
 
 
 def _echoes(text: str, arguments: Mapping[str, Json] | None) -> bool:
-    """Return True if a text names what was asked for."""
+    """Return True if a text repeats an argument."""
     given = (value for value in (arguments or {}).values() if isinstance(value, str) and len(value) > 2)
     return any(value in text for value in given)
 
@@ -121,14 +117,14 @@ def _says_error(text: str) -> bool:
         return False
     if not isinstance(document, dict):
         return False
-    told = {name.lower(): value for name, value in document.items() if value not in (None, "", [], {})}
-    if not told.keys() <= _REASONS:
+    given = {name.lower(): value for name, value in document.items() if value not in (None, "", [], {})}
+    if not given.keys() <= _REASONS:
         return False
-    if told.get("error") or told.get("errors") or told.get("traceback") or told.get("iserror") is True:
+    if given.get("error") or given.get("errors") or given.get("traceback") or given.get("iserror") is True:
         return True
-    if told.get("ok") is False or told.get("success") is False:
+    if given.get("ok") is False or given.get("success") is False:
         return True
-    status = told.get("status") or told.get("statuscode") or told.get("status_code")
+    status = given.get("status") or given.get("statuscode") or given.get("status_code")
     if isinstance(status, int) and not isinstance(status, bool):
         return 400 <= status < 600
-    return isinstance(status, str) and status.lower() in ("error", "failed", "failure", "fail") and len(told) > 1
+    return isinstance(status, str) and status.lower() in ("error", "failed", "failure", "fail") and len(given) > 1

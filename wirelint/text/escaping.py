@@ -1,11 +1,11 @@
-r"""Escaping of all output: characters that a terminal, a browser or a reader would obey are shown as escapes.
+r"""Escaping of output, and short forms of texts for messages.
 
-Names, texts and addresses come from the wire, and any of them may hold an escape sequence that hides or rewrites what is on
-the screen, a control that turns the writing direction, or characters that nobody sees. Whoever makes a message need not
-think of it: `main` puts a `Guard` in the place of standard output and standard error, and files of results have one. What
-rich draws goes past it, through `report.screen`, which escapes text before it gets its colours.
+Names, texts and addresses come from the wire. Any of them may hold an escape sequence that hides or rewrites the screen, a
+control of the writing direction, or invisible characters. `main` replaces standard output and standard error by a `Guard`,
+which writes such characters as escapes; result files have one too. Output drawn by rich bypasses it: `view.screen` escapes
+text before it adds colours.
 
-Escapes are those of JSON (`\u202e`, `\udb40\udc41`), so that JSON stays JSON, and says what it said.
+Escapes are those of JSON (`\u202e`, `\udb40\udc41`), so that JSON keeps its meaning.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from typing import Any, TextIO
 # Wording of one-line messages: excerpts, lists and counts.
 
 REDACTED = "[redacted:"
-"""Beginning of the text that redaction puts in the place of a secret."""
+"""Start of the text that replaces a redacted secret."""
 
 
 def excerpt(text: str, limit: int = 60) -> str:
-    """Fold white space and leave out the middle of a long text."""
+    """Return a text with folded white space and without its middle, if it is long."""
     folded = " ".join(text.split())
     if len(folded) <= limit:
         return folded
@@ -34,7 +34,7 @@ def excerpt(text: str, limit: int = 60) -> str:
 
 
 def listed(names: Sequence[str], most: int) -> str:
-    """Return the first `most` names, and how many more there are: `a, b and 2 more`."""
+    """Return the first `most` names and the number of the others: `a, b and 2 more`."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more
 
@@ -48,11 +48,11 @@ _ACTIVE = re.compile(
     "[\x00-\x1f\x7f-\x9f"  # control characters of ASCII and of ISO 6429
     "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # the writing direction
     "\u2028\u2029"  # ends of a line and of a paragraph
-    "\u00ad\u115f\u1160\u180e\u200b\u2060-\u2065\u206a-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb"  # nothing to be seen
-    "\U000e0000-\U000e007f"  # tags: ASCII that nobody sees
+    "\u00ad\u115f\u1160\u180e\u200b\u2060-\u2065\u206a-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb"  # invisible characters
+    "\U000e0000-\U000e007f"  # tags: invisible ASCII
     "\ud800-\udfff]"
 )
-"""Joiners (U+200C, U+200D) and variation selectors are none: words of Persian and Hindi, and most emoji, need them."""
+"""Joiners (U+200C, U+200D) and variation selectors are not included: Persian, Hindi and most emoji need them."""
 
 _SHORT = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
 
@@ -61,7 +61,7 @@ _OURS = re.compile(r"(\x1b\[[012]m)")
 
 
 def printable(text: str, keep: str = "") -> str:
-    """Return text of the wire with every character escaped that acts or hides, `keep` excepted."""
+    """Return a text with control characters and invisible characters escaped, except those in `keep`."""
     if text.isascii() and text.isprintable():
         return text
     return _ACTIVE.sub(lambda match: match[0] if match[0] in keep else _escaped(match[0]), text)
@@ -75,7 +75,7 @@ def _escaped(character: str) -> str:
 
 
 class Guard:
-    """A text output that escapes what acts; line ends and tabs are layout. All else goes to the output below."""
+    """A text output that escapes control characters except line ends and tabs. It delegates the rest to `below`."""
 
     def __init__(self, below: TextIO) -> None:
         self.below = below
@@ -98,18 +98,18 @@ class Guard:
 
 
 def guarded(output: TextIO) -> TextIO:
-    """Return an output with a guard before it."""
+    """Return an output with a guard."""
     return output if isinstance(output, Guard) else Guard(output)  # type: ignore[return-value]
 
 
 def unguarded(output: TextIO) -> TextIO:
-    """Return the output behind a guard, for text that is escaped already and for programs' own output."""
+    """Return the output of a guard, for text that is escaped already and for the output of other programs."""
     return output.below if isinstance(output, Guard) else output
 
 
 @contextmanager
 def guard() -> Iterator[None]:
-    """Put guards before standard output and standard error while the block lasts."""
+    """Guard standard output and standard error during a `with` block."""
     before = sys.stdout, sys.stderr
     sys.stdout, sys.stderr = guarded(sys.stdout), guarded(sys.stderr)
     try:
@@ -120,7 +120,7 @@ def guard() -> Iterator[None]:
 
 @contextmanager
 def no_guard() -> Iterator[None]:
-    """Restore standard output and standard error to what they were before `guard` while the block lasts."""
+    """Remove the guards from standard output and standard error during a `with` block."""
     before = sys.stdout, sys.stderr
     sys.stdout, sys.stderr = map(unguarded, before)
     try:
@@ -129,13 +129,13 @@ def no_guard() -> Iterator[None]:
         sys.stdout, sys.stderr = before
 
 
-# Our signs where an output cannot show them: pipes of Windows are often cp1252, and some terminals know ASCII alone.
+# Replacements for our signs on outputs that cannot encode them: Windows pipes are often cp1252, some terminals are ASCII.
 
 _PLAIN = dict(zip("●▲·✓✎✗■▸…│─━→←⇢⇠↵␍⇥", "*!.v~x#>.|-=><><//>", strict=True))
-"""A sign for a sign, so that columns stay in place."""
+"""One character for each sign, so that columns stay aligned."""
 
 ERRORS = "wirelint-signs"
-"""The name of the error handler: signs become plain ones, all else is escaped."""
+"""Name of the encoding error handler: signs become plain characters, other characters are escaped."""
 
 
 def _replace(error: UnicodeError) -> tuple[str, int]:
@@ -150,7 +150,7 @@ codecs.register_error(ERRORS, _replace)
 
 
 def settle(*outputs: TextIO) -> None:
-    """Let outputs replace characters that they cannot show, instead of failing."""
+    """Make outputs replace characters that they cannot encode, instead of failing."""
     for output in outputs:
         if isinstance(output, io.TextIOWrapper):
             output.reconfigure(errors=ERRORS)

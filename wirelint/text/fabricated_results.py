@@ -1,8 +1,8 @@
-"""Result markup of chat templates in a text that the model wrote itself.
+"""Markup of tool results in a text that the model wrote itself.
 
-Every chat template has its own: tags (`<tool_response>`), control tokens (`<｜tool▁outputs▁begin｜>`), a header for the
-tool's role, a label of a text protocol (`Observation:` after an `Action:`). A model that writes one goes on with what
-it imagines. Sources: the chat templates of the model families named beside the patterns.
+Each chat template has its own: tags (`<tool_response>`), control tokens (`<｜tool▁outputs▁begin｜>`), a header with the
+tool's role, a label of a text protocol (`Observation:` after an `Action:`). The text after it is a result that the model
+made up. Sources: the chat templates of the model families named beside the patterns.
 
 A model may also make up the notation itself, both halves of it:
 
@@ -22,8 +22,7 @@ from wirelint import lexicon
 from wirelint.dialects import jsontext
 from wirelint.dialects.json_calls import calls_of
 from wirelint.dialects.openers import may_go_on
-from wirelint.dialects.reader import Reader
-from wirelint.dialects.views import plain_view
+from wirelint.dialects.reader import Reader, plain_view
 from wirelint.text.prose import Cues, unquoted
 
 _PHRASES = lexicon.Phrases("fabricated_results")
@@ -31,13 +30,13 @@ _PHRASES = lexicon.Phrases("fabricated_results")
 
 @dataclass(frozen=True, slots=True)
 class Invented:
-    """A result in a text: its opening markup and the offsets of it and its body."""
+    """A made-up result in a text: its opening markup, and the offsets of markup and body."""
 
     marker: str
     start: int
     end: int
     called: bool = False
-    """True if markup of a call that nobody ran precedes the result, in tags of the same kind."""
+    """True if markup of a call precedes the result, in tags with the same prefix."""
     pair: tuple[str, str] | None = None
     """The names of the tags of the call and the result, if the notation is made up."""
 
@@ -69,8 +68,8 @@ _RESULT_NAME = _PHRASES.pattern("result_name")
 
 
 def invented_result(text: str) -> Invented | None:
-    """Return the first result that a text makes up, unquoted and with a body; None when there is none."""
-    hinted = _HINTS.stand_in(text)
+    """Return the first unquoted result with a body in a text; None without one."""
+    hinted = _HINTS.occur_in(text)
     if not hinted and _PAIR.search(text) is None:
         return None
     shown = unquoted(text)
@@ -127,7 +126,7 @@ def _is_call(text: str) -> bool:
 
 
 def _is_called(shown: str, marker: str, start: int) -> bool:
-    """Return True if tags with the prefix of a result's tag call something before it: `<x_function_calls>`."""
+    """Return True if a call tag with the prefix of the result's tag precedes it: `<x_function_calls>`."""
     tag = _TAG.match(marker)
     return tag is not None and re.search(rf"<{re.escape(tag['prefix'])}{_CALLS}[ >\n]", shown[:start]) is not None
 
@@ -139,7 +138,7 @@ _CUT_LINE = _PHRASES.pattern("cut_line", cut_heads=_CUT_HEADS)
 _LONGEST_LINE = 80
 _LONGEST_MARKER = 240
 _MOST_BRACKETS = 8
-"""Brackets of one kind that a marker can have; what begins before the last so many is none that is cut off."""
+"""Upper bound for the brackets of one kind in a marker: a cut marker begins at one of the last so many."""
 _SPARK = re.compile(r"[<\[\]\n]")
 
 
@@ -147,7 +146,7 @@ _HINT = re.compile("|".join(re.escape(hint) for hint in _HINTS.words))
 
 
 def next_marker(text: str, start: int) -> tuple[int, int] | None:
-    """Return the offsets of the next beginning of a result, quoted or not."""
+    """Return the offsets of the next marker of a result, quoted or not."""
     found = _MARKER.search(text, start) if _HINT.search(text, start) else None
     pair = _PAIR.search(text, max(start - PAIR_REACH, 0)) if "/" in text else None
     while pair is not None and pair.start("tag") < start:
@@ -162,12 +161,12 @@ def ends_call(text: str) -> bool:
 
 
 def may_lead_to_marker(text: str) -> bool:
-    """Return True if text in the middle of a line may bring a marker nearer; False for nearly all of it."""
+    """Return True if a marker may begin in a text that continues a line; False for nearly all text."""
     return _SPARK.search(text) is not None
 
 
 def cut_marker(text: str) -> int:
-    """Return the length of the end of a text that may go on to be a marker; 0 for the end of nearly every text."""
+    """Return the length of the cut marker at the end of a text; 0 without one, which is usual."""
     size = len(text)
     line = text.rfind("\n", max(size - _LONGEST_LINE - 1, 0)) + 1
     if size - line <= _LONGEST_LINE and (line or size <= _LONGEST_LINE) and _CUT_LINE.match(text, line):
@@ -186,14 +185,12 @@ def cut_marker(text: str) -> int:
 
 
 def may_become_marker(text: str) -> bool:
-    """Return True if what a result begins with stands at the beginning of a text, or may when more comes."""
+    """Return True if a text begins with a marker, whole or cut."""
     return _MARKERS.match(text) is not None or may_go_on(_MARKERS, text, 0)
 
 
 def lays_down(prompt: str, marker: str) -> bool:
-    """Return True if a prompt lays down a text protocol in which the program, not the model, writes results after
-    `marker`.
-    """
+    """Return True if a prompt defines a text protocol in which the program writes results after `marker`."""
     played = (match.start() for match in _PHRASES["own_play"].finditer(prompt))
     if any(not _NEGATED.search(prompt, max(at - 32, 0), at) for at in played):
         return False
@@ -204,9 +201,7 @@ def lays_down(prompt: str, marker: str) -> bool:
 
 
 def _has_body(text: str, match: re.Match[str]) -> bool:
-    """Return True if something follows, and the marker is not merely spoken of (in quotation marks, or inside a
-    sentence).
-    """
+    """Return True if text follows the marker, and it is not a mention (in quotation marks, or inside a sentence)."""
     before = text[: match.start()].rstrip(" ")
     after = text[match.end() :]
     if before[-1:] and before[-1] in _QUOTES:

@@ -1,21 +1,29 @@
-"""The family of a model, by its name on the wire.
+"""Model families: the family of a model and its provider by their names on the wire, and the chat template of a prompt.
 
 Served names differ by host (`moonshotai/kimi-k2.5`, `accounts/fireworks/models/kimi-k2p6`), so only the part that no host
-changes is looked for. None for names that tell nothing: fine-tunes, aliases, deployments.
+changes is looked for. Names of fine-tunes, aliases and deployments have no family.
+
+A prompt made by a chat template shows it by the token of its first turn. Its last turn names its role: if that is a user, a
+tool or the system, and the turn is over, the header of the assistant is missing. In Mistral's template the close of the
+user's turn is the cue by itself, and so is DeepSeek's close of a tool's output: nothing is missing there. The names are in
+`lexicon/models.toml`, the templates in `lexicon/templates.toml`.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 from urllib.parse import urlsplit
 
 from wirelint import lexicon
 from wirelint.model import Json
 
-# Providers at hosts, by the names that people use.
+_PHRASES = lexicon.Phrases("families")
 
+_BLANK = " \t\r\n"
 _HOSTS: dict[str, str] = lexicon.load("models")["providers"]
 _LOCAL = ("localhost", "127.0.0.1", "::1", "0.0.0.0")
 _MOST_ASKED = 16
@@ -32,18 +40,16 @@ def provider_of(host: str) -> str:
 
 
 def providers_of(url: str, body: Mapping[str, Json] | None = None) -> tuple[str, ...]:
-    """Return the provider at a URL, by name and by host, and those that a router is asked for (`provider.only` and
-    `order`).
-    """
+    """Return the provider at a URL by name and host, and the providers requested of a router (`provider.only`, `order`)."""
     try:
         host = urlsplit(url).hostname or ""
     except ValueError:
         host = ""
-    asked = body.get("provider") if body is not None else None
+    wanted = body.get("provider") if body is not None else None
     names: list[str] = []
-    if isinstance(asked, dict):
+    if isinstance(wanted, dict):
         for key in ("only", "order"):
-            listed = asked.get(key)
+            listed = wanted.get(key)
             names += [name for name in (listed if isinstance(listed, list) else []) if isinstance(name, str)]
     return tuple(dict.fromkeys((provider_of(host), host.lower(), *(name.lower() for name in names[:_MOST_ASKED]))))
 
@@ -55,7 +61,7 @@ _THINKERS = re.compile("|".join(lexicon.load("models")["thinkers"]))
 
 @lru_cache(maxsize=256)
 def family(model: str) -> str | None:
-    """Return the family of a model by its name on the wire, in our own short word for it."""
+    """Return the short name of a model's family; None if the name of the model shows none."""
     name = model.lower()
     found = [match.lastgroup or "" for match in _PATTERN.finditer(name)]
     return _FAMILIES[min(int(group[1:]) for group in found)][0] if found else None
@@ -63,5 +69,110 @@ def family(model: str) -> str | None:
 
 @lru_cache(maxsize=256)
 def thinks(model: str) -> bool:
-    """Return True if the name is that of a model with a reasoning channel."""
+    """Return True if the model has a reasoning channel, by its name."""
     return _THINKERS.search(model.lower()) is not None
+
+
+# --- chat templates ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ChatTemplate:
+    """The chat template of one family.
+
+    `turn` matches the header of a turn, with the group `role`; `assistant` are the roles of the model. `ends` close a turn;
+    without them a turn lasts until the next one. `header` begins the model's turn, `glue` separates turns. `anywhere`:
+    text may precede the first turn (DeepSeek's system prompt).
+    """
+
+    family: str
+    turn: re.Pattern[str]
+    assistant: frozenset[str]
+    ends: tuple[str, ...]
+    header: str
+    glue: str = ""
+    anywhere: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """A prompt that ends after the turn of `role` without the header of the model's turn. `text` must be appended."""
+
+    template: ChatTemplate
+    role: str
+    text: str
+
+    @property
+    def sure(self) -> bool:
+        """Return True if a token closed the turn."""
+        return bool(self.template.ends)
+
+
+def _template(table: Mapping[str, Any]) -> ChatTemplate:
+    return ChatTemplate(
+        table["family"],
+        re.compile(table["turn"]),
+        frozenset(table.get("assistant", ("assistant",))),
+        tuple(table.get("ends", ())),
+        table["header"],
+        table.get("glue", ""),
+        table.get("anywhere", False),
+    )
+
+
+TEMPLATES: tuple[ChatTemplate, ...] = tuple(map(_template, lexicon.load("templates")["templates"]))
+_PHI3, _PHI4_MINI, _ZEPHYR, _GLM, _TULU = map(_template, lexicon.load("templates")["bar_templates"])
+
+_USERS = frozenset({"user", "USER", "User", "human"})
+
+
+def template_of(prompt: str, family: str | None = None) -> ChatTemplate | None:
+    """Return the template that made a prompt; None for plain text. `family`: the family of the model, if known."""
+    begin = _PHRASES["beginnings"].match(prompt)
+    start = begin.end() if begin is not None else 0
+    if prompt.startswith("<|user|>", start) or prompt.startswith("<|system|>", start):
+        return _of_bars(prompt, family)
+    for template in TEMPLATES:
+        if template.turn.match(prompt, start) or (template.anywhere and template.turn.search(prompt, start)):
+            return template
+    return None
+
+
+def _of_bars(prompt: str, family: str | None) -> ChatTemplate:
+    """Return the template of a prompt with `<|user|>`, which four families use."""
+    if "[gMASK]" in prompt[:40] or family == "glm":
+        return _GLM
+    if "<|end|>" in prompt:
+        return _PHI4_MINI if family == "phi" and "<|end|>\n" not in prompt else _PHI3
+    return _ZEPHYR if "</s>" in prompt else _TULU
+
+
+def missing_header(prompt: str, family: str | None = None) -> Missing | None:
+    """Return the missing header of a templated prompt; None if it is there or the template is unknown."""
+    template = template_of(prompt, family)
+    if template is None or _PHRASES["filling"].search(prompt) is not None:
+        return None
+    roles: list[str] = []
+    place = 0
+    for turn in template.turn.finditer(prompt):
+        roles.append(turn["role"])
+        place = turn.end()
+    last = roles[-1]
+    if last in template.assistant or _USERS.isdisjoint(roles):
+        return None
+    said = prompt[place:]
+    bare = said.rstrip(_BLANK)
+    if not _is_over(template, bare):
+        return None
+    behind = said[len(bare) :]
+    glue = "" if behind or not template.glue else template.glue
+    return Missing(template, last, f"{glue}{template.header}")
+
+
+def _is_over(template: ChatTemplate, said: str) -> bool:
+    """Return True if the last turn is closed, or if it has words and the template closes no turns."""
+    if template.ends:
+        return said.endswith(template.ends)
+    if template.family == "DeepSeek" and said.endswith(("<｜tool▁outputs▁end｜>", "<｜tool▁output▁end｜>")):
+        return False
+    return said.endswith("</tool_response>") or (bool(said) and not said.endswith((">", "<")))

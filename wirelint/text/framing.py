@@ -1,9 +1,9 @@
-"""The framing of a turn in a reply's text, and what a fix may take off.
+"""The framing of a turn in a reply's text, and the tokens that a fix may remove.
 
-Theory of operation. `control_tokens` finds tokens and tells which of them frame a text; here the request has its say:
-what it holds itself, what it asks about, and markup that is another rule's business do not count. A framing is then cut
-in two: the tokens at the beginning that are certain by themselves, whatever follows, and the rest, which the whole text
-decides on. That is how a stream can take off the former before it knows the latter.
+Theory of operation. `control_tokens` finds the tokens that frame a text. The request overrides that: tokens that it holds
+or asks about do not count, and neither does markup of other rules. A framing has two parts: tokens at the start that are
+certain whatever follows, and the rest, which depends on the whole text. So a stream can remove the first part before the
+second one is known.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Literal
 from wirelint.apis.traits import is_raw
 from wirelint.model import Exchange, Request
 from wirelint.text import thinking
-from wirelint.text.asking import asks_about_calls, asks_about_tokens, asks_for_dialogue, hears
+from wirelint.text.asking import asks_about_calls, asks_about_tokens, asks_for_dialogue, request_holds
 from wirelint.text.control_tokens import (
     OPENS,
     PARTNERS,
@@ -26,21 +26,21 @@ from wirelint.text.control_tokens import (
     fits,
     frame,
     is_label,
+    may_become_residue,
     may_hold_token,
     residue,
-    residue_may_come,
 )
 from wirelint.text.markup import call_spans
 from wirelint.text.quoting import is_mention
 
 _PROMPT_END = 200
 _HEADER = 30
-"""Characters that may stand in the header of a turn behind its first token."""
+"""Upper bound for the characters of a turn's header after its first token."""
 
 
 @dataclass(frozen=True, slots=True)
 class Remedy:
-    """A possible fix: `strip` the edges of the text off, or `cut` it at `trailing`. Offsets of the text that stays."""
+    """A possible fix: `strip` the edges of the text, or `cut` it at `trailing`. The kept text lies between the offsets."""
 
     kind: Literal["strip", "cut"]
     leading: int
@@ -48,7 +48,7 @@ class Remedy:
 
 
 class Framer:
-    """Judge of the texts of one exchange. `framing` also takes a text that is not over yet."""
+    """Finder of framing in the texts of one exchange. `framing` also accepts a text that is still arriving."""
 
     def __init__(self, exchange: Exchange, request: Request) -> None:
         self._request = request
@@ -63,9 +63,7 @@ class Framer:
 
     @functools.cached_property
     def _plays_other(self) -> bool:
-        """Return True if a raw prompt ends where another than the assistant is to speak, so that the model goes on as that
-        one.
-        """
+        """Return True if a raw prompt ends with the header of another speaker's turn, which the model continues."""
         last = self._request.messages[-1].text[-_PROMPT_END:] if self._request.messages else ""
         for token in reversed(find(last)):
             if token.token in OPENS:
@@ -74,15 +72,17 @@ class Framer:
 
     @functools.cached_property
     def labels(self) -> bool:
-        """Return True if the name of a speaker that begins a line is framing: nobody asked for a text with speakers."""
+        """Return True if the label of a speaker at a line start is framing: the request wants no text with speakers."""
         return (
-            not self._raw and not asks_for_dialogue(self._request) and not hears(self._request, "ASSISTANT:", "Human:")
+            not self._raw
+            and not asks_for_dialogue(self._request)
+            and not request_holds(self._request, "ASSISTANT:", "Human:")
         )
 
     def framing(self, text: str, *, thoughts: bool = False) -> Framing | None:
-        """Return the tokens of a text that frame it and that nobody asked for; with `thoughts` the marks of one as well.
+        """Return the unwanted tokens that frame a text; with `thoughts` also the delimiters of reasoning.
 
-        These go with it when it is moved (`think-leak`); one of them alone taken off would hide what it is.
+        `think-leak` moves reasoning with its delimiters; one delimiter removed alone would hide the reasoning.
         """
         if not may_hold_token(text):
             return None
@@ -92,34 +92,34 @@ class Framer:
         covered = tuple(call_spans(text, self._request))
         frames = covered if thoughts else (*covered, *_frame_of_a_thought(text, tokens, covered))
         tokens = tuple(token for token in tokens if not _is_inside(token, tuple(sorted(frames))))
-        framing = frame(text, tokens if self._raw else self.unheard(text, tokens))
-        if framing is None or ((self._asked or self._raw) and not runs_on(framing)):
+        framing = frame(text, tokens if self._raw else self.not_in_request(text, tokens))
+        if framing is None or ((self._asked or self._raw) and not has_other_speaker(framing)):
             return None
         return None if self._raw and self._plays_other else framing
 
     def _tokens(self, text: str) -> tuple[Occurrence, ...]:
-        """Return the tokens of a text that are no mentions. The last text is kept: two callers ask for it."""
+        """Return the tokens of a text that are no mentions. The last result is cached, since two callers need it."""
         if self._read[0] is not text:
-            self._read = (text, unspoken(text, find(text)))
+            self._read = (text, without_mentions(text, find(text)))
         return self._read[1]
 
     def residue(self, text: str) -> int:
-        """Return the length of a role's name that begins a text because the tokens around it were taken out."""
+        """Return the length of a role's name at the start of a text, left when the tokens around it were removed."""
         word = residue(text, self._model)
         return word if word and (not is_label(text) or self.labels) else 0
 
-    def residue_may_come(self, text: str) -> bool:
-        return residue_may_come(text, self._model) and (not is_label(text) or self.labels)
+    def may_become_residue(self, text: str) -> bool:
+        return may_become_residue(text, self._model) and (not is_label(text) or self.labels)
 
-    def unheard(self, text: str, tokens: tuple[Occurrence, ...]) -> tuple[Occurrence, ...]:
-        """Tokens that the request does not hold; asked once for each spelling."""
+    def not_in_request(self, text: str, tokens: tuple[Occurrence, ...]) -> tuple[Occurrence, ...]:
+        """Return the tokens that the request does not hold."""
         for token in tokens:
             if token.token not in self._heard:
-                self._heard[token.token] = hears(self._request, token.token, text[token.start : token.end])
+                self._heard[token.token] = request_holds(self._request, token.token, text[token.start : token.end])
         return tuple(token for token in tokens if not self._heard[token.token])
 
     def split(self, framing: Framing) -> tuple[Framing | None, Framing | None]:
-        """Return the certain tokens at the beginning, and the rest."""
+        """Return the certain tokens at the start, and the rest."""
         lead = certain_lead(framing)
         rest = framing.tokens[len(lead) :]
         simple = framing.at_edges and framing.overrun is None and not any(token.announces for token in framing.tokens)
@@ -130,8 +130,8 @@ class Framer:
         return first, Framing(rest, framing.leading, framing.trailing) if rest else None
 
 
-def unspoken(text: str, tokens: tuple[Occurrence, ...]) -> tuple[Occurrence, ...]:
-    """Return the tokens that are no mention, nor the other half of a pair that begins with one (`write <s>old</s>`)."""
+def without_mentions(text: str, tokens: tuple[Occurrence, ...]) -> tuple[Occurrence, ...]:
+    """Return the tokens without mentions, and without the closers of pairs that begin with one (`write <s>old</s>`)."""
     kept: list[Occurrence] = []
     shown: set[str] = set()
     for token in tokens:
@@ -143,7 +143,7 @@ def unspoken(text: str, tokens: tuple[Occurrence, ...]) -> tuple[Occurrence, ...
 
 
 def certain_lead(framing: Framing) -> tuple[Occurrence, ...]:
-    """Return the tokens at the beginning that are framing whatever follows."""
+    """Return the tokens at the start that are framing whatever follows."""
     lead = [token for token in framing.tokens if token.end <= framing.leading]
     for place, token in enumerate(lead):
         beside = [other for other in lead[max(place - 1, 0) : place + 2] if other.token != token.token]
@@ -154,14 +154,14 @@ def certain_lead(framing: Framing) -> tuple[Occurrence, ...]:
 
 
 def remedy(text: str, framing: Framing, *, streamed: bool, calls: bool) -> Remedy | None:
-    """Return the possible fix of a framing; None when there is none.
+    """Return the possible fix of a framing; None without one.
 
-    `streamed`: the beginning has gone out before its doubtful tokens are decided on, and the text before a doubtful one
-    where the next speaker begins. `calls`: the candidate calls tools, so that its text may be empty.
+    `streamed`: the text before a doubtful token has been sent. `calls`: the candidate calls tools, so its text may be
+    empty.
     """
     overrun = framing.overrun
     if any(token.announces and (overrun is None or token.start <= overrun.start) for token in framing.tokens):
-        return None  # what follows is a call or a thought: without the token it would pass for the answer
+        return None  # a call or reasoning follows: without the token it would pass for the answer
     if not text[framing.leading : framing.trailing].strip():
         return Remedy("strip", 0, 0) if calls and overrun is None else None
     leading = sum(token.end <= framing.leading for token in framing.tokens)
@@ -173,17 +173,17 @@ def remedy(text: str, framing: Framing, *, streamed: bool, calls: bool) -> Remed
     return Remedy("cut", 0, overrun.start)
 
 
-def runs_on(framing: Framing) -> bool:
-    """Return True if somebody else begins to speak: nobody who explains tokens does that."""
+def has_other_speaker(framing: Framing) -> bool:
+    """Return True if the turn of another speaker begins, which no explanation of tokens contains."""
     return any(token.other_speaker for token in framing.tokens)
 
 
 def _frame_of_a_thought(
     text: str, tokens: tuple[Occurrence, ...], covered: tuple[tuple[int, int], ...]
 ) -> list[tuple[int, int]]:
-    """Return the spans of a thought's marks.
+    """Return the spans of the delimiters of reasoning.
 
-    The tokens directly behind belong to them: `<|end|><|start|>assistant<|channel|>final<|message|>`.
+    Tokens directly after them are included: `<|end|><|start|>assistant<|channel|>final<|message|>`.
     """
     found = thinking.find(text, tuple(end for _, end in covered)) if tokens else None
     if found is None or not found.native:

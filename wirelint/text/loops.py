@@ -1,14 +1,13 @@
-r"""Text of a model that is stuck in a loop: it repeats tags and tokens until its limit of tokens ends it.
+r"""Looping text: a model that repeats tags and tokens up to its token limit, and one that continues as the user.
 
-Each place where markup may begin costs a look of all dialects, some 50 microseconds, and each repair of it far more. A
-reply has at most a few dozen of them, so they are counted: a text with more than `MOST_MARKS` is plain from there on,
-for the rules and for the repairs. A *mark* is a bracket with the first letters of an opener, a closer or a token of
-`wirelint.dialects`, `chat_templates` or `reasoning_tags` behind it (`<tool_`, `</think`, `[/INS`, `&lt;invo`), one of
-their words (`functions.`), or such a word at the beginning of a line (`Action:`); also each of many brackets in a row.
-HTML and code have next to none.
+Each place where markup may begin costs a look of all dialects, some 50 microseconds, and each repair far more. A normal
+reply has a few dozen such places. They are counted, and after `MOST_MARKS` of them rules and fixes take the rest of the
+text as plain. A *mark* is a bracket with the first letters of an opener, a closer or a token of `wirelint.dialects`,
+`control_tokens` or `thinking` (`<tool_`, `</think`, `[/INS`, `&lt;invo`), one of their words (`functions.`), or such a word
+at a line start (`Action:`); also each of many brackets in a row. HTML and code have next to none.
 
-The count depends on the text alone: it is taken at each `STEP`-th character, of the marks that are `REACH` characters
-before it, so that a text that comes in pieces ends at the same character as one that comes whole.
+The count depends on the text alone: it is taken at each `STEP`-th character, for the marks that are `REACH` characters
+before it, so that streamed and whole texts become plain at the same character.
 """
 
 from __future__ import annotations
@@ -25,39 +24,33 @@ from wirelint.text.control_tokens import EDGES, SURE
 from wirelint.text.fabricated_results import LINE_HEADS
 from wirelint.text.prose import Cues
 from wirelint.text.quoting import is_mention
-from wirelint.text.thinking import REASONING_TAGS
+from wirelint.text.thinking import TAG_TABLES
 
 MOST_MARKS = 256
 STEP = 512
 REACH = 80
-"""Characters from the beginning of a mark on, which tell that it is one."""
+"""Characters from the start of a mark on that identify it."""
 _BEFORE = 16
-"""Characters before a mark that tell where its word begins."""
+"""Characters before a mark that decide whether a word begins there."""
 _LEAD = 4
 _AT_ONCE = 8 * STEP
-"""Characters that are searched together; a text is not searched any further than it has to be."""
+"""Characters that are searched together, so that little is searched past the limit."""
 _GAP = r"[\s|｜‖/]{0,6}"
 _ESCAPES = {"<": (("<", ""), ("&", "(?:lt|#0{0,4}60|#[xX]0{0,4}3[cC]);"), (r"\\", "u003[cC]"))}
 """Spellings of a bracket: its first character and the rest, as sources of regular expressions."""
 _OPENING = "<[]◁✿`*"
 _FIRSTS = '<[]◁✿`*&\\"\n'
-"""The characters that marks begin with, words aside."""
+"""First characters of the marks that are no words."""
 _KEYS = r'"(?=(?:arguments|parameters|tool_(?:calls|name|call_id|uses)|recipient_name)"\s{0,4}:)'
 
 
 class MarkCount:
-    """Counter of the marks of one text while it arrives.
-
-    `plain_from`: the offset from which on it is plain, once that is known.
-    """
+    """Counter of the marks in a text that is still arriving. `plain_from`: the offset of the plain rest, once known."""
 
     __slots__ = ("_count", "_most", "_names", "_next", "_pieces", "_start", "length", "plain_from")
 
     def __init__(self, names: frozenset[str] = frozenset(), most: int = MOST_MARKS) -> None:
-        """`names` are those of the declared tools, which take the place of a tag's name in some dialects.
-
-        `most` is the number of marks above which a text is plain.
-        """
+        """`names`: the declared tools, which some dialects use as tags. `most`: the limit of marks."""
         self._names, self._most = names, most
         self._pieces: list[str] = []
         self._start = self._next = self._count = self.length = 0
@@ -65,7 +58,7 @@ class MarkCount:
         self.plain_from: int | None = None
 
     def add(self, text: str) -> int | None:
-        """Take in more of the text; return `plain_from`."""
+        """Add more of the text; return `plain_from`."""
         for start in range(0, len(text), _AT_ONCE):
             if self.plain_from is not None:
                 break
@@ -93,7 +86,7 @@ class MarkCount:
 
 
 def plain_from(text: str, names: frozenset[str] = frozenset()) -> int | None:
-    """Return the offset from which on a whole text is plain; None when it is not, which is nearly always."""
+    """Return the offset of the plain rest of a whole text; None without one, which is usual."""
     if len(text) < STEP or sum([text.count(first) for first in _FIRSTS]) + _words_in(text) <= MOST_MARKS:
         return None
     return MarkCount(names).add(text)
@@ -117,7 +110,7 @@ def _places(text: str, start: int, end: int, names: frozenset[str]) -> list[int]
 
 @lru_cache(maxsize=64)
 def _named(firsts: frozenset[str]) -> re.Pattern[str]:
-    """Return a pattern of places where a name may stand for a tag, or begin a line. `firsts`: first characters of names."""
+    """Return a pattern of names in tags or at line starts. `firsts`: first characters of names."""
     firsts_ = "".join(map(re.escape, sorted(firsts)))
     return re.compile(rf"[<\[\n](?=[\s/|]{{0,8}}([{firsts_}][\w.:-]{{0,63}}))")
 
@@ -127,7 +120,7 @@ _WORD_CUES = ("to=", "functions", "functools", "multi_tool_use", "function call"
 
 @cache
 def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """Return the patterns of marks, words apart, since texts without them are many."""
+    """Return the patterns of marks and of words, which most texts lack."""
     after: dict[str, set[str]] = {}
     for bracket, lead in (*_of_dialects(), *map(_of_literal, _literals())):
         if bracket in _OPENING and any(map(str.isalnum, lead)) and not (lead.isalpha() and len(lead) < 3):
@@ -153,11 +146,11 @@ def _of_dialects() -> Iterator[tuple[str, str]]:
 
 
 def _literals() -> Iterator[str]:
-    """Tokens, tags and closers, with their brackets."""
+    """Yield tokens, tags and closers, with their brackets."""
     yield from SURE | EDGES
-    for tag in REASONING_TAGS:
-        yield tag.name
-        for pattern in (tag.opener, tag.closer):
+    for table in TAG_TABLES:
+        yield table["name"]
+        for pattern in (table.get("opener", ""), table.get("closer", "")):
             yield from (re.sub(r"\\(.)", r"\1", one) for one in re.findall(r"(?:\\[<>|\[\]]|[\w<>:◁▷/ ])+", pattern))
     for closer in (one for family in FAMILIES for one in family.closers):
         yield from ("<" + name for name in re.sub(r"\(\?:|\)", "|", closer).split("|") if name)
@@ -168,7 +161,7 @@ def _of_literal(literal: str) -> tuple[str, str]:
 
 
 def without_loops(reply: Reply, names: frozenset[str]) -> Reply:
-    """Return the reply with each text up to where it is plain; the same object where none is, which is nearly always."""
+    """Return the reply without the plain rests of its texts; the object itself if there are none, which is usual."""
     choices = tuple([_choice_without_loops(choice, names) for choice in reply.choices])
     changed = any(one is not other for one, other in zip(choices, reply.choices, strict=True))
     return replace(reply, choices=choices) if changed else reply
@@ -185,11 +178,11 @@ def _choice_without_loops(choice: Choice, names: frozenset[str]) -> Choice:
     return replace(choice, parts=tuple(parts)) if changed else choice
 
 
-# An answer that talks on as the user, the tokens between the turns lost: `\n\nHuman: …`, a line that says `user`.
+# An answer that continues as the user, without the tokens between the turns: `\n\nHuman: …`, a line `user`.
 #
-# Plays, interviews and tables name speakers too. Only two forms count: a text that ends with the label of the next
-# speaker, and a speaker's whole turn after an answer without labels, with the assistant's turn after it or a question at
-# its end.
+# Plays, interviews and tables have labels of speakers too. Only two forms count: a text that ends with the label of the
+# next speaker, and a user's whole turn after an answer without labels, followed by the assistant's turn or ending in a
+# question.
 
 _LABEL = re.compile(r"\n\n(?:###[ ])?(?P<label>Human|USER|H|Instruction):(?=\s|\Z)")
 _LINE = re.compile(r"(?<=[.!?…)\]\"'”*`|])[ \t]*\n+(?P<label>user)[ \t]*\n+(?=\S+[ \t]+\S+[ \t]+\S)")
@@ -200,7 +193,7 @@ _ANSWERS = {
     "Instruction": re.compile(r"\n\n### (?:Response|Answer):"),
     "user": re.compile(r"\n(?:assistant|model)[ \t]*\n"),
 }
-# `Robot: Hello.`, `**Anna:** Hello.`, `- Human: slow`: somebody, or something, was named before.
+# `Robot: Hello.`, `**Anna:** Hello.`, `- Human: slow`: a label before.
 _NAMED = re.compile(r"^[ \t]*(?:[-*•>#]+[ \t]*)?\**[A-Z][\w.’' -]{0,30}\**:", re.MULTILINE)
 _MARKS = Cues("\n\nHuman:", "\n\nUSER:", "\n\nH:", "\n\n### ", "\nuser")
 _SENTENCE_END = (".", "!", "?", "…", "。", "？", "！")
@@ -209,15 +202,15 @@ _LONGEST_TURN = 2000
 
 @dataclass(frozen=True, slots=True)
 class Runaway:
-    """The place where the next speaker begins, from the label to the end of the text."""
+    """The start of the next speaker's turn, which lasts to the end of the text."""
 
     label: str
     start: int
 
 
 def find_runaway(text: str) -> Runaway | None:
-    """Return the place at which a text goes on as the user; None when it does not, or may be meant to."""
-    if not _MARKS.stand_in(text):
+    """Return the place from which on a text continues as the user; None without one, or if it may be intended."""
+    if not _MARKS.occur_in(text):
         return None
     for pattern in (_LABEL, _LINE):
         match = pattern.search(text)
@@ -231,7 +224,7 @@ def find_runaway(text: str) -> Runaway | None:
 
 
 def _is_turn(rest: str, label: str) -> bool:
-    """Return True if what follows a label is what a user says."""
+    """Return True if the text after a label is a user's turn."""
     if not rest.strip():
         return label in ("Human", "USER")
     if len(rest.split(maxsplit=3)) < 3:

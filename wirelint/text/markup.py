@@ -1,10 +1,10 @@
 """Leaked native tool-call markup in a reply, with a certainty for each leak.
 
-Theory of operation. `wirelint.dialects` finds everything that reads like a call, `quoting` knows what is quoted.
-What is left may still be an answer to somebody who asked about markup, a protocol that the prompt itself sets up, or a
-draft in the model's thinking. The tool's name decides most: markup that calls a declared tool is a lost call, whatever
-else is said. Without a declared name it depends on the markup (special tokens are never written by accident, plain tags
-are) and on the request: whether tools are in play at all, and whether its texts hold the same markup.
+Theory of operation. `wirelint.dialects` finds everything that reads like a call, `quoting` excludes quotations. The rest
+may still be an answer about markup, a protocol that the prompt defines, or a draft in the model's reasoning. The tool's
+name decides most: markup that calls a declared tool is a lost call. Without a declared name the certainty depends on the
+markup (special tokens are never written by accident, plain tags are) and on the request: whether it declares tools, and
+whether its texts hold such markup.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from wirelint.dialects import SPEAKERS, Block, NativeCall, find, is_damaged, may
 from wirelint.dialects.openers import THOUGHT_ENDS
 from wirelint.fix import MOST_HELD
 from wirelint.model import Choice, Exchange, Reasoning, Refusal, Request, Text, ToolCall
-from wirelint.text.asking import asks_about_calls, asks_for, demands_json, hears, last_words
+from wirelint.text.asking import asks_about_calls, demands_json, instructions_hold, last_user_text, request_holds
 from wirelint.text.families import family
 from wirelint.text.quoting import fence_is_whole_message, is_mention, is_quoted
 
@@ -36,13 +36,13 @@ _TAG_HEAD = re.compile(r"<[|｜]{0,2}[\w:▁]{2,40}")
 _HEADS_WANTED = 4
 _SHAPE_REACH = 2048
 OWN_FENCE = re.compile(r"\s{0,8}(?:`{3,}|~{3,}|>>>)")
-"""The beginning of a block that would be a fence or a quotation by itself, as some notations are."""
+"""The start of a block in a notation that is itself a fence or a block quote."""
 BETWEEN = re.compile(r"(?:\s|<\|[^|<>\s]{1,40}\|>|<start_function_response>)*")
 """Text between siblings."""
 _FENCE_BEGIN = re.compile(r"\s*(?:[`~]{3,}[^\n`]*\n\s*)?")
 _FENCE_END = re.compile(r"\s*(?:[`~]{3,}\s*)?")
 MOST_MASKED = 64
-"""Leaks of one text that are masked; each of them costs a copy of the text."""
+"""Upper bound for the masked leaks of one text, since each costs a copy of the text."""
 _WORDS = re.compile(r"[^\n]")
 _QUOTES = {'"': '"', "“": "”", "«": "»", "'": "'"}
 
@@ -51,9 +51,9 @@ _QUOTES = {'"': '"', "“": "”", "«": "»", "'": "'"}
 class Leak:
     """A run of sibling blocks in one part of a reply.
 
-    `names` are the tools called, in order. `declared`: the request offers one of them at least. `duplicate`: every call
-    is also made structurally. `draft`: it stands in thinking, and the reply goes on to something else. `fenced`: it is a
-    code fence and nothing else.
+    `names` are the called tools, in order. `declared`: the request declares one of them. `duplicate`: the reply makes every
+    call structurally too. `draft`: it is part of reasoning, and the reply continues after it. `fenced`: it fills a code
+    fence.
     """
 
     choice: Choice
@@ -88,7 +88,7 @@ class Leak:
 
 
 def leaks(exchange: Exchange) -> Iterator[Leak]:
-    """Yield the native markup of a reply that no reader should have seen."""
+    """Yield the leaked native markup of a reply."""
     request, reply = exchange.request, exchange.reply
     if request is None or reply is None or not exchange.ok or is_raw(exchange.api, request):
         return
@@ -106,7 +106,7 @@ def leaks(exchange: Exchange) -> Iterator[Leak]:
 
 
 def siblings(text: str, blocks: Sequence[Block]) -> Iterator[tuple[Block, ...]]:
-    """Runs of blocks with nothing but white space and control tokens between them."""
+    """Yield runs of blocks with only white space and control tokens between them."""
     run: list[Block] = []
     for block in blocks:
         if run and BETWEEN.fullmatch(text, run[-1].end, block.start) is None:
@@ -118,15 +118,15 @@ def siblings(text: str, blocks: Sequence[Block]) -> Iterator[tuple[Block, ...]]:
 
 
 def call_spans(text: str, request: Request) -> Iterator[tuple[int, int]]:
-    """Yield the stretches of a text that are tool calls in native markup, whatever is to be said of them."""
+    """Yield the spans of all tool calls in native markup in a text."""
     if may_hold_markup(text, request.tools):
         yield from ((block.start, block.end) for block in find(text, request.tools) if block.calls)
 
 
 def blame(leak: Leak, model: str) -> Literal["gateway", "model"]:
-    """Return the party at fault: the server that did not convert its model's notation, or the model that writes another's.
+    """Return the party at fault: a server that did not convert its model's notation, or a model that wrote another one.
 
-    Damaged markup is the model's too, where the vendor serves it itself: its calls are converted or broken.
+    Damaged markup of a model that its vendor serves is the model's fault: the vendor converts undamaged calls.
     """
     speaker, native = family(model), SPEAKERS.get(leak.dialect)
     if speaker is None or native is None:
@@ -138,28 +138,26 @@ def blame(leak: Leak, model: str) -> Literal["gateway", "model"]:
 
 
 def promises_call(choice: Choice) -> bool:
-    """Return True if the finish reason speaks of a call that is not there."""
+    """Return True if the finish reason announces a call that is missing."""
     return ending(choice.finish_reason) == "calls" and not choice.calls
 
 
 def may_quote(text: str, start: int, end: int) -> bool:
-    """Return True if something in a leak could be taken for the beginning or the end of a quotation."""
+    """Return True if a leak holds delimiters of quotations."""
     return text.find("`", start, end) >= 0 or text.find("~~~", start, end) >= 0
 
 
 def masked(text: str, start: int, end: int) -> str:
-    """Return the text with a leak made plain, in as many characters: what stands in it quotes nothing that comes after
-    it.
-    """
+    """Return the text with a leak replaced by as many letters, so that its delimiters quote nothing after it."""
     return text[:start] + _WORDS.sub("x", text[start:end]) + text[end:]
 
 
 def judge(
     request: Request, choice: Choice, part: Said, blocks: tuple[Block, ...], shown: str | None = None
 ) -> Leak | None:
-    """Return the leak that a run of sibling blocks in a part is; None when it is none. The part may be incomplete.
+    """Return the leak of a run of sibling blocks in a part; None if it is none. The part may be incomplete.
 
-    `shown` is the text in which quoting is told, where the leaks before this one are `masked`.
+    `shown` is the text with the leaks before this one `masked`, for the search for quotations.
     """
     calls = [call for block in blocks for call in block.calls]
     offered = {tool.name for tool in request.client_tools}
@@ -172,7 +170,7 @@ def judge(
         return None
     draft = isinstance(part, Reasoning) and bool(choice.text.strip() or choice.calls)
     if draft and any(call.name == made.name for call in calls for made in choice.calls):
-        return None  # thought of first, called afterwards
+        return None  # the call follows its draft
     duplicate = bool(calls) and all(any(_same(call, made) for made in choice.calls) for call in calls)
     whole = all(block.complete for block in blocks) and all(call.name in offered for call in calls)
     allowed = request.tool_choice.mode != "none" and not choice.calls and not draft and not fenced
@@ -186,12 +184,12 @@ def judge(
 def _certainty(
     request: Request, choice: Choice, part: Said, blocks: tuple[Block, ...], *, declared: bool
 ) -> Certainty | None:
-    """Return the certainty that markup is a lost call; None when it is not, or when nothing tells."""
+    """Return the certainty that markup is a lost call; None if it is none or if that is unknown."""
     calls = [call for block in blocks for call in block.calls]
     text = part.text[blocks[0].start : blocks[-1].end]
-    prompted, asked = asks_for(request, *_heads(text)), asks_about_calls(request)
+    prompted, asked = instructions_hold(request, *_heads(text)), asks_about_calls(request)
     if all(block.tier == "weak" for block in blocks):
-        wanted = asked or _sets_up(request, text) or hears(request, text) or demands_json(request)
+        wanted = asked or _sets_up(request, text) or request_holds(request, text) or demands_json(request)
         ends = BETWEEN.fullmatch(part.text, blocks[-1].end) is not None
         alone = not OWN_FENCE.match(text) or _is_all(part.text, blocks) or _names_recipients(request, part.text, text)
         return "medium" if declared and isinstance(part, Text) and ends and alone and not wanted else None
@@ -200,10 +198,9 @@ def _certainty(
     if declared and asked and OWN_FENCE.match(text):
         return "low"  # a fence in an explanation
     if declared:
-        # A client that sets up a protocol in its prompt may read it itself; what the request holds word for word is
-        # repeated rather than called.
-        return "low" if prompted or hears(request, text) else "medium" if asked else "high"
-    if prompted or asked or hears(request, text) or any(call.name in last_words(request) for call in calls):
+        # A client that defines a protocol in its prompt may read it itself; text that the request holds is a repetition.
+        return "low" if prompted or request_holds(request, text) else "medium" if asked else "high"
+    if prompted or asked or request_holds(request, text) or any(call.name in last_user_text(request) for call in calls):
         return None
     if calls and _was_called(request, calls):
         return "medium"
@@ -214,38 +211,38 @@ def _certainty(
 
 
 def _sets_up(request: Request, text: str) -> bool:
-    """Return True if the prompt sets up the shape that a text has: the client reads it by itself then."""
+    """Return True if the prompt defines the shape of a text: then the client reads it."""
     marks = tuple(dict.fromkeys(match[0] for match in _PHRASES["shape_marks"].finditer(text[:_SHAPE_REACH])))[
         :_HEADS_WANTED
     ]
-    return bool(marks) and all(asks_for(request, mark) for mark in marks)
+    return bool(marks) and all(instructions_hold(request, mark) for mark in marks)
 
 
 def _is_all(text: str, blocks: Sequence[Block]) -> bool:
-    """Return True if nothing but reasoning stands before some blocks."""
+    """Return True if only reasoning precedes some blocks."""
     before = text[: blocks[0].start].rstrip()
     return not before or before.endswith(THOUGHT_ENDS)
 
 
 def _names_recipients(request: Request, text: str, markup: str) -> bool:
-    """Return True if a text is Functionary's: to `all` first, then to a tool behind `>>>`, which quotes nothing there."""
-    told = text.lstrip().startswith("all\n") or "functionary" in request.model.lower()
-    return told and markup.lstrip().startswith(">>>")
+    """Return True for Functionary's text to `all` and then to a tool after `>>>`, which is no block quote."""
+    addressed = text.lstrip().startswith("all\n") or "functionary" in request.model.lower()
+    return addressed and markup.lstrip().startswith(">>>")
 
 
 def _is_quoted(text: str, blocks: tuple[Block, ...]) -> bool:
     start, end = blocks[0].start, blocks[-1].end
     if start and _QUOTES.get(text[start - 1]) == text[end : end + 1] != "":
         return True
-    # A fence of which the markup itself is made quotes nothing; what stands around it may.
+    # A fence of the notation itself quotes nothing; text around it may.
     fence = OWN_FENCE.match(text, start, end)
     return is_quoted(text if fence is None else masked(text, fence.start(), end), start, end)
 
 
 def _stands_for_call(request: Request, choice: Choice, part: Said, blocks: tuple[Block, ...]) -> bool:
-    """Return True if a fenced call is all the reply has to say, and nobody wanted to see one.
+    """Return True if the reply is one fenced call and the request wants no example of one.
 
-    The fence must hold nothing else: a document with an example in it is fenced as a whole too.
+    The fence must hold nothing else: a document with an example may be fenced as a whole too.
     """
     return (
         isinstance(part, Text)
@@ -254,18 +251,18 @@ def _stands_for_call(request: Request, choice: Choice, part: Said, blocks: tuple
         and _FENCE_END.fullmatch(part.text, blocks[-1].end) is not None
         and fence_is_whole_message(part.text.strip())
         and not asks_about_calls(request)
-        and not asks_for(request, *_heads(part.text))
+        and not instructions_hold(request, *_heads(part.text))
     )
 
 
 def _was_called(request: Request, calls: Sequence[NativeCall]) -> bool:
-    """Return True if one of the tools is no longer declared but has been called in this conversation."""
+    """Return True if this conversation has called one of the tools, which is no longer declared."""
     known = {made.name for message in request.messages for made in message.calls}
     return any(call.name in known for call in calls)
 
 
 def _heads(text: str) -> tuple[str, ...]:
-    """Return the first few tags of markup without their attributes: what a text that asks for it would hold too."""
+    """Return the first few tags of markup without attributes, which instructions about the markup would hold too."""
     plain = html.unescape(text) if "&" in text else text
     heads = dict.fromkeys(match[0] for match, _ in zip(_TAG_HEAD.finditer(plain), range(_HEADS_WANTED), strict=False))
     return tuple(heads) or (plain[:16],)

@@ -1,8 +1,7 @@
 """Context of a silence in a reply: the events on both sides, and whether the reply explains the silence.
 
-A model that thinks without showing it, and a tool that the provider runs, are silent for as long as they take; what such
-a reply says of itself (its token counts, parts that cannot be read, calls of hosted tools) tells them from a stream that
-stands still. Tokens are generated at some speed, so a count of them is a time as well.
+Hidden reasoning and tools of the provider cause silences. The reply shows them by its token counts, opaque parts and calls
+of hosted tools; a stalled stream has none of these. A count of tokens also gives the least time of their generation.
 """
 
 from __future__ import annotations
@@ -13,9 +12,9 @@ from wirelint.model import Choice, Exchange, Json, Part, Reasoning, Refusal, Rep
 from wirelint.timing import Gap
 
 _CHARACTERS = 4
-"""In a token, about."""
+"""Characters of a token, about."""
 _SLOWEST = 15.0
-"""Tokens a second that any model in use generates at least."""
+"""Lowest speed of models in use, in tokens a second."""
 
 _SAID = ("completion_tokens", "output_tokens", "candidatesTokenCount", "outputTokens", "eval_count", "tokens_generated")
 _THOUGHT = ("reasoning_tokens", "thoughtsTokenCount", "thinking_tokens")
@@ -23,7 +22,7 @@ _ENDS = {"client-left": "then the client left", "upstream-died": "then the upstr
 
 
 def seconds(milliseconds: float) -> str:
-    """Return a time for a sentence: `45.2 s`."""
+    """Return a time as text: `45.2 s`."""
     return f"{milliseconds / 1000:.1f} s" if milliseconds < 600_000 else f"{milliseconds / 60_000:.0f} min"
 
 
@@ -39,7 +38,7 @@ def describe(exchange: Exchange, gap: Gap) -> str:
 
 
 def alive(exchange: Exchange, idle: int) -> str:
-    """Return what arrived during a gap, as a noun; empty when nothing did. `idle`: events without content."""
+    """Return a noun for the bytes that arrived during a gap; empty without any. `idle`: events without content."""
     if not idle:
         return ""
     if not exchange.arrivals.framed:
@@ -48,7 +47,7 @@ def alive(exchange: Exchange, idle: int) -> str:
 
 
 def unseen(reply: Reply, before: float) -> bool:
-    """Return True if a silence of `before` milliseconds is explained by what the provider did and does not show."""
+    """Return True if hidden work of the provider explains a silence of `before` milliseconds."""
     parts = [part for choice in reply.choices for part in choice.parts]
     if any(choice.hosted for choice in reply.choices):
         return True
@@ -60,7 +59,7 @@ def unseen(reply: Reply, before: float) -> bool:
 
 
 def written(reply: Reply, within: float) -> bool:
-    """Return True if all that a reply says takes as long as `within` milliseconds to be generated."""
+    """Return True if the generation of a reply's tokens takes as long as `within` milliseconds."""
     said, thought = _count(reply.usage, _SAID), _count(reply.usage, _THOUGHT)
     tokens = (said or 0) + (thought or 0)
     if said is None:
@@ -69,12 +68,12 @@ def written(reply: Reply, within: float) -> bool:
 
 
 def shown(choice: Choice) -> Iterator[Text | Reasoning]:
-    """Return the parts that a client can show while they grow."""
+    """Return the parts that a client can show while they arrive."""
     return (part for part in choice.parts if isinstance(part, Text | Reasoning) and part.text)
 
 
 def _at(reply: Reply, event: int) -> str:
-    """Return what an event of a stream carries, in a few words."""
+    """Return a few words for the content of an event."""
     for choice in reply.choices:
         for part in choice.parts:
             if isinstance(part, ToolCall) and (_carries(part, event) or any(p.event == event for p in part.pieces)):
@@ -110,7 +109,7 @@ def _length(part: Part) -> int:
 
 
 def _count(usage: Mapping[str, Json] | None, names: tuple[str, ...]) -> int | None:
-    """Return a count of a usage object, at whatever depth the API has it."""
+    """Return a count of a usage object, at any depth."""
     for name, value in (usage or {}).items():
         if name in names and isinstance(value, int) and not isinstance(value, bool):
             return value

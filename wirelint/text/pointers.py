@@ -6,12 +6,13 @@ import json
 import re
 from collections.abc import Iterator
 from json.decoder import scanstring  # type: ignore[attr-defined]
+from typing import NamedTuple
 
 from wirelint.model import Json
 
 
 def tokens(pointer: str) -> list[str]:
-    """Return the reference tokens of a pointer. Raises ValueError when it is none."""
+    """Return the reference tokens of a pointer. Raises ValueError if it is malformed."""
     if not pointer:
         return []
     if pointer[0] != "/":
@@ -25,7 +26,7 @@ def escaped(token: str) -> str:
 
 
 def at(value: object, pointer: str) -> Json:
-    """Return the value at a place of a decoded body; None where nothing is.
+    """Return the value at a place of a decoded body; None if the place does not exist.
 
     >>> at({"messages": [{"role": "user"}]}, "/messages/0/role")
     'user'
@@ -37,13 +38,13 @@ def at(value: object, pointer: str) -> Json:
             value = value[int(token)]
         else:
             return None
-    return value  # type: ignore[return-value]  # what stands in JSON is JSON
+    return value  # type: ignore[return-value]  # members of JSON are JSON
 
 
 def document_order(value: object, pointer: str) -> tuple[tuple[int, str], ...]:
     """Return a key that sorts places of a decoded body: members in the order of the document, items by number.
 
-    What is not there comes after what is, numbers as numbers.
+    Missing places come last, numbers as numbers.
 
     >>> document_order({"model": "m", "messages": ["a", "b"]}, "/messages/1")
     ((1, ''), (1, ''))
@@ -68,19 +69,19 @@ _NOT_THERE = 1 << 62
 
 # Spans of the value of a JSON Pointer in the text of a body, and of a text within it as JSON spells it.
 #
-# Only containers on the way are taken apart; every other value is skipped by the scanner of the `json` module, in C.
+# Only containers on the way are read member by member; the C scanner of the `json` module skips all other values.
 
 _BLANKS = re.compile(r"[ \t\r\n]*")
 _STRING = re.compile(r'"((?:[^"\\]|\\.)*)"?', re.DOTALL)
 _UNIT = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\.|[^\\]", re.DOTALL)
-# Numbers are left as text: an integer of thousands of digits would be refused, and none of them is looked at.
+# Numbers stay text: Python refuses an integer of thousands of digits, and no caller uses them.
 _scan = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=str, strict=False).scan_once  # type: ignore[attr-defined]
 
 
 def locate(text: str, pointer: str) -> tuple[int, int, bool]:
-    """Return start and end of the value at a pointer, and whether it exists; else of the nearest value around it.
+    """Return start and end of the value at a pointer, or of the nearest value around it, and whether it exists.
 
-    Of repeated keys the last counts. A text that is no JSON is one value.
+    Of repeated keys the last counts. A text that is no JSON counts as one value.
     """
     start = _blanks(text, 1 if text.startswith("\ufeff") else 0)
     try:
@@ -96,9 +97,9 @@ def locate(text: str, pointer: str) -> tuple[int, int, bool]:
 
 
 def spelled(text: str, start: int, end: int, wanted: str, *, whole: bool = False) -> tuple[int, int] | None:
-    """Return the span of a text in the strings of a stretch of JSON, escapes included; None where it is not.
+    """Return the span of a text in the strings of a part of JSON, escapes included; None without a match.
 
-    `whole`: the string is nothing but that text.
+    `whole`: the text must be the whole string.
     """
     if not wanted:
         return None
@@ -112,9 +113,9 @@ def spelled(text: str, start: int, end: int, wanted: str, *, whole: bool = False
 
 
 def matching(text: str, start: int, end: int, pattern: re.Pattern[str]) -> tuple[int, int] | None:
-    """Return the span of a pattern's match in the strings of a stretch of JSON, as spelled; None without a match.
+    """Return the span of a pattern's match in the strings of a part of JSON, as spelled; None without a match.
 
-    Of a pattern with a group `at` that group is the match.
+    If the pattern has a group `at`, that group is the match.
     """
     group: int | str = "at" if "at" in pattern.groupindex else 0
     for at, raw, decoded in _strings(text, start, end):
@@ -140,7 +141,7 @@ def within(raw: str, at: int, start: int, end: int) -> tuple[int, int]:
 
 
 def _strings(text: str, start: int, end: int) -> Iterator[tuple[int, str, str]]:
-    """Yield the strings of a stretch of JSON: offset, spelling and decoded text."""
+    """Yield the strings of a part of JSON: offset, spelling and decoded text."""
     for found in _STRING.finditer(text, start, end):
         raw = found[1]
         decoded = raw
@@ -153,28 +154,38 @@ def _strings(text: str, start: int, end: int) -> Iterator[tuple[int, str, str]]:
 
 
 def _step(text: str, start: int, token: str) -> tuple[int, int] | None:
-    """Return the span of the member or element of a container; None when it has none of this name."""
+    """Return the span of a member or element of a container; None if it is missing."""
     if text.startswith("{", start):
-        return _member(text, start, token)
+        found = None
+        for member in members(text, start):
+            found = (member.value, member.end) if member.name == token else found
+        return found
     if text.startswith("[", start) and token.isdecimal():
         return _element(text, start, int(token))
     return None
 
 
-def _member(text: str, start: int, name: str) -> tuple[int, int] | None:
-    found = None
+class Member(NamedTuple):
+    """A member of an object in a text: `start` is where its name begins, `value` its value, `end` the place after that."""
+
+    name: str
+    start: int
+    value: int
+    end: int
+
+
+def members(text: str, start: int) -> Iterator[Member]:
+    """Yield the members of the object at an offset. Raises ValueError or StopIteration where the text is no JSON."""
     position = _blanks(text, start + 1)
     while text.startswith('"', position):
-        key, position = scanstring(text, position + 1, False)
-        position = _blanks(text, _blanks(text, position) + 1)  # the colon
-        end = _skip(text, position)
-        if key == name:
-            found = position, end
-        position = _blanks(text, end)
+        name, colon = scanstring(text, position + 1, False)
+        value = _blanks(text, _blanks(text, colon) + 1)
+        member = Member(name, position, value, _skip(text, value))
+        yield member
+        position = _blanks(text, member.end)
         if not text.startswith(",", position):
             break
         position = _blanks(text, position + 1)
-    return found
 
 
 def _element(text: str, start: int, wanted: int) -> tuple[int, int] | None:

@@ -1,9 +1,9 @@
 """Prose of a text: code, quotations and block quotes masked, the rest cut into sentences.
 
-Theory of operation. A mask has the length of the text, so every offset found in it is an offset of the text. Blocks
-(fences, indented code, block quotes, HTML) are found by a CommonMark parser; code spans and quotation marks by a scan
-of what is left. Masked characters keep the line structure and become one of two letters that no pattern of prose can
-match: `CODE` inside a code span, `QUOTE` for everything that is quoted or a block of its own.
+Theory of operation. A mask has the length of the text, so its offsets are offsets of the text. A CommonMark parser finds
+blocks (fences, indented code, block quotes, HTML); a scan of the rest finds code spans and quotation marks. Masked
+characters keep the line structure and become one of two letters that no pattern of prose matches: `CODE` inside a code
+span, `QUOTE` inside quotations and blocks.
 """
 
 from __future__ import annotations
@@ -21,27 +21,27 @@ from wirelint.text.remembered import short
 
 _PHRASES = lexicon.Phrases("prose")
 
-# A first look at a long text: patterns without regard to case read every character, and take a hundred times longer.
+# A first look at a long text: case-insensitive patterns read every character and take a hundred times longer.
 
 _MARKS = ".,!?:;*()"
 _SPACES = str.maketrans(dict.fromkeys(_MARKS, " "))
 
 
 class Cues:
-    """Strings that a text is searched for, as a cheap first look."""
+    """Strings for a cheap first look at a text."""
 
     __slots__ = ("words",)
 
     def __init__(self, *words: str) -> None:
         self.words = words
 
-    def stand_in(self, text: str) -> bool:
-        """Return True if a text holds one of them."""
+    def occur_in(self, text: str) -> bool:
+        """Return True if a text holds one of the strings."""
         return any(word in text for word in self.words)
 
 
 def mentions(text: str, *groups: tuple[str, ...]) -> bool:
-    """Return True if a text holds, whatever its case, one string of each group. The strings are in lower case."""
+    """Return True if a text holds one string of each group in any case. The strings are in lower case."""
     lower = text.lower()
     for cues in groups:
         for cue in cues:
@@ -53,15 +53,13 @@ def mentions(text: str, *groups: tuple[str, ...]) -> bool:
 
 
 def has_word_of(text: str, words: frozenset[str]) -> bool:
-    """Return True if a text holds, whatever its case, one of some words in lower case, between white space and such
-    marks.
-    """
+    """Return True if a text holds one of some lower-case words in any case, between white space or punctuation."""
     return not words.isdisjoint(_said(text))
 
 
 @lru_cache(maxsize=8)
 def _said(text: str) -> frozenset[str]:
-    """Return the words of a text, as they stand and between marks, cached for rules that look for different words."""
+    """Return the words of a text, with and without punctuation; cached, since several rules look for words."""
     said = set(text.lower().split())  # most words of a long text come again and again
     for word in [word for word in said if not word.isalnum()]:
         said.update(word.translate(_SPACES).split())
@@ -73,11 +71,11 @@ QUOTE = "\ue002"
 
 _LONGEST = 200_000
 MOST_SENTENCES = 512
-"""Sentences of one text that are read. Each costs up to 40 microseconds where it is a claim; a page has 30 of them."""
+"""Upper bound for the sentences of one text. Each costs up to 40 microseconds if it is a claim; a page has 30."""
 _BLOCKS = frozenset({"fence", "code_block", "blockquote_open", "html_block"})
 _BLOCK_MARKS = ("```", "~~~", "    ", "\t")
 _BEGINS_BLOCK = re.compile(r"(?:\A|[\r\n])[ \d>*+.)-]*[<>]")
-"""A tag or a quote that begins a line, or what a list has on one."""
+"""A tag or a block quote at a line start or in a list item."""
 _TICKS = re.compile(r"`+")
 _PARAGRAPH = re.compile(r"(\n[ \t]*\n)")
 _QUOTES = "\"“„«「『‘'"
@@ -89,7 +87,7 @@ _BULLET = re.compile(r"\s*(?:[-*+•]|\d{1,2}[.)])\s+(?!\s)")
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence of a text. `masked` is `text[start:end]` with what is not its author's masked and line ends as spaces."""
+    """A sentence of a text. `masked` is `text[start:end]` with quotations and code masked and line ends as spaces."""
 
     masked: str
     start: int
@@ -103,7 +101,7 @@ class Sentence:
 
 @dataclass(frozen=True, slots=True)
 class Prose:
-    """A text with its mask and its sentences. `product`: characters of blocks and list items, which carry content."""
+    """A text with its mask and its sentences. `fenced`: it holds a code fence."""
 
     text: str
     masked: str
@@ -112,15 +110,13 @@ class Prose:
 
     @property
     def words(self) -> int:
-        """Characters that are the author's own prose."""
+        """The number of characters outside of quotations, code and white space."""
         return sum(1 for character in self.masked if character not in (CODE, QUOTE) and not character.isspace())
 
 
 @lru_cache(maxsize=64)
 def read(text: str) -> Prose:
-    """Return the prose of a text; of its first `_LONGEST` characters and `MOST_SENTENCES` sentences when it is very
-    long.
-    """
+    """Return the prose of a text; of a long one its first `_LONGEST` characters and `MOST_SENTENCES` sentences."""
     text = text[:_LONGEST]
     masked = mask(text)
     flat = _SOFT_BREAK.sub(" ", masked) if "\n" in masked else masked
@@ -128,10 +124,9 @@ def read(text: str) -> Prose:
 
 
 def unquoted(text: str) -> str:
-    """Return the text with fences, indented code, block quotes and code spans masked; markup and quotation marks left
-    alone.
+    """Return the text with fences, indented code, block quotes and code spans masked, but not HTML and quotation marks.
 
-    For tags, which CommonMark takes for HTML blocks.
+    Use it for tags, which CommonMark takes for HTML blocks.
     """
     shown = _mask_blocks(text, _BLOCKS - {"html_block"})
     return _mask_spans(shown) if "`" in shown else shown
@@ -148,7 +143,7 @@ def mask(text: str) -> str:
 
 
 def _may_hold_blocks(text: str) -> bool:
-    """Return True if there can be a block at all: a fence, indented code, or a line that a quote or a tag begins."""
+    """Return True if the text may have a block: a fence, indented code, or a line that begins with a quote or a tag."""
     if any(mark in text for mark in _BLOCK_MARKS):
         return True
     return ("<" in text or ">" in text) and _BEGINS_BLOCK.search(text) is not None
@@ -166,12 +161,12 @@ def _mask_blocks(text: str, kinds: frozenset[str] = _BLOCKS) -> str:
 
 @lru_cache(maxsize=1)
 def _parser() -> MarkdownIt:
-    # Inline rules are of no use here, and are most of the cost.
+    # Inline rules are not needed here and take most of the time.
     return MarkdownIt("commonmark").disable(["inline", "text_join"], ignoreInvalid=True)
 
 
 def _mask_spans(text: str) -> str:
-    """Code spans by CommonMark's rule: a run of backticks is closed by the next run of its length, in one paragraph."""
+    """Mask code spans by CommonMark's rule: the next run of as many backticks in the paragraph closes a run."""
     return "".join(_mask_paragraph(piece) if "`" in piece else piece for piece in _PARAGRAPH.split(text))
 
 
@@ -197,7 +192,7 @@ def _mask_paragraph(text: str) -> str:
 
 
 def _sentences(masked: str) -> Iterator[Sentence]:
-    """Yield the sentences of a text; of one that has more than `MOST_SENTENCES`, those at its beginning and at its end."""
+    """Yield the sentences of a text; of more than `MOST_SENTENCES` the first and the last ones."""
     ends = [0, *_ends(masked), len(masked)]
     pieces = list(itertools.pairwise(ends))
     if len(pieces) > MOST_SENTENCES:
@@ -225,10 +220,8 @@ def _sentence(masked: str, start: int, end: int) -> Iterator[Sentence]:
     yield Sentence(body.rstrip().replace("\n", " "), start + skipped, start + len(piece.rstrip()), bullet is not None)
 
 
-# Summaries that stand for what was said before: which lines of an answer are telling, and which a text repeats.
-#
-# A client whose history has grown too long asks for a summary and begins anew with it, between words of its own. So a
-# summary is known by its long lines, whatever stands around them.
+# Summaries of earlier messages: a client whose history is too long requests a summary and continues with it, between words
+# of its own. So a summary is recognised by its long lines.
 
 _SHORTEST = 200
 _LINE = 40
@@ -237,16 +230,16 @@ _MOST_READ = 400
 _SAYS_SO = _PHRASES.words("says_so")
 
 
-def lines_of(answer: str) -> tuple[bytes, ...]:
-    """Return digests of the longest lines of an answer that may be a summary; none of a short one."""
+def summary_lines(answer: str) -> tuple[bytes, ...]:
+    """Return digests of the longest lines of an answer that may be a summary; none of a short answer."""
     if len(answer) < _SHORTEST:
         return ()
     lines = sorted({line.strip() for line in answer.splitlines()}, key=lambda line: (-len(line), line))
     return tuple(short(line) for line in lines[:_MOST_KEPT] if len(line) >= _LINE)
 
 
-def quoted_in(text: str) -> Iterator[bytes]:
-    """Yield digests of the lines of a text that says it is about something earlier."""
+def quoted_lines(text: str) -> Iterator[bytes]:
+    """Yield digests of the lines of a text that says that it summarises earlier messages."""
     if len(text) < _SHORTEST or not mentions(text, _SAYS_SO):
         return
     lines = [stripped for line in text.splitlines() if len(stripped := line.strip()) >= _LINE]

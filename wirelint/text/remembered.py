@@ -1,8 +1,7 @@
-"""Bounded caches of pure functions of texts.
+"""Bounded caches of pure functions of texts, and digests of texts.
 
-An agent sends its whole history with every turn: what is asked of a text of that history is asked as often as there are
-turns after it. So the answer is kept with the text. What is kept is bounded, by entries and by characters; the text that
-nobody asked about for longest goes first. Only for functions whose answer depends on their arguments alone.
+An agent sends its whole history with every turn, so a function of a text of the history runs once a turn. The caches are
+bounded by entries and by characters; the least recently used text is dropped first.
 """
 
 from __future__ import annotations
@@ -14,12 +13,8 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Generic, Protocol, TypeVar, TypeVarTuple
 
-# Digests of texts, made in one go.
-#
-# hashlib lets other threads run while it works on `HASHLIB_GIL_MINSIZE` bytes (2048) and more, and then waits for the
-# interpreter's lock like anybody else. The thread that writes captures would have it for 5 ms then, while a request
-# waits for
-# a digest that takes a hundredth of that.
+# hashlib releases the interpreter's lock for `HASHLIB_GIL_MINSIZE` bytes (2048) and more. The thread that writes captures
+# would then hold the lock for 5 ms, a hundred times as long as the digest takes. So smaller pieces are hashed.
 
 _AT_A_TIME = 2047
 
@@ -31,7 +26,7 @@ class _Digest(Protocol):
 
 
 def short(text: str) -> bytes:
-    """Return a digest of twelve bytes (BLAKE2b)."""
+    """Return a BLAKE2b digest of twelve bytes."""
     return _fed(hashlib.blake2b(digest_size=12), text)
 
 
@@ -52,11 +47,11 @@ T = TypeVar("T")
 _MOST_ENTRIES = 8192
 _MOST_CHARACTERS = 4 << 20
 _LONGEST = _MOST_CHARACTERS // 16
-"""Characters of the longest cached text: a longer one would drive too many others out."""
+"""Characters of the longest cached text, so that one text does not drop many others."""
 
 
 class _Memory(Generic[T]):
-    """The most recent answers by their arguments, with at most `characters` of text together."""
+    """The most recent results by arguments, with at most `characters` of text together."""
 
     def __init__(self, entries: int, characters: int) -> None:
         self._entries, self._characters = entries, characters
@@ -82,10 +77,7 @@ class _Memory(Generic[T]):
 
 
 def remembered(asked: Callable[[str, *Ts], T]) -> Callable[[str, *Ts], T]:
-    """Cache a pure function of a text, and of further hashable arguments.
-
-    The answer is never None, and nobody changes it. Two threads may find it out at one time; both are right.
-    """
+    """Cache a pure function of a text and further hashable arguments. Its results are never None and not modified."""
     memory: _Memory[T] = _Memory(_MOST_ENTRIES, _MOST_CHARACTERS)
 
     @functools.wraps(asked)

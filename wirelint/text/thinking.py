@@ -1,15 +1,15 @@
-"""Reasoning in visible text: the tags that models put around it, and the residue of lost tags.
+"""Reasoning in visible text: its tags, and the residue of lost tags.
 
-Theory of operation. Reasoning leaks in few ways, and each leaves its own evidence:
+Theory of operation. Leaked reasoning has one of four kinds of evidence:
 
 - `opened`: the text begins with the opening tag (or a tool block ends right before it);
-- `closed`: a closing tag without an opening one, which stood in the prompt: everything before it was thought;
+- `closed`: a closing tag without an opening one, which was in the prompt: all text before it is reasoning;
 - `inner`: a pair of tags, the opening one on a line of its own in the middle of the text;
-- `residue`: the tags are gone, the channel's name or the sentences that framed it are left.
+- `residue`: the tags are missing, the channel's name or the sentences around the reasoning are left.
 
-A tag in the middle of a sentence is none of these. *Native* tags are what models are trained on; *prompted* ones
-(`<thinking>`, `<scratchpad>`) are written by models without a reasoning channel too, as prose, and the caller decides
-what they mean for the model at hand. Sources: chat templates and reasoning parsers that the vendors publish.
+A tag in the middle of a sentence is no evidence. Models are trained on *native* tags; models without a reasoning channel
+write *prompted* tags (`<thinking>`, `<scratchpad>`) too, as prose, and the caller decides about them by the model. Sources:
+chat templates and reasoning parsers that the vendors publish.
 """
 
 from __future__ import annotations
@@ -26,70 +26,45 @@ from wirelint.text.families import family
 from wirelint.text.prose import Cues
 from wirelint.text.quoting import is_mention
 
-# The delimiters that models put around their reasoning, from `lexicon/reasoning_tags.toml`.
-#
-# `thinking` searches for them. To add a notation, add its table there.
+# The delimiters of reasoning, from `lexicon/reasoning_tags.toml`. To add a notation, add its table there.
 
 Place = Literal["edge", "inner", "orphan"]
-"""`edge`: at the beginning of what is said, or after a tool block. `inner`: a pair that opens on a line of its own.
-`orphan`: the closer alone, whose opener stood in the prompt."""
-
-
-@dataclass(frozen=True, slots=True)
-class ReasoningTag:
-    """One notation. `families`: who is trained on it, by our own short words; empty for what prompts ask for.
-
-    `native` tags are never prose; prompted ones are written by models without a reasoning channel too.
-    """
-
-    name: str
-    families: tuple[str, ...]
-    opener: str = ""
-    closer: str = ""
-    places: frozenset[Place] = frozenset({"edge", "inner", "orphan"})
-    native: bool = True
-
-
-def _reasoning_tag(table: Mapping[str, Any]) -> ReasoningTag:
-    fields = {**table, "families": tuple(table.get("families", ()))}
-    if "places" in table:
-        fields["places"] = frozenset(table["places"])
-    return ReasoningTag(**fields)
+"""`edge`: at the start of the text, or after a tool block. `inner`: a pair that opens on a line of its own. `orphan`: the
+closer alone, whose opener was in the prompt."""
 
 
 _TABLES = lexicon.load("reasoning_tags")
-REASONING_TAGS: tuple[ReasoningTag, ...] = tuple(map(_reasoning_tag, _TABLES["tags"]))
+TAG_TABLES: list[dict[str, Any]] = _TABLES["tags"]
 ANSWER_TAGS: tuple[str, ...] = tuple(_TABLES["answers"])
 SENTENCES: tuple[tuple[str, str, str], ...] = tuple((name, begin, end) for name, begin, end in _TABLES["sentences"])
-"""Frames made of words: family, the expression of the beginning, the expression of the end."""
+"""Frames of sentences: family, expression of the start, expression of the end."""
 SENTENCE_HEADS: tuple[str, ...] = tuple(_TABLES["sentence_heads"])
 
 FINAL_RESPONSE = re.compile(r"^\[BEGIN FINAL RESPONSE\]", re.MULTILINE)
 
 CUT_TOKEN = re.compile(r"<(?:[|｜][^|｜<>\s]{0,40}[|｜]?)?\Z")
 PLACE = re.compile(r"(?:\A|[\n>|\]])[ \t\r\n]*\Z")
-"""Text before a tag that opens in the middle: the beginning of its line, or the end of other markup."""
+"""Text before a tag in the middle: the start of its line, or the end of other markup."""
 CUT_TAG = re.compile(r"(?:[<\[◁&]|to=)[^<>\[\]\n]{0,64}\Z")
 MAY_OPEN = re.compile(r"[<\[◁]|to=")
 
 
 _PHRASES = lexicon.Phrases("thinking")
 
-# Expressions for what the end of a text cuts off of a match, derived from the expression of the whole.
+# Expressions of cut delimiters, derived from those of whole delimiters: a stream holds them back.
 #
-# A stream holds back what may become a delimiter. The expressions are those of short delimiters: literals, classes, bounded
-# repetition, groups without nesting, positive look-ahead, alternatives. Each alternative becomes a row of its own,
-# and a row
-# `ab[cd]` becomes `(?:\Z|a(?:\Z|b\Z))`: what has come in full is not cut.
+# The expressions consist of literals, classes, bounded repetition, groups without nesting, positive look-ahead and
+# alternatives. Each alternative becomes a row of its own, and a row `ab[cd]` becomes `(?:\Z|a(?:\Z|b\Z))`, which does not
+# match a whole delimiter.
 
 
 def cut(pattern: str) -> str:
-    """Return a pattern of the non-empty beginnings of a match of `pattern` at the end of a text."""
+    """Return a pattern that matches non-empty prefixes of a match of `pattern` at the end of a text."""
     return "(?=[\\s\\S])(?:" + "|".join(_cut_row(option) for option in _options(pattern)) + ")"
 
 
 def _options(pattern: str) -> Iterator[str]:
-    """Yield the alternatives of a pattern, groups and what they look ahead to written out."""
+    """Yield the alternatives of a pattern without groups and look-aheads."""
     depth, start = 0, 0
     for place, character in enumerate(pattern):
         if pattern[place - 1 : place] == "\\":
@@ -120,7 +95,11 @@ Evidence = Literal["opened", "closed", "inner", "residue"]
 
 @dataclass(frozen=True, slots=True)
 class Tag:
-    """A notation with compiled patterns. `cut_opener`, `cut_closer`: their beginnings at the end of a text."""
+    """One notation. `native`: models are trained on it; other models write prompted tags too.
+
+    `cut_opener`, `cut_closer` match prefixes of opener and closer at the end of a text. `loose_opener` matches attributes
+    too, which mark an element of a document.
+    """
 
     name: str
     opener: re.Pattern[str]
@@ -130,15 +109,11 @@ class Tag:
     cut_opener: re.Pattern[str]
     cut_closer: re.Pattern[str]
     loose_opener: re.Pattern[str]
-    """With attributes too: whoever writes those means an element of a document."""
 
 
 @dataclass(frozen=True, slots=True)
 class Thinking:
-    """A stretch of reasoning. `start` and `end` include the delimiters, `body` are the offsets of what was thought.
-
-    `whole`: both ends of the reasoning are known, so that it can be told from the answer.
-    """
+    """A span of reasoning. `start` and `end` include the delimiters, `body` does not. `whole`: both ends are known."""
 
     tag: str
     evidence: Evidence
@@ -150,30 +125,30 @@ class Thinking:
 
     @property
     def leaks(self) -> bool:
-        """Return True if it was no prose in any model's mouth: a native tag, or the end of a prompted one that nobody
-        began.
-        """
+        """Return True if it is a leak for every model: a native tag, or the closer of a prompted tag without its opener."""
         return self.native or (self.evidence == "closed" and self.tag in _UNPROMPTED)
 
 
-def _tag(row: ReasoningTag) -> Tag:
+def _tag(table: Mapping[str, Any]) -> Tag:
     """Compile a notation. Prompted tags come in any case, native ones with the brackets of HTML escaped."""
-    flags = re.NOFLAG if row.native else re.IGNORECASE
-    bare = re.escape(row.name[1:-1])
-    before, after = ("(?:<|&lt;)", "(?:>|&gt;)") if row.native else ("<", ">")
-    opener = (row.opener or rf"{before}\s?{bare}\s?{after}").replace(r"\|", "[|｜]")
-    closer = (row.closer or rf"{before}\s?/\s?{bare}\s?{after}").replace(r"\|", "[|｜]")
-    loose = opener if row.opener else rf"<\s?{bare}(?:\s[^<>]{{0,200}})?>"
+    name, native = table["name"], table.get("native", True)
+    flags = re.NOFLAG if native else re.IGNORECASE
+    bare = re.escape(name[1:-1])
+    before, after = ("(?:<|&lt;)", "(?:>|&gt;)") if native else ("<", ">")
+    opener = table.get("opener", rf"{before}\s?{bare}\s?{after}").replace(r"\|", "[|｜]")
+    closer = table.get("closer", rf"{before}\s?/\s?{bare}\s?{after}").replace(r"\|", "[|｜]")
+    loose = opener if "opener" in table else rf"<\s?{bare}(?:\s[^<>]{{0,200}})?>"
     compiled = [re.compile(pattern, flags) for pattern in (opener, closer, cut(opener), cut(closer), loose)]
-    return Tag(row.name, compiled[0], compiled[1], row.native, row.places, *compiled[2:])
+    places = frozenset(table.get("places", ("edge", "inner", "orphan")))
+    return Tag(name, compiled[0], compiled[1], native, places, *compiled[2:])
 
 
 def _any(patterns: Iterable[re.Pattern[str]]) -> re.Pattern[str]:
-    """Return a pattern that matches what any of some patterns matches."""
+    """Return a pattern that matches where any of some patterns does."""
     return re.compile("|".join(f"(?{'i' * bool(one.flags & re.IGNORECASE)}:{one.pattern})" for one in patterns))
 
 
-TAGS: tuple[Tag, ...] = tuple(map(_tag, REASONING_TAGS))
+TAGS: tuple[Tag, ...] = tuple(map(_tag, TAG_TABLES))
 _ANY_OPENER = _any(tag.opener for tag in TAGS)
 _ANY_CUT = _any(end for tag in TAGS for end in (tag.cut_opener, tag.cut_closer))
 NATIVE = tuple(tag for tag in TAGS if tag.native)
@@ -186,7 +161,7 @@ LONE_CLOSER_CUT = _any(tag.cut_closer for tag in _ORPHANS)
 _INNER = tuple(tag for tag in TAGS if "inner" in tag.places)
 _PROBES = Cues(*_PHRASES.words("probes"))
 _FEWEST_WORDS = 3
-"""Of a thought in a value that no pair of tags at its front shows to be one."""
+"""Least words of reasoning in a value without a pair of tags at its start."""
 _CLOSING_MARKS = ("/", "|>", "unused17")
 _SENTENCE_END = tuple(".!?…:)]}\"'`”*>|")
 
@@ -194,18 +169,19 @@ _SENTENCES = tuple(
     (re.compile(begins, re.IGNORECASE), re.compile(ends, re.IGNORECASE | re.MULTILINE)) for _, begins, ends in SENTENCES
 )
 _SENTENCE_FAMILIES = frozenset(name for name, _, _ in SENTENCES)
-# Any other word tells only together with the end.
+# `analysis` before any other word counts only together with the end.
 _ANALYSIS_LOOSE = re.compile(r"analysis(?=[\"'“(*]?[A-Z])")
 _ANALYSIS_HEAD = "analysis"
-# A channel's name on the first line, and then whole sentences: a list of words goes on with words.
+# A channel's name on the first line, followed by whole sentences, unlike a list of words.
 _THOUGHT_CUT = re.compile(r"t(?:h(?:o(?:u(?:g(?:h(?:t(?:\n[^\n]{0,24})?)?)?)?)?)?)?")
 _THOUGHT = re.compile(r"thought\n(?=[^\n]{24})(?=\S+(?: \S+){3})")
 
 
 def find(text: str, after: Iterable[int] = ()) -> Thinking | None:
-    """Return the first reasoning in a visible text. `after`: offsets at which native tool markup ends; they are taken
-    one by one,
-    and only if the text does not begin with reasoning."""
+    """Return the first reasoning in a visible text.
+
+    `after`: offsets at which native tool markup ends, read only if the text does not begin with reasoning.
+    """
     if not may_hold_thinking(text):
         return None
     start = beginning(text)
@@ -215,13 +191,13 @@ def find(text: str, after: Iterable[int] = ()) -> Thinking | None:
 
 
 def begins_inside(text: str) -> bool:
-    """Return True if a text begins inside a thought: a template put the opening tag into the prompt."""
+    """Return True if a text begins inside reasoning: a template put the opening tag into the prompt."""
     found = find(text)
     return found is not None and found.evidence == "closed" and found.native and found.body[0] < found.body[1]
 
 
 def find_in_argument(text: str) -> Thinking | None:
-    """Reasoning at an edge of a value: a pair, sentences behind an opener, or what stands before a closing tag."""
+    """Return reasoning at an edge of a value: a pair, sentences after an opener, or the text before a closing tag."""
     if not may_hold_thinking(text):
         return None
     opened = _opened(text, [_skip_space(text, 0)])
@@ -236,7 +212,7 @@ def find_in_argument(text: str) -> Thinking | None:
 
 
 def _behind(text: str) -> Thinking | None:
-    """Reasoning at the end of a value: a pair that ends it, or words behind an opener that is glued to it."""
+    """Return reasoning at the end of a value: a pair, or words after an opener without white space before it."""
     for tag in NATIVE:
         opener = tag.opener.search(text)
         if opener is None or not opener.start() or is_mention(text, opener.start(), opener.end()):
@@ -256,13 +232,11 @@ def _has_words(text: str, found: Thinking) -> bool:
 
 
 def may_hold_thinking(text: str) -> bool:
-    return _PROBES.stand_in(text)
+    return _PROBES.occur_in(text)
 
 
 def literals(thinking: Thinking) -> tuple[str, ...]:
-    """Return the literals of a frame that a request for it would hold; nothing for a channel's name, which is a mere
-    word.
-    """
+    """Return the literals of a frame that a request for it would hold; none for a channel's name, an ordinary word."""
     if thinking.evidence == "residue":
         return (thinking.tag,) if " " in thinking.tag else ()
     bare = thinking.tag.strip("<>")
@@ -297,7 +271,7 @@ def _closed(text: str, tags: tuple[Tag, ...] = _ORPHANS) -> Thinking | None:
 
 
 def _inner(text: str) -> Thinking | None:
-    """Return a pair in the middle, opened at the beginning of a line; a line that ends in a colon introduces an example."""
+    """Return a pair in the middle that opens at a line start, unless a colon before it introduces an example."""
     for tag in _INNER:
         opener = tag.opener.search(text)
         if opener is None or opener[0].startswith("&") or text[: opener.start()].rstrip(" \t")[-1:] != "\n":
@@ -335,7 +309,7 @@ def _paired(tag: Tag, evidence: Evidence, opener: re.Match[str], closer: re.Matc
 
 
 def repeated(text: str, tag: Tag, end: int) -> int:
-    """Return the offset behind repeated openers: one was in the prompt, and the model wrote its own."""
+    """Return the offset after repeated openers: one was in the prompt, and the model wrote its own."""
     while again := tag.opener.match(text, _skip_space(text, end)):
         if again.end() <= end:
             break
@@ -348,9 +322,7 @@ def _bare(name: str, head: re.Match[str], tail: re.Match[str]) -> Thinking:
 
 
 def _ends_a_thought(text: str, closer: re.Match[str]) -> bool:
-    """Return True if a lone closing tag ends something, by the company it keeps: a line's edge, or the end of a
-    sentence.
-    """
+    """Return True if a lone closing tag is at the edge of a line or after the end of a sentence."""
     if is_mention(text, closer.start(), closer.end()):
         return False
     before, after = text[max(closer.start() - 64, 0) : closer.start()], text[closer.end() : closer.end() + 1]
@@ -360,12 +332,12 @@ def _ends_a_thought(text: str, closer: re.Match[str]) -> bool:
 
 
 def may_become_tag(text: str) -> bool:
-    """Return True if a tag of reasoning, or of an answer, stands at the beginning of a text, or may when more comes."""
+    """Return True if a text begins with a tag of reasoning or of an answer, whole or cut."""
     return any(pattern.match(text) is not None for pattern in _TAGS_AND_CUTS)
 
 
 def opener_at(text: str, start: int) -> tuple[Tag, int] | None:
-    """Return the tag that opens at an offset, and the end of its opener; None for one that is spoken of."""
+    """Return the tag that opens at an offset, and the end of its opener; None for a mention."""
     if _ANY_OPENER.match(text, start) is None:
         return None
     for tag in TAGS:
@@ -376,14 +348,14 @@ def opener_at(text: str, start: int) -> tuple[Tag, int] | None:
 
 
 def may_open(text: str, start: int) -> bool:
-    """Return True if the end of a text, from `start` on, may become an opener or a closer."""
+    """Return True if the text from `start` to its end is a cut opener or closer."""
     return _ANY_CUT.match(text, start) is not None
 
 
 def residue_head(text: str, start: int, model: str) -> bool | None:
-    """Return whether a frame made of words begins here whose end must be waited for; None: it may.
+    """Return True if a frame of words begins here, whose end must be awaited; None if it may begin.
 
-    The sentences that frame reasoning are written by everybody; only the families that are trained on them are waited for.
+    Every model writes such sentences; they count only for families that are trained on them.
     """
     rest = text[start : start + 48]
     if _PHRASES["analysis"].match(text, start) or _THOUGHT.match(text, start):
@@ -403,13 +375,13 @@ def residue_head(text: str, start: int, model: str) -> bool | None:
 
 
 def ends_residue(text: str) -> bool:
-    """Return True if the end of a frame made of words may stand in a text."""
+    """Return True if a text may hold the end of a frame of words."""
     ends = (_PHRASES["final"], FINAL_RESPONSE, *(end for _, end in _SENTENCES))
     return any(end.search(text) for end in ends)
 
 
 def beginning(text: str) -> int:
-    """Return the offset of the first word: after white space and the framing of a turn."""
+    """Return the offset of the first word after white space and the framing of a turn."""
     start = _skip_space(text, 0)
     for token in control_tokens.find(text[: start + 256]):
         if token.start > start or any(tag.opener.match(text, start) for tag in TAGS):

@@ -34,7 +34,7 @@ from wirelint.history.turns import Turn, answers, session_of, turns_of
 from wirelint.model import Exchange, Link, Request, Text
 from wirelint.state.linking.agreement import agree, drawn_ids, is_telling, settle
 from wirelint.state.linking.nodes import COMPARED, Index, Node, Said, Scope, asks_the_same, mark_of, said_the_same
-from wirelint.text.prose import lines_of, quoted_in
+from wirelint.text.prose import quoted_lines, summary_lines
 from wirelint.text.remembered import sha256
 
 _LOOKED_BACK = 8
@@ -151,7 +151,7 @@ class Lineage:
             place.parent,
             asked,
             made,
-            lines=tuple([line for turn in place.answers for line in lines_of(turn.text)]),
+            lines=tuple([line for turn in place.answers for line in summary_lines(turn.text)]),
             replies=[reply.id] if reply is not None and reply.id else [],
             broken=not [turn for turn in place.answers if not turn.empty]
             or reply is None
@@ -234,7 +234,7 @@ class Lineage:
         if not turns or turns[0].assistant or not self._lines:
             return None
         hits: dict[int, list[Node]] = {}
-        for line in quoted_in(turns[0].text):
+        for line in quoted_lines(turns[0].text):
             for node in self._lines.latest(line).values():
                 if node.scope.client != scope.client:
                     continue

@@ -1,0 +1,369 @@
+"""Watchers of faults in an argument text that is still arriving.
+
+A watcher reads the text of one call. After each piece it returns the length of the text that may be sent, whatever follows.
+From the first suspicious place on nothing may be sent; a few characters are held until the next one decides about them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection
+from typing import Protocol
+
+from wirelint.arguments.argument_markup import TAGS
+from wirelint.arguments.json_continuation import Scanner
+from wirelint.arguments.schemas import element, kinds, member, plain
+from wirelint.dialects.declared import properties_of
+from wirelint.model import Json, Tool
+
+
+class Watcher(Protocol):
+    """Watcher of an argument text. `feed` returns the length of the text that may be sent.
+
+    `suspicious`: there is a fault, or may be, and the whole text must be checked. `complete`: a value has ended and nothing
+    follows it.
+    """
+
+    @property
+    def suspicious(self) -> bool: ...
+
+    @property
+    def complete(self) -> bool: ...
+
+    def feed(self, piece: str) -> int: ...
+
+
+class Everything:
+    """Watcher that holds a whole call back."""
+
+    suspicious = True
+    complete = False
+
+    def feed(self, piece: str) -> int:
+        return -1
+
+
+class ValuesWatcher:
+    """Watcher for a second value, or more members, after the first. An empty first value is held back."""
+
+    __slots__ = ("_scanner",)
+
+    def __init__(self) -> None:
+        self._scanner = Scanner()
+
+    @property
+    def suspicious(self) -> bool:
+        scanner = self._scanner
+        return scanner.second is not None or (scanner.top not in ("", "{") and not self._is_prose)
+
+    @property
+    def complete(self) -> bool:
+        return self._scanner.closed is not None and self._scanner.second is None
+
+    @property
+    def _is_prose(self) -> bool:
+        """Return True if no JSON value begins like the text. A later error is different: `nullnull` is two values."""
+        return self._scanner.broken is not None and self._scanner.broken == self._scanner.top_at
+
+    def feed(self, piece: str) -> int:
+        scanner = self._scanner
+        scanner.feed(piece)
+        if not scanner.filled:
+            damaged = (scanner.broken is not None and scanner.top == "{") or scanner.lost
+            return scanner.length if damaged or self._is_prose else 0
+        # The bracket that closes an object is held until it is known that no more members follow.
+        return scanner.length if scanner.closed is None else scanner.closed - 1
+
+
+class SyntaxWatcher:
+    """Watcher for the first character that is invalid in a JSON object; a comma is held until the next character."""
+
+    __slots__ = ("_scanner",)
+
+    def __init__(self) -> None:
+        self._scanner = Scanner()
+
+    @property
+    def suspicious(self) -> bool:
+        scanner = self._scanner
+        return scanner.broken is not None or scanner.second is not None or scanner.top not in ("", "{")
+
+    @property
+    def complete(self) -> bool:
+        return self._scanner.closed is not None
+
+    def feed(self, piece: str) -> int:
+        scanner = self._scanner
+        scanner.feed(piece)
+        if scanner.top not in ("", "{"):
+            return scanner.top_at
+        if scanner.comma is not None:
+            return scanner.comma
+        if scanner.broken is not None:
+            return scanner.broken
+        return scanner.length if scanner.second is None else scanner.second
+
+
+WRAPPERS = ("arguments", "input", "parameters", "params", "args", "kwargs")
+"""Undeclared parameters in which models wrap all others."""
+_FIRST_KEY = re.compile(r'\s*\{\s*(?:"(?P<key>[a-z]*)(?P<end>")?)?')
+
+
+class KindWatcher:
+    """Watcher for a value of a forbidden type that may spell a value of an allowed one.
+
+    It also looks for an undeclared first key that may wrap the arguments.
+    """
+
+    __slots__ = ("_head", "_scanner", "_wrappers")
+
+    def __init__(self, tool: Tool) -> None:
+        self._scanner = _KindScanner(plain(tool))
+        properties = properties_of(tool.schema)
+        self._wrappers = [key for key in (*WRAPPERS, "name") if properties and key not in properties]
+        self._head: str | None = ""
+
+    @property
+    def suspicious(self) -> bool:
+        return self._scanner.wrong is not None
+
+    @property
+    def complete(self) -> bool:
+        return self._scanner.closed is not None
+
+    def feed(self, piece: str) -> int:
+        scanner = self._scanner
+        if scanner.wrong is None:
+            scanner.feed(piece)
+        begun = self._wrapper_begins(piece) if self._head is not None else None
+        return begun if begun is not None else scanner.length if scanner.wrong is None else scanner.wrong
+
+    def _wrapper_begins(self, piece: str) -> int | None:
+        """Return the offset of a first key that wraps the arguments, or may wrap them."""
+        assert self._head is not None
+        head = self._head + piece
+        begun = _FIRST_KEY.match(head)
+        key = begun["key"] if begun is not None else None
+        if begun is not None and begun.end() == len(head) and not begun["end"]:
+            self._head = head if key is None or any(name.startswith(key) for name in self._wrappers) else None
+            return None if key is None or self._head is None else begun.start("key") - 1
+        self._head = None if head.strip() else head
+        if begun is None or key not in self._wrappers or not begun["end"]:
+            return None
+        self._scanner.wrong = begun.start("key") - 1
+        return self._scanner.wrong
+
+
+class _KindScanner(Scanner):
+    """Scanner of values of a forbidden type. `wrong` is the offset of the first one."""
+
+    __slots__ = ("_key", "_open", "_root", "wrong")
+
+    def __init__(self, schema: Json) -> None:
+        super().__init__()
+        self.wrong: int | None = None
+        self._root = schema
+        self._open: list[tuple[Json, str | int]] = []
+        """The schemas of the open containers, each with the key of its current member or the number of its next element."""
+        self._key: list[str] = []
+
+    def _value_begins(self, character: str, offset: int) -> None:
+        place = self._place()
+        if place is not None and self.wrong is None:
+            kind = _KINDS.get(character, "number")
+            allowed = kinds(place, self._root)
+            readable = kind == "string" or (kind in ("number", "boolean") and "string" in allowed)
+            if kind not in allowed and readable:
+                self.wrong = offset
+        if character in "{[":
+            self._open.append((place, 0 if character == "[" else ""))
+
+    def _place(self) -> Json:
+        """Return the schema of the value that begins."""
+        if not self._open:
+            return self._root
+        around, at = self._open[-1]
+        if isinstance(at, int):
+            self._open[-1] = (around, at + 1)
+            return None if around is None else element(around, at, self._root)
+        return None if around is None else member(around, at, self._root)
+
+    def _key_text(self, text: str) -> None:
+        self._key.append(text)
+
+    def _key_ends(self) -> None:
+        raw = "".join(self._key)
+        self._key.clear()
+        self._open[-1] = (self._open[-1][0], json.loads(f'"{raw}"') if "\\" in raw else raw)
+
+    def _container_ends(self) -> None:
+        self._open.pop()
+
+
+_KINDS = {'"': "string", "{": "object", "[": "array", "t": "boolean", "f": "boolean", "n": "null"}
+
+
+_WORDS = ('"null"', '"undefined"', '"none"', '"nil"', '"nan"')
+_BEGUN = frozenset(word[:size] for word in _WORDS for size in range(1, len(word)))
+_LONGEST = max(map(len, _WORDS))
+
+
+class VoidWatcher:
+    """Watcher for members whose value is a word for nothing: `"dir": "null"`.
+
+    A member is sent once its value is another word; members with other `names` are sent at once. The held text begins at
+    the comma before the member, which a repair removes too.
+    """
+
+    __slots__ = ("_scanner", "_tail", "_tail_at", "suspicious")
+
+    def __init__(self, names: Collection[str]) -> None:
+        self._scanner = _Members(frozenset(names))
+        self._tail = ""
+        self._tail_at = 0
+        self.suspicious = False
+
+    @property
+    def complete(self) -> bool:
+        return self._scanner.closed is not None
+
+    def feed(self, piece: str) -> int:
+        scanner = self._scanner
+        if self.suspicious:
+            return self._tail_at
+        text = self._tail + piece
+        scanner.feed(piece)
+        while scanner.begun:
+            member, value = scanner.begun[0]
+            word = text[value - self._tail_at :][:_LONGEST].lower()
+            if word in _BEGUN or word.startswith(_WORDS):
+                self.suspicious = word not in _BEGUN
+                return self._keep(text, member)
+            scanner.begun.pop(0)
+        return self._keep(text, scanner.member if scanner.is_between else scanner.length)
+
+    def _keep(self, text: str, start: int) -> int:
+        self._tail, self._tail_at = text[start - self._tail_at :], start
+        return start
+
+
+class _Members(Scanner):
+    """Scanner of members with a string value: `begun` are the offsets of members and values, `member` the last member."""
+
+    __slots__ = ("_depth", "_key", "_names", "_wanted", "begun", "is_between", "member")
+
+    def __init__(self, names: frozenset[str]) -> None:
+        super().__init__()
+        self._names = names
+        self._key: list[str] = []
+        self._depth = 0
+        self._wanted = False
+        self.begun: list[tuple[int, int]] = []
+        self.member = 0
+        self.is_between = False
+
+    def _structure(self, character: str, place: int, base: int) -> int:
+        before = self.comma
+        end = super()._structure(character, place, base)
+        if self.comma is not None and self.comma != before and self._depth == 1:
+            self.member, self.is_between = self.comma, True
+        return end
+
+    def _value_begins(self, character: str, offset: int) -> None:
+        if self._depth == 1:
+            self.is_between = False
+            if character == '"' and self._wanted:
+                self.begun.append((self.member, offset))
+        if character in "{[":
+            self._depth += 1
+            if self._depth == 1 and character == "{":
+                self.member, self.is_between = offset + 1, True
+
+    def _key_text(self, text: str) -> None:
+        if self._depth == 1:
+            self._key.append(text)
+
+    def _key_ends(self) -> None:
+        self._wanted = "".join(self._key) in self._names
+        self.is_between = self.is_between and self._wanted
+        self._key.clear()
+
+    def _container_ends(self) -> None:
+        self._depth -= 1
+        if not self._depth:
+            self.is_between = False
+
+
+# --- markup at the end of strings -------------------------------------------------------------------------------------
+
+# Closing tags in the spellings of JSON.
+_SPELT = rf"(?:<|\\u003[cC])(?:/|\\/)\s?(?:{'|'.join(map(re.escape, TAGS))})\s?(?:>|\\u003[eE])"
+_TAIL = re.compile(rf"(?:{_SPELT}(?:\s|\\[nrt])*)+")
+_BEGINS = re.compile(r"<|\\(?=u|\Z)")
+_LONGEST_TAIL = 512
+_BEGUN_LITERALS = frozenset([f"</{tag}>"[:length] for tag in TAGS for length in range(len(tag) + 3)])
+"""All proper prefixes of closing tags."""
+_LONGEST_LITERAL = 64
+_ESCAPES = (("\\/", "/"), ("\\u003c", "<"), ("\\u003C", "<"), ("\\u003e", ">"), ("\\u003E", ">"))
+_CUT_ESCAPES = ("\\u003", "\\u00", "\\u0", "\\u", "\\")
+
+
+class TailWatcher:
+    """Base of watchers of markup in an argument text that is still arriving. They keep the end of the text."""
+
+    __slots__ = ("_length", "_tail", "_wrong")
+
+    def __init__(self) -> None:
+        self._length = 0
+        self._tail = ""
+        self._wrong: int | None = None
+
+    @property
+    def suspicious(self) -> bool:
+        return self._wrong is not None
+
+    @property
+    def complete(self) -> bool:
+        return False
+
+
+class MarkupWatcher(TailWatcher):
+    """Watcher of closing tags at the end of strings of an argument text that is still arriving."""
+
+    __slots__ = ()
+
+    def feed(self, piece: str) -> int:
+        self._length += len(piece)
+        if self._wrong is not None:
+            return self._wrong
+        if not self._tail and "<" not in piece and "\\" not in piece:
+            return self._length
+        text = self._tail + piece
+        waits = self._look(text)
+        self._tail = text[waits:] if len(text) - waits <= _LONGEST_TAIL else ""
+        return self._length - len(self._tail)
+
+    def _look(self, text: str) -> int:
+        """Return the offset from which on the text is undecided."""
+        place = 0
+        while begun := _BEGINS.search(text, place):
+            place = begun.start()
+            tail = _TAIL.match(text, place)
+            end = tail.end() if tail is not None else place
+            if text[end : end + 1] == '"' and tail is not None:
+                self._wrong = self._length - len(text) + place
+                return place
+            if (tail is not None and end == len(text)) or _may_close(text[end : end + _LONGEST_LITERAL]):
+                return place
+            place = max(end, place + 1)
+        return len(text)
+
+
+def _may_close(text: str) -> bool:
+    """Return True if a text is a prefix of a closing tag in a spelling of JSON."""
+    for spelled, character in _ESCAPES:
+        text = text.replace(spelled, character)
+    cut = next((escape for escape in _CUT_ESCAPES if text.endswith(escape)), "")
+    text = text.removesuffix(cut)
+    return text in _BEGUN_LITERALS
