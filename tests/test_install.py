@@ -34,12 +34,24 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     built = run(sys.executable, "-m", "build", "--wheel", "--outdir", home, ROOT, cwd=home)
     assert built.returncode == 0, built.stderr[-2000:]
     (wheel,) = home.glob("*.whl")
-    venv.create(home / "env", with_pip=True)
+    venv.create(home / "env")
     python = home / "env" / "bin" / "python"
     # A path file in a path that was itself added by a path file is not read: the editable checkout stays out of sight.
     (found,) = (home / "env" / "lib").glob("python*/site-packages")
     (found / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n", encoding="utf-8")
-    done = run(python, "-m", "pip", "install", "--no-deps", "--no-index", "--force-reinstall", wheel, cwd=home)
+    done = run(
+        sys.executable,
+        "-m",
+        "pip",
+        "--python",
+        python,
+        "install",
+        "--no-deps",
+        "--no-index",
+        "--force-reinstall",
+        wheel,
+        cwd=home,
+    )
     assert done.returncode == 0, done.stderr[-2000:]
     return python
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import functools
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -66,27 +65,24 @@ def _tree(module: Path) -> ast.Module:
 
 
 @functools.cache
-def _imports(module: Path) -> tuple[tuple[str, bool], ...]:
-    """Modules that a module imports when it runs: (dotted name, whether at the top level)."""
-    return tuple(_read_imports(module))
-
-
-def _read_imports(module: Path) -> Iterator[tuple[str, bool]]:
-    tree = _tree(module)
-    typing_only = {
-        id(inner)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
-        for inner in ast.walk(node)
-    }
-    for node in ast.walk(tree):
-        if id(node) in typing_only:
-            continue
-        if isinstance(node, ast.Import):
-            yield from ((alias.name, node in tree.body) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module is not None:
-            assert node.level == 0, f"{module}: imports are absolute"
-            yield node.module, node in tree.body
+def _imports(module: Path) -> tuple[str, ...]:
+    """Modules that a module imports when it runs, by their dotted names."""
+    found: list[str] = []
+    waiting: list[ast.AST] = [_tree(module)]
+    for node in waiting:
+        match node:
+            case ast.If(test=ast.Name(id="TYPE_CHECKING")):
+                waiting += node.orelse
+            case ast.Import():
+                found += (alias.name for alias in node.names)
+            case ast.ImportFrom(module=str(name)):
+                assert node.level == 0, f"{module}: imports are absolute"
+                found.append(name)
+            case ast.stmt() | ast.Module() | ast.ExceptHandler() | ast.match_case():
+                waiting += ast.iter_child_nodes(node)
+            case _:
+                pass  # no expression imports anything
+    return tuple(found)
 
 
 def test_the_top_level_says_it_all() -> None:
@@ -106,7 +102,7 @@ def test_imports_point_one_way() -> None:
         if home == "__init__":
             continue
         allowed = set().union(*ROWS[: next(n for n, row in enumerate(ROWS) if home in row) + 1])
-        for name, _ in _imports(module):
+        for name in _imports(module):
             parts = name.split(".")
             if parts[0] == "wirelint" and len(parts) > 1:
                 assert parts[1] in allowed, f"{module.relative_to(ROOT)} must not import {name}"
@@ -115,7 +111,7 @@ def test_imports_point_one_way() -> None:
 def test_mitmproxy_and_rich_stay_in_their_places() -> None:
     for module in _modules():
         where = module.relative_to(ROOT).as_posix()
-        for name, _ in _imports(module):
+        for name in _imports(module):
             if name.split(".")[0] == "mitmproxy":
                 assert any(where.startswith(place) for place in MITMPROXY), f"{where} imports {name}"
             if name.split(".")[0] == "rich":
@@ -125,7 +121,7 @@ def test_mitmproxy_and_rich_stay_in_their_places() -> None:
 @pytest.mark.parametrize("rule", sorted((ROOT / "rules").glob("*.py")), ids=lambda path: path.stem)
 def test_rules_import_little(rule: Path) -> None:
     allowed = set().union(*ROWS[:8])
-    for name, _ in _imports(rule):
+    for name in _imports(rule):
         parts = name.split(".")
         assert parts[0] != "mitmproxy"
         if parts[0] == "wirelint":

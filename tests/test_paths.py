@@ -18,7 +18,7 @@ from tests.cli.test_check import write
 from wirelint.capture.offline import Checked, check
 from wirelint.capture.readers import Problem, read
 from wirelint.rule import Rule
-from wirelint.view.paths import Path, Paths, as_json, path, trails
+from wirelint.view.paths import Path, Paths, path_document, render_path, render_trails
 
 __all__ = ["wirelint"]
 
@@ -96,86 +96,47 @@ def delivered(record: Record, talk: Talk) -> Record:
     return {**record, "delivered": made, "fixes": []}
 
 
+A, B = model("a", ASKED), model("b", FOUND, 2)
+FAILED = model("b", replace(FOUND, status=500), 2)
+LEAKED = "<tool_call>\n<function=search>\n<parameter=query>\nlaunch\n</parameter>\n</function>\n</tool_call>"
+BACK = "model:ok gateway:unseen tool:unseen client:ok model:ok"
 CASES: dict[str, tuple[list[Record], str, str]] = {
-    "back at the model": (
-        [model("a", ASKED), model("b", FOUND, 2)],
-        "model:ok gateway:unseen tool:unseen client:ok model:ok",
-        "",
-    ),
-    "the last exchange": ([model("a", ASKED)], "model:ok gateway:unseen client:missing", "no later request"),
+    # exchanges, the states of the path's steps, where it ends if not at the model
+    "back at the model": ([A, B], BACK, ""),
+    "the last exchange": ([A], "model:ok gateway:unseen client:missing", "no later request"),
     "dropped by the client": (
         [model("a", replace(ASKED, text="I will see.")), model("b", DROPPED, 2)],
-        "model:ok gateway:unseen client:missing",
-        "no later request",
+        "model:ok gateway:unseen client:missing", "no later request",
     ),
-    "no result": (
-        [model("a", ASKED), model("b", OPEN, 2)],
-        "model:ok gateway:unseen client:missing",
-        "no result was ever sent back",
-    ),
-    "an altered id": (
-        [model("a", ASKED), model("b", MANGLED, 2)],
-        "model:ok gateway:unseen tool:unseen client:changed model:ok",
-        "",
-    ),
-    "not answered": (
-        [model("a", ASKED), model("b", replace(FOUND, status=500), 2)],
-        "model:ok gateway:unseen tool:unseen client:ok model:missing",
-        "was not answered",
-    ),
-    "answered at the second attempt": (
-        [model("a", ASKED), model("b", replace(FOUND, status=500), 2), model("c", FOUND, 4)],
-        "model:ok gateway:unseen tool:unseen client:ok model:ok",
-        "",
-    ),
+    "no result": ([A, model("b", OPEN, 2)], "model:ok gateway:unseen client:missing", "no result was ever sent back"),
+    "an altered id": ([A, model("b", MANGLED, 2)], "model:ok gateway:unseen tool:unseen client:changed model:ok", ""),
+    "not answered": ([A, FAILED], "model:ok gateway:unseen tool:unseen client:ok model:missing", "was not answered"),
+    "answered at the second attempt": ([A, FAILED, model("c", FOUND, 4)], BACK, ""),
     "a server on the wire": (
-        [LISTED, model("a", ASKED), called(said("On Monday.")), model("b", FOUND, 2)],
-        "model:ok gateway:unseen client:ok tool:ok client:ok model:ok",
-        "",
+        [LISTED, A, called(said("On Monday.")), B], "model:ok gateway:unseen client:ok tool:ok client:ok model:ok", ""
     ),
     "a server that fails": (
-        [LISTED, model("a", ASKED), called(said("Locked.", isError=True)), model("b", FOUND, 2)],
-        "model:ok gateway:unseen client:ok tool:failed client:",
-        "",
+        [LISTED, A, called(said("Locked.", isError=True)), B], "model:ok gateway:unseen client:ok tool:failed client:", ""
     ),
     "a server that never answers": (
-        [LISTED, model("a", ASKED), {**called(said("")), "response": {"status": None}}],
-        "model:ok gateway:unseen client:ok tool:missing client:missing",
-        "no later request",
+        [LISTED, A, {**called(said("")), "response": {"status": None}}],
+        "model:ok gateway:unseen client:ok tool:missing client:missing", "no later request",
     ),
     "other arguments": (
-        [LISTED, model("a", ASKED), called(said("On Monday."), "lunch"), model("b", FOUND, 2)],
-        "model:ok gateway:unseen client:changed tool:ok client:",
-        "",
+        [LISTED, A, called(said("On Monday."), "lunch"), B], "model:ok gateway:unseen client:changed tool:ok client:", ""
     ),
     "repaired on its way": (
-        [
-            delivered(model("a", replace(ASKED, calls=(Call("search", '{"query": "launch"}', "x"),))), ASKED),
-            model("b", FOUND, 2),
-        ],
-        "model:ok gateway:changed tool:unseen client:ok model:ok",
-        "",
+        [delivered(model("a", replace(ASKED, calls=(Call("search", '{"query": "launch"}', "x"),))), ASKED), B],
+        "model:ok gateway:changed tool:unseen client:ok model:ok", "",
     ),
     "taken out": (
-        [delivered(model("a", ASKED), Talk((), text="I cannot search.")), model("b", DROPPED, 2)],
-        "model:ok gateway:missing",
-        "never reached the client",
+        [delivered(A, Talk((), text="I cannot search.")), model("b", DROPPED, 2)],
+        "model:ok gateway:missing", "never reached the client",
     ),
     "in the text": (
-        [
-            model(
-                "a",
-                replace(
-                    ASKED,
-                    calls=(),
-                    text="<tool_call>\n<function=search>\n<parameter=query>\nlaunch\n</parameter>\n</function>\n</tool_call>",
-                ),
-            )
-        ],
-        "model:changed gateway:missing",
-        "no call was made",
+        [model("a", replace(ASKED, calls=(), text=LEAKED))], "model:changed gateway:missing", "no call was made"
     ),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("records", "steps", "end"), CASES.values(), ids=CASES)
@@ -204,13 +165,13 @@ def test_what_was_changed_is_told_with_its_finding(tmp_path: File) -> None:
     assert [finding.name for finding in client.findings] == ["mangled-id"]
     assert [step.at for step in one.steps] == [1000, 1000, None, 2000, 2300]
     console = Console(file=io.StringIO(), width=80)
-    console.print(path(one), trails([one]))
+    console.print(render_path(one), render_trails([one]))
     out = console.file.getvalue()  # type: ignore[attr-defined]
     assert all(
         words in out for words in ("mangled-id (client)", "✎ client", "+2.000 s", "model ✓ → gateway · → tool ·")
     )
     assert max(map(len, out.splitlines())) <= 80
-    told = json.loads(json.dumps(as_json(one, items)))
+    told = json.loads(json.dumps(path_document(one, items)))
     assert (told["complete"], told["steps"][3]["findings"][0]["code"]) == (True, "ID301")
 
 
@@ -240,3 +201,14 @@ def test_show_follows_a_call(wirelint: Wirelint, tmp_path: File) -> None:
         wirelint("show", file, "--conversation", conversation, "--output-format", "json").out
         == json.dumps(told, indent=2, ensure_ascii=False) + "\n"
     )
+
+
+def test_show_lists_the_calls_of_a_capture(wirelint: Wirelint, tmp_path: File) -> None:
+    other = replace(ASKED, history=(User("And the venue?"),), calls=(Call("search", {"query": "venue"}, "call_2"),))
+    file = write(tmp_path / "one.jsonl", model("a", ASKED), model("b", other, 1), model("c", FOUND, 2))
+    ran = wirelint("show", file, "--path")
+    assert "ends here: no later request continues from this reply" in " ".join(ran.out.split())
+    assert "2 calls; follow one" in ran.err
+    missing = wirelint("show", file, "--call", "call_9")
+    assert missing.status == 2
+    assert "no such call" in missing.err

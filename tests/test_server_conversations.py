@@ -311,3 +311,13 @@ def test_a_client_that_sends_its_history_gets_no_calls_put_in() -> None:
     two = as_record({**exchange("/v1/responses", body, {"output": [], "status": "completed"}), "id": "two"})
     _, after = run(one, two)
     assert after.record.forwarded is None
+
+
+@pytest.mark.parametrize("limit", ["wirelint.state.server_state._LONGEST", "wirelint.state.ledger._MOST_KEPT"])
+def test_what_is_kept_to_be_sent_again_is_bounded(limit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limit, 40)
+    one = first(STATEFUL, False, "", GLUED)
+    (before,) = run(one)
+    two = goes_on(STATEFUL, [(call.id or "", "a root") for call in got(before)])
+    _, after = run(one, two)
+    assert sent(after)["previous_response_id"] == "resp_01"

@@ -72,3 +72,10 @@ def test_the_shell_completes(shell: str, tmp_path: Path) -> None:
         [shell, *flags, "-c", script], env=env, capture_output=True, text=True, timeout=60, check=False
     )
     assert run.stdout.split() == ["mangled-id"], run.stderr
+
+
+def test_paths_are_the_shells_business() -> None:
+    for line in ("wirelint check capt", "wirelint show capt", "wirelint fix x -o ou"):
+        env = {"COMP_WORDS": line, "COMP_CWORD": str(line.count(" ")), "_WIRELINT_COMPLETE": "bash_complete"}
+        out = CliRunner().invoke(cli, [], prog_name="wirelint", env=env).output
+        assert out.startswith("file,"), line

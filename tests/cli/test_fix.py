@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.build import REGISTRY, lint
+from tests.build import REGISTRY, Talk, User, lint
 from tests.capture.shouts import record, write, write_rule
 from tests.cli.conftest import Wirelint
 from tests.rules.case import expand, fires
@@ -173,6 +173,8 @@ REFUSED: dict[str, tuple[list[str], str]] = {
     "the input itself": (["IN", "-o", "IN", "--force"], "overlap"),
     "inside the input": (["FOLDER", "-o", "FOLDER/out"], "overlap"),
     "there already": (["IN", "-o", "THERE"], "is there already"),
+    "a folder to a pipe": (["FOLDER", "-o", "-"], "name a folder"),
+    "no captures": (["OTHER/none", *BAD], "no captures"),
     "a folder for a file": (["IN", "-o", "OTHER", "--force"], "is a folder"),
     "a file for a folder": (["FOLDER", "-o", "THERE", "--force"], "is a file"),
     "one name for two": (["IN", "OTHER/in.jsonl", *BAD], "one by one"),
@@ -297,3 +299,22 @@ def test_a_record_shows_both_sides(wirelint: Wirelint, tmp_path: Path, rules: tu
     assert "--delivered shows what was sent on" in raw.err
     assert wirelint("show", source, "--wire", *rules).err == ""
     assert wirelint("show", out, "--upstream", "--delivered", *rules).status == 2
+
+
+def test_statistics(wirelint: Wirelint, tmp_path: Path, rules: tuple[str, ...]) -> None:
+    source = write(tmp_path / "in.jsonl", record("LOUD", "LOUD SCREAM"), record(answer="SCREAM"))
+    out = wirelint("fix", source, "-o", tmp_path / "out", "--statistics", *rules).out.splitlines()
+    assert out[0].split() == ["safe", "unsafe", "exchanges", "remaining", "code", "name"]
+    assert out[1].split() == ["2", "0", "1", "2", "XX901", "shout"]
+
+
+def test_a_part_that_was_taken_out_is_shown(wirelint: Wirelint, tmp_path: Path) -> None:
+    talk = Talk((User("How warm?"),), text="Twelve.").record("openai.chat", False)
+    body = json.loads(talk["request"]["body"])
+    body["messages"].insert(0, {"role": "tool", "tool_call_id": "call_x", "content": "12 degrees"})
+    orphan = {**talk, "id": "one", "request": {**talk["request"], "body": json.dumps(body)}}
+    forwarded = {"headers": {}, "body": talk["request"]["body"]}
+    source = write(tmp_path / "in.jsonl", {**orphan, "forwarded": forwarded})
+    shown = wirelint("show", source).out
+    assert "(left out)" in shown
+    assert shown.count("How warm?") == 1

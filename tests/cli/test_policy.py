@@ -81,3 +81,10 @@ def test_a_wrong_file_is_refused_in_one_line(wirelint: Wirelint, tmp_path: Path,
     (line,) = ran.err.splitlines()
     assert line.startswith(f"wirelint: {path}: ")
     assert says in line
+
+
+def test_without_policies_the_guess_is_a_suspicion(wirelint: Wirelint, tmp_path: Path) -> None:
+    source = capture(tmp_path / "in.jsonl", workspace="/srv/notes", subWorkspace="harbour")
+    ran = wirelint("check", source, "--select", "AR404")
+    assert ran.status == 0
+    assert "is a word of the query" in " ".join(ran.out.split())

@@ -121,3 +121,16 @@ def test_nothing_to_compare_is_one_line(wirelint: Wirelint, tmp_path: Path) -> N
     assert (ran.status, ran.out) == (2, "")
     assert ran.err.startswith(f"wirelint: no request of {reference} occurs in {candidate}")
     assert ran.err.count("\n") == 1
+
+
+def test_the_page_is_no_output(wirelint: Wirelint, tmp_path: Path) -> None:
+    ran = wirelint("report", write(tmp_path / "run.jsonl", CLEAN), "-o", "-")
+    assert (ran.status, ran.out) == (2, "")
+    assert "name one" in ran.err
+
+
+def test_nothing_to_report(wirelint: Wirelint, tmp_path: Path) -> None:
+    ran = wirelint("report", tmp_path / "none.jsonl", "-o", tmp_path / "r.html")
+    assert ran.status == 2
+    assert "no exchange to report" in ran.err
+    assert not (tmp_path / "r.html").exists()

@@ -256,6 +256,7 @@ STARTS: dict[str, tuple[Any, str, str | None, Any]] = {
     "deltas say something else": (ITEM, '{"name":"rice"}', "unsafe", {"name": "rice"}),
     "deltas say something else that does not fit": (ITEM, '{"row":2}', None, None),
     "continuation that does not fit": (ITEM, ',"row":"x"}', None, None),
+    "deltas say two things": (ITEM, '{"name":"rice"}{"name":"tea"}', None, None),
     "deltas are cut": (ITEM, '{"name":"mi', None, None),
 }
 

@@ -41,3 +41,9 @@ def test_fabricated_results_are_cut(text: str, left: str | None, api: str, strea
             ("get_tide", {"harbour": "Bodø"})
         ]
     assert run(record, ["fabricated-result"], SAFE).delivered == record["response"]["body"].encode()
+
+
+def test_many_markers_are_read_a_few_times_only() -> None:
+    text = "The tag `<tool_response>` is a tag. " * 4000
+    record = dataclasses.replace(BASE, text=text, step=40).record("openai.chat", True)
+    assert run(record, ["fabricated-result"]).delivered == record["response"]["body"].encode()

@@ -193,3 +193,11 @@ def _read(body: bytes, api: str) -> Any:
     record = Talk().record(api, False)
     record["request"]["body"] = body.decode()
     return read(record)
+
+
+def test_a_loop_in_the_history_stays_and_later_markup_is_cleaned() -> None:
+    stuck = Assistant("<tool_call>{" * 5000)
+    body, mended = mend([ASK, stuck, NOW, Assistant(ONE, (FIND,)), AT, NOW], "openai.chat")
+    before, after = json.loads(body)["messages"], json.loads(mended.body)["messages"]
+    assert after[1] == before[1]
+    assert [message.get("content") for message in after[3:4]] in ([""], [None])

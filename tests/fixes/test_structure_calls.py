@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tests.build import Assistant, Call, Result, Talk, User, chunk, schema
+from tests.build import Assistant, Call, Result, Talk, User, chunk, schema, sse
 from tests.fixes.argument_streams import anthropic, block, openai
 from tests.fixes.drive import UNSAFE, run
 from wirelint.model import Choice, Reply
@@ -77,6 +77,14 @@ NUMBERS = {
             [entry(1, text=OWL[5:])],
         ),
         Want([("a", "feed", OWL), ("b", "feed", CAT), ("c", "Brush", OWL)], rules=["ST606"]),
+    ),
+    "another id at the end and nothing after it": (
+        stream([entry(0, "a", "feed", OWL)], [entry(0, "b", None, "")]),
+        Want([("a", "feed", OWL)]),
+    ),
+    "no index, and said twice": (
+        stream([entry(None, "a", "feed", OWL[:5])], [entry(None, "a", "feed", OWL[5:])]),
+        Want([("a", "feed", OWL)], rules=["ST606"]),
     ),
     "the second has no id": (
         stream([entry(0, "a", "feed", OWL)], [entry(0, None, "Brush", CAT)]),
@@ -281,3 +289,26 @@ def test_a_call_that_began_under_the_number_of_another_is_stopped() -> None:
     assert again.repairs == ()
     assert again.after.reply is not None
     assert [call.id for call in again.after.reply.choices[0].calls] == ["a", "b"]
+
+
+def test_text_behind_the_end_stands_in_a_block_that_is_closed() -> None:
+    """The text before it became a call, so that what is left of it begins anew."""
+    opened, said, _ = words(0, '<invoke name="feed">\n<parameter name="who">owl</parameter>\n</invoke>')
+    late = {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": ">"}}
+    record = anthropic(opened, said, stop="end_turn", tools=TOOLS)
+    stop = sse({"type": "message_stop"}, named=True)
+    record["response"]["body"] = record["response"]["body"].removesuffix(stop) + sse(late, named=True) + stop
+    done = run(record, [], UNSAFE)
+    assert "LK101" in [repair.code for repair in done.repairs]
+    record["response"]["body"] = done.delivered.decode()
+    assert run(record, [], UNSAFE).repairs == ()
+
+
+def test_ids_are_kept_behind_a_broken_event() -> None:
+    """An event that only shows that the one before it is broken says its id as well. Nothing is put into it."""
+    parts = [chunk({"content": "Good"}, id="one"), chunk({"content": "night"}, id="two")]
+    broken, bare = 'data: {"id": "two", "choices": [\n\n', {"id": "two", "object": "chat.completion.chunk"}
+    record = stream()
+    record["response"]["body"] = sse(*parts, done=False) + broken + sse(bare)
+    sent = run(record, ["ID306"], UNSAFE).delivered.decode().removesuffix("data: [DONE]\n\n").rpartition("data: ")[2]
+    assert json.loads(sent) == {**bare, "id": "one"}

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.build import chunk, exchange, sse
-from tests.fixes.drive import SAFE, run
+from tests.fixes.drive import SAFE, UNSAFE, run
 
 ASKED = {"model": "acme-1", "stream": True, "messages": [{"role": "user", "content": "Two words, please."}]}
 GOOD, NIGHT, END = chunk({"content": "Good"}), chunk({"content": " night"}), chunk({}, "stop")
@@ -81,6 +81,7 @@ CHAT: dict[str, tuple[str, list[Any]]] = {
     ),
     "text after the end": (f"{one(END)}{one(DONE)}{one(NIGHT)}", [END, DONE]),
     "an error after the end": (f"{one(END)}{one(DONE)}{one({'error': {'message': 'late'}})}", [END, DONE]),
+    "one line feed at the end": (f"{one(GOOD)}{line(END)}\n", [GOOD, END, DONE]),
     "no terminator, and a comment": (f"{one(GOOD)}{one(END)}: bye\n\n", [GOOD, END, ": bye", DONE]),
     "no blank line at the end": (f"{one(GOOD)}{line(END)}", [GOOD, END, DONE]),
     "other fields stay": (
@@ -225,3 +226,43 @@ def test_events_leave_with_their_last_byte() -> None:
         part = came[: edges[end - 1]]
         left = run(record(MESSAGES_PATH, part.decode()), ["ST601"], SAFE, complete=False)
         assert left.delivered == part
+
+
+@pytest.mark.parametrize("between", ["\n\n", "\n"], ids=["before a blank line", "with the first piece"])
+def test_a_document_over_two_events_has_the_name_of_the_first(between: str) -> None:
+    delta = {"type": "response.output_text.delta", "item_id": "m", "output_index": 0, "content_index": 0, "delta": "!"}
+    text = json.dumps(delta)
+    came = f"event: response.output_text.delta{between}{one(text[:60])}{one(text[60:])}"
+    asked = {"model": "acme-1", "stream": True, "input": "Two words, please."}
+    done = run(exchange("/v1/responses", asked, came, content_type="text/event-stream"), ["ST601"], SAFE)
+    assert ("response.output_text.delta", delta) in list(strictly(done.delivered.decode()))
+
+
+def test_an_item_of_a_response_that_is_never_done_is_left() -> None:
+    item = {"id": "m", "type": "message", "role": "assistant", "status": "completed", "content": []}
+    answer = {
+        "id": "r",
+        "object": "response",
+        "status": "completed",
+        "output": [{"id": "s", "type": "reasoning"}, item],
+    }
+    came = named(
+        {"type": "response.output_item.added", "output_index": 1, "item": item},
+        {"type": "response.completed", "response": answer},
+    )
+    asked = {"model": "acme-1", "stream": True, "input": "Two words, please."}
+    done = run(exchange("/v1/responses", asked, came, content_type="text/event-stream"), ["ST601"], SAFE)
+    assert done.delivered.decode() == came
+    assert done.repairs == ()
+    assert [finding.fix for finding in done.findings] == [None]
+
+
+@pytest.mark.parametrize("came", [json.dumps(END) + "\n", json.dumps(END, indent=1)], ids=["one line", "written out"])
+@pytest.mark.parametrize("path", [CHAT_PATH, "/v1/messages"])
+def test_lines_are_left_where_the_api_streams_events(path: str, came: str) -> None:
+    """A whole reply is often declared as lines by mistake. Neither events nor a terminator of events are put into it."""
+    case = dict(record(path, came))
+    case["response"] = {**case["response"], "headers": {"content-type": "application/x-ndjson"}}
+    done = run(case, [], UNSAFE)
+    assert done.delivered.decode() == came
+    assert done.repairs == ()

@@ -14,11 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.build import FORMS, Call, Talk, User, schema
+from tests.dialects.writers import JSON_WRITERS, TEXT_WRITERS
 from tests.fixes.drive import run
 from tests.fixes.passing import ANTHROPIC, OPENAI, Passed, send
 from tests.selection import rotated, sampled
 from wirelint.events import Delta
 from wirelint.fix import MOST_HELD
+from wirelint.fixes.promote_markup import PUT_BACK
 from wirelint.model import Kind
 
 VECTORS = Path(__file__).parents[1] / "dialects" / "vectors"
@@ -27,32 +29,10 @@ TOOLS = {
     "find_ferry": schema(("harbour",), harbour="string", seats="integer", deck={"type": ["string", "null"]}),
     "ping": schema(),
 }
-HERMES = '<tool_call>\n{"name": "find_ferry", "arguments": {"harbour": "Bodø", "seats": 2}}\n</tool_call>'
-KIMI = (
-    "<|tool_calls_section_begin|><|tool_call_begin|>functions.find_ferry:0<|tool_call_argument_begin|>"
-    '{"harbour": "Bodø", "seats": 2}<|tool_call_end|><|tool_calls_section_end|>'
-)
-KIMI_INVOKE = '<invoke name="find_ferry">\n<arg name="harbour">Bodø</arg>\n<arg name="seats">2</arg>\n</invoke>'
-CLAUDE = (
-    '<function_calls>\n<invoke name="find_ferry">\n<parameter name="harbour">Bodø</parameter>\n'
-    '<parameter name="seats">2</parameter>\n</invoke>\n</function_calls>'
-)
-QWEN = (
-    "<tool_call>\n<function=find_ferry>\n<parameter=harbour>\nBodø\n</parameter>\n<parameter=seats>\n2\n</parameter>\n"
-    "</function>\n</tool_call>"
-)
-DEEPSEEK = (
-    "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>find_ferry<｜tool▁sep｜>"
-    '{"harbour": "Bodø", "seats": 2}<｜tool▁call▁end｜><｜tool▁calls▁end｜>'
-)
-DIALECTS = {
-    "hermes": HERMES,
-    "kimi": KIMI,
-    "kimi invoke": KIMI_INVOKE,
-    "claude": CLAUDE,
-    "qwen coder": QWEN,
-    "deepseek": DEEPSEEK,
-}
+WRITERS: dict[str, Any] = {**dict(JSON_WRITERS), **dict(TEXT_WRITERS)}
+NAMES = ("hermes_json", "kimi_k2", "kimi_invoke_arg", "anthropic_xml", "qwen3_coder_xml", "deepseek_v3_1")
+DIALECTS: dict[str, str] = {name: WRITERS[name]("find_ferry", {"harbour": "Bodø", "seats": 2}) for name in NAMES}
+HERMES, KIMI = DIALECTS["hermes_json"], DIALECTS["kimi_k2"]
 FERRY = ("find_ferry", {"harbour": "Bodø", "seats": 2})
 
 
@@ -265,3 +245,24 @@ def test_a_stream_is_repaired_as_a_body(parts: list[str], steps: list[int], api:
     assert streamed.said == whole.said
     assert streamed.untouched == (not whole.choice.calls)
     assert all(not isinstance(event, Delta) or event.text for event in streamed.out)
+
+
+@pytest.mark.parametrize("api", [OPENAI, ANTHROPIC])
+def test_markup_that_is_put_back_behind_later_text_is_noted(api: str) -> None:
+    talk = Talk(text=f"Wait. {HERMES} It is there.", calls=[Call("find_ferry", {"harbour": "Tromsø"})], tools=TOOLS)
+    done = run(talk.record(api, True), RULE)
+    assert done.after.reply is not None
+    assert done.after.reply.choices[0].text == f"Wait. It is there.{HERMES} "
+    assert done.notes == (PUT_BACK,)
+
+
+@pytest.mark.parametrize("api", [OPENAI, ANTHROPIC])
+@pytest.mark.parametrize("ended", [True, False])
+def test_markup_before_a_missing_finish_reason(api: str, ended: bool) -> None:
+    """A terminator without a reason ends the reply all the same; a stream that breaks off gives back what it held."""
+    passed = send(Talk(tools=TOOLS), [("text", ["Hm. ", HERMES, " so"])], RULE, api=api, reason=None, ended=ended)
+    if ended:
+        assert passed.said == ("Hm. so", "", [FERRY], "tool_calls" if api == OPENAI else "tool_use")
+    else:
+        assert not passed.choice.calls
+        assert passed.choice.text == f"Hm. so{HERMES} "

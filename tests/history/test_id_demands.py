@@ -212,3 +212,8 @@ def test_every_run_gives_the_same_ids_and_no_id_twice() -> None:
     made = [mint(one, "read") for _ in range(50)]
     assert made == [mint(two, "read") for _ in range(50)]
     assert len(set(made)) == 50
+
+
+def test_very_many_counted_ids() -> None:
+    here = context("kimi-k2.5", taken=[f"functions.a:{number}" for number in range(300)])
+    assert len({mint(here, "a") for _ in range(1000)} | here.taken) == 1300

@@ -176,3 +176,11 @@ def test_pictures_stay_with_the_words() -> None:
     assert made is not None
     wanted = Edit("replace", "/messages/0/content", [{"type": "text", "text": "look"}, picture])
     assert list(removals(made, orphans(made)).values()) == [(wanted,)]
+
+
+def test_an_object_in_the_place_of_a_row_stays() -> None:
+    body = {"contents": {"role": "user", "parts": {"functionResponse": {"name": "dig", "response": {}}}}}
+    made = read(exchange("/v1beta/models/acme-1:generateContent", body, {})).request
+    assert made is not None
+    assert len(orphans(made)) == 1
+    assert removals(made, orphans(made)) == {}

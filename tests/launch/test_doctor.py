@@ -14,7 +14,7 @@ import pytest
 from tests.live.certificates import make_authority
 from wirelint.launch import doctor
 from wirelint.launch.doctor import Check, Trial, interpreter_of, judge
-from wirelint.launch.environment import CA_FILE
+from wirelint.launch.environment import CA_FILE, without_proxies
 
 
 @pytest.fixture
@@ -135,3 +135,18 @@ def test_the_cure_for_a_lack_of_trust_keeps_who_was_trusted_and_works_a_second_t
         command = check.cure.removesuffix(", or use wirelint run")
         subprocess.run(["sh", "-ec", command], check=True, timeout=10)
     assert bundle.read_text() == "SYSTEM\nOLD\nNEW\n"
+
+
+def test_captures(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    assert doctor.captures(str(tmp_path / "new" / "deeper")).state == "ok"
+    assert doctor.captures(str(tmp_path / "file")).state == "problem"
+    assert doctor.captures("").state == "skipped"
+    (tmp_path / "closed").mkdir(mode=0o500)
+    if os.geteuid():
+        assert doctor.captures(str(tmp_path / "closed")).state == "problem"
+
+
+def test_a_dead_proxy_is_no_longer_named_when_clients_are_tried() -> None:
+    given = {"HTTPS_PROXY": "http://127.0.0.1:1", "http_proxy": "http://127.0.0.1:1", "PATH": "/bin"}
+    assert without_proxies(given) == {"PATH": "/bin"}

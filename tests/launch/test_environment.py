@@ -15,6 +15,7 @@ from wirelint.launch.environment import (
     exceptions,
     known_authorities,
     node_reads_proxies,
+    proxy_in,
     read_target,
     routes,
     write_trust,
@@ -115,3 +116,19 @@ def test_bundles_contain_trusted_authorities_and_the_proxy(tmp_path: Path) -> No
     upstream = write_upstream(tmp_path, given).read_bytes()
     assert certificate(b"corp") in upstream
     assert certificate(b"ours") not in upstream
+
+
+def test_existing_proxy() -> None:
+    assert proxy_in({"https_proxy": "http://me:pw@corp:3128"}) == ("http://corp:3128", "me:pw")
+    assert proxy_in({"HTTP_PROXY": "corp"}) == ("http://corp:80", "")
+    assert proxy_in({}) is None
+    with pytest.raises(AddressError, match="ALL_PROXY"):
+        proxy_in({"ALL_PROXY": "socks5://corp:1080"})
+
+
+@pytest.mark.parametrize(
+    ("given", "bases"), [({}, set()), ({"OPENAI_BASE_URL": "http://localhost:8000/v1"}, {"OPENAI_BASE_URL"})]
+)
+def test_a_server_on_loopback_is_led_by_its_base_url(given: dict[str, str], bases: set[str]) -> None:
+    made = routes("auto", "python", given, {})
+    assert (made.proxied, set(made.bases)) == (True, bases)

@@ -19,7 +19,19 @@ from mitmproxy import http
 from mitmproxy.io import FlowReader
 
 from tests.build import REGISTRY, Call, Talk, User, as_record, chunk, schema, sse
-from tests.live.harness import SCRIPT, Client, Peer, Proxy, Upstream, post, replying, running, wait_until
+from tests.live.harness import (
+    CHUNKED,
+    SCRIPT,
+    Client,
+    Peer,
+    Proxy,
+    Upstream,
+    post,
+    replying,
+    running,
+    scripted,
+    wait_until,
+)
 from wirelint.capture.format import changes
 from wirelint.capture.offline import Checked, Fixed, check, fix
 from wirelint.capture.readers import read
@@ -88,33 +100,21 @@ def drive(
     assert repaired or answer.body == reply
 
 
-def cut_off(peer: Peer) -> None:
-    peer.head(content_type="text/event-stream", transfer_encoding="chunked")
-    peer.chunk(CUT)
-    peer.close()
-
-
-def waits(peer: Peer) -> None:
-    peer.head(content_type="text/event-stream", transfer_encoding="chunked")
-    peer.chunk(CUT)
-    peer.wait_for_close()
-    peer.close()
-
-
-def drive_all(proxy: Proxy, upstream: Upstream, *, repaired: bool = False) -> int:
+def drive_all(proxy: Proxy, upstream: Upstream) -> int:
     examples = list(exchanges())
     for name, record in examples:
-        drive(proxy, upstream, name, record, repaired=repaired)
+        drive(proxy, upstream, name, record, repaired=True)
     plain = Talk(text="squeezed <b>text</b>").record("openai.chat", True)
     squeezed = gzip.compress(plain["response"]["body"].encode())
     plain["response"]["headers"]["content-encoding"] = "gzip"
-    drive(proxy, upstream, "gzip", plain, squeezed, repaired=repaired)
+    drive(proxy, upstream, "gzip", plain, squeezed, repaired=True)
     del plain["response"]["headers"]["content-encoding"]
     torn = CUT + b'data: {"choices": [\xff\n\ndata: [DONE]\n\n'
-    drive(proxy, upstream, "no UTF-8", plain, torn, repaired=repaired)
+    drive(proxy, upstream, "no UTF-8", plain, torn, repaired=True)
     plain["response"]["headers"]["content-encoding"] = "gzip"
     drive(proxy, upstream, "not gzip", plain, b"plain after all, and long enough to be cut in two pieces")
-    upstream.scripts |= {"cut off": cut_off, "client leaves": waits}
+    upstream.scripts["cut off"] = scripted(CHUNKED, CUT, Peer.close)
+    upstream.scripts["client leaves"] = scripted(CHUNKED, CUT, Peer.wait_for_close, Peer.close)
     for name in ("cut off", "client leaves"):
         headers = {"x-test-id": name, SCRIPT: name}
         with Client(proxy.port) as client, contextlib.suppress(h11.RemoteProtocolError):
@@ -154,7 +154,7 @@ def test_every_file_gives_the_verdict_and_the_repairs_of_the_live_run(upstream: 
     with running(tmp_path, upstream.url, *options) as proxy:
         # `wait_for_record` looks below `captures`.
         (proxy.folder / "captures").symlink_to(proxy.folder / "caught")
-        count = drive_all(proxy, upstream, repaired=True)
+        count = drive_all(proxy, upstream)
         proxy.stop()
         folder = next((tmp_path / "caught").iterdir())
     lines = [json.loads(line) for line in (folder / "exchanges.jsonl").read_text().splitlines()]

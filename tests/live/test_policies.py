@@ -17,7 +17,6 @@ import pytest
 
 pytest.importorskip("mcp", reason="takes the package of the protocol")
 
-from tests.build import Call, Talk, User, as_record, schema
 from tests.live.harness import PATIENCE, SCRIPT, Proxy, Upstream, post, replying, running, scripted, wait_until
 from tests.live.mcp_peers import TRANSPORTS, Transport, connected, serving
 from tests.rules import mcp
@@ -91,12 +90,6 @@ def policing(notes: Notes, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         yield proxy
 
 
-@pytest.fixture(scope="module")
-def plain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxy]:
-    with running(tmp_path_factory.mktemp("plain"), "", "wirelint_fix=unsafe") as proxy:
-        yield proxy
-
-
 def call(url: str, proxy: str, **arguments: Any) -> Any:
     """The result of a call, as the client of the protocol has it."""
 
@@ -118,24 +111,15 @@ def is_error(result: Any) -> bool:
 CALLS: dict[str, tuple[dict[str, Any], str]] = {
     # what the client asks: what it gets
     "a workspace that was guessed": ({"query": "harbour", "workspace": "default"}, "2 found: quay.md, tides.md"),
-    "no workspace": ({"query": "harbour"}, "2 found: quay.md, tides.md"),
-    "a directory that was guessed": (
-        {"query": "harbour", "workspace": "WORKSPACE", "subWorkspace": "harbour"},
-        "2 found: quay.md, tides.md",
-    ),
     "both": ({"query": "harbour", "workspace": "null", "subWorkspace": "harbour"}, "2 found: quay.md, tides.md"),
     "a directory that is there": (
         {"query": "harbour", "workspace": "WORKSPACE", "subWorkspace": "plans"},
         "1 found: quay.md",
     ),
-    "a directory that is outside": (
-        {"query": "pay", "workspace": "WORKSPACE", "subWorkspace": "../.."},
-        "1 found: pay.md",
-    ),
 }
 
 
-@pytest.mark.parametrize("name", sampled(list(CALLS), 4))
+@pytest.mark.parametrize("name", CALLS)
 def test_a_call_reaches_the_server_with_what_is_true(name: str, notes: Notes, tools_url: str, policing: Proxy) -> None:
     given, wanted = CALLS[name]
     arguments = {key: value.replace("WORKSPACE", str(notes.workspace)) for key, value in given.items()}
@@ -154,12 +138,6 @@ def test_a_blocked_call_never_reaches_the_server(
     assert notes.asked == []
     assert is_error(result)
     assert said(result).startswith("wirelint blocked a call of `search_notes`: policy nothing of the payroll")
-
-
-def test_without_policies_the_calls_fail_and_find_nothing(notes: Notes, tools_url: str, plain: Proxy) -> None:
-    assert is_error(call(tools_url, plain.url, query="harbour", workspace="default"))
-    guess = call(tools_url, plain.url, query="harbour", workspace=str(notes.workspace), subWorkspace="harbour")
-    assert said(guess).startswith("0 found")
 
 
 def test_both_sides_of_a_changed_call_are_kept(notes: Notes, tools_url: str, policing: Proxy) -> None:
@@ -215,26 +193,3 @@ def test_each_message_of_a_batch_gets_its_answer(name: str, policing: Proxy, ups
     if sent:
         assert (json.loads(record["forwarded"]["body"]), record["delivered"]["body"]) == (sent, text)
         assert ((record["response"]["body"] or "").encode(), len(record["fixes"])) == (body, 1)
-
-
-TOOLS = {"mcp__notes__search_notes": schema(("query",), query="string", workspace="string", subWorkspace="string")}
-
-
-@pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
-@pytest.mark.parametrize("api", ["openai.chat", "anthropic.messages"])
-def test_the_same_policies_act_on_what_the_model_says(api: str, streamed: bool, notes: Notes, policing: Proxy) -> None:
-    guess = Call("mcp__notes__search_notes", {"query": "harbour", "workspace": "default", "subWorkspace": "harbour"})
-    made = as_record(Talk((User("What of the harbour?"),), calls=(guess,), tools=TOOLS).record(api, streamed))
-    model = Upstream()
-    try:
-        fields: dict[str, Any] = {name.replace("-", "_"): value for name, value in made.response_headers}
-        model.scripts["guess"] = replying([made.response_body or b""], **fields)
-        path = made.url.removeprefix("http://llm.test")
-        headers = {**dict(made.request_headers), SCRIPT: "guess"}
-        got = post(policing.port, f"{model.url}{path}", made.request_body or b"", headers)
-    finally:
-        model.close()
-    text = got.body.decode().replace("\\", "")
-    assert str(notes.workspace) in text
-    assert "default" not in text
-    assert '"subWorkspace": null' in text or '"subWorkspace":null' in text

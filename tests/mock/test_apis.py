@@ -11,6 +11,7 @@ import pytest
 
 from tests.apis.talk_bedrock_converse import record as converse_record
 from tests.build import Assistant, Call, Result, Talk, User, lint, read, schema
+from tests.fixes.drive import run
 from wirelint.mock.answer import Answer, Pause
 from wirelint.mock.plan import MARKUP
 from wirelint.mock.scenario import HEADER
@@ -166,24 +167,13 @@ def test_a_call_leaks(route: Route, stream: bool) -> None:
     assert ('<invoke name="get_weather">' in text, calls) == (True, [])
 
 
-NS = "antml" + ":"
-MARKS = {
-    "kimi_invoke_arg": '<invoke name="get_weather">\n<arg name="city">Paris</arg>',
-    "kimi_k2": '<|tool_call_begin|>functions.get_weather:0<|tool_call_argument_begin|>{"city":"Paris"',
-    "anthropic_xml": '<function_calls>\n<invoke name="get_weather">\n<parameter name="city">Paris</parameter>',
-    "anthropic_antml": f'<{NS}invoke name="get_weather">\n<{NS}parameter name="city">Paris</{NS}parameter>',
-    "hermes_json": '<tool_call>\n{"name": "get_weather", "arguments": {"city":"Paris"',
-    "qwen3_coder_xml": "<tool_call>\n<function=get_weather>\n<parameter=city>\nParis\n</parameter>",
-    "deepseek_v3": '<｜tool▁call▁begin｜>function<｜tool▁sep｜>get_weather\n```json\n{"city":"Paris"',
-    "deepseek_v3_1": '<｜tool▁call▁begin｜>get_weather<｜tool▁sep｜>{"city":"Paris"',
-}
-
-
 @pytest.mark.parametrize("dialect", MARKUP)
 def test_a_call_leaks_as_the_markup_of_each_dialect(dialect: str) -> None:
-    talk = Talk(history=(QUESTION,), tools=TOOLS)
-    text, _, calls = said(found(ROUTES[0], talk, True, f"fault=xml-leak;dialect={dialect}"))
-    assert (MARKS[dialect] in text, calls) == (True, [])
+    _, record = ask(ROUTES[0], Talk(history=(QUESTION,), tools=TOOLS), True, f"fault=xml-leak;dialect={dialect}")
+    result = run(record, ["xml-leak"])
+    assert dialect.removesuffix("_xml").removesuffix("_antml") in result.findings[0].message
+    assert result.after.reply is not None
+    assert [call.name for call in result.after.reply.choices[0].calls] == ["get_weather"]
 
 
 @BOTH

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -142,3 +143,21 @@ def test_scenario_that_cannot_stand_in_a_header_is_escaped(post: Post) -> None:
 
 
 # --- the real SDKs
+
+
+@pytest.mark.parametrize(
+    ("result", "claim"),
+    [("18 degrees, 3 stations agree", "returned 0 results"), ("Error: station not found", "completed successfully")],
+)
+def test_a_fabricated_result_contradicts_the_true_one(post: Post, result: str, claim: str) -> None:
+    body = with_result(make_body("openai", stream=False), result)
+    assert claim in post("openai", body, "fabricated-result").json["choices"][0]["message"]["content"]
+
+
+@pytest.mark.parametrize(("api", "reasons"), [("openai", ("stop", "length")), ("anthropic", ("refusal", "max_tokens"))])
+def test_a_refusal_and_a_limit_end_the_reply(post: Post, api: str, reasons: tuple[str, str]) -> None:
+    refused = post(api, make_body(api, stream=False), "refusal").json
+    cut = post(api, make_body(api, stream=False, tools=False, max_tokens=3)).json
+    ends = [one["choices"][0]["finish_reason"] if api == "openai" else one["stop_reason"] for one in (refused, cut)]
+    assert tuple(ends) == reasons
+    assert "I'm sorry" in json.dumps(refused)

@@ -191,3 +191,19 @@ def test_taken_port_and_unknown_fault_are_errors(server: MockServer) -> None:
         MockServer(port=server.port).start()
     with pytest.raises(ScenarioError, match="'xml-leek'; did you mean xml-leak"):
         MockServer("xml-leek")
+
+
+def test_expect_continue(server: MockServer) -> None:
+    request = raw_request(make_body("openai", stream=False), "")
+    head, _, body = request.partition(b"\r\n\r\n")
+    with socket.create_connection((server.host, server.port), timeout=2) as client:
+        client.sendall(head + b"\r\nexpect: 100-continue\r\n\r\n")
+        assert client.recv(65536).startswith(b"HTTP/1.1 100 ")
+        client.sendall(body)
+        assert client.recv(65536).startswith(b"HTTP/1.1 200 ")
+
+
+def test_what_is_not_http_gets_400(server: MockServer) -> None:
+    with socket.create_connection((server.host, server.port), timeout=2) as client:
+        client.sendall(b"\x16\x03\x01 hello\r\n\r\n")
+        assert client.recv(65536).startswith(b"HTTP/1.1 400 ")

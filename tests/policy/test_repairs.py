@@ -219,3 +219,13 @@ def test_policies_apply_to_the_results_of_other_fixes(name: str, streamed: bool)
     assert result.faults == ()
     assert calls(result) == [("lookup", {"query": "letters", "workspace": "/srv/kb"})]
     assert "replaced workspace by /srv/kb" in " ".join(repair.title for repair in result.repairs)
+
+
+@pytest.mark.parametrize("form", ALL, ids=ids)
+def test_of_two_calls_one_is_blocked(form: tuple[str, bool]) -> None:
+    said = talk(lookup(shelf="Harbour"), Call("note", {"text": "see Harbour"}, "call_f6e5d4c3b2a1"))
+    result = repaired(BELOW.format(action="block", more=""), said, form)
+    assert calls(result) == [("note", {"text": "see Harbour"})]
+    assert result.before.reply is not None
+    assert result.after.reply is not None
+    assert result.after.reply.choices[0].finish_reason == result.before.reply.choices[0].finish_reason

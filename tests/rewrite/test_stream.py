@@ -325,3 +325,14 @@ def test_events_beyond_a_bound_do_not_wait() -> None:
     assert result.delivered == body
     assert len(result.pieces) > 4096
     assert result.notes == ("more than 4096 events waited for a repair and were passed on as they came",)
+
+
+@pytest.mark.parametrize("record", STREAMS)
+def test_a_block_that_nobody_began_ends_nothing(record: Mapping[str, Any]) -> None:
+    class Odd(_Idle):
+        def push(self, event: Event) -> Iterable[Event]:
+            return [event._replace(block=77)] if isinstance(event, Delta) else [event]
+
+    body = _body(record)
+    result = run(record, [_Made(Odd)], cuts=range(30, len(body), 30))
+    assert result.delivered.endswith(body[-20:])

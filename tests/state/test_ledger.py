@@ -110,3 +110,8 @@ def test_a_reply_that_lost_its_request_still_tells_what_passed() -> None:
     records = [{"request": {"url": ""}, "response": {"body": lost}}, later.record("openai.chat", False)]
     (found,) = lint(records, ["mangled-id"])
     assert f"`{B}`" in found.message
+
+
+def test_one_long_conversation_loses_its_oldest_ids() -> None:
+    ledger = ledger_of(*(call(f"call_{n}") for n in range(6)), max_ids=4)
+    assert [issued.id for issued in ledger.calls(name_of())] == ["call_2", "call_3", "call_4", "call_5"]

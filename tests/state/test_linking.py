@@ -288,7 +288,7 @@ TALES: dict[str, tuple[list[Talk], str, str]] = {
         [CALLED[0], CELLAR, ANSWERED[0], then(CELLAR, Result(IDS[1], "Wine."), text="So.")], "- - e0 e1", "abab"
     ),
     "an earlier place": ([ONE, OPENED, FORKED, then(FORKED, User("Thanks."), text="Welcome.")], "- e0 e0:fork e2", "aabb"),
-    "the same answer to the same question": ([ONE, ONE, OPENED], "- - e1", "aaa"),
+    "the same answer to the same question": ([ONE, ONE, OPENED], "- - -", "aaa"),
     "a failure that is sent again": ([ONE, replace(OPENED, status=529), OPENED], "- e0 e0", "aaa"),
     "an answer from elsewhere after a failure": ([replace(ONE, status=503), OPENED], "- e0", "aa"),
     "old results are cleared": (cleared(), "- e0 e1 e2 e3 e4", "aaaaaa"),
@@ -407,3 +407,14 @@ def test_one_long_conversation_loses_its_oldest_exchanges_and_goes_on() -> None:
         lineage.record(replace(exchange, conversation=place.conversation), place)
         seen.add(place.conversation)
     assert len(seen) == 1
+
+
+def test_nothing_stays_behind_when_all_is_forgotten() -> None:
+    lineage, world = Lineage(most=40), World(random.Random(7), calls=True)
+    for _ in range(400):
+        exchange = exchange_of(world.step())
+        place = lineage.place(exchange)
+        assert place is not None
+        lineage.record(replace(exchange, conversation=place.conversation), place)
+    kept = [len(value) for value in vars(lineage).values() if not isinstance(value, int)]
+    assert max(kept) <= 40, kept

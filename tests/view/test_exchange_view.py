@@ -59,6 +59,7 @@ TURNS = {
         ["→ search", "← error: no such index"],
         "tool       ←",
     ),
+    "an empty answer": ((User("Hello"), Assistant(""), User("Hello?")), ["Hello", "Hello?"], "→"),
     "a long history": (
         tuple(User(f"Word {number} of the user.") for number in range(40)),
         ["… 28 earlier messages", "Word 28 of", "Word 39 of"],
@@ -169,3 +170,9 @@ def test_lines_are_broken_below_their_text_and_none_is_empty() -> None:
     body = page[next(number for number, line in enumerate(page) if line.startswith("reply")) :]
     assert all(line.startswith((" " * 11, "reply ")) for line in body)
     assert "".join(line[11:] for line in body).replace(" ", "").startswith(words.replace(" ", ""))
+
+
+def test_a_result_that_came_later_stands_below_its_call() -> None:
+    record = Talk(history=HISTORY[:1], tools=TOOLS, calls=(SEARCH,)).record("openai.chat", True)
+    page = text(judged(record), "response", later={"call_11": "On the 4th."}.get)
+    assert '→ search {"q": "launch"}  call_11\n             ← On the 4th.  in a later request' in page

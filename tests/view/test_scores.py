@@ -171,3 +171,20 @@ def test_names_from_the_wire_are_text_on_the_page() -> None:
     shown = "".join(page.itertext())
     assert "</svg><script>alert(1)</script>" in shown
     assert "100.0 %" in shown
+
+
+def test_each_model_meets_all_of_the_reference_and_repeats_pair_off_in_order() -> None:
+    reference = run(ask("Hove", call("Hove")), ask("Hove", text="Which day?"))
+    candidate = run(
+        ask("Hove", call("Hove"), model="b"),
+        ask("Hove", text="a", model="c"),
+        ask("Hove", text="b", model="b"),
+        ask("Hove", text="c", model="b"),  # once more than the reference: it meets the last one again
+    )
+    found, _ = compare(reference, candidate)
+    assert {made.model: (made.pairs, made.similarity) for made in found} == {"b": (3, 1.0), "c": (1, 0.0)}
+
+
+def test_failures_are_no_calls() -> None:
+    made = only(compare(run(ask("Hove", call("Hove"))), run(ask("Hove", status=500)))[0])
+    assert (made.trigger.recall, made.trigger.precision, made.similarity, made.card.failed) == (0.0, None, 0.0, 1)
