@@ -9,7 +9,8 @@ from typing import Any
 
 from tests.build import as_record
 from tests.selection import is_complete, sampled
-from wirelint.engine import Engine, Session, lower
+from wirelint.capture.replay import begin, respond
+from wirelint.engine import Engine
 from wirelint.model import Exchange
 from wirelint.rewrite.stream import arrived
 from wirelint.rule import Finding, Rule
@@ -37,15 +38,9 @@ def split(body: bytes, places: Sequence[int]) -> list[bytes]:
 def read_cut(record: Mapping[str, Any], places: Sequence[int], number: int = 1) -> Exchange:
     """The exchange of a record whose reply arrives in pieces: those of its chunks, cut further."""
     made = as_record(record, number)
-    session = Session.begin(
-        id=made.id,
-        method=made.method,
-        url=made.url,
-        headers=lower(made.request_headers),
-        body=made.request_body or b"",
-    )
+    session = begin(made)
     assert session is not None
-    session.respond(made.status, lower(made.response_headers))
+    respond(session, made)
     start = 0
     for data, at in arrived(made.response_body or b"", made.chunks):
         inside = [place - start for place in places if start < place < start + len(data)]

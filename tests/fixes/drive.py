@@ -11,8 +11,8 @@ from typing import Any
 from tests.build import REGISTRY, as_record
 from wirelint.apis import channel_of
 from wirelint.capture.record import Record
-from wirelint.capture.replay import replay
-from wirelint.engine import Engine, Session, lower
+from wirelint.capture.replay import begin, replay, respond
+from wirelint.engine import Engine, Session
 from wirelint.fix import AppliedFix, FixPolicy
 from wirelint.model import Exchange
 from wirelint.rewrite import ReplyStream
@@ -139,16 +139,9 @@ class _Passage:
 
 
 def open_session(record: Record) -> Session:
-    session = Session.begin(
-        id=record.id,
-        method=record.method,
-        url=record.url,
-        headers=lower(record.request_headers),
-        body=record.request_body or b"",
-        started=None,
-    )
+    session = begin(record)
     assert session is not None, "a request of no known API"
-    session.respond(record.status, lower(record.response_headers))
+    respond(session, record)
     return session
 
 

@@ -17,8 +17,7 @@ from tests.fixes.drive import SAFE, UNSAFE, Result, deliver, run
 from tests.rules.case import Fires, Silent, expand, fires, in_form, silent
 from tests.selection import rotated
 from wirelint.capture.record import Record
-from wirelint.capture.replay import replay
-from wirelint.engine import Session, lower
+from wirelint.capture.replay import begin, replay
 from wirelint.fix import NO_FIXES, AppliedFix, FixPolicy
 from wirelint.model import Exchange
 from wirelint.rewrite.request import Mended, mend_request
@@ -113,13 +112,7 @@ def _check_shown(rule: Rule, repairs: Sequence[AppliedFix]) -> None:
 
 def _head(record: Record) -> Exchange | None:
     """An exchange before its reply: all that is known when a request is repaired."""
-    session = Session.begin(
-        id=record.id,
-        method=record.method,
-        url=record.url,
-        headers=lower(record.request_headers),
-        body=record.request_body or b"",
-    )
+    session = begin(record)
     return session.head() if session is not None else None
 
 

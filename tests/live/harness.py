@@ -124,12 +124,7 @@ class Upstream:
 
     def _serve(self, opened: socket.socket) -> None:
         try:
-            while (peer := _read_request(opened)) is not None:
-                script = self.scripts.get(peer.headers.get(SCRIPT, ""), self.default)
-                assert script is not None, peer.headers
-                script(peer)
-                if not peer.keep:
-                    return
+            self.converse(opened)
         except OSError:
             return  # the proxy left, as it may
         except BaseException as error:
@@ -138,6 +133,15 @@ class Upstream:
             opened.close()
             self._open.discard(opened)
             self._serving.discard(threading.current_thread())
+
+    def converse(self, opened: socket.socket) -> None:
+        """Answers the requests of a connection until a script ends it."""
+        while (peer := _read_request(opened)) is not None:
+            script = self.scripts.get(peer.headers.get(SCRIPT, ""), self.default)
+            assert script is not None, peer.headers
+            script(peer)
+            if not peer.keep:
+                return
 
 
 def _read_request(opened: socket.socket) -> Peer | None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import socket
 import ssl
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +16,7 @@ import h2.events
 import httpx
 from mitmproxy import certs
 
-from tests.live.harness import PATIENCE, SCRIPT, Headers, Proxy
+from tests.live.harness import PATIENCE, SCRIPT, Headers, Proxy, Upstream
 
 _FRAME = 16_384
 
@@ -85,53 +83,26 @@ class _Connection:
                 raise ConnectionError("closed while data waited for its window")
 
 
-class H2Upstream:
+class H2Upstream(Upstream):
     """Answers requests one after the other, each by the script that its header `x-test-script` names."""
+
+    scripts: dict[str, Script]  # type: ignore[assignment]
 
     def __init__(self, folder: Path) -> None:
         certs.CertStore.from_store(folder, "upstream", 2048)
         self._tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self._tls.load_cert_chain(folder / "upstream-ca.pem")
         self._tls.set_alpn_protocols(["h2"])
-        self.scripts: dict[str, Script] = {}
-        self.failures: list[BaseException] = []
-        self._server = socket.create_server(("127.0.0.1", 0))
-        self.url = f"https://127.0.0.1:{self._server.getsockname()[1]}"
-        self._threads = [threading.Thread(target=self._accept, daemon=True)]
-        self._open: set[socket.socket] = set()
-        self._threads[0].start()
+        super().__init__()
 
-    def close(self) -> None:
-        with contextlib.suppress(OSError):
-            self._server.shutdown(socket.SHUT_RDWR)
-        self._server.close()
-        for opened in tuple(self._open):
-            with contextlib.suppress(OSError):
-                opened.shutdown(socket.SHUT_RDWR)
-        for thread in self._threads:
-            thread.join(PATIENCE)
+    @property
+    def url(self) -> str:
+        return f"https://127.0.0.1:{self.port}"
 
-    def _accept(self) -> None:
-        while True:
-            try:
-                opened, _ = self._server.accept()
-            except OSError:
-                return
-            thread = threading.Thread(target=self._serve, args=(opened,), daemon=True)
-            self._threads.append(thread)
-            thread.start()
-
-    def _serve(self, opened: socket.socket) -> None:
-        try:
-            with self._tls.wrap_socket(opened, server_side=True) as secured:
-                self._open.add(secured)
-                self._answer(_Connection(secured))
-        except (OSError, ConnectionError):
-            return  # the proxy left, as it may
-        except BaseException as error:
-            self.failures.append(error)
-        finally:
-            opened.close()
+    def converse(self, opened: socket.socket) -> None:
+        with self._tls.wrap_socket(opened, server_side=True) as secured:
+            self._open.add(secured)
+            self._answer(_Connection(secured))
 
     def _answer(self, connection: _Connection) -> None:
         asked: dict[int, Stream] = {}

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import json
-import re
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -138,20 +136,6 @@ def _noting(seen: list[Peer]) -> Callable[[Peer], None]:
     return script
 
 
-def test_the_log_names_the_finding_and_the_repair(repairing: Proxy, upstream: Upstream) -> None:
-    upstream.scripts["log"] = replying([body_of(LEAK[OPENAI, True])], **STREAM)
-    ask(repairing, OPENAI, LEAK[OPENAI, True], "log")
-    id_ = repairing.wait_for_record("log")["id"]
-    lines = repairing.log.splitlines()
-    place = next(number for number, line in enumerate(lines) if f"[{id_[:8]}]" in line)
-    assert lines[place].endswith(f": 1 error, 1 fixed [{id_[:8]}]")
-    assert re.search(
-        r"error xml-leak \[gateway\] response .*: tool call read_note leaked into the text", lines[place + 1]
-    )
-    assert lines[place + 2].endswith("  fixed xml-leak [unsafe] promoted a call of read_note")
-    assert repairing.wait_for_probe("log")["comment"].startswith("xml-leak · 1 fixed · ")
-
-
 def test_text_that_is_held_too_long_leaves(upstream: Upstream, tmp_path: Path) -> None:
     """The upstream stands still inside of markup, or sends more of it. It ends only when the client has all of it."""
     record = LEAK[OPENAI, True]
@@ -201,12 +185,3 @@ def test_without_internals_of_mitmproxy_held_text_is_lost_when_the_upstream_dies
     assert any("held" in note for note in died["notes"])
     ended, got = records["off-ends"]
     assert (ended["end"], b'"read_note"' in got) == ("complete", True)
-
-
-def test_only_permitted_repairs_are_made(upstream: Upstream, tmp_path: Path) -> None:
-    record = DAMAGED[OPENAI, True]
-    upstream.scripts["off"] = replying([body_of(record)], **STREAM)
-    with running(tmp_path, upstream.url, "wirelint_fix=unsafe", "wirelint_unfixable=LK") as proxy:
-        assert ask(proxy, OPENAI, record, "off").body == body_of(record)
-        assert [fix["name"] for fix in proxy.wait_for_record("off")["fixes"]] == ["mangled-id"]
-        assert json.loads(proxy.wait_for_record("off")["forwarded"]["body"])["messages"][2]["tool_call_id"] == RESTORED

@@ -17,7 +17,7 @@ import pytest
 
 from tests.build import Talk, chunk, schema, sse
 from tests.live.harness import PATIENCE, SCRIPT, Client, Peer, Proxy, Upstream, post, replying, running, wait_until
-from tests.live.leaks import DAMAGED, ask, body_of, kind_of, pieces_of
+from tests.live.leaks import CLEAN, DAMAGED, ask, body_of, kind_of, pieces_of
 from tests.live.scenes import OPENAI
 
 pytestmark = pytest.mark.live
@@ -69,63 +69,20 @@ def opened(folder: Path, upstream: str, *options: str) -> Iterator[tuple[Proxy, 
         yield proxy, Web(port)
 
 
-@pytest.fixture(scope="module")
-def browsed(upstream: Upstream, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Proxy, Web]]:
-    upstream.scripts |= {
-        "cut": replying([CUT[:60], CUT[60:]], content_type="text/event-stream"),
-        "well": replying([WELL[:60], WELL[60:]], content_type="text/event-stream"),
-    }
-    body = Talk().record("openai.chat", True)["request"]["body"].encode()
-    with opened(tmp_path_factory.mktemp("web"), upstream.url) as (proxy, web):
-        for name in ("cut", "well"):
-            post(proxy.port, "/v1/chat/completions", body, {SCRIPT: name, "x-test-id": name})
+def test_an_exchange_is_shown_with_its_verdict_and_its_whole_body(upstream: Upstream, tmp_path: Path) -> None:
+    bodies = {"cut": CUT, "well": WELL}
+    with opened(tmp_path, upstream.url) as (proxy, web):
+        for name, body in bodies.items():
+            upstream.scripts[name] = replying([body[:60], body[60:]], content_type="text/event-stream")
+            ask(proxy, OPENAI, CLEAN[OPENAI, True], name)
             proxy.wait_for_record(name)
         post(proxy.port, "/other", b"{}", {SCRIPT: "well", "x-test-id": "other"})
-        proxy.wait_for_probe("other")
-        wait_until(lambda: len(web.flows()) == 3, "three flows", proxy)
-        yield proxy, web
-
-
-def test_comment_and_marker_tell_the_worst_finding(browsed: tuple[Proxy, Web]) -> None:
-    flows = browsed[1].flows()
-    assert {name: flow["comment"].split(" · ")[0] for name, flow in flows.items()} == {
-        "cut": "truncated-stream",
-        "well": "ok",
-        "other": "",
-    }
-    assert {name: flow["marked"] for name, flow in flows.items()} == {"cut": "‼", "well": "", "other": ""}
-
-
-def test_the_body_is_there_after_a_stream(browsed: tuple[Proxy, Web]) -> None:
-    web = browsed[1]
-    for name, body in (("cut", CUT), ("well", WELL)):
-        flow = web.flows()[name]
-        assert flow["response"]["contentLength"] == len(body)
-        assert web.get(f"/flows/{flow['id']}/response/content.data") == body
-
-
-@pytest.mark.parametrize(
-    ("expression", "found"),
-    [
-        ("~meta truncated-stream", {"cut"}),
-        ("~meta wirelint.api", {"cut", "well"}),
-        ("~meta wirelint.model.*acme", {"cut", "well"}),
-        ("~meta wirelint.severity.*error", {"cut"}),
-        ("~comment truncated-stream", {"cut"}),
-        ("~comment ^ok", {"well"}),
-        ("~marked", {"cut"}),
-        ("~marker bangbang", {"cut"}),
-        ("~bs Half", {"cut"}),
-    ],
-)
-def test_filters_of_mitmproxy_find_exchanges(browsed: tuple[Proxy, Web], expression: str, found: set[str]) -> None:
-    proxy, web = browsed
-    dump = web.get(f"/flows/dump?filter={urllib.parse.quote(expression)}")
-    path = proxy.folder / "dump.mitm"
-    path.write_bytes(dump)
-    from tests.live.test_captures import read_flows
-
-    assert {flow.request.headers["x-test-id"] for flow in read_flows(path)} == found
+        flows = wait_until(lambda: found if len(found := web.flows()) == 3 else {}, "three flows", proxy)
+        shown = {name: (flow["comment"].split(" · ")[0], flow["marked"]) for name, flow in flows.items()}
+        assert shown == {"cut": ("truncated-stream", "‼"), "well": ("ok", ""), "other": ("", "")}
+        for name, body in bodies.items():
+            assert flows[name]["response"]["contentLength"] == len(body)
+            assert web.get(f"/flows/{flows[name]['id']}/response/content.data") == body
 
 
 def test_a_repaired_exchange_shows_what_was_sent_on(upstream: Upstream, tmp_path: Path) -> None:

@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.build import REGISTRY, Assistant, Call, Result, Talk, User, as_record, lint, read, schema
+from tests.build import REGISTRY, Assistant, Call, Result, Talk, User, lint, read, schema
 from tests.build import Turn as Said
-from wirelint.capture.offline import Checked, Occurrences, check
 from wirelint.engine import Engine, in_order
 from wirelint.model import Exchange, Text
 from wirelint.rule import Finding, Rule, Severity
@@ -171,27 +170,6 @@ def mangled(count: int) -> list[dict[str, Any]]:
         bad = f"functionsread_notes{number}"
         history += [Assistant(calls=(dataclasses.replace(call, id=bad),)), Result(bad, f"Page {number}.")]
     return records
-
-
-def test_a_long_session_tells_each_mangled_id_once() -> None:
-    records = [as_record(record) for record in mangled(8)]
-    checked = [one for one in check(records, [_mangled_id()]) if isinstance(one, Checked)]
-    assert [len(one.findings) for one in checked] == list(range(8)), "all of them stay findings"
-    assert [(len(one.folded.findings), len(one.folded.known)) for one in checked] == [
-        (0, 0),
-        *((1, n) for n in range(7)),
-    ]
-    occurrences = Occurrences()
-    for one in checked:
-        occurrences.see(one)
-    first = checked[1].findings[0].issue
-    assert first is not None
-    total = occurrences.total("", first)
-    assert (total.first, total.last, total.count) == ("e1", "e7", 7)
-
-
-def _mangled_id() -> Rule:
-    return REGISTRY.get("mangled-id")
 
 
 # --- order ------------------------------------------------------------------------------------------------------------
