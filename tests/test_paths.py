@@ -18,7 +18,7 @@ from tests.cli.test_check import write
 from wirelint.capture.offline import Checked, check
 from wirelint.capture.readers import Problem, read
 from wirelint.rule import Rule
-from wirelint.view.paths import Path, Paths, as_json, path, trails
+from wirelint.view.paths import Path, Paths, path_document, render_path, render_trails
 
 __all__ = ["wirelint"]
 
@@ -165,13 +165,13 @@ def test_what_was_changed_is_told_with_its_finding(tmp_path: File) -> None:
     assert [finding.name for finding in client.findings] == ["mangled-id"]
     assert [step.at for step in one.steps] == [1000, 1000, None, 2000, 2300]
     console = Console(file=io.StringIO(), width=80)
-    console.print(path(one), trails([one]))
+    console.print(render_path(one), render_trails([one]))
     out = console.file.getvalue()  # type: ignore[attr-defined]
     assert all(
         words in out for words in ("mangled-id (client)", "✎ client", "+2.000 s", "model ✓ → gateway · → tool ·")
     )
     assert max(map(len, out.splitlines())) <= 80
-    told = json.loads(json.dumps(as_json(one, items)))
+    told = json.loads(json.dumps(path_document(one, items)))
     assert (told["complete"], told["steps"][3]["findings"][0]["code"]) == (True, "ID301")
 
 

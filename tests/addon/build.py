@@ -98,7 +98,13 @@ def captured(inspector: Inspector, tmp_path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in lines]
 
 
-def is_streaming(flow: http.HTTPFlow, *, repaired: bool) -> bool:
-    """Return True if the reply of a flow goes through our stream, with or without repairs."""
-    stream = flow.response.stream if flow.response is not None else None
-    return isinstance(stream, HttpReply) and stream.is_repaired == repaired
+def pass_through(inspector: Inspector, record: Mapping[str, Any]) -> http.HTTPFlow:
+    """A flow whose streamed reply has passed without repairs, up to its last byte."""
+    flow = flow_of(record)
+    inspector.request(flow)
+    flow.response = head_of(record)
+    inspector.responseheaders(flow)
+    assert isinstance(flow.response.stream, HttpReply)
+    body = as_record(record).response_body or b""
+    assert flow.response.stream(body) == body
+    return flow

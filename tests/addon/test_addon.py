@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import Any
 
 import pytest
 from mitmproxy import flow as mitmproxy_flow
@@ -12,8 +11,8 @@ from mitmproxy import http
 from mitmproxy.addonmanager import traverse
 from mitmproxy.test import taddons
 
-from tests.addon.build import captured, flow_of, head_of
-from tests.build import Talk, as_record, chunk, sse
+from tests.addon.build import captured, flow_of, head_of, pass_through
+from tests.build import Talk, chunk, sse
 from wirelint.addon import addon as module
 from wirelint.addon.addon import Inspector
 from wirelint.addon.classify import end_reason_of
@@ -24,18 +23,6 @@ RECORD = Talk(text="All is well.", request={"stream_options": {"include_usage": 
 BODY = RECORD["response"]["body"].encode()
 CUT = Talk().record("openai.chat", True)
 CUT["response"]["body"] = sse(chunk({"content": "half"}), done=False)
-
-
-def pass_through(inspector: Inspector, record: dict[str, Any]) -> http.HTTPFlow:
-    """A streamed flow up to its last byte."""
-    flow = flow_of(record)
-    inspector.request(flow)
-    flow.response = head_of(record)
-    inspector.responseheaders(flow)
-    assert isinstance(flow.response.stream, HttpReply)
-    body = as_record(record).response_body or b""
-    assert flow.response.stream(body) == body
-    return flow
 
 
 def test_an_exchange(inspector: Inspector, tmp_path: Path) -> None:

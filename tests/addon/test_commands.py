@@ -11,7 +11,8 @@ from mitmproxy import command, exceptions, http
 from mitmproxy.addons.view import View
 from mitmproxy.test import taddons, tflow
 
-from tests.addon.test_addon import CUT, RECORD, pass_through
+from tests.addon.build import pass_through
+from tests.addon.test_addon import CUT, RECORD
 from tests.addon.test_contentview import reopened, shown
 from tests.build import Assistant, Talk, User, schema
 from wirelint.addon.addon import Inspector

@@ -8,8 +8,8 @@ import pytest
 from mitmproxy import contentviews, http
 from mitmproxy.test import tflow
 
-from tests.addon.build import flow_of, head_of
-from tests.addon.test_addon import BODY, CUT, RECORD, pass_through
+from tests.addon.build import flow_of, head_of, pass_through
+from tests.addon.test_addon import BODY, CUT, RECORD
 from tests.addon.test_websocket import CLEAN, LEAK, answered, asked, say, socket
 from tests.build import Talk, User
 from wirelint.addon import exchange_cache

@@ -15,8 +15,8 @@ from mitmproxy.addons import dumper, save, view
 from mitmproxy.flow import Flow
 from mitmproxy.test import taddons
 
-from tests.addon.build import flow_of, head_of
-from tests.build import Call, Talk, as_record, schema
+from tests.addon.build import pass_through
+from tests.build import Call, Talk, schema
 from wirelint.addon import addon as inspector_module
 from wirelint.addon.addon import Inspector
 from wirelint.addon.idle_queue import LARGE
@@ -49,19 +49,6 @@ def play(context: taddons.context, tmp_path: Path, scene: Scene) -> list[dict[st
     return [json.loads(line) for line in lines]
 
 
-def begun(inspector: Inspector, record: dict[str, Any] = RECORD) -> http.HTTPFlow:
-    """A flow up to its last byte."""
-    flow = flow_of(record)
-    inspector.request(flow)
-    flow.response = head_of(record)
-    inspector.responseheaders(flow)
-    stream = flow.response.stream
-    assert callable(stream)
-    body = as_record(record).response_body or b""
-    assert stream(body) == body
-    return flow
-
-
 def is_judged(flow: http.HTTPFlow) -> bool:
     return "wirelint.end" in flow.metadata
 
@@ -69,7 +56,7 @@ def is_judged(flow: http.HTTPFlow) -> bool:
 def test_alone_it_is_there_at_once(context: taddons.context, tmp_path: Path) -> None:
     async def scene(inspector: Inspector) -> None:
         for _ in range(2):
-            flow = begun(inspector)
+            flow = pass_through(inspector, RECORD)
             inspector.response(flow)
             assert is_judged(flow)
 
@@ -80,7 +67,7 @@ def test_beside_others_it_waits_and_comes(context: taddons.context, tmp_path: Pa
     order: list[str] = []
 
     async def scene(inspector: Inspector) -> None:
-        other, *flows = (begun(inspector, record) for record in (RECORD, RECORD, CALLING, RECORD))
+        other, *flows = (pass_through(inspector, record) for record in (RECORD, RECORD, CALLING, RECORD))
         for flow in flows:
             order.append(flow.id)
             inspector.response(flow)
@@ -101,7 +88,7 @@ def test_what_waits_comes_before_what_ends_alone(context: taddons.context, tmp_p
     order: list[str] = []
 
     async def scene(inspector: Inspector) -> None:
-        flows = [begun(inspector) for _ in range(3)]
+        flows = [pass_through(inspector, RECORD) for _ in range(3)]
         for flow in flows:
             order.append(flow.id)
             inspector.response(flow)
@@ -133,10 +120,10 @@ def test_a_large_one_is_read_by_a_thread_and_judged_on_the_loop(
     order: list[str] = []
 
     async def scene(inspector: Inspector) -> None:
-        flow = begun(inspector, record)
+        flow = pass_through(inspector, record)
         inspector.response(flow)
         assert not is_judged(flow), "alone, and it waits"
-        small = begun(inspector)
+        small = pass_through(inspector, RECORD)
         inspector.response(small)
         order.extend((flow.id, small.id))
         while not is_judged(small):
@@ -158,8 +145,8 @@ def test_it_does_not_wait_where_flows_are_read_at_once(context: taddons.context,
 
     async def scene(inspector: Inspector) -> None:
         context.options.update(**{option: str(tmp_path / value) if option == "save_stream_file" else value})
-        begun(inspector)
-        flow = begun(inspector)
+        pass_through(inspector, RECORD)
+        flow = pass_through(inspector, RECORD)
         inspector.response(flow)
         assert is_judged(flow)
         context.options.update(**{option: None})
@@ -174,8 +161,8 @@ def test_whoever_shows_flows_is_told(context: taddons.context, tmp_path: Path) -
         flows = view.View()
         context.master.addons.add(flows)
         flows.sig_view_update.connect(note)
-        begun(inspector)
-        flow = begun(inspector)
+        pass_through(inspector, RECORD)
+        flow = pass_through(inspector, RECORD)
         flows.add([flow])
         inspector.response(flow)
         while not is_judged(flow):
@@ -196,8 +183,8 @@ def test_a_failure_at_the_end_stands_on_the_flow(
         raise RuntimeError("no")
 
     async def scene(inspector: Inspector) -> None:
-        begun(inspector)
-        flow = begun(inspector)
+        pass_through(inspector, RECORD)
+        flow = pass_through(inspector, RECORD)
         monkeypatch.setattr("wirelint.addon.addon.annotate", raising)
         inspector.response(flow)
         while "wirelint.findings" not in flow.metadata:

@@ -42,7 +42,7 @@ from tests.build import sse
 from wirelint.apis.openai_completions import FormError
 from wirelint.apis.traits import traits
 from wirelint.apis.writing import MADE
-from wirelint.events import Close, Delta, Event, Start, StreamViolation, Usage
+from wirelint.events import Close, Delta, Event, Finish, Start, StreamViolation, Usage
 from wirelint.model import Reply, ToolCall
 
 MODELS = {api: shapes for api, shapes in SHAPES.items() if api != "mcp"}
@@ -222,7 +222,7 @@ CANNOT: dict[str, set[str]] = {
 """Changes that an API cannot express."""
 ODD: dict[str, set[str]] = {
     "openai.chat": {"legacy function_call"},
-    "anthropic.messages": {"blocks interleaved", "null input"},
+    "anthropic.messages": {"null input"},
     "deepinfra.inference": {"cut off"},
     "openai.responses": {"local shell", "all in the last event"},
     "google.generate_content": {
@@ -431,3 +431,14 @@ def test_text_that_was_held_back_leaves_as_it_came(api: str, shape: Shape, form:
 
     body = body_of(shape, form)
     assert rewrite(api, body, change) == body
+
+
+def test_a_made_chunk_has_the_members_of_the_other_chunks() -> None:
+    """The first chunk of Azure has an empty id and no choices."""
+    frames, events, _ = understood("openai.chat", raw(SHAPES["openai.chat"]["Azure's first chunk"].stream))
+    writer = the("openai.chat").reply_writer(streamed=True)
+    for frame in frames[:2]:
+        own = [event for event in events if event.frame is frame]
+        assert writer.write(frame, own, own) == frame.raw
+    ((_, document),) = documents_of(writer.close([Finish(0, "stop", "/choices/0/finish_reason", None)]))
+    assert document == {"id": "c1", "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}

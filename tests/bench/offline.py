@@ -1,8 +1,9 @@
 """The engine without a proxy: bytes in, findings out, in MB/s beside a parser that finds nothing.
 
 The baseline splits a stream at its blank lines and gives each document to `orjson.loads`: what every reader has to do, and
-nothing else. `read` makes an exchange of the same bytes, `rules` judges it, `redact` looks for credentials in it, `repair`
-passes the bytes on and repairs what it can: all of them where there is a leak, none elsewhere.
+nothing else. `read` makes an exchange of the same bytes, `rules` judges it, `redact` looks for credentials in it with the
+strings that the reading has found, `repair` passes the bytes on and repairs what it can: all of them where there is a leak,
+none elsewhere.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from tests.bench.payloads import Api, Kind
 from wirelint.capture.format import encode
 from wirelint.capture.record import Record
 from wirelint.capture.redact import Redactor
+from wirelint.capture.streams import StreamStrings
 from wirelint.engine import Engine, Session
 from wirelint.fix import FixPolicy
 from wirelint.model import Exchange
@@ -102,14 +104,15 @@ def _bodies(size: int) -> list[_Body]:
 
 def _throughput(body: _Body, seconds: float) -> Throughput:
     plain = b"".join(body.pieces)
-    exchange, record = _exchange(body, [plain]), _record(body)
+    strings = StreamStrings()
+    exchange, record = _exchange(body, body.pieces, listener=strings), _record(body)
     engine, redactor = Engine(Registry.load().rules), Redactor()
     ways: dict[str, Callable[[], object]] = {
         "orjson": functools.partial(_baseline, plain),
         "read, event by event": functools.partial(_exchange, body, body.pieces),
         "read, 64 KB a time": functools.partial(_exchange, body, list(payloads.blocks(body.pieces))),
         "rules": functools.partial(engine.check, exchange),
-        "redact": functools.partial(redactor.record, record),
+        "redact": functools.partial(redactor.record, record, strings),
         "repair, event by event": functools.partial(_repaired, body, engine.rules),
     }
     return Throughput(body.what, len(plain), {way: len(plain) / 1e6 / _time(run, seconds) for way, run in ways.items()})
@@ -125,8 +128,11 @@ def _baseline(body: bytes) -> None:
             orjson.loads(document)
 
 
-def _exchange(body: _Body, pieces: Sequence[bytes], request: bytes | None = None) -> Exchange:
+def _exchange(
+    body: _Body, pieces: Sequence[bytes], request: bytes | None = None, listener: StreamStrings | None = None
+) -> Exchange:
     session = _session(body, request)
+    session.listener = listener
     for at, piece in enumerate(pieces):
         session.feed(piece, float(at))
     return session.finish()

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from tests.build import REGISTRY, Assistant, Call, Result, Talk, User, as_record, schema
 from wirelint.capture.offline import Checked, Fixed, check, fix
-from wirelint.view.text import conversation, index
+from wirelint.view.text import list_exchanges, render_conversation
 
 TOOLS = {"look_up": schema(city="string")}
 OSLO, ROME = Call("look_up", {"city": "Oslo"}, "call_a1"), Call("look_up", {"city": "Rome"}, "call_b2")
@@ -100,7 +100,7 @@ def shown(found: Checked, width: int = 80, *, colour: bool = False, **how: bool)
     out = io.StringIO()
     system: Any = "standard" if colour else None
     console = Console(file=out, width=width, color_system=system, force_terminal=colour, highlight=False)
-    console.print(conversation(found, **how))
+    console.print(render_conversation(found, **how))
     return [line.rstrip() for line in out.getvalue().splitlines()]
 
 
@@ -144,7 +144,7 @@ def test_the_list_fits_and_names_the_worst_first() -> None:
     talks = [TALKS["a finding in the margin"][0], Talk((User("Hi."),), text="Hi.")]
     for width in (80, 160):
         found = [checked(talk, "ALL") for talk in talks]
-        lines = [line.plain for line in index(found, width)]
+        lines = [line.plain for line in list_exchanges(found, width)]
         assert lines[0].startswith("● test:1")
         assert "xml-leak" in "".join(lines)
         assert lines[-1].startswith("✓ test:1")

@@ -40,12 +40,31 @@ from wirelint.fix import AppliedFix, Edit
 from wirelint.model import Exchange, Json
 from wirelint.rewrite import ReplyStream, rewrite_reply
 from wirelint.rewrite.edits import apply
-from wirelint.rewrite.request import answer_request, mend_request
+from wirelint.rewrite.request import Mended, answer_request, mend_request
 from wirelint.settings.scopes import Scope
 from wirelint.state.ledger import Ledger
 
 _GOOD = (200, 201, 202, 203)
 """Statuses with a body of the reply itself: 204 and 205 have none, that of 206 is a part."""
+
+
+def mended_request(recorder: ExchangeRecorder, scope: Scope, ledger: Ledger) -> Mended | None:
+    """Return the repaired request of an exchange, None if it is unchanged. Failures go to the recorder."""
+    session, body = recorder.session, recorder.request_body
+    if session is None or session.request is None or not body:
+        return None
+    mended = mend_request(session.head(), body, scope.menders, ledger, scope.permit)
+    recorder.faults += mended.faults
+    return mended if mended.body != body else None
+
+
+def reply_stream_of(recorder: ExchangeRecorder, scope: Scope, settings: Settings, ledger: Ledger) -> ReplyStream | None:
+    """Return the repair of a streamed reply whose head has arrived, None if nothing may repair it."""
+    session = recorder.session
+    if session is None or not recorder.is_readable or recorder.is_unread:
+        return None
+    hold = settings.hold * 1000
+    return ReplyStream.begin(session, scope.rewriters, ledger, scope.permit, hold, recorder.sent_request)
 
 
 class ExchangeFixer:
@@ -106,15 +125,11 @@ class ExchangeFixer:
 
     def _fix_request(self) -> None:
         recorder, request = self._recorder, self._flow.request
-        session, body = recorder.session, recorder.request_body
-        if session is None or session.request is None or not body:
+        session = recorder.session
+        if session is None or session.request is None or not recorder.request_body or self._answer(session.head()):
             return
-        head = session.head()
-        if self._answer(head):
-            return
-        mended = mend_request(head, body, self._scope.menders, self._ledger, self._scope.permit)
-        recorder.faults += mended.faults
-        if mended.body is body or mended.body == body:
+        mended = mended_request(recorder, self._scope, self._ledger)
+        if mended is None:
             return
         if not is_decodable(request, recorder.limit):
             recorder.notes.append("the request is not what its content-encoding says; it was not repaired")
@@ -123,9 +138,7 @@ class ExchangeFixer:
             recorder.notes.append("a header vouches for the body of the request; it was not repaired")
             return
         replace_body(request, mended.body)
-        recorder.forwarded = Sent(headers_of(request), mended.body)
-        recorder.sent_request = mended.request
-        recorder.note_fixes(mended.repairs)
+        recorder.forward(headers_of(request), mended)
 
     def _answer(self, head: Exchange) -> bool:
         """Answer a request that must not be sent. Return True if it was answered."""
@@ -191,14 +204,7 @@ class ExchangeFixer:
             self._held, response.stream = True, False
             collect(self._flow, recorder, self._failures)
             return
-        reply_stream = ReplyStream.begin(
-            recorder.session,
-            self._scope.rewriters,
-            self._ledger,
-            self._scope.permit,
-            settings.hold * 1000,
-            recorder.sent_request,
-        )
+        reply_stream = reply_stream_of(recorder, self._scope, settings, self._ledger)
         if reply_stream is not None:
             announce = f"fix={self._scope.permit.most}" if settings.header else ""
             reply.begin_repair(reply_stream, announce)

@@ -24,7 +24,7 @@ from mitmproxy.tools.main import run as run_mitmproxy
 
 from wirelint.addon import options as ours
 from wirelint.launch.environment import is_loopback
-from wirelint.launch.listening import check
+from wirelint.launch.listening import find_bind_error
 from wirelint.registry import shipped
 
 Tool = Literal["mitmdump", "mitmweb", "mitmproxy"]
@@ -220,7 +220,10 @@ def complaints(tool: Tool, given: Any, port: str) -> Iterator[str]:
         number = spec.listen_port(given.listen_port)
         if number is not None and spec.transport_protocol != "udp":
             host = spec.listen_host(given.listen_host)
-            if (taken := check(host, number, port)) is not None:
+            if (taken := find_bind_error(host, number, port)) is not None:
                 yield taken
-    if tool == "mitmweb" and (taken := check(given.web_host, given.web_port, "--set web_port=PORT")) is not None:
+    if (
+        tool == "mitmweb"
+        and (taken := find_bind_error(given.web_host, given.web_port, "--set web_port=PORT")) is not None
+    ):
         yield f"mitmweb's page: {taken}"

@@ -19,6 +19,7 @@ from wirelint.engine import Session, internal, lower
 from wirelint.fix import AppliedFix
 from wirelint.model import End, Request, Timing
 from wirelint.rewrite import ReplyStream
+from wirelint.rewrite.request import Mended
 from wirelint.rewrite.whole_reply import arrived
 from wirelint.rule import Finding
 from wirelint.timing import NO_ARRIVALS, ArrivalLog, Arrivals
@@ -298,6 +299,11 @@ class ExchangeRecorder:
         self._repeated_size = len(first)
         self.feed(first, self.first_byte)
         return part
+
+    def forward(self, headers: Headers, mended: Mended) -> None:
+        """Note the repaired request that is sent in place of the client's."""
+        self.forwarded, self.sent_request = Sent(headers, mended.body), mended.request
+        self.note_fixes(mended.repairs)
 
     def note_fixes(self, repairs: Sequence[AppliedFix]) -> None:
         """Add applied fixes, up to a limit."""

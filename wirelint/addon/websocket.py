@@ -23,17 +23,17 @@ from mitmproxy.websocket import WebSocketMessage
 from wsproto.frame_protocol import Opcode
 
 from wirelint.addon.classify import EndedExchange, new_recorder, pass_unread, too_large
+from wirelint.addon.exchange_fix import mended_request, reply_stream_of
 from wirelint.addon.log import Failures
 from wirelint.addon.mitm_compat import attach_socket
 from wirelint.addon.options import Settings
 from wirelint.addon.recorder import ExchangeRecorder
 from wirelint.addon.streamed_reply import StreamedReply
 from wirelint.capture.readers.flows import headers_of
-from wirelint.capture.record import Headers, Sent
+from wirelint.capture.record import Headers
 from wirelint.engine import Session, lower
 from wirelint.model import End
 from wirelint.rewrite import ReplyStream
-from wirelint.rewrite.request import mend_request
 from wirelint.state.ledger import Ledger
 from wirelint.wire.websocket import HEADERS, STATUS, as_line, closes, may_open, opens, socket_url
 
@@ -45,18 +45,10 @@ def fix_request(
 ) -> bytes | None:
     """Return the message to send in place of the client's; None if it is unchanged. Never raises."""
     try:
-        session, body = recorder.session, recorder.request_body
-        if session is None or not body or session.request is None:
-            return None
-        scope = settings.scope_of(session)
-        mended = mend_request(session.head(), body, scope.rules, ledger, scope.permit)
-        recorder.faults += mended.faults
-        if mended.body == body:
-            return None
-        recorder.forwarded = Sent(headers_of(flow.request), mended.body)
-        recorder.sent_request = mended.request
-        recorder.note_fixes(mended.repairs)
-        return mended.body
+        mended = mended_request(recorder, settings.scope_of(recorder.session), ledger)
+        if mended is not None:
+            recorder.forward(headers_of(flow.request), mended)
+        return mended.body if mended is not None else None
     except Exception as error:  # fail open: the request goes out as it is
         failures.add(recorder, "repairing the request", error)
         return None
@@ -80,13 +72,8 @@ class SocketReply(StreamedReply):
         cls, recorder: ExchangeRecorder, settings: Settings, ledger: Ledger, failures: Failures
     ) -> SocketReply | None:
         """Create a fixer for an exchange whose first answer has arrived; None if nothing can be fixed."""
-        if recorder.session is None or not recorder.is_readable or recorder.is_unread:
-            return None
         try:
-            scope = settings.scope_of(recorder.session)
-            reply_stream = ReplyStream.begin(
-                recorder.session, scope.rules, ledger, scope.permit, settings.hold * 1000, recorder.sent_request
-            )
+            reply_stream = reply_stream_of(recorder, settings.scope_of(recorder.session), settings, ledger)
         except Exception as error:  # fail open: it passes as it comes
             failures.add(recorder, "preparing the repair of the reply", error)
             return None

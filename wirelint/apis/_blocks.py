@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import ClassVar, NamedTuple
 
-from wirelint.apis.reading import ReplyReader, mapping, mappings, number, text
+from wirelint.apis.reading import ReplyReader, mapping, mappings, number, stated_reason, text
 from wirelint.apis.writing import (
     MADE,
     WholeWriter,
@@ -33,7 +33,7 @@ from wirelint.apis.writing import (
     same,
     without_violations,
 )
-from wirelint.events import CallUpdate, Close, Delta, Done, Event, Finish, Frame, Other, Start, StreamViolation
+from wirelint.events import CallUpdate, Close, Delta, Done, Event, Finish, Frame, Other, Start, StreamViolation, Usage
 from wirelint.model import Json, Kind, Message, Part, Role, Text
 from wirelint.wire.aws_eventstream import looks_like_messages
 
@@ -68,9 +68,13 @@ Key = tuple[str, int]
 class BlockReader(ReplyReader):
     """Reader of replies made of content blocks. It knows which blocks have started and which are open."""
 
+    finish_name: ClassVar[str]
+    """The member with the finish reason."""
+
     def __init__(self, *, streamed: bool) -> None:
         super().__init__(streamed=streamed)
         self.blocks: dict[Key, int] = {}
+        self.kinds: dict[Key, Kind] = {}
         self.open: dict[Key, None] = {}
         self.count = 0
 
@@ -90,7 +94,7 @@ class BlockReader(ReplyReader):
         is_open: bool = True,
     ) -> Start:
         """Return the event that starts a block. `is_open`: a stop must follow."""
-        self.blocks[key] = self.count
+        self.blocks[key], self.kinds[key] = self.count, kind
         self.count += 1
         if is_open:
             self.open[key] = None
@@ -115,6 +119,13 @@ class BlockReader(ReplyReader):
         if self.open:
             group, index = min(self.open)
             yield StreamViolation("unfinished-part", f"{group} {index} was never stopped", frame)
+
+    def ending(self, holder: Mapping[str, Json], usage: Json, frame: Frame) -> Iterator[Event]:
+        """Yield the finish reason in `holder`, and the token counts."""
+        if reason := stated_reason(holder.get(self.finish_name)):
+            yield Finish(0, reason, f"/{self.finish_name}", frame)
+        if counts := mapping(usage):
+            yield Usage(counts, frame)
 
 
 class WireEvent(NamedTuple):
@@ -355,8 +366,10 @@ class BlockStreamWriter(ABC):
         if start is None:
             return
         group = self.group_of(start)
-        # After another block's turn this block goes on as a new one. Text behind its stop stays behind its stop.
-        if group and self._open != delta.block and delta.block not in self._closed:
+        # After another block's turn this block continues as a new one, unless the wire has not stopped it yet. Text behind
+        # its stop stays behind its stop.
+        is_current = self._open == delta.block or delta.block in self._unclosed
+        if group and not is_current and delta.block not in self._closed:
             yield from self._begin(start._replace(input=None), NOTHING)
         if not (delta.text or (group and self.sends_empty_deltas)):
             return

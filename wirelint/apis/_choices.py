@@ -441,7 +441,7 @@ class ChoiceStreamWriter(ChoiceWriter, ABC):
         return b"".join([*made, *(framed(None, data=DONE) for event in out if isinstance(event, Done))])
 
     def _remember(self, document: Mapping[str, Json]) -> None:
-        if document:
+        if document.get("choices"):  # the first chunk of Azure has none, and an empty id
             self._last = {name: document[name] for name in document if name not in ("choices", "usage", "error")}
 
     def _is_renumbered(self, frame: Frame, out: Sequence[Event]) -> bool:
@@ -476,12 +476,8 @@ class ChoiceStreamWriter(ChoiceWriter, ABC):
         """Yield the chunks that a document becomes."""
         self._remember(document)
         self.note(out)
-        if (
-            frame.data is not None
-            and own
-            and same(without_violations(own), without_violations(out))
-            and not self._is_renumbered(frame, out)
-        ):
+        unchanged = bool(own) and same(without_violations(own), without_violations(out))
+        if frame.data is not None and unchanged and not self._is_renumbered(frame, out):
             yield framed(None, frame.event, data=frame.data)
             return
         if (id_ := reply_id_of(out)) is not None and "id" in document:

@@ -58,10 +58,10 @@ from wirelint.events import (
     Frame,
     Other,
     ReplyMeta,
+    Start,
     StreamViolation,
     Usage,
 )
-from wirelint.events import Start as StartEvent
 from wirelint.model import (
     Arguments,
     HostedCall,
@@ -237,9 +237,10 @@ def _key(index: int) -> Key:
 class Reader(BlockReader):
     """Reader of replies. A block that never started is started by its first delta."""
 
+    finish_name = "stop_reason"
+
     def __init__(self, *, streamed: bool) -> None:
         super().__init__(streamed=streamed)
-        self._kinds: dict[Key, Kind] = {}
         self._started = self._finished = False
 
     def read(self, frame: Frame) -> list[Event]:
@@ -277,7 +278,7 @@ class Reader(BlockReader):
             case "message_delta":
                 delta = mapping(document.get("delta"))
                 self._finished = self._finished or stated_reason(delta.get("stop_reason")) is not None
-                yield from self._ending(document, delta, frame)
+                yield from self.ending(delta, document.get("usage"), frame)
             case "message_stop":
                 self.is_done = True
                 yield from self.unfinished(frame)
@@ -309,7 +310,7 @@ class Reader(BlockReader):
         self.open[key] = None
         if key in self.blocks:
             yield StreamViolation("restarted-part", f"content block {place}", frame)
-            if self._kinds[key] == _kind(block) == "tool_call":
+            if self.kinds[key] == _kind(block) == "tool_call":
                 # Two calls with one index: a client overwrites or merges them, and loses one either way.
                 yield CallUpdate(self.blocks[key], index, text(block.get("id")), text(block.get("name")), frame)
                 return
@@ -326,7 +327,7 @@ class Reader(BlockReader):
         if (violation := self.misplaced_delta(key, frame)) is not None:
             yield violation
         if key not in self.blocks:
-            yield self._start(key, kind, frame, index)
+            yield self.start(key, kind, f"/content/{key[1]}", frame, index, item=key[1], is_open=False)
         # An empty delta, which the vendor sends first for every call, belongs to its block as well: where a fix removes
         # the block or changes its number, the delta must follow.
         yield Delta(self.blocks[key], text(delta.get(name)) or "", frame)
@@ -338,12 +339,6 @@ class Reader(BlockReader):
             yield StreamViolation("undeclared-part", f"stop of content block {index}, never started", frame)
         yield self.stop(key, frame)
 
-    def _ending(self, document: Mapping[str, Json], holder: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
-        if reason := stated_reason(holder.get("stop_reason")):
-            yield Finish(0, reason, "/stop_reason", frame)
-        if usage := mapping(document.get("usage")):
-            yield Usage(usage, frame)
-
     def _message(self, message: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
         error = error_of(message)
         if error is None and "content" not in message:
@@ -353,55 +348,38 @@ class Reader(BlockReader):
         yield ReplyMeta(text(message.get("id")), text(message.get("model")), frame)
         content = message.get("content")
         if content and not isinstance(content, list):
-            yield StartEvent(0, "opaque", "/content", 0, frame, name=misshapen(content))
+            yield Start(0, "opaque", "/content", 0, frame, name=misshapen(content))
         for n, block in mappings(content):
             yield from self._open_block(n, block, frame, n)
-        yield from self._ending(message, message, frame)
+        yield from self.ending(message, message.get("usage"), frame)
 
     def _open_block(self, place: int, block: Mapping[str, Json], frame: Frame, index: int | None) -> Iterator[Event]:
-        key, kind = _key(place), _kind(block)
+        key, kind, type_ = _key(place), _kind(block), text(block.get("type"))
+        name = text(block.get("name")) or (type_ if kind in ("opaque", "hosted_result") else None)
         if kind == "text" and is_misshapen(block.get("text")):
-            yield self._start(key, "opaque", frame, index, name=misshapen(block["text"]))
-            return
-        type_ = text(block.get("type"))
-        yield self._start(
+            kind, name = "opaque", misshapen(block["text"])
+        yield self.start(
             key,
             kind,
+            f"/content/{place}",
             frame,
             index,
             id_=text(block.get("tool_use_id" if kind == "hosted_result" else "id")),
-            name=text(block.get("name")) or (type_ if kind in ("opaque", "hosted_result") else None),
+            name=name,
             value=block.get("input") if kind == "tool_call" else None,
             form="opaque" if type_ == "redacted_thinking" else "function",
+            item=place,
+            is_open=False,  # only `content_block_start` opens a block that must be stopped
         )
         words = text(block.get("text")) or text(block.get("thinking"))
         if words and kind in ("text", "reasoning"):
             yield Delta(self.blocks[key], words, frame, place)
 
-    def _start(
-        self,
-        key: Key,
-        kind: Kind,
-        frame: Frame,
-        index: int | None,
-        *,
-        id_: str | None = None,
-        name: str | None = None,
-        value: Json = None,
-        form: str = "function",
-    ) -> StartEvent:
-        self._kinds[key] = kind
-        pointer, item = f"/content/{key[1]}", key[1]
-        # Only `content_block_start` opens a block that must be stopped.
-        return self.start(
-            key, kind, pointer, frame, index, id_=id_, name=name, value=value, form=form, item=item, is_open=False
-        )
-
 
 # --- writers ----------------------------------------------------------------------------------------------------------
 
 
-def _block(start: StartEvent, source: Mapping[str, Json]) -> dict[str, Json]:
+def _block(start: Start, source: Mapping[str, Json]) -> dict[str, Json]:
     """Return a content block as it starts, without text. `source`: the block that the start was read from."""
     match start.kind:
         case "tool_call":
@@ -428,19 +406,19 @@ class StreamWriter(BlockStreamWriter):
         made = super().send(event)
         return carry(made) if self.is_aws else made
 
-    def start(self, start: StartEvent, number: int, source: WireEvent) -> Iterator[WireEvent]:
+    def start(self, start: Start, number: int, source: WireEvent) -> Iterator[WireEvent]:
         own = only(source, "content_block_start")
         block = _block(start, part_of(own, "content_block"))
         yield WireEvent("content_block_start", {**own, "index": number, "content_block": block})
 
-    def delta(self, start: StartEvent, number: int, words: str, source: WireEvent) -> WireEvent:
+    def delta(self, start: Start, number: int, words: str, source: WireEvent) -> WireEvent:
         type_, name = _DELTA_OF.get(start.kind, ("text_delta", "text"))
         own = only(source, "content_block_delta")
         other = {key: value for key, value in part_of(own, "delta").items() if key not in _TEXTS}
         delta = {**other, "type": type_, name: words}
         return WireEvent("content_block_delta", {**own, "index": number, "delta": delta})
 
-    def stop(self, start: StartEvent, number: int, source: WireEvent) -> WireEvent:
+    def stop(self, start: Start, number: int, source: WireEvent) -> WireEvent:
         return WireEvent("content_block_stop", {**only(source, "content_block_stop"), "index": number})
 
     def finish(self, finish: Finish | None, source: WireEvent) -> WireEvent:
@@ -464,7 +442,7 @@ _TEXTS = frozenset({"text", "thinking", "partial_json"})
 class WholeWriter(BlockWholeWriter):
     finish_name = "stop_reason"
 
-    def block(self, start: StartEvent, source: dict[str, Json], new_text: str) -> Json:
+    def block(self, start: Start, source: dict[str, Json], new_text: str) -> Json:
         made = _block(start, source)
         match start.kind:
             case "tool_call" if new_text:

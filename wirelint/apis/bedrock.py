@@ -41,13 +41,11 @@ from wirelint.apis.reading import (
     misshapen,
     number,
     schema,
-    stated_reason,
     text,
 )
 from wirelint.apis.spec import ApiSpec
 from wirelint.apis.writing import dump, frame_document, framed
-from wirelint.events import CallUpdate, Delta, Done, Event, Failure, Finish, Frame, Other, StreamViolation, Usage
-from wirelint.events import Start as StartEvent
+from wirelint.events import CallUpdate, Delta, Done, Event, Failure, Finish, Frame, Other, Start, StreamViolation
 from wirelint.model import (
     Arguments,
     HostedCall,
@@ -250,6 +248,8 @@ def _delta_text(delta: Mapping[str, Json]) -> tuple[Kind, str] | None:
 class Reader(BlockReader):
     """Reader of replies. Text and reasoning begin with their first delta."""
 
+    finish_name = "stopReason"
+
     def __init__(self, *, streamed: bool) -> None:
         super().__init__(streamed=streamed)
         self._started = False
@@ -283,10 +283,10 @@ class Reader(BlockReader):
             case "messageStop":
                 self.is_done = True
                 yield from self.unfinished(frame)
-                yield from self._ending(body, frame)
+                yield from self.ending(body, body.get("usage"), frame)
                 yield Done(frame)
             case "metadata" if body.get("usage"):
-                yield from self._ending(body, frame)
+                yield from self.ending(body, body.get("usage"), frame)
             case _:
                 yield Other(frame)
 
@@ -312,12 +312,6 @@ class Reader(BlockReader):
         # Signatures, citations and redacted thinking have no text.
         yield Delta(self.blocks[key], found[1], frame) if found is not None else Other(frame)
 
-    def _ending(self, body: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
-        if reason := stated_reason(body.get("stopReason")):
-            yield Finish(0, reason, "/stopReason", frame)
-        if usage := mapping(body.get("usage")):
-            yield Usage(usage, frame)
-
     def _message(self, body: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
         if (error := error_of(body)) is not None:
             yield Failure(error, frame)
@@ -328,11 +322,9 @@ class Reader(BlockReader):
             yield self._begin(key, n, block, frame, n)
             if words := _whole_text(block):
                 yield Delta(self.blocks[key], words, frame, n)
-        yield from self._ending(body, frame)
+        yield from self.ending(body, body.get("usage"), frame)
 
-    def _begin(
-        self, key: Key, index: int | None, block: Mapping[str, Json], frame: Frame, item: int = -1
-    ) -> StartEvent:
+    def _begin(self, key: Key, index: int | None, block: Mapping[str, Json], frame: Frame, item: int = -1) -> Start:
         kind, name = _kind_of(block)
         tool = mapping(block.get("toolUse"))
         given = tool.get("input") if item >= 0 else {} if "toolUseId" in tool or "name" in tool else None
@@ -354,7 +346,7 @@ class Reader(BlockReader):
 # --- writers ----------------------------------------------------------------------------------------------------------
 
 
-def _piece(start: StartEvent, words: str) -> dict[str, Json]:
+def _piece(start: Start, words: str) -> dict[str, Json]:
     match start.kind:
         case "tool_call" | "hosted_call":
             return {"toolUse": {"input": words}}
@@ -385,7 +377,7 @@ class StreamWriter(BlockStreamWriter):
             return framed({kind: dict(body)})
         return framed(body, kind)
 
-    def start(self, start: StartEvent, number: int, source: WireEvent) -> Iterator[WireEvent]:
+    def start(self, start: Start, number: int, source: WireEvent) -> Iterator[WireEvent]:
         own = only(source, _START)
         if own or start.kind in _ANNOUNCED:
             announced: dict[str, Json] = {}
@@ -398,11 +390,11 @@ class StreamWriter(BlockStreamWriter):
         if start.kind == "tool_call" and start.input not in (None, {}):
             yield self.delta(start, number, compact(start.input), source)
 
-    def delta(self, start: StartEvent, number: int, words: str, source: WireEvent) -> WireEvent:
+    def delta(self, start: Start, number: int, words: str, source: WireEvent) -> WireEvent:
         own = only(source, _DELTA)
         return WireEvent(_DELTA, {**own, "contentBlockIndex": number, "delta": _piece(start, words)})
 
-    def stop(self, start: StartEvent, number: int, source: WireEvent) -> WireEvent:
+    def stop(self, start: Start, number: int, source: WireEvent) -> WireEvent:
         return WireEvent(_STOP, {**only(source, _STOP), "contentBlockIndex": number})
 
     def finish(self, finish: Finish | None, source: WireEvent) -> WireEvent:
@@ -425,7 +417,7 @@ class WholeWriter(BlockWholeWriter):
         output = mapping(document.get("output"))
         return {**document, "output": {**output, "message": {**mapping(output.get("message")), "content": content}}}
 
-    def block(self, start: StartEvent, source: dict[str, Json], new_text: str) -> Json:
+    def block(self, start: Start, source: dict[str, Json], new_text: str) -> Json:
         match start.kind:
             case "tool_call":
                 given: Json = Arguments(new_text).value if new_text else {} if start.input is None else start.input

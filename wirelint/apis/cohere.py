@@ -28,7 +28,6 @@ from wirelint.apis.reading import (
     mappings,
     misshapen,
     number,
-    stated_reason,
     text,
 )
 from wirelint.apis.spec import ApiSpec
@@ -55,10 +54,10 @@ from wirelint.events import (
     Frame,
     Other,
     ReplyMeta,
+    Start,
     StreamViolation,
     Usage,
 )
-from wirelint.events import Start as StartEvent
 from wirelint.model import Json, Kind, Request
 
 _EVENTS = frozenset({
@@ -112,6 +111,8 @@ def read_request(body: Mapping[str, Json], path: str = "") -> Request:
 class Reader(BlockReader):
     """Reader of replies. It identifies blocks by group and index."""
 
+    finish_name = "finish_reason"
+
     def read_document(self, document: dict[str, Json], frame: Frame, *, alone: bool) -> Iterator[Event]:
         if not self.streamed:
             yield from self._message(document, frame)
@@ -149,7 +150,7 @@ class Reader(BlockReader):
             case "message-end":
                 if (error := error_of(delta)) is not None:
                     yield Failure(error, frame)
-                yield from _ending(delta, frame)
+                yield from self.ending(delta, delta.get("usage"), frame)
                 self.is_done = True
                 yield from self.unfinished(frame)
                 yield Done(frame)
@@ -252,7 +253,7 @@ class Reader(BlockReader):
             yield from self._whole_call(n, call, frame)
         if message.get("citations"):
             yield self._citations(frame)
-        yield from _ending(document, frame)
+        yield from self.ending(document, document.get("usage"), frame)
 
     def _whole_call(self, n: int, call: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
         function, key = mapping(call.get("function")), (_CALL, n)
@@ -265,13 +266,6 @@ class Reader(BlockReader):
             yield Delta(self.blocks[key], words, frame, n)
 
 
-def _ending(holder: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
-    if reason := stated_reason(holder.get("finish_reason")):
-        yield Finish(0, reason, "/finish_reason", frame)
-    if usage := mapping(holder.get("usage")):
-        yield Usage(usage, frame)
-
-
 def _call_of(calls: Json) -> dict[str, Json]:
     """Return the call of an event: an object, or the entry of a list where a gateway makes it OpenAI's."""
     return mapping(calls[0]) if isinstance(calls, list) and calls else mapping(calls)
@@ -280,7 +274,7 @@ def _call_of(calls: Json) -> dict[str, Json]:
 # --- writers ----------------------------------------------------------------------------------------------------------
 
 
-def _group_of(start: StartEvent) -> str:
+def _group_of(start: Start) -> str:
     """Return what a block is numbered with: content blocks, calls, or nothing."""
     match start.kind:
         case "tool_call":
@@ -293,11 +287,11 @@ def _group_of(start: StartEvent) -> str:
             return _CONTENT if start.pointer.startswith("/message/content") else ""
 
 
-def _field(start: StartEvent) -> str:
+def _field(start: Start) -> str:
     return "thinking" if start.kind == "reasoning" else "text"
 
 
-def _call(start: StartEvent, source: Mapping[str, Json], new_text: str) -> dict[str, Json]:
+def _call(start: Start, source: Mapping[str, Json], new_text: str) -> dict[str, Json]:
     """Return a call with the argument text `new_text`. `source`: the call that the start was read from."""
     arguments: Json = new_text if new_text or start.input is None else start.input
     function: Json = {**mapping(source.get("function")), "name": start.name or "", "arguments": arguments}
@@ -315,13 +309,13 @@ class StreamWriter(BlockStreamWriter):
     ending = (Finish, Usage, Done)
     sends_empty_deltas = False
 
-    def group_of(self, start: StartEvent) -> str:
+    def group_of(self, start: Start) -> str:
         return _group_of(start)
 
     def group_of_event(self, kind: str) -> str:
         return _CONTENT if kind.startswith("content-") else _CALL
 
-    def start(self, start: StartEvent, number: int, source: WireEvent) -> Iterator[WireEvent]:
+    def start(self, start: Start, number: int, source: WireEvent) -> Iterator[WireEvent]:
         if _group_of(start) == _CALL:
             called = _call(start, part_of(only(source, "tool-call-start"), "delta", "message", "tool_calls"), "")
             yield _event("tool-call-start", source, number, "tool_calls", called)
@@ -330,7 +324,7 @@ class StreamWriter(BlockStreamWriter):
         block = own if start.kind == "opaque" else {"type": _field(start), **own, _field(start): ""}
         yield _event("content-start", source, number, "content", block)
 
-    def delta(self, start: StartEvent, number: int, words: str, source: WireEvent) -> WireEvent:
+    def delta(self, start: Start, number: int, words: str, source: WireEvent) -> WireEvent:
         match _group_of(start):
             case "":
                 return WireEvent("tool-plan-delta", {"delta": {"message": {"tool_plan": words}}})
@@ -341,7 +335,7 @@ class StreamWriter(BlockStreamWriter):
                 other = {name: value for name, value in own.items() if name not in _FIELDS}
                 return _event("content-delta", source, number, "content", {**other, _field(start): words})
 
-    def stop(self, start: StartEvent, number: int, source: WireEvent) -> WireEvent:
+    def stop(self, start: Start, number: int, source: WireEvent) -> WireEvent:
         kind = "content-end" if _group_of(start) == _CONTENT else "tool-call-end"
         return WireEvent(kind, {**only(source, kind), "index": number})
 
@@ -374,7 +368,7 @@ class WholeWriter(BaseWriter):
             _set(message, "tool_calls", _entries(message.get("tool_calls"), events, out, _CALL), keep=False)
         if not same(before[_CONTENT], after[_CONTENT]):
             content = message.get("content")
-            if isinstance(content, str) and all(e.kind == "text" for e in after[_CONTENT] if isinstance(e, StartEvent)):
+            if isinstance(content, str) and all(e.kind == "text" for e in after[_CONTENT] if isinstance(e, Start)):
                 message["content"] = text_of(after[_CONTENT])
             else:
                 made = _entries(content, events, out, _CONTENT)
@@ -393,22 +387,22 @@ def _by_group(events: Sequence[Event]) -> dict[str, list[Event]]:
     found: dict[str, list[Event]] = {_CONTENT: [], _CALL: [], "": []}
     group: dict[int, str] = {}
     for event in block_events(events):
-        if isinstance(event, StartEvent):
+        if isinstance(event, Start):
             group[event.block] = _group_of(event)
-        if isinstance(event, StartEvent | Delta | CallUpdate) and event.block in group:
+        if isinstance(event, Start | Delta | CallUpdate) and event.block in group:
             found[group[event.block]].append(event)
     return found
 
 
 def _entries(listed: Json, events: Sequence[Event], out: Sequence[Event], group: str) -> list[Json]:
-    def make(start: StartEvent, source: dict[str, Json], new_text: str) -> Json:
+    def make(start: Start, source: dict[str, Json], new_text: str) -> Json:
         if group == _CALL:
             return _call(start, source, new_text)
         if start.kind == "opaque":
             return dict(source)
         return {"type": _field(start), **source, _field(start): new_text} if new_text else None
 
-    starts = [event for event in out if isinstance(event, StartEvent) and _group_of(event) == group]
+    starts = [event for event in out if isinstance(event, Start) and _group_of(event) == group]
     # Reasoning comes before the text, though a fix finds it later.
     starts.sort(key=lambda start: not (start.kind == "reasoning" and start.block >= MADE))
     return patched_entries(listed, events, out, starts, make)

@@ -294,6 +294,9 @@ _HOSTED_EVIDENCE = ("groundingMetadata", "urlContextMetadata")
 
 @dataclass(slots=True)
 class _Candidate:
+    choice: int
+    place: str
+    """Pointer of its parts."""
     parts: int = 0
     """Number of parts, as a whole body would have them."""
     run: tuple[Kind, int] | None = None
@@ -385,12 +388,12 @@ class Reader(ReplyReader):
             yield Usage(usage, frame)
 
     def _candidate(self, choice: int, body: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
-        known = self._candidates.setdefault(choice, _Candidate())
         place = f"{self._inside}/candidates/{choice}"
+        known = self._candidates.setdefault(choice, _Candidate(choice, f"{place}/content/parts"))
         parts = mapping(body.get("content")).get("parts")
         for position, part in enumerate(parts if isinstance(parts, list) else [parts]):
             if isinstance(part, dict):
-                yield from self._part(choice, known, position, part, f"{place}/content/parts", frame)
+                yield from self._part(known, position, part, frame)
         for evidence in _HOSTED_EVIDENCE:
             name, value = member(body, evidence)
             if value and evidence not in known.once:
@@ -402,60 +405,58 @@ class Reader(ReplyReader):
             self._stopped.add(choice)
             yield Finish(choice, reason, f"{place}/{name}", frame)
 
-    def _part(
-        self, choice: int, known: _Candidate, position: int, part: Mapping[str, Json], place: str, frame: Frame
-    ) -> Iterator[Event]:
+    def _part(self, known: _Candidate, position: int, part: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
         kind, name, value = kind_of(part)
         if kind == "text":
-            yield from self._text(choice, known, position, part, place, frame)
+            yield from self._text(known, position, part, frame)
             return
         if not kind:
             return
         inner = mapping(value)
         if kind == "functionCall" and self.streamed and (known.open is not None or _is_piece(inner)):
-            yield from self._piece_of_call(choice, known, position, inner, f"{place}/{known.parts}/{name}", frame)
+            yield from self._piece_of_call(known, position, inner, f"{known.place}/{known.parts}/{name}", frame)
             return
-        where = f"{place}/{self._place(known, position)}/{name}"
+        where = f"{known.place}/{self._place(known, position)}/{name}"
         known.run = None
         block, id_ = self._new(), text(inner.get("id")) or None
         match kind:
             case "functionCall":
                 called, given = text(inner.get("name")) or None, arguments_of(inner)
-                yield Start(block, "tool_call", where, choice, frame, None, id_, called, given, item=position)
+                yield Start(block, "tool_call", where, known.choice, frame, None, id_, called, given, item=position)
             case "toolCall" | "executableCode":
                 tool = hosted_name(kind, inner)
-                yield Start(block, "hosted_call", where, choice, frame, id=id_, name=tool, item=position)
+                yield Start(block, "hosted_call", where, known.choice, frame, id=id_, name=tool, item=position)
             case "toolResponse" | "codeExecutionResult":
                 tool = hosted_name(kind, inner)
-                yield Start(block, "hosted_result", where, choice, frame, id=id_, name=tool, item=position)
+                yield Start(block, "hosted_result", where, known.choice, frame, id=id_, name=tool, item=position)
             case _:
-                yield Start(block, "opaque", where, choice, frame, name=kind, item=position)
+                yield Start(block, "opaque", where, known.choice, frame, name=kind, item=position)
 
-    def _text(
-        self, choice: int, known: _Candidate, position: int, part: Mapping[str, Json], place: str, frame: Frame
-    ) -> Iterator[Event]:
+    def _text(self, known: _Candidate, position: int, part: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
         kind: Kind = "reasoning" if part.get("thought") is True else "text"
         words = text(part.get("text"))
         if is_misshapen(part.get("text")):
             known.run = None
-            where = f"{place}/{self._place(known, position)}/text"
-            yield Start(self._new(), "opaque", where, choice, frame, name=misshapen(part["text"]), item=position)
+            where = f"{known.place}/{self._place(known, position)}/text"
+            yield Start(self._new(), "opaque", where, known.choice, frame, name=misshapen(part["text"]), item=position)
             return
         if not words:
             if value_of(part, "thoughtSignature"):  # clients do not show it, and the text continues after it
-                where = f"{place}/{self._place(known, position)}"
-                yield Start(self._new(), "reasoning", where, choice, frame, form="opaque", item=position)
+                where = f"{known.place}/{self._place(known, position)}"
+                yield Start(self._new(), "reasoning", where, known.choice, frame, form="opaque", item=position)
             return
         if self.streamed and known.run is not None and known.run[0] == kind:
             yield Delta(known.run[1], words, frame, position)
             return
         block = self._new()
         known.run = (kind, block)
-        yield Start(block, kind, f"{place}/{self._place(known, position)}/text", choice, frame, item=position)
+        yield Start(
+            block, kind, f"{known.place}/{self._place(known, position)}/text", known.choice, frame, item=position
+        )
         yield Delta(block, words, frame, position)
 
     def _piece_of_call(
-        self, choice: int, known: _Candidate, position: int, call: Mapping[str, Json], place: str, frame: Frame
+        self, known: _Candidate, position: int, call: Mapping[str, Json], place: str, frame: Frame
     ) -> Iterator[Event]:
         """Yield a piece of a call whose arguments arrive value by value. A piece without `willContinue` is the last."""
         if known.open is None:
@@ -463,7 +464,7 @@ class Reader(ReplyReader):
             self._place(known, position)
             known.run = None
             id_, name = text(call.get("id")) or None, text(call.get("name")) or None
-            yield Start(known.open[0], "tool_call", place, choice, frame, None, id_, name, item=position)
+            yield Start(known.open[0], "tool_call", place, known.choice, frame, None, id_, name, item=position)
         block, arguments = known.open
         yield Delta(block, arguments.add(value_of(call, "partialArgs")), frame, position)
         if value_of(call, "willContinue") is not True:

@@ -354,7 +354,7 @@ def is_filled(value: Json) -> bool:
 
 
 def canonical(value: Json) -> str:
-    """Return a text that is the same for equal values."""
+    """Return the JSON text of a value with sorted members: equal values have equal texts."""
     return json.dumps(value, sort_keys=True)
 
 

@@ -1,4 +1,4 @@
-"""Placeholder values that stand in for unknown ones: `default`, `null`, `your_api_key`, `/path/to/…`, `user@example.com`.
+"""Placeholders in place of unknown values: `default`, `null`, `your_api_key`, `/path/to/…`, `user@example.com`.
 
 A model that must fill a parameter without a value for it writes the sample values of documentation. Where such a value may
 be real, as `default` is for a namespace, the purpose of the parameter decides, and uncertain cases have low confidence.

@@ -17,7 +17,7 @@ import jsonschema_rs
 import orjson
 
 from wirelint import lexicon
-from wirelint.dialects.declared import coerce, dereference, resolve
+from wirelint.dialects.declared import coerce, dereference, resolve, type_name
 from wirelint.model import Json, Tool
 from wirelint.text.escaping import excerpt
 
@@ -402,19 +402,7 @@ def _one_of(options: list[Json]) -> Json:
 
 
 def _kind(value: Json) -> str:
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "boolean"
-        case int() | float():
-            return "number"
-        case str():
-            return "string"
-        case list():
-            return "array"
-        case _:
-            return "object"
+    return "number" if (name := type_name(value)) == "integer" else name
 
 
 # The declared tool for an undeclared name: other case, a leaked prefix, markup around it, a repeated name.

@@ -219,7 +219,7 @@ class _Reduction:
             minimise(range(len(before)), without)
 
     def _bare_head(self, budget: Budget) -> None:
-        """Removes headers, times and other values around the bodies that the findings do not need."""
+        """Remove headers, times and other values around the bodies that the findings do not need."""
         record = self._record
         if changes(record):
             self._try(dataclasses.replace(record, forwarded=None, delivered=None, fixes=()), budget)

@@ -223,7 +223,7 @@ class Budget:
         return self.steps >= self._most or time.monotonic() >= self._until
 
     def take(self) -> bool:
-        """Counts one test. Returns False if the budget is spent."""
+        """Count one test. Return False if the budget is spent."""
         if self.spent:
             return False
         self.steps += 1
@@ -239,7 +239,7 @@ class Shrinker:
         self._test = test
 
     def offer(self, value: Json) -> bool:
-        """Accepts a value if it passes the test."""
+        """Accept a value if it passes the test."""
         if value == self.value:
             return True
         if not self.budget.take() or not self._test(value):
@@ -248,7 +248,7 @@ class Shrinker:
         return True
 
     def drop(self, path: Path = (), kept: frozenset[str] = frozenset()) -> None:
-        """Removes members and elements that the test does not need, from the top down. `kept`: names of members that
+        """Remove members and elements that the test does not need, from the top down. `kept`: names of members that
         stay, and whose lists do not become empty."""
         if self.budget.spent:
             return
@@ -278,7 +278,7 @@ class Shrinker:
             minimise(keys, without)
 
     def plain(self, kept: Callable[[Path, str], bool]) -> list[Path]:
-        """Replaces texts by neutral ones of the same shape. Returns the places of texts that the test needs."""
+        """Replace texts by neutral ones of the same shape. Return the places of texts that the test needs."""
         places = [path for path, text in texts(self.value) if not kept(path, text) and neutral(text) != text]
         whole = self.value
 
@@ -293,7 +293,7 @@ class Shrinker:
         return list(minimise(places, real)) if places else []
 
     def clip(self, longest: int = 48) -> None:
-        """Shortens long neutral texts."""
+        """Shorten long neutral texts."""
         whole = self.value
         places = [path for path, text in texts(whole) if len(text) > longest and neutral(text) == text]
 
@@ -309,7 +309,7 @@ class Shrinker:
             minimise(places, long)
 
     def shorten(self, path: Path) -> None:
-        """Shortens a text, and replaces the parts that the test does not need by neutral ones."""
+        """Shorten a text, and replace the parts that the test does not need by neutral ones."""
         words = _split(str(at(self.value, path)), _WORD)
 
         def shorter(left: Sequence[int]) -> bool:

@@ -54,7 +54,7 @@ class Occurrences:
         self._again: dict[tuple[str, str, str], tuple[str, int]] = {}
 
     def see(self, checked: Checked) -> None:
-        """Counts the findings of an exchange that earlier exchanges had."""
+        """Count the findings of an exchange that earlier exchanges had."""
         for finding in (*checked.findings, *checked.known):
             issue = finding.issue
             if issue is not None and issue.known:
@@ -83,7 +83,7 @@ def check(
     rules: Sequence[Rule],
     report: Callable[[str, Exception], None] | None = None,
 ) -> Iterator[Checked | Problem]:
-    """Checks records in order. Problems of the reader keep their place."""
+    """Check records in order. Problems of the reader keep their place."""
     engine = Engine(rules, report=report)
     source: str | None = None
     lacking: frozenset[MissingInfo] = frozenset()
@@ -166,7 +166,7 @@ def fix(
     permit: FixPolicy | None,
     report: Report | None = None,
 ) -> Iterator[Fixed | Problem]:
-    """Fixes records in order. Problems of the reader keep their place.
+    """Fix records in order. Problems of the reader keep their place.
 
     With `permit` None the scopes of the rules decide what may be fixed (`settings.scopes`).
     """

@@ -87,7 +87,7 @@ class Part:
 
     @classmethod
     def create(cls, folder: Path, now: float) -> Part:
-        """Makes a folder below `folder`, and `folder` if it is missing. Raises OSError."""
+        """Make a folder below `folder`, and `folder` if it is missing. Raises OSError."""
         with contextlib.suppress(FileExistsError):
             folder.parent.mkdir(parents=True, exist_ok=True)
             folder.mkdir(mode=0o700)
@@ -111,7 +111,7 @@ class Part:
         return all(file.is_intact() for file in self._files.values()) if self._files else self.path.is_dir()
 
     def append(self, name: str, entries: Sequence[bytes]) -> None:
-        """Writes entries in one go, each as a whole or not at all. Raises UnwrittenError if some are left."""
+        """Write entries in one go, each as a whole or not at all. Raises UnwrittenError if some are left."""
         data = b"".join(entries) if len(entries) > 1 else entries[0]
         written = 0
         try:
@@ -130,7 +130,7 @@ class Part:
         file.size += len(data)
 
     def _cut(self, name: str, size: int) -> bool:
-        """Cuts a file behind the next `size` bytes, which are whole entries. Returns False if that fails."""
+        """Cut a file behind the next `size` bytes, which are whole entries. Return False if that fails."""
         file = self._files[name]
         file.size += size
         try:
@@ -147,7 +147,7 @@ class Part:
 
 
 def prune(folder: Path, keep: Keep, now: float, *, except_for: Path) -> None:
-    """Removes the oldest parts below `folder` until `keep` holds.
+    """Remove the oldest parts below `folder` until `keep` holds.
 
     It removes only files and folders with the names of parts, and none of a running process. A failed removal is skipped.
     """

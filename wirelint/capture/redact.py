@@ -91,7 +91,7 @@ class Redactor:
         return f"[redacted:{digest.hex()[:8]}]"
 
     def learn(self, headers: Headers, url: str = "") -> None:
-        """Remembers the secrets in the headers and the URL of a request, to find them in all later texts."""
+        """Remember the secrets in the headers and the URL of a request, to find them in all later texts."""
         if not self.enabled:
             return
         found = [

@@ -51,7 +51,7 @@ def begin(record: Record) -> Session | None:
 
 
 def respond(session: Session, record: Record) -> None:
-    """Gives the session the head of the record's reply. The body follows."""
+    """Give the session the head of the record's reply. The body follows."""
     session.respond(record.status, lower(record.response_headers))
     if record.response_body is None and record.end == "unread":
         session.abandon()

@@ -121,7 +121,7 @@ class Store:
         return Counts(self._written, self._dropped, self._failed)
 
     def put(self, file: File, make: Callable[[], bytes], *, size: int = _DEFAULT_SIZE) -> bool:
-        """Queues one piece for `file`. Returns False if there is no room.
+        """Queue one piece for `file`. Return False if there is no room.
 
         `size` is about how many bytes of memory wait with `make`. A part ends only before an entry of the file that was
         put first, so entries that belong together stay together.
@@ -129,7 +129,7 @@ class Store:
         return self.put_all(Piece(file, make), size=size)
 
     def put_all(self, *pieces: Piece, size: int = _DEFAULT_SIZE) -> bool:
-        """Queues all pieces of an exchange, or none of them. Returns False if there is no room."""
+        """Queue all pieces of an exchange, or none of them. Return False if there is no room."""
         with self._condition:
             if self._closing:
                 self._dropped += len(pieces)
@@ -150,7 +150,7 @@ class Store:
         return not full
 
     def close(self, timeout: float = 5.0) -> bool:
-        """Writes the queue within `timeout` seconds. Returns False if entries are left, which count as dropped."""
+        """Write the queue within `timeout` seconds. Return False if entries are left, which count as dropped."""
         with self._condition:
             self._closing = True
             self._condition.notify_all()
@@ -187,7 +187,7 @@ class Store:
                 self._rest(_RESTS * (time.thread_time() - began))
 
     def _wait(self) -> bool:
-        """Waits for entries. Returns False if no more will come."""
+        """Wait for entries. Return False if no more will come."""
         with self._condition:
             if not self._queue:
                 self._condition.wait_for(lambda: self._queue or self._closing)
@@ -215,7 +215,7 @@ class Store:
         return entries, made
 
     def _write_all(self, made: Iterable[Sequence[_Made]]) -> None:
-        """Writes entries file by file. The pieces of an exchange go into one part."""
+        """Write entries file by file. The pieces of an exchange go into one part."""
         together: dict[File, list[bytes]] = {}
         size = 0
         for pieces in made:
@@ -244,7 +244,7 @@ class Store:
             return None
 
     def _write_until_done(self, file: File, entries: Sequence[bytes]) -> None:
-        """Writes entries, again and again until the disk takes them or the store closes."""
+        """Write entries, again and again until the disk takes them or the store closes."""
         pause, longest = self._backoff
         while True:
             try:
@@ -268,7 +268,7 @@ class Store:
             pause = min(pause * 2, longest)
 
     def _write(self, file: File, entries: Sequence[bytes]) -> None:
-        """Appends to the current part, or to a new one if the old one is full, too old or gone. Raises OSError."""
+        """Append to the current part, or to a new one if the old one is full, too old or gone. Raises OSError."""
         now = self._clock()
         if self._part is not None and (
             not self._part.is_intact() or (file == self._leader and self._is_over(now, sum(map(len, entries))))
@@ -297,7 +297,7 @@ class Store:
             self._part = None
 
     def _tell(self, topic: str, message: str) -> None:
-        """Reports once per topic: a disk that stays full must not fill the log, too."""
+        """Report once per topic: a disk that stays full must not fill the log, too."""
         if topic in self._said:
             return
         self._said.add(topic)

@@ -19,7 +19,7 @@ from wirelint.model import Json
 from wirelint.registry import safeties, shipped, summary
 from wirelint.rule import Rule
 from wirelint.view.findings import place, visible
-from wirelint.view.paths import Paths, path
+from wirelint.view.paths import Paths, render_path
 from wirelint.view.screen import Screen
 
 _WIDTH = 118
@@ -114,7 +114,7 @@ def _path() -> str:
     out = io.StringIO()
     console = Screen(out, width=_WIDTH)
     for one in Paths(items).of_exchange("ask"):
-        console.print(path(one))
+        console.print(render_path(one))
     lines = (line.rstrip() for line in out.getvalue().strip().splitlines())
     return "\n".join(("```", *lines, "```"))
 

@@ -14,7 +14,7 @@ import orjson
 
 from wirelint.cli.guidance import guided
 from wirelint.cli.options import format_option
-from wirelint.launch.listening import complaint
+from wirelint.launch.listening import describe_bind_error
 from wirelint.mock import FAULTS, NOT_PLAYED, ScenarioError, serve
 from wirelint.mock.fault import Fault
 from wirelint.mock.plan import MARKUP
@@ -110,7 +110,7 @@ def mock(
         culprit = "--scenario" if scenario is not None and str(scenario) in str(error) else "--fault"
         raise MockError(f"{culprit}: {error} (see wirelint mock --list)") from error
     except OSError as error:
-        raise MockError(complaint(host, port, error, "--port (0 takes a free one)")) from error
+        raise MockError(describe_bind_error(host, port, error, "--port (0 takes a free one)")) from error
 
 
 def _tls(file: Path | None) -> ssl.SSLContext | None:

@@ -109,7 +109,7 @@ def run(
             return error.status
         parts = _parts(settings, captures, proxy.pid, since)
         if not survived:
-            inform(f"wirelint: mitmproxy ended before the command did: {proxy.last_words()}")
+            inform(f"wirelint: mitmproxy ended before the command did: {proxy.last_log_line()}")
         if log is None and file is not None and parts:
             shutil.copy(file, parts[0] / "wirelint.log")
     for line in () if quiet else _closing(parts, captures, command):

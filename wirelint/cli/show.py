@@ -19,11 +19,11 @@ from wirelint.cli import completion
 from wirelint.cli.guidance import guided
 from wirelint.cli.options import Selection, format_option, inform, occurrences_option, rule_options
 from wirelint.cli.progress import Bar
-from wirelint.view.bodies import wire as raw
+from wirelint.view.bodies import render_wire
 from wirelint.view.findings import counted
-from wirelint.view.paths import Paths, as_json, path, trails
+from wirelint.view.paths import Paths, path_document, render_path, render_trails
 from wirelint.view.screen import Screen
-from wirelint.view.text import conversation, index
+from wirelint.view.text import list_exchanges, render_conversation
 
 
 @guided("show")
@@ -91,10 +91,12 @@ def show(
     chosen = [checked for checked in found if checked.record.id == wanted] or found
     console = Screen(sys.stdout)
     if len(chosen) == 1:
-        _print(console, raw(chosen[0]) if wire else conversation(chosen[0], full=full, thinking=thinking))
+        _print(
+            console, render_wire(chosen[0]) if wire else render_conversation(chosen[0], full=full, thinking=thinking)
+        )
         _hint(chosen[0], place, wire)
     else:
-        console.print_lines(index(chosen, console.width))
+        console.print_lines(list_exchanges(chosen, console.width))
         inform(f"{len(chosen)} exchanges; name one: wirelint show {place} ID")
     return 2 if bar.problems else 0
 
@@ -137,14 +139,14 @@ def _follow(
         raise click.ClickException(f"{place}: no such call; `wirelint show {place} --path` lists them")
     console = Screen(sys.stdout)
     if output_format == "json":
-        made = [as_json(one, items) for one in found]
+        made = [path_document(one, items) for one in found]
         sys.stdout.write(orjson.dumps(made, option=orjson.OPT_INDENT_2).decode() + "\n")
     elif len(found) > 1 and call is None and wanted is None:
-        console.print(trails(found))
+        console.print(render_trails(found))
         inform(f"{len(found)} calls; follow one: wirelint show {place} --call ID")
     else:
         for one in found:
-            console.print(path(one))
+            console.print(render_path(one))
 
 
 def _side(items: Iterator[Record | Problem], upstream: bool, delivered: bool) -> Iterator[Record | Problem]:

@@ -473,6 +473,5 @@ def _typed(text: str, kind: str | None) -> Json:
     try:
         return jsontext.loads(text.strip())
     except ValueError:
-        repaired = jsontext.repair(text.strip()) if kind in ("object", "array") else None
-        whole = repaired is not None and not repaired.missing and repaired.end == len(text.strip())
-        return repaired.value if repaired is not None and whole else text
+        repaired = jsontext.repair_whole(text.strip()) if kind in ("object", "array") else None
+        return repaired.value if repaired is not None else text

@@ -262,8 +262,8 @@ def _read_container(text: str, kind: type[dict[str, Json]] | type[list[Json]]) -
     try:
         value = jsontext.loads(text)
     except ValueError:
-        repaired = jsontext.repair(text) if text[:1] in ("{", "[") else None
-        if repaired is None or repaired.missing or repaired.end != len(text):
+        repaired = jsontext.repair_whole(text) if text[:1] in ("{", "[") else None
+        if repaired is None:
             raise
         value = repaired.value
     if not isinstance(value, kind):

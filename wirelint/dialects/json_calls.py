@@ -306,8 +306,8 @@ def _decoded(arguments: Json) -> Json:
 def whole_value(text: str) -> Json:
     """Return the JSON value that is all of a text, healthy or damaged; None without one."""
     decoded = jsontext.decode_at(text, 0)
-    found = jsontext.repair(text) if decoded.failed else decoded
-    return found.value if found is not None and not found.missing and found.end == len(text) else None
+    found = jsontext.repair_whole(text) if decoded.failed else decoded
+    return found.value if found is not None and found.end == len(text) else None
 
 
 def _is_declaration(value: dict[str, Json]) -> bool:

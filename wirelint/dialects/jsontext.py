@@ -93,6 +93,12 @@ def repair(text: str) -> Decoded | None:
         return None
 
 
+def repair_whole(text: str) -> Decoded | None:
+    """Read a damaged object or array that is all of a text, without missing brackets; None if it is none."""
+    repaired = repair(text)
+    return repaired if repaired is not None and not repaired.missing and repaired.end == len(text) else None
+
+
 _STRING = {
     '"': re.compile(r'"([^"\\]*(?:\\.[^"\\]*)*)"', re.DOTALL),
     "'": re.compile(r"'([^'\\]*(?:\\.[^'\\]*)*)'", re.DOTALL),

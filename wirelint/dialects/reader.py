@@ -1,19 +1,18 @@
 r"""The reader of one view of a text, with the declared tools, and the calls and blocks that families of dialects return.
 
 Theory of operation. Text may hold any number of openers that lead nowhere, so a reader must never look far ahead twice
-over the same stretch. Three means ensure this: `next` remembers the next occurrence of a pattern (or that there is none),
+over one stretch. Three means ensure this: `next` remembers the next occurrence of a pattern (or that there is none),
 JSON is read in growing windows, and a family that gives up after reading on marks the stretch as `dead` for further
 attempts. `work` counts the characters read, so that tests can check the bound.
 
-A stream is read with the same code before its text is over. `open` then says, after a family has read, whether the result
+This code also reads a stream before its text is over. `open` then says, after a family has read, whether the result
 may change as more text comes: every look that reaches the end of the text sets it. So a family looks at the text through
 the reader's methods, never at `shadow` directly.
 
-Views. Gateways, detokenisers and models write the same markup in many ways: `｜`, `‖` or `|`; `▁` or
-`_`; with zero-width characters inside; HTML-escaped; escaped once too often as a JSON string. Each *view* undoes one
-kind of escaping and keeps a map back to the original. On a view, `shadow` is the view's text with look-alike characters
-replaced one by one, so that an offset in the shadow is an offset in the view's text. Structure is found in the shadow;
-values are cut from the text, where every character is unchanged.
+Views. Gateways, detokenisers and models write markup in many ways: `｜`, `‖` or `|`; `▁` or `_`; with zero-width characters
+inside; HTML-escaped; escaped once too often as a JSON string. Each *view* undoes one kind of escaping and maps its offsets
+to the original. The `shadow` of a view is its text with look-alike characters replaced one by one, so offsets are equal.
+Structure is found in the shadow; values are cut from the text, where every character is unchanged.
 
 The plain view is the original (without zero-width spaces, which come back in values). The decoded views exist only when
 a probe finds escaped angle brackets or bars, and only markup whose own opener was escaped is read from them: their

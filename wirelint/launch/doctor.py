@@ -285,7 +285,7 @@ def _base_url(name: str, url: str) -> Check:
 
 _PYTHON = """
 import json, sys
-url, told = sys.argv[1], {}
+url, answers = sys.argv[1], {}
 def urllib():
     import urllib.request
     with urllib.request.urlopen(url, timeout=10) as reply: return reply.read().decode()
@@ -296,10 +296,10 @@ def httpx():
     import httpx
     return httpx.get(url, timeout=10).text
 for client in (urllib, requests, httpx):
-    try: told[client.__name__] = client()
+    try: answers[client.__name__] = client()
     except ImportError: pass
-    except Exception as error: told[client.__name__] = f"{type(error).__name__}: {error}"
-print(json.dumps(told))
+    except Exception as error: answers[client.__name__] = f"{type(error).__name__}: {error}"
+print(json.dumps(answers))
 """
 _NODE = """
 fetch(process.argv[1]).then((reply) => reply.text())
@@ -379,11 +379,11 @@ def interpreter_of(program: str, path: str | None) -> str | None:
 
 
 def _try_python(name: str, program: str, trial: Trial) -> Iterator[Check]:
-    said = _run([program, "-c", _PYTHON, f"https://{HOST}{PATH}"], trial.environment)
+    output = _run([program, "-c", _PYTHON, f"https://{HOST}{PATH}"], trial.environment)
     try:
-        answers: dict[str, str] = json.loads(said)
+        answers: dict[str, str] = json.loads(output)
     except ValueError:
-        yield problem(name, f"{program} cannot run: {_line(said)}", "repair or reinstall that Python")
+        yield problem(name, f"{program} cannot run: {_line(output)}", "repair or reinstall that Python")
         return
     for client, answer in answers.items():
         yield judge(f"{name} {client}", client, answer, trial)

@@ -1,4 +1,4 @@
-"""The environment of a command whose traffic is to be seen: proxy variables, base URLs, and certificates to trust.
+"""The environment of a command behind the proxy: proxy variables, base URLs, and certificates to trust.
 
 Clients differ in what they read. Most take a proxy from the environment, in one case or the other; those that do not can
 be given a base URL instead. For trust, some variables name the only authorities there are (`REPLACING`), others name
@@ -51,7 +51,7 @@ KNOWN_BASE_URLS = (
     "ANTHROPIC_VERTEX_BASE_URL",
     "OLLAMA_HOST",
 )
-"""Those, and variables that are redirected only if set: they have no default, or would override another one."""
+"""`BASE_URLS`, and variables that are redirected only if set: they have no default, or would override another one."""
 
 CA_FILE = "mitmproxy-ca-cert.pem"
 """mitmproxy's own authority, in its `confdir`."""
@@ -152,17 +152,17 @@ def proxy_in(given: Mapping[str, str]) -> tuple[str, str] | None:
 
 @dataclass(frozen=True, slots=True)
 class Routes:
-    """The ways to the proxy: True for proxy variables, and base URLs by variable."""
+    """The routes to the proxy. `proxied`: by proxy variables; `bases`: base URLs by variable."""
 
     proxied: bool
     bases: Mapping[str, Target]
 
 
-def routes(mode: Mode, program: str, given: Mapping[str, str], asked: Mapping[str, str]) -> Routes:
-    """Choose the ways for a command. Raises AddressError.
+def routes(mode: Mode, program: str, given: Mapping[str, str], requested: Mapping[str, str]) -> Routes:
+    """Choose the routes for a command. Raises AddressError.
 
     `auto` sets proxy variables, and base URLs too if the command may use a Node that reads no proxy variables. Other base
-    URLs are those that `asked` has and, except with `proxy`, those that lead to this machine, which clients reach
+    URLs are those that `requested` has and, except with `proxy`, those that lead to this machine, which clients reach
     without a proxy.
     """
     found: dict[str, Target] = {}
@@ -172,7 +172,7 @@ def routes(mode: Mode, program: str, given: Mapping[str, str], asked: Mapping[st
             found = {name: read_target(name, url) for name, url in BASE_URLS.items()} | found
         else:
             found = {name: target for name, target in found.items() if target.local}
-    return Routes(mode != "base-url", found | {name: read_target(name, url) for name, url in asked.items()})
+    return Routes(mode != "base-url", found | {name: read_target(name, url) for name, url in requested.items()})
 
 
 def reads_proxies(program: str, given: Mapping[str, str]) -> bool:
@@ -191,10 +191,10 @@ def node_version(given: Mapping[str, str], program: str = "node") -> tuple[int, 
         return None
     try:
         command = [path, "--version"]
-        said = subprocess.run(command, capture_output=True, text=True, timeout=5, check=False, stdin=subprocess.DEVNULL)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=5, check=False, stdin=subprocess.DEVNULL)
     except (OSError, subprocess.TimeoutExpired):
         return None
-    found = re.match(r"v(\d+)\.(\d+)", said.stdout)
+    found = re.match(r"v(\d+)\.(\d+)", done.stdout)
     return (int(found[1]), int(found[2])) if found else None
 
 

@@ -1,4 +1,4 @@
-"""Messages about ports that cannot be used, in one line with the cure."""
+"""Messages about addresses that cannot be bound, in one line with the cure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _TAKEN = (errno.EADDRINUSE, getattr(errno, "WSAEADDRINUSE", errno.EADDRINUSE))
 _HIGHEST = 65535
 
 
-def complaint(host: str, port: int, error: OSError, cure: str) -> str:
+def describe_bind_error(host: str, port: int, error: OSError, cure: str) -> str:
     """Return the message for an error of binding to an address. `cure` names the option that chooses another port."""
     where = f"port {port}" if host in ("", "0.0.0.0", "::") else f"{host} port {port}"
     if error.errno in _TAKEN:
@@ -19,7 +19,7 @@ def complaint(host: str, port: int, error: OSError, cure: str) -> str:
     return f"cannot listen at {where}: {error.strerror or error}"
 
 
-def check(host: str, port: int, cure: str) -> str | None:
+def find_bind_error(host: str, port: int, cure: str) -> str | None:
     """Return a message if the address cannot be bound now; None if it can."""
     if not port:
         return None
@@ -32,5 +32,5 @@ def check(host: str, port: int, cure: str) -> str | None:
             tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             tried.bind((host or "0.0.0.0", port))
     except OSError as error:
-        return complaint(host, port, error, cure)
+        return describe_bind_error(host, port, error, cure)
     return None

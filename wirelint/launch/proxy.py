@@ -1,4 +1,4 @@
-"""The private proxy, seen from its parent: start, ports, end."""
+"""The private proxy as a child process: start, ports, end."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TAIL = 8192
 
 
 class StartError(RuntimeError):
-    """The proxy did not start. One line from its log."""
+    """The proxy did not start. The message is a line of its log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,15 +92,15 @@ class PrivateProxy:
         finally:
             if log is not None:
                 log.close()
-        said = self._first_line()
-        if not said:
+        report = self._first_line()
+        if not report:
             self.stop(0)
-            raise StartError(f"mitmproxy did not start: {self.last_words()}")
-        report = json.loads(said)
-        if "failed" in report:
+            raise StartError(f"mitmproxy did not start: {self.last_log_line()}")
+        made = json.loads(report)
+        if "failed" in made:
             self.stop(0)
-            raise StartError(str(report["failed"]))
-        return Place(report["port"], report["bases"], Path(report["confdir"]))
+            raise StartError(str(made["failed"]))
+        return Place(made["port"], made["bases"], Path(made["confdir"]))
 
     def stop(self, drain: float) -> None:
         """End the process; open exchanges may take `drain` seconds to end."""
@@ -131,11 +131,11 @@ class PrivateProxy:
         except queue.Empty:
             return ""
 
-    def last_words(self) -> str:
+    def last_log_line(self) -> str:
         """Return the last line of the log, without times and colours."""
         if self._log is None:
             return "see the reason above"
-        said = self._log.read_bytes()[-_TAIL:].decode(errors="replace")
-        lines = [re.sub(r"^\[[\d:.]+\] ?", "", re.sub(r"\x1b\[[\d;]*m", "", line)) for line in said.splitlines()]
-        telling = [line for line in lines if line.strip() and not line.startswith("Error logged during")]
-        return telling[-1] if telling else "no output"
+        text = self._log.read_bytes()[-_TAIL:].decode(errors="replace")
+        lines = [re.sub(r"^\[[\d:.]+\] ?", "", re.sub(r"\x1b\[[\d;]*m", "", line)) for line in text.splitlines()]
+        useful = [line for line in lines if line.strip() and not line.startswith("Error logged during")]
+        return useful[-1] if useful else "no output"

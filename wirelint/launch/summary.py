@@ -11,6 +11,7 @@ import orjson
 
 from wirelint.model import Json
 from wirelint.rule import SEVERITIES
+from wirelint.view.findings import count_by_severity, counted
 
 _RULES_SHOWN = 8
 
@@ -44,11 +45,11 @@ class Summary:
         severities: Counter[str] = Counter()
         for (_, _, severity), count in self.rules.items():
             severities[severity] += count
-        counts = [_plural(severities[one], one) for one in SEVERITIES if severities[one]]
+        counts = [count_by_severity(severities)] if severities else []
         if self.fixes:
             counts.append(f"{self.fixes} fixed")
         spoken = ", ".join(name if count == 1 else f"{count} × {name}" for name, count in self.spoken.most_common(4))
-        yield f"{_plural(self.exchanges, 'exchange')} ({spoken}): {', '.join(counts) or 'nothing found'}"
+        yield f"{counted(self.exchanges, 'exchange')} ({spoken}): {', '.join(counts) or 'nothing found'}"
         width = max((len(name) for _, name, _ in self.rules), default=0)
         shown = self.rules.most_common(_RULES_SHOWN)
         for (code, name, severity), count in shown:
@@ -84,7 +85,3 @@ class Summary:
 
 def _plain(text: str) -> str:
     return "".join(one if one.isprintable() else "?" for one in text)[:80]
-
-
-def _plural(count: int, word: str) -> str:
-    return f"{count} {word}" if count == 1 or word == "info" else f"{count} {word}s"

@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import base64
 import random
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from wirelint.mock.answer import Event, Tag, encode_message
 from wirelint.mock.api import (
     Api,
     Envelope,
+    EventWriter,
     estimate_tokens,
     last_user_text,
     messages_of,
@@ -48,7 +49,7 @@ class Anthropic(Api):
             body,
             string_of(body.get("model")),
             tools=read_tools(declared, "input_schema"),
-            user_text=last_user_text([_without_results(message) for message in messages]),
+            user_text=last_user_text(messages),
             **read_results(results, calls, lambda one: text_of(one.get("content")), id_member="tool_use_id"),
         )
 
@@ -57,30 +58,33 @@ class Anthropic(Api):
         content: list[Json] = []
         if reply.reasoning:
             content.append({"type": "thinking", "thinking": reply.reasoning, "signature": _sign(envelope.rng)})
-        if reply.said:
-            content.append({"type": "text", "text": reply.said})
+        if reply.shown:
+            content.append({"type": "text", "text": reply.shown})
         content += [{"type": "tool_use", "id": one.id, "name": one.name, "input": one.value} for one in reply.calls]
         return self._message(ask, envelope, reply.tokens, content, self.finish[reply.finish])
 
     def make_events(self, replies: tuple[Reply, ...], ask: Ask, envelope: Envelope) -> list[Event]:
         reply = replies[0]
-        writer = _BlockWriter(envelope.rng)
-        writer.add("open", {"type": "message_start", "message": self._message(ask, envelope, 1, [], None)})
-        index = 0
+        writer = _Writer(rng=envelope.rng)
+        writer.add("open", "message_start", {"message": self._message(ask, envelope, 1, [], None)})
+        blocks: list[tuple[list[Json], list[Json]]] = []
         if reply.reasoning:
             deltas: list[Json] = [{"type": "thinking_delta", "thinking": one} for one in split_pieces(reply.reasoning)]
             deltas.append({"type": "signature_delta", "signature": _sign(envelope.rng)})
-            writer.add_block(index, {"type": "thinking", "thinking": "", "signature": ""}, deltas)
-            index += 1
-        if reply.said:
-            deltas = [{"type": "text_delta", "text": piece} for piece in split_pieces(reply.said)]
-            writer.add_block(index, {"type": "text", "text": ""}, deltas)
-            index += 1
-        for position, call in enumerate(reply.calls):
-            writer.add_call(index if call.place == "first" else index + position, call)
+            blocks.append(([{"type": "thinking", "thinking": "", "signature": ""}], deltas))
+        if reply.shown:
+            pieces: list[Json] = [{"type": "text_delta", "text": piece} for piece in split_pieces(reply.shown)]
+            blocks.append(([{"type": "text", "text": ""}], pieces))
+        first = len(blocks)
+        blocks += [_write_call(call) for call in reply.calls]
+        for index, (starts, deltas) in enumerate(blocks):
+            call = reply.calls[index - first] if index >= first else None
+            place: dict[str, Json] = {"index": first if call is not None and call.place == "first" else index}
+            begun: list[Json] = [{"content_block": block} for block in starts]
+            writer.add_block(_BLOCK, {} if call is not None and call.place == "none" else place, begun, "delta", deltas)
         end: dict[str, Json] = {"finish": self.finish[reply.finish], "completion": reply.tokens}
-        writer.add("finish", self.fill("end", end))
-        writer.add("done", {"type": "message_stop"})
+        writer.add("finish", "message_delta", self.fill("end", end))
+        writer.add("done", "message_stop", {})
         return writer.events
 
     def _message(self, ask: Ask, envelope: Envelope, tokens: int, content: list[Json], finish: str | None) -> Json:
@@ -94,52 +98,34 @@ def count_tokens(body: dict[str, Json]) -> int:
     return estimate_tokens([body.get("system"), body.get("messages"), body.get("tools")])
 
 
-def _without_results(message: dict[str, Json]) -> dict[str, Json]:
-    content = message.get("content")
-    if not isinstance(content, list):
-        return message
-    return message | {"content": [one for one in objects_in(content) if one.get("type") == "text"]}
-
-
 def _sign(rng: random.Random) -> str:
     return base64.b64encode(rng.randbytes(96)).decode()
 
 
-@dataclass(frozen=True, slots=True)
-class _BlockWriter:
-    """Collects the events of one stream."""
+_BLOCK = ("content_block_start", "content_block_delta", "content_block_stop")
+
+
+@dataclass(slots=True, kw_only=True)
+class _Writer(EventWriter):
+    """Pads JSON with spaces before the last brace, against traffic analysis, and sends a ping after the first start."""
 
     rng: random.Random
-    events: list[Event] = field(default_factory=list)
 
-    def add(self, tag: Tag, value: dict[str, Json]) -> None:
-        # The vendor pads its JSON with spaces before the last brace, against traffic analysis.
-        text = f"{dump_json(value)[:-1]}{' ' * self.rng.randrange(12)}}}"
-        self.events.append(Event(tag, text, string_of(value.get("type"))))
-
-    def add_start(self, place: dict[str, Json], block: Json) -> None:
-        first = not any(event.tag == "start" for event in self.events)
-        self.add("start", {"type": "content_block_start", **place, "content_block": block})
-        if first:
+    def add(self, tag: Tag, name: str, value: dict[str, Json]) -> None:
+        is_first = tag == "start" and not any(event.tag == "start" for event in self.events)
+        text = f"{dump_json({'type': name, **value})[:-1]}{' ' * self.rng.randrange(12)}}}"
+        self.events.append(Event(tag, text, name))
+        if is_first:
             self.events.append(Event("ping", '{"type": "ping"}', "ping"))
 
-    def add_block(self, index: int | None, block: Json, deltas: list[Json], again: Json = None) -> None:
-        """Add one content block. `again` is a second start of the same block, which no healthy stream has."""
-        place: dict[str, Json] = {} if index is None else {"index": index}
-        self.add_start(place, block)
-        if again is not None:
-            self.add_start(place, again)
-        for delta in deltas:
-            self.add("delta", {"type": "content_block_delta", **place, "delta": delta})
-        self.add("stop", {"type": "content_block_stop", **place})
 
-    def add_call(self, index: int, call: Call) -> None:
-        block: dict[str, Json] = {"type": "tool_use", "id": call.id, "name": call.name}
-        block["input"] = decode_value(call.start or "{}")
-        again: Json = block | {"id": call.later_id} if call.later_id else None
-        pieces = ("", *split_pieces(call.arguments))
-        deltas: list[Json] = [{"type": "input_json_delta", "partial_json": piece} for piece in pieces]
-        self.add_block(None if call.place == "none" else index, block, deltas, again)
+def _write_call(call: Call) -> tuple[list[Json], list[Json]]:
+    """Return the starts and the deltas of a tool use. A second start of one block is a fault (`id-unstable`)."""
+    block: dict[str, Json] = {"type": "tool_use", "id": call.id, "name": call.name}
+    block["input"] = decode_value(call.start or "{}")
+    starts: list[Json] = [block, block | {"id": call.later_id}] if call.later_id else [block]
+    pieces = ("", *split_pieces(call.arguments))
+    return starts, [{"type": "input_json_delta", "partial_json": piece} for piece in pieces]
 
 
 class VertexAnthropic(Anthropic):
@@ -161,12 +147,11 @@ class BedrockAnthropic(VertexAnthropic):
         return replace(super().read_request(body, target), framing="messages")
 
     def make_events(self, replies: tuple[Reply, ...], ask: Ask, envelope: Envelope) -> list[Event]:
-        return [_carry(event) for event in super().make_events(replies, ask, envelope)]
+        return [
+            Event(event.tag, dump_json({"bytes": base64.b64encode(event.data.encode()).decode()}), "chunk")
+            for event in super().make_events(replies, ask, envelope)
+        ]
 
     def make_error_events(self, status: int, message: str) -> list[Event]:
         kind = "throttlingException" if status == 429 else "modelStreamErrorException"
         return [Event("error", dump_json({"message": message}), kind)]
-
-
-def _carry(event: Event) -> Event:
-    return Event(event.tag, dump_json({"bytes": base64.b64encode(event.data.encode()).decode()}), "chunk")

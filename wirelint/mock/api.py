@@ -13,12 +13,12 @@ import random
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import resources
 from typing import Any, ClassVar, Literal
 from urllib.parse import unquote
 
-from wirelint.mock.answer import KEEP_ALIVE, Event, Headers
+from wirelint.mock.answer import KEEP_ALIVE, Event, Headers, Tag
 from wirelint.mock.plan import Ask, Choice, Options, Reply, Tool, dump_json, mint_call_id, mint_id
 from wirelint.model import Json
 
@@ -152,6 +152,32 @@ class Api(ABC):
         return unquote(groups.get("model") or ""), groups.get("verb") or ""
 
 
+@dataclass(slots=True)
+class EventWriter:
+    """Collects the events of one stream. The default form has the event's name as `type` in its JSON."""
+
+    events: list[Event] = field(default_factory=list)
+
+    def add(self, tag: Tag, name: str, value: dict[str, Json]) -> None:
+        self.events.append(Event(tag, dump_json({"type": name, **value}), name))
+
+    def add_block(
+        self,
+        names: tuple[str, str, str],
+        place: dict[str, Json],
+        starts: Sequence[Json],
+        key: str,
+        deltas: Sequence[Json],
+    ) -> None:
+        """Add the events of a block: its starts, its deltas as member `key`, its end. `place` is in each of them."""
+        start, delta, stop = names
+        for one in starts:
+            self.add("start", start, place | object_of(one))
+        for one in deltas:
+            self.add("delta", delta, {**place, key: one})
+        self.add("stop", stop, place)
+
+
 def _fill(template: Json, values: Mapping[str, Json]) -> Json:
     match template:
         case str() if template.startswith("$"):
@@ -184,9 +210,15 @@ def text_of(content: Json) -> str:
 
 
 def last_user_text(messages: list[dict[str, Json]], content: str = "content") -> str:
-    """Return the text of the last message of a user that has any. `content` is the member with the content."""
-    users = (text_of(one.get(content)) for one in reversed(messages) if one.get("role", "user") == "user")
-    return next(filter(None, users), "")
+    """Return the text of the last message of a user that has any, without tool results in it (Anthropic).
+
+    `content` is the member with the content.
+    """
+    for given in (one.get(content) for one in reversed(messages) if one.get("role", "user") == "user"):
+        written: list[Json] = [one for one in objects_in(given) if one.get("type") != "tool_result"]
+        if text := text_of(written if isinstance(given, list) else given):
+            return text
+    return ""
 
 
 def read_tools(declared: Iterable[dict[str, Json]], schema: str) -> tuple[Tool, ...]:

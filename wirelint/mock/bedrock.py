@@ -1,6 +1,6 @@
 """Amazon Bedrock's Converse: a JSON body, or the messages of an AWS event stream.
 
-A content block is an object with one member, which says its kind. In a stream only the block of a tool has a start;
+A content block is an object with one member, whose name is its kind. In a stream only the block of a tool has a start;
 `messageStop` has the reason and `metadata` the usage. Every event has padding `p` of varying length.
 https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStream.html
 """
@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import random
 import string
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from wirelint.mock.answer import Event, Tag, encode_message
 from wirelint.mock.api import (
     Api,
     Envelope,
+    EventWriter,
     last_user_text,
     messages_of,
     object_of,
@@ -58,8 +59,8 @@ class Bedrock(Api):
         content: list[Json] = []
         if reply.reasoning:
             content.append({"reasoningContent": {"reasoningText": {"text": reply.reasoning, "signature": "c2lnbmVk"}}})
-        if reply.said:
-            content.append({"text": reply.said})
+        if reply.shown:
+            content.append({"text": reply.shown})
         for call in reply.calls:
             content += [{"toolUse": {"toolUseId": call.id, "name": call.name, "input": call.value}}]
         values: dict[str, Json] = {"content": content, "finish": self.finish[reply.finish]}
@@ -67,16 +68,20 @@ class Bedrock(Api):
 
     def make_events(self, replies: tuple[Reply, ...], ask: Ask, envelope: Envelope) -> list[Event]:
         reply = replies[0]
-        writer = _BlockWriter(envelope.rng)
+        writer = _Writer(rng=envelope.rng)
         writer.add("open", "messageStart", {"role": "assistant"})
+        blocks: list[tuple[list[Json], list[Json]]] = []
         if reply.reasoning:
             thoughts: list[Json] = [{"reasoningContent": {"text": piece}} for piece in split_pieces(reply.reasoning)]
-            writer.add_block([*thoughts, {"reasoningContent": {"signature": "c2lnbmVk"}}])
-        if reply.said:
-            writer.add_block([{"text": piece} for piece in split_pieces(reply.said)])
+            blocks.append(([], [*thoughts, {"reasoningContent": {"signature": "c2lnbmVk"}}]))
+        if reply.shown:
+            blocks.append(([], [{"text": piece} for piece in split_pieces(reply.shown)]))
         for call in reply.calls:
-            pieces: list[Json] = [{"toolUse": {"input": piece}} for piece in split_pieces(call.text)]
-            writer.add_block(pieces, {"toolUse": {"toolUseId": call.id, "name": call.name}})
+            start: Json = {"start": {"toolUse": {"toolUseId": call.id, "name": call.name}}}
+            blocks.append(([start], [{"toolUse": {"input": piece}} for piece in split_pieces(call.text)]))
+        names = ("contentBlockStart", "contentBlockDelta", "contentBlockStop")
+        for index, (starts, deltas) in enumerate(blocks):
+            writer.add_block(names, {"contentBlockIndex": index}, starts, "delta", deltas)
         writer.add("finish", "messageStop", {"stopReason": self.finish[reply.finish]})
         writer.add("done", "metadata", self.fill("end", usage_of(replies, ask)))
         return writer.events
@@ -87,23 +92,12 @@ def _text_of_result(result: dict[str, Json]) -> str:
     return "\n".join(string_of(part.get("text")) or dump_json(part.get("json")) for part in parts)
 
 
-@dataclass(slots=True)
-class _BlockWriter:
-    """Collects the events of one stream; numbers its blocks."""
+@dataclass(slots=True, kw_only=True)
+class _Writer(EventWriter):
+    """Adds padding of varying length."""
 
     rng: random.Random
-    events: list[Event] = field(default_factory=list)
-    blocks: int = 0
 
     def add(self, tag: Tag, name: str, value: dict[str, Json]) -> None:
         padding = _PADDING[: self.rng.randrange(1, len(_PADDING))]
         self.events.append(Event(tag, dump_json({**value, "p": padding}), name))
-
-    def add_block(self, deltas: list[Json], start: Json = None) -> None:
-        place: dict[str, Json] = {"contentBlockIndex": self.blocks}
-        self.blocks += 1
-        if start is not None:
-            self.add("start", "contentBlockStart", {**place, "start": start})
-        for delta in deltas:
-            self.add("delta", "contentBlockDelta", {**place, "delta": delta})
-        self.add("stop", "contentBlockStop", place)

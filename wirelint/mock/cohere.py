@@ -7,12 +7,12 @@ https://docs.cohere.com/v2/docs/streaming
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
-from wirelint.mock.answer import Event, Tag
-from wirelint.mock.api import Envelope, object_of, objects_in, string_of, usage_of
+from wirelint.mock.answer import Event
+from wirelint.mock.api import Envelope, EventWriter, object_of, objects_in, string_of, usage_of
 from wirelint.mock.openai import OpenAIChat
-from wirelint.mock.plan import Ask, Reply, dump_json, split_pieces
+from wirelint.mock.plan import Ask, Reply, split_pieces
 from wirelint.model import Json
 
 
@@ -39,8 +39,8 @@ class Cohere(OpenAIChat):
         content: list[Json] = []
         if reply.reasoning and not reply.calls:
             content.append({"type": "thinking", "thinking": reply.reasoning})
-        if reply.said:
-            content.append({"type": "text", "text": reply.said})
+        if reply.shown:
+            content.append({"type": "text", "text": reply.shown})
         if content or not reply.calls:
             message["content"] = content
         head: dict[str, Json] = {"id": self.mint(envelope), "message": message}
@@ -48,22 +48,23 @@ class Cohere(OpenAIChat):
 
     def make_events(self, replies: tuple[Reply, ...], ask: Ask, envelope: Envelope) -> list[Event]:
         reply = replies[0]
-        writer = _Writer()
+        writer = EventWriter()
         writer.add("open", "message-start", {"id": self.mint(envelope), "delta": self.fill("start", {})})
         if reply.calls:
             for piece in split_pieces(reply.reasoning):
-                writer.add_message("delta", "tool-plan-delta", None, {"tool_plan": piece})
-        elif reply.reasoning:
-            writer.add_content("thinking", reply.reasoning)
-        if reply.said:
-            writer.add_content("text", reply.said)
-        for number, call in enumerate(reply.calls):
-            start: Json = {"tool_calls": _write_call(call.id, call.name, "")}
-            writer.add_message("start", "tool-call-start", number, start)
-            for piece in split_pieces(call.text):
-                arguments: Json = {"tool_calls": {"function": {"arguments": piece}}}
-                writer.add_message("delta", "tool-call-delta", number, arguments)
-            writer.add("stop", "tool-call-end", {"index": number})
+                writer.add("delta", "tool-plan-delta", {"delta": {"message": {"tool_plan": piece}}})
+        texts = {"thinking": "" if reply.calls else reply.reasoning, "text": reply.shown}
+        for index, (kind, text) in enumerate((kind, text) for kind, text in texts.items() if text):
+            begun: Json = {"delta": {"message": {"content": {"type": kind, kind: ""}}}}
+            deltas: list[Json] = [{"message": {"content": {kind: piece}}} for piece in split_pieces(text)]
+            writer.add_block(
+                ("content-start", "content-delta", "content-end"), {"index": index}, [begun], "delta", deltas
+            )
+        for index, call in enumerate(reply.calls):
+            begun = {"delta": {"message": {"tool_calls": _write_call(call.id, call.name, "")}}}
+            deltas = [{"message": {"tool_calls": {"function": {"arguments": one}}}} for one in split_pieces(call.text)]
+            names = ("tool-call-start", "tool-call-delta", "tool-call-end")
+            writer.add_block(names, {"index": index}, [begun], "delta", deltas)
         writer.add("finish", "message-end", {"delta": self._end(replies, ask)})
         return [*writer.events, Event("done", "[DONE]")]
 
@@ -73,26 +74,3 @@ class Cohere(OpenAIChat):
 
 def _write_call(id_: str, name: str, arguments: str) -> Json:
     return {"id": id_, "type": "function", "function": {"name": name, "arguments": arguments}}
-
-
-@dataclass(slots=True)
-class _Writer:
-    """Collects the events of one stream; numbers its content blocks."""
-
-    events: list[Event] = field(default_factory=list)
-    blocks: int = 0
-
-    def add(self, tag: Tag, kind: str, value: dict[str, Json]) -> None:
-        self.events.append(Event(tag, dump_json({"type": kind, **value}), kind))
-
-    def add_message(self, tag: Tag, kind: str, index: int | None, message: Json) -> None:
-        number: dict[str, Json] = {} if index is None else {"index": index}
-        self.add(tag, kind, {**number, "delta": {"message": message}})
-
-    def add_content(self, kind: str, text: str) -> None:
-        index = self.blocks
-        self.blocks += 1
-        self.add_message("start", "content-start", index, {"content": {"type": kind, kind: ""}})
-        for piece in split_pieces(text):
-            self.add_message("delta", "content-delta", index, {"content": {kind: piece}})
-        self.add("stop", "content-end", {"index": index})

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from wirelint.mock.answer import Answer, Event
 from wirelint.mock.api import Ability, Api
 from wirelint.mock.plan import Ask, Mint, Options, Reply
+from wirelint.mock.schema_values import Topic
 from wirelint.model import Json
 
 
 class NotApplicableError(Exception):
-    """This request gives the fault nothing to change; the server stays healthy and says why in its response header."""
+    """This request gives the fault nothing to change; the reply stays healthy, and its header has the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,10 @@ class Turn:
     mint: Mint
     scripted: Reply | None = None
     """The reply of a scenario file."""
+
+    @property
+    def topic(self) -> Topic:
+        return Topic.of(self.ask.user_text)
 
 
 Message = dict[str, Json]
@@ -42,6 +47,7 @@ class Fault:
     """One fault; `faults.toml` explains its facts. The stages run in the order of the fields; most faults have one."""
 
     doc: str
+    text: str = ""
     reply: ReplyStage | None = None
     events: EventStage | None = None
     answer: AnswerStage | None = None

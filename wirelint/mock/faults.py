@@ -6,13 +6,16 @@ Add a fault as an entry of `faults.toml` and a function in the stage table of it
 from __future__ import annotations
 
 import base64
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import orjson
 
 from wirelint.mock.answer import Answer, Event, Pause, Step, json_answer
 from wirelint.mock.fault import AnswerStage, EventStage, Fault, NotApplicableError, Turn
-from wirelint.mock.plan import MARKUP, dump_json
+from wirelint.mock.plan import MARKUP, Reply, dump_json
 from wirelint.mock.reply_faults import REPLY_STAGES
 from wirelint.mock.scenario import FAULT_OPTIONS, HEALTHY, Scenario, ScenarioError, near
 from wirelint.mock.schema_values import load_table
@@ -43,7 +46,7 @@ def _break_frames(answer: Answer, turn: Turn) -> Answer:
     assert isinstance(frame, bytes)
     match turn.options.mode or "single-newline":
         case "single-newline":
-            steps = [_without_blank_line(step) for step in steps]
+            steps = [step[:-1] if isinstance(step, bytes) and step.endswith(b"\n\n") else step for step in steps]
         case "leading-space":
             steps[middle] = b"".join(b"  " + line if line.strip() else line for line in frame.splitlines(keepends=True))
         case "split-json":
@@ -51,10 +54,6 @@ def _break_frames(answer: Answer, turn: Turn) -> Answer:
             cut = next(at for at in range(cut, len(frame)) if frame[at] & 0xC0 != 0x80)
             steps[middle : middle + 1] = [frame[:cut] + b"\n\n", b"data: " + frame[cut:]]
     return replace(answer, steps=tuple(steps))
-
-
-def _without_blank_line(step: Step) -> Step:
-    return step[:-1] if isinstance(step, bytes) and step.endswith(b"\n\n") else step
 
 
 def _truncate(events: list[Event], turn: Turn) -> list[Event]:
@@ -103,16 +102,13 @@ def _fail_midway(events: list[Event], turn: Turn) -> list[Event]:
     return [*begun, *turn.api.make_error_events(turn.options.status or 500, _BUSY)]
 
 
-def _fail_with_200(answer: Answer, turn: Turn) -> Answer:
-    if answer.streamed:
+def _fail(answer: Answer, turn: Turn, *, as_success: bool = False) -> Answer:
+    """Answer with an error, `as_success` with status 200 unless `_fail_midway` has put it into the stream."""
+    if as_success and answer.streamed:
         return answer
-    return json_answer(200, turn.api.make_error(turn.options.status or 500, _BUSY))
-
-
-def _fail(answer: Answer, turn: Turn) -> Answer:
-    del answer
-    status = turn.options.status or turn.api.busy_status
-    return json_answer(status, turn.api.make_error(status, _BUSY), (("retry-after", "1"),))
+    status = turn.options.status or (500 if as_success else turn.api.busy_status)
+    error = turn.api.make_error(status, _BUSY)
+    return json_answer(200, error) if as_success else json_answer(status, error, (("retry-after", "1"),))
 
 
 def _stall(answer: Answer, turn: Turn) -> Answer:
@@ -152,7 +148,7 @@ EVENT_STAGES: dict[str, EventStage] = {
 ANSWER_STAGES: dict[str, AnswerStage] = {
     "sse-framing": _break_frames,
     "truncated-stream": lambda answer, turn: replace(answer, dies=turn.options.mode == "abort"),
-    "error-in-200": _fail_with_200,
+    "error-in-200": partial(_fail, as_success=True),
     "http-error": _fail,
     "stream-stall": _stall,
     "stream-burst": _burst,
@@ -163,19 +159,22 @@ ANSWER_STAGES: dict[str, AnswerStage] = {
 # --- the table ---------------------------------------------------------------------------------------------------------
 
 
+_FACTS: dict[str, Callable[[Any], Any]] = {"modes": tuple, "takes": frozenset, "needs": frozenset}
+
+
+def _replace(text: str, reply: Reply, turn: Turn) -> Reply:
+    """Replace the reply by a text without calls."""
+    return Reply(reply.reasoning, text.format(tool=reply.calls[0].name, topic=turn.topic.phrase))
+
+
 def _load() -> dict[str, Fault]:
     return {
         name: Fault(
-            doc=row["doc"],
-            reply=REPLY_STAGES.get(name),
+            **{key: _FACTS.get(key, lambda fact: fact)(fact) for key, fact in row.items()},
+            reply=partial(_replace, row["text"]) if "text" in row else REPLY_STAGES.get(name),
             events=EVENT_STAGES.get(name),
             answer=ANSWER_STAGES.get(name),
             tools=MCP_STAGES.get(name),
-            modes=tuple(row.get("modes", ())),
-            takes=frozenset(row.get("takes", ())),
-            calls=row.get("calls", 0),
-            stream=row.get("stream", False),
-            needs=frozenset(row.get("needs", ())),
         )
         for name, row in load_table("faults").items()
     }

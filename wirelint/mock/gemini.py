@@ -20,10 +20,11 @@ from wirelint.mock.api import (
     object_of,
     objects_in,
     read_results,
+    read_tools,
     string_of,
     usage_of,
 )
-from wirelint.mock.plan import Ask, Reply, Tool, dump_json, mint_id, split_pieces
+from wirelint.mock.plan import Ask, Reply, dump_json, mint_id, split_pieces
 from wirelint.model import Json
 
 
@@ -41,11 +42,19 @@ class Gemini(Api):
         results = [object_of(part["functionResponse"]) for part in last if "functionResponse" in part]
         calling = object_of(find(body, "toolConfig.functionCallingConfig"))
         allowed = calling.get("allowedFunctionNames")
-        declared = [one for row in objects_in(body.get("tools")) for one in objects_in(row.get("functionDeclarations"))]
+        functions = (
+            one for row in objects_in(body.get("tools")) for one in objects_in(row.get("functionDeclarations"))
+        )
+        # The SDK for Python writes some members in snake case.
+        names = ("parametersJsonSchema", "parameters_json_schema")
+        declared = (
+            one | {"schema": one.get(names[0]) or one.get(names[1]) or _lower_types(one.get("parameters"))}
+            for one in functions
+        )
         return self.ask(
             body,
             self.model_in(target)[0],
-            tools=tuple(Tool(string_of(one.get("name")), _read_schema(one)) for one in declared if one.get("name")),
+            tools=read_tools(declared, "schema"),
             choice=self.read_choice(string_of(calling.get("mode")).upper()),
             forced=string_of(allowed[0]) if isinstance(allowed, list) and len(allowed) == 1 else None,
             user_text=last_user_text(contents, "parts"),
@@ -57,8 +66,8 @@ class Gemini(Api):
     def make_body(self, replies: tuple[Reply, ...], ask: Ask, envelope: Envelope) -> Json:
         reply = replies[0]
         parts: list[Json] = [{"text": reply.reasoning, "thought": True}] if reply.reasoning else []
-        if reply.said or not reply.calls:
-            parts.append({"text": reply.said})
+        if reply.shown or not reply.calls:
+            parts.append({"text": reply.shown})
         return self._reply([*parts, *_write_calls(reply, envelope)], reply, ask, self._head(envelope), ends=True)
 
     def make_events(self, replies: tuple[Reply, ...], ask: Ask, envelope: Envelope) -> list[Event]:
@@ -68,7 +77,7 @@ class Gemini(Api):
             return Event(tag, dump_json(self._reply([part], reply, ask, head, ends=tag == "finish")))
 
         parts: list[Json] = [{"text": piece, "thought": True} for piece in split_pieces(reply.reasoning)]
-        parts += [{"text": piece} for piece in split_pieces(reply.said)]
+        parts += [{"text": piece} for piece in split_pieces(reply.shown)]
         parts += _write_calls(reply, envelope)
         return [*(event("delta", part) for part in parts), event("finish", {"text": ""})]
 
@@ -84,12 +93,6 @@ class Gemini(Api):
             finish["finishReason"] = self.finish[reply.finish]
         content: Json = {"parts": parts, "role": "model"}
         return {"candidates": [{"content": content, **finish, "index": 0}], "usageMetadata": usage, **head}
-
-
-def _read_schema(declared: dict[str, Json]) -> dict[str, Json]:
-    # The SDK for Python writes some members in snake case.
-    plain = declared.get("parametersJsonSchema") or declared.get("parameters_json_schema")
-    return object_of(plain) or object_of(_lower_types(declared.get("parameters")))
 
 
 def _lower_types(schema: Json) -> Json:

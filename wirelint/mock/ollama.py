@@ -47,26 +47,26 @@ class OllamaChat(Api):
 
     def make_body(self, replies: tuple[Reply, ...], ask: Ask, envelope: Envelope) -> Json:
         reply = replies[0]
-        said: dict[str, Json] = {self.text_member: reply.said}
+        content: dict[str, Json] = {self.text_member: reply.shown}
         if reply.reasoning:
-            said["thinking"] = reply.reasoning
+            content["thinking"] = reply.reasoning
         if reply.calls:
-            said["tool_calls"] = _write_calls(reply)
-        return self._line(said, envelope) | self._end(reply, ask)
+            content["tool_calls"] = _write_calls(reply)
+        return self._line(content, envelope) | self._end(reply, ask)
 
     def make_events(self, replies: tuple[Reply, ...], ask: Ask, envelope: Envelope) -> list[Event]:
         reply = replies[0]
-        said: list[dict[str, Json]] = [{"thinking": piece} for piece in split_pieces(reply.reasoning)]
-        said += [{self.text_member: piece} for piece in split_pieces(reply.said)]
-        said += [{"tool_calls": [call]} for call in _write_calls(reply)]
-        lines = [self._line({self.text_member: "", **one}, envelope) for one in said]
+        content: list[dict[str, Json]] = [{"thinking": piece} for piece in split_pieces(reply.reasoning)]
+        content += [{self.text_member: piece} for piece in split_pieces(reply.shown)]
+        content += [{"tool_calls": [call]} for call in _write_calls(reply)]
+        lines = [self._line({self.text_member: "", **one}, envelope) for one in content]
         last = self._line({self.text_member: ""}, envelope) | self._end(reply, ask)
         return [*(Event("delta", dump_json(line)) for line in lines), Event("done", dump_json(last))]
 
-    def _line(self, said: dict[str, Json], envelope: Envelope) -> dict[str, Json]:
+    def _line(self, content: dict[str, Json], envelope: Envelope) -> dict[str, Json]:
         created = datetime.fromtimestamp(envelope.created, UTC).isoformat().replace("+00:00", "Z")
-        message: Json = {"role": "assistant", **said}
-        return self.fill("line", {"model": envelope.model, "time": created, "said": message})
+        message: Json = {"role": "assistant", **content}
+        return self.fill("line", {"model": envelope.model, "time": created, "content": message})
 
     def _end(self, reply: Reply, ask: Ask) -> dict[str, Json]:
         return self.fill("end", {"finish": self.finish[reply.finish], **usage_of((reply,), ask)})
@@ -79,11 +79,11 @@ class OllamaGenerate(OllamaChat):
     def read_request(self, body: dict[str, Json], target: str) -> Ask:
         return self._ask(body, string_of(body.get("prompt")))
 
-    def _line(self, said: dict[str, Json], envelope: Envelope) -> dict[str, Json]:
+    def _line(self, content: dict[str, Json], envelope: Envelope) -> dict[str, Json]:
         line = super()._line({}, envelope)
         done = {"done": line.pop("done")}
         line.pop("message")
-        return line | said | done
+        return line | content | done
 
 
 def _write_calls(reply: Reply) -> list[Json]:

@@ -12,13 +12,14 @@ https://platform.openai.com/docs/api-reference/responses-streaming
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import takewhile, zip_longest
 
 from wirelint.mock.answer import Event, Tag
 from wirelint.mock.api import (
     Api,
     Envelope,
+    EventWriter,
     RequestError,
     count_of,
     last_user_text,
@@ -172,7 +173,7 @@ class Mistral(OpenAIChat):
             add("open", index, {"role": "assistant", "content": ""})
             for piece in split_pieces(reply.reasoning):
                 add("delta", index, {"content": [self.fill("thinking", {"text": piece})]})
-            for piece in split_pieces(reply.said):
+            for piece in split_pieces(reply.shown):
                 add("delta", index, {"content": piece})
             if reply.calls:
                 calls: list[Json] = [_write_call(call) | {"index": at} for at, call in enumerate(reply.calls)]
@@ -184,9 +185,9 @@ class Mistral(OpenAIChat):
         return self.fill("head", {**_head(envelope, mint_id(envelope.rng, "{hex 32}")), "object": kind})
 
     def _message(self, reply: Reply) -> Json:
-        content: Json = reply.said
+        content: Json = reply.shown
         if reply.reasoning:
-            content = [self.fill("thinking", {"text": reply.reasoning}), {"type": "text", "text": reply.said}]
+            content = [self.fill("thinking", {"text": reply.reasoning}), {"type": "text", "text": reply.shown}]
         calls: list[Json] = [_write_call(call) for call in reply.calls]
         return {"role": "assistant", "content": content, "tool_calls": calls or None}
 
@@ -220,7 +221,7 @@ class OpenAIResponses(Api):
     def make_events(self, replies: tuple[Reply, ...], ask: Ask, envelope: Envelope) -> list[Event]:
         response = self._response(replies[0], ask, envelope)
         begun = response | {"status": "in_progress", "output": [], "usage": None, "incomplete_details": None}
-        writer = _ItemWriter(self.templates["begun"])
+        writer = _ItemWriter(begun=self.templates["begun"])
         writer.add("open", "response.created", {"response": begun})
         writer.add("open", "response.in_progress", {"response": begun})
         for index, item in enumerate(objects_in(response["output"])):
@@ -241,7 +242,7 @@ class OpenAIResponses(Api):
 
         if reply.reasoning:
             yield self.fill("reasoning", {"id": mint("rs"), "text": reply.reasoning})
-        if reply.said or not reply.calls:
+        if reply.shown or not reply.calls:
             part = self.fill("refusal" if reply.refusal else "text", {"text": reply.refusal or reply.text})
             yield self.fill("message", {"id": mint("msg"), "part": part})
         for call in reply.calls:
@@ -249,16 +250,14 @@ class OpenAIResponses(Api):
             yield self.fill("function_call", {"id": mint("fc"), **named})
 
 
-@dataclass(frozen=True, slots=True)
-class _ItemWriter:
+@dataclass(slots=True, kw_only=True)
+class _ItemWriter(EventWriter):
     """Collects the events of a Responses stream. `begun` has the empty content of an item when it is added, by type."""
 
     begun: Mapping[str, dict[str, Json]]
-    events: list[Event] = field(default_factory=list)
 
-    def add(self, tag: Tag, kind: str, value: dict[str, Json]) -> None:
-        numbered: Json = {"type": kind, "sequence_number": len(self.events), **value}
-        self.events.append(Event(tag, dump_json(numbered), kind))
+    def add(self, tag: Tag, name: str, value: dict[str, Json]) -> None:
+        EventWriter.add(self, tag, name, {"sequence_number": len(self.events), **value})
 
     def add_item(self, index: int, item: dict[str, Json]) -> None:
         at: dict[str, Json] = {"output_index": index}
@@ -336,7 +335,7 @@ class OpenAICompletions(Api):
 
 def _write_text(reply: Reply) -> str:
     thought = f"<think>\n{reply.reasoning}\n</think>\n\n" if reply.reasoning else ""
-    return thought + reply.said + (write_markup("hermes_json", reply.calls) if reply.calls else "")
+    return thought + reply.shown + (write_markup("hermes_json", reply.calls) if reply.calls else "")
 
 
 class DeepInfra(OpenAICompletions):

@@ -133,7 +133,7 @@ class Reply:
     finish: Finish = "stop"
 
     @property
-    def said(self) -> str:
+    def shown(self) -> str:
         """The text, or the refusal for an API that has no field for refusals."""
         return self.text or self.refusal
 

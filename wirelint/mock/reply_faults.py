@@ -8,23 +8,20 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from typing import Literal
 
 import jsonschema_rs
 import orjson
 
 from wirelint.mock.fault import NotApplicableError, ReplyStage, Turn
 from wirelint.mock.plan import Call, Reply, dump_json, make_calls, write_markup
-from wirelint.mock.schema_values import SAMPLES, Topic
+from wirelint.mock.schema_values import SAMPLES
 from wirelint.model import Json
 
 
 def _with_first(reply: Reply, call: Call) -> Reply:
     """Return the reply with another first call."""
     return replace(reply, calls=(call, *reply.calls[1:]))
-
-
-def _phrase(turn: Turn) -> str:
-    return Topic.of(turn.ask.user_text).phrase
 
 
 def _leak_markup(reply: Reply, turn: Turn) -> Reply:
@@ -44,7 +41,7 @@ def _leak_control_token(reply: Reply, turn: Turn) -> Reply:
 
 def _leak_thinking(reply: Reply, turn: Turn) -> Reply:
     opener = "" if turn.options.mode == "orphan" else "<think>\n"
-    thinking = f"The user wants to know about {_phrase(turn)}. Keep it short."
+    thinking = f"The user wants to know about {turn.topic.phrase}. Keep it short."
     return replace(reply, reasoning="", text=f"{opener}{thinking}\n</think>\n\n{reply.text}")
 
 
@@ -53,12 +50,12 @@ def _fabricate_call(reply: Reply, turn: Turn) -> Reply:
     claim, past = f"I called {reply.calls[0].name}", SAMPLES["past"]
     if words[0] in past:
         claim = f"I {past[words[0]]} the {' '.join(words[1:]) or 'everything available'}"
-    text = f'{claim} for "{_phrase(turn)}" and found 0 results. There may be nothing on this subject.'
+    text = f'{claim} for "{turn.topic.phrase}" and found 0 results. There may be nothing on this subject.'
     return Reply(reply.reasoning, text)
 
 
 def _fabricate_result(reply: Reply, turn: Turn) -> Reply:
-    ask, topic = turn.ask, _phrase(turn)
+    ask, topic = turn.ask, turn.topic.phrase
     mode = turn.options.mode or ("written" if ask.result is None else "contradiction")
     if mode == "contradiction":
         if ask.result is None:
@@ -73,15 +70,6 @@ def _fabricate_result(reply: Reply, turn: Turn) -> Reply:
         return Reply(reply.reasoning, f"{steps}\nObservation: 3 matches for {topic}\nAnswer: There are 3 matches.")
     result = dump_json({"matches": 3, "best": topic})
     text = f"<tool_response>\n{result}\n</tool_response>\nThere are 3 matches; the best one is {topic}."
-    return Reply(reply.reasoning, text)
-
-
-def _announce_only(reply: Reply, turn: Turn) -> Reply:
-    return Reply(reply.reasoning, f"I'll call {reply.calls[0].name} now to look up {_phrase(turn)}.")
-
-
-def _deny_tools(reply: Reply, turn: Turn) -> Reply:
-    text = f"I don't have access to any tools here, so I cannot look up {_phrase(turn)} for you."
     return Reply(reply.reasoning, text)
 
 
@@ -110,7 +98,7 @@ def _concatenate(reply: Reply, turn: Turn) -> Reply:
 def _other_arguments(call: Call, turn: Turn) -> str:
     ask = replace(turn.ask, forced=call.name)
     for salt in range(1, 4):
-        other = make_calls(ask, 1, Topic.of(ask.user_text), turn.mint, salt=salt)[0].arguments
+        other = make_calls(ask, 1, turn.topic, turn.mint, salt=salt)[0].arguments
         if other != call.arguments:
             return other
     raise NotApplicableError(f"{call.name!a} has only one set of valid arguments")
@@ -181,9 +169,8 @@ def _contradict_finish(reply: Reply, turn: Turn) -> Reply:
 
 
 def _collide(reply: Reply, turn: Turn) -> Reply:
-    if turn.options.mode == "missing":
-        return replace(reply, calls=tuple(replace(call, place="none") for call in reply.calls))
-    return replace(reply, calls=tuple(replace(call, place="first") for call in reply.calls))
+    place: Literal["first", "none"] = "none" if turn.options.mode == "missing" else "first"
+    return replace(reply, calls=tuple(replace(call, place=place) for call in reply.calls))
 
 
 def _use_placeholder(reply: Reply, turn: Turn) -> Reply:
@@ -199,11 +186,6 @@ def _use_placeholder(reply: Reply, turn: Turn) -> Reply:
     raise NotApplicableError(f"{call.name!a} takes no text that a model could have to invent")
 
 
-def _share_id(reply: Reply, turn: Turn) -> Reply:
-    del turn
-    return replace(reply, calls=tuple(replace(call, id=reply.calls[0].id) for call in reply.calls))
-
-
 def _shorten_ids(reply: Reply, turn: Turn) -> Reply:
     if not re.search(r"kimi[-_ ]?k2(?!\d)", turn.options.model or turn.ask.model, re.IGNORECASE):
         raise NotApplicableError("it needs a Kimi K2 model, whose ids have their own form; name one with model=")
@@ -213,7 +195,7 @@ def _shorten_ids(reply: Reply, turn: Turn) -> Reply:
 
 
 def _disobey(reply: Reply, turn: Turn) -> Reply:
-    ask, topic = turn.ask, Topic.of(turn.ask.user_text)
+    ask, topic = turn.ask, turn.topic
     others = tuple(tool for tool in ask.tools if tool.name != ask.forced)
     if not ask.tools:
         raise NotApplicableError("it needs a tool and a tool choice")
@@ -230,20 +212,12 @@ def _disobey(reply: Reply, turn: Turn) -> Reply:
     return replace(reply, calls=calls, finish="tool_calls")
 
 
-def _write_more(reply: Reply, turn: Turn) -> Reply:
-    """Make the text long: only then is a burst visible."""
-    del turn
-    return replace(reply, text=f"{reply.text} {SAMPLES['long']}".strip())
-
-
 REPLY_STAGES: dict[str, ReplyStage] = {
     "xml-leak": _leak_markup,
     "control-token-leak": _leak_control_token,
     "think-leak": _leak_thinking,
     "fabricated-call": _fabricate_call,
     "fabricated-result": _fabricate_result,
-    "intent-without-call": _announce_only,
-    "tools-on-raw-endpoint": _deny_tools,
     "empty-response": lambda reply, turn: Reply(),
     "id-unstable": _change_id,
     "concatenated-json": _concatenate,
@@ -253,8 +227,11 @@ REPLY_STAGES: dict[str, ReplyStage] = {
     "finish-reason-mismatch": _contradict_finish,
     "tool-index-collision": _collide,
     "placeholder-argument": _use_placeholder,
-    "duplicate-id": _share_id,
+    "duplicate-id": lambda reply, turn: replace(
+        reply, calls=tuple(replace(call, id=reply.calls[0].id) for call in reply.calls)
+    ),
     "nonconforming-id": _shorten_ids,
     "tool-choice-violation": _disobey,
-    "stream-burst": _write_more,
+    # Only a long text makes a burst visible.
+    "stream-burst": lambda reply, turn: replace(reply, text=f"{reply.text} {SAMPLES['long']}".strip()),
 }

@@ -216,18 +216,18 @@ class When:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One `[[reply]]`. `says` is (reasoning, text, calls as name and arguments); None: the healthy model's words."""
+    """One `[[reply]]`. `content` is (reasoning, text, calls as name and arguments); None: the healthy model's words."""
 
     when: When
     scenario: Scenario
     times: int | None = None
-    says: tuple[str, str, tuple[tuple[str, dict[str, Json]], ...]] | None = None
+    content: tuple[str, str, tuple[tuple[str, dict[str, Json]], ...]] | None = None
 
     def reply(self, ask: Ask, mint: Mint) -> Reply | None:
         """Return the reply with call ids of the API's form."""
-        if self.says is None:
+        if self.content is None:
             return None
-        reasoning, text, calls = self.says
+        reasoning, text, calls = self.content
         made = tuple(
             Call(mint(name, ask.calls_before + at), name, dump_json(arguments))
             for at, (name, arguments) in enumerate(calls)
@@ -280,11 +280,11 @@ def _read_line(value: Any, place: str, base: Options | None) -> Line:
         scenario = parse_scenario(value.get("fault", ""), base=base)
     except ScenarioError as error:
         raise ScenarioError(f"{place}fault: {error}") from error
-    says = None
+    content = None
     if {"text", "reasoning", "calls"} & value.keys():
         calls = tuple(_read_call(call, place) for call in value.get("calls", []))
-        says = value.get("reasoning", ""), value.get("text", ""), calls
-    return Line(When(**when), scenario, times, says)
+        content = value.get("reasoning", ""), value.get("text", ""), calls
+    return Line(When(**when), scenario, times, content)
 
 
 def _read_call(call: Any, place: str) -> tuple[str, dict[str, Json]]:

@@ -108,13 +108,13 @@ class Service:
 
         turn = Turn(api, ask, options, rng, mint, line.reply(ask, mint) if line else None)
         envelope = Envelope(model, number, options, rng)
-        said = scenario.text
+        applied = scenario.text
         try:
             answer = _make_answer(turn, envelope, fault)
         except NotApplicableError as reason:
-            said = f"{HEALTHY} ({scenario.fault}: {reason})"
+            applied = f"{HEALTHY} ({scenario.fault}: {reason})"
             answer = _make_answer(turn, envelope, None)
-        answer = replace(answer, headers=(*answer.headers, (HEADER, said)))
+        answer = replace(answer, headers=(*answer.headers, (HEADER, applied)))
         return shape_answer(answer, options, headers.get("accept-encoding", ""), api.ping)
 
     def _answer_tools(self, number: int, method: str, headers: Mapping[str, str], body: bytes) -> Answer:
@@ -128,8 +128,8 @@ class Service:
             answer, played = tools.answer_tools(body, headers, fault, scenario.options.mode, rng)
         except ValueError as error:
             return tools.refuse(str(error))
-        said = scenario.text if played or fault is None else f"{HEALTHY} ({scenario.fault}: nothing here to act on)"
-        answer = replace(answer, headers=(*answer.headers, (HEADER, said)))
+        applied = scenario.text if played or fault is None else f"{HEALTHY} ({scenario.fault}: nothing here to act on)"
+        answer = replace(answer, headers=(*answer.headers, (HEADER, applied)))
         return shape_answer(answer, scenario.options, headers.get("accept-encoding", ""))
 
     def _select(self, number: int, api: str, headers: Mapping[str, str], ask: Ask) -> tuple[Line | None, Scenario]:

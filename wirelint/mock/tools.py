@@ -89,13 +89,12 @@ def _call(name: str, arguments: Message) -> Json:
 
 def _mistake_id(requests: list[Message], answers: list[Message], mode: str) -> list[Message]:
     del requests
-    return [one | {"id": _other(one["id"], mode)} for one in answers]
-
-
-def _other(id_: Json, mode: str) -> Json:
+    ids: list[Json] = [one["id"] for one in answers]
     if mode == "type":
-        return str(id_) if isinstance(id_, int) else 7
-    return id_ + 1000 if isinstance(id_, int) else f"{id_}-other"
+        others: list[Json] = [str(one) if isinstance(one, int) else 7 for one in ids]
+    else:
+        others = [one + 1000 if isinstance(one, int) else f"{one}-other" for one in ids]
+    return [one | {"id": other} for one, other in zip(answers, others, strict=True)]
 
 
 def _answer_notifications(requests: list[Message], answers: list[Message], mode: str) -> list[Message]:

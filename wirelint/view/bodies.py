@@ -44,7 +44,7 @@ def frames_of(headers: Headers, body: bytes) -> list[Frame] | None:
 # --- the raw exchange -------------------------------------------------------------------------------------------------
 
 
-def wire(checked: Checked) -> RenderableType:
+def render_wire(checked: Checked) -> RenderableType:
     """Render request and reply in raw form; control characters are escaped."""
     record = checked.record
     return Group(

@@ -158,7 +158,7 @@ def message_turns(messages: Sequence[Message], speaker: str | None = None) -> It
 
 
 def response_turns(exchange: Exchange, later: Later | None = None) -> Iterator[Turn]:
-    """Yield the turns of a reply. `later` gives results that came with requests after it."""
+    """Yield the turns of a reply. `later` returns results that later requests carried."""
     choices = exchange.reply.choices if exchange.reply is not None else ()
     for choice in choices:
         speaker = "server" if exchange.api == "mcp" else "reply"

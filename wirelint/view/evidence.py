@@ -25,7 +25,7 @@ from rich.text import Text as Styled
 
 from wirelint.capture.offline import Checked
 from wirelint.events import Frame
-from wirelint.model import Part, Reasoning, Reply, Request, Side, Text, ToolCall, ToolResult
+from wirelint.model import Part, Reasoning, Side, Text, ToolCall, ToolResult
 from wirelint.rule import Finding
 from wirelint.text.pointers import escaped, locate, matching, spelled, within
 from wirelint.view.bodies import frames_of
@@ -68,11 +68,13 @@ class Source:
 
     def __init__(self, checked: Checked) -> None:
         self._checked = checked
+        bodies = checked.record.request_body, checked.record.response_body
+        self._request, self._response = ((body or b"").decode("utf-8", "replace") for body in bodies)
 
     def evidence(self, finding: Finding) -> list[Evidence]:
         """Return the evidence of a finding; empty if it points at no text (a silence, for example).
 
-        For text that came in several events: the folded text, then the data of the first of these events.
+        For text of several events: the folded text, then the data of the first of these events.
         """
         part = self._part(finding.side, finding.pointer)
         event = finding.event if finding.event is not None else self._event(finding)
@@ -90,14 +92,6 @@ class Source:
         return [Evidence(text, *_stretch(finding, part, text, start, end))]
 
     @cached_property
-    def _request(self) -> str:
-        return (self._checked.record.request_body or b"").decode("utf-8", "replace")
-
-    @cached_property
-    def _response(self) -> str:
-        return (self._checked.record.response_body or b"").decode("utf-8", "replace")
-
-    @cached_property
     def _frames(self) -> dict[int, Frame] | None:
         """The events of the reply by number; None for a whole body."""
         record = self._checked.record
@@ -109,12 +103,12 @@ class Source:
     @cached_property
     def _parts(self) -> dict[tuple[Side, str], Part]:
         exchange = self._checked.exchange
-        if exchange is None:
-            return {}
+        request, reply = (exchange.request, exchange.reply) if exchange is not None else (None, None)
         parts: dict[tuple[Side, str], Part] = {}
-        for side, value in (("request", exchange.request), ("response", exchange.reply)):
-            for part in _parts_of(value):
-                parts.setdefault((side, part.pointer), part)  # type: ignore[arg-type]
+        for part in (part for message in (request.messages if request else ()) for part in message.parts):
+            parts.setdefault(("request", part.pointer), part)
+        for part in (part for choice in (reply.choices if reply else ()) for part in choice.parts):
+            parts.setdefault(("response", part.pointer), part)
         return parts
 
     def _part(self, side: Side, pointer: str | None) -> Part | None:
@@ -156,11 +150,6 @@ class Source:
         yield Evidence(text, *_stretch(finding, part, text, start, end, exact=found), event)
 
 
-def _parts_of(value: Request | Reply | None) -> Iterator[Part]:
-    for holder in () if value is None else value.messages if isinstance(value, Request) else value.choices:
-        yield from holder.parts
-
-
 def _text_of(part: Part | None) -> str:
     match part:
         case Text(text) | Reasoning(text):
@@ -174,7 +163,7 @@ def _text_of(part: Part | None) -> str:
 
 
 def _joined(finding: Finding, part: Part | None) -> Iterator[Evidence]:
-    """Yield the folded text of a part, if the evidence in it came in more than one event."""
+    """Yield the folded text of a part, if its evidence is spread over events."""
     if finding.span is None or not isinstance(part, Text | Reasoning | ToolCall):
         return
     start, end = finding.span
@@ -306,7 +295,7 @@ def excerpt_lines(found: Sequence[Evidence], width: int, style: str) -> Iterator
     """Yield the lines of evidence in `width` columns, after an empty line with the gutter."""
     if not found:
         return
-    labels = [_label(evidence) for evidence in found]
+    labels = ["text" if one.joined else "" if one.event is None else str(one.event) for one in found]
     gutter = max(_GUTTER, *map(len, labels))
     room = max(width - gutter - 3, _LEAST)
     yield _bar("", gutter)
@@ -357,12 +346,6 @@ def _last(text: str, room: int, *, cut: bool) -> str:
     while cell_len(kept) > room - 1:
         kept = kept[1:]
     return f"…{kept}"
-
-
-def _label(evidence: Evidence) -> str:
-    if evidence.joined:
-        return "text"
-    return "" if evidence.event is None else str(evidence.event)
 
 
 def _bar(label: str, gutter: int) -> Styled:

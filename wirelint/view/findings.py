@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 from wirelint.capture.offline import Checked
@@ -68,8 +69,13 @@ def counted(count: int, noun: str) -> str:
 
 def tally(findings: Sequence[Finding]) -> str:
     """Return counts by severity: `1 error, 2 warnings`; empty without findings."""
-    counts = ((severity, sum(finding.severity == severity for finding in findings)) for severity in SEVERITIES)
-    return ", ".join(f"{count} {name}" if name == "info" else counted(count, name) for name, count in counts if count)
+    return count_by_severity(Counter(finding.severity for finding in findings))
+
+
+def count_by_severity(counts: Mapping[str, int]) -> str:
+    """Return `1 error, 2 warnings, 3 info`; severities without findings are left out."""
+    found = [(severity, counts[severity]) for severity in SEVERITIES if counts.get(severity)]
+    return ", ".join(f"{count} {name}" if name == "info" else counted(count, name) for name, count in found)
 
 
 def known_note(known: int) -> str:
@@ -88,7 +94,7 @@ def recurrence(issue: Issue | None, here: str) -> str:
 
 
 def fix_of(checked: Checked, finding: Finding) -> AppliedFix | None:
-    """Return the fix that the record says was applied to a finding; None if it says none.
+    """Return the fix that was applied to a finding, according to the record; None without one.
 
     A fix at the finding's place is its own. Fixes elsewhere count if there is one for every finding of the rule.
     """

@@ -180,7 +180,8 @@ class Github(Format):
             fields = {"file": path_of(checked.record), "title": f"{finding.code} {finding.name}"}
             if line is not None:
                 fields["line"] = str(line)
-            shown = ",".join(f"{name}={_property(value)}" for name, value in fields.items())
+            escaped = {name: _data(value).replace(":", "%3A").replace(",", "%2C") for name, value in fields.items()}
+            shown = ",".join(f"{name}={value}" for name, value in escaped.items())
             self._out.write(f"::{_COMMANDS[finding.severity]} {shown}::{_data(_sentence(checked, finding))}\n")
 
 
@@ -192,22 +193,22 @@ class Gitlab(Format):
         self._seen = Counter[str]()
 
     def add(self, checked: Checked) -> None:
+        path = path_of(checked.record)
         for finding in checked.findings:
+            name = f"{path}\n{fingerprint(finding)}"
+            self._seen[name] += 1
+            unique = hashlib.sha256(f"{name}\n{self._seen[name]}".encode("utf-8", "surrogatepass"))
             self._write_item({
                 "description": _sentence(checked, finding),
                 "check_name": f"{finding.code} {finding.name}",
-                "fingerprint": self._unique(f"{path_of(checked.record)}\n{fingerprint(finding)}"),
+                "fingerprint": unique.hexdigest()[:32],
                 "severity": _QUALITY[finding.severity],
-                "location": {"path": path_of(checked.record), "lines": {"begin": line_of(checked.record) or 1}},
+                "location": {"path": path, "lines": {"begin": line_of(checked.record) or 1}},
             })  # fmt: skip
 
     def close(self) -> None:
         self._end_array()
         super().close()
-
-    def _unique(self, name: str) -> str:
-        self._seen[name] += 1
-        return hashlib.sha256(f"{name}\n{self._seen[name]}".encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 class Junit(Format):
@@ -287,10 +288,6 @@ def _data(text: str) -> str:
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
-def _property(text: str) -> str:
-    return _data(text).replace(":", "%3A").replace(",", "%2C")
-
-
 # --- SARIF ------------------------------------------------------------------------------------------------------------
 
 
@@ -332,7 +329,7 @@ class Sarif(Objects):
         self._out.write('"columnKind": "unicodeCodePoints", "results": [\n')
 
     def _make(self, checked: Checked, finding: Finding) -> dict[str, Value]:
-        record, fix = checked.record, remedy(checked, finding)
+        record, fix, facts = checked.record, remedy(checked, finding), flat(checked, finding)
         line = line_of(record)
         physical: dict[str, Value] = {"artifactLocation": {"uri": uri_of(record)}}
         if line is not None:
@@ -342,10 +339,11 @@ class Sarif(Objects):
         result: dict[str, Value] = {
             "ruleId": finding.code,
             "level": _LEVELS[finding.severity],
-            "message": {"text": _no_links(f"{text}; {fix}" if fix else text)},
+            # SARIF makes links of `[words](target)` in messages.
+            "message": {"text": _LINK.sub(r"\\[\1\\](", f"{text}; {fix}" if fix else text)},
             "locations": [{"physicalLocation": physical, "logicalLocations": [where]}],
             "partialFingerprints": {"wirelint/v1": fingerprint(finding)},
-            "properties": _properties(checked, finding),
+            "properties": {name: facts[name] for name in _PROPERTIES} | {"place": record.place},
         }
         number = self._numbers.get(finding.code)
         return result if number is None else {**result, "ruleIndex": number}
@@ -354,20 +352,16 @@ class Sarif(Objects):
 _PROPERTIES = ("layer", "confidence", "side", "pointer", "event", "exchange", "api", "model", "fix", "issue")
 
 
-def _properties(checked: Checked, finding: Finding) -> dict[str, Value]:
-    value = flat(checked, finding)
-    return {name: value[name] for name in _PROPERTIES} | {"place": checked.record.place}
-
-
 def _descriptor(rule: Rule) -> dict[str, Value]:
     manual = inspect.getdoc(rule) or ""
+    described = " ".join(manual.partition("## What it does")[2].partition("\n## ")[0].split())
     severity: Severity = rule.graded or rule.severity
     kinds: list[Value] = [rule.layer, *(f"fix-{safety}" for safety in safeties(rule))]
     return {
         "id": rule.code,
         "name": rule.name,
         "shortDescription": {"text": f"{summary(rule)}."},
-        "fullDescription": {"text": _section(manual, "What it does") or f"{summary(rule)}."},
+        "fullDescription": {"text": described or f"{summary(rule)}."},
         "help": {"text": manual, "markdown": f"# {rule.name} ({rule.code})\n\n{manual}"},
         "defaultConfiguration": {"level": _LEVELS[severity]},
         "properties": {
@@ -381,15 +375,6 @@ def _descriptor(rule: Rule) -> dict[str, Value]:
 def _internal() -> dict[str, Value]:
     text = "A rule or a reader of wirelint failed on this exchange; the other rules were applied."
     return {"id": INTERNAL, "name": INTERNAL_NAME, "shortDescription": {"text": text}, "help": {"text": text}}
-
-
-def _section(manual: str, heading: str) -> str:
-    return " ".join(manual.partition(f"## {heading}")[2].partition("\n## ")[0].split())
-
-
-def _no_links(text: str) -> str:
-    """Escape the links in wire text: SARIF makes links of `[words](target)` in messages."""
-    return _LINK.sub(r"\\[\1\\](", text)
 
 
 def _text(value: Value) -> str:

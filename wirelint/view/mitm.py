@@ -18,7 +18,7 @@ from typing import Literal, NamedTuple
 from wirelint.apis import channel_of
 from wirelint.capture.offline import Checked
 from wirelint.capture.record import Record
-from wirelint.model import Exchange, Reply, Side
+from wirelint.model import Exchange, Side
 from wirelint.rule import Finding
 from wirelint.view.conversation import ConversationView, Later, Look, Row, Turn, context_turns, response_turns
 from wirelint.view.findings import (
@@ -149,7 +149,8 @@ def _head(shown: Shown, exchange: Exchange) -> Iterator[Line]:
     if shown.open:
         verdict = f"{verdict or 'no findings'} so far" if verdict or not again else ""
     elif not verdict and not again:
-        verdict = "no findings" if _is_checked(exchange) else "not checked"
+        is_checked = exchange.ok or (exchange.end != "unread" and channel_of(exchange.api) == "mcp")
+        verdict = "no findings" if is_checked else "not checked"
     parts = [verdict, again, f"{len(record.fixes)} fixed" if record.fixes else ""]
     if exchange.end not in ("complete", "unknown"):
         parts.append(f"ended: {exchange.end}")
@@ -157,10 +158,6 @@ def _head(shown: Shown, exchange: Exchange) -> Iterator[Line]:
     yield Span(worst(findings) or "remark", " · ".join(part for part in parts if part)), name
     if exchange.error:
         yield (Span("remark", visible(exchange.error)),)
-
-
-def _is_checked(exchange: Exchange) -> bool:
-    return exchange.ok or (exchange.end != "unread" and channel_of(exchange.api) == "mcp")
 
 
 def _facts(exchange: Exchange) -> Iterator[str]:
@@ -211,13 +208,8 @@ def _ending(shown: Shown, exchange: Exchange, side: Side) -> Iterator[Line]:
         yield _row("reply", Span("remark", "(empty)"))
     if shown.open:
         yield _row("", Span("warning", "… more may come"))
-    if counts := _usage(reply):
-        yield _row("", Span("remark", counts))
-
-
-def _usage(reply: Reply) -> str:
-    counts = (f"{name} {count:,}" for name, count in (reply.usage or {}).items() if isinstance(count, int))
-    return visible(", ".join(counts))
+    if counts := [f"{name} {count:,}" for name, count in (reply.usage or {}).items() if isinstance(count, int)]:
+        yield _row("", Span("remark", visible(", ".join(counts))))
 
 
 # --- the conversation -------------------------------------------------------------------------------------------------

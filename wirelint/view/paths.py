@@ -1,10 +1,10 @@
 """The path of a tool call through the layers model, gateway, client, tool, client, model, and where it ends.
 
-Theory of operation. A call is born in a reply. The same exchange shows what the client received: the reply itself, or the
-one delivered instead. The exchange that continues from there (`Exchange.link`, else a later history of the conversation
-with the call in it) shows what the client made of the call and of its result, and its reply is the model's reaction. If MCP
-servers are on the same wire, the exchange between client and tool is known too; otherwise only the result in the history
-is.
+Theory of operation. A path begins with a call in a reply. The same exchange has the reply that the client received:
+this reply, or the one delivered instead. The exchange that continues from there (`Exchange.link`, else a later history
+of the conversation with the call in it) has the call and its result as the client sent them back, and its reply is the
+model's reaction. If MCP servers are on the same wire, the exchange between client and tool is known too, otherwise only
+the result in the history.
 
 A path ends where the next step did not happen. That is not an error: the last exchange of a capture is the last.
 """
@@ -46,15 +46,15 @@ _STYLES = {"ok": "green", "changed": "yellow", "failed": "red", "unseen": "dim",
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What one layer did. `at`: milliseconds after the path's first request, None if unknown; `took`: its duration.
+    """One layer's part in a call. `at`: milliseconds after the path's first request, None if unknown; `took`: its duration.
 
     `exchange`, `side`, `pointer` and `event` are the place on the wire.
     """
 
     layer: Layer
     state: State
-    what: str
-    said: str = ""
+    action: str
+    text: str = ""
     at: float | None = None
     took: float | None = None
     exchange: str | None = None
@@ -95,7 +95,7 @@ class Paths:
                 if exchange.api == "mcp":
                     continue
                 for choice, call in _calls_of_exchange(exchange):
-                    yield _Tracer(source, number, choice, call).path()
+                    yield _Tracer(source, number, choice, call).trace()
                 yield from _paths_in_text(checked, exchange)
 
     def of_call(self, id_: str) -> tuple[Path, ...]:
@@ -164,30 +164,30 @@ class _Tracer:
         self._own = _Place(*source.items[number])
         self._steps: list[Step] = []
 
-    def path(self) -> Path:
-        end = self._follow()
+    def trace(self) -> Path:
+        end = self._collect_steps()
         (checked, exchange, _), call = self._own, self._call
         place = checked.record.source, exchange.id, exchange.conversation
         return Path(call.id, call.name, call.arguments.text, *place, tuple(self._steps), end)
 
-    def _follow(self) -> str:
+    def _collect_steps(self) -> str:
         """Collect the steps in order. Returns the reason why there is no further step, or an empty text."""
-        received = self._emit()
+        received = self._add_emission()
         if received is None:
             return "the call never reached the client"
-        carried = self._carried(received)
-        self._run(received, carried)
+        carried = self._find_carrier(received)
+        self._add_tool_run(received, carried)
         if carried is None:
-            return self._lost(received)
-        return self._send_back(received, carried) or self._answer(carried)
+            return self._add_loss(received)
+        return self._add_return(received, carried) or self._add_reaction(carried)
 
-    def _emit(self) -> ToolCall | None:
+    def _add_emission(self) -> ToolCall | None:
         """Add the steps of model and gateway. Returns the call as the client received it, or None."""
         call, (_, exchange, _) = self._call, self._own
         written = exchange.reply is not None and any(call is one for _, one in _calls_of(exchange.reply))
         text = f"{call.name or '(no name)'} {excerpt(call.arguments.text, _SHOWN)}"
         event = call.event if written else None
-        at, took = _arrival(exchange, event), exchange.timing.duration
+        at, took = _time_of_event(exchange, event), exchange.timing.duration
         if not written:
             self._add("model", "changed", "wrote the call as text", text, at, took=took, call=call)
             self._add("gateway", "changed", f"delivered it as call {_id(call.id)}", at=at)
@@ -200,29 +200,29 @@ class _Tracer:
             else:
                 self._add("gateway", "unseen", "not seen: its exchange with the model is on another wire", at=at)
             return call
-        received = _delivered_as(exchange.delivered, self._choice, call)
+        received = _find_delivered(exchange.delivered, self._choice, call)
         if received is None:
             self._add("gateway", "missing", "removed it before delivery", at=at, call=call)
             return None
-        if changes := _changes(call, received):
+        if changes := _compare_calls(call, received):
             self._add("gateway", "changed", "fixed it before delivery", at=at, changes=changes, call=call)
         else:
             self._add("gateway", "ok", "passed it through unchanged", at=at, call=call)
         return received
 
-    def _carried(self, received: ToolCall) -> _Carried | None:
+    def _find_carrier(self, received: ToolCall) -> _Carried | None:
         """Return the exchange that sends the call back: the first that was answered, if there are several."""
         exchange = self._own.exchange
         numbers = self._source.followers.get(exchange.id, [])
-        found = [one for number in numbers if (one := self._in_history(number, received)) is not None]
+        found = [one for number in numbers if (one := self._find_in_history(number, received)) is not None]
         if not found and received.id:
             later = (n for n in self._source.conversations[exchange.conversation] if n > self._number)
-            same = (one for number in later if (one := self._in_history(number, received, exact=True)) is not None)
+            same = (one for number in later if (one := self._find_in_history(number, received, exact=True)) is not None)
             found = list(islice(same, _MOST_LATER))
         with_result = [one for one in found if one.pair.answer is not None]
         return next((one for one in with_result if one.exchange.ok), next(iter(with_result or found), None))
 
-    def _in_history(self, number: int, call: ToolCall, *, exact: bool = False) -> _Carried | None:
+    def _find_in_history(self, number: int, call: ToolCall, *, exact: bool = False) -> _Carried | None:
         checked, exchange = self._source.items[number]
         if exchange.request is None:
             return None
@@ -239,12 +239,12 @@ class _Tracer:
             same = similar[-1] if similar else None
         return _Carried(checked, exchange, same) if same is not None else None
 
-    def _run(self, call: ToolCall, carried: _Carried | None) -> None:
+    def _add_tool_run(self, call: ToolCall, carried: _Carried | None) -> None:
         """Add the exchange between client and tool server, if it is on this wire."""
         request = self._own.exchange.request
         declared = request.tool(call.name) if request is not None else None
         until = self._source.numbers[carried.exchange.id] if carried is not None else len(self._source.items)
-        passed = self._passed(call, declared, until)
+        passed = self._find_tool_call(call, declared, until)
         if passed is None:
             served = self._source.tools.serving(call.name or "", declared)
             if carried is None or carried.pair.answer is None:
@@ -255,7 +255,7 @@ class _Tracer:
                 self._add("tool", "unseen", "not on this wire")
             return
         checked, exchange = self._source.items[self._source.numbers[passed.exchange]]
-        at, took = self._since(exchange), exchange.timing.duration
+        at, took = self._offset_of(exchange), exchange.timing.duration
         changes = () if passed.digest == digest_of(call.arguments) else (("arguments", call.arguments.text, "others"),)
         what = f"called {passed.name} on {passed.server}"
         state: State = "changed" if changes else "ok"
@@ -268,7 +268,7 @@ class _Tracer:
         else:
             self._add("tool", "ok", "answered", excerpt(passed.text, _SHOWN), after, took=took, of=of)
 
-    def _passed(self, call: ToolCall, declared: Tool | None, until: int) -> Passed | None:
+    def _find_tool_call(self, call: ToolCall, declared: Tool | None, until: int) -> Passed | None:
         """Return the `tools/call` that the client sent for this call: before the next request, with equal arguments if any.
 
         Exchanges are in the order in which they ended; a call can begin before its reply has ended.
@@ -284,20 +284,20 @@ class _Tracer:
         digest = digest_of(call.arguments)
         return next(iter([one for one in between if one.digest == digest] or between), None)
 
-    def _lost(self, call: ToolCall) -> str:
+    def _add_loss(self, call: ToolCall) -> str:
         followers = self._source.followers.get(self._own.exchange.id, [])
         if not followers:
             self._add("client", "missing", "never sent it back", layers=())
             return "no later request continues from this reply"
         of = _Place(*self._source.items[followers[0]], "request")
-        self._add("client", "missing", "continued without the call", at=self._since(of.exchange), of=of)
+        self._add("client", "missing", "continued without the call", at=self._offset_of(of.exchange), of=of)
         return f"the client dropped {_id(call.id)} from the history"
 
-    def _send_back(self, call: ToolCall, carried: _Carried) -> str:
+    def _add_return(self, call: ToolCall, carried: _Carried) -> str:
         """Add the next request, with call and result as the client has them. Returns the reason if the path ends there."""
         sent, answer = carried.pair.call, carried.pair.answer
-        at, of = self._since(carried.exchange), _Place(carried.checked, carried.exchange, "request")
-        changes = _changes(call, sent)
+        at, of = self._offset_of(carried.exchange), _Place(carried.checked, carried.exchange, "request")
+        changes = _compare_calls(call, sent)
         if answer is None:
             what = "sent the call back without a result"
             self._add("client", "missing", what, at=at, changes=changes, of=of, call=sent)
@@ -312,11 +312,11 @@ class _Tracer:
         self._add("client", state, what, text, at, changes=changes, of=of, call=sent, near=near, layers=layers)
         return ""
 
-    def _answer(self, carried: _Carried) -> str:
+    def _add_reaction(self, carried: _Carried) -> str:
         """Add the reply to the result."""
         exchange, reply, took = carried.exchange, carried.exchange.reply, carried.exchange.timing.duration
         of = _Place(carried.checked, exchange)
-        at = _plus(self._since(exchange), exchange.timing.first_token or took)
+        at = _plus(self._offset_of(exchange), exchange.timing.first_token or took)
         if reply is None or not exchange.ok or reply.error is not None or not reply.choices:
             status = f"answered {exchange.status}" if exchange.status is not None else "never answered"
             error = f"{reply.error}" if reply is not None and reply.error is not None else exchange.error or ""
@@ -326,7 +326,7 @@ class _Tracer:
         choice = reply.choices[0]
         calls = ", ".join(f"{call.name} {_id(call.id)}" for call in choice.calls)
         what = f"continued with {calls}" if calls else f"continued ({choice.finish_reason or 'no finish reason'})"
-        state: State = "failed" if _findings_on(of, ("model", "gateway"), ()) else "ok"
+        state: State = "failed" if _blaming(of, ("model", "gateway"), ()) else "ok"
         layers = ("model", "gateway", "tool")
         self._add("model", state, what, excerpt(choice.text, _SHOWN), at, took=took, of=of, layers=layers)
         return ""
@@ -335,8 +335,8 @@ class _Tracer:
         self,
         layer: Layer,
         state: State,
-        what: str,
-        said: str = "",
+        action: str,
+        text: str = "",
         at: float | None = None,
         *,
         took: float | None = None,
@@ -352,21 +352,23 @@ class _Tracer:
         if of is None and call is not None:
             findings = self._findings(layers, call)
         else:
-            findings = _findings_on(of or self._own, layers, near or ((call.pointer,) if call is not None else ()))
+            findings = _blaming(of or self._own, layers, near or ((call.pointer,) if call is not None else ()))
         shown = {id(finding) for step in self._steps for finding in step.findings}
         findings = tuple(finding for finding in findings if id(finding) not in shown)
         place = of or (self._own if layer in ("model", "gateway") else None)
         exchange, side = (place.exchange.id, place.side) if place is not None else (None, None)
         pointer = call.pointer if call is not None else None
-        self._steps.append(Step(layer, state, what, said, at, took, exchange, side, pointer, event, changes, findings))
+        self._steps.append(
+            Step(layer, state, action, text, at, took, exchange, side, pointer, event, changes, findings)
+        )
 
     def _findings(self, layers: Sequence[str], call: ToolCall) -> tuple[Finding, ...]:
         """Return the findings on the reply that made the call, except those about another call."""
         others = [one.pointer for _, one in _calls_of_exchange(self._own.exchange) if one.pointer != call.pointer]
-        found = _findings_on(self._own, layers, ())
+        found = _blaming(self._own, layers, ())
         return tuple(one for one in found if not any(is_within(one.pointer, other) for other in others))
 
-    def _since(self, exchange: Exchange) -> float | None:
+    def _offset_of(self, exchange: Exchange) -> float | None:
         """Return the milliseconds from the begin of the path to the begin of an exchange."""
         began, started = self._own.exchange.timing.started, exchange.timing.started
         return None if started is None or began is None else round((started - began) * 1000, 3)
@@ -380,7 +382,7 @@ def _paths_in_text(checked: Checked, exchange: Exchange) -> Iterator[Path]:
     for finding in checked.findings:
         if finding.code != _LEAK or finding.side != "response":
             continue
-        at, took = _arrival(exchange, finding.event), exchange.timing.duration
+        at, took = _time_of_event(exchange, finding.event), exchange.timing.duration
         place = (exchange.id, finding.side, finding.pointer, finding.event)
         own, others = ((finding,), ()) if finding.layer == "model" else ((), (finding,))
         steps = (
@@ -406,7 +408,7 @@ def _calls_of(reply: Reply | None) -> Iterator[tuple[Choice, ToolCall]]:
             yield choice, call
 
 
-def _delivered_as(reply: Reply, choice: Choice, call: ToolCall) -> ToolCall | None:
+def _find_delivered(reply: Reply, choice: Choice, call: ToolCall) -> ToolCall | None:
     """Return the call in a delivered reply that a call became: by id, else by content, else by place."""
     calls = [one for other, one in _calls_of(reply) if other.index == choice.index]
     same = [one for one in calls if one.id and one.id == call.id]
@@ -420,7 +422,7 @@ def _is_same(before: ToolCall, after: ToolCall) -> bool:
     return same or (before.name == after.name and before.pointer == after.pointer)
 
 
-def _changes(before: ToolCall, after: ToolCall) -> tuple[Change, ...]:
+def _compare_calls(before: ToolCall, after: ToolCall) -> tuple[Change, ...]:
     """Return the differences of two calls in id, name and arguments."""
     pairs = ("id", before.id or "", after.id or ""), ("name", before.name or "", after.name or "")
     changes = [(what, one, other) for what, one, other in pairs if one != other]
@@ -430,7 +432,7 @@ def _changes(before: ToolCall, after: ToolCall) -> tuple[Change, ...]:
     return tuple(changes)
 
 
-def _findings_on(of: _Place, layers: Sequence[str], near: Sequence[str]) -> tuple[Finding, ...]:
+def _blaming(of: _Place, layers: Sequence[str], near: Sequence[str]) -> tuple[Finding, ...]:
     """Return the findings on one side of an exchange that blame some layers and, if given, are at some places."""
     return tuple(
         finding
@@ -441,7 +443,7 @@ def _findings_on(of: _Place, layers: Sequence[str], near: Sequence[str]) -> tupl
     )
 
 
-def _arrival(exchange: Exchange, event: int | None) -> float | None:
+def _time_of_event(exchange: Exchange, event: int | None) -> float | None:
     """Return the time of an event in milliseconds after the request; without an event, that of the complete reply."""
     return exchange.timing.duration if event is None else exchange.arrivals.at(event)
 
@@ -457,7 +459,7 @@ def _id(id_: str | None) -> str:
 # --- showing a path ---------------------------------------------------------------------------------------------------
 
 
-def path(traced: Path) -> RenderableType:
+def render_path(traced: Path) -> RenderableType:
     """Render a path for a terminal of 80 columns or more: its layers in a line, then a row per step."""
     grid = Table.grid(padding=(0, 1), expand=True)
     grid.add_column(width=9, justify="right", no_wrap=True, style="dim")
@@ -475,10 +477,10 @@ def path(traced: Path) -> RenderableType:
     )
     head.append(f"  exchange {visible(traced.exchange)}", "dim")
     head.append(f", conversation {traced.conversation}" if traced.conversation else "", "dim")
-    return Group(head, trail(traced), Text(""), grid, Text(""))
+    return Group(head, render_trail(traced), Text(""), grid, Text(""))
 
 
-def trail(traced: Path) -> Text:
+def render_trail(traced: Path) -> Text:
     """Return the layers of a path in one line, and where it ends."""
     line = Text(overflow="fold")
     for number, step in enumerate(traced.steps):
@@ -489,18 +491,18 @@ def trail(traced: Path) -> Text:
     return line
 
 
-def trails(traced: Iterable[Path]) -> RenderableType:
+def render_trails(traced: Iterable[Path]) -> RenderableType:
     """Render several paths, two lines each, for choosing one."""
     lines: list[RenderableType] = []
     for one in traced:
         head = Text.assemble((visible(one.name or "(no name)"), "bold blue"), overflow="fold")
         head.append(f" {visible(excerpt(one.arguments, 40))}")
         head.append(f"  {visible(one.id or '(no id)')}", "cyan").append(f"  exchange {visible(one.exchange)}", "dim")
-        lines += [head, Text("  ").append_text(trail(one))]
+        lines += [head, Text("  ").append_text(render_trail(one))]
     return Group(*lines)
 
 
-def as_json(traced: Path, items: Sequence[Checked]) -> dict[str, Json]:
+def path_document(traced: Path, items: Sequence[Checked]) -> dict[str, Json]:
     """Return a path as JSON. `items`: the exchanges of its findings."""
     by_id = {checked.record.id: checked for checked in items if checked.record.source == traced.source}
     names = ("id", "name", "arguments", "source", "exchange", "conversation")
@@ -515,8 +517,8 @@ def _step_json(step: Step, checked: Checked | None) -> dict[str, Json]:
     return {
         "layer": step.layer,
         "state": step.state,
-        "what": step.what,
-        "said": step.said or None,
+        "what": step.action,
+        "said": step.text or None,
         "at_ms": step.at,
         "took_ms": step.took,
         **{name: getattr(step, name) for name in ("exchange", "side", "pointer", "event")},
@@ -526,14 +528,14 @@ def _step_json(step: Step, checked: Checked | None) -> dict[str, Json]:
 
 
 def _step_text(step: Step) -> Text:
-    text = Text(visible(step.what), overflow="fold")
+    text = Text(visible(step.action), overflow="fold")
     if step.exchange:
         event = f", event {step.event}" if step.event is not None else ""
         text.append(f"  [{visible(step.exchange)}{event}]", "dim")
     if step.took is not None:
         took = f"{step.took:.0f} ms" if step.took < 1000 else f"{step.took / 1000:.2f} s"
         text.append(f"  took {took}", "dim")
-    text.append(f"\n{visible(step.said)}" if step.said else "", "italic")
+    text.append(f"\n{visible(step.text)}" if step.text else "", "italic")
     for what, before, after in step.changes:
         text.append("\n").append(f"{what} ", "yellow").append(visible(excerpt(before)) or "(none)", "red")
         text.append(" → ", "dim").append(visible(excerpt(after)) or "(none)", "green")

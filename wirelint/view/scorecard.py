@@ -6,7 +6,7 @@ A table is a title, headings and rows of cells that are text already; every form
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -21,7 +21,8 @@ from rich.text import Text
 
 from wirelint.model import Json
 from wirelint.text.escaping import printable
-from wirelint.view.scores import Card, Comparison, Spread
+from wirelint.view.findings import visible
+from wirelint.view.scores import Card, Comparison, percentile
 from wirelint.view.screen import Screen
 
 NOTHING = "-"
@@ -92,7 +93,7 @@ def _times(cards: Sequence[Card]) -> Sheet:
             *(_seconds(card.first_token, rank) for rank in (0.5, 0.95)),
             *(_seconds(card.longest_gap, rank) for rank in (0.5, 1.0)),
             *(_seconds(card.duration, rank) for rank in (0.5, 0.95)),
-            NOTHING if (speed := card.speed.at(0.5)) is None else f"{speed:.0f}",
+            NOTHING if (speed := percentile(card.speed, 0.5)) is None else f"{speed:.0f}",
         )
         for card in cards
     )
@@ -120,8 +121,8 @@ def _name(card: Card) -> str:
     return f"{name}\n{printable(card.provider)}" if card.model else printable(card.provider)
 
 
-def _seconds(spread: Spread, rank: float) -> str:
-    value = spread.at(rank)
+def _seconds(values: Sequence[float], rank: float) -> str:
+    value = percentile(values, rank)
     if value is None:
         return NOTHING
     return f"{value:.0f} ms" if value < 1000 else f"{value / 1000:.2f} s"
@@ -212,23 +213,23 @@ def _escaped(cell: str) -> str:
 
 
 @cache
-def _templates() -> Environment:
-    made = Environment(
-        loader=FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=StrictUndefined, trim_blocks=True
-    )
-    made.filters["share"] = share
-    made.filters["short"] = _short
+def templates() -> Environment:
+    """Return the templates of the picture and of the HTML page, which escape everything."""
+    here = Path(__file__).parent
+    loader = FileSystemLoader([here, here / "html"])
+    made = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    made.filters |= {"share": share, "short": _shorten, "visible": visible}
     return made
 
 
-def _short(text: str) -> str:
+def _shorten(text: str) -> str:
     shown = printable(text)
     return shown if len(shown) <= _LONGEST_NAME else f"{shown[: _LONGEST_NAME - 1]}…"
 
 
 def picture(cards: Sequence[Card]) -> Markup:
     """Return an SVG element: a bar per model. Colours are CSS variables with defaults (`--good`, `--bad`, `--ink` …)."""
-    module = _templates().get_template("scorecard.jinja").module
+    module = templates().get_template("scorecard.jinja").module
     return Markup(str(module.picture(cards, _COLOURS, **_SIZES)).strip())  # type: ignore[attr-defined]
 
 
@@ -241,7 +242,7 @@ def title(cards: Sequence[Card]) -> str:
 
 def section(cards: Sequence[Card]) -> Markup:
     """Return a part of the HTML page, without scripts and styles of its own."""
-    module = _templates().get_template("scorecard.jinja").module
+    module = templates().get_template("scorecard.jinja").module
     sheets = [sheet for sheet in score_tables(cards) if not sheet.title.startswith("findings")]  # the page has those
     tables = (module.sheet(sheet, _one_line(sheet.headings)) for sheet in sheets)  # type: ignore[attr-defined]
     return Markup("").join([picture(cards[:_MOST_BARS]), *tables])
@@ -292,13 +293,10 @@ def comparison_document(made: Comparison) -> dict[str, Json]:
     }
 
 
-def _spread(spread: Spread) -> Json:
-    if not spread:
-        return None
-    ranks: Iterator[tuple[str, Json]] = (
-        (name, _rounded(spread.at(rank))) for name, rank in (("p50", 0.5), ("p95", 0.95), ("max", 1.0))
-    )
-    return {"count": len(spread.values), **dict(ranks)}
+def _spread(values: Sequence[float]) -> Json:
+    ranks = {"p50": 0.5, "p95": 0.95, "max": 1.0}
+    found: dict[str, Json] = {name: _rounded(percentile(values, rank)) for name, rank in ranks.items()}
+    return {"count": len(values), **found} if values else None
 
 
 def _rounded(value: float | None, digits: int = 1) -> float | None:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 from urllib.parse import urlsplit
@@ -152,25 +152,10 @@ def _named_by(body: bytes | None) -> str:
 # --- a model at a provider --------------------------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
-class Spread:
-    """Measurements of one quantity."""
-
-    values: list[float] = field(default_factory=list)
-
-    def add(self, value: float | None) -> None:
-        if value is not None:
-            self.values.append(value)
-
-    def __bool__(self) -> bool:
-        return bool(self.values)
-
-    def at(self, share: float) -> float | None:
-        """Return the value that `share` of all values do not exceed (nearest rank); None without values."""
-        if not self.values:
-            return None
-        ordered = sorted(self.values)
-        return ordered[max(0, min(len(ordered) - 1, -int(-share * len(ordered) // 1) - 1))]
+def percentile(values: Sequence[float], share: float) -> float | None:
+    """Return the value that `share` of all values do not exceed (nearest rank); None without values."""
+    rank = -int(-share * len(values) // 1)
+    return sorted(values)[max(0, min(len(values), rank) - 1)] if values else None
 
 
 @dataclass(slots=True)
@@ -191,10 +176,10 @@ class Card:
     valid_calls: int = 0
     successful: int = 0
     output_tokens: int = 0
-    first_token: Spread = field(default_factory=Spread)
-    duration: Spread = field(default_factory=Spread)
-    longest_gap: Spread = field(default_factory=Spread)
-    speed: Spread = field(default_factory=Spread)
+    first_token: list[float] = field(default_factory=list)
+    duration: list[float] = field(default_factory=list)
+    longest_gap: list[float] = field(default_factory=list)
+    speed: list[float] = field(default_factory=list)
     findings: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     @property
@@ -224,7 +209,8 @@ class Card:
         self.streamed += seen.streamed
         self.output_tokens += seen.tokens
         for name in ("first_token", "duration", "longest_gap", "speed"):
-            getattr(self, name).add(getattr(seen, name))
+            if (value := getattr(seen, name)) is not None:
+                getattr(self, name).append(value)
 
 
 class Cards:

@@ -32,6 +32,29 @@ class _RuleCounts:
     layers: Counter[str] = field(default_factory=Counter)
     fixable: Counter[str] = field(default_factory=Counter)
 
+    @property
+    def document(self) -> dict[str, Json]:
+        """The counts as JSON."""
+        return {
+            "code": self.first.code,
+            "name": self.first.name,
+            "severity": self.first.severity,
+            "findings": self.findings,
+            "exchanges": self.exchanges,
+            "layers": {**dict(self.layers.most_common())},
+            "fixable": {safety: self.fixable[safety] for safety in SAFETIES},
+        }
+
+    @property
+    def cells(self) -> tuple[str, str, str, str, str]:
+        """The counts as a row of the table."""
+        first, layers = self.first, ", ".join(layer for layer, _ in self.layers.most_common())
+        safe, unsafe = self.fixable["safe"], self.fixable["unsafe"]
+        fixable = f"{safe} safe" if safe else f"{unsafe} unsafe" if unsafe else _NONE
+        if safe and unsafe:
+            fixable = f"{safe + unsafe} ({unsafe} unsafe)"
+        return f"{self.findings}", f"{first.code} {first.name}", first.severity, layers, fixable
+
 
 @dataclass(slots=True)
 class Statistics:
@@ -76,14 +99,16 @@ class Statistics:
 
     def write(self, out: TextIO, output_format: str) -> None:
         """Write the counts: a JSON array for `json`, an object per line for `jsonl`, else a table."""
-        rows = list(self._rows())
+        ordered = ((-rule.findings, SEVERITIES.index(rule.first.severity), code) for code, rule in self._rules.items())
+        rules = [self._rules[code] for *_, code in sorted(ordered)]
+        rows = [rule.document for rule in rules]
         if output_format == "json":
             out.write(orjson.dumps(rows, option=orjson.OPT_INDENT_2).decode() + "\n")
         elif output_format == "jsonl":
             out.writelines(orjson.dumps(row).decode() + "\n" for row in rows)
         elif rows:
             console = Screen(out)
-            console.print_lines(_lines(rows, console.width))
+            console.print_lines(_lines(rules, console.width))
 
     def summary(self, problems: int = 0) -> str:
         """One line for the end of a run. `problems`: inputs that could not be read, so nothing is claimed of them."""
@@ -111,52 +136,21 @@ class Statistics:
             return f"{unsafe} fixable with wirelint fix --unsafe-fixes" if unsafe else ""
         return f"{safe} fixable with wirelint fix{f' ({unsafe} more with --unsafe-fixes)' if unsafe else ''}"
 
-    def _rows(self) -> Iterator[dict[str, Json]]:
-        """Yield one row per rule, the most frequent first, then the higher severity."""
 
-        def order(item: tuple[str, _RuleCounts]) -> tuple[int, int, str]:
-            return -item[1].findings, SEVERITIES.index(item[1].first.severity), item[0]
-
-        for code, rule in sorted(self._rules.items(), key=order):
-            yield {
-                "code": code,
-                "name": rule.first.name,
-                "severity": rule.first.severity,
-                "findings": rule.findings,
-                "exchanges": rule.exchanges,
-                "layers": {**dict(rule.layers.most_common())},
-                "fixable": {safety: rule.fixable[safety] for safety in SAFETIES},
-            }
-
-
-def _lines(rows: Sequence[dict[str, Json]], width: int) -> Iterator[Text]:
-    """Yield the rows below their titles, in columns as wide as their contents; rows wider than the terminal wrap."""
-    cells = [_cells(row) for row in rows]
+def _lines(rules: Sequence[_RuleCounts], width: int) -> Iterator[Text]:
+    """Yield the counts below their titles, in columns as wide as their contents; rows wider than the terminal wrap."""
+    cells = [rule.cells for rule in rules]
     widths = [max(map(len, column)) for column in zip(_COLUMNS, *cells, strict=True)]
     titles = [f"{_COLUMNS[0]:>{widths[0]}}"]
     titles += [f"{title:<{size}}" for title, size in zip(_COLUMNS[1:], widths[1:], strict=True)]
     yield Text("  ".join(titles).rstrip(), "dim")
-    for row, (count, name, severity, layers, fixable) in zip(rows, cells, strict=True):
+    for count, name, severity, layers, fixable in cells:
         line = Text(f"{count:>{widths[0]}}  ")
         line.append(f"{name:<{widths[1]}}", "bold")
-        line.append(f"  {severity:<{widths[2]}}", STYLES[str(row["severity"])])
+        line.append(f"  {severity:<{widths[2]}}", STYLES[severity])
         line.append(f"  {layers:<{widths[3]}}").append(f"  {fixable}", "" if fixable == _NONE else "green")
         line.rstrip()
         yield from hung(line, width, 0, widths[0] + 2)
-
-
-def _cells(row: dict[str, Json]) -> tuple[str, str, str, str, str]:
-    layers, fixable = row["layers"], row["fixable"]
-    assert isinstance(layers, dict)
-    assert isinstance(fixable, dict)
-    name = f"{row['code']} {row['name']}"
-    return f"{row['findings']}", name, f"{row['severity']}", ", ".join(layers), _fixable(**fixable)  # type: ignore[arg-type]
-
-
-def _fixable(safe: int, unsafe: int) -> str:
-    if safe and unsafe:
-        return f"{safe + unsafe} ({unsafe} unsafe)"
-    return f"{safe} safe" if safe else f"{unsafe} unsafe" if unsafe else _NONE
 
 
 @dataclass(slots=True)

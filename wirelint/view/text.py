@@ -15,7 +15,7 @@ from rich.text import Text
 
 from wirelint.capture.offline import Checked
 from wirelint.capture.record import Record
-from wirelint.model import Exchange, Reply
+from wirelint.model import Exchange
 from wirelint.rule import Finding
 from wirelint.view.conversation import FINISH, SIDES, ConversationView, Row, Turn
 from wirelint.view.evidence import Source, excerpt_lines
@@ -46,7 +46,7 @@ _LABELS = {"call": "bold blue", "result": "bold green", "failed": "bold red", "t
 _CLIPPED, _CLIPPED_SYSTEM, _CLIPPED_THINKING = 700, 200, 60
 """Characters of a text, of an instruction and of thinking that are shown without `--full`."""
 _BEFORE = 200
-"""Characters shown before evidence that begins beyond what is shown of a text."""
+"""Characters shown before evidence that begins beyond the shown beginning of a text."""
 _WIDE, _WIDEST_COLUMN = 100, 40
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
@@ -126,7 +126,7 @@ class Lengths(NamedTuple):
     thinking: bool = False
 
 
-def conversation(checked: Checked, *, full: bool = False, thinking: bool = False) -> RenderableType:
+def render_conversation(checked: Checked, *, full: bool = False, thinking: bool = False) -> RenderableType:
     """Render an exchange as a conversation for a terminal of any width."""
     exchange = checked.exchange
     if exchange is None:
@@ -194,7 +194,7 @@ def turn_text(turn: Turn, marks: Sequence[Finding], lengths: Lengths) -> Text:
             return Text(f"{'■ ' if turn.label == FINISH else ''}{clip(text, full)}{more}", "dim")
     limit = _CLIPPED_SYSTEM if turn.speaker == "system" else _CLIPPED
     label = visible(turn.label) + (" " if text and turn.label else "")
-    shown = Text.assemble((label, _LABELS[turn.look]), written(text, marks, full, limit))
+    shown = Text.assemble((label, _LABELS[turn.look]), underline(text, marks, full, limit))
     return shown.append(f"  {visible(turn.tail)}" if turn.tail else "", "dim")
 
 
@@ -204,7 +204,7 @@ def _thinking(turn: Turn, marks: Sequence[Finding], lengths: Lengths) -> Text:
     if turn.label:
         shown = Text(visible(turn.label))
     elif lengths.thinking or lengths.full or marks:
-        shown = written(turn.text, marks, lengths.thinking or lengths.full)
+        shown = underline(turn.text, marks, lengths.thinking or lengths.full)
     else:
         first = " ".join(words)[:_CLIPPED_THINKING].rstrip()
         more = "…" if len(" ".join(words)) > len(first) else ""
@@ -213,7 +213,7 @@ def _thinking(turn: Turn, marks: Sequence[Finding], lengths: Lengths) -> Text:
     return shown
 
 
-def written(text: str, marks: Sequence[Finding], full: bool, limit: int = _CLIPPED) -> Text:
+def underline(text: str, marks: Sequence[Finding], full: bool, limit: int = _CLIPPED) -> Text:
     """Underline the evidence in a text. Of a long text the beginning is shown, or the text around the first evidence."""
     start, end = 0, len(text)
     if not full and end > limit:
@@ -278,7 +278,8 @@ def _foot(exchange: Exchange) -> RenderableType:
     if reply is not None:
         if reply.error is not None:
             notes.append(f"error object: {reply.error}")
-        reasons = [_reasons(side) for side in (reply, exchange.delivered) if side is not None]
+        replies = (side for side in (reply, exchange.delivered) if side is not None)
+        reasons = [", ".join(f"{choice.finish_reason}" for choice in side.choices) or "none" for side in replies]
         notes.append(f"finish reason: {', delivered as '.join(dict.fromkeys(reasons))}")
         if reply.usage:
             notes.append(", ".join(f"{name} {count}" for name, count in reply.usage.items() if isinstance(count, int)))
@@ -287,16 +288,13 @@ def _foot(exchange: Exchange) -> RenderableType:
     return Text(visible("\n".join(["", *notes])), "dim")
 
 
-def _reasons(reply: Reply) -> str:
-    return ", ".join(f"{choice.finish_reason}" for choice in reply.choices) or "none"
-
-
 # --- a list of exchanges ----------------------------------------------------------------------------------------------
 
 
-def index(items: Sequence[Checked], width: int) -> Iterator[Text]:
+def list_exchanges(items: Sequence[Checked], width: int) -> Iterator[Text]:
     """Yield one line per exchange, for choosing one: its worst severity, id, model, and the rules with findings."""
-    ids = [_short(checked.record.id) for checked in items]
+    names = [checked.record.id for checked in items]
+    ids = [name[:8] if _UUID.fullmatch(name) else visible(name) for name in names]
     models = [visible(checked.exchange.model) if checked.exchange else "" for checked in items]
     apis = [checked.exchange.api if checked.exchange else "" for checked in items]
     narrow = [model or api for model, api in zip(models, apis, strict=True)]
@@ -310,13 +308,13 @@ def index(items: Sequence[Checked], width: int) -> Iterator[Text]:
             text = column[number]
             line.append(text, "cyan" if column is ids else "").append(" " * max(size - cell_len(text), 0) + "  ")
         line.rstrip()
-        names = _names(checked)
-        if cell_len(line.plain) + 2 + cell_len(names.plain) <= width:
-            line.append(" " * (sum(widths) + 2 * len(widths) + 2 - cell_len(line.plain))).append_text(names).rstrip()
+        rules = _names(checked)
+        if cell_len(line.plain) + 2 + cell_len(rules.plain) <= width:
+            line.append(" " * (sum(widths) + 2 * len(widths) + 2 - cell_len(line.plain))).append_text(rules).rstrip()
             yield line
         else:
             yield line
-            yield from hung(names, width, 4)
+            yield from hung(rules, width, 4)
 
 
 def _names(checked: Checked) -> Text:
@@ -328,8 +326,3 @@ def _names(checked: Checked) -> Text:
     if checked.known:
         shown.append(f"{' ' if names else ''}+ {len(checked.known)} known", "dim")
     return shown.append(" ✎" if checked.record.fixes else "", "green")
-
-
-def _short(name: str) -> str:
-    """Return the part of an exchange's id that identifies it: the beginning of a UUID, else all of it."""
-    return name[:8] if _UUID.fullmatch(name) else visible(name)

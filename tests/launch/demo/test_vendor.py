@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.selection import is_complete
-from wirelint.launch.demo.comparison import RUNS, Habit, Mender, Score, Task, compare, play
+from wirelint.launch.demo.comparison import RUNS, FixingWire, Habit, Score, Task, compare, play
 from wirelint.launch.demo.vendor import FAILED, Odds, Vendor
 from wirelint.registry import Registry
 
@@ -85,7 +85,7 @@ def test_one_mistake_alone(name: str, stream: bool) -> None:
     without = play(made, vendor.answer)
     assert without.succeeded <= without.runs  # at most the first call of each run comes to pass
     score = Score()
-    repaired = play(made, Mender(vendor.answer, REGISTRY.rules, REGISTRY.permit("unsafe"), score), score)
+    repaired = play(made, FixingWire(vendor.answer, REGISTRY.rules, REGISTRY.permit("unsafe"), score), score)
     assert (repaired.succeeded, repaired.refused) == (repaired.needed, 0)
     assert repaired.repairs
 

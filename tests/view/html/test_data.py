@@ -20,7 +20,7 @@ from wirelint.model import Timing
 from wirelint.rule import Finding
 from wirelint.timing import Arrivals
 from wirelint.view.html import Section, Summary, write_report
-from wirelint.view.html.exchange import strip
+from wirelint.view.html.exchange import build_timeline
 
 
 @pytest.fixture(scope="module")
@@ -47,17 +47,17 @@ STRIPS: dict[str, tuple[tuple[tuple[float, int], ...], Timing, list[list[float]]
 
 @pytest.mark.parametrize(("chunks", "timing", "gaps"), STRIPS.values(), ids=STRIPS)
 def test_silences(chunks: tuple[tuple[float, int], ...], timing: Timing, gaps: list[list[float]] | None) -> None:
-    drawn = strip(chunks, timing)
+    drawn = build_timeline(chunks, timing)
     assert (None if drawn is None else drawn["gaps"]) == gaps
 
 
 def test_a_ping_ends_no_silence_and_ticks_are_bounded() -> None:
     chunks = ((100.0, 9), (1500.0, 2), (3000.0, 9))
     arrivals = Arrivals([100.0, 1500.0, 3000.0], [1, 2, 3], [1], 0)
-    drawn = strip(chunks, Timing(duration=3000.0), arrivals)
+    drawn = build_timeline(chunks, Timing(duration=3000.0), arrivals)
     assert drawn is not None
     assert drawn["gaps"] == [[100.0, 3000.0]]
-    many = strip([(float(n), 3) for n in range(50_000)], Timing())
+    many = build_timeline([(float(n), 3) for n in range(50_000)], Timing())
     assert many is not None
     ticks = many["ticks"]
     assert isinstance(ticks, list)
@@ -129,7 +129,7 @@ def test_what_cannot_be_laid_out_does_not_take_the_rest_along(tmp_path: Path, mo
     def broken(*_: object) -> object:
         raise KeyError("gone")
 
-    monkeypatch.setattr("wirelint.view.html.exchange.strip", broken)
+    monkeypatch.setattr("wirelint.view.html.exchange.build_timeline", broken)
     made = page(tmp_path / "r.html", sample())
     assert made.written.exchanges == 7
     assert all("could not show this exchange (KeyError)" in one["notes"][0] for one in made.exchanges)

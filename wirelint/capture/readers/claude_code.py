@@ -237,7 +237,7 @@ def _end(thread: _Thread) -> int:
 
 
 def _append(messages: list[_Message], role: str, blocks: list[Block], *, prompt: bool = False) -> None:
-    """Appends to a history. Consecutive messages of one role become one."""
+    """Append to a history. Consecutive messages of one role become one."""
     size = len(dump(list[Json](blocks)))
     if messages and messages[-1].role == role:
         before = messages[-1]

@@ -57,7 +57,7 @@ class Staging:
         shutil.rmtree(self._root, ignore_errors=True)
 
     def commit(self) -> None:
-        """Moves the output to the target."""
+        """Move the output to the target."""
         self._target.parent.mkdir(parents=True, exist_ok=True)
         if not self._folder or not self._target.is_dir():
             os.replace(self.path, self._target)
@@ -75,7 +75,7 @@ _Write = Callable[[Path, Iterator[Fixed], Path], None]
 
 
 def write(source: Path, items: Iterable[Fixed], target: Path) -> None:
-    """Writes the file at `source`, with its records as they are in `items`, to `target`.
+    """Write the file at `source`, with its records as they are in `items`, to `target`.
 
     `items` are all records of the file, in its order. Raises OSError, and ValueError for a document that is broken
     behind the records that could be read.

@@ -21,7 +21,7 @@ _MEMBERS = ("forwarded", "delivered", "fixes")
 
 
 def write_lines(source: Path, items: Iterator[Fixed], target: Path) -> None:
-    """Writes a file of records, a line each. Lines that are no record are copied."""
+    """Write a file of records, a line each. Lines that are no record are copied."""
     pending = next(items, None)
     with source.open("rb") as lines, target.open("wb") as out:
         for number, line in enumerate(lines, 1):
@@ -35,7 +35,7 @@ def write_lines(source: Path, items: Iterator[Fixed], target: Path) -> None:
 
 
 def write_records(source: Path, items: Iterator[Fixed], target: Path) -> None:
-    """Writes a document that is one record, or an array of them."""
+    """Write a document that is one record, or an array of them."""
     text = source.read_bytes()
     document = load(text.removeprefix(_BOM))
     edits: list[Edit] = []
@@ -47,7 +47,7 @@ def write_records(source: Path, items: Iterator[Fixed], target: Path) -> None:
 
 
 def write_har(source: Path, items: Iterator[Fixed], target: Path) -> None:
-    """Writes a HAR. Fixed entries show the sent bodies, and hold the received ones in `_wirelint`.
+    """Write a HAR. Fixed entries show the sent bodies, and hold the received ones in `_wirelint`.
 
     Raises ValueError for one that is cut off.
     """

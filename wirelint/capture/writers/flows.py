@@ -31,7 +31,7 @@ _SIDES = tuple(f"{_OURS}{name}" for name in NAMES)
 
 
 def write(source: Path, items: Iterator[Fixed], target: Path) -> None:
-    """Writes a flow file. Bytes behind an unreadable flow are left out."""
+    """Write a flow file. Bytes behind an unreadable flow are left out."""
     pending = next(items, None)
     with source.open("rb") as file, target.open("wb") as out:
         for number, raw in enumerate(_flows(file), 1):

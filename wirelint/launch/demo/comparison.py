@@ -65,7 +65,7 @@ class Outcome:
 
 def run(task: Task, wire: Wire) -> Outcome:
     """Play one conversation to its end."""
-    messages = [*_past(task), {"role": "user", "content": _ask(task)}]
+    messages = [*_earlier_messages(task), {"role": "user", "content": _write_question(task)}]
     outcome = Outcome()
     for _ in range(len(task.items) + _EXTRA):
         body = {"model": MODEL, "messages": messages, "tools": _TOOLS, "stream": task.stream}
@@ -76,7 +76,7 @@ def run(task: Task, wire: Wire) -> Outcome:
         outcome.finishes += (finish,)
         if finish != "tool_calls" or not message["tool_calls"]:
             break
-        messages.append(_kept(message, task.habit))
+        messages.append(_keep(message, task.habit))
         for call, kept in zip(message["tool_calls"], messages[-1]["tool_calls"], strict=True):
             result = _call(call)
             succeeded = not result.startswith(FAILED)
@@ -86,11 +86,11 @@ def run(task: Task, wire: Wire) -> Outcome:
     return outcome
 
 
-def _ask(task: Task) -> str:
+def _write_question(task: Task) -> str:
     return f"Search my notes, one search each: {', '.join(f'“{item}”' for item in task.items)}."
 
 
-def _past(task: Task) -> list[Json]:
+def _earlier_messages(task: Task) -> list[Json]:
     """Return earlier messages: for `imported` a conversation with another system, whose tool is not declared here."""
     if task.habit != "imported":
         return []
@@ -103,7 +103,7 @@ def _past(task: Task) -> list[Json]:
     ]
 
 
-def _kept(message: Json, habit: Habit) -> Json:
+def _keep(message: Json, habit: Habit) -> Json:
     """Return the reply as this client keeps it in the history."""
     content, calls = message["content"], message["tool_calls"]
     if habit == "strips ids":
@@ -204,8 +204,8 @@ def play(made: Iterable[Task], wire: Wire, score: Score | None = None) -> Score:
     return score
 
 
-class Mender:
-    """A wire with wirelint: the fixes of the proxy, without a process."""
+class FixingWire:
+    """A wire with the fixes of the proxy, without a process."""
 
     def __init__(self, wire: Wire, rules: Sequence[Rule], permit: FixPolicy, score: Score) -> None:
         self._wire, self._rules, self._permit, self._score = wire, rules, permit, score
@@ -219,8 +219,8 @@ class Mender:
         if session is None:
             return self._wire(body)
         ledger = self._engine.ledger
-        mended = mend_request(session.head(), body, self._rules, ledger, self._permit)
-        kind, reply = self._wire(mended.body)
+        fixed = mend_request(session.head(), body, self._rules, ledger, self._permit)
+        kind, reply = self._wire(fixed.body)
         headers = (("content-type", kind),)
         record = replace(record, status=200, response_headers=headers, response_body=reply, end="complete")
         respond(session, record)
@@ -228,13 +228,13 @@ class Mender:
         if rewritten.body is not reply:
             record = replace(record, delivered=Sent(headers, rewritten.body))
         self._engine.check(finish(session, record, delivered_reply(record)))
-        self._score.repairs.update(repair.name for repair in (*mended.repairs, *rewritten.repairs))
+        self._score.repairs.update(repair.name for repair in (*fixed.repairs, *rewritten.repairs))
         return kind, rewritten.body
 
 
 def compare(runs: int = RUNS, seed: int = 0) -> tuple[Score, Score]:
     """Play the same tasks with the same vendor: without wirelint, and with all fixes."""
     registry = Registry.load()
-    made, vendor, mended = tasks(runs, seed), Vendor(seed), Score()
-    wire = Mender(vendor.answer, registry.rules, registry.permit("unsafe"), mended)
-    return play(made, vendor.answer), play(made, wire, mended)
+    made, vendor, fixed = tasks(runs, seed), Vendor(seed), Score()
+    wire = FixingWire(vendor.answer, registry.rules, registry.permit("unsafe"), fixed)
+    return play(made, vendor.answer), play(made, wire, fixed)

@@ -101,14 +101,14 @@ class _Turn:
     def read(cls, request: dict[str, Json], seed: int) -> _Turn:
         messages = messages_of(request)
         at = max(number for number, message in enumerate(messages) if message.get("role") == "user")
-        asked = text_of(messages[at].get("content"))
+        question = text_of(messages[at].get("content"))
         results = [text_of(message.get("content")) for message in messages[at:] if message.get("role") == "tool"]
         declared = {string_of(object_of(tool.get("function")).get("name")) for tool in objects_in(request.get("tools"))}
         calls = [call for message in messages for call in objects_in(message.get("tool_calls"))]
         names = [string_of(object_of(call.get("function")).get("name")) for call in calls]
         return cls(
-            key=f"{seed}/{asked}/{len(messages) - at}",
-            wanted=tuple(re.findall(r"“([^”]+)”", asked)),
+            key=f"{seed}/{question}/{len(messages) - at}",
+            wanted=tuple(re.findall(r"“([^”]+)”", question)),
             done=sum(not result.startswith(FAILED) for result in results),
             ids=tuple(string_of(call.get("id")) for call in calls),
             strange=tuple(name for name in names if name not in declared),

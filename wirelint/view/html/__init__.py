@@ -27,11 +27,9 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markdown_it import MarkdownIt
 from markupsafe import Markup
 
@@ -43,8 +41,16 @@ from wirelint.rule import SEVERITIES, Rule, Severity
 from wirelint.state.issues import Issue
 from wirelint.text.escaping import printable
 from wirelint.view import scorecard
-from wirelint.view.findings import recurrence, visible, worst, worst_first
-from wirelint.view.html.exchange import Object, detail, dump, fallback, is_rewritten, provider, row
+from wirelint.view.findings import recurrence, worst, worst_first
+from wirelint.view.html.exchange import (
+    Object,
+    describe_failure,
+    dump,
+    is_rewritten,
+    make_detail,
+    make_row,
+    name_provider,
+)
 from wirelint.view.scores import Cards, observe
 
 __all__ = ["Section", "Written", "write_report"]
@@ -101,8 +107,12 @@ def write_report(
             item = item if all_occurrences else item.folded
             summary.add(item)
             cards.add(observe(item))
-            rows.append(recurrences.add(item, _anchored(row(item), anchors)))
-            blocks.exchange(_detail(item, blocks))
+            rows.append(recurrences.add(item, _anchored(make_row(item), anchors)))
+            try:
+                shown = make_detail(item, blocks)
+            except Exception as error:  # fail open: one exchange that cannot be shown does not lose the others
+                shown = describe_failure(item, error)
+            blocks.exchange(shown)
         blocks.close()
         if not rows:
             return Written(out, 0, 0, 0, len(problems))
@@ -110,7 +120,7 @@ def write_report(
         codes = {count.name for count in summary.counts("rule")}
         scored = cards.ordered() if any(card.calls for card in cards.ordered()) else []
         own = [Section(scorecard.title(scored), scorecard.section(scored))] if scored else []
-        data.write(element("index", dump({"blocks": blocks.firsts, "rows": rows})))
+        data.write(encode_element("index", dump({"blocks": blocks.firsts, "rows": rows})))
         with _replacing(out) as page:
             _write_page(
                 page,
@@ -118,7 +128,7 @@ def write_report(
                 title=title or ", ".join(summary.sources),
                 summary=summary,
                 chart=summary.chart(),
-                manuals=[_manual(rule) for rule in rules if rule.code in codes],
+                manuals=[{"code": rule.code, "html": _manual(rule)} for rule in rules if rule.code in codes],
                 sections=[*own, *sections],
                 problems=problems,
             )
@@ -146,13 +156,6 @@ class _Recurrences:
         for source, here, issue, value in self._findings:
             if again := recurrence(self._occurrences.total(source, issue), here):
                 value["again"] = again
-
-
-def _detail(item: Checked, blocks: Blocks) -> Object:
-    try:
-        return detail(item, blocks)
-    except Exception as error:  # fail open: one exchange that cannot be shown does not lose the others
-        return fallback(item, error)
 
 
 def _anchored(made: Object, anchors: Counter[str]) -> Object:
@@ -217,13 +220,13 @@ class Blocks:
             return
         self.firsts.append([self._first_message, self._first_exchange])
         body = b'{"messages":[' + b",".join(self._messages) + b'],"exchanges":[' + b",".join(self._exchanges) + b"]}"
-        self._out.write(element("block", body))
+        self._out.write(encode_element("block", body))
         self._first_message += len(self._messages)
         self._first_exchange += len(self._exchanges)
         self._messages, self._exchanges, self._size = [], [], 0
 
 
-def element(kind: str, data: bytes) -> bytes:
+def encode_element(kind: str, data: bytes) -> bytes:
     """Return an element that holds data. `kind` is its class."""
     packed = base64.b64encode(gzip.compress(data, 6, mtime=0))
     return b'<script type="text/plain" class="%s">%s</script>\n' % (kind.encode(), packed)
@@ -294,7 +297,7 @@ class Summary:
         self.sources[record.source] = None
         self.severities.update(found)
         api, model = (exchange.api, exchange.model) if exchange is not None else ("", "")
-        for kind, name in (("api", api), ("model", printable(model)), ("provider", provider(checked))):
+        for kind, name in (("api", api), ("model", printable(model)), ("provider", name_provider(checked))):
             count = self._count(kind, name)
             count.exchanges += 1
             count.affected += bool(found)
@@ -328,7 +331,7 @@ class Summary:
         bins = [Counter[str]() for _ in range(size)]
         for at, (_, kind) in zip(spots, self._course, strict=True):
             bins[min(int((at - low) / (high - low) * size), size - 1)][kind] += 1
-        labels = (moment(low), moment(high)) if timed else ("first exchange", f"exchange {len(self._course)}")
+        labels = (format_time(low), format_time(high)) if timed else ("first exchange", f"exchange {len(self._course)}")
         return Chart(list(_bars(bins, low, high, timed)), *labels, timed)
 
     def _count(self, kind: str, name: str, note: str = "") -> Count:
@@ -342,7 +345,7 @@ _STACK: tuple[Severity | str, ...] = (*SEVERITIES, "clean")
 _WORDS = {"error": "with an error", "warning": "with a warning", "info": "with an info", "clean": "clean"}
 
 
-def moment(at: float) -> str:
+def format_time(at: float) -> str:
     """Return a Unix time as text, in UTC."""
     return datetime.datetime.fromtimestamp(at, datetime.UTC).strftime("%Y-%m-%d %H:%M:%S")
 
@@ -353,7 +356,7 @@ def _bars(bins: Sequence[Counter[str]], low: float, high: float, timed: bool) ->
     width = min(step * (1 - _GAP), _WIDEST)
     for number, counts in enumerate(bins):
         at = low + (high - low) * number / len(bins)
-        where = moment(at) if timed else f"from exchange {int(at) + 1}"
+        where = format_time(at) if timed else f"from exchange {int(at) + 1}"
         title = f"{where}: {', '.join(f'{counts[kind]} {_WORDS[kind]}' for kind in _STACK if counts[kind])}"
         x, top = number * step + (step - width) / 2, _HEIGHT
         for kind in _STACK:
@@ -369,25 +372,13 @@ def _bars(bins: Sequence[Counter[str]], low: float, high: float, timed: bool) ->
 def _write_page(out: BinaryIO, data: BinaryIO, **values: object) -> None:
     """Render the template to `out`. `data` holds the elements with the exchanges and the index."""
     script, style = ((_HERE / name).read_text(encoding="utf-8") for name in ("report.js", "report.css"))
-    template = _environment().get_template("page.html.jinja")
+    template = scorecard.templates().get_template("page.html.jinja")
     assets = {"policy": _policy(script, style), "script": Markup(script), "style": Markup(style)}
-    stream = template.stream(version=__version__, data=_pieces(data), **assets, **values)
+    data.seek(0)
+    pieces = (Markup(piece.decode("ascii")) for piece in iter(lambda: data.read(_PIECE), b""))
+    stream = template.stream(version=__version__, data=pieces, **assets, **values)
     stream.enable_buffering(16)
     stream.dump(out, encoding="utf-8", errors="replace")
-
-
-@cache
-def _environment() -> Environment:
-    loader = FileSystemLoader(_HERE)
-    made = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    made.filters["visible"] = visible
-    return made
-
-
-def _pieces(data: BinaryIO) -> Iterator[Markup]:
-    data.seek(0)
-    while piece := data.read(_PIECE):
-        yield Markup(piece.decode("ascii"))
 
 
 def _policy(script: str, style: str) -> str:
@@ -409,15 +400,6 @@ def _digest(text: str) -> str:
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 
-class Manual(NamedTuple):
-    """The manual of a rule as HTML. It comes from a docstring, never from the wire."""
-
-    code: str
-    html: Markup
-
-
-_MARKDOWN = MarkdownIt("commonmark", {"html": False})
-
-
-def _manual(rule: Rule) -> Manual:
-    return Manual(rule.code, Markup(_MARKDOWN.render(inspect.getdoc(rule) or "")))
+def _manual(rule: Rule) -> Markup:
+    """Return the manual of a rule as HTML. It comes from a docstring, never from the wire."""
+    return Markup(MarkdownIt("commonmark", {"html": False}).render(inspect.getdoc(rule) or ""))

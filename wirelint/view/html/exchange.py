@@ -75,7 +75,7 @@ class Store(Protocol):
 # --- rows and details -------------------------------------------------------------------------------------------------
 
 
-def row(checked: Checked) -> Object:
+def make_row(checked: Checked) -> Object:
     """Return the data of an exchange for the list and its filters."""
     record, exchange = checked.record, checked.exchange
     timing = exchange.timing if exchange is not None else record.timing
@@ -85,7 +85,7 @@ def row(checked: Checked) -> Object:
         "place": record.place,
         "api": exchange.api if exchange is not None else "",
         "model": printable(exchange.model) if exchange is not None else "",
-        "provider": provider(checked),
+        "provider": name_provider(checked),
         "method": record.method,
         "path": urlsplit(record.url).path[:200] if _is_url(record.url) else record.url[:200],
         "status": record.status,
@@ -104,7 +104,7 @@ def row(checked: Checked) -> Object:
     }
 
 
-def detail(checked: Checked, store: Store) -> Object:
+def make_detail(checked: Checked, store: Store) -> Object:
     """Return the conversation with findings, the fixes, and the times of chunks. Messages go to `store`."""
     record, exchange = checked.record, checked.exchange
     findings = worst_first(checked.findings)
@@ -113,7 +113,9 @@ def detail(checked: Checked, store: Store) -> Object:
         "headers": [["request", _headers(record.request_headers)], ["response", _headers(record.response_headers)]],
         "fixes": [{name: getattr(fix, name) for name in _FIX} for fix in record.fixes],
         "diff": list(_diff(record)),
-        "strip": strip(record.chunks, record.timing, exchange.arrivals if exchange is not None else NO_ARRIVALS),
+        "strip": build_timeline(
+            record.chunks, record.timing, exchange.arrivals if exchange is not None else NO_ARRIVALS
+        ),
         "error": record.error,
     }
     if exchange is None:
@@ -128,18 +130,19 @@ def detail(checked: Checked, store: Store) -> Object:
         "request": _spots((pointer, _parts(value)) for pointer, value in messages),
         "response": _spots(("", [*_parts(choice), {"at": choice["finishAt"]}]) for choice in reply),
     }
+    usage = exchange.reply.usage if exchange.reply is not None else None
     return made | {
         "request": _aligned(messages, forwarded, store),
         "reply": [*reply],
         "delivered": [*delivered] if delivered is not None and delivered != reply else None,
         "findings": [_finding(checked, one, spots) for one in findings],
-        "usage": _usage(exchange.reply),
+        "usage": {name: count for name, count in usage.items() if isinstance(count, int | float)} if usage else None,
         "errorObject": compact(exchange.reply.error) if exchange.reply is not None and exchange.reply.error else None,
         "notes": [*exchange.notes],
     }
 
 
-def fallback(checked: Checked, error: Exception) -> Object:
+def describe_failure(checked: Checked, error: Exception) -> Object:
     """Return the details of an exchange whose conversion failed: its findings and the error."""
     name = type(error).__name__
     note = f"wirelint could not show this exchange ({name}); try wirelint show, and please report it"
@@ -155,7 +158,7 @@ def fallback(checked: Checked, error: Exception) -> Object:
     }
 
 
-def provider(checked: Checked) -> str:
+def name_provider(checked: Checked) -> str:
     """Return the provider as scorecards name it; for an unrecognised API the host."""
     record, exchange = checked.record, checked.exchange
     if not _is_url(record.url):
@@ -206,17 +209,11 @@ def _messages(exchange: Exchange) -> list[tuple[str, Object]]:
     if request is None:
         return []
     tools = [("/tools", _tools(request.tools))] if request.tools else []
-    return [*tools, *((one.pointer, message(one)) for one in request.messages)]
+    return [*tools, *((one.pointer, write_message(one)) for one in request.messages)]
 
 
 def _choices(reply: Reply | None) -> list[Object]:
     return [_choice(one) for one in reply.choices] if reply is not None else []
-
-
-def _usage(reply: Reply | None) -> Json:
-    """Return the numbers at the top level of a usage object."""
-    usage = reply.usage if reply is not None else None
-    return {name: count for name, count in usage.items() if isinstance(count, int | float)} if usage else None
 
 
 def _parts(turn: Object) -> list[Json]:
@@ -284,28 +281,28 @@ def _finding(checked: Checked, finding: Finding, spots: dict[str, list[Spot]]) -
         _, turn, count, one = side[number]
         made["at"] = [turn, count]
         if isinstance(one, dict):
-            made["mark"] = mark(finding, one)
+            made["mark"] = find_mark(finding, one)
     return made
 
 
-def mark(finding: Finding, part: Object) -> list[Json] | None:
+def find_mark(finding: Finding, part: Object) -> list[Json] | None:
     """Return the evidence in a part as [field, start, end] in UTF-16 units; None for the whole part."""
     texts = {name: value for name in ("text", "name", "id") if isinstance(value := part.get(name), str) and value}
     text = texts.get("text", "")
     if finding.span is not None and text:
         start, end = finding.span
         if start < end and start < len(text):
-            return ["text", utf16(text, start), utf16(text, end)]
+            return ["text", count_utf16(text, start), count_utf16(text, end)]
     field = _FIELDS.get((finding.pointer or "").rpartition("/")[2])
     if field in ("name", "id") and field in texts:
-        return [field, 0, utf16(texts[field], len(texts[field]))]
+        return [field, 0, count_utf16(texts[field], len(texts[field]))]
     for quoted in _quotes(finding.message):
         for name in ("id", "name"):
             if texts.get(name) == quoted:
-                return [name, 0, utf16(quoted, len(quoted))]
+                return [name, 0, count_utf16(quoted, len(quoted))]
         start = text.find(quoted)
         if start >= 0:
-            return ["text", utf16(text, start), utf16(text, start + len(quoted))]
+            return ["text", count_utf16(text, start), count_utf16(text, start + len(quoted))]
     return None
 
 
@@ -319,9 +316,9 @@ def _quotes(message: str) -> Iterator[str]:
 # --- messages and parts -----------------------------------------------------------------------------------------------
 
 
-def message(value: Message) -> Object:
+def write_message(value: Message) -> Object:
     """Return a message; the places of its parts are relative to it."""
-    return {"role": value.role, "parts": [part(item, value.pointer) for item in value.parts]}
+    return {"role": value.role, "parts": [write_part(item, value.pointer) for item in value.parts]}
 
 
 def _tools(tools: tuple[Tool, ...]) -> Object:
@@ -338,13 +335,13 @@ def _choice(value: Choice) -> Object:
     """Return a choice of a reply; the places of its parts are absolute."""
     return {
         "index": value.index,
-        "parts": [part(item, "") for item in value.parts],
+        "parts": [write_part(item, "") for item in value.parts],
         "finish": value.finish_reason,
         "finishAt": value.finish_pointer,
     }
 
 
-def part(value: Part, base: str) -> Object:
+def write_part(value: Part, base: str) -> Object:
     """Return a part: `kind`, and `text`, `name`, `id` if it has them. `at` is its place relative to `base`."""
     made: Object
     match value:
@@ -393,7 +390,7 @@ def clip(text: str) -> str:
     return text if left <= 0 else f"{text[:_MOST_TEXT]}… (+{left} characters, left out of this page)"
 
 
-def utf16(text: str, offset: int) -> int:
+def count_utf16(text: str, offset: int) -> int:
     """Return an offset in characters as JavaScript counts them."""
     offset = max(0, min(offset, len(text)))
     return offset if text.isascii() else offset + sum(char > "\uffff" for char in text[:offset])
@@ -426,7 +423,7 @@ _MOST_TICKS, _MOST_GAPS = 600, 12
 _SHORTEST_GAP, _SHARE = 1000.0, 0.1
 
 
-def strip(
+def build_timeline(
     chunks: Sequence[tuple[float, int]], timing: Timing, arrivals: Arrivals = NO_ARRIVALS
 ) -> dict[str, Json] | None:
     """Return the chunks of a reply on a time axis; None without times.

@@ -1,10 +1,10 @@
 /* The page of `wirelint report`.
  *
- * The data stand in the page in blocks of compressed JSON (see blocks.py). The index, a line for every exchange, is unpacked
- * at once; a block is when something in it is opened or searched. The list is made of batches of boxes: a batch far from the
- * window is emptied and keeps its height, so the page stays small however many exchanges it holds.
+ * The page holds its data in blocks of compressed JSON (see __init__.py). The script unpacks the index, a row per exchange,
+ * at once, and a block when somebody opens or searches an exchange in it. The list consists of batches of boxes: a batch far
+ * from the window is emptied and keeps its height, so the page stays small however many exchanges it holds.
  *
- * Everything shown is made of elements and texts. No string becomes HTML: the page's policy forbids it.
+ * The script makes elements and text nodes only. No string becomes HTML: the page's policy forbids it.
  */
 "use strict";
 
@@ -18,7 +18,7 @@ const SEVERITIES = ["error", "warning", "info"];
 const one = (selector, root = document) => root.querySelector(selector);
 const all = (selector, root = document) => [...root.querySelectorAll(selector)];
 
-/** An element: `make("p.note.error", {title: "…"}, "text", child)`. Attributes are set, never parsed. */
+/** Returns an element: `make("p.note.error", {title: "…"}, "text", child)`. Attributes are set, never parsed. */
 function make(kind, attributes = {}, ...children) {
   const [tag, ...classes] = kind.split(".");
   const element = document.createElement(tag);
@@ -60,7 +60,7 @@ function block(number) {
   return found;
 }
 
-/** The block that holds message (0) or exchange (1) `number`. Of blocks without a message of their own, the last counts. */
+/** Returns the block with message (0) or exchange (1) `number`. Of blocks without a message of their own, the last counts. */
 function holder(number, which) {
   let low = 0,
     high = firsts.length - 1;
@@ -84,7 +84,7 @@ async function message(number) {
 
 /* ---- text of the wire ---- */
 
-// Characters that do not show, or that turn others round: they are shown by their number.
+// Invisible characters, and those that change the direction of text: they are shown by their number.
 const CONTROL =
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u115f\u1160\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb]|[\u{e0000}-\u{e007f}]/gu;
 
@@ -101,17 +101,17 @@ function plain(text) {
   return made;
 }
 
-/** A message of ours, with what it quotes in backticks set off. */
+/** Returns a message of wirelint with its quotations in backticks as code. */
 const prose = (text) =>
   text
     .split(/(`[^`]+`)/)
     .flatMap((piece) => (/^`.+`$/s.test(piece) ? [make("code", {}, plain(piece.slice(1, -1)))] : plain(piece)));
 
-/** One line of text with its control characters named, for places without elements. */
+/** Returns a line of text with its control characters named, for places without elements. */
 const line = (text) =>
   String(text ?? "").replace(CONTROL, (char) => `\\u${char.codePointAt(0).toString(16).padStart(4, "0")}`);
 
-/** Where the words of the search stand in a text, as marks. */
+/** Returns the places of the search words in a text, as marks. */
 function hits(text) {
   if (!words.length || !text) return [];
   const made = [];
@@ -124,7 +124,7 @@ function hits(text) {
   return made;
 }
 
-/** Lower case that keeps every character in its place. */
+/** Returns a text in lower case with every character in its place. */
 function lowered(text) {
   const lower = text.toLowerCase();
   return lower.length === text.length
@@ -132,7 +132,7 @@ function lowered(text) {
     : Array.from(text, (char) => (char.toLowerCase().length === char.length ? char.toLowerCase() : char)).join("");
 }
 
-/** A stretch of a text as nodes, marks as elements; where marks overlap, the first counts. */
+/** Returns a part of a text as nodes, marks as elements; of overlapping marks the first counts. */
 function marked(text, marks, from = 0, to = text.length) {
   const made = [];
   let at = from;
@@ -147,7 +147,7 @@ function marked(text, marks, from = 0, to = text.length) {
   return made;
 }
 
-/** A text of the wire. Of a long one the beginning, the end and what is marked are shown, with buttons for the rest. */
+/** Returns a text of the wire. Of a long text the beginning, the end and the marks are shown, with buttons for the rest. */
 function textOf(text, marks = [], kind = "div.said-text") {
   const element = make(kind);
   const everything = [...marks, ...hits(text)];
@@ -220,7 +220,7 @@ function partOf(part, marks) {
     case "refusal":
       return make("div.part", {}, make("span.failed", {}, "refusal:"), text());
     case "call": {
-      // Arguments are laid out for reading where that moves no mark.
+      // Arguments are indented for reading unless that moves a mark.
       const nice = of("text").length ? null : laidOut(part.text);
       const shown = nice !== null && nice.length > 100 ? nice : (part.text ?? "");
       return make(
@@ -280,7 +280,7 @@ function partOf(part, marks) {
   }
 }
 
-/** A turn with the findings that stand in it. `findings` are those of this turn. */
+/** Returns a turn with its findings. */
 function turnOf(who, role, parts, findings, extra = "") {
   const said = make("div.said");
   parts.forEach((part, number) => {
@@ -323,7 +323,7 @@ function noteOf(finding) {
   return note;
 }
 
-/** Shows the manual of a rule under a finding, or takes it away. */
+/** Shows the manual of a rule under a finding, or hides it. */
 function manual(note, code, wanted) {
   const there = one(".manual", note);
   if (there || wanted === false) return there?.remove();
@@ -385,7 +385,7 @@ async function requestOf(data, api) {
   return [...made, ...earlier(hidden)];
 }
 
-/** A button in the place of messages that are not shown at once. Empties `hidden`. */
+/** Returns a button in the place of messages that are not shown at first. Empties `hidden`. */
 function earlier(hidden) {
   const rest = hidden.splice(0);
   if (rest.length < 3) return rest;
@@ -443,7 +443,7 @@ function diffOf(lines) {
   return make("div.diff", {tabindex: 0}, made);
 }
 
-/** A line of a diff; what differs from the line it stands for is set off. */
+/** Returns a line of a diff; the differences from the line that it replaces are marked. */
 function changed(kind, text, other) {
   if (other === undefined) return make(kind, {}, plain(text));
   let start = 1,
@@ -517,7 +517,7 @@ function time(milliseconds) {
     : `${(milliseconds / 60000).toFixed(1)} min`;
 }
 
-/** All of an exchange. */
+/** Returns all of an exchange. */
 async function bodyOf(number) {
   const data = await exchange(number);
   const row = rows[number];
@@ -763,9 +763,9 @@ function unfold(entry) {
   choose(entries.indexOf(next), false);
 }
 
-/** Makes the list anew from what the filters let through. */
+/** Makes the list again from the exchanges that pass the filters. */
 function render() {
-  // Who searches, or asks for what is clean, wants to see it.
+  // A search, or a filter for clean exchanges, shows clean ones too.
   const severity = one("select[data-filter=severity]").value;
   const boring = one("#hide-clean").checked && !words.length && severity !== "clean";
   const passing = rows.map((_, number) => number).filter(passes);
@@ -866,7 +866,7 @@ function clearFilters() {
   refilter();
 }
 
-// What is searched: every message once, and of every exchange the rest, in lower case.
+// The searched texts in lower case: every message once, and the rest of every exchange.
 let corpus = null;
 
 async function gather() {
@@ -895,7 +895,7 @@ async function gather() {
 
 const spoken = (part) => [part.name, part.id, part.text, part.note].filter(Boolean).join(" ");
 
-/** The words of a query: what stands in quotes is one. */
+/** Returns the words of a query; a quotation is one word. */
 const queryWords = (text) => [...text.matchAll(/"([^"]+)"?|(\S+)/g)].map((found) => lowered(found[1] ?? found[2]));
 
 let searches = 0;
@@ -1009,7 +1009,7 @@ function setTheme() {
   remember("wirelint-theme", next);
 }
 
-// Some browsers keep nothing for a page that is a file; then nothing is remembered.
+// Some browsers store nothing for a page that is a file; then settings are not kept.
 function remember(name, value) {
   try {
     localStorage.setItem(name, value);
