@@ -5,7 +5,6 @@ mitmproxy calls a stream only when bytes arrive, not when the upstream dies. The
 - Empty data of HTTP/2 in mid-stream is dropped, so that an empty call of the stream means its end.
 - A body that breaks off while mitmproxy collects it is sent as far as it came, without an error page.
 - A WebSocket sends several messages in place of one.
-
 Off, or with an untried mitmproxy, held text leaves with the next bytes or is lost (noted); WebSockets are not repaired.
 """
 
@@ -36,17 +35,24 @@ def attach(flow: http.HTTPFlow, held: Held) -> bool:
         return False
     before: Handler = stream._handle_event
 
+    def is_sending() -> bool:
+        try:
+            streams = stream.server_state == stream.state_stream_response_body
+            return bool(streams) and stream.client_state != stream.state_errored
+        except AttributeError:  # fail open with another mitmproxy: held text leaves with the next bytes
+            return False
+
     def pass_on(event: events.Event) -> layer.CommandGenerator[None]:
         if isinstance(event, http_events.ResponseData) and not event.data:
             return
-        if isinstance(event, http_events.ResponseProtocolError) and _is_sending(stream):
+        if isinstance(event, http_events.ResponseProtocolError) and is_sending():
             yield from _send(stream, held.flush())
         yield from before(event)
 
     def wake(_: events.Event) -> layer.CommandGenerator[None]:
-        yield from _send(stream, held.release() if _is_sending(stream) else ())
+        yield from _send(stream, held.release() if is_sending() else ())
 
-    stream._handle_event = _waking(lambda: held.due() if _is_sending(stream) else None, pass_on, wake)
+    stream._handle_event = _waking(lambda: held.due() if is_sending() else None, pass_on, wake)
     return True
 
 
@@ -142,9 +148,3 @@ def find_stream(flow: http.HTTPFlow) -> HttpStream | None:
 def _send(stream: HttpStream, pieces: Iterable[bytes]) -> layer.CommandGenerator[None]:
     for piece in pieces:
         yield SendHttp(http_events.ResponseData(stream.stream_id, piece), stream.context.client)
-
-
-def _is_sending(stream: HttpStream) -> bool:
-    return (
-        bool(stream.server_state == stream.state_stream_response_body) and stream.client_state != stream.state_errored
-    )
