@@ -7,7 +7,7 @@ from typing import ClassVar
 from wirelint.arguments.argument_faults import claims_complete
 from wirelint.arguments.argument_markup import Gone
 from wirelint.arguments.placeholders import KnownText, named_parameters, refused
-from wirelint.fixes.policy_fixes import PolicyRewriter, block_text
+from wirelint.fixes.arguments import PolicyRewriter, block_text
 from wirelint.model import Exchange, Json, Part, Reply, Request, Rpc, Tool, ToolCall, ToolResult
 from wirelint.policy import NO_POLICIES, Fault, Outcome, Policies, judge_arguments
 from wirelint.rule import (

@@ -1,12 +1,27 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 from wirelint.apis.reading import MISSHAPEN
 from wirelint.apis.traits import history_of, is_signed, is_text
+from wirelint.events import Delta, Event, Start
+from wirelint.fixes.rewriters import PassingRewriter
 from wirelint.model import Exchange, Message, Opaque, Request, Text
-from wirelint.rule import REDACTED, Confidence, Edit, Finding, Fix, FixPolicy, RequestFix, Rule, excerpt
+from wirelint.rule import (
+    REDACTED,
+    Confidence,
+    Edit,
+    Finding,
+    Fix,
+    FixPolicy,
+    RequestFix,
+    RewriteContext,
+    Rewriter,
+    Rule,
+    excerpt,
+)
 from wirelint.state.ledger import Ledger
 from wirelint.text.asking import demands_json
 from wirelint.text.content_reprs import (
@@ -20,6 +35,10 @@ from wirelint.text.content_reprs import (
 )
 from wirelint.text.pointers import at
 
+_TO_TEXT = Fix("unsafe", "write it as text")
+_WRITABLE = frozenset(
+    {"openai.chat", "mistral.chat", "ollama.chat", "anthropic.messages", "cohere.chat", "bedrock.converse"}
+)
 _UNTYPED = frozenset({"bedrock.converse", "google.generate_content"})
 """APIs whose content parts have no type."""
 
@@ -49,7 +68,8 @@ class ContentReprLeak(Rule):
 
     ## Fix safety
     Safe: the structure is replaced by its text. No fix for structures with more than text (an image), for lost text, or
-    where the API would refuse the empty text that remains.
+    where the API would refuse the empty text that remains. Unsafe: an object as the content of a reply becomes its text,
+    or JSON as text.
 
     ## References
     - OpenAI, Chat API: `messages[].content` is a string or an array of content parts
@@ -80,7 +100,17 @@ class ContentReprLeak(Rule):
                         "clients find no text in it, or raise",
                         part.pointer,
                         layer="gateway",
+                        fix=_TO_TEXT if _is_content(exchange.api, part.pointer) else None,
                     )
+
+    def rewriter(self, context: RewriteContext) -> Rewriter | None:
+        if not context.permit.allows(self.code, "unsafe"):
+            return None
+
+        def written(start: Start, text: str) -> None:
+            self.record(context, "unsafe", "wrote the content as text", start.pointer, at=start, after=text)
+
+        return ContentAsText(context, written)
 
     def fix_request(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
         if not permit.allows(self.code, "safe"):
@@ -110,6 +140,39 @@ class ContentReprLeak(Rule):
             confidence=_confidence(first),
             fix=Fix("safe", "replace the structure by its text") if leak.edit is not None else None,
         )
+
+
+def _is_content(api: str, pointer: str) -> bool:
+    """Return True for the content of a message as a whole; a text inside a block has no other form."""
+    return api in _WRITABLE and pointer.endswith("/content")
+
+
+class ContentAsText(PassingRewriter):
+    """Turns content of another type into text. `record` gets the start of the content and its first text."""
+
+    phase: ClassVar[float] = 2
+    patient: ClassVar[bool] = True
+
+    def __init__(self, context: RewriteContext, record: Callable[[Start, str], None]) -> None:
+        self._context, self._record = context, record
+        self._blocks: dict[int, int] = {}
+        self._starts: list[Start] = []
+
+    def push(self, event: Event) -> Iterable[Event]:
+        match event:
+            case Start(kind="opaque", name=str(name)) if name.startswith(MISSHAPEN):
+                if _is_content(self._context.exchange.api, event.pointer):
+                    self._blocks[event.block] = self._context.new_block()
+                    self._starts.append(event)
+                    return (event._replace(block=self._blocks[event.block], kind="text", name=None),)
+            case Delta(block=block) if block in self._blocks:
+                for start in self._starts:
+                    self._record(start, event.text)
+                self._starts.clear()
+                return (event._replace(block=self._blocks[block]),)
+            case _:
+                pass
+        return (event,)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,19 @@ from collections.abc import Iterator
 
 from wirelint.arguments.schemas import Match, match
 from wirelint.events import Start
-from wirelint.fixes.calls import CallHeads, Head, Remove, Rename, joined_name, removal_text
+from wirelint.fixes.calls import (
+    CallHeads,
+    Head,
+    ParallelSplitter,
+    Remove,
+    Rename,
+    Use,
+    joined_name,
+    removal_text,
+    uses,
+    wraps,
+)
 from wirelint.fixes.rewriters import Chained
-from wirelint.fixes.split_parallel_calls import ParallelSplitter, Use, uses, wraps
 from wirelint.model import Exchange, Request, ToolCall
 from wirelint.rule import Finding, Fix, Layer, RewriteContext, Rewriter, Rule, Safety, counted, excerpt
 from wirelint.state.ledger import Ledger

@@ -12,7 +12,7 @@ from tests.selection import is_complete, sampled
 from wirelint.capture.replay import begin, respond
 from wirelint.engine import Engine
 from wirelint.model import Exchange
-from wirelint.rewrite.whole_reply import arrived
+from wirelint.rewrite.stream import arrived
 from wirelint.rule import Finding, Rule
 
 SMALL = 400

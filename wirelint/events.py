@@ -26,6 +26,7 @@ from wirelint.model import (
     HostedResult,
     Json,
     Kind,
+    Offsets,
     Opaque,
     Part,
     Piece,
@@ -37,7 +38,6 @@ from wirelint.model import (
     ToolCall,
     ToolResult,
 )
-from wirelint.offsets import Offsets
 
 
 class Frame(NamedTuple):

@@ -7,20 +7,127 @@ reply carry the pointer they would have in the same API's whole body, so that a 
 
 from __future__ import annotations
 
+import bisect
 import re
-from collections.abc import Mapping
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal, TypeAlias
+from typing import Literal, Self, TypeAlias, get_args
 
-from wirelint.copies import Copied
 from wirelint.jsonvalues import Arguments as Arguments
 from wirelint.jsonvalues import Json as Json
-from wirelint.missing import MissingInfo as MissingInfo
-from wirelint.offsets import NOWHERE, Offsets
 from wirelint.timing import NO_ARRIVALS, NO_TIMING, Arrivals
 from wirelint.timing import End as End
 from wirelint.timing import Timing as Timing
+
+
+class Copied:
+    """Base of frozen dataclasses without slots. Copies keep the values that were computed from fields."""
+
+    def but(self, **fields: object) -> Self:
+        """Return a copy with other fields, like `dataclasses.replace` but in a fraction of the time.
+
+        Computed values must not depend on the changed fields.
+        """
+        made = object.__new__(type(self))
+        made.__dict__.update(self.__dict__)
+        made.__dict__.update(fields)
+        return made
+
+
+class Offsets:
+    """Events that carried the characters of a text, as pairs of (offset at which an event's text begins, event number).
+
+    Two integers for each event. Nothing is added once it is shared.
+    """
+
+    __slots__ = ("_events", "_starts")
+
+    def __init__(self, pairs: Iterable[tuple[int, int]] = ()) -> None:
+        self._starts, self._events = array("Q"), array("Q")
+        for start, event in pairs:
+            self.add(start, event)
+
+    def add(self, start: int, event: int) -> None:
+        """Record that the text of `event` begins at `start`, which is not below the last start."""
+        self._starts.append(start)
+        self._events.append(event)
+
+    def add_all(self, starts: Iterable[int], events: Iterable[int]) -> None:
+        """Record the starts of several events."""
+        self._starts.extend(starts)
+        self._events.extend(events)
+
+    @property
+    def starts(self) -> Sequence[int]:
+        """The offsets, in order."""
+        return self._starts
+
+    def event_at(self, offset: int) -> int | None:
+        """Return the event that carried the character at `offset`; None where nothing is known (no stream)."""
+        if not self._starts:
+            return None
+        return self._events[max(bisect.bisect_right(self._starts, offset) - 1, 0)]
+
+    def copy(self) -> Offsets:
+        made = Offsets()
+        made._starts, made._events = self._starts[:], self._events[:]
+        return made
+
+    def __iter__(self) -> Iterator[tuple[int, int]]:
+        return zip(self._starts, self._events, strict=True)
+
+    def __len__(self) -> int:
+        return len(self._starts)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Offsets) and (self._starts, self._events) == (other._starts, other._events)
+
+    def __hash__(self) -> int:
+        return hash((self._starts.tobytes(), self._events.tobytes()))
+
+    def __repr__(self) -> str:
+        return f"Offsets({list(self)!r})"
+
+
+NOWHERE = Offsets()
+"""Of a text that came in one piece."""
+
+
+# Facts that a capture lacks. A body rebuilt from a log differs from the wire, and is not judged as such.
+
+MissingInfo = Literal["request", "tools", "arguments", "reasoning", "finish", "framing", "times", "end", "headers"]
+"""`request`: it is put together from a log, and not what was sent. `tools`: what was declared is not known. `arguments`:
+their text is lost, only the value is left that a client made of it. `finish`: reasons may be made up by the recorder.
+`framing`: a stream was folded into a body. `times`: when its pieces came, how long there was silence. `end`: whether all of
+a reply came."""
+
+LACKS: tuple[MissingInfo, ...] = get_args(MissingInfo)
+
+_WORDS: dict[MissingInfo, str] = {
+    "request": "requests as they were sent",
+    "tools": "which tools were declared",
+    "arguments": "the text of arguments",
+    "reasoning": "reasoning",
+    "finish": "finish reasons",
+    "framing": "the framing of streams",
+    "times": "when the pieces of a reply came",
+    "end": "how an exchange ended",
+    "headers": "headers",
+}
+
+
+def missing_words(missing: Iterable[MissingInfo]) -> str:
+    """Return words for what cannot be judged: `requests as they were sent, finish reasons`."""
+    wanted = set(missing)
+    return ", ".join(words for lack, words in _WORDS.items() if lack in wanted)
+
+
+def missing_of(value: object) -> frozenset[MissingInfo]:
+    """Return the known words of a list."""
+    return frozenset(lack for lack in LACKS if lack in value) if isinstance(value, list) else frozenset()
+
 
 # What a stream may do that its grammar does not allow.
 

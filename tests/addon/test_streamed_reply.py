@@ -23,7 +23,6 @@ from wirelint.addon.addon import Inspector
 from wirelint.addon.recorder import ExchangeRecorder
 from wirelint.addon.streamed_reply import HttpReply
 from wirelint.rewrite import ReplyStream
-from wirelint.rewrite.pipeline_factory import PipelineFactory
 
 RULES = Path(__file__).parent / "repairs"
 QUIET = Talk(text="They say «hello to you» and go. Ünder ☂.")
@@ -204,16 +203,16 @@ def test_a_failure_between_two_events_of_one_piece(
 ) -> None:
     record = record_of(talk)
     calls = itertools.count()
-    before = PipelineFactory.write
+    before = ReplyStream._written
 
-    def raising(self: PipelineFactory, *args: Any) -> bytes:
+    def raising(self: ReplyStream, *args: Any) -> bytes:
         if next(calls) == place:
             raise RuntimeError("no")
         return before(self, *args)
 
     flow = begin(inspector, record)
     with monkeypatch.context() as patch:
-        patch.setattr(PipelineFactory, "write", raising)
+        patch.setattr(ReplyStream, "_written", raising)
         got = feed(flow, cut(body_of(record), size))
     assert text_of(got) in (SAID, talk.text)
     assert talk is QUIET or got == body_of(record)

@@ -200,9 +200,9 @@ def test_a_rule_that_cannot_be_loaded_stops_the_start(tmp_path: Path) -> None:
 
 _MODULES = (
     "wirelint.rewrite.pipeline", "wirelint.rewrite.edits",
-    "wirelint.rewrite.pipeline_factory", "wirelint.rewrite.whole_reply",
+    "wirelint.rewrite.pipeline", "wirelint.rewrite.stream",
     "wirelint.rewrite.stream",
-    "wirelint.rewrite.request", "wirelint.rewrite.frame_queue",
+    "wirelint.rewrite.request", "wirelint.rewrite.stream",
     "wirelint.addon.recorder", "wirelint.addon.streamed_reply", "wirelint.addon.http_headers",
     "wirelint.addon.exchange_fix", "wirelint.addon.mitm_compat",
     "wirelint.apis.anthropic", "wirelint.apis.openai_chat", "wirelint.apis.delta_pattern", "wirelint.engine",

@@ -20,7 +20,7 @@ from wirelint.fix import AppliedFix
 from wirelint.model import End, Request, Timing
 from wirelint.rewrite import ReplyStream
 from wirelint.rewrite.request import Mended
-from wirelint.rewrite.whole_reply import arrived
+from wirelint.rewrite.stream import arrived
 from wirelint.rule import Finding
 from wirelint.timing import NO_ARRIVALS, ArrivalLog, Arrivals
 from wirelint.wire import EventStream

@@ -29,6 +29,7 @@ from wirelint.apis.reading import (
     misshapen,
     number,
     text,
+    words_of,
 )
 from wirelint.apis.spec import ApiSpec
 from wirelint.apis.writing import (
@@ -247,6 +248,9 @@ class Reader(BlockReader):
         if isinstance(content, str) and content:
             yield self.start((_CONTENT, 0), "text", "/message/content", frame)
             yield Delta(self.blocks[_CONTENT, 0], content, frame)
+        elif content and not isinstance(content, list):
+            yield self.start((_CONTENT, 0), "opaque", "/message/content", frame, name=misshapen(content))
+            yield Delta(self.blocks[_CONTENT, 0], words_of(content), frame)
         for n, block in mappings(content):
             yield from self._open_content((_CONTENT, n), block, frame, n, n)
         for n, call in mappings(message.get("tool_calls")):

@@ -27,7 +27,17 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from wirelint.apis._choices import read_chat
-from wirelint.apis.reading import ReplyReader, error_of, mapping, mappings, misshapen, number, stated_reason, text
+from wirelint.apis.reading import (
+    ReplyReader,
+    error_of,
+    mapping,
+    mappings,
+    misshapen,
+    number,
+    stated_reason,
+    text,
+    words_of,
+)
 from wirelint.apis.spec import ApiSpec
 from wirelint.apis.writing import (
     MADE,
@@ -113,6 +123,7 @@ class Reader(ReplyReader):
                 yield Delta(self._blocks[member], piece, frame)
         if message.get(name) and not isinstance(message[name], str):
             yield from self._begin("opaque", name, frame, misshapen(message[name]))
+            yield Delta(self._blocks[name], words_of(message[name]), frame)
         for position, call in mappings(message.get("tool_calls")):
             yield from self._call(position, call, frame)
         if message.get("images"):

@@ -25,7 +25,18 @@ from wirelint.apis._choices import (
     ChoiceWriter,
     read_chat,
 )
-from wirelint.apis.reading import compact, is_conversation, mapping, mappings, misshapen, number, stated_reason, text
+from wirelint.apis.reading import (
+    MISSHAPEN,
+    compact,
+    is_conversation,
+    mapping,
+    mappings,
+    misshapen,
+    number,
+    stated_reason,
+    text,
+    words_of,
+)
 from wirelint.apis.spec import ApiSpec
 from wirelint.apis.writing import MADE, same, text_of
 from wirelint.events import CallUpdate, Delta, Event, Failure, Finish, Frame, Start, StreamViolation
@@ -163,7 +174,10 @@ class Reader(ChoiceReader):
             self.add_text(choice, "text", 0, place, content, frame)
             return
         if not isinstance(content, list):
-            self.add_once(choice, misshapen(content), place, frame, "opaque")
+            key: tuple[int, str, int] = choice, MISSHAPEN, 0
+            if key not in self.blocks:
+                self.out.append(Start(self.new_block(key), "opaque", place, choice, frame, name=misshapen(content)))
+            self.out.append(Delta(self.blocks[key], words_of(content), frame))
             return
         for position, part in mappings(content):
             slot = 0 if self.streamed else position  # in a stream every delta counts its parts from 0
@@ -430,6 +444,8 @@ class StreamWriter(_ChatWriter, ChoiceStreamWriter):
         rest = dict(source)
         if "text" in kinds and rest.get("content"):
             rest["content"] = None if rest.get("tool_calls") else ""
+        if isinstance(rest.get("content"), dict) and "opaque" not in {self.kind_of(event) for event in before}:
+            rest["content"] = ""  # the object has become text
         if isinstance(chunks := source.get("content"), list) and self.has_thinking(source):
             rest["content"] = [one for one in chunks if ("reasoning" if _is_thinking(one) else "text") not in kinds]
         for name in (*REASONING, "reasoning_details") if "reasoning" in kinds else ():

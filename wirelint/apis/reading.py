@@ -118,6 +118,22 @@ def misshapen(value: Json) -> str:
     return MISSHAPEN + _SHAPES.get(type(value), "null")
 
 
+def words_of(value: Json) -> str:
+    """Return what content of another JSON type says: its text, or else the value as JSON.
+
+    >>> words_of({"type": "text", "text": "Hi"})
+    'Hi'
+    """
+    if isinstance(value, str):
+        return value
+    listed = value if isinstance(value, list) else [value]
+    parts = [part for part in listed if isinstance(part, dict) and part.keys() <= {"type", "text"}]
+    texts = [words for part in parts if (words := text(part.get("text"))) is not None]
+    if texts and len(texts) == len(listed):
+        return "".join(texts)
+    return compact(value)
+
+
 def is_misshapen(value: Json) -> bool:
     """Return True if a value is a non-empty object or array where the API has text."""
     return bool(value) and isinstance(value, (dict, list))

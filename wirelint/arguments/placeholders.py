@@ -210,15 +210,16 @@ def refused(arguments: Mapping[str, Json], error: str) -> Iterator[Refused]:
     if not _PHRASES["refuses"].search(error):
         return
     said = set(re.findall(r"[a-z]+", error.lower()))
-    for name, value in arguments.items():
-        if not isinstance(value, str) or not _SHORTEST_VALUE <= len(value) <= _LONGEST_VALUE:
+    for name, given in arguments.items():
+        value = str(given) if isinstance(given, (int, float)) and not isinstance(given, bool) else given
+        if not isinstance(value, str) or not len(value) <= _LONGEST_VALUE:
             continue
         quoted = re.search(rf"(['\"`‘“«<]){re.escape(value)}['\"`’”»>]", error)
         about = any(len(word) > 2 and word in said for word in words_of(name))
         beside = about and re.search(rf"(?<!\w){re.escape(value)}(?!\w)", error) is not None
         parameter = re.search(rf"(?:['\"`]{re.escape(name)}['\"`]|(?<!\w){re.escape(name)}\s*:)", error)
-        if quoted or beside or parameter:
-            yield Refused(name, value, sign(value, name))
+        if ((quoted or beside) and len(value) >= _SHORTEST_VALUE) or parameter:
+            yield Refused(name, value, sign(value, name) if isinstance(given, str) else None)
 
 
 def named_parameters(arguments: Mapping[str, Json], error: str) -> Iterator[tuple[str, bool]]:

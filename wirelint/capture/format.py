@@ -18,8 +18,7 @@ import orjson
 
 from wirelint.capture.record import Headers, Record, Sent
 from wirelint.fix import AppliedFix
-from wirelint.missing import read as read_lacks
-from wirelint.model import End, Json, Timing
+from wirelint.model import End, Json, Timing, missing_of
 
 FORMAT = 1
 """Version of the format. It rises when an older reader would misread a newer line."""
@@ -138,7 +137,7 @@ def decode(value: Json, source: str, place: str) -> Record:
         source=source,
         place=place,
         annotations={name: item for name, item in value.items() if name not in _OWN},
-        missing=read_lacks(value.get("lacks")),
+        missing=missing_of(value.get("lacks")),
     )
 
 

@@ -12,8 +12,7 @@ from wirelint.capture.record import Form, Headers, Record, Sent
 from wirelint.capture.replay import begin, delivered_reply, finish, mended, replay, respond
 from wirelint.engine import Engine, Session, internal, lower
 from wirelint.fix import AppliedFix, FixPolicy
-from wirelint.missing import told
-from wirelint.model import Exchange, Json, MissingInfo, Request, Side
+from wirelint.model import Exchange, Json, MissingInfo, Request, Side, missing_words
 from wirelint.rewrite import rewrite_reply
 from wirelint.rewrite.request import mend_request
 from wirelint.rule import Finding, Rule
@@ -104,7 +103,7 @@ def check(
 def not_judged(missing: frozenset[MissingInfo]) -> Finding:
     """The finding that says which information a file lacks, at its first exchange that lacks any."""
     return Finding(
-        NOT_JUDGED, "not-judged", "info", "high", "wirelint", "response", f"not judged here: {told(missing)}"
+        NOT_JUDGED, "not-judged", "info", "high", "wirelint", "response", f"not judged here: {missing_words(missing)}"
     )
 
 

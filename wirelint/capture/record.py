@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from wirelint.copies import Copied
 from wirelint.fix import AppliedFix
-from wirelint.model import End, Json, MissingInfo, Timing
+from wirelint.model import Copied, End, Json, MissingInfo, Timing
 
 Form = Literal["wirelint", "mitmproxy", "har", "vcr", "lhar", "claude-code", "k2vv"]
 

@@ -9,7 +9,7 @@ from wirelint.apis import ApiSpec, document_of, recognise_reply
 from wirelint.capture.record import Record, Sent
 from wirelint.engine import FrameListener, Session, lower
 from wirelint.model import Exchange, Reply
-from wirelint.rewrite.whole_reply import arrived
+from wirelint.rewrite.stream import arrived
 from wirelint.wire import Sniffer
 
 

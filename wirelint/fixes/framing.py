@@ -58,7 +58,8 @@ class Framing(PassingRewriter):
         self._unjoined = False
         self._stop: list[Event] = []
         """The finish reason that waits for open blocks, and the events after it."""
-        self._open: dict[int, None] = {}
+        self._open: dict[int, int] = {}
+        """Wire indexes of the open blocks, by block."""
         self._begun: set[int] = set()
         self._stopped: set[int] = set()
         self._late: int | None = None
@@ -108,10 +109,13 @@ class Framing(PassingRewriter):
                 self._begun.add(event.choice)
                 # Nothing closes the blocks that come with the head of a message.
                 in_head = any(isinstance(one, ReplyMeta) for one in self._context.frame_events)
-                if self._closes_blocks and not self._undeclared and not in_head:
-                    self._open[event.block] = None
+                if self._closes_blocks and not self._undeclared and not in_head and event.wire_index is not None:
+                    same = [block for block, index in self._open.items() if index == event.wire_index]
+                    for block in same:  # begun again: the index now names the later block
+                        del self._open[block]
+                    self._open[event.block] = event.wire_index
             case CallUpdate() if self._closes_blocks and self._violations("restarted-part", event.frame):
-                self._open[event.block] = None
+                self._open[event.block] = -1
             case Close():
                 self._open.pop(event.block, None)
             case Finish():
@@ -164,6 +168,8 @@ class Framing(PassingRewriter):
             case _ if kind in _REFRAMED and self._is_read(violation):
                 if self._torn and self._violations("cut-event", violation.frame):
                     return (violation,)  # an event without its end stays as it is
+                if self._violations("unknown-field", violation.frame):
+                    return (violation,)  # so does one with a line that would be lost: `]`
                 self._tell(violation)
                 return ()
             case _:

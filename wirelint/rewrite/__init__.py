@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from wirelint.rewrite.stream import ReplyStream
-from wirelint.rewrite.whole_reply import Rewritten, rewrite_reply
+from wirelint.rewrite.stream import ReplyStream, Rewritten, rewrite_reply
 
 __all__ = ["ReplyStream", "Rewritten", "rewrite_reply"]

@@ -17,18 +17,94 @@ from __future__ import annotations
 
 import itertools
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 
 from wirelint.apis.writing import same
 from wirelint.engine import Session
 from wirelint.events import Delta, Event, Frame, StreamViolation
-from wirelint.fix import FixPolicy
+from wirelint.fix import AppliedFix, FixPolicy
 from wirelint.model import Request
-from wirelint.rewrite.frame_queue import Waiting, apart, missing_end, place
-from wirelint.rewrite.pipeline import Pipeline, PipelineError
-from wirelint.rewrite.pipeline_factory import PipelineFactory, is_clean
-from wirelint.rule import Rule
+from wirelint.rewrite.pipeline import Pipeline, PipelineError, PipelineFactory, is_clean
+from wirelint.rule import Finding, Rule
 from wirelint.state.ledger import Ledger
+from wirelint.wire import Framing
+
+# The frames of a reply that are not handed out yet, in wire order.
+
+
+@dataclass(slots=True, eq=False)
+class Waiting:
+    """Frame that is not handed out yet. `out` is what has come out of the pipeline for it; `sent` bytes of it have left.
+
+    `bare`: the frame is known to say one delta and nothing else, so without that delta nothing of it is left.
+    """
+
+    frame: Frame
+    events: Sequence[Event]
+    out: list[Event] = field(default_factory=list)
+    sent: int = 0
+    bare: bool = False
+
+
+_FEW = 8
+"""Events for which it takes longer to index the queue than to search it."""
+
+
+def place(events: Sequence[Event], queue: Sequence[Waiting]) -> None:
+    """Put events beside the frames that they belong to. Events of frames that have left go to the last frame.
+
+    Thousands of frames may wait for the end of a call, and all of their events then arrive at once.
+    """
+    last = queue[-1]
+    homes = {waiting.frame.number: waiting for waiting in queue} if len(events) > _FEW else None
+    for event in events:
+        number = event.frame.number if event.frame is not None else last.frame.number
+        # What was read with the last frame stays there: an offence may point at a frame before it.
+        if number == last.frame.number or any(event is one for one in last.events):
+            last.out.append(event)
+            continue
+        if homes is not None:
+            home = homes.get(number, last)
+        else:
+            home = next((waiting for waiting in queue if waiting.frame.number == number), last)
+        home.out.insert(_place_in(home, event) if home.out else 0, event)
+
+
+def _place_in(home: Waiting, event: Event) -> int:
+    """Return the position of an event among others of its frame. Events that were read after it may precede it in
+    `out`.
+    """
+    order = {id(one): number for number, one in enumerate(home.events)}
+    own = order.get(id(event), len(order))
+    return next((place for place, one in enumerate(home.out) if order.get(id(one), -1) > own), len(home.out))
+
+
+def apart(events: Iterable[Event], queue: Sequence[Waiting]) -> tuple[list[Event], list[Event]]:
+    """Return the events of waiting frames, and those of frames that have left. Events without a frame are in
+    neither.
+    """
+    first = queue[0].frame.number if queue else None
+    waiting: list[Event] = []
+    gone: list[Event] = []
+    for event in events:
+        if event.frame is not None:
+            (gone if first is None or event.frame.number < first else waiting).append(event)
+    return waiting, gone
+
+
+def missing_end(raw: bytes, framing: Framing) -> bytes:
+    """Return the line ends that a stream lacks at its end (`event: pi`, `: bye`, `{"a":1}`) before another event may
+    follow.
+    """
+    if not raw or framing not in ("events", "lines"):
+        return b""
+    if framing == "lines":
+        return b"" if raw.endswith(b"\n") else b"\n"
+    if raw.endswith((b"\n\n", b"\r\n\r\n", b"\r\r")):
+        return b""
+    return b"\n" if raw.endswith((b"\n", b"\r")) else b"\n\n"
+
 
 LONGEST_HOLD = 30_000.0
 """Milliseconds for which text may be held back."""
@@ -271,7 +347,7 @@ class ReplyStream:
         """Write the first frames of the queue: all of them or, when that fails, none. One repair may span several."""
         if self._late:
             self._write_late(out)
-        made = [(one, b"" if one.bare and not one.out else self.making.write(one)) for one in ready]
+        made = [(one, b"" if one.bare and not one.out else self._written(one)) for one in ready]
         left = 0
         for waiting, data in made:
             raw = waiting.frame.raw
@@ -285,6 +361,11 @@ class ReplyStream:
             if data:
                 out.append(data)
         del self._kept[:left]
+
+    def _written(self, waiting: Waiting) -> bytes:
+        """Return the bytes of a frame as it leaves. Raises what the writer of the API raises."""
+        assert self.making.writer is not None
+        return self.making.writer.write(waiting.frame, waiting.events, waiting.out)
 
     def _release(self, out: list[bytes], last: Sequence[Event] = ()) -> None:
         """Have the rewriters hand on what they hold, after `last`, and write all frames."""
@@ -391,3 +472,60 @@ class ReplyStream:
         rest = bytes(self._kept[self._skip :])
         self._kept.clear()
         return [rest] if rest else []
+
+
+# Repair of a whole reply in one call, with the same result as `ReplyStream`.
+
+
+@dataclass(frozen=True, slots=True)
+class Rewritten:
+    """A whole reply after its repair. `body` is the original object if nothing was changed."""
+
+    body: bytes
+    repairs: tuple[AppliedFix, ...] = ()
+    notes: tuple[str, ...] = ()
+    faults: tuple[Finding, ...] = ()
+
+
+def rewrite_reply(
+    session: Session,
+    body: bytes,
+    rules: Sequence[Rule],
+    ledger: Ledger,
+    permit: FixPolicy,
+    *,
+    complete: bool = True,
+    chunks: Sequence[tuple[float, int]] = (),
+    longest_hold: float = LONGEST_HOLD,
+    request: Request | None = None,
+) -> Rewritten:
+    """Repair the body of a reply whose head the session has read. `complete`: the body ended as HTTP asks.
+
+    `chunks` are the recorded arrivals, (milliseconds after the request, bytes): with them held text is released at the
+    time at which it was released live. Afterwards the session has read the whole body.
+    """
+    rewriting = ReplyStream.begin(session, rules, ledger, permit, longest_hold, request)
+    if rewriting is None:
+        session.feed(body)
+        return Rewritten(body)
+    out: list[bytes] = []
+    for data, at in arrived(body, chunks):
+        out += rewriting.feed(data, at)
+    out += rewriting.end() if complete else rewriting.flush()
+    return Rewritten(
+        b"".join(out) if rewriting.changed else body,
+        tuple(rewriting.repairs) if rewriting.changed else (),
+        tuple(rewriting.notes),
+        tuple(rewriting.faults),
+    )
+
+
+def arrived(body: bytes, chunks: Sequence[tuple[float, int]]) -> Iterable[tuple[bytes, float | None]]:
+    """Return a body in the pieces in which it arrived, with their times; in one piece if they are not known."""
+    if not chunks or sum(size for _, size in chunks) != len(body):
+        yield body, None
+        return
+    start = 0
+    for at, size in chunks:
+        yield body[start : start + size], at
+        start += size

@@ -160,6 +160,8 @@ def _names(name: str, data: str) -> bool:
     """Return True if data that follows a lone event name was meant to have that name, by its own `type`."""
     if name == "error":
         return '"error"' in data
+    if name == "message":  # the name that data without one has
+        return data.lstrip()[:1] == "{"
     return f'"{name}"' in data and re.search(rf'"type"\s*:\s*"{re.escape(name)}"', data) is not None
 
 

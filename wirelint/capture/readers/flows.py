@@ -16,8 +16,7 @@ from wirelint.capture.flow_metadata import NAMES, TIMES, restore, timed
 from wirelint.capture.format import read_end
 from wirelint.capture.readers.source import Input, Problem
 from wirelint.capture.record import Headers, Record
-from wirelint.missing import read as read_lacks
-from wirelint.model import End, Json, Timing
+from wirelint.model import End, Json, Timing, missing_of
 from wirelint.settings.scopes import HEADER
 from wirelint.wire.content_coding import CodingError, decode, why_unread
 from wirelint.wire.websocket import HEADERS, STATUS, socket_url, turns
@@ -113,7 +112,7 @@ def _record(flow: http.HTTPFlow, source: str, number: int) -> Record:
         end=read_end(annotations.pop("end", None))
         or _end(flow, unread=any("content-encoding" in str(n) for n in notes)),
         error=flow.error.msg if flow.error is not None else error if isinstance(error, str) else None,
-        missing=read_lacks(annotations.pop("lacks", None)),
+        missing=missing_of(annotations.pop("lacks", None)),
         source=source,
         place=f"flow {number}",
         form="mitmproxy",

@@ -18,8 +18,7 @@ from wirelint.capture.flow_metadata import restore, timed
 from wirelint.capture.format import read_end, read_headers
 from wirelint.capture.readers.source import Problem, as_mapping, as_number, as_seconds, as_string
 from wirelint.capture.record import Headers, Record
-from wirelint.missing import read as read_lacks
-from wirelint.model import End, Json, Timing
+from wirelint.model import End, Json, Timing, missing_of
 
 _ENTRIES = re.compile(r'"entries"\s*:\s*\[')
 _GAP = re.compile(r"[\s,]*")
@@ -121,7 +120,7 @@ def _with_beside(record: Record, beside: Mapping[str, Json]) -> Record:
         url=url if isinstance(url := beside.get("url"), str) else record.url,
         end=read_end(beside["end"]) or record.end,
         error=error if isinstance(error, str) else record.error,
-        missing=read_lacks(beside.get("lacks")),
+        missing=missing_of(beside.get("lacks")),
         annotations={name: beside[name] for name in _TOLD if name in beside},
     )
 

@@ -24,18 +24,249 @@ Conversations are forgotten whole, the least recently used one first, and a trun
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Literal, NamedTuple, TypeAlias
+from urllib.parse import urlsplit
 
-from wirelint.history.ids import key
-from wirelint.history.turns import Turn, answers, session_of, turns_of
-from wirelint.model import Exchange, Link, Request, Text
-from wirelint.state.linking.agreement import agree, drawn_ids, is_telling, settle
-from wirelint.state.linking.nodes import COMPARED, Index, Node, Said, Scope, asks_the_same, mark_of, said_the_same
+from wirelint.history.ids import is_drawn, key
+from wirelint.history.turns import Size, Turn, answers, session_of, turns_of
+from wirelint.model import Exchange, Link, Request, Text, ToolCall
 from wirelint.text.prose import quoted_lines, summary_lines
 from wirelint.text.remembered import sha256
+
+# Exchanges as the lineage remembers them, and indexes of them.
+
+COMPARED = 64
+"""Exchanges that say the same, of which no more are looked at: the latest."""
+
+
+@dataclass(slots=True, eq=False)
+class Said:
+    """A turn as it is remembered. `size` is that in the latest request, since clients change a turn at most once."""
+
+    mark: bytes
+    size: Size
+    ids: tuple[str, ...] = ()
+    ends: tuple[str, str] = ("", "")
+
+    @classmethod
+    def of(cls, turn: Turn) -> Said:
+        return cls(turn.mark, turn.size, turn.ids, turn.ends if turn.assistant else ("", ""))
+
+    def resembles(self, turn: Turn) -> bool:
+        """Return True if a turn begins or ends like it."""
+        return any(one and one == other for one, other in zip(self.ends, turn.ends, strict=True))
+
+
+class Scope(NamedTuple):
+    """Client, model and host of an exchange. Equal words in two scopes are no sign of one conversation.
+
+    `client` is the identity of the client in the headers of its requests.
+    """
+
+    client: str
+    host: str
+    model: str
+
+    @classmethod
+    def of(cls, exchange: Exchange) -> Scope:
+        headers = exchange.request_headers
+        client = "\0".join([headers.get(name, "") for name in _CLIENT])
+        return cls(client, urlsplit(exchange.url).netloc, exchange.model)
+
+
+_CLIENT = ("authorization", "x-api-key", "api-key", "x-goog-api-key", "user-agent")
+
+
+@dataclass(slots=True, eq=False)
+class Node:
+    """An exchange: the turns that its request adds to those of `parent`, and its answers. `number` counts exchanges.
+
+    `replies` are the ids that the API gave the answers, `lines` what a summary among them is known by.
+    `broken`: there was no answer, or not all of one. `cut`: what it goes on from has been forgotten.
+    `repeated`: several exchanges said the same, words and ids; `exchange` is the last of them.
+    """
+
+    exchange: str
+    number: int
+    scope: Scope
+    conversation: str | None
+    parent: Node | None
+    asked: tuple[Said, ...]
+    answers: tuple[Said, ...]
+    children: list[Node] = field(default_factory=list)
+    lines: tuple[bytes, ...] = ()
+    replies: list[str] = field(default_factory=list)
+    broken: bool = False
+    cut: bool = False
+    repeated: bool = False
+
+    @property
+    def continued(self) -> bool:
+        """Return True if its conversation has gone on from here."""
+        return any(
+            child.conversation == self.conversation and (child.children or not child.broken) for child in self.children
+        )
+
+    @property
+    def weight(self) -> int:
+        return 1 + len(self.asked) + sum([1 + len(answer.ids) for answer in self.answers])
+
+
+class Index:
+    """Nodes by something in their text, the latest last."""
+
+    def __init__(self) -> None:
+        self._nodes: dict[bytes | str, dict[int, Node]] = {}
+
+    def __len__(self) -> int:
+        return len(self._nodes)
+
+    def add(self, marks: Iterable[bytes | str], node: Node) -> None:
+        for mark in marks:
+            self._nodes.setdefault(mark, {})[node.number] = node
+
+    def drop(self, marks: Iterable[bytes | str], node: Node) -> None:
+        for mark in marks:
+            found = self._nodes[mark]
+            del found[node.number]
+            if not found:
+                del self._nodes[mark]
+
+    def newest(self, mark: bytes | str) -> Iterator[Node]:
+        """Yield the nodes with a mark, the latest first."""
+        return reversed(self._nodes.get(mark, {}).values())
+
+    def latest(self, mark: bytes | str) -> dict[int, Node]:
+        """Return the last nodes with a mark by their numbers, the latest last."""
+        found = self._nodes.get(mark, {})
+        return found if len(found) <= COMPARED else dict(reversed([*islice(reversed(found.items()), COMPARED)]))
+
+
+def asks_the_same(node: Node, added: Sequence[Turn]) -> bool:
+    """Return True if a node was asked these turns. Equal calls with other ids belong to another conversation."""
+    if len(node.asked) != len(added):
+        return False
+    both = zip(reversed(node.asked), reversed(added), strict=True)
+    return all(said.mark == turn.mark and said.ids == turn.ids for said, turn in both)
+
+
+def said_the_same(node: Node, made: Sequence[Turn]) -> bool:
+    """Return True if a node has given all of these answers."""
+    said = [(answer.mark, answer.ids) for answer in node.answers]
+    return not [turn for turn in made if (turn.mark, turn.ids) not in said]
+
+
+def mark_of(turns: Iterable[Turn | Said]) -> bytes:
+    return b"".join([turn.mark for turn in turns])
+
+
+# How far a remembered exchange agrees with a history that may go on from it.
+
+_TELLING_WORDS = 60
+"""Characters of an answer that no two conversations share by accident."""
+
+
+class Agreement(NamedTuple):
+    """How far a node agrees with a history, the most telling field first.
+
+    `whole`: to the beginning, in every turn. `like`: to the beginning, except for some user turns. `ids`: number of
+    turns with equal ids. `turns`: number of equal turns, from the last one back. `fresh`: nothing continues the node.
+    `same_ids`: the last turns have equal ids.
+    """
+
+    whole: bool
+    like: bool
+    ids: int
+    turns: int
+    fresh: bool
+    number: int
+    same_ids: bool
+
+    @property
+    def content(self) -> tuple[bool, bool, int]:
+        """How far the node agrees when ids are left aside."""
+        return self.whole, self.like, self.turns
+
+
+def agree(node: Node, turns: Sequence[Turn], at: int, *, exact: bool = False) -> Agreement:
+    """Return how far the path to a node agrees with a history whose turn `at` is the node's answer.
+
+    Beyond the last two turns, equal sizes count as agreement and ids are not compared, unless `exact`.
+    """
+    same_ids = _same_ids(node.answers, turns[at])
+    agreed, heard, missed, ids, here, ended = 0, 0, 0, int(same_ids), at, False
+    for said in _path(node):
+        near = exact or here >= at - 1
+        if here < 0:
+            break
+        if any(_equal(one, turns[here], exact=near) for one in said):
+            agreed, heard = agreed + 1, heard + (not turns[here].assistant)
+        elif turns[here].assistant:
+            break
+        else:
+            missed += 1
+        ids += exact and here < at and _same_ids(said, turns[here])
+        here -= 1
+    else:
+        ended = here < 0 or _root(node).cut
+    whole, like = ended and not missed, ended and heard >= missed
+    return Agreement(whole, like, ids, agreed, not node.continued, node.number, same_ids)
+
+
+def _path(node: Node) -> Iterator[tuple[Said, ...]]:
+    """Yield the turns that lead to a node, from its answers back, with all of its several answers."""
+    current: Node | None = node
+    while current is not None:
+        yield current.answers
+        for said in reversed(current.asked):
+            yield (said,)
+        current = current.parent
+
+
+def _root(node: Node) -> Node:
+    while node.parent is not None:
+        node = node.parent
+    return node
+
+
+def _same_ids(said: Iterable[Said], turn: Turn) -> bool:
+    ids = [key(id_) for id_ in turn.ids]
+    return any(ids) and any(ids == [key(id_) for id_ in one.ids] for one in said)
+
+
+def _equal(said: Said, turn: Turn, *, exact: bool) -> bool:
+    if not exact and said.size == turn.size:
+        return True
+    return said.mark == turn.mark
+
+
+def settle(node: Node, turns: Sequence[Turn], at: int) -> None:
+    """Remembers the sizes that the turns of a history have in this client's shape."""
+    for said, turn in zip(_path(node), reversed(turns[: at + 1]), strict=False):
+        for one in said:
+            if one.size != turn.size and one.mark == turn.mark:
+                one.size = turn.size
+
+
+def is_telling(turn: Turn, agreement: Agreement) -> bool:
+    """Return True if an agreement is no accident: nearly all agrees, or drawn ids, a long answer or several turns
+    do.
+    """
+    if agreement.like and agreement.turns > 1:
+        return True
+    if agreement.same_ids and any(drawn_ids(turn.calls)):
+        return True
+    _, arguments, _, characters = turn.size
+    return agreement.turns > 0 and (arguments + characters >= _TELLING_WORDS or agreement.turns >= 4)
+
+
+def drawn_ids(calls: Iterable[ToolCall]) -> Iterator[str]:
+    """Return the letters and digits of ids that no two calls share."""
+    return (key(call.id) for call in calls if call.id and is_drawn(call.id, call.name))
+
 
 _LOOKED_BACK = 8
 """Turns of the assistant, from the last one back, by which a request is looked up."""
