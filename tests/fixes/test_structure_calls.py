@@ -86,6 +86,12 @@ NUMBERS = {
         stream([entry(None, "a", "feed", OWL[:5])], [entry(None, "a", "feed", OWL[5:])]),
         Want([("a", "feed", OWL)], rules=["ST606"]),
     ),
+    "another id and the arguments later": (
+        stream(
+            [entry(0, "a", "feed", OWL)], [entry(0, "b", "feed")], [entry(0, text=CAT[:3])], [entry(0, text=CAT[3:])]
+        ),
+        Want([("a", "feed", OWL), ("b", "feed", CAT)], rules=["ST606"]),
+    ),
     "the second has no id": (
         stream([entry(0, "a", "feed", OWL)], [entry(0, None, "Brush", CAT)]),
         Want([("a", "feed", OWL), (NEW, "Brush", CAT)], rules=["ST606"]),

@@ -83,6 +83,10 @@ CHAT: dict[str, tuple[str, list[Any]]] = {
     "an error after the end": (f"{one(END)}{one(DONE)}{one({'error': {'message': 'late'}})}", [END, DONE]),
     "one line feed at the end": (f"{one(GOOD)}{line(END)}\n", [GOOD, END, DONE]),
     "no terminator, and a comment": (f"{one(GOOD)}{one(END)}: bye\n\n", [GOOD, END, ": bye", DONE]),
+    "no terminator, and a comment without its line end": (
+        f"{one(GOOD)}{one(END)}: bye",
+        [GOOD, END, ": bye", DONE],
+    ),
     "no blank line at the end": (f"{one(GOOD)}{line(END)}", [GOOD, END, DONE]),
     "other fields stay": (
         f"id: 7\nretry: 100\n: hm\n  data: {json.dumps(GOOD)}\n\n{one(END)}{one(DONE)}",
@@ -121,6 +125,7 @@ MESSAGES: dict[str, tuple[str, list[Any]]] = {
 BROKEN = '{"choices": [{"index": 0, "delta": {"content": \n\n'
 LEFT = {
     "broken JSON": one(GOOD) + "data: " + BROKEN + one(END) + one(DONE),
+    "broken JSON without its blank line, and broken JSON": f'data: {{"a": "\\a"}}\ndata: {{\n}}\n\n{one(DONE)}',
     "broken JSON at the end": one(GOOD) + one(END) + one(DONE) + "data: " + BROKEN,
     "broken JSON without its blank line": 'data: {"a": "\\a"}\n' + one(GOOD) + one(END) + one(DONE),
     "a piece that nothing follows": one(GOOD) + one(SPLIT[:30]),
@@ -140,6 +145,8 @@ LEFT_MESSAGES = {
     ),
     "a ping without a name": named(HEAD, OPEN) + one(PING) + named(HELLO, CLOSE, REASON, STOP),
     "broke off": named(HEAD, OPEN, HELLO),
+    "a block started twice": named(HEAD, OPEN, OPEN, HELLO, CLOSE, REASON, STOP),
+    "a piece that is followed by half an event": named(HEAD, OPEN) + one(json.dumps(HELLO)[:40]) + line('{"type":'),
     "a piece that nothing follows": named(HEAD, OPEN) + one(json.dumps(HELLO)[:40]),
 }
 
