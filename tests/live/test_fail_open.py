@@ -222,7 +222,7 @@ REPORTED = (
     ("wirelint.addon.annotate", "annotation"),
     ("wirelint.addon.log", "log_exchange"),
     ("wirelint.addon.classify", "end_reason_of"),
-    ("wirelint.apis.openai_chat", "read_request"),
+    ("wirelint.apis", "read_request"),
 )
 """Every exchange runs these, so a failure of any of them is a finding of the exchange."""
 _SABOTEUR = """
