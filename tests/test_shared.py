@@ -48,7 +48,7 @@ REWRITTEN = [
 
 
 def judge(records: Sequence[Record]) -> tuple[Finding, ...]:
-    """What is found in the last of some exchanges."""
+    """Return the findings on the last of several exchanges."""
     engine = Engine(REGISTRY.rules)
     found: tuple[Finding, ...] = ()
     for record in records:

@@ -196,7 +196,7 @@ def test_a_held_reply_that_is_cut_off(inspector: Inspector, tmp_path: Path) -> N
     inspector.error(flow)
     (line,) = captured(inspector, tmp_path)
     assert (line["end"], line["response"]["body"]) == ("upstream-died", "")
-    assert line["notes"] == ["the reply was cut off while it was held to be repaired; what had come of it is lost"]
+    assert line["notes"] == ["the reply broke off while it was held for a repair; its bytes are lost"]
 
 
 def raising(*_: object, **__: object) -> None:

@@ -172,7 +172,7 @@ def rebuilt(events: Sequence[Event]) -> Iterable[Event]:
 
 
 def without(kind: Kind, first: int | None = None) -> Change:
-    """Remove the blocks of a kind, or the first few of them."""
+    """Remove all blocks of one kind, or only the first ones."""
     gone: set[int] = set()
     counted = itertools.count(1)
 
@@ -187,7 +187,7 @@ def without(kind: Kind, first: int | None = None) -> Change:
 
 
 def reworded(kind: Kind, reword: Callable[[str], str]) -> Change:
-    """Replace each piece of text of a kind. An empty piece is left out."""
+    """Replace the text of every delta in blocks of one kind. Deltas that become empty are dropped."""
     blocks: set[int] = set()
 
     def change(events: Sequence[Event]) -> Iterable[Event]:

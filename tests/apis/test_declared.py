@@ -1,4 +1,4 @@
-"""Tools that a client declares again are decoded and read once; what only looks like them is read as it is."""
+"""Tool declarations that a client repeats are parsed once; similar bytes in other places are not taken for them."""
 
 from __future__ import annotations
 

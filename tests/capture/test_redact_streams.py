@@ -142,7 +142,7 @@ PATHS = {
 @pytest.mark.parametrize("channel", CHANNELS)
 @pytest.mark.parametrize("event", [True, False], ids=["event by event", "in pieces"])
 def test_strings_of_a_session(channel: str, event: bool) -> None:
-    """What a session has read is not parsed again, and the redaction is the same as without the session."""
+    """A body that a session has read is not parsed again, and is redacted to the same bytes as without a session."""
     asked: dict[str, object] = {"model": "m", "max_tokens": 1, "stream": True}
     asked |= {"input": "x"} if channel == "responses" else {"prompt": "x"} if channel == "completions" else {}
     asked |= {} if "input" in asked or "prompt" in asked else {"messages": [{"role": "user", "content": "Hi"}]}

@@ -1,4 +1,4 @@
-"""What a text of a model may consist of: openers and closers of all dialects, tokens of chat templates, tags of reasoning,
+"""Pieces of text that a model may repeat: openers and closers of all dialects, tokens of chat templates, tags of reasoning,
 and marks of Markdown, JSON and event streams. Those of wirelint come from its own tables, so new dialects are included."""
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ pytestmark = pytest.mark.live
 def send(proxy: Proxy, upstream: Upstream, form: Form, test: str, fault: dict[str, str], *, leaks: bool) -> None:
     """Send an exchange during which something fails, and check what arrives.
 
-    A clean reply arrives as it came; of one that leaks every word arrives, as text or as a call, and once.
+    A clean reply arrives byte for byte. Of a reply that leaks, each word arrives once, as text or in a call.
     """
     record = LEAK[form] if leaks else CLEAN[form]
     body = body_of(record)

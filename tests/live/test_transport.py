@@ -1,6 +1,6 @@
 """Replies in every framing and coding, over HTTP/1 and HTTP/2, through a proxy that observes and one that repairs.
 
-The first passes every byte on as it came. The second does so with a clean reply, and makes a call of a leaked one.
+The first forwards every byte unchanged. The second forwards clean replies unchanged and turns leaked markup into calls.
 """
 
 from __future__ import annotations

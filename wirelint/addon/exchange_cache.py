@@ -172,7 +172,7 @@ def recall(flow: http.HTTPFlow, engine: Engine, redactor: Redactor) -> tuple[Che
 
 
 def judged(record: Record, engine: Engine) -> Checked:
-    """Check a record with the ledger as it is, without changing the ledger."""
+    """Check a record against the current ledger. The ledger is not changed."""
     exchange = replay(record)
     return Checked(record, exchange, engine.judge(engine.ledger.place(exchange)) if exchange is not None else ()).folded
 
@@ -294,5 +294,5 @@ def _read_open(found: Open) -> Checked:
 
 
 def received_body(recorder: ExchangeRecorder) -> bytes | None:
-    """Return the received part of a streaming reply as it is on the wire, if any."""
+    """Return the received bytes of a reply that is still streaming, content codings included, if there are any."""
     return None if recorder.is_empty or recorder.is_collected else recorder.raw_body()

@@ -281,7 +281,7 @@ class ExchangeFixer:
             response.raw_content = recorder.raw_body()
             return True
         if self._held and response.raw_content is None:
-            recorder.notes.append("the reply was cut off while it was held to be repaired; what had come of it is lost")
+            recorder.notes.append("the reply broke off while it was held for a repair; its bytes are lost")
             return True
         return False
 

@@ -338,10 +338,8 @@ class ReplyStream:
             return
         came_out = len(self._queue) == 1 and same(self._queue[0].events, self._queue[0].out)
         held = self._pipeline.held if self._pipeline is not None and not came_out else None
-        ready = list(self._queue)
-        if held is not None:
-            ready = list(itertools.takewhile(lambda one: one.frame.number < held, ready))
-        self._write_all(ready, out)
+        ready = self._queue if held is None else itertools.takewhile(lambda one: one.frame.number < held, self._queue)
+        self._write_all(tuple(ready), out)
 
     def _write_all(self, ready: Sequence[Waiting], out: list[bytes]) -> None:
         """Write the first frames of the queue: all of them or, when that fails, none. One repair may span several."""
@@ -398,7 +396,7 @@ class ReplyStream:
             self.making.note(f"an event of more than {_LONGEST_EVENT >> 20} MiB was passed on as it came")
             self._hand_out(out)
         elif len(self._queue) > _MOST_WAITING:
-            self.making.note(f"more than {_MOST_WAITING} events waited for a repair and were passed on as they came")
+            self.making.note(f"more than {_MOST_WAITING} events waited for a repair; they were forwarded unchanged")
             self._hand_out(out)
         elif self.holding is None:
             self.holding = at
