@@ -13,7 +13,7 @@ like pairs of tags.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import ClassVar, Literal
 
@@ -60,7 +60,7 @@ _LONGEST_HEAD = 128
 _LONGEST_LEAD = 1024
 _LONGEST_ANSWER_TAG = 16
 _MOST_LOOKS = 256
-_MOST_PAIRS = 64
+_MOST_PAIRS = 32
 """Tags in the middle of one text that are examined, and stretches of reasoning that are moved."""
 _KEPT = 4096
 """Characters of a thought that are kept for the record."""
@@ -197,6 +197,8 @@ class ThoughtDecider(TextDecider):
         self._state: Literal["start", "text", "pair", "thought", "left"] = "start"
         self._buffer = TextBuffer()
         self._shift = 0
+        self._call_ends: list[int] | None = None
+        """Where in `_buffer` native call markup ends; None if the buffer has not been searched for it."""
         self._tag: Tag | None = None
         self._from = self._checked = 0
         self._pairs = self._looks = self._moved = self._drops = 0
@@ -272,6 +274,7 @@ class ThoughtDecider(TextDecider):
 
     def _keep(self, text: str) -> None:
         self._buffer.add(text)
+        self._call_ends = None
         self._tail = (self._tail + text)[-_CONTEXT:]
 
     def _window(self, text: str) -> str:
@@ -298,7 +301,21 @@ class ThoughtDecider(TextDecider):
     def _find(self, text: str) -> Thinking | None:
         if not may_hold_thinking(text):
             return None
-        return find(text, (end for _, end in call_spans(text, self._mover.request)))
+        return find(text, self._ends_of_calls(text))
+
+    def _ends_of_calls(self, text: str) -> Iterator[int]:
+        """Yield where calls end in the buffer's text. One search serves all thoughts that are cut out of a text."""
+        if self._call_ends is None:
+            self._call_ends = [end for _, end in call_spans(text, self._mover.request)]
+        yield from self._call_ends
+
+    def _shorten(self, start: int, end: int) -> None:
+        """Cut a stretch out of the buffer."""
+        text, gone = self._buffer.text(), end - start
+        self._buffer.replace(text[:start] + text[end:])
+        self._shift += gone
+        if self._call_ends is not None:
+            self._call_ends = [one if one <= start else one - gone for one in self._call_ends if not start < one < end]
 
     def _applies(self, found: Thinking) -> bool:
         return self._mover.applies(found, self._mover.has_reasoning(self.block.choice))
@@ -402,10 +419,9 @@ class ThoughtDecider(TextDecider):
 
     def _take_out(self, start: int, end: int) -> None:
         """Remove a tag. The text before it is decided, and nothing of the tag has left."""
-        block, text = self.block, self._buffer.text()
+        block = self.block
         block.cut(start + self._shift, end + self._shift)
-        self._buffer.replace(text[:start] + text[end:])
-        self._shift += end - start
+        self._shorten(start, end)
         block.sure = max(block.sure, start + self._shift)
 
     def _watch(self, *, final: bool) -> int | None:
@@ -530,8 +546,7 @@ class ThoughtDecider(TextDecider):
         block.move(lead + shift, found.body[1] + shift)
         block.cut(found.body[1] + shift, after + shift)
         self._mover.record_thought(block, found.tag, text[found.start : found.end], body, self._event)
-        self._buffer.replace(text[:first] + text[after:])
-        self._shift += after - first
+        self._shorten(first, after)
         self._checked = first
         self._swallowing = swallow and after == len(text)
         self._state = "text" if text[:first].strip() else "start"
@@ -541,6 +556,7 @@ class ThoughtDecider(TextDecider):
         """Cut the white space at the beginning of `text`, which begins at this offset of the block."""
         rest = text.lstrip()
         gone = len(text) - len(rest)
+        self._call_ends = None
         self.block.cut(start, start + gone)
         self.block.sure = max(self.block.sure, start + gone)
         self._shift += gone
