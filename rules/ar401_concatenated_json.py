@@ -94,7 +94,7 @@ class ConcatenatedJson(Rule):
 
     def _announced(self, reply: Reply) -> Iterator[Finding]:
         """Yield findings on calls of OpenAI's Responses that were added with arguments before their deltas."""
-        calls = {call.pointer: call for choice in reply.choices for call in choice.calls}
+        calls = {call.pointer: call for call in reply.calls}
         for fault in reply.faults:
             place, _, given = fault.detail.partition(" ")
             if fault.kind == "repeated-start" and (call := calls.get(place)) is not None:

@@ -165,7 +165,7 @@ def _precedes_data(request: Request, value: str, found: Thinking) -> bool:
     if " " not in thought or not rest or "think>" in rest:
         return False
     texts = (message.text for message in request.messages)
-    shown = (result.text for message in request.messages for result in message.results)
+    shown = (result.text for result in request.results)
     return not any("think>" in text or "think tag" in text for text in (*texts, *shown))
 
 

@@ -133,7 +133,7 @@ class FinishReasonMismatch(Rule):
         )
 
     def _check_empty_calls(self, reply: Reply) -> Iterator[Finding]:
-        legacy = {call.pointer for choice in reply.choices for call in choice.calls if call.form == "legacy"}
+        legacy = {call.pointer for call in reply.calls if call.form == "legacy"}
         for fault in reply.faults:
             if fault.kind == "empty-call" and fault.detail not in legacy:
                 yield self.finding(

@@ -327,16 +327,15 @@ def damaged_history(exchange: Exchange) -> Iterator[PastDamage]:
     if request is None:
         return
     as_object = traits(request.api).arguments != "text"
-    for message in request.messages:
-        for call in message.calls:
-            text = call.arguments.text
-            if call.form == "custom" or (text and _is_object(text)) or REDACTED in text:
-                continue
-            place = _place(request.api, call)
-            given = at(request.body, place)
-            found = _damage(call, place, given, as_object=as_object) if isinstance(given, str) else None
-            if found is not None:
-                yield found
+    for call in request.calls:
+        text = call.arguments.text
+        if call.form == "custom" or (text and _is_object(text)) or REDACTED in text:
+            continue
+        place = _place(request.api, call)
+        given = at(request.body, place)
+        found = _damage(call, place, given, as_object=as_object) if isinstance(given, str) else None
+        if found is not None:
+            yield found
 
 
 def _place(api: str, call: ToolCall) -> str:
@@ -383,12 +382,11 @@ def mistyped_history(exchange: Exchange, ledger: Ledger) -> Iterator[PastFault]:
     request = exchange.request
     if request is None:
         return
-    for message in request.messages:
-        for call in message.calls:
-            if call.form != "custom" and REDACTED not in call.arguments.text:
-                fault = _judge(call, exchange, ledger)
-                if fault is not None:
-                    yield fault
+    for call in request.calls:
+        if call.form != "custom" and REDACTED not in call.arguments.text:
+            fault = _judge(call, exchange, ledger)
+            if fault is not None:
+                yield fault
 
 
 def _judge(call: ToolCall, exchange: Exchange, ledger: Ledger) -> PastFault | None:

@@ -25,7 +25,7 @@ from wirelint.apis.reading import mappings, text
 from wirelint.apis.traits import traits
 from wirelint.fix import Edit, RewriteContext
 from wirelint.history.ids import form_of, is_placeholder, restore
-from wirelint.model import Exchange, Json, Request, ToolCall, ToolResult
+from wirelint.model import Exchange, Json, Request
 from wirelint.text.families import family
 
 _PHRASES = lexicon.Phrases("id_demands")
@@ -489,10 +489,9 @@ def _alphabet(text: str) -> str:
 
 @lru_cache(maxsize=1)  # asked again for every call of a reply
 def _history_of(request: Request) -> _History:
-    calls = [part for message in request.messages for part in message.parts if isinstance(part, ToolCall)]
+    calls = request.calls
     ids = [call.id for call in calls if call.id]
-    results = [part for message in request.messages for part in message.parts if isinstance(part, ToolResult)]
-    answered = [result.call_id for result in results if result.call_id]
+    answered = [result.call_id for result in request.results if result.call_id]
     known = [id_ for id_ in ids[-32:] if form_of(id_) is not None and not is_placeholder(id_)]
     return _History(
         frozenset((*ids, *answered)),
