@@ -8,7 +8,7 @@ from wirelint.events import Delta, Start
 from wirelint.fixes.arguments import EmptyStarts, GrowingDeltas, SeparateValues
 from wirelint.fixes.rewriters import Chained
 from wirelint.model import Choice, Exchange, Reply, ToolCall
-from wirelint.rule import Finding, Fix, FixPolicy, RequestFix, RewriteContext, Rewriter, Rule, excerpt
+from wirelint.rule import Finding, Fix, FixPolicy, RequestFix, RewriteContext, Rewriter, Rule, excerpt, fix_of
 from wirelint.state.ledger import Ledger
 
 
@@ -153,9 +153,6 @@ def _fix(exchange: Exchange, choice: Choice, call: ToolCall) -> Fix | None:
     request = exchange.request
     if not has_ended(exchange, choice, call):
         return None
-    change = separate_values(
-        call,
-        request.tool if request is not None else lambda _: None,
-        parallel=request is None or request.parallel_tool_calls is not False,
-    )
-    return Fix(change.safety, change.order) if change is not None else None
+    tools = request.tool if request is not None else lambda _: None
+    parallel = request is None or request.parallel_tool_calls is not False
+    return fix_of(separate_values(call, tools, parallel=parallel))

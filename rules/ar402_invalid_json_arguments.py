@@ -3,11 +3,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from wirelint.apis.traits import traits
-from wirelint.arguments.argument_faults import Flaw, claims_complete, concatenated, flaw
+from wirelint.arguments.argument_faults import claims_complete, concatenated, flaw
 from wirelint.arguments.argument_repairs import damaged_history, mistyped_history, repair_flaw, write_as_text
 from wirelint.fixes.arguments import CompleteJson
-from wirelint.model import Choice, Exchange, Tool, ToolCall
-from wirelint.rule import REDACTED, Finding, Fix, FixPolicy, RequestFix, RewriteContext, Rewriter, Rule, excerpt
+from wirelint.model import Choice, Exchange, ToolCall
+from wirelint.rule import REDACTED, Finding, Fix, FixPolicy, RequestFix, RewriteContext, Rewriter, Rule, excerpt, fix_of
 from wirelint.state.ledger import Ledger
 
 
@@ -119,7 +119,7 @@ class InvalidJsonArguments(Rule):
             event=call.event_at(size - 1) if found.cut and size else call.event,
             layer=found.layer,
             severity="info" if found.harmless else None,
-            fix=_fix(call, found, tool),
+            fix=fix_of(repair_flaw(call, found, tool)),
         )
 
     def _untexted(self, call: ToolCall) -> Finding:
@@ -128,10 +128,5 @@ class InvalidJsonArguments(Rule):
             f"{call.name or 'a call without a name'}: the arguments are JSON itself where the API has JSON as text",
             layer="gateway",
             severity="warning",
-            fix=Fix("safe", write_as_text(call).order),
+            fix=fix_of(write_as_text(call)),
         )
-
-
-def _fix(call: ToolCall, found: Flaw, tool: Tool | None) -> Fix | None:
-    change = repair_flaw(call, found, tool)
-    return Fix(change.safety, change.order) if change is not None else None

@@ -212,7 +212,7 @@ class PlaceholderArgument(Rule):
             event=call.event,
             severity=fault.severity,
             confidence=fault.confidence,
-            fix=Fix(fault.safety, fault.order) if fault.safety is not None and fixable else None,
+            fix=Fix(fault.safety, fault.title) if fault.safety is not None and fixable else None,
         )
 
 

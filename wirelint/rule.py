@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Self, TypedDict, Unpack, get_args
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Protocol, Self, TypedDict, Unpack, get_args
 
 import orjson
 
@@ -55,6 +55,21 @@ class Fix:
 
     safety: Safety
     title: str
+
+
+class _Repair(Protocol):
+    """A planned change: its safety, and its title in the imperative."""
+
+    @property
+    def safety(self) -> Safety: ...
+
+    @property
+    def title(self) -> str: ...
+
+
+def fix_of(change: _Repair | None) -> Fix | None:
+    """Return the fix that makes a planned change; None without one."""
+    return Fix(change.safety, change.title) if change is not None else None
 
 
 @dataclass(frozen=True, slots=True)

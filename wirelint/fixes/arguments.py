@@ -200,14 +200,8 @@ def unmarked(call: ToolCall, found: Polluted, tool: Tool | None) -> Change | Non
     rest = continuation(begun, found.cleaned)
     if rest is None:
         return None
-    tags = excerpt(found.markup)
-    return Change(
-        begun + rest,
-        "unsafe",
-        f"remove {tags} from {found.where}",
-        f"removed {tags} from {found.where}",
-        offset=len(begun),
-    )
+    what = f"{excerpt(found.markup)} from {found.where}"
+    return Change(begun + rest, "unsafe", f"remove {what}", f"removed {what}", offset=len(begun))
 
 
 @dataclass(slots=True)
