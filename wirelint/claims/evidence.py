@@ -37,12 +37,10 @@ from wirelint.text.remembered import remembered
 
 _PHRASES = lexicon.Phrases("evidence")
 
-_RESULT_TEXT = _PHRASES.pattern("result_text")
 _GIVEN = (" result", " output", " response")
 _RESULT_MARKS = Cues(*_PHRASES.words("result_marks"))
 _RESULT_WORDS = Cues(*(f"{giver}{given}" for giver in ("tool", "function", "command") for given in _GIVEN))
 _RESULT_ENDS = Cues(*_GIVEN)
-_SUMMARY = _PHRASES.pattern("summary")
 _SUMMARY_WORDS = ("previous conv", "summary", "compacted", "earlier in", "so far")
 """In lower case, what has to stand in a text that one of these patterns matches: much sooner looked for than they are."""
 
@@ -98,7 +96,7 @@ def anything_ran(request: Request) -> bool:
 def _is_result(text: str) -> bool:
     lower = text.lower()
     named = _RESULT_ENDS.occur_in(lower) and _RESULT_WORDS.occur_in(lower)
-    return (named or _RESULT_MARKS.occur_in(lower)) and _RESULT_TEXT.search(text) is not None
+    return (named or _RESULT_MARKS.occur_in(lower)) and _PHRASES["result_text"].search(text) is not None
 
 
 def ran(messages: tuple[Message, ...]) -> tuple[Ran, ...]:
@@ -137,7 +135,7 @@ def was_summarised(request: Request) -> bool:
     if spoken and spoken[0].role != "user":
         return True
     heard = (message.text[:4000] for message in request.messages if message.role != "assistant")
-    return any(mentions(text, _SUMMARY_WORDS) and _SUMMARY.search(text) for text in heard)
+    return any(mentions(text, _SUMMARY_WORDS) and _PHRASES["summary"].search(text) for text in heard)
 
 
 def introduces(request: Request, word: str) -> bool:
