@@ -3,9 +3,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from wirelint.arguments.argument_faults import Concatenated, concatenated, has_ended
-from wirelint.arguments.argument_repairs import damaged_history, separate_values
+from wirelint.arguments.argument_repairs import separate_values
 from wirelint.events import Delta, Start
-from wirelint.fixes.arguments import EmptyStarts, GrowingDeltas, SeparateValues
+from wirelint.fixes.arguments import EmptyStarts, GrowingDeltas, SeparateValues, fix_damage, report_damage
 from wirelint.fixes.rewriters import Chained
 from wirelint.model import Choice, Exchange, Reply, ToolCall
 from wirelint.rule import Finding, Fix, FixPolicy, RequestFix, RewriteContext, Rewriter, Rule, excerpt, fix_of
@@ -53,25 +53,10 @@ class ConcatenatedJson(Rule):
     requires_in_reply = frozenset({"calls"})
 
     def check_request(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
-        refused = exchange.status is not None and 400 <= exchange.status < 500
-        for found in damaged_history(exchange):
-            if found.concatenated:
-                yield self.finding(
-                    "request",
-                    f"{found.name}: in the history the arguments are {found.words}",
-                    found.call.pointer,
-                    severity="error" if refused else "warning",
-                    fix=Fix(found.safety, f"write them as {excerpt(found.right)}") if found.right else None,
-                )
+        yield from report_damage(self, exchange, concatenated=True)
 
     def fix_request(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
-        for found in damaged_history(exchange):
-            if found.concatenated and found.right is not None and permit.allows(self.code, found.safety):
-                where, before = found.call.pointer, found.call.arguments.text
-                yield (
-                    (found.edit,),
-                    self.repair("request", found.safety, found.done, where, before=before, after=found.right),
-                )
+        yield from fix_damage(self, exchange, permit, concatenated=True)
 
     def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         if exchange.reply is None or not exchange.ok:
