@@ -7,7 +7,7 @@ repair, streamed or whole. The watchers (`argument_watchers`) find that place wh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
@@ -349,7 +349,7 @@ def _place(api: str, call: ToolCall) -> str:
     return f"{call.pointer}/{'arguments' if call.form == 'legacy' else history_of(api).arguments}"
 
 
-def _is_null(body: Json, place: str) -> bool:
+def _is_null(body: Mapping[str, Json], place: str) -> bool:
     """Return True if null is written at a place, and not nothing."""
     holder, _, name = place.rpartition("/")
     parent = at(body, holder)
