@@ -54,7 +54,7 @@ _HINTS = Cues(*_PHRASES.words("hints"))
 # Text protocols are written in the language of their prompt.
 _ACT = _PHRASES.text("act")
 _OBSERVE = _PHRASES.text("observe")
-_OBSERVED = rf"^[ \t]*\**{_OBSERVE}\**[:：]\**[ \t]*"
+_OBSERVED = rf"^[ \t]*\**{_OBSERVE}(?: \d{{1,2}})?\**[:：]\**[ \t]*"
 _OBSERVATION = re.compile(rf"{_OBSERVED}(?=\S)|{_OBSERVED}\n(?=[ \t]*\S)", re.MULTILINE)
 _ACT_WORD, _OBSERVE_WORD = re.compile(_ACT), re.compile(_OBSERVE)
 _NEGATED = re.compile(r"(?:\b(?:not|never|without)|n['’]t)\b[^.!?]{0,24}\Z", re.IGNORECASE)
@@ -81,7 +81,7 @@ def invented_result(text: str, tools: Sequence[Tool] = ()) -> Invented | None:
         return None
     shown = unquoted(text)
     pair = _invented_pair(text, shown, tools)
-    found = _marked(shown) if hinted else []
+    found = _marked(shown, text) if hinted else []
     if not found:
         return pair
     first = min(found, key=re.Match.start)
@@ -91,10 +91,10 @@ def invented_result(text: str, tools: Sequence[Tool] = ()) -> Invented | None:
     return Invented(marker, first.start(), len(text), _is_called(shown, marker, first.start()))
 
 
-def _marked(shown: str) -> list[re.Match[str]]:
+def _marked(shown: str, text: str) -> list[re.Match[str]]:
     """Return the first results in known notations."""
     found = [match for match in _MARKERS.finditer(shown) if _has_body(shown, match)]
-    action = _PHRASES["action"].search(shown)
+    action = _PHRASES["action"].search(shown) or _PHRASES["fenced_action"].search(text)
     if action and (observation := _OBSERVATION.search(shown, action.end())):
         found.append(observation)
     if runaway := _RUNAWAY.search(shown, 1):
