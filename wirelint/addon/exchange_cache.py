@@ -15,8 +15,7 @@ from typing import NamedTuple, cast, get_args
 from mitmproxy import http, websocket
 
 from wirelint.addon.options import Settings
-from wirelint.addon.recorder import ExchangeRecorder
-from wirelint.addon.timeouts import Open
+from wirelint.addon.recorder import ExchangeRecorder, OpenExchange
 from wirelint.capture.offline import Checked
 from wirelint.capture.readers.flows import record_of, records_of
 from wirelint.capture.record import Record
@@ -219,7 +218,7 @@ class AddonState(NamedTuple):
     """Access to the addon's state. `settle` checks exchanges that have ended. `settings` returns None before
     `configure`."""
 
-    open: Callable[[str], Open | None]
+    open: Callable[[str], OpenExchange | None]
     settle: Callable[[], None]
     engine: Callable[[], Engine]
     redactor: Callable[[], Redactor]
@@ -282,7 +281,7 @@ class ExchangeLookup:
         return Shown(kept.checked, notes=kept.notes, later=lambda id_: self._cache.result_of(id_, exchange))
 
 
-def _read_open(found: Open) -> Checked:
+def _read_open(found: OpenExchange) -> Checked:
     """Return the part of an exchange in progress that has arrived."""
     recorder = found.recorder
     recorder.catch_up()

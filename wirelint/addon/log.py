@@ -5,9 +5,11 @@ logged as warnings, nothing as an error: mitmproxy exits on errors during start.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import sys
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from mitmproxy.log import LegacyLogEvents
 
@@ -162,6 +164,12 @@ class Failures:
     def __init__(self) -> None:
         self._logged: set[str] = set()
 
+    def caught(self, culprit: str, recorder: ExchangeRecorder | None = None, *, readable: bool = False) -> FailOpen:
+        """Return a context that ends at an exception and notes it: on an exchange, if there is one, and in the log.
+
+        `readable`: the exchange can be parsed further after a failure."""
+        return FailOpen(self, culprit, recorder, readable)
+
     def fail(self, recorder: ExchangeRecorder, culprit: str, error: Exception) -> None:
         """Record a failure after which the exchange cannot be parsed further."""
         recorder.fail(culprit, error)
@@ -180,10 +188,8 @@ class Failures:
         if culprit in self._logged:
             return
         self._logged.add(culprit)
-        try:
+        with contextlib.suppress(Exception):  # fail open: logging itself failed
             log_failure(culprit, error)
-        except Exception:  # fail open: logging itself failed
-            return
 
     def log_handled(self, faults: Iterable[Finding]) -> None:
         """Log failures that were handled elsewhere and are findings already."""
@@ -192,3 +198,24 @@ class Failures:
             if culprit not in self._logged:
                 self._logged.add(culprit)
                 log_fault(fault)
+
+
+class FailOpen(NamedTuple):
+    """Context of `Failures.caught`: traffic goes on whatever its block raises."""
+
+    failures: Failures
+    culprit: str
+    recorder: ExchangeRecorder | None
+    readable: bool
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
+        if not isinstance(error, Exception):
+            return False
+        if self.recorder is None:
+            self.failures.log(self.culprit, error)
+        else:
+            (self.failures.add if self.readable else self.failures.fail)(self.recorder, self.culprit, error)
+        return True

@@ -11,6 +11,9 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from io import BytesIO
+from typing import TYPE_CHECKING, NamedTuple
+
+from mitmproxy import http
 
 from wirelint.apis.unknown import is_text
 from wirelint.capture.record import Headers, Record, Sent
@@ -25,6 +28,9 @@ from wirelint.rule import Finding
 from wirelint.timing import NO_ARRIVALS, ArrivalLog, Arrivals
 from wirelint.wire import EventStream
 from wirelint.wire.content_coding import CodingError, Decoder, TooLargeError, decode, decoder
+
+if TYPE_CHECKING:
+    from wirelint.addon.exchange_fix import ExchangeFixer
 
 _MOST_FAULTS = 8
 _MOST_FIXES = 1000
@@ -385,6 +391,14 @@ class ExchangeRecorder:
         self._clear_queue()
         self._raw, self._plain, self.session = BytesIO(), bytearray(), None
         self.strings = self.reply_stream = None
+
+
+class OpenExchange(NamedTuple):
+    """Exchange in progress. `fixer`: None if it is not fixed, and on a WebSocket, which has its own."""
+
+    recorder: ExchangeRecorder
+    flow: http.HTTPFlow
+    fixer: ExchangeFixer | None = None
 
 
 def _coding(value: str | None) -> str | None:
