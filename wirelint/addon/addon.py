@@ -94,7 +94,9 @@ class Inspector:
         self._store: Store | None = None
         self._open: OrderedDict[str, OpenExchange] = OrderedDict()
         self._failures = Failures()
-        self._queue = IdleQueue(self._start_settling, self.is_busy)
+        self._queue: IdleQueue[EndedExchange] = IdleQueue(
+            lambda one: functools.partial(self._catch_up, one, self._read_ended(one)), self.is_busy
+        )
         self._ledger = CurrentLedger(lambda: self._engine.ledger, self._queue.drain)
         state = AddonState(
             self._open.get, self._queue.drain, lambda: self._engine, lambda: self._redactor, lambda: self._settings
@@ -181,10 +183,10 @@ class Inspector:
 
     def requestheaders(self, flow: http.HTTPFlow) -> None:
         self._ignore_header.begins(flow)
-        self._ui.begins(flow)
+        self._ui.retention.begins(flow)
 
     def tcp_start(self, flow: Flow) -> None:
-        self._ui.begins(flow)
+        self._ui.retention.begins(flow)
 
     udp_start = dns_request = tcp_start
 
@@ -280,7 +282,7 @@ class Inspector:
     def _remember(self, flow: http.HTTPFlow, recorder: ExchangeRecorder, fixer: ExchangeFixer | None = None) -> None:
         self._open[flow.id] = OpenExchange(recorder, flow, fixer)
         self._timeouts.wake()
-        self._ui.began()
+        self._ui.preview.wake()
         while len(self._open) > _MOST_OPEN:
             oldest = next(iter(self._open.values()))
             oldest.recorder.mark_unread("too many exchanges at one time; this one was let go")
@@ -297,7 +299,7 @@ class Inspector:
         if found is None:
             return
         recorder = found.recorder
-        self._ui.ending(flow)
+        self._ui.preview.end(flow)
         if end is None:
             end, error = end_reason_of(flow)
             if recorder.broken_reason:

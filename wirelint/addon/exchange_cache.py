@@ -15,7 +15,7 @@ from typing import NamedTuple, cast, get_args
 from mitmproxy import http, websocket
 
 from wirelint.addon.options import Settings
-from wirelint.addon.recorder import ExchangeRecorder, OpenExchange
+from wirelint.addon.recorder import OpenExchange
 from wirelint.capture.offline import Checked
 from wirelint.capture.readers.flows import record_of, records_of
 from wirelint.capture.record import Record
@@ -290,8 +290,3 @@ def _read_open(found: OpenExchange) -> Checked:
         return Checked(record, None, tuple(recorder.faults))
     exchange = recorder.session.look(recorder.now(), recorder.arrivals())
     return Checked(record, exchange, (*recorder.faults, *recorder.open_findings))
-
-
-def received_body(recorder: ExchangeRecorder) -> bytes | None:
-    """Return the received bytes of a reply that is still streaming, content codings included, if there are any."""
-    return None if recorder.is_empty or recorder.is_collected else recorder.raw_body()

@@ -17,8 +17,8 @@ from mitmproxy import contentviews, ctx, flow, http, websocket
 from mitmproxy.addonmanager import Loader
 
 from wirelint.addon.check_result import CheckResult
-from wirelint.addon.commands import Commands, ExportCommands
-from wirelint.addon.exchange_cache import AddonState, ExchangeCache, ExchangeLookup, received_body
+from wirelint.addon.commands import Commands
+from wirelint.addon.exchange_cache import AddonState, ExchangeCache, ExchangeLookup
 from wirelint.addon.log import Failures
 from wirelint.addon.recorder import OpenExchange
 from wirelint.capture.offline import Checked
@@ -249,15 +249,15 @@ class LivePreview:
             return
         if recorder.session is None or recorder.session.terminated:
             return  # it is as good as over
-        body = received_body(recorder)
+        body = None if recorder.is_empty or recorder.is_collected else recorder.raw_body()
         if body is None or not 2 <= len(body) <= _LARGEST or len(body) == self._lent.get(flow.id):
             return
         self._lent[flow.id] = len(body)
         flow.response.raw_content = body[:-1]
         self._show(flow)
 
-    def remove_annotation(self, flow: http.HTTPFlow) -> None:
-        """The exchange has ended: from here on its body is what mitmproxy and the addon make it."""
+    def end(self, flow: http.HTTPFlow) -> None:
+        """Take the copy back: from the end of an exchange on, its body is what mitmproxy and the addon make it."""
         if self._lent.pop(flow.id, None) is not None and flow.response is not None:
             flow.response.raw_content = None
 
@@ -328,34 +328,21 @@ class UserInterface:
         self._cache = ExchangeCache()
         lookup = ExchangeLookup(state, self._cache)
         self._viewer = ExchangeView(lookup, failures)
-        self._preview = LivePreview(found, self.show, failures)
-        self._retention = FlowRetention(self._most, self._cache.forget, failures)
-        self._commands = (Commands(state, lookup, self._cache), ExportCommands(state, lookup))
+        self.preview = LivePreview(found, self.show, failures)
+        self.retention = FlowRetention(self._most, self._cache.forget, failures)
+        self._commands = Commands(state, lookup, self._cache)
         self._remove: Callable[[], None] = lambda: None
 
     def load(self, loader: Loader) -> None:
         with self._failures.caught("adding the content view"):
             self._remove = install(self._viewer)
-        for commands in self._commands:
-            loader.master.commands.collect_commands(commands)
+        loader.master.commands.collect_commands(self._commands)
 
     def done(self) -> None:
         self._remove()
         self._cache.clear()
-        self._preview.done()
-        self._retention.done()
-
-    def begins(self, flow: flow.Flow) -> None:
-        """Handle the start of a flow of any protocol."""
-        self._retention.begins(flow)
-
-    def began(self) -> None:
-        """Handle the start of an exchange."""
-        self._preview.wake()
-
-    def ending(self, flow: http.HTTPFlow) -> None:
-        """Handle the end of an exchange, before its body is read."""
-        self._preview.remove_annotation(flow)
+        self.preview.done()
+        self.retention.done()
 
     def judged(self, flow: http.HTTPFlow, result: CheckResult) -> None:
         """Cache the result of an exchange."""

@@ -39,18 +39,6 @@ from wirelint.wire.websocket import HEADERS, STATUS, as_line, closes, may_open, 
 _MOST_ORIGINALS = 256
 
 
-def fix_request(
-    flow: http.HTTPFlow, recorder: ExchangeRecorder, settings: Settings, ledger: Ledger, failures: Failures
-) -> bytes | None:
-    """Return the message to send in place of the client's; None if it is unchanged. Never raises."""
-    with failures.caught("repairing the request", recorder, readable=True):
-        mended = mended_request(recorder, settings.scope_of(recorder.session), ledger)
-        if mended is not None:
-            recorder.forward(headers_of(flow.request), mended)
-            return mended.body
-    return None
-
-
 class SocketReply(StreamedReply):
     """Fixer of one reply over a WebSocket: server messages in, messages for the client out."""
 
@@ -63,16 +51,6 @@ class SocketReply(StreamedReply):
 
     def headers(self) -> Headers:
         return HEADERS
-
-    @classmethod
-    def begin(
-        cls, recorder: ExchangeRecorder, settings: Settings, ledger: Ledger, failures: Failures
-    ) -> SocketReply | None:
-        """Create a fixer for an exchange whose first answer has arrived; None if nothing can be fixed."""
-        with failures.caught("preparing the repair of the reply", recorder, readable=True):
-            reply_stream = reply_stream_of(recorder, settings.scope_of(recorder.session), settings, ledger)
-            return cls(recorder, reply_stream, failures) if reply_stream is not None else None
-        return None
 
     def feed(self, content: bytes, *, last: bool) -> list[bytes]:
         """Return the messages for the client. `last`: this message ends the exchange."""
@@ -219,16 +197,21 @@ class WebSockets:
         if not socket.repairs:
             recorder.notes.append(UNREPAIRED)
             return
-        mended = fix_request(socket.flow, recorder, settings, self._ledger, self._failures)
-        if mended is not None:
-            message.content = mended
+        with self._failures.caught("repairing the request", recorder, readable=True):
+            mended = mended_request(recorder, settings.scope_of(recorder.session), self._ledger)
+            if mended is not None:
+                recorder.forward(headers_of(socket.flow.request), mended)
+                message.content = mended.body
 
     def _answer(self, socket: _Socket, message: websocket.WebSocketMessage, settings: Settings) -> None:
         recorder, content = socket.open[0], message.content
         if recorder.status is None:
             recorder.respond(STATUS, HEADERS)
             if socket.repairs and settings.repairs:
-                socket.fixer = SocketReply.begin(recorder, settings, self._ledger, self._failures)
+                with self._failures.caught("preparing the repair of the reply", recorder, readable=True):
+                    scope = settings.scope_of(recorder.session)
+                    stream = reply_stream_of(recorder, scope, settings, self._ledger)
+                    socket.fixer = SocketReply(recorder, stream, self._failures) if stream is not None else None
         last = closes(content)
         if not recorder.is_live:
             recorder.feed(as_line(content))

@@ -34,6 +34,7 @@ from markdown_it import MarkdownIt
 from markupsafe import Markup
 
 from wirelint import __version__
+from wirelint.capture.format import dump_printable
 from wirelint.capture.offline import Checked, Occurrences
 from wirelint.capture.readers import Problem
 from wirelint.model import Json
@@ -45,7 +46,6 @@ from wirelint.view.findings import recurrence, worst, worst_first
 from wirelint.view.html.exchange import (
     Object,
     describe_failure,
-    dump,
     is_rewritten,
     make_detail,
     make_row,
@@ -120,7 +120,7 @@ def write_report(
         codes = {count.name for count in summary.counts("rule")}
         scored = cards.ordered() if any(card.calls for card in cards.ordered()) else []
         own = [Section(scorecard.title(scored), scorecard.section(scored))] if scored else []
-        data.write(encode_element("index", dump({"blocks": blocks.firsts, "rows": rows})))
+        data.write(encode_element("index", dump_printable({"blocks": blocks.firsts, "rows": rows})))
         with _replacing(out) as page:
             _write_page(
                 page,
@@ -196,7 +196,7 @@ class Blocks:
 
     def message(self, value: Object) -> int:
         """Return the number of a message."""
-        data = dump(value)
+        data = dump_printable(value)
         digest = hashlib.blake2b(data, digest_size=16).digest()
         number = self._seen.setdefault(digest, len(self._seen))
         if number == self._first_message + len(self._messages):
@@ -206,7 +206,7 @@ class Blocks:
 
     def exchange(self, value: Object) -> int:
         """Return the number of an exchange, counted from 0. Its messages must have been stored before."""
-        data = dump(value)
+        data = dump_printable(value)
         self._exchanges.append(data)
         self._size += len(data)
         self._count += 1
