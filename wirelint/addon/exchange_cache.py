@@ -10,7 +10,7 @@ import dataclasses
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, cast, get_args
+from typing import NamedTuple
 
 from mitmproxy import http, websocket
 
@@ -22,9 +22,9 @@ from wirelint.capture.record import Record
 from wirelint.capture.redact import Redactor
 from wirelint.capture.replay import begin, replay
 from wirelint.engine import Engine
-from wirelint.fix import SAFETIES
-from wirelint.model import Confidence, Exchange, Layer, Severity, Side, Timing
-from wirelint.rule import Finding, Fix
+from wirelint.model import Exchange, Side, Timing
+from wirelint.rule import Finding
+from wirelint.view.findings import read_finding
 from wirelint.view.mitm import Shown
 from wirelint.wire.websocket import closes, opens, turns
 
@@ -146,12 +146,6 @@ _DETAIL = "wirelint.detail"
 _KNOWN = Finding("", "", "info", "high", "wirelint", "request", "")
 """A finding that earlier exchanges had: metadata holds only the number of these."""
 _MOST_KNOWN = 100_000
-_WORDS = {
-    "severity": frozenset(get_args(Severity)),
-    "confidence": frozenset(get_args(Confidence)),
-    "layer": frozenset(get_args(Layer)),
-    "side": frozenset({"request", "response"}),
-}
 
 
 def recall(flow: http.HTTPFlow, engine: Engine, redactor: Redactor) -> tuple[Checked, tuple[str, ...]]:
@@ -181,37 +175,7 @@ def findings_of(flow: http.HTTPFlow) -> tuple[Finding, ...] | None:
     details = flow.metadata.get(_DETAIL)
     if not isinstance(details, list):
         return None
-    return tuple(finding for detail in details if (finding := _finding(detail)) is not None)
-
-
-def _finding(detail: object) -> Finding | None:
-    """Return a finding from metadata; None if malformed (files may hold anything)."""
-    if not isinstance(detail, dict):
-        return None
-    words = [detail.get(name) for name in ("code", "name", "message")]
-    if not all(isinstance(word, str) for word in words):
-        return None
-    if any(not isinstance(detail.get(name), str) or detail[name] not in known for name, known in _WORDS.items()):
-        return None
-    pointer, event, fix = detail.get("pointer"), detail.get("event"), detail.get("fix")
-    return Finding(
-        code=cast("str", words[0]),
-        name=cast("str", words[1]),
-        severity=detail["severity"],
-        confidence=detail["confidence"],
-        layer=detail["layer"],
-        side=detail["side"],
-        message=cast("str", words[2]),
-        pointer=pointer if isinstance(pointer, str) else None,
-        event=event if isinstance(event, int) else None,
-        fix=_fix(fix),
-    )
-
-
-def _fix(value: object) -> Fix | None:
-    if not isinstance(value, dict) or value.get("safety") not in SAFETIES or not isinstance(value.get("title"), str):
-        return None
-    return Fix(value["safety"], value["title"])
+    return tuple(finding for detail in details if (finding := read_finding(detail)) is not None)
 
 
 class AddonState(NamedTuple):
