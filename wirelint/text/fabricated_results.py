@@ -70,7 +70,6 @@ _CUT_PAIR = re.compile(rf"{_CALL_END}(?P<tag>[<\[](?:{_NAME}(?:[ \t][^<>\[\]\n]{
 _CUT_CALL = re.compile(rf"[}}\]]\s{{0,16}}(?:[<\[]/?(?:{_NAME})?|[<\[]/{_NAME}[>\]]\s{{0,16}})?\Z")
 PAIR_REACH = 104
 """Characters before the tag of a made-up result that show the end of its call."""
-_CALL_NAME, _RESULT_NAME = _PHRASES.pattern("call_name"), _PHRASES.pattern("result_name")
 _ANSWERED = re.compile(r"[^<>\[\]]{1,4096}[<\[]/(?P<close>[^<>\[\]]{1,48})[>\]]\s*[^<\[\s]")
 
 
@@ -113,7 +112,7 @@ def _invented_pair(text: str, shown: str, tools: Sequence[Tool]) -> Invented | N
             continue
         names = match["call"], match["result"]
         is_named, is_declared = _is_call(text[head.end() : match.start("close")], tools)
-        meant = is_named or (is_declared and _CALL_NAME.search(names[0]) is not None)
+        meant = is_named or (is_declared and _PHRASES["call_name"].search(names[0]) is not None)
         if meant and _belongs(*names, body[0]):
             return Invented(match["tag"], match.start("tag"), len(text), called=True, pair=names)
         answered = _ANSWERED.match(shown, match.end()) if is_declared and unsure is None else None
@@ -125,7 +124,7 @@ def _invented_pair(text: str, shown: str, tools: Sequence[Tool]) -> Invented | N
 def _belongs(call: str, result: str, first: str) -> bool:
     """Return True if a tag after a call is that of its result, by its name or the first character of its body."""
     stems = [re.split(r"[_:.-]", name.lower(), maxsplit=1)[0] for name in (call, result)]
-    return stems[0] == stems[1] or _RESULT_NAME.search(result) is not None or first == "{"
+    return stems[0] == stems[1] or _PHRASES["result_name"].search(result) is not None or first == "{"
 
 
 def _is_call(text: str, tools: Sequence[Tool]) -> tuple[bool, bool]:
