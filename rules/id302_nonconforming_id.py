@@ -117,7 +117,7 @@ class NonconformingId(Rule):
         given: set[str] = set()
         if complained is None and not isinstance(demand, KimiK2):  # the issuer of an id accepts it
             given = {call.id for call in ledger.calls(exchange.conversation) if call.api == exchange.api}
-        needed = traits(exchange.api).call_ids
+        needed = traits(exchange.api).has_call_ids
         taken = {each.call.id for each in pairs if each.call.id}
         seen: set[str] = set()
         for ordinal, each in enumerate(pairs):

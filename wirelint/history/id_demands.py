@@ -380,7 +380,7 @@ def mint(context: RewriteContext, name: str | None) -> str:
 
 def mint_where_used(context: RewriteContext, name: str | None) -> str | None:
     """Return a new id; None where the API's calls need none and no call of this conversation came with one."""
-    if traits(context.exchange.api).call_ids:
+    if traits(context.exchange.api).has_call_ids:
         return mint(context, name)
     request = context.exchange.request
     history = _history_of(request) if request is not None else _NOTHING
@@ -392,13 +392,13 @@ def _counted_prefix(context: RewriteContext, history: _History) -> str | None:
     """Return the prefix of counted ids: `functions.` (Kimi K2), nothing (K3); None where ids are not counted."""
     model = context.exchange.model
     # Where ids are strict a client may refuse such an id; it is given only to one that has been given it before.
-    if traits(context.exchange.api).strict_ids or not (is_kimi_k2(model) or is_kimi_k3(model)):
+    if traits(context.exchange.api).has_strict_ids or not (is_kimi_k2(model) or is_kimi_k3(model)):
         return None if isinstance(demand_of(context.exchange), Mistral) else _counted_before(context, history)
     return "functions." if is_kimi_k2(model) else ""
 
 
 def _counted_before(context: RewriteContext, history: _History) -> str | None:
-    told = traits(context.exchange.api).strict_ids  # what passed elsewhere is no word of this client's
+    told = traits(context.exchange.api).has_strict_ids  # what passed elsewhere is no word of this client's
     counted = _COUNTED.fullmatch((history.sample if told else _sample(context, history)) or "")
     if counted is None:
         return None

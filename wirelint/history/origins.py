@@ -72,7 +72,7 @@ def manglings(exchange: Exchange, ledger: Ledger) -> Iterator[Mangling]:
     request = exchange.request
     if request is None:
         return
-    pairs, needed = pair(request).pairs, traits(request.api).call_ids
+    pairs, needed = pair(request).pairs, traits(request.api).has_call_ids
     left = {answer.result.call_id for answer in pair(request).orphans}
     history = {each.call.id for each in pairs if each.call.id}
     found = []

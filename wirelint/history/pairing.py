@@ -84,7 +84,7 @@ def pair(request: Request) -> Pairing:
 class _Pairer:
     def __init__(self, request: Request) -> None:
         self.history, self.messages = history_of(request.api), request.messages
-        self.ids_needed = traits(request.api).call_ids
+        self.ids_needed = traits(request.api).has_call_ids
         self.pairs: list[Pair] = []
         self.results: list[Answer] = []
         self.hosted: set[str | None] = set()
@@ -173,7 +173,7 @@ class _Pairer:
 
     def _again(self, answer: Answer) -> bool:
         """Return True if a result may be one more of a call that was answered, where nobody counts them."""
-        if self.history.counted:
+        if self.history.is_counted:
             return False
         before = bisect.bisect_left(self.pairs, answer.position, key=lambda pair: pair.position)
         turn = answer.position - 1
@@ -229,7 +229,7 @@ class _Pairer:
             couples = list(zip(unanswered.get(position, ()), answers, strict=False))
             how = "something that is no id in its place"
             certain = all(self._says_nothing(number, answer) for number, answer in couples)
-            if not certain and self.history.counted:
+            if not certain and self.history.is_counted:
                 how = "another id in its place"
                 certain = all(self.pairs[number].call.name == answer.result.name for number, answer in couples)
             if certain and len(couples) == len(answers) == len(unanswered.get(position, ())):
@@ -269,7 +269,7 @@ def orphans(request: Request) -> tuple[Answer, ...]:
     found = pair(request).orphans
     if not found or request.is_partial:
         return ()
-    needed = traits(request.api).call_ids
+    needed = traits(request.api).has_call_ids
     return tuple(one for one in found if _told(one.result.call_id, needed=needed))
 
 
@@ -403,7 +403,7 @@ def rename(pair: Pair, new: str, api: str) -> Iterator[Edit]:
     """Yield the edits that give a call and its result an id; none for what has it already, or may go without one and
     does.
     """
-    needed = traits(api).call_ids
+    needed = traits(api).has_call_ids
     if pair.call.id != new and (needed or pair.call.id):
         yield give_id(pair.call, new, api)
     if pair.answer is not None and pair.answer.result.call_id != new and (needed or pair.answer.result.call_id):
@@ -559,7 +559,9 @@ def announced(call: ToolCall, api: str) -> Iterator[Announced]:
     if not call.pieces:
         return
     first, *later = call.pieces
-    calls = Succession(first.id, first.name, given=call.start_input is not None, repeated=traits(api).ends_repeat)
+    calls = Succession(
+        first.id, first.name, given=call.start_input is not None, repeated=traits(api).has_repeated_calls
+    )
     calls.text(call.deltas[: later[0].offset] if later else "")
     ends = [*(two.offset for _, two in pairwise(later)), len(call.deltas)]
     for piece, end in zip(later, ends, strict=False):
