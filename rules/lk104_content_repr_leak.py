@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from wirelint.apis.reading import MISSHAPEN
-from wirelint.apis.traits import history_of, is_signed, is_text
+from wirelint.apis.traits import history_of, is_signed, is_text, traits
 from wirelint.events import Delta, Event, Start
 from wirelint.fixes.rewriters import PassingRewriter
 from wirelint.model import Exchange, Message, Opaque, Request, Text
@@ -154,6 +154,9 @@ class ContentAsText(PassingRewriter):
 
     def __init__(self, context: RewriteContext, record: Callable[[Start, str], None]) -> None:
         self._context, self._record = context, record
+        self._joins = not traits(context.exchange.api).blocks
+        self._texts: dict[int, int] = {}
+        """The text block of each candidate, at APIs where a candidate has one text."""
         self._blocks: dict[int, int] = {}
         self._starts: list[Start] = []
 
@@ -161,9 +164,10 @@ class ContentAsText(PassingRewriter):
         match event:
             case Start(kind="opaque", name=str(name)) if name.startswith(MISSHAPEN):
                 if _is_content(self._context.exchange.api, event.pointer):
-                    self._blocks[event.block] = self._context.new_block()
                     self._starts.append(event)
-                    return (event._replace(block=self._blocks[event.block], kind="text", name=None),)
+                    return self._text(event._replace(kind="text", name=None), self._context.new_block())
+            case Start(kind="text") if self._joins:
+                return self._text(event, event.block)
             case Delta(block=block) if block in self._blocks:
                 for start in self._starts:
                     self._record(start, event.text)
@@ -172,6 +176,18 @@ class ContentAsText(PassingRewriter):
             case _:
                 pass
         return (event,)
+
+    def _text(self, start: Start, number: int) -> Iterable[Event]:
+        """Begin a text block under a number, or go on with the candidate's text block."""
+        begun = self._texts.get(start.choice) if self._joins else None
+        if begun is not None:
+            self._blocks[start.block] = begun
+            return ()
+        self._texts[start.choice] = number
+        if number == start.block:
+            return (start,)
+        self._blocks[start.block] = number
+        return (start._replace(block=number),)
 
 
 @dataclass(frozen=True, slots=True)

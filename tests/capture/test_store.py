@@ -20,11 +20,10 @@ from typing import Final
 import pytest
 
 from wirelint.capture.format import encode
-from wirelint.capture.parts import Keep, parse_keep, prune
 from wirelint.capture.readers import Problem, read
 from wirelint.capture.record import Record
 from wirelint.capture.redact import Redactor
-from wirelint.capture.store import Counts, Piece, Store
+from wirelint.capture.store import Counts, Keep, Piece, Store, parse_keep, prune
 
 LINES: Final = "exchanges.jsonl"
 PATIENCE = 20.0
@@ -166,7 +165,7 @@ def test_a_part_that_is_lost_between_two_files_of_an_exchange(tmp_path: Path, mo
     """The second file is refused, and the folder is gone when it is tried again."""
     store, said = _store(tmp_path / "captures")
     disk = _Disk(room=7)
-    monkeypatch.setattr("wirelint.capture.parts.os.write", disk.write)
+    monkeypatch.setattr("wirelint.capture.store.os.write", disk.write)
     store.put_all(*_both("before"))
     _until(lambda: disk.refused > 0)
     shutil.rmtree(tmp_path / "captures")
@@ -250,7 +249,7 @@ class _Disk:
 def test_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The part of an entry that still fitted is cut off; when there is room again, nothing is missing or torn."""
     disk = _Disk(room=10)
-    monkeypatch.setattr("wirelint.capture.parts.os.write", disk.write)
+    monkeypatch.setattr("wirelint.capture.store.os.write", disk.write)
     store, said = _store(tmp_path)
     for number in range(4):
         _put(store, f"line {number}")
@@ -266,13 +265,13 @@ def test_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_torn_entry_that_cannot_be_cut_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     disk = _Disk(room=10)
-    monkeypatch.setattr("wirelint.capture.parts.os.write", disk.write)
+    monkeypatch.setattr("wirelint.capture.store.os.write", disk.write)
 
     def refuse(_: int, __: int) -> None:
         disk.room = 1000
         raise OSError(errno.EIO, "input/output error")
 
-    monkeypatch.setattr("wirelint.capture.parts.os.ftruncate", refuse)
+    monkeypatch.setattr("wirelint.capture.store.os.ftruncate", refuse)
     store, _ = _store(tmp_path)
     _put(store, "line 0")
     _put(store, "line 1")
@@ -285,7 +284,7 @@ def test_a_torn_entry_that_cannot_be_cut_off(tmp_path: Path, monkeypatch: pytest
 def test_of_several_entries_those_that_fitted_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, room: int) -> None:
     """They are written in one go, which fails in the middle of one of them."""
     disk = _Disk(room=room)
-    monkeypatch.setattr("wirelint.capture.parts.os.write", disk.write)
+    monkeypatch.setattr("wirelint.capture.store.os.write", disk.write)
     store, _ = _store(tmp_path)
     gate = threading.Event()
     store.put("exchanges.jsonl", lambda: b"" if gate.wait(PATIENCE) else b"late\n")
@@ -303,7 +302,7 @@ def test_of_several_entries_those_that_fitted_stay(tmp_path: Path, monkeypatch: 
 
 
 def test_closing_on_a_full_disk_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("wirelint.capture.parts.os.write", _Disk(room=0).write)
+    monkeypatch.setattr("wirelint.capture.store.os.write", _Disk(room=0).write)
     store, said = _store(tmp_path, backoff=(60.0, 60.0))
     for number in range(5):
         _put(store, str(number))

@@ -18,8 +18,7 @@ import pytest
 
 from wirelint.capture.record import Record
 from wirelint.capture.redact import Redactor
-from wirelint.capture.secret_patterns import Form, find_tokens, forms, harmless
-from wirelint.capture.secrets import MARK, Span
+from wirelint.capture.secrets import MARK, Form, Span, find_tokens, forms, harmless
 
 _DIGITS, _SMALL = "0123456789", "abcdefghijklmnopqrstuvwxyz"
 _WORD = _SMALL + _SMALL.upper() + _DIGITS

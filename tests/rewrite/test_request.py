@@ -70,6 +70,11 @@ CASES: dict[str, tuple[str, str, str]] = {
         green(turn(called("functions.dig:0")), told("functions.dig:0"), SAY),
         "ID301",
     ),
+    "restored from the result's id, on a call that lost its own": (
+        green(turn(called("").replace(', "id" : ""', "")), told("functionsdig0"), SAY),
+        green(turn(called("functions.dig:0").replace(', "id" : ', ',"id":')), told("functions.dig:0"), SAY),
+        "ID301",
+    ),
     "not restored to the id of another call": (
         green(turn(called("functions.dig:0")), told("functions.dig:0"), turn(called("functionsdig0", arguments='{"n":1}'))),
         green(turn(called("functions.dig:0")), told("functions.dig:0"), turn(called("functionsdig0", arguments='{"n":1}'))),

@@ -8,7 +8,7 @@ from tests.build import REGISTRY, Talk, User, as_record
 from wirelint.capture.replay import replay
 from wirelint.fix import NO_FIXES
 from wirelint.model import Exchange, Json
-from wirelint.settings.scopes import (
+from wirelint.settings import (
     Layer,
     Route,
     Scopes,

@@ -26,7 +26,7 @@ from wirelint.capture.readers.flows import asked_headers, record_of
 from wirelint.engine import Session, lower
 from wirelint.model import End, Json
 from wirelint.registry import Registry
-from wirelint.settings.scopes import HEADER, unknown
+from wirelint.settings import HEADER, unknown
 
 _MOST_TOLD = 100
 

@@ -41,7 +41,7 @@ from wirelint.model import Exchange, Json
 from wirelint.rewrite import ReplyStream, rewrite_reply
 from wirelint.rewrite.edits import apply
 from wirelint.rewrite.request import Mended, answer_request, mend_request
-from wirelint.settings.scopes import Scope
+from wirelint.settings import Scope
 from wirelint.state.ledger import Ledger
 
 _GOOD = (200, 201, 202, 203)

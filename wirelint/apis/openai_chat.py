@@ -409,6 +409,8 @@ class StreamWriter(_ChatWriter, ChoiceStreamWriter):
         source = mapping(choice.get(name))
         kept = self.kept(before, after)
         rest = self.rest(source, before, kept, number(choice.get("index")) or 0)
+        if not isinstance(rest.get("content"), str | list | None) and not self.deltas(after, "opaque"):
+            rest["content"] = ""  # content of another type has become text
         pieces = list(self.pieces(after))
         if not pieces:
             if before and not any(value not in (None, "", [], {}) for value in rest.values()):
@@ -444,8 +446,6 @@ class StreamWriter(_ChatWriter, ChoiceStreamWriter):
         rest = dict(source)
         if "text" in kinds and rest.get("content"):
             rest["content"] = None if rest.get("tool_calls") else ""
-        if isinstance(rest.get("content"), dict) and "opaque" not in {self.kind_of(event) for event in before}:
-            rest["content"] = ""  # the object has become text
         if isinstance(chunks := source.get("content"), list) and self.has_thinking(source):
             rest["content"] = [one for one in chunks if ("reasoning" if _is_thinking(one) else "text") not in kinds]
         for name in (*REASONING, "reasoning_details") if "reasoning" in kinds else ():

@@ -43,8 +43,7 @@ from wirelint.capture.literals import (
     unescape,
     unescape_mapped,
 )
-from wirelint.capture.secret_patterns import harmless
-from wirelint.capture.secrets import Span
+from wirelint.capture.secrets import Span, harmless
 from wirelint.events import Frame
 from wirelint.model import Json
 from wirelint.wire import Framing, Sniffer

@@ -10,12 +10,13 @@ from typing import BinaryIO, get_args
 
 import click
 
+from wirelint.capture import har
 from wirelint.capture.format import encode
 from wirelint.capture.offline import NOT_JUDGED, Checked
 from wirelint.capture.readers import Problem, read
 from wirelint.capture.record import Record
 from wirelint.capture.redact import Redactor
-from wirelint.capture.writers import Staging, TargetError, har_file
+from wirelint.capture.writers import Staging, TargetError
 from wirelint.cli.guidance import guided
 from wirelint.cli.options import Selection, force_option, inform, paths_argument, rule_options
 from wirelint.cli.progress import Bar
@@ -140,14 +141,14 @@ def _write_lines(out: BinaryIO, items: Iterator[Checked]) -> None:
 
 
 def _write_har(out: BinaryIO, items: Iterator[Checked]) -> None:
-    out.write(har_file.opening())
+    out.write(har.opening())
     for number, checked in enumerate(items):
         findings = _judged(checked.findings)
         texts = [f"{finding.name}: {finding.message}" for finding in findings[:_SHOWN]]
         texts += [f"and {len(findings) - _SHOWN} more"] if len(findings) > _SHOWN else []
         comment = "; ".join(texts) or "ok"
-        out.write(har_file.entry(checked.record, _annotations(checked), comment, first=not number))
-    out.write(har_file.closing("written by wirelint export; findings are in _wirelint"))
+        out.write(har.entry(checked.record, _annotations(checked), comment, first=not number))
+    out.write(har.closing("written by wirelint export; findings are in _wirelint"))
 
 
 def _write_flows(out: BinaryIO, items: Iterator[Checked]) -> None:

@@ -31,7 +31,7 @@ from wirelint.cli.options import (
     rule_options,
 )
 from wirelint.cli.progress import Bar
-from wirelint.settings.scopes import Scopes
+from wirelint.settings import Scopes
 from wirelint.view.bodies import write_patch
 from wirelint.view.findings import Writer, counted
 from wirelint.view.formats import FORMATS, begin

@@ -23,9 +23,9 @@ from wirelint.policy.checks import RealDisk
 from wirelint.policy.file import load as load_policies
 from wirelint.registry import Registry, RuleError
 from wirelint.rule import Limits
-from wirelint.settings.file import NO_CONFIG, Config, ConfigError, find
-from wirelint.settings.file import load as load_config
-from wirelint.settings.scopes import Layer, Scopes
+from wirelint.settings import NO_CONFIG, Config, Layer, Scopes, find
+from wirelint.settings import load as load_config
+from wirelint.tables import ConfigError
 from wirelint.text.escaping import guarded
 
 Command = Callable[..., Any]

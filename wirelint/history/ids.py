@@ -132,7 +132,10 @@ def match(call_id: str, other: str, name: str | None = None) -> Match | None:
         plain = normal(call_id)
         if plain and plain == normal(other):
             return Match(alteration(call_id, other), certainty)
-    return _match_joined(call_id, other) or _match_cut(call_id, other) or _match_other(call_id, other, name)
+    found = _match_joined(call_id, other) or _match_cut(call_id, other) or _match_other(call_id, other, name)
+    if found is None and (origin := _split(call_id)) is not None and origin.id:
+        return match(origin.id, other, name)  # `call_1|fc_1` and a result with the rest of `call_1`
+    return found
 
 
 def alteration(before: str, after: str) -> str:

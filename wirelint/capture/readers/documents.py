@@ -8,8 +8,9 @@ from collections.abc import Iterator
 
 import orjson
 
+from wirelint.capture import har
 from wirelint.capture.format import FormatError, decode_all
-from wirelint.capture.readers import claude_code, har, k2vv, lhar
+from wirelint.capture.readers import claude_code, other_logs
 from wirelint.capture.readers.source import Input, LineReader, Problem, Wrong
 from wirelint.capture.record import Record
 from wirelint.model import Json
@@ -68,7 +69,7 @@ def _read_document(document: dict[str, Json], source: str) -> Iterator[Record | 
     if "log" in document:
         yield from har.read(document, source)
     elif "lhar" in document:
-        yield from lhar.read_document(document, source)
+        yield from other_logs.read_lhar(document, source)
     else:
         # Loading the YAML that other cassettes are written in takes a while.
         from wirelint.capture.readers import vcr
@@ -122,10 +123,10 @@ def _taker(value: Json, source: str) -> LineReader:
             return _Document(source)
         if claude_code.is_line(value):
             return claude_code.Lines(source)
-        if lhar.is_line(value):
-            return lhar.Lines(source)
-        if k2vv.is_line(value):
-            return k2vv.Lines(source)
+        if other_logs.is_lhar(value):
+            return other_logs.LharLines(source)
+        if other_logs.is_k2vv(value):
+            return other_logs.K2vvLines(source)
     return _Records(source)
 
 

@@ -11,9 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from wirelint.launch.processes import CommandError, run_command
+
 ROOT = Path(__file__).resolve().parents[2]
 BOUND = 30.0
-RUN = "import os, sys; from wirelint.launch import child; sys.exit(child.run(sys.argv[1:], os.environ))"
+RUN = (
+    "import os, sys; from wirelint.launch.processes import run_command; sys.exit(run_command(sys.argv[1:], os.environ))"
+)
 
 
 def command(*arguments: str) -> list[str]:
@@ -39,10 +43,8 @@ def test_the_command_is_itself(script: str, status: int, out: str) -> None:
 
 @pytest.mark.parametrize(("program", "status"), [("no-such-command-anywhere", 127), ("/", 126)])
 def test_what_cannot_start(program: str, status: int) -> None:
-    from wirelint.launch import child
-
-    with pytest.raises(child.CommandError, match=program) as error:
-        child.run([program], {})
+    with pytest.raises(CommandError, match=program) as error:
+        run_command([program], {})
     assert error.value.status == status
 
 
