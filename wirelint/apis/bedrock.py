@@ -120,7 +120,7 @@ def read_request(body: Mapping[str, Json], path: str = "") -> Request:
     model, verb = (unquote(found["model"]), found["verb"] or "") if found is not None else ("", "")
     config = mapping(body.get("toolConfig"))
     tools = tuple(_tools(config.get("tools")))
-    stored = "promptVariables" in body or ":prompt/" in model  # a stored prompt brings its own messages and tools
+    stored = "promptVariables" in body or ":prompt/" in model  # a stored prompt has its own messages and tools
     return Request(
         api="bedrock.converse",
         model=model or text(body.get("modelId")) or "",

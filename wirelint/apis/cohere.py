@@ -278,7 +278,7 @@ def _call_of(calls: Json) -> dict[str, Json]:
 
 
 def _group_of(start: Start) -> str:
-    """Return what a block is numbered with: content blocks, calls, or nothing."""
+    """Return the kind with which a block is numbered: content blocks, calls, or none."""
     match start.kind:
         case "tool_call":
             return _CALL

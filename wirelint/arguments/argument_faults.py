@@ -246,7 +246,7 @@ def lacks_finish_reason(exchange: Exchange, choice: Choice) -> bool:
 
 
 def is_normal_end(reason: str) -> bool:
-    """Return True if a finish reason says that the model ended by itself."""
+    """Return True if, by its finish reason, the model ended by itself."""
     return ending(reason) in ("ended", "stopped", "calls")
 
 

@@ -51,7 +51,7 @@ class Separated:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A repair of a call's arguments. `text` is the whole text; `title` says what to do, `done` what was done.
+    """A repair of a call's arguments. `text` is the whole text; `title` names the repair as an order, `done` as a fact.
 
     `separated` are further calls found in the arguments, which follow the call. `offset`: the start of the fault.
     """
