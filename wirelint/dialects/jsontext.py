@@ -235,8 +235,4 @@ def _finite(digits: str) -> float:
     return number
 
 
-def _nothing(_: str) -> None:
-    return None
-
-
-_DECODER = json.JSONDecoder(strict=False, parse_constant=_nothing)
+_DECODER = json.JSONDecoder(strict=False, parse_constant=lambda _: None)

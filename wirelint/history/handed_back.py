@@ -72,13 +72,10 @@ def _words(text: str, depth: int = 0) -> Iterator[str]:
 
 def _bare(text: str) -> Iterator[str]:
     """Yield the words of a text as written, with escapes of JSON and HTML undone."""
-    plain = _ESCAPED.sub(_unescaped, html.unescape(text) if "&" in text else text)
+    text = html.unescape(text) if "&" in text else text
+    plain = _ESCAPED.sub(lambda escape: chr(int(escape[1], 16)) if escape[1] else " ", text)
     for word in _WORD.findall(plain):
         yield "null" if word == "None" else word.casefold()
-
-
-def _unescaped(escape: re.Match[str]) -> str:
-    return chr(int(escape[1], 16)) if escape[1] else " "
 
 
 def _of(value: Json, depth: int) -> Iterator[str]:

@@ -371,7 +371,9 @@ def mint(context: RewriteContext, name: str | None) -> str:
     if prefix is not None and name and not re.search(r"[\s:]", name):
         new = _count(context, f"{prefix}{name}", history)
     else:
-        new = _draw(context, _model_id(context, history), history)
+        sample = _model_id(context, history)
+        while (new := _imitate(sample, context.seed())) in context.taken or new in history.ids:
+            pass
     context.taken.add(new)
     return new
 
@@ -435,13 +437,6 @@ def _sample(context: RewriteContext, history: _History) -> str | None:
     issued = context.ledger.calls(context.exchange.conversation)[-8:]
     passed = (call.id for call in reversed(issued) if form_of(call.id) is not None)
     return next(passed, history.sample)
-
-
-def _draw(context: RewriteContext, sample: str, history: _History) -> str:
-    while True:
-        new = _imitate(sample, context.seed())
-        if new not in context.taken and new not in history.ids:
-            return new
 
 
 def _imitate(sample: str, seed: str) -> str:

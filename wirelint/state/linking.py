@@ -519,7 +519,8 @@ class Lineage:
         asked_before = not made and any(has_same_request(child, added) for child in parent.children)
         if how == "turn" and not parent.continued and not asked_before:
             return Place(parent.conversation, parent, how, added, made, thread.base, thread.trunk)
-        trunk = ((parent.conversation, parent.number), *_until(thread.trunk, parent.number))
+        number = parent.number
+        trunk = ((parent.conversation, number), *((name, min(last, number)) for name, last in thread.trunk))
         place = Place(self._name(thread.base), parent, "fork", added, made, thread.base, trunk)
         return place._replace(how=how) if how == "compaction" else place
 
@@ -611,10 +612,6 @@ def _answers(exchange: Exchange, turns: Sequence[Turn]) -> Iterator[Turn]:
             if (said := (turn.mark, turn.ids)) not in seen:
                 seen.add(said)
                 yield turn
-
-
-def _until(trunk: Trunk, number: int) -> Trunk:
-    return tuple((conversation, min(last, number)) for conversation, last in trunk)
 
 
 def _has_answer(node: Node, turn: Turn) -> bool:
