@@ -7,14 +7,7 @@ from dataclasses import replace
 
 from wirelint.apis.traits import traits
 from wirelint.fixes.calls import CallHeads, Head, Renumber, fix_items, has_head, report_items
-from wirelint.history.id_demands import (
-    Demand,
-    KimiK2,
-    complaint,
-    demand_of,
-    is_broken_native,
-    is_kimi_k2,
-)
+from wirelint.history.id_demands import Demand, KimiK2, complaint, demand_of, is_broken_native, is_kimi_k2
 from wirelint.history.ids import restore
 from wirelint.history.pairing import Pair, pair, rename, rename_repeats
 from wirelint.model import Arguments, Exchange, Text, ToolCall

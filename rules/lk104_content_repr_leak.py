@@ -9,18 +9,7 @@ from wirelint.apis.traits import history_of, is_signed, is_text, traits
 from wirelint.events import Delta, Event, Start
 from wirelint.fixes.rewriters import PassingRewriter
 from wirelint.model import Exchange, Message, Opaque, Request, Text
-from wirelint.rule import (
-    REDACTED,
-    Edit,
-    Finding,
-    Fix,
-    FixPolicy,
-    RequestFix,
-    RewriteContext,
-    Rewriter,
-    Rule,
-    excerpt,
-)
+from wirelint.rule import REDACTED, Edit, Finding, Fix, FixPolicy, RequestFix, RewriteContext, Rewriter, Rule, excerpt
 from wirelint.state.ledger import Ledger
 from wirelint.text.asking import demands_json
 from wirelint.text.content_reprs import (

@@ -32,17 +32,7 @@ from wirelint.apis._blocks import (
     part_of,
     read_messages,
 )
-from wirelint.apis.reading import (
-    compact,
-    error_of,
-    is_misshapen,
-    mapping,
-    mappings,
-    misshapen,
-    number,
-    schema,
-    text,
-)
+from wirelint.apis.reading import compact, error_of, is_misshapen, mapping, mappings, misshapen, number, schema, text
 from wirelint.apis.spec import ApiSpec
 from wirelint.apis.writing import dump, frame_document, framed
 from wirelint.events import CallUpdate, Delta, Done, Event, Failure, Finish, Frame, Other, Start, StreamViolation

@@ -20,17 +20,7 @@ from typing import Literal, TypeAlias
 
 from wirelint.apis.traits import traits
 from wirelint.history.id_demands import KimiK2, demand_of, is_broken_native, is_kimi_k2, is_kimi_k3
-from wirelint.history.ids import (
-    Match,
-    Origin,
-    form_of,
-    is_drawn,
-    is_placeholder,
-    key,
-    match,
-    restore,
-    restore_counted,
-)
+from wirelint.history.ids import Match, Origin, form_of, is_drawn, is_placeholder, key, match, restore, restore_counted
 from wirelint.history.pairing import Pair, pair
 from wirelint.model import Arguments, Exchange, ToolCall, ToolResult
 from wirelint.state.ledger import Issued, Ledger
