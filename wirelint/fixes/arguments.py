@@ -39,7 +39,15 @@ from wirelint.model import Arguments, Exchange, Json, Tool, ToolCall
 from wirelint.policy import Fault, Outcome
 from wirelint.rule import Finding, Fix, Rule, Safety
 from wirelint.text.escaping import excerpt
-from wirelint.text.thinking import CUT_NATIVE_TAG, NATIVE, NATIVE_TAG, Thinking, may_hold_thinking
+from wirelint.text.thinking import (
+    CUT_NATIVE_OPENER,
+    CUT_NATIVE_TAG,
+    LONGEST_TAG,
+    NATIVE_OPENER,
+    NATIVE_TAG,
+    Thinking,
+    may_hold_thinking,
+)
 
 _STRING_START = re.compile(r'[:\[,]\s*(?:"(?:\s|\\[nrt])*(?:\\\Z)?|(?=\Z))')
 _LONGEST_START = 256
@@ -134,22 +142,23 @@ class ThoughtWatcher(TailWatcher):
         if self._wrong is not None:
             return self._wrong
         text, start = self._tail + piece, self._length - len(self._tail) - len(piece)
+        last = max(len(text) - LONGEST_TAG, 0)
         self._tail = ""
         for begun in _STRING_START.finditer(text):
             place = begun.end()
             if place - begun.start() > _LONGEST_START:
                 continue
-            if any(tag.opener.match(text, place) for tag in NATIVE):
+            if NATIVE_OPENER.match(text, place):
                 self._wrong = start + begun.start()
                 return self._wrong
-            if place == len(text) or any(tag.cut_opener.match(text, place) for tag in NATIVE):
+            if place == len(text) or (place >= last and CUT_NATIVE_OPENER.match(text, place)):
                 self._tail = text[begun.start() :]
                 break
         end = len(text) - len(self._tail)
         if (tag := NATIVE_TAG.search(text, 0, end)) is not None:
             self._wrong = start + tag.start()
             return self._wrong
-        if (cut := CUT_NATIVE_TAG.search(text, 0)) is not None and cut.start() < end:
+        if (cut := CUT_NATIVE_TAG.search(text, last)) is not None and cut.start() < end:
             self._tail = text[cut.start() :]
         return self._length - len(self._tail)
 
