@@ -15,6 +15,7 @@ from wirelint.arguments.argument_markup import TAGS
 from wirelint.arguments.json_continuation import Scanner
 from wirelint.arguments.schemas import element, kinds, member, plain
 from wirelint.dialects.declared import properties_of
+from wirelint.dialects.openers import any_of
 from wirelint.model import Json, Tool
 
 
@@ -301,7 +302,7 @@ class _Members(Scanner):
 # --- markup at the end of strings -------------------------------------------------------------------------------------
 
 # Closing tags in the spellings of JSON.
-_SPELT = rf"(?:<|\\u003[cC])(?:/|\\/)\s?(?:{'|'.join(map(re.escape, TAGS))})\s?(?:>|\\u003[eE])"
+_SPELT = rf"(?:<|\\u003[cC])(?:/|\\/)\s?(?:{any_of(TAGS)})\s?(?:>|\\u003[eE])"
 _TAIL = re.compile(rf"(?:{_SPELT}(?:\s|\\[nrt])*)+")
 _BEGINS = re.compile(r"<|\\(?=u|\Z)")
 _LONGEST_TAIL = 512
@@ -349,17 +350,15 @@ class MarkupWatcher(TailWatcher):
 
     def _look(self, text: str) -> int:
         """Return the offset from which on the text is undecided."""
-        place = 0
-        while begun := _BEGINS.search(text, place):
+        place, near = 0, len(text) - _LONGEST_LITERAL
+        while begun := (_TAIL.search(text, place) if place < near else None) or _BEGINS.search(text, max(place, near)):
             place = begun.start()
             tail = _TAIL.match(text, place)
             end = tail.end() if tail is not None else place
             if text[end : end + 1] == '"' and tail is not None:
                 self._wrong = self._length - len(text) + place
                 return place
-            if (tail is not None and end == len(text)) or (
-                len(text) - end <= _LONGEST_LITERAL and _may_close(text[end:])
-            ):
+            if (tail is not None and end == len(text)) or (end >= near and _may_close(text[end:])):
                 return place
             place = max(end, place + 1)
         return len(text)

@@ -94,7 +94,7 @@ def _cut_row(row: str) -> str:
 
 _Heads: TypeAlias = "dict[str, _Heads]"
 """First atoms of patterns, each with the atoms that may follow; an empty one where a pattern may end or goes on."""
-_HEAD = 4
+_HEAD = 6
 """Atoms of the head of a pattern."""
 
 Evidence = Literal["opened", "closed", "inner", "residue"]
