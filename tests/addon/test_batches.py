@@ -10,8 +10,15 @@ from hypothesis import strategies as st
 
 from tests.build import APIS, Call, Talk, as_record, chunk, schema, sse
 from tests.fixes.drive import open_session
-from tests.fixes.test_prefilter import WORDS
 from wirelint.engine import Session
+
+WORDS = (
+    "the ", "ferry", " function", "s", ".find:0", " to", "=self", " analysis", "assistant", "final", " Observation", ":",
+    "call", " count", " mm:", "antml:", "invoke", " think", "ing", '{"name": "find"', "`code`", "*", "#", " | ", "…", "語",
+    "\n", ".\n", "\n\n", "Then", "\n- two", "\nObserved", "\nCalls", "\nHuman", "\n{", "\nfin", "## Return", "/think",
+    "<b>", " < b", "<", "[", "[0]", "[1](", "<String>", "<=", " << 2", "<div class", "<a href=", "[i][j]", " x<y", ". ",
+    "Here is my response:", " thought", "DSML", " 3 ", ", ",
+)  # fmt: skip
 
 
 def told(session: Session) -> tuple[str, ...]:

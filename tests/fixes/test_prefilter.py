@@ -19,13 +19,6 @@ from wirelint.rewrite.pipeline import Pipeline
 from wirelint.state.ledger import Ledger
 
 TOOLS = {"find": schema(place="string"), "to": schema(place="string"), "call": schema(place="string")}
-WORDS = (
-    "the ", "ferry", " function", "s", ".find:0", " to", "=self", " analysis", "assistant", "final", " Observation", ":",
-    "call", " count", " mm:", "antml:", "invoke", " think", "ing", '{"name": "find"', "`code`", "*", "#", " | ", "…", "語",
-    "\n", ".\n", "\n\n", "Then", "\n- two", "\nObserved", "\nCalls", "\nHuman", "\n{", "\nfin", "## Return", "/think",
-    "<b>", " < b", "<", "[", "[0]", "[1](", "<String>", "<=", " << 2", "<div class", "<a href=", "[i][j]", " x<y", ". ",
-    "Here is my response:", " thought", "DSML", " 3 ", ", ",
-)  # fmt: skip
 
 
 @pytest.mark.parametrize("api", APIS)

@@ -122,10 +122,7 @@ class ThoughtWatcher(TailWatcher):
 
     __slots__ = ()
 
-    def feed(self, piece: str) -> int:
-        self._length += len(piece)
-        if self._wrong is not None:
-            return self._wrong
+    def _search(self, piece: str) -> int:
         text, start = self._tail + piece, self._length - len(self._tail) - len(piece)
         self._tail = ""
         for begun in _STRING_START.finditer(text):

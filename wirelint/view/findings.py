@@ -11,7 +11,7 @@ from wirelint.fix import AppliedFix
 from wirelint.model import Json
 from wirelint.rule import SEVERITIES, Finding, Severity
 from wirelint.state.issues import Issue, fingerprint
-from wirelint.text.escaping import printable
+from wirelint.text.escaping import counted, printable
 
 MARKS = {"error": "●", "warning": "▲", "info": "·"}
 STYLES = {"error": "red", "warning": "yellow", "info": "cyan"}
@@ -60,11 +60,6 @@ def worst_first(findings: Iterable[Finding]) -> list[Finding]:
 def worst(findings: Iterable[Finding]) -> Severity | None:
     """Return the highest severity among findings; None if there are none."""
     return min((finding.severity for finding in findings), key=SEVERITIES.index, default=None)
-
-
-def counted(count: int, noun: str) -> str:
-    """Return a count with its noun: `1 file`, `2 files`."""
-    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def tally(findings: Sequence[Finding]) -> str:
