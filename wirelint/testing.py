@@ -20,7 +20,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Self, TypeAlias, TypeVar, get_args
+from typing import Self, TypeAlias, TypeVar
 
 from wirelint import settings
 from wirelint.capture.format import FormatError, decode
@@ -28,11 +28,12 @@ from wirelint.capture.offline import Checked, check
 from wirelint.capture.readers import Problem, read
 from wirelint.capture.record import Record
 from wirelint.engine import Engine
-from wirelint.model import Confidence, Exchange, Json, Layer, Severity, Side
+from wirelint.model import Exchange, Json, Severity
 from wirelint.policy.checks import RealDisk
 from wirelint.policy.file import load
 from wirelint.registry import Registry, RuleError, shipped
-from wirelint.rule import SEVERITIES, Finding, Fix, Safety
+from wirelint.rule import SEVERITIES, Finding
+from wirelint.view.findings import read_finding
 from wirelint.view.formats import begin
 from wirelint.view.stats import Statistics
 
@@ -194,9 +195,8 @@ class Proxy:
     def findings(self) -> list[Finding]:
         """The findings on the test's exchanges, as reported live."""
         lists = (line.get("findings") for line in self.exchanges)
-        return [
-            read_finding(one) for found in lists if isinstance(found, list) for one in found if isinstance(one, dict)
-        ]
+        found = (read_finding(one) for values in lists if isinstance(values, list) for one in values)
+        return [finding for finding in found if finding is not None]
 
     def wait(self, timeout: float = _WAIT) -> list[dict[str, Json]]:
         """Return the exchanges, once none is pending or the time is over."""
@@ -223,33 +223,6 @@ def _until(ready: Callable[[], T], timeout: float) -> T | None:
         if time.monotonic() > end:
             return None
         time.sleep(_POLL)
-
-
-def read_finding(value: Mapping[str, Json]) -> Finding:
-    """Return a finding of a capture. Members that are not understood get their lowest value."""
-    fix, event = value.get("fix"), value.get("event")
-    return Finding(
-        code=_text(value, "code"),
-        name=_text(value, "name"),
-        severity=_word(value, "severity", get_args(Severity), "info"),
-        confidence=_word(value, "confidence", get_args(Confidence), "low"),
-        layer=_word(value, "layer", get_args(Layer), "wirelint"),
-        side=_word(value, "side", get_args(Side), "response"),
-        message=_text(value, "message"),
-        pointer=_text(value, "pointer") or None,
-        event=event if isinstance(event, int) else None,
-        fix=Fix(_word(fix, "safety", get_args(Safety), "unsafe"), _text(fix, "title"))
-        if isinstance(fix, dict)
-        else None,
-    )
-
-
-def _text(value: Mapping[str, Json], key: str) -> str:
-    return text if isinstance(text := value.get(key), str) else ""
-
-
-def _word(value: Mapping[str, Json], key: str, words: tuple[Word, ...], lowest: Word) -> Word:
-    return next((word for word in words if word == value.get(key)), lowest)
 
 
 Subject: TypeAlias = "Exchange | Record | Mapping[str, Json] | str | Path | Iterable[Record | Mapping[str, Json]]"

@@ -114,7 +114,7 @@ def test_while_it_streams(inspector: Inspector, monkeypatch: pytest.MonkeyPatch)
     assert callable(flow.response.stream)
     flow.response.stream(half)
     (found,) = inspector._open.values()
-    glimpses = inspector._ui._preview
+    glimpses = inspector._ui.preview
     glimpses._lend(found)
     assert flow.response.raw_content == half[:-1]
     name, page = shown(flow, "response")

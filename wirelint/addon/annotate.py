@@ -226,4 +226,4 @@ def capture(store: Store, flow: http.HTTPFlow, result: CheckResult) -> None:
     try:
         pieces.append(Piece("flows.mitm", captured_copy(flow, record, annotation(result))))
     finally:  # a flow that cannot be copied costs its own file alone
-        store.put_all(*pieces, size=size)
+        store.put(*pieces, size=size)

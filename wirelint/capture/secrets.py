@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from typing import Any, NamedTuple
@@ -115,7 +115,7 @@ def split_scheme(value: str) -> tuple[str, str]:
 # (`-`, `_`, `.`, a capital letter), its *anchor*. All forms with the same anchor make one regular expression, which begins
 # with that character and has assertions on those around it, so that the pattern engine skips to it at memory speed:
 #
-#     _(?=[A-Za-z0-9_+/=-]{12})(?<=[…][…]_)(?:(?<=p_)(?:(?<=ghp_)(?=…{12})|(?<=sbp_)(?=…{12}))|(?<=v1_)…)
+#     _(?=[A-Za-z0-9_+/=-]{12})(?<=[…]_)(?:(?<=ghp_)(?=…{12})|(?<=sbp_)(?=…{12})|(?<=v1_)…)
 #
 # These are the *signs*. There is a sign wherever a form matches, so a text without signs holds no form. The forms of an
 # anchor are tried at a sign only, one character long or a bounded number of characters back, and a form does not try
@@ -151,14 +151,21 @@ class Form:
     least: int = 0
     compiled: tuple[re.Pattern[str], re.Pattern[str]] | None = field(default=None, compare=False)
 
-    def find(self, text: str, anchor: int) -> tuple[Span | None, int]:
-        """The credential that has its anchor there, if there is one, and the place up to which this form has looked."""
+    def may_be_at(self, text: str, anchor: int) -> bool:
+        """Return True if the characters around an anchor fit."""
+        return text.endswith(self.prefix[: self.back + 1], 0, anchor + 1) and (
+            self._compiled()[0].match(text, anchor + 1) is not None
+        )
+
+    def _compiled(self) -> tuple[re.Pattern[str], re.Pattern[str]]:
         if self.compiled is None:
             begins = f"(?:(?<![{self.before}])|{_PHRASES.text('escaped')})" if self.before else ""
             self.compiled = re.compile(self.around), re.compile(begins + self.pattern)
-        around, pattern = self.compiled
-        if around.match(text, anchor + 1) is None:
-            return None, anchor
+        return self.compiled
+
+    def find(self, text: str, anchor: int) -> tuple[Span | None, int]:
+        """The credential that has its anchor there, if there is one, and the place up to which this form has looked."""
+        pattern = self._compiled()[1]
         last = anchor - self.back if self.prefix else anchor
         starts = range(max(anchor - self.back, 0), last + 1)
         match = next(filter(None, (pattern.match(text, start) for start in starts)), None)
@@ -223,120 +230,56 @@ def _behind(text: str) -> str:
 
 @cache
 def signs(*others: tuple[str, str]) -> tuple[tuple[str, str], ...]:
-    """The characters to search for, and for each the regular expression of all that can be a form, and of `others`."""
+    """The characters to search for, and for each the regular expression of all that can be a form, and of `others`.
+
+    Forms with characters before the anchor share assertions on the last of these and on what follows, which most places
+    of ordinary text fail.
+    """
     groups: defaultdict[str, list[str]] = defaultdict(list)
-    ends: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
-    least: dict[str, int] = {}
+    led: defaultdict[str, list[Form]] = defaultdict(list)
     for anchor, around in others:
         groups[anchor].append(around)
     for form in forms():
-        lead = _behind(form.prefix[: form.back + 1]) if form.prefix else ""
-        if lead:
-            ends[form.anchor].append((form.prefix[: form.back], form.around.removeprefix(lead)))
-            least[form.anchor] = min(form.least, least.get(form.anchor, _AHEAD))
+        if form.prefix[: form.back]:
+            led[form.anchor].append(form)
         else:
             groups[form.anchor].append(form.around)
-    for anchor, found in ends.items():
-        front = f"(?=[{_FOLLOWING}]{{{least[anchor]}}})" if anchor in _JOINS else ""
-        groups[anchor].append(front + _trie(anchor, found, ""))
+    for anchor, found in led.items():
+        least = min(_AHEAD, *(form.least for form in found))
+        front = f"(?=[{_FOLLOWING}]{{{least}}})" if anchor in _JOINS else ""
+        lasts = "".join(sorted({re.escape(form.prefix[form.back - 1]) for form in found}))
+        arounds = "|".join(dict.fromkeys(form.around for form in found))
+        groups[anchor].append(f"{front}(?<=[{lasts}]{re.escape(anchor)})(?:{arounds})")
+    fronts = dict.fromkeys(_JOINS, f"(?=[{_FOLLOWING}]{{3}})")
     return tuple(
-        (anchor, re.escape(anchor) + _front(anchor) + f"(?:{'|'.join(dict.fromkeys(around))})")
+        (anchor, f"{re.escape(anchor)}{fronts.get(anchor, '')}(?:{'|'.join(dict.fromkeys(around))})")
         for anchor, around in groups.items()
     )
 
 
-def _front(anchor: str) -> str:
-    """An assertion on the characters after a separator, which most separators of ordinary text fail."""
-    return f"(?=[{_FOLLOWING}]{{3}})" if anchor in _JOINS else ""
-
-
-def _trie(anchor: str, found: Iterable[tuple[str, str]], known: str) -> str:
-    """An assertion that one of some prefixes ends in `known` and the anchor, with the assertion on its rest.
-
-    The prefixes are compared from their ends: most places fail at the first two characters.
-    """
-    nodes: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
-    leaves: list[str] = []
-    for prefix, ahead in found:
-        left = prefix[: len(prefix) - len(known)]
-        if left:
-            nodes[left[-1]].append((prefix, ahead))
-        else:
-            leaves.append(ahead)
-    parts = list(dict.fromkeys(leaves))
-    for last, below in nodes.items():
-        if len(below) == 1:
-            prefix, ahead = below[0]
-            parts.append(f"(?<={re.escape(prefix + anchor)}){ahead}")
-        else:
-            ending = last + known
-            parts.append(f"(?<={re.escape(ending + anchor)}){_trie(anchor, below, ending)}")
-    made = parts[0] if len(parts) == 1 else f"(?:{'|'.join(parts)})"
-    if known or not nodes:
-        return made
-    return f"(?<=[{''.join(map(re.escape, nodes))}]{re.escape(anchor)}){made}"
-
-
-@dataclass(frozen=True, slots=True)
-class _Scanner:
-    """The forms of one anchor. Those with a prefix stand by the last two characters of it, up to the anchor; `shortest`
-    are those whose prefix begins with the anchor.
-
-    `any_other` says whether one of the others can be behind an anchor: text with many anchors is asked once for each.
-    """
-
-    anchor: str
-    sign: re.Pattern[str]
-    prefixed: Mapping[str, Sequence[tuple[str, Form]]]
-    shortest: Sequence[Form]
-    others: Sequence[Form]
-    any_other: re.Pattern[str] | None
-
-    @classmethod
-    def of(cls, anchor: str, sign: str) -> _Scanner:
-        mine = [form for form in forms() if form.anchor == anchor]
-        prefixed: defaultdict[str, list[tuple[str, Form]]] = defaultdict(list)
-        for form in mine:
-            if form.prefix:
-                begun = form.prefix[: form.back + 1]
-                prefixed[begun[-2:]].append((begun, form))
-        shortest = [form for _, form in prefixed.pop(anchor, ())]
-        others = [form for form in mine if not form.prefix]
-        any_other = re.compile("|".join(f"(?:{form.around})" for form in others)) if others else None
-        return cls(anchor, re.compile(sign), dict(prefixed), shortest, others, any_other)
-
-    def at(self, text: str, anchor: int) -> list[Form]:
-        """The forms whose credentials can have this anchor."""
-        end = anchor + 1
-        ending = self.prefixed.get(text[anchor - 1 : end]) if anchor else None
-        found = [form for begun, form in ending if text.endswith(begun, 0, end)] if ending else []
-        if self.shortest:
-            found += self.shortest
-        if self.any_other is not None and self.any_other.match(text, end) is not None:
-            found += self.others
-        return found
-
-
 @cache
-def _scanners() -> tuple[_Scanner, ...]:
-    return tuple(_Scanner.of(anchor, sign) for anchor, sign in signs())
+def _scanners() -> tuple[tuple[str, re.Pattern[str], Sequence[Form]], ...]:
+    """The anchors, each with its sign and its forms."""
+    return tuple(
+        (anchor, re.compile(sign), [form for form in forms() if form.anchor == anchor]) for anchor, sign in signs()
+    )
 
 
 def may_hold_tokens(text: str) -> bool:
     """Return True if a text can hold a vendor's credential."""
-    return any(scanner.anchor in text and scanner.sign.search(text) is not None for scanner in _scanners())
+    return any(anchor in text and sign.search(text) is not None for anchor, sign, _ in _scanners())
 
 
 def find_tokens(text: str) -> Iterator[Span]:
     """Credentials of vendors in a text, in no particular order. Spans may overlap."""
-    for scanner in _scanners():
-        if scanner.anchor not in text:
+    for anchor, sign, candidates in _scanners():
+        if anchor not in text:
             continue
         looked: dict[int, int] = {}
-        for match in scanner.sign.finditer(text):
+        for match in sign.finditer(text):
             place = match.start()
-            for form in scanner.at(text, place):
-                if place < looked.get(id(form), 0):
+            for form in candidates:
+                if place < looked.get(id(form), 0) or not form.may_be_at(text, place):
                     continue
                 span, looked[id(form)] = form.find(text, place)
                 if span is not None:

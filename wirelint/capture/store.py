@@ -18,7 +18,6 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
-import re
 import threading
 import time
 from collections import deque
@@ -26,45 +25,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from wirelint.capture.redact import Redactor
 
-FILES: Final = ("exchanges.jsonl", "flows.mitm")
-"""The files of a part. Other files in its folder belong to the user and are never removed."""
-
-_NAME = re.compile(r"(\d{8}T\d{6}Z)-(\d+)(?:-\d+)?")
 _STAMP = "%Y%m%dT%H%M%SZ"
 _FLAGS = os.O_WRONLY | os.O_APPEND | os.O_CREAT
 for _flag in ("O_CLOEXEC", "O_NOFOLLOW", "O_BINARY"):
     _FLAGS |= getattr(os, _flag, 0)  # each is missing on some system
-_KEEP = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]i?b?|[hdw])", re.IGNORECASE)
-_BYTES = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
-_SECONDS = {"h": 3600.0, "d": 86400.0, "w": 604800.0}
-
-
-@dataclass(frozen=True, slots=True)
-class Keep:
-    """Limits of old captures: `total` bytes of all parts, `age` seconds of each."""
-
-    total: int | None = None
-    age: float | None = None
-
-
-def parse_keep(text: str) -> Keep:
-    """`2g`, `500m`, `14d`, `12h`, or one of each with a comma between. Raises ValueError with a line for the user."""
-    total: int | None = None
-    age: float | None = None
-    for item in filter(None, (item.strip() for item in text.split(","))):
-        match = _KEEP.fullmatch(item)
-        if match is None:
-            raise ValueError(f"cannot read {item!r}: give a size such as 2g, an age such as 14d, or both as 2g,14d")
-        unit = match[2][0].lower()
-        if unit in _SECONDS:
-            age = float(match[1]) * _SECONDS[unit]
-        else:
-            total = int(float(match[1]) * _BYTES[unit])
-    return Keep(total, age)
 
 
 class UnwrittenError(OSError):
@@ -164,66 +132,6 @@ class Part:
         self._files.clear()
 
 
-def prune(folder: Path, keep: Keep, now: float, *, except_for: Path) -> None:
-    """Remove the oldest parts below `folder` until `keep` holds.
-
-    It removes only files and folders with the names of parts, and none of a running process. A failed removal is skipped.
-    """
-    try:
-        parts = sorted(path for path in folder.iterdir() if _is_removable(path, except_for))
-    except OSError:
-        return
-    sizes = {path: _size(path) for path in parts}
-    total = sum(sizes.values())
-    for path in parts:
-        too_old = keep.age is not None and now - _started(path) > keep.age
-        too_much = keep.total is not None and total > keep.total
-        if not too_old and not too_much:
-            return
-        with contextlib.suppress(OSError):
-            for name in FILES:
-                (path / name).unlink(missing_ok=True)
-            total -= sizes[path]
-            path.rmdir()
-
-
-def _is_removable(path: Path, current: Path) -> bool:
-    match = _NAME.fullmatch(path.name)
-    if match is None or path == current or path.is_symlink() or not path.is_dir():
-        return False
-    return not _is_alive(int(match[2]))
-
-
-def _is_alive(pid: int) -> bool:
-    if pid == os.getpid():
-        return False
-    if os.name != "posix":
-        return True  # Signal 0 ends a process there; without a way to ask, nothing is removed.
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except (OSError, OverflowError):
-        return True
-    return True
-
-
-def _started(path: Path) -> float:
-    stamp = path.name.partition("-")[0]
-    try:
-        return datetime.strptime(stamp, _STAMP).replace(tzinfo=UTC).timestamp()
-    except ValueError:
-        return float("inf")
-
-
-def _size(path: Path) -> int:
-    total = 0
-    for name in FILES:
-        with contextlib.suppress(OSError):
-            total += (path / name).lstat().st_size
-    return total
-
-
 File = Literal["exchanges.jsonl", "flows.mitm"]
 
 _MIB = 1 << 20
@@ -267,9 +175,8 @@ _Made: TypeAlias = "tuple[File, bytes]"
 class Store:
     """The captures of one run below `folder`.
 
-    `report` gets one line for a person, from the writer's thread. `keep` prunes old parts when a new one begins, such
-    as `"2g"`, `"14d"` or both; None keeps everything. `backoff` are the first and the longest pause after a failure, in
-    seconds. Nothing in here raises into the caller, except ValueError for a `keep` that cannot be read.
+    `report` gets one line for a person, from the writer's thread. `backoff` are the first and the longest pause after a
+    failure, in seconds. Nothing in here raises into the caller.
     """
 
     def __init__(
@@ -279,7 +186,6 @@ class Store:
         *,
         max_part_bytes: int = 64 * _MIB,
         max_part_age: float = 24 * 3600,
-        keep: str | Keep | None = None,
         max_queue_bytes: int = 64 * _MIB,
         report: Callable[[str], None] = lambda _: None,
         clock: Callable[[], float] = time.time,
@@ -287,7 +193,6 @@ class Store:
     ) -> None:
         self.folder = folder
         self.redactor = redactor
-        self._keep = parse_keep(keep) if isinstance(keep, str) else keep
         self._limits = (max_part_bytes, max_part_age)
         self._max_queue = max_queue_bytes
         self._report = report
@@ -317,16 +222,12 @@ class Store:
     def counts(self) -> Counts:
         return Counts(self._written, self._dropped, self._failed)
 
-    def put(self, file: File, make: Callable[[], bytes], *, size: int = _DEFAULT_SIZE) -> bool:
-        """Queue one piece for `file`. Return False if there is no room.
+    def put(self, *pieces: Piece, size: int = _DEFAULT_SIZE) -> bool:
+        """Queue all pieces of an exchange, or none of them. Return False if there is no room.
 
-        `size` is about how many bytes of memory wait with `make`. A part ends only before an entry of the file that was
-        put first, so entries that belong together stay together.
+        `size` is about how many bytes of memory wait. A part ends only before an entry of the file that was put first, so
+        entries that belong together stay together.
         """
-        return self.put_all(Piece(file, make), size=size)
-
-    def put_all(self, *pieces: Piece, size: int = _DEFAULT_SIZE) -> bool:
-        """Queue all pieces of an exchange, or none of them. Return False if there is no room."""
         with self._condition:
             if self._closing:
                 self._dropped += len(pieces)
@@ -473,8 +374,6 @@ class Store:
             self._close_part()
         if self._part is None:
             self._part = Part.create(self.folder, now)
-            if self._keep is not None:
-                prune(self.folder, self._keep, now, except_for=self._part.path)
         try:
             self._part.append(file, entries)
         except UnwrittenError as error:

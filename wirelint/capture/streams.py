@@ -80,7 +80,7 @@ class ByteEdit(NamedTuple):
 class Body:
     """A body cut into frames, with the text of each frame."""
 
-    def __init__(self, body: bytes) -> None:
+    def __init__(self, body: bytes, headers: Mapping[str, str] | None = None) -> None:
         self.raw = body
         self.framing: Framing
         self.frames: list[Frame] = []
@@ -92,7 +92,7 @@ class Body:
             if rest:
                 self.frames.append(Frame(len(messages), rest, None, None, (("cut-event", ""),)))
             return
-        sniffer = Sniffer({})
+        sniffer = Sniffer(headers or {})
         self.frames = [*sniffer.feed(body), *sniffer.close()]
         self.framing = sniffer.framing
 

@@ -26,7 +26,6 @@ from wirelint.capture.record import Record
 from wirelint.capture.writers import Staging, TargetError
 from wirelint.cli.guidance import guided
 from wirelint.cli.options import (
-    Results,
     Selection,
     folders_option,
     force_option,
@@ -37,6 +36,7 @@ from wirelint.cli.options import (
     output_option,
     paths_argument,
     policy_option,
+    results,
     rule_options,
 )
 from wirelint.cli.progress import Bar
@@ -98,10 +98,9 @@ def check(
     if expect:
         return verify(paths, rules)
     known = BaselineRun(baseline or selection.configuration.baseline, write=write_baseline)
-    results = Results(output)
-    writer = begin(output_format, results.out, rules.everywhere)
     counts = Statistics()
-    with Bar(paths, "checking") as bar:
+    with results(output) as out, Bar(paths, "checking") as bar:
+        writer = begin(output_format, out, rules.everywhere)
         for found in bar.checked(rules):
             item = known.new(found)
             item = item if all_occurrences else item.folded
@@ -109,13 +108,13 @@ def check(
             if statistics or write_baseline:
                 continue
             if item.findings or item.known:
-                bar.hide(results.out)
+                bar.hide(out)
             writer.add(item)
-    if statistics:
-        counts.write(results.out, output_format)
-    elif not write_baseline:
-        writer.close()
-    results.commit()
+        bar.hide()
+        if statistics:
+            counts.write(out, output_format)
+        elif not write_baseline:
+            writer.close()
     inform(counts.summary(bar.problems))
     if output_format in ("full", "concise") and (hint := counts.hint()):
         inform(hint)

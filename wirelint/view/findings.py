@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Protocol
+from typing import Protocol, get_args
 
 from wirelint.capture.offline import Checked
 from wirelint.fix import AppliedFix
-from wirelint.model import Json
-from wirelint.rule import SEVERITIES, Finding, Severity
+from wirelint.model import Confidence, Json, Layer, Side
+from wirelint.rule import SEVERITIES, Finding, Fix, Severity
 from wirelint.state.issues import Issue, fingerprint
 from wirelint.text.escaping import counted, printable
 
+_WORDS = {
+    "severity": get_args(Severity),
+    "confidence": get_args(Confidence),
+    "layer": get_args(Layer),
+    "side": get_args(Side),
+}
 MARKS = {"error": "●", "warning": "▲", "info": "·"}
 STYLES = {"error": "red", "warning": "yellow", "info": "cyan"}
 
@@ -50,6 +56,23 @@ def flat(checked: Checked, finding: Finding) -> dict[str, Json]:
         "model": exchange.model if exchange is not None else None,
         "fix": {"safety": fix.safety, "title": fix.title} if fix is not None else None,
     }
+
+
+def read_finding(value: object) -> Finding | None:
+    """Return the finding of a JSON object that `flat` made; None if a member is missing or has an unknown word."""
+    if not isinstance(value, dict) or any(value.get(name) not in words for name, words in _WORDS.items()):
+        return None
+    match value:
+        case {"code": str(code), "name": str(name), "message": str(message)}:
+            words = value["severity"], value["confidence"], value["layer"], value["side"]
+        case _:
+            return None
+    pointer, event, fix = value.get("pointer"), value.get("event"), None
+    match value.get("fix"):
+        case {"safety": "safe" | "unsafe" as safety, "title": str(title)}:
+            fix = Fix(safety, title)
+    place = pointer if isinstance(pointer, str) else None, event if isinstance(event, int) else None
+    return Finding(code, name, *words, message, *place, fix)
 
 
 def worst_first(findings: Iterable[Finding]) -> list[Finding]:
