@@ -10,14 +10,15 @@ from wirelint.fixes.arguments import StripThoughts, unthought
 from wirelint.fixes.move_reasoning import ReasoningMover
 from wirelint.fixes.rewriters import Chained
 from wirelint.model import Choice, Exchange, Json, Reasoning, Request, Text, ToolCall
-from wirelint.rule import Confidence, Finding, Fix, RewriteContext, Rewriter, Rule, excerpt
+from wirelint.rule import Confidence, Finding, Fix, RewriteContext, Rewriter, Rule, excerpt, fix_of
 from wirelint.state.ledger import Ledger
-from wirelint.text.asking import asks_about_thinking_tags, instructions_hold, prompts_for_thinking_tags
+from wirelint.text.asking import asks_about_thinking_tags, instructions_hold, prompts_for_thinking_tags, request_holds
 from wirelint.text.families import thinks
 from wirelint.text.markup import call_spans
 from wirelint.text.thinking import (
     Thinking,
     beginning,
+    ends_sentences,
     find,
     find_in_argument,
     literals,
@@ -55,10 +56,12 @@ class ThinkLeak(Rule):
     for a model without a reasoning channel.
 
     ## Fix safety
-    Unsafe: a closed thought at the beginning of a value of a call is removed. In a text, the reasoning moves to the
-    API's own field, which changes the text that the client shows and keeps. In a stream, text after an opening tag at
-    the beginning passes as reasoning at once, all of it if the tag is never closed. Reasoning without an opening tag
-    moves in a whole body, or if one event holds it with the closing tag; otherwise it has left as text.
+    Unsafe: a closed thought at the beginning of a value of a call is removed. Without its opening tag it is removed only
+    if sentences end before the closing tag, no message contains such tags, and the value has not left in a stream. In a
+    text, the reasoning moves to the API's own field, which changes the text that the client shows and keeps. In a
+    stream, text after an opening tag at the beginning passes as reasoning at once, all of it if the tag is never
+    closed. Reasoning without an opening tag moves in a whole body, or if one event holds it with the closing tag;
+    otherwise it has left as text.
 
     ## References
     - vLLM and SGLang, reasoning parsers
@@ -82,7 +85,7 @@ class ThinkLeak(Rule):
 
         live, inside = not asks_about_thinking_tags(request), context.ledger.begins_inside(exchange)
         mover = ReasoningMover(context, request, self.repair, applies, live=live, inside=inside)
-        thoughts = StripThoughts(self, context, lambda call: _without_thought(request, call))
+        thoughts = StripThoughts(self, context, lambda call: _without_thoughts(request, call))
         return Chained(mover.phase, mover, thoughts)
 
     def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
@@ -120,38 +123,44 @@ class ThinkLeak(Rule):
         )
 
     def _check_arguments(self, request: Request, call: ToolCall) -> Iterator[Finding]:
-        if (leak := _leak(request, call)) is not None:
+        if (leak := next(_leaks(request, call), None)) is not None:
             path, value, found = leak
             where = f"the value of {path}" if path else "the arguments"
-            change = _without_thought(request, call)
             yield self.part_finding(
                 call,
                 f"reasoning ({found.tag}) leaked into {where} of {call.name}: {excerpt(value)!r}",
                 confidence="medium",
-                fix=Fix(change.safety, change.order) if change is not None else None,
+                fix=fix_of(_without_thoughts(request, call)),
             )
 
 
-def _leak(request: Request, call: ToolCall) -> tuple[str, str, Thinking] | None:
-    """Return the first value of a call with leaked reasoning: its path, the value, and the reasoning."""
+def _leaks(request: Request, call: ToolCall) -> Iterator[tuple[str, str, Thinking]]:
+    """Yield the values of a call with leaked reasoning: the path, the value, and the reasoning."""
     if not may_hold_thinking(call.arguments.text):
-        return None
+        return
     arguments = call.arguments.value
     for path, value in [("", call.arguments.text)] if call.arguments.rest else strings(arguments):
         found = find_in_argument(value)
         if found is None or instructions_hold(request, *literals(found)):
             continue
         if not (is_data(path) or writes_file(arguments)) or _precedes_data(request, value, found):
-            return path, value, found
-    return None
+            yield path, value, found
 
 
-def _without_thought(request: Request, call: ToolCall) -> Change | None:
-    """Return the arguments of a call without its leaked reasoning, if they are evident."""
-    leak = _leak(request, call) if call.form == "function" else None
-    if leak is None or is_data(leak[0]) or writes_file(call.arguments.value):
+def _without_thoughts(request: Request, call: ToolCall) -> Change | None:
+    """Return the arguments of a call without its leaked reasoning, as far as it is evident."""
+    if call.form != "function" or writes_file(call.arguments.value):
         return None  # a file may be about tags
-    return unthought(call, leak[0], leak[2], request.tool(call.name))
+    leaks = _leaks(request, call)
+    thoughts = {path: found for path, value, found in leaks if not is_data(path) and _is_evident(request, value, found)}
+    return unthought(call, thoughts, request.tool(call.name))
+
+
+def _is_evident(request: Request, value: str, found: Thinking) -> bool:
+    """Return True if a thought is not text about tags: a lone closing tag before a value needs more than its place."""
+    if found.evidence != "closed" or not value[found.end :].strip():
+        return True
+    return ends_sentences(value, found) and not request_holds(request, *literals(found))
 
 
 def _precedes_data(request: Request, value: str, found: Thinking) -> bool:
@@ -165,7 +174,7 @@ def _precedes_data(request: Request, value: str, found: Thinking) -> bool:
     if " " not in thought or not rest or "think>" in rest:
         return False
     texts = (message.text for message in request.messages)
-    shown = (result.text for message in request.messages for result in message.results)
+    shown = (result.text for result in request.results)
     return not any("think>" in text or "think tag" in text for text in (*texts, *shown))
 
 

@@ -5,23 +5,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from wirelint.apis.reading import MISSHAPEN
-from wirelint.apis.traits import history_of, is_signed, is_text
+from wirelint.apis.traits import history_of, is_signed, is_text, traits
 from wirelint.events import Delta, Event, Start
 from wirelint.fixes.rewriters import PassingRewriter
 from wirelint.model import Exchange, Message, Opaque, Request, Text
-from wirelint.rule import (
-    REDACTED,
-    Confidence,
-    Edit,
-    Finding,
-    Fix,
-    FixPolicy,
-    RequestFix,
-    RewriteContext,
-    Rewriter,
-    Rule,
-    excerpt,
-)
+from wirelint.rule import REDACTED, Edit, Finding, Fix, FixPolicy, RequestFix, RewriteContext, Rewriter, Rule, excerpt
 from wirelint.state.ledger import Ledger
 from wirelint.text.asking import demands_json
 from wirelint.text.content_reprs import (
@@ -90,18 +78,17 @@ class ContentReprLeak(Rule):
     def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         if exchange.reply is None or not exchange.ok:
             return
-        for choice in exchange.reply.choices:
-            for part in choice.parts:
-                if isinstance(part, Opaque) and part.kind.startswith(MISSHAPEN):
-                    kind = excerpt(part.kind.removeprefix(MISSHAPEN))
-                    yield self.finding(
-                        "response",
-                        f"the reply has {kind} as its content, which {exchange.api} does not have there; "
-                        "clients find no text in it, or raise",
-                        part.pointer,
-                        layer="gateway",
-                        fix=_TO_TEXT if _is_content(exchange.api, part.pointer) else None,
-                    )
+        for part in exchange.reply.parts:
+            if isinstance(part, Opaque) and part.kind.startswith(MISSHAPEN):
+                kind = excerpt(part.kind.removeprefix(MISSHAPEN))
+                yield self.finding(
+                    "response",
+                    f"the reply has {kind} as its content, which {exchange.api} does not have there; "
+                    "clients find no text in it, or raise",
+                    part.pointer,
+                    layer="gateway",
+                    fix=_TO_TEXT if _is_content(exchange.api, part.pointer) else None,
+                )
 
     def rewriter(self, context: RewriteContext) -> Rewriter | None:
         if not context.permit.allows(self.code, "unsafe"):
@@ -137,7 +124,7 @@ class ContentReprLeak(Rule):
             text,
             leak.part.pointer,
             span=(first.start, first.end),
-            confidence=_confidence(first),
+            confidence="high" if first.whole and first.syntax != "JSON" else "medium",
             fix=Fix("safe", "replace the structure by its text") if leak.edit is not None else None,
         )
 
@@ -155,6 +142,9 @@ class ContentAsText(PassingRewriter):
 
     def __init__(self, context: RewriteContext, record: Callable[[Start, str], None]) -> None:
         self._context, self._record = context, record
+        self._joins = not traits(context.exchange.api).blocks
+        self._texts: dict[int, int] = {}
+        """The text block of each candidate, at APIs where a candidate has one text."""
         self._blocks: dict[int, int] = {}
         self._starts: list[Start] = []
 
@@ -162,9 +152,10 @@ class ContentAsText(PassingRewriter):
         match event:
             case Start(kind="opaque", name=str(name)) if name.startswith(MISSHAPEN):
                 if _is_content(self._context.exchange.api, event.pointer):
-                    self._blocks[event.block] = self._context.new_block()
                     self._starts.append(event)
-                    return (event._replace(block=self._blocks[event.block], kind="text", name=None),)
+                    return self._text(event._replace(kind="text", name=None), self._context.new_block())
+            case Start(kind="text") if self._joins:
+                return self._text(event, event.block)
             case Delta(block=block) if block in self._blocks:
                 for start in self._starts:
                     self._record(start, event.text)
@@ -173,6 +164,18 @@ class ContentAsText(PassingRewriter):
             case _:
                 pass
         return (event,)
+
+    def _text(self, start: Start, number: int) -> Iterable[Event]:
+        """Begin a text block under a number, or go on with the candidate's text block."""
+        begun = self._texts.get(start.choice) if self._joins else None
+        if begun is not None:
+            self._blocks[start.block] = begun
+            return ()
+        self._texts[start.choice] = number
+        if number == start.block:
+            return (start,)
+        self._blocks[start.block] = number
+        return (start._replace(block=number),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +242,3 @@ def _edit(request: Request, part: Text) -> Edit | None:
     blocks = content if field == "text" and isinstance(content, list) else []
     others = any(isinstance(one, dict) and not is_text(one) for one in blocks)
     return Edit("remove", block) if others and not is_signed(at(request.body, block)) else None
-
-
-def _confidence(found: ContentRepr) -> Confidence:
-    return "high" if found.whole and found.syntax != "JSON" else "medium"

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from wirelint.model import Exchange, ToolCall, ToolResult
+from wirelint.model import Exchange, ToolResult
 from wirelint.rule import REDACTED, Finding, Rule, excerpt
 from wirelint.state.ledger import Ledger
-from wirelint.text.error_texts import is_own_error
+from wirelint.text.error_texts import breaks_data, is_own_error
 
 
 class McpErrorNotFlagged(Rule):
@@ -13,7 +13,8 @@ class McpErrorNotFlagged(Rule):
 
     ## What it does
     Reports results of `tools/call` whose whole text is an error of the tool (a message that begins as one, a stack
-    trace, an object with nothing but an error) and that do not say `isError: true`.
+    trace, an object with nothing but an error) and that do not say `isError: true`. An error text counts for any tool
+    that answered with objects of common keys before, unless its arguments name a file, a page or a command.
 
     ## Why is this bad?
     Clients and models rely on the flag: without it a failure counts as success, is not retried, and is retold as
@@ -44,15 +45,16 @@ class McpErrorNotFlagged(Rule):
         request, reply = exchange.request, exchange.reply
         if request is None or reply is None or not exchange.ok:
             return
-        calls = {call.id: call for message in request.messages for call in message.calls}
-        for choice in reply.choices:
-            for part in choice.parts:
-                if isinstance(part, ToolResult) and part.is_error is not True:
-                    yield from self._judge(part, calls.get(part.call_id), exchange, ledger)
-
-    def _judge(self, part: ToolResult, call: ToolCall | None, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
-        name = call.name if call is not None else ledger.tools.called(exchange, part.call_id)
-        given = call.arguments.mapping if call is not None else None
-        if name is None or REDACTED in part.text or not is_own_error(part.text, name, given):
-            return
-        yield self.part_finding(part, f"{name} gives an error as a result, without isError: {excerpt(part.text, 90)!r}")
+        calls = {call.id: call for call in request.calls}
+        for part in reply.parts:
+            if not isinstance(part, ToolResult) or part.is_error is True or REDACTED in part.text:
+                continue
+            call = calls.get(part.call_id)
+            name = call.name if call is not None else ledger.tools.called(exchange, part.call_id)
+            given = call.arguments.mapping if call is not None else None
+            if name is None:
+                continue
+            earlier = ledger.tools.answers(exchange, name)
+            if is_own_error(part.text, name, given) or breaks_data(part.text, earlier, given):
+                message = f"{name} gives an error as a result, without isError: {excerpt(part.text, 90)!r}"
+                yield self.part_finding(part, message)

@@ -55,13 +55,12 @@ class TruncatedStream(Rule):
         stopped = bool(reply.choices) and all(choice.finish_reason for choice in reply.choices)
         if stopped or (reply.finished and not reply.choices):
             return
-        if reply.terminated and not traits(exchange.api).finishes:
+        if reply.terminated and not traits(exchange.api).has_finish_reason:
             return
         open_ = [choice for choice in reply.choices if not choice.finish_reason]
         if open_ and all(lacks_finish_reason(exchange, choice) for choice in open_):
             return
-        parts = [part for choice in reply.choices for part in choice.parts]
-        last = parts[-1] if parts else None
+        last = reply.parts[-1] if reply.parts else None
         shown = last.arguments.text if isinstance(last, ToolCall) else getattr(last, "text", "")
         where = f"after {excerpt(shown[-80:])!r}" if shown else "before anything was said"
         yield self.finding(

@@ -7,7 +7,7 @@ from wirelint.arguments.argument_faults import UNREAD, lacks_finish_reason
 from wirelint.events import Finish, Frame, StreamViolation
 from wirelint.fixes.finish import MARKUP, Content, FinishReasons, without_calls
 from wirelint.model import Choice, Exchange, Opaque, Reply, Request
-from wirelint.rule import Finding, Fix, RewriteContext, Rewriter, Rule, Safety, counted, excerpt
+from wirelint.rule import Finding, Fix, RewriteContext, Rewriter, Rule, Safety, amount, excerpt
 from wirelint.state.ledger import Ledger
 
 
@@ -30,9 +30,9 @@ class FinishReasonMismatch(Rule):
     ## False positives
     OpenAI answers `stop` when `tool_choice` names a function. Gemini, Ollama's own API and OpenAI's Responses end
     replies with calls like any other, so there only a promised call can be missing. Other reasons (`length`,
-    `content_filter`, `pause_turn`, `refusal`, a server's own) are left alone, as are replies with unknown parts and
-    calls that the provider ran. Without a reason, calls count only if their arguments are whole and the reply ended; a
-    stream needs its terminator for that.
+    `content_filter`, `pause_turn`, `refusal`, a server's own) are left alone, as are replies with unknown parts, calls
+    that the provider ran, and calls without a name, which nobody can run. Without a reason, calls count only if their
+    arguments are whole and the reply ended; a stream needs its terminator for that.
 
     ## Fix safety
     Safe: the reason follows from the content of the reply; the text "null" becomes null; an empty `function_call` is
@@ -60,18 +60,16 @@ class FinishReasonMismatch(Rule):
                 if lacks_finish_reason(exchange, choice):
                     yield self._report_missing_reason(choice, request)
                 continue
-            if choice.calls and _unknown_to_clients(request, reason):
+            if any(call.name for call in choice.calls) and _unknown_to_clients(request, reason):
                 yield self._report_wrong_reason(choice, reason, request)
             elif not choice.calls and (right := without_calls(request.api, reason)) is not None:
                 if _is_understood(choice, reply):
                     yield self._report_no_call(choice, reason, right)
             elif is_foreign(request.api, reason):
                 word = _own_word(request, reason, {call.form for call in choice.calls})
-                yield self.finding(
-                    "response",
+                yield self.finish_finding(
+                    choice,
                     f"the reply ends with {excerpt(reason)!r}, which is no finish reason of {request.api}",
-                    choice.finish_pointer,
-                    event=choice.finish_event,
                     severity="info",
                     fix=Fix("unsafe", f"set the finish reason to {word}") if word is not None else None,
                 )
@@ -86,7 +84,7 @@ class FinishReasonMismatch(Rule):
         def correct(stop: Finish, content: Content) -> str | None:
             reason = None
             if content.forms:
-                if _unknown_to_clients(request, stop.reason):
+                if content.named and _unknown_to_clients(request, stop.reason):
                     reason = _with_calls(request, content.forms)
             elif content.text and not content.hidden and not content.markup:
                 reason = without_calls(request.api, stop.reason)
@@ -124,16 +122,11 @@ class FinishReasonMismatch(Rule):
 
     def _report_wrong_reason(self, choice: Choice, reason: str, request: Request) -> Finding:
         right = _with_calls(request, {call.form for call in choice.calls})
-        return self.finding(
-            "response",
-            f"the reply holds {_calls(choice)} and ends with {reason!r}",
-            choice.finish_pointer,
-            event=choice.finish_event,
-            fix=Fix("safe", f"set the finish reason to {right}"),
-        )
+        fix = Fix("safe", f"set the finish reason to {right}")
+        return self.finish_finding(choice, f"the reply holds {_calls(choice)} and ends with {reason!r}", fix=fix)
 
     def _check_empty_calls(self, reply: Reply) -> Iterator[Finding]:
-        legacy = {call.pointer for choice in reply.choices for call in choice.calls if call.form == "legacy"}
+        legacy = {call.pointer for call in reply.calls if call.form == "legacy"}
         for fault in reply.faults:
             if fault.kind == "empty-call" and fault.detail not in legacy:
                 yield self.finding(
@@ -170,18 +163,13 @@ class FinishReasonMismatch(Rule):
         text = choice.text.strip()
         shown = f"only text: {excerpt(text)!r}" if text else "no text either"
         lost = not text or any(mark in choice.text or mark in choice.reasoning for mark in MARKUP)
-        return self.finding(
-            "response",
-            f"the reply ends with {reason!r} and holds no call; {shown}",
-            choice.finish_pointer,
-            event=choice.finish_event,
-            fix=None if lost else Fix("safe", f"set the finish reason to {right}"),
-        )
+        fix = None if lost else Fix("safe", f"set the finish reason to {right}")
+        return self.finish_finding(choice, f"the reply ends with {reason!r} and holds no call; {shown}", fix=fix)
 
 
 def _calls(choice: Choice) -> str:
     names = ", ".join(call.name or "?" for call in choice.calls)
-    return f"{counted(len(choice.calls), 'call')} ({excerpt(names)})"
+    return f"{amount(len(choice.calls), 'call')} ({excerpt(names)})"
 
 
 def _with_calls(request: Request, forms: Set[str]) -> str:
@@ -205,7 +193,7 @@ def _unknown_to_clients(request: Request, reason: str) -> bool:
 def _must_announce(request: Request) -> bool:
     """Return True if the finish reason must announce calls. For a forced function OpenAI documents `stop`."""
     own = traits(request.api)
-    return own.tells_calls and not (own.choosing_ends and request.tool_choice.mode == "named")
+    return own.has_reason_for_calls and not (own.has_plain_end_if_forced and request.tool_choice.mode == "named")
 
 
 def _is_understood(choice: Choice, reply: Reply) -> bool:

@@ -16,7 +16,7 @@ from wirelint.apis.reading import Decoded
 from wirelint.events import Delta, Done, Event, Failure, Finish, Fold, Frame, Other, says_nothing
 from wirelint.model import End, Exchange, Json, Reply, Request, Timing
 from wirelint.rule import Finding, Rule
-from wirelint.settings.scopes import Applicable, Kind, Scopes, checks_of
+from wirelint.settings import Applicable, Kind, Scopes, checks_of
 from wirelint.state.ledger import Ledger, Unnamed
 from wirelint.text.loops import without_loops
 from wirelint.text.pointers import document_order

@@ -13,8 +13,7 @@ import pytest
 
 if TYPE_CHECKING:
     from wirelint.rule import Severity
-    from wirelint.testing.clean import Rules, Subject
-    from wirelint.testing.proxy import Process, Proxy
+    from wirelint.testing import Process, Proxy, Rules, Subject
 
 __all__ = ["ProxyFactory", "assert_clean"]
 
@@ -36,11 +35,11 @@ def assert_clean(
     least: Severity = "warning",
     isolated: bool = False,
 ) -> None:
-    """Fail if a finding has the severity `least` or worse; see `wirelint.testing.clean`."""
+    """Fail if a finding has the severity `least` or worse; see `wirelint.testing.assert_clean`."""
     __tracebackhide__ = True
-    from wirelint.testing import clean
+    from wirelint import testing
 
-    clean.assert_clean(subject, select=select, ignore=ignore, least=least, isolated=isolated)
+    testing.assert_clean(subject, select=select, ignore=ignore, least=least, isolated=isolated)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -65,7 +64,7 @@ def _wirelint_processes(
     tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config
 ) -> Iterator[Callable[[str, tuple[tuple[str, str], ...]], Process]]:
     """Processes by upstream and options, shared by the tests of the session."""
-    from wirelint.testing.proxy import Process
+    from wirelint.testing import Process
 
     processes: dict[tuple[str, tuple[tuple[str, str], ...]], Process] = {}
     folder = tmp_path_factory.mktemp("wirelint")
@@ -87,7 +86,7 @@ def wirelint_proxy_factory(
     _wirelint_processes: Callable[[str, tuple[tuple[str, str], ...]], Process],
 ) -> ProxyFactory:
     """A function that returns a proxy in front of an upstream: `wirelint_proxy_factory(url, fix="safe")`."""
-    from wirelint.testing.proxy import Proxy
+    from wirelint.testing import Proxy
 
     def begin(upstream: str, **options: object) -> Proxy:
         texts = tuple(sorted((name, _text(value)) for name, value in options.items()))

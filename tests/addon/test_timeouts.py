@@ -1,4 +1,4 @@
-"""One timer for all open exchanges: whom it looks at, when, and what stands on a flow meanwhile."""
+"""OpenExchange timer for all open exchanges: whom it looks at, when, and what stands on a flow meanwhile."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from tests.addon.build import Clock, flow_of, head_of, recorder_of
 from tests.build import REGISTRY, Talk, as_record, chunk, sse
 from wirelint.addon.addon import Inspector
 from wirelint.addon.log import Failures
-from wirelint.addon.recorder import ExchangeRecorder
-from wirelint.addon.timeouts import Open, Timeouts
+from wirelint.addon.recorder import OpenExchange
+from wirelint.addon.timeouts import Timeouts
 from wirelint.engine import Engine
 from wirelint.model import Exchange
 from wirelint.rule import Finding
@@ -57,17 +57,11 @@ class Loop:
 
 
 @dataclass
-class One:
-    recorder: ExchangeRecorder
-    flow: http.HTTPFlow
-
-
-@dataclass
 class Scene:
     """A watch, its clock (at 100 seconds), and what it reported: (seconds since then, rule)."""
 
     clock: Clock = field(default_factory=Clock)
-    opens: list[Open] = field(default_factory=list)
+    opens: list[OpenExchange] = field(default_factory=list)
     told: list[tuple[float, str]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -76,17 +70,17 @@ class Scene:
         self.watch = Timeouts(lambda: self.opens, self._report, self.failures, self.clock)
         self.watch.follow(Engine(REGISTRY.select(["ST6"])))
 
-    def _report(self, one: Open, exchange: Exchange, findings: tuple[Finding, ...]) -> None:
+    def _report(self, one: OpenExchange, exchange: Exchange, findings: tuple[Finding, ...]) -> None:
         assert exchange.open
         self.told += [(round(self.clock.time - 100), finding.name) for finding in findings]
 
-    def begin(self, record: dict[str, Any] = RECORD) -> One:
-        one = One(recorder_of(record, clock=self.clock), flow_of(record))
+    def begin(self, record: dict[str, Any] = RECORD) -> OpenExchange:
+        one = OpenExchange(recorder_of(record, clock=self.clock), flow_of(record))
         self.opens.append(one)
         self.watch.wake()
         return one
 
-    def answer(self, one: One) -> None:
+    def answer(self, one: OpenExchange) -> None:
         one.recorder.respond(200, (("content-type", "text/event-stream"),))
 
 
@@ -144,7 +138,7 @@ def test_an_exchange_that_goes_on_is_looked_at_once_per_limit(scene: Scene) -> N
 
 
 def test_what_has_ended_costs_nothing(scene: Scene) -> None:
-    """One timer was set for all of them; it finds nobody and is not set again."""
+    """OpenExchange timer was set for all of them; it finds nobody and is not set again."""
     for _ in range(50):
         scene.begin()
     assert len(scene.loop.timers) == 1
@@ -167,19 +161,19 @@ def test_thousands_at_a_time(scene: Scene) -> None:
     assert sorted(rule for _, rule in scene.told) == ["silent-hang"] * 1000 + ["stream-stall"] * 1000
 
 
-def _intercept(one: One) -> None:
+def _intercept(one: OpenExchange) -> None:
     one.flow.intercept()
 
 
-def _give_up(one: One) -> None:
+def _give_up(one: OpenExchange) -> None:
     one.recorder.mark_unread("too large")
 
 
-def _load(one: One) -> None:
+def _load(one: OpenExchange) -> None:
     one.recorder.is_live = False
 
 
-def _listen(one: One) -> None:
+def _listen(one: OpenExchange) -> None:
     one.recorder.method = "GET"
 
 

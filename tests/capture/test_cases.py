@@ -18,7 +18,7 @@ from wirelint.capture.ddmin import Budget, Shrinker, at, minimise, neutral, put,
 from wirelint.capture.format import decode_all
 from wirelint.capture.offline import Checked, check
 from wirelint.capture.record import Record
-from wirelint.cli.case import case
+from wirelint.cli.check import case
 from wirelint.cli.check import check as check_command
 from wirelint.model import Json
 

@@ -15,7 +15,7 @@ from tests.selection import rotated, sampled
 from wirelint.capture import literals, streams
 from wirelint.capture.literals import Scope, find_in_json, find_in_text
 from wirelint.capture.redact import Redactor
-from wirelint.capture.secret_patterns import harmless
+from wirelint.capture.secrets import harmless
 
 BASE62 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 _ALPHABETS = {"base62": BASE62, "url": BASE62 + "_-", "hex": "0123456789abcdef"}

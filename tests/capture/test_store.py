@@ -19,12 +19,12 @@ from typing import Final
 
 import pytest
 
+from tests.build import some
 from wirelint.capture.format import encode
-from wirelint.capture.parts import Keep, parse_keep, prune
 from wirelint.capture.readers import Problem, read
 from wirelint.capture.record import Record
 from wirelint.capture.redact import Redactor
-from wirelint.capture.store import Counts, Piece, Store
+from wirelint.capture.store import Counts, File, Piece, Store
 
 LINES: Final = "exchanges.jsonl"
 PATIENCE = 20.0
@@ -46,8 +46,12 @@ def _store(folder: Path, **options: object) -> tuple[Store, list[str]]:
     return Store(folder, Redactor(b"k"), **options), said  # type: ignore[arg-type]
 
 
+def _queue(store: Store, file: File, make: Callable[[], bytes], **options: int) -> bool:
+    return store.put(Piece(file, make), **options)
+
+
 def _put(store: Store, text: str) -> bool:
-    return store.put("exchanges.jsonl", lambda: text.encode() + b"\n")
+    return _queue(store, "exchanges.jsonl", lambda: text.encode() + b"\n")
 
 
 def _lines(folder: Path) -> list[str]:
@@ -65,7 +69,7 @@ def _until(condition: Callable[[], bool]) -> None:
 
 
 def _put_record(store: Store, record: Record) -> bool:
-    return store.put(LINES, functools.partial(encode, record, {}))
+    return _queue(store, LINES, functools.partial(encode, record, {}))
 
 
 def test_a_run(tmp_path: Path) -> None:
@@ -76,7 +80,7 @@ def test_a_run(tmp_path: Path) -> None:
         "1", "POST", "https://h/", (("authorization", "Bearer q1w2e3r4t5"),), b"{}", 200, (), b'"q1w2e3r4t5"'
     )
     assert _put_record(store, record)
-    assert store.put("flows.mitm", lambda: b"flow")
+    assert _queue(store, "flows.mitm", lambda: b"flow")
     assert store.close()
     (part,) = folder.iterdir()
     assert re.fullmatch(rf"20231114T221320Z-{os.getpid()}", part.name)
@@ -102,7 +106,7 @@ def test_rotation_by_size_keeps_pairs_together(tmp_path: Path) -> None:
     store, _ = _store(tmp_path, max_part_bytes=25)
     for number in range(5):
         _put(store, f"line {number}")
-        store.put("flows.mitm", lambda number=number: f"flow{number};".encode())  # type: ignore[misc]
+        _queue(store, "flows.mitm", lambda number=number: f"flow{number};".encode())  # type: ignore[misc]
     store.close()
     parts = sorted(tmp_path.iterdir())
     assert [(part / LINES).read_text().split("\n")[:-1] for part in parts] == [
@@ -132,9 +136,9 @@ def test_the_queue_is_bounded(tmp_path: Path) -> None:
         gate.wait(PATIENCE)
         return b"slow\n"
 
-    assert store.put("exchanges.jsonl", slow, size=60)
-    assert store.put("exchanges.jsonl", lambda: b"fits\n", size=40)
-    assert [store.put("exchanges.jsonl", lambda: b"no\n", size=1) for _ in range(3)] == [False] * 3
+    assert _queue(store, "exchanges.jsonl", slow, size=60)
+    assert _queue(store, "exchanges.jsonl", lambda: b"fits\n", size=40)
+    assert [_queue(store, "exchanges.jsonl", lambda: b"no\n", size=1) for _ in range(3)] == [False] * 3
     gate.set()
     store.close(PATIENCE)
     assert _lines(tmp_path) == ["slow", "fits"]
@@ -150,15 +154,15 @@ def _both(name: str) -> tuple[Piece, Piece]:
 def test_what_an_exchange_puts_into_two_files_is_one_entry(tmp_path: Path) -> None:
     store, _ = _store(tmp_path, max_queue_bytes=100)
     gate = threading.Event()
-    assert store.put("exchanges.jsonl", lambda: b"slow\n" if gate.wait(PATIENCE) else b"late\n", size=60)
-    assert store.put_all(*_both("fits"), size=40)
-    assert not store.put_all(*_both("no"), size=40)
+    assert _queue(store, "exchanges.jsonl", lambda: b"slow\n" if gate.wait(PATIENCE) else b"late\n", size=60)
+    assert store.put(*_both("fits"), size=40)
+    assert not store.put(*_both("no"), size=40)
     assert (store.waiting, store.counts.dropped) == (2, 2)
     gate.set()
     assert store.close(PATIENCE)
     assert (_lines(tmp_path), store.counts.written, store.counts.dropped) == (["slow", "fits"], 3, 2)
     assert [path.read_text() for path in tmp_path.glob("*/flows.mitm")] == ["fits;"]
-    assert not store.put_all(*_both("late"))
+    assert not store.put(*_both("late"))
     assert store.counts.dropped == 4
 
 
@@ -166,46 +170,23 @@ def test_a_part_that_is_lost_between_two_files_of_an_exchange(tmp_path: Path, mo
     """The second file is refused, and the folder is gone when it is tried again."""
     store, said = _store(tmp_path / "captures")
     disk = _Disk(room=7)
-    monkeypatch.setattr("wirelint.capture.parts.os.write", disk.write)
-    store.put_all(*_both("before"))
+    monkeypatch.setattr("wirelint.capture.store.os.write", disk.write)
+    store.put(*_both("before"))
     _until(lambda: disk.refused > 0)
     shutil.rmtree(tmp_path / "captures")
     disk.room = 1000
     _until(lambda: store.counts.written == 2)
-    store.put_all(*_both("after"))
+    store.put(*_both("after"))
     assert store.close(PATIENCE)
     assert [path.read_text() for path in tmp_path.glob("captures/*/flows.mitm")] == ["before;after;"]
     assert len(said) == 1
-
-
-def test_putting_never_waits_for_the_disk(tmp_path: Path) -> None:
-    """`put` comes back while the writer is stuck in the entry before."""
-    store, _ = _store(tmp_path)
-    gate = threading.Event()
-    store.put("exchanges.jsonl", lambda: b"1\n" if gate.wait(PATIENCE) else b"late\n")
-    for number in range(2, 100):
-        _put(store, str(number))
-    gate.set()
-    store.close(PATIENCE)
-    assert _lines(tmp_path) == [str(number) for number in range(1, 100)]
-
-
-def test_a_removed_folder_is_made_again(tmp_path: Path) -> None:
-    folder = tmp_path / "captures"
-    store, _ = _store(folder)
-    _put(store, "before")
-    _until(lambda: store.counts.written == 1)
-    shutil.rmtree(folder)
-    _put(store, "after")
-    assert store.close(PATIENCE)
-    assert _lines(folder) == ["after"]
 
 
 @pytest.mark.parametrize("name", [LINES, "flows.mitm"])
 def test_a_removed_file_starts_a_new_part(tmp_path: Path, name: str) -> None:
     store, _ = _store(tmp_path)
     _put(store, "before")
-    store.put("flows.mitm", lambda: b"flow")
+    _queue(store, "flows.mitm", lambda: b"flow")
     _until(lambda: store.counts.written == 2)
     (store.part or tmp_path).joinpath(name).unlink()
     _put(store, "after")
@@ -250,7 +231,7 @@ class _Disk:
 def test_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The part of an entry that still fitted is cut off; when there is room again, nothing is missing or torn."""
     disk = _Disk(room=10)
-    monkeypatch.setattr("wirelint.capture.parts.os.write", disk.write)
+    monkeypatch.setattr("wirelint.capture.store.os.write", disk.write)
     store, said = _store(tmp_path)
     for number in range(4):
         _put(store, f"line {number}")
@@ -266,13 +247,13 @@ def test_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_torn_entry_that_cannot_be_cut_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     disk = _Disk(room=10)
-    monkeypatch.setattr("wirelint.capture.parts.os.write", disk.write)
+    monkeypatch.setattr("wirelint.capture.store.os.write", disk.write)
 
     def refuse(_: int, __: int) -> None:
         disk.room = 1000
         raise OSError(errno.EIO, "input/output error")
 
-    monkeypatch.setattr("wirelint.capture.parts.os.ftruncate", refuse)
+    monkeypatch.setattr("wirelint.capture.store.os.ftruncate", refuse)
     store, _ = _store(tmp_path)
     _put(store, "line 0")
     _put(store, "line 1")
@@ -285,12 +266,12 @@ def test_a_torn_entry_that_cannot_be_cut_off(tmp_path: Path, monkeypatch: pytest
 def test_of_several_entries_those_that_fitted_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, room: int) -> None:
     """They are written in one go, which fails in the middle of one of them."""
     disk = _Disk(room=room)
-    monkeypatch.setattr("wirelint.capture.parts.os.write", disk.write)
+    monkeypatch.setattr("wirelint.capture.store.os.write", disk.write)
     store, _ = _store(tmp_path)
     gate = threading.Event()
-    store.put("exchanges.jsonl", lambda: b"" if gate.wait(PATIENCE) else b"late\n")
+    _queue(store, "exchanges.jsonl", lambda: b"" if gate.wait(PATIENCE) else b"late\n")
     for number in range(5):
-        store.put_all(*_both(f"line {number}"))
+        store.put(*_both(f"line {number}"))
     gate.set()
     _until(lambda: disk.refused >= 2)
     assert _lines(tmp_path) == [f"line {number}" for number in range(min(room // 7, 5))]
@@ -303,7 +284,7 @@ def test_of_several_entries_those_that_fitted_stay(tmp_path: Path, monkeypatch: 
 
 
 def test_closing_on_a_full_disk_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("wirelint.capture.parts.os.write", _Disk(room=0).write)
+    monkeypatch.setattr("wirelint.capture.store.os.write", _Disk(room=0).write)
     store, said = _store(tmp_path, backoff=(60.0, 60.0))
     for number in range(5):
         _put(store, str(number))
@@ -323,8 +304,8 @@ def test_a_failing_serialisation_costs_one_entry(tmp_path: Path) -> None:
     for report in (None, complain):
         folder = tmp_path / str(report is None)
         store, said = _store(folder, **({"report": report} if report else {}))
-        store.put("exchanges.jsonl", fail)
-        store.put("exchanges.jsonl", fail)
+        _queue(store, "exchanges.jsonl", fail)
+        _queue(store, "exchanges.jsonl", fail)
         _put(store, "after")
         store.close(PATIENCE)
         assert _lines(folder) == ["after"]
@@ -340,11 +321,11 @@ from typing import Final
 from wirelint.capture.format import encode
 from wirelint.capture.record import Record
 from wirelint.capture.redact import Redactor
-from wirelint.capture.store import Store
+from wirelint.capture.store import Piece, Store
 store = Store(Path(sys.argv[1]), Redactor(), report=lambda line: print("said", line, flush=True), backoff=(0.01, 0.01))
 for number in range(int(sys.argv[2])):
     record = Record(str(number), "POST", "https://h/", (), b"x" * 200, 200, (), b"y" * 200)
-    while not store.put("exchanges.jsonl", lambda record=record: encode(record, {})):
+    while not store.put(Piece("exchanges.jsonl", lambda record=record: encode(record, {}))):
         threading.Event().wait(0.001)
     if number == 50:
         while store.counts.written < 40:
@@ -360,8 +341,7 @@ def test_kill_9(tmp_path: Path) -> None:
         [sys.executable, "-c", WRITER, str(tmp_path), "100000000"], stdout=subprocess.PIPE, text=True
     )
     try:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "going\n"
+        assert some(process.stdout).readline() == "going\n"
         process.send_signal(signal.SIGKILL)
     finally:
         process.kill()
@@ -408,67 +388,3 @@ def test_a_real_limit_on_file_size(tmp_path: Path) -> None:
     records = list(read([tmp_path]))
     assert all(isinstance(record, Record) for record in records)
     assert 5 <= len(records) < 60
-
-
-KEEP = [
-    ("2g", Keep(2 << 30, None)),
-    ("14d", Keep(None, 14 * 86400.0)),
-    ("500m, 12h", Keep(500 << 20, 12 * 3600.0)),
-    ("1.5GiB", Keep(int(1.5 * (1 << 30)), None)),
-    ("2w", Keep(None, 1209600.0)),
-    ("", Keep()),
-]
-
-
-@pytest.mark.parametrize(("text", "expected"), KEEP)
-def test_keep(text: str, expected: Keep) -> None:
-    assert parse_keep(text) == expected
-
-
-@pytest.mark.parametrize("text", ["2", "g", "ten days", "-1d", "2g;14d", "5x"])
-def test_keep_that_cannot_be_read(text: str, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="such as 2g"):
-        Store(tmp_path, Redactor(), keep=text)
-
-
-NOW = 1_700_000_000.0  # 2023-11-14T22:13:20Z
-OLD = ("20231101T000000Z-999999999", "20231110T000000Z-999999999", "20231114T000000Z-999999999-002")
-PRUNED = [
-    (Keep(), OLD),
-    (Keep(age=7 * 86400.0), OLD[1:]),
-    (Keep(age=86400.0), OLD[2:]),
-    (Keep(total=250), OLD[1:]),
-    (Keep(total=1), ()),
-    (Keep(total=250, age=86400.0), OLD[2:]),
-]
-
-
-@pytest.mark.parametrize(("keep", "left"), PRUNED)
-def test_prune(tmp_path: Path, keep: Keep, left: tuple[str, ...]) -> None:
-    strangers = ("notes", "20231101", f"20231101T000000Z-{os.getppid()}", "clean")
-    for name in (*OLD, *strangers):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / LINES).write_bytes(b"x" * 100)
-    prune(tmp_path, keep, NOW, except_for=tmp_path / "current")
-    assert {path.name for path in tmp_path.iterdir()} == {*left, *strangers}
-
-
-def test_prune_leaves_what_is_not_ours(tmp_path: Path) -> None:
-    part = tmp_path / OLD[0]
-    part.mkdir()
-    (part / LINES).write_text("x")
-    (part / "notes.txt").write_text("mine")
-    (tmp_path / OLD[1]).symlink_to(tmp_path)
-    prune(tmp_path, Keep(total=0, age=1.0), NOW, except_for=tmp_path / "current")
-    assert [path.name for path in part.iterdir()] == ["notes.txt"]
-    assert (tmp_path / OLD[1]).is_symlink()
-
-
-def test_a_run_prunes_only_when_asked(tmp_path: Path) -> None:
-    (tmp_path / OLD[0]).mkdir()
-    for keep, count in ((None, 2), ("1d", 2)):
-        store, _ = _store(tmp_path, keep=keep)
-        _put(store, "x")
-        store.close(PATIENCE)
-        assert len(list(tmp_path.iterdir())) == count
-    assert not (tmp_path / OLD[0]).exists()

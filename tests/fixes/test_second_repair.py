@@ -76,6 +76,21 @@ BODIES: dict[str, tuple[str, str, list[bytes]]] = {
         "kimi-k2",
         [chunk(call("row", "row:0")), chunk({}, reason="tool_calls")],
     ),
+    "a thought that goes on in content that is an object": (
+        CHAT,
+        "gemma-4",
+        [
+            chunk({"content": "thought\nWhich "}),
+            chunk({"content": {"type": "text", "text": "pier?"}}),
+            chunk({"content": 9}),
+            chunk(call("row\r", "c_1")),
+        ],
+    ),
+    "two cut tokens at the end": (
+        CHAT,
+        "m",
+        [chunk({"content": "Pier 9"}), chunk({"content": "<|im"}), chunk({"content": "<|im_"}, reason="length")],
+    ),
 }
 
 

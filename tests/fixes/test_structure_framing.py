@@ -133,6 +133,7 @@ LEFT = {
     "one of two candidates finished": one(GOOD)
     + one({**END, "choices": [{"index": 1, "delta": {}, "finish_reason": "stop"}]}),
     "prose": one(GOOD) + "data: Bad Gateway\n\n" + one(END) + one(DONE),
+    "an unknown line in an event that lacks its blank line": f"]\n{line(GOOD)}\n{one(END)}{one(DONE)}",
     "a line without a field": one(GOOD) + json.dumps(NIGHT) + "\n\n" + one(END) + one(DONE),
 }
 LEFT_MESSAGES = {
@@ -143,6 +144,9 @@ LEFT_MESSAGES = {
     "a block still open, and an error": named(
         HEAD, OPEN, HELLO, REASON, {"type": "error", "error": {"message": "busy"}}
     ),
+    "an event with an unknown line in place of its name": named(HEAD, OPEN)
+    + f"]\n{one(HELLO)}"
+    + named(CLOSE, REASON, STOP),
     "a ping without a name": named(HEAD, OPEN) + one(PING) + named(HELLO, CLOSE, REASON, STOP),
     "broke off": named(HEAD, OPEN, HELLO),
     "a block started twice": named(HEAD, OPEN, OPEN, HELLO, CLOSE, REASON, STOP),
@@ -181,6 +185,12 @@ def test_damage_beyond_repair_leaves_unchanged(path: str, came: str) -> None:
         done = run(record(path, came), ["ST601"], SAFE, complete=complete)
         assert done.delivered == came.encode()
         assert done.repairs == ()
+
+
+def test_a_block_that_starts_twice_is_stopped_once() -> None:
+    done = run(record(MESSAGES_PATH, named(HEAD, OPEN, HELLO, OPEN, HELLO, REASON, STOP)), ["ST601"], SAFE)
+    wanted = [HEAD, OPEN, HELLO, OPEN, HELLO, CLOSE, REASON, STOP]
+    assert list(strictly(done.delivered.decode())) == events(wanted, names=True)
 
 
 DIED = {

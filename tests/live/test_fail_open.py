@@ -217,7 +217,7 @@ REPORTED = (
     ("wirelint.engine", "Engine.check"),
     ("wirelint.state.ledger", "Ledger.record"),
     ("wirelint.capture.redact", "Redactor.record"),
-    ("wirelint.capture.store", "Store.put_all"),
+    ("wirelint.capture.store", "Store.put"),
     ("wirelint.addon.annotate", "annotate"),
     ("wirelint.addon.annotate", "annotation"),
     ("wirelint.addon.log", "log_exchange"),

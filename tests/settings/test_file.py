@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.build import REGISTRY
-from wirelint.settings.file import NO_CONFIG, ConfigError, find, load
+from wirelint.settings import NO_CONFIG, find, load
+from wirelint.tables import ConfigError
 
 ALL = """
 select = ["LK", "ST"]

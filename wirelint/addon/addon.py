@@ -19,7 +19,7 @@ from __future__ import annotations
 import functools
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Concatenate, NamedTuple, ParamSpec
+from typing import Concatenate, ParamSpec
 
 from mitmproxy import connection, ctx, http
 from mitmproxy.addonmanager import Loader
@@ -45,9 +45,9 @@ from wirelint.addon.http_headers import body_of
 from wirelint.addon.idle_queue import LARGE, CurrentLedger, IdleQueue
 from wirelint.addon.log import Failures, log_exchange, say, set_redactor
 from wirelint.addon.mcp_streams import McpStreams
-from wirelint.addon.recorder import ExchangeRecorder
+from wirelint.addon.recorder import ExchangeRecorder, OpenExchange
 from wirelint.addon.streamed_reply import HttpReply, let_collect
-from wirelint.addon.timeouts import Open, Timeouts, announce, withdraw
+from wirelint.addon.timeouts import Timeouts, announce, withdraw
 from wirelint.addon.ui import UserInterface
 from wirelint.addon.websocket import WebSockets
 from wirelint.capture.readers.flows import headers_of
@@ -82,12 +82,6 @@ def _fail_open(hook: Callable[Concatenate[Inspector, P], None]) -> Callable[Conc
     return run
 
 
-class _OpenExchange(NamedTuple):
-    recorder: ExchangeRecorder
-    flow: http.HTTPFlow
-    fixer: ExchangeFixer | None
-
-
 class Inspector:
     """The addon: one instance per proxy, which holds all state. A reloaded script starts with a new one."""
 
@@ -98,9 +92,11 @@ class Inspector:
         self._engine = Engine(())
         self._redactor = Redactor()
         self._store: Store | None = None
-        self._open: OrderedDict[str, _OpenExchange] = OrderedDict()
+        self._open: OrderedDict[str, OpenExchange] = OrderedDict()
         self._failures = Failures()
-        self._queue = IdleQueue(self._start_settling, self.is_busy)
+        self._queue: IdleQueue[EndedExchange] = IdleQueue(
+            lambda one: functools.partial(self._catch_up, one, self._read_ended(one)), self.is_busy
+        )
         self._ledger = CurrentLedger(lambda: self._engine.ledger, self._queue.drain)
         state = AddonState(
             self._open.get, self._queue.drain, lambda: self._engine, lambda: self._redactor, lambda: self._settings
@@ -180,19 +176,17 @@ class Inspector:
     def _close_store(self) -> None:
         store, self._store = self._store, None
         if store is not None:
-            try:
+            with self._failures.caught("closing the captures"):
                 store.close()
-            except Exception as error:  # fail open
-                self._failures.log("closing the captures", error)
 
     # --- traffic ---------------------------------------------------------------------------------------------------
 
     def requestheaders(self, flow: http.HTTPFlow) -> None:
         self._ignore_header.begins(flow)
-        self._ui.begins(flow)
+        self._ui.retention.begins(flow)
 
     def tcp_start(self, flow: Flow) -> None:
-        self._ui.begins(flow)
+        self._ui.retention.begins(flow)
 
     udp_start = dns_request = tcp_start
 
@@ -211,7 +205,8 @@ class Inspector:
                 self._remember(flow, unread)
             return
         recorder = open_recorder(flow, body, self._settings.max_body)
-        try:
+        # After a failure the reply is still passed on as it comes, and captured.
+        with self._failures.caught("reading the request", recorder):
             recorder.session = Session.begin(
                 id=flow.id,
                 method=recorder.method,
@@ -224,8 +219,6 @@ class Inspector:
             )
             if self._settings.repairs and recorder.session is not None:
                 recorder.session.read_request()
-        except Exception as error:  # fail open: the reply is still passed on as it comes, and captured
-            self._failures.fail(recorder, "reading the request", error)
         if recorder.session is None and not recorder.faults and not note_unknown(recorder):
             return
         fixer = None
@@ -248,10 +241,8 @@ class Inspector:
         reply = HttpReply(flow, recorder, self._failures, before if callable(before) else None)
         if streamed:
             flow.response.stream = reply
-        try:
+        with self._failures.caught("reading the head of the reply", recorder):
             recorder.respond(flow.response.status_code, headers_of(flow.response))
-        except Exception as error:  # fail open
-            self._failures.fail(recorder, "reading the head of the reply", error)
         self._mcp_streams.mind(flow, recorder, streamed=streamed, blocks=fixer is not None and fixer.blocks)
         if streamed and fixer is not None:
             fixer.ready(flow.response, reply, before)
@@ -289,9 +280,9 @@ class Inspector:
     # --- one exchange ----------------------------------------------------------------------------------------------
 
     def _remember(self, flow: http.HTTPFlow, recorder: ExchangeRecorder, fixer: ExchangeFixer | None = None) -> None:
-        self._open[flow.id] = _OpenExchange(recorder, flow, fixer)
+        self._open[flow.id] = OpenExchange(recorder, flow, fixer)
         self._timeouts.wake()
-        self._ui.began()
+        self._ui.preview.wake()
         while len(self._open) > _MOST_OPEN:
             oldest = next(iter(self._open.values()))
             oldest.recorder.mark_unread("too many exchanges at one time; this one was let go")
@@ -308,7 +299,7 @@ class Inspector:
         if found is None:
             return
         recorder = found.recorder
-        self._ui.ending(flow)
+        self._ui.preview.end(flow)
         if end is None:
             end, error = end_reason_of(flow)
             if recorder.broken_reason:
@@ -347,54 +338,40 @@ class Inspector:
             self._add_failure(ended.flow, "the end of an exchange", error)
         self._ui.show(ended.flow)
 
-    def _announce(self, found: Open, exchange: Exchange, findings: tuple[Finding, ...]) -> None:
+    def _announce(self, found: OpenExchange, exchange: Exchange, findings: tuple[Finding, ...]) -> None:
         """Report findings of an exchange that is still open."""
-        try:
+        with self._failures.caught("telling of an open exchange", found.recorder, readable=True):
             announce(found.flow, found.recorder, exchange, findings, self._redactor)
-        except Exception as error:  # fail open
-            self._failures.add(found.recorder, "telling of an open exchange", error)
         self._ui.show(found.flow)
 
     def _finish(self, ended: EndedExchange, reading: Reading | Exception) -> None:
-        try:
-            self._tell(ended, reading)
-        finally:
-            ended.recorder.close()
-
-    def _tell(self, ended: EndedExchange, reading: Reading | Exception) -> None:
         recorder, flow = ended.recorder, ended.flow
-        self._failures.log_handled(recorder.faults)
-        result = self._judge(ended, reading)
-        result = self._attempt(recorder, result, "writing the capture", lambda: self._capture(ended, result))
-        result = self._attempt(recorder, result, "logging the exchange", lambda: log_exchange(result))
-        withdraw(flow, recorder)
-        annotate(flow, annotation(result), result.record if recorder.is_live else None)
-        self._ui.judged(flow, result)
-
-    def _attempt(
-        self, recorder: ExchangeRecorder, result: CheckResult, culprit: str, act: Callable[[], None]
-    ) -> CheckResult:
-        """Run a step of finishing; if it fails, add the failure to the result."""
         try:
-            act()
-        except Exception as error:  # fail open
-            self._failures.fail(recorder, culprit, error)
-            return result.with_fault(recorder.faults[-1])
-        return result
+            self._failures.log_handled(recorder.faults)
+            result = self._judge(ended, reading)
+            known = len(recorder.faults)
+            with self._failures.caught("writing the capture", recorder):
+                if self._store is not None and recorder.is_live:  # not if it was loaded from a file
+                    capture(self._store, flow, result)
+            with self._failures.caught("logging the exchange", recorder):
+                log_exchange(result.with_faults(recorder.faults[known:]))
+            result = result.with_faults(recorder.faults[known:])
+            withdraw(flow, recorder)
+            annotate(flow, annotation(result), result.record if recorder.is_live else None)
+            self._ui.judged(flow, result)
+        finally:
+            recorder.close()
 
     def _read_ended(self, ended: EndedExchange) -> Reading | Exception:
         """Read and redact an exchange that has ended. Never raises."""
         recorder = ended.recorder
-        try:
-            if recorder.session is not None:
-                recorder.session.read_request()
-        except Exception as error:  # fail open
-            recorder.session = None
-            self._failures.fail(recorder, "reading the request", error)
-        try:
+        session, recorder.session = recorder.session, None
+        with self._failures.caught("reading the request", recorder):
+            if session is not None:
+                session.read_request()
+            recorder.session = session
+        with self._failures.caught("reading the reply", recorder):
             recorder.catch_up()
-        except Exception as error:  # fail open
-            self._failures.fail(recorder, "reading the reply", error)
         try:
             return read(recorder, ended.end, ended.error, ended.duration, self._redactor)
         except Exception as error:  # fail open
@@ -410,19 +387,12 @@ class Inspector:
             self._failures.fail(recorder, "judging the exchange", failure)
         return unchecked_result(recorder, ended.end, ended.error, self._redactor)
 
-    def _capture(self, ended: EndedExchange, result: CheckResult) -> None:
-        """Write the exchange to the captures, unless it was loaded from a file."""
-        if self._store is not None and ended.recorder.is_live:
-            capture(self._store, ended.flow, result)
-
     # --- failures --------------------------------------------------------------------------------------------------
 
     def _add_failure(self, flow: http.HTTPFlow, culprit: str, error: Exception) -> None:
         """Add a failure to the exchange if it is still open, else to the flow."""
-        try:
+        with self._failures.caught("marking a flow"):
             if flow.id in self._open:
                 self._open[flow.id].recorder.add_fault(culprit, error)
             else:
                 mark_failure(flow, culprit)
-        except Exception as failure:  # fail open
-            self._failures.log("marking a flow", failure)

@@ -28,8 +28,8 @@ from wirelint.capture.writers.flows import flow_bytes, make_flow
 from wirelint.engine import INTERNAL_NAME
 from wirelint.model import Exchange, Json
 from wirelint.rule import Finding
-from wirelint.text.escaping import printable
-from wirelint.view.findings import counted, flat, worst
+from wirelint.text.escaping import counted, printable
+from wirelint.view.findings import flat, worst
 
 MARKERS = {"error": ":bangbang:", "warning": ":warning:"}
 """By severity. Exchanges with nothing worse than an info are not marked."""
@@ -226,4 +226,4 @@ def capture(store: Store, flow: http.HTTPFlow, result: CheckResult) -> None:
     try:
         pieces.append(Piece("flows.mitm", captured_copy(flow, record, annotation(result))))
     finally:  # a flow that cannot be copied costs its own file alone
-        store.put_all(*pieces, size=size)
+        store.put(*pieces, size=size)

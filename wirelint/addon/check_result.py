@@ -66,8 +66,8 @@ class CheckResult:
         """Return the names of rules with applied fixes, each once."""
         return list(dict.fromkeys(fix.name for fix in self.record.fixes)) if self.record.fixes else []
 
-    def with_fault(self, fault: Finding) -> CheckResult:
-        return dataclasses.replace(self, findings=(*self.findings, fault))
+    def with_faults(self, faults: list[Finding]) -> CheckResult:
+        return dataclasses.replace(self, findings=(*self.findings, *faults)) if faults else self
 
     def annotations(self) -> dict[str, Json]:
         """Return the fields of `exchanges.jsonl` beside the bytes."""

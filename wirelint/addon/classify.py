@@ -26,7 +26,7 @@ from wirelint.capture.readers.flows import asked_headers, record_of
 from wirelint.engine import Session, lower
 from wirelint.model import End, Json
 from wirelint.registry import Registry
-from wirelint.settings.scopes import HEADER, unknown
+from wirelint.settings import HEADER, unknown
 
 _MOST_TOLD = 100
 
@@ -39,23 +39,18 @@ class IgnoreHeader:
         self._logged: set[str] = set()
 
     def begins(self, flow: http.HTTPFlow) -> None:
-        try:
-            self._take_off(flow)
-        except Exception as error:  # fail open
-            self._failures.log(f"taking off {HEADER}", error)
-
-    def _take_off(self, flow: http.HTTPFlow) -> None:
         """Remove the header from a request that will be forwarded. A flow from a file is not changed."""
-        headers, known = flow.request.headers, self._known()
-        if HEADER not in headers or not (flow.live or flow.is_replay):
-            return
-        value = ",".join(headers.get_all(HEADER))
-        del headers[HEADER]
-        flow.metadata[HEADER] = value
-        for line in unknown(value, known) if known is not None else ():
-            if line not in self._logged and len(self._logged) < _MOST_TOLD:
-                self._logged.add(line)
-                say(f"wirelint: {line}", logging.WARNING)
+        with self._failures.caught(f"taking off {HEADER}"):
+            headers, known = flow.request.headers, self._known()
+            if HEADER not in headers or not (flow.live or flow.is_replay):
+                return
+            value = ",".join(headers.get_all(HEADER))
+            del headers[HEADER]
+            flow.metadata[HEADER] = value
+            for line in unknown(value, known) if known is not None else ():
+                if line not in self._logged and len(self._logged) < _MOST_TOLD:
+                    self._logged.add(line)
+                    say(f"wirelint: {line}", logging.WARNING)
 
 
 # A body without content: an API claims it only if path and headers alone identify the request.

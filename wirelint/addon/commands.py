@@ -29,8 +29,8 @@ from wirelint.fix import FixPolicy
 from wirelint.model import Side
 from wirelint.registry import Registry, RuleError, safeties
 from wirelint.rule import Rule
-from wirelint.text.escaping import printable
-from wirelint.view.findings import counted, known_note, tally
+from wirelint.text.escaping import counted, printable
+from wirelint.view.findings import known_note, tally
 from wirelint.view.html import write_report
 
 _TRIED = "fix tried"
@@ -127,6 +127,8 @@ class _RuleNames:
 
 
 class Commands:
+    """The commands of mitmproxy's prompt."""
+
     def __init__(self, state: AddonState, lookup: ExchangeLookup, cache: ExchangeCache) -> None:
         self._state, self._lookup, self._cache = state, lookup, cache
         # A table of mitmproxy's that is open to additions, though nothing says so: completion comes with it.
@@ -180,7 +182,7 @@ class Commands:
     def _try(self, one: http.HTTPFlow, made: list[http.HTTPFlow]) -> list[str]:
         if self._state.open(one.id) is not None:
             return [f"{one.id[:8]}: still under way; try again when it has ended"]
-        tried = preview_fix(one, flows_before(one), self._state.engine().rules, FixPolicy("unsafe"))
+        tried = preview_fix(one, flows_before(one), self._rules(), FixPolicy("unsafe"))
         if tried is None:
             return [f"{one.id[:8]}: this is of no API that wirelint understands"]
         if tried.copy is None:
@@ -193,6 +195,46 @@ class Commands:
         lines = [f"{one.id[:8]}: {many}, findings left: {left}; see the copy {tried.copy.id[:8]}"]
         titles = [f"  ✎ {repair.name} ({repair.safety}) {repair.title}" for repair in fixed.record.fixes]
         return lines + [printable(shorten(title, 400)) for title in titles]
+
+    # --- files --------------------------------------------------------------------------------------------------------
+
+    @command.command("wirelint.view")  # type: ignore[untyped-decorator]
+    def report(self, flows: Sequence[flow.Flow], path: types.Path) -> str:
+        """Write a report of these flows to an HTML file."""
+        out = _file(path, "report.html")
+        known = [one for one in flows if isinstance(one, http.HTTPFlow) and self._lookup.knows(one)]
+        if not known:
+            raise wrong("none of these flows is an exchange that wirelint understands; nothing was written")
+        items = (self._lookup.look(one).checked for one in known)
+        try:
+            written = write_report(items, out, rules=self._rules(), title="mitmproxy")
+        except OSError as error:
+            raise wrong(_unwritable(path, error)) from error
+        return printable(f"{counted(written.exchanges, 'exchange')} written to {out.absolute()}")
+
+    @command.command("wirelint.case")  # type: ignore[untyped-decorator]
+    def case(self, flow: flow.Flow, path: types.Path) -> str:
+        """Write a minimal redacted reproducer of this flow's findings to a file, fit to be given away."""
+        out = _file(path, "case.jsonl")
+        if not isinstance(flow, http.HTTPFlow) or not self._lookup.knows(flow):
+            raise wrong("this flow is no exchange that wirelint understands; nothing was written")
+        if self._state.open(flow.id) is not None:
+            raise wrong("this exchange is still under way; make a case of it when it has ended")
+        if not self._lookup.look(flow).checked.findings:
+            raise wrong("nothing was found in this exchange; there is nothing to reproduce")
+        record, before = record_of(flow), [record_of(one) for one in flows_before(flow)]
+        rules = self._rules()
+
+        def make() -> str:
+            return _write(out, lambda: encode_case(reproduce(record, rules, prior=before)))
+
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            return make()
+        # It takes seconds, in which the traffic has to go on.
+        loop.run_in_executor(None, lambda: say(f"wirelint: {make()}", logging.WARNING))
+        return printable(f"the case of {flow.id[:8]} is being made; the event log tells when it is at {out.absolute()}")
 
     # --- helpers ------------------------------------------------------------------------------------------------------
 
@@ -243,51 +285,6 @@ def _add(flows: Sequence[http.HTTPFlow]) -> None:
 def wrong(text: str) -> exceptions.CommandError:
     """Return an error of a command, in one line."""
     return exceptions.CommandError(printable(text))
-
-
-class ExportCommands:
-    """Commands that write files."""
-
-    def __init__(self, state: AddonState, lookup: ExchangeLookup) -> None:
-        self._state, self._lookup = state, lookup
-
-    @command.command("wirelint.view")  # type: ignore[untyped-decorator]
-    def report(self, flows: Sequence[flow.Flow], path: types.Path) -> str:
-        """Write a report of these flows to an HTML file."""
-        out = _file(path, "report.html")
-        known = [one for one in flows if isinstance(one, http.HTTPFlow) and self._lookup.knows(one)]
-        if not known:
-            raise wrong("none of these flows is an exchange that wirelint understands; nothing was written")
-        items = (self._lookup.look(one).checked for one in known)
-        try:
-            written = write_report(items, out, rules=self._state.engine().rules, title="mitmproxy")
-        except OSError as error:
-            raise wrong(_unwritable(path, error)) from error
-        return printable(f"{counted(written.exchanges, 'exchange')} written to {out.absolute()}")
-
-    @command.command("wirelint.case")  # type: ignore[untyped-decorator]
-    def case(self, flow: flow.Flow, path: types.Path) -> str:
-        """Write a minimal redacted reproducer of this flow's findings to a file, fit to be given away."""
-        out = _file(path, "case.jsonl")
-        if not isinstance(flow, http.HTTPFlow) or not self._lookup.knows(flow):
-            raise wrong("this flow is no exchange that wirelint understands; nothing was written")
-        if self._state.open(flow.id) is not None:
-            raise wrong("this exchange is still under way; make a case of it when it has ended")
-        if not self._lookup.look(flow).checked.findings:
-            raise wrong("nothing was found in this exchange; there is nothing to reproduce")
-        record, before = record_of(flow), [record_of(one) for one in flows_before(flow)]
-        rules = self._state.engine().rules
-
-        def make() -> str:
-            return _write(out, lambda: encode_case(reproduce(record, rules, prior=before)))
-
-        try:
-            loop = asyncio.get_running_loop()
-        except RuntimeError:
-            return make()
-        # It takes seconds, in which the traffic has to go on.
-        loop.run_in_executor(None, lambda: say(f"wirelint: {make()}", logging.WARNING))
-        return printable(f"the case of {flow.id[:8]} is being made; the event log tells when it is at {out.absolute()}")
 
 
 def _write(out: Path, make: Callable[[], bytes]) -> str:

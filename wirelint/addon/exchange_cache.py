@@ -10,22 +10,21 @@ import dataclasses
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, cast, get_args
+from typing import NamedTuple
 
 from mitmproxy import http, websocket
 
 from wirelint.addon.options import Settings
-from wirelint.addon.recorder import ExchangeRecorder
-from wirelint.addon.timeouts import Open
+from wirelint.addon.recorder import OpenExchange
 from wirelint.capture.offline import Checked
 from wirelint.capture.readers.flows import record_of, records_of
 from wirelint.capture.record import Record
 from wirelint.capture.redact import Redactor
 from wirelint.capture.replay import begin, replay
 from wirelint.engine import Engine
-from wirelint.fix import SAFETIES
-from wirelint.model import Confidence, Exchange, Layer, Severity, Side, Timing
-from wirelint.rule import Finding, Fix
+from wirelint.model import Exchange, Side, Timing
+from wirelint.rule import Finding
+from wirelint.view.findings import read_finding
 from wirelint.view.mitm import Shown
 from wirelint.wire.websocket import closes, opens, turns
 
@@ -147,12 +146,6 @@ _DETAIL = "wirelint.detail"
 _KNOWN = Finding("", "", "info", "high", "wirelint", "request", "")
 """A finding that earlier exchanges had: metadata holds only the number of these."""
 _MOST_KNOWN = 100_000
-_WORDS = {
-    "severity": frozenset(get_args(Severity)),
-    "confidence": frozenset(get_args(Confidence)),
-    "layer": frozenset(get_args(Layer)),
-    "side": frozenset({"request", "response"}),
-}
 
 
 def recall(flow: http.HTTPFlow, engine: Engine, redactor: Redactor) -> tuple[Checked, tuple[str, ...]]:
@@ -182,44 +175,14 @@ def findings_of(flow: http.HTTPFlow) -> tuple[Finding, ...] | None:
     details = flow.metadata.get(_DETAIL)
     if not isinstance(details, list):
         return None
-    return tuple(finding for detail in details if (finding := _finding(detail)) is not None)
-
-
-def _finding(detail: object) -> Finding | None:
-    """Return a finding from metadata; None if malformed (files may hold anything)."""
-    if not isinstance(detail, dict):
-        return None
-    words = [detail.get(name) for name in ("code", "name", "message")]
-    if not all(isinstance(word, str) for word in words):
-        return None
-    if any(not isinstance(detail.get(name), str) or detail[name] not in known for name, known in _WORDS.items()):
-        return None
-    pointer, event, fix = detail.get("pointer"), detail.get("event"), detail.get("fix")
-    return Finding(
-        code=cast("str", words[0]),
-        name=cast("str", words[1]),
-        severity=detail["severity"],
-        confidence=detail["confidence"],
-        layer=detail["layer"],
-        side=detail["side"],
-        message=cast("str", words[2]),
-        pointer=pointer if isinstance(pointer, str) else None,
-        event=event if isinstance(event, int) else None,
-        fix=_fix(fix),
-    )
-
-
-def _fix(value: object) -> Fix | None:
-    if not isinstance(value, dict) or value.get("safety") not in SAFETIES or not isinstance(value.get("title"), str):
-        return None
-    return Fix(value["safety"], value["title"])
+    return tuple(finding for detail in details if (finding := read_finding(detail)) is not None)
 
 
 class AddonState(NamedTuple):
     """Access to the addon's state. `settle` checks exchanges that have ended. `settings` returns None before
     `configure`."""
 
-    open: Callable[[str], Open | None]
+    open: Callable[[str], OpenExchange | None]
     settle: Callable[[], None]
     engine: Callable[[], Engine]
     redactor: Callable[[], Redactor]
@@ -282,7 +245,7 @@ class ExchangeLookup:
         return Shown(kept.checked, notes=kept.notes, later=lambda id_: self._cache.result_of(id_, exchange))
 
 
-def _read_open(found: Open) -> Checked:
+def _read_open(found: OpenExchange) -> Checked:
     """Return the part of an exchange in progress that has arrived."""
     recorder = found.recorder
     recorder.catch_up()
@@ -291,8 +254,3 @@ def _read_open(found: Open) -> Checked:
         return Checked(record, None, tuple(recorder.faults))
     exchange = recorder.session.look(recorder.now(), recorder.arrivals())
     return Checked(record, exchange, (*recorder.faults, *recorder.open_findings))
-
-
-def received_body(recorder: ExchangeRecorder) -> bytes | None:
-    """Return the received bytes of a reply that is still streaming, content codings included, if there are any."""
-    return None if recorder.is_empty or recorder.is_collected else recorder.raw_body()

@@ -41,7 +41,7 @@ from wirelint.model import Exchange, Json
 from wirelint.rewrite import ReplyStream, rewrite_reply
 from wirelint.rewrite.edits import apply
 from wirelint.rewrite.request import Mended, answer_request, mend_request
-from wirelint.settings.scopes import Scope
+from wirelint.settings import Scope
 from wirelint.state.ledger import Ledger
 
 _GOOD = (200, 201, 202, 203)
@@ -98,15 +98,14 @@ class ExchangeFixer:
         streams: SessionStreams,
     ) -> ExchangeFixer | None:
         """Create a fixer and fix the request before it leaves. None if nothing may be fixed in this exchange."""
-        try:
+        scope = None
+        with failures.caught("finding the settings of the exchange", recorder, readable=True):
             scope = settings.scope_of(recorder.session)
-        except Exception as error:  # fail open: the exchange passes as it comes
-            failures.add(recorder, "finding the settings of the exchange", error)
-            return None
-        if not scope.repairs:
+        if scope is None or not scope.repairs:
             return None
         fixer = cls(flow, recorder, settings, scope, ledger, failures, streams)
-        fixer.request()
+        with failures.caught("repairing the request", recorder, readable=True):
+            fixer._fix_request()
         return fixer
 
     @property
@@ -116,14 +115,8 @@ class ExchangeFixer:
 
     # --- requests -----------------------------------------------------------------------------------------------------
 
-    def request(self) -> None:
-        """Fix the request before it leaves."""
-        try:
-            self._fix_request()
-        except Exception as error:  # fail open: the request goes out as it is
-            self._failures.add(self._recorder, "repairing the request", error)
-
     def _fix_request(self) -> None:
+        """Fix the request before it leaves."""
         recorder, request = self._recorder, self._flow.request
         session = recorder.session
         if session is None or session.request is None or not recorder.request_body or self._answer(session.head()):
@@ -227,14 +220,11 @@ class ExchangeFixer:
     def response(self, response: http.Response) -> None:
         """Fix a buffered reply before it leaves."""
         recorder = self._recorder
-        try:
+        with self._failures.caught("repairing the reply", recorder):
             if self._added is not None:
                 self._added.response(response)
-                return
-            if self._reply is None and recorder.is_empty and response.raw_content and self._is_repairable(response):
+            elif self._reply is None and recorder.is_empty and response.raw_content and self._is_repairable(response):
                 self._rewrite(response, response.raw_content)
-        except Exception as error:  # fail open
-            self._failures.fail(recorder, "repairing the reply", error)
 
     def _rewrite(self, response: http.Response, raw: bytes) -> None:
         recorder, settings = self._recorder, self._settings
@@ -293,7 +283,7 @@ def finish_body(
     response = flow.response
     if response is None:
         return
-    try:
+    with failures.caught("reading the reply", recorder):
         if recorder.status is None:
             recorder.respond(response.status_code, headers_of(response))
         if response.raw_content is None and not recorder.is_live:
@@ -311,5 +301,3 @@ def finish_body(
             response.raw_content = recorder.raw_body()
         elif recorder.is_empty:
             recorder.feed_whole(recorder.recorded_body() or response.raw_content)
-    except Exception as error:  # fail open
-        failures.fail(recorder, "reading the reply", error)

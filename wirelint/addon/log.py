@@ -5,11 +5,15 @@ logged as warnings, nothing as an error: mitmproxy exits on errors during start.
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import logging
 import sys
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from mitmproxy.log import LegacyLogEvents
+from rich.text import Text
 
 from wirelint.addon import terminal_log
 from wirelint.addon.check_result import CheckResult, shorten
@@ -17,9 +21,9 @@ from wirelint.addon.recorder import ExchangeRecorder
 from wirelint.apis import channel_of
 from wirelint.capture.redact import Redactor
 from wirelint.model import Exchange
-from wirelint.rule import AppliedFix, Finding
-from wirelint.text.escaping import printable
-from wirelint.view.findings import counted, known_note, place, tally
+from wirelint.rule import Finding
+from wirelint.text.escaping import counted, printable
+from wirelint.view.findings import known_note, place, tally
 
 logger = logging.getLogger("wirelint")
 
@@ -32,7 +36,7 @@ def log_exchange(result: CheckResult) -> None:
     """Log an exchange, its findings and fixes."""
     if not is_shown(logging.WARNING):
         return
-    say(exchange_line(result), look=terminal_log.exchange_look(result))
+    say(exchange_line(result), look=functools.partial(terminal_log.exchange_look, result))
     new = result.new
     for finding in new[:_SHOWN]:
         log_finding(finding)
@@ -40,7 +44,8 @@ def log_exchange(result: CheckResult) -> None:
         _remark(f"… {len(new) - _SHOWN} more: wirelint show {result.record.id[:8]}")
     fixes = result.record.fixes
     for fix in fixes[:_SHOWN]:
-        say(fix_line(fix), look=terminal_log.fix_look(fix))
+        line = f"  fixed {fix.name} [{fix.safety}] {shorten(fix.title, _MESSAGE)}"
+        say(line, look=terminal_log.fix_look(fix))
     if len(fixes) > _SHOWN:
         _remark(f"… {len(fixes) - _SHOWN} more fixes: wirelint show {result.record.id[:8]}")
     for note in result.notes:
@@ -49,7 +54,8 @@ def log_exchange(result: CheckResult) -> None:
 
 def log_open(exchange: Exchange, model: str, findings: Sequence[Finding]) -> None:
     """Log findings of an exchange that is still open."""
-    say(open_line(exchange, model, findings), logging.WARNING, terminal_log.open_look(exchange, model, findings))
+    look = functools.partial(terminal_log.open_look, exchange, model, findings)
+    say(open_line(exchange, model, findings), logging.WARNING, look)
     for finding in findings:
         log_finding(finding)
 
@@ -66,7 +72,7 @@ def set_redactor(redactor: Redactor) -> None:
 
 def _remark(text: str) -> None:
     text = _redactors[0].text(text)
-    say(f"  {text}", look=terminal_log.note_look(text))
+    say(f"  {text}", look=terminal_log.beneath(Text(printable(text), "dim")))
 
 
 def exchange_line(result: CheckResult) -> str:
@@ -102,16 +108,6 @@ def finding_line(finding: Finding) -> str:
     """`  error xml-leak [model] response /choices/0/message/content, event 12: …`."""
     head = f"  {finding.severity} {finding.name} [{finding.layer}] {place(finding)}"
     return f"{head}: {shorten(finding.message, _MESSAGE)}"
-
-
-def fix_line(fix: AppliedFix) -> str:
-    """`  fixed xml-leak [unsafe] promoted to a call of get_weather`."""
-    return f"  fixed {fix.name} [{fix.safety}] {shorten(fix.title, _MESSAGE)}"
-
-
-def log_fault(fault: Finding) -> None:
-    """Log an internal failure that is already a finding."""
-    say(f"wirelint: {shorten(fault.message, _MESSAGE)}; further failures of this are not logged", logging.WARNING)
 
 
 def log_failure(culprit: str, error: BaseException) -> None:
@@ -162,6 +158,12 @@ class Failures:
     def __init__(self) -> None:
         self._logged: set[str] = set()
 
+    def caught(self, culprit: str, recorder: ExchangeRecorder | None = None, *, readable: bool = False) -> FailOpen:
+        """Return a context that ends at an exception and notes it: on an exchange, if there is one, and in the log.
+
+        `readable`: the exchange can be parsed further after a failure."""
+        return FailOpen(self, culprit, recorder, readable)
+
     def fail(self, recorder: ExchangeRecorder, culprit: str, error: Exception) -> None:
         """Record a failure after which the exchange cannot be parsed further."""
         recorder.fail(culprit, error)
@@ -180,10 +182,8 @@ class Failures:
         if culprit in self._logged:
             return
         self._logged.add(culprit)
-        try:
+        with contextlib.suppress(Exception):  # fail open: logging itself failed
             log_failure(culprit, error)
-        except Exception:  # fail open: logging itself failed
-            return
 
     def log_handled(self, faults: Iterable[Finding]) -> None:
         """Log failures that were handled elsewhere and are findings already."""
@@ -191,4 +191,26 @@ class Failures:
             culprit = fault.message.partition(" failed: ")[0]
             if culprit not in self._logged:
                 self._logged.add(culprit)
-                log_fault(fault)
+                text = shorten(fault.message, _MESSAGE)
+                say(f"wirelint: {text}; further failures of this are not logged", logging.WARNING)
+
+
+class FailOpen(NamedTuple):
+    """Context of `Failures.caught`: traffic goes on whatever its block raises."""
+
+    failures: Failures
+    culprit: str
+    recorder: ExchangeRecorder | None
+    readable: bool
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
+        if not isinstance(error, Exception):
+            return False
+        if self.recorder is None:
+            self.failures.log(self.culprit, error)
+        else:
+            (self.failures.add if self.readable else self.failures.fail)(self.recorder, self.culprit, error)
+        return True

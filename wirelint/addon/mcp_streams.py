@@ -18,7 +18,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, MutableMapping
 from functools import partial
-from typing import Generic, Protocol, TypeVar
 
 import orjson
 from mitmproxy import http
@@ -27,7 +26,7 @@ from wirelint.addon.classify import EndedExchange
 from wirelint.addon.http_headers import body_of, is_json, make_open_ended, replace_body
 from wirelint.addon.log import Failures
 from wirelint.addon.mitm_compat import attach
-from wirelint.addon.recorder import ExchangeRecorder
+from wirelint.addon.recorder import ExchangeRecorder, OpenExchange
 from wirelint.addon.streamed_reply import HttpReply
 from wirelint.apis import channel_of, document_of
 from wirelint.apis.mcp import is_stream
@@ -196,17 +195,7 @@ _OPEN_AFTER_ANSWER = 1.0
 """Seconds for which a reply may stay open after its response."""
 
 
-class Open(Protocol):
-    @property
-    def recorder(self) -> ExchangeRecorder: ...
-    @property
-    def flow(self) -> http.HTTPFlow: ...
-
-
-T = TypeVar("T", bound=Open)
-
-
-class McpStreams(Generic[T]):
+class McpStreams:
     """Tracks MCP streams. No method raises.
 
     `found`: exchanges in progress by flow id. `settle` takes an exchange that has ended.
@@ -214,7 +203,7 @@ class McpStreams(Generic[T]):
 
     def __init__(
         self,
-        found: MutableMapping[str, T],
+        found: MutableMapping[str, OpenExchange],
         settle: Callable[[EndedExchange], None],
         ledger: Ledger,
         failures: Failures,
@@ -236,13 +225,8 @@ class McpStreams(Generic[T]):
         if "text/event-stream" in dict(recorder.response_headers).get("content-type", "text/event-stream"):
             recorder.on_data = partial(self._heard, flow, recorder)
             if blocks:
-                self._mind_stream(flow, recorder)
-
-    def _mind_stream(self, flow: http.HTTPFlow, recorder: ExchangeRecorder) -> None:
-        try:
-            self.streams.mind(flow, recorder)
-        except Exception as error:  # fail open: nothing is put on it
-            self._failures.add(recorder, "reaching the client", error)
+                with self._failures.caught("reaching the client", recorder, readable=True):
+                    self.streams.mind(flow, recorder)
 
     def _heard(self, flow: http.HTTPFlow, recorder: ExchangeRecorder) -> None:
         recorder.catch_up()
@@ -256,7 +240,8 @@ class McpStreams(Generic[T]):
 
     def _part(self, flow: http.HTTPFlow, recorder: ExchangeRecorder) -> None:
         """Make an exchange of the received part of a stream if a request waits for it."""
-        try:
+        # After a failure it is judged when the stream has ended.
+        with self._failures.caught("parting a stream", recorder, readable=True):
             if recorder.session is None:
                 return
             exchange = recorder.session.look(recorder.now(), recorder.arrivals())
@@ -270,10 +255,8 @@ class McpStreams(Generic[T]):
             part = recorder.split()
             if part is not None:
                 self._settle(EndedExchange(part, flow, "complete", None, part.now()))
-        except Exception as error:  # fail open: it is judged when the stream has ended
-            self._failures.add(recorder, "parting a stream", error)
 
-    def _posts(self) -> list[tuple[T, Exchange]]:
+    def _posts(self) -> list[tuple[OpenExchange, Exchange]]:
         """Return the open `POST`s whose responses may arrive on a stream."""
         return [
             (one, one.recorder.session.head())
@@ -295,7 +278,7 @@ class McpStreams(Generic[T]):
             flow.response.raw_content = one.recorder.raw_body()
         self._end(one)
 
-    def _end(self, one: T) -> None:
+    def _end(self, one: OpenExchange) -> None:
         """Finish an exchange before its reply has ended."""
         self._found.pop(one.flow.id, None)
         self._settle(EndedExchange(one.recorder, one.flow, "complete", None, one.recorder.now()))

@@ -24,10 +24,10 @@ from wirelint.policy.checks import RealDisk
 from wirelint.policy.file import load as load_policies
 from wirelint.registry import Registry, RuleError
 from wirelint.rule import Limits, Safety
-from wirelint.settings.file import NO_CONFIG, Config, ConfigError
-from wirelint.settings.file import find as find_config
-from wirelint.settings.file import load as load_config
-from wirelint.settings.scopes import Layer, Scope, Scopes
+from wirelint.settings import NO_CONFIG, Config, Layer, Scope, Scopes
+from wirelint.settings import find as find_config
+from wirelint.settings import load as load_config
+from wirelint.tables import ConfigError
 
 
 class Option(NamedTuple):

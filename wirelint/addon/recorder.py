@@ -11,6 +11,9 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from io import BytesIO
+from typing import TYPE_CHECKING, NamedTuple
+
+from mitmproxy import http
 
 from wirelint.apis.unknown import is_text
 from wirelint.capture.record import Headers, Record, Sent
@@ -25,6 +28,9 @@ from wirelint.rule import Finding
 from wirelint.timing import NO_ARRIVALS, ArrivalLog, Arrivals
 from wirelint.wire import EventStream
 from wirelint.wire.content_coding import CodingError, Decoder, TooLargeError, decode, decoder
+
+if TYPE_CHECKING:
+    from wirelint.addon.exchange_fix import ExchangeFixer
 
 _MOST_FAULTS = 8
 _MOST_FIXES = 1000
@@ -91,7 +97,7 @@ class ExchangeRecorder:
     _size: int = 0
     _queued: list[tuple[bytes, float]] = field(default_factory=list)
     _queued_size: int = 0
-    _is_unread: bool = False
+    is_unread: bool = False
     _is_broken: bool = False
     _is_closed: bool = False
     _parts: int = 1
@@ -206,7 +212,7 @@ class ExchangeRecorder:
 
     def check_text_limit(self) -> None:
         """Mark the exchange unread if its text exceeds the limit of the session."""
-        if self.session is not None and self.session.unread and not self._is_unread:
+        if self.session is not None and self.session.unread and not self.is_unread:
             lacking = self.session.unread_because
             self.mark_unread(
                 lacking or "the reply is too long to be judged; it passed unread", keep_raw=lacking is not None
@@ -227,15 +233,15 @@ class ExchangeRecorder:
             return False
         self._size += len(data)
         if self._size > self.limit:
-            if self._raw.tell() or not self._is_unread:
+            if self._raw.tell() or not self.is_unread:
                 self.mark_unread(f"the reply is larger than wirelint_max_body ({self.limit} bytes); it passed unread")
             return False
         self._raw.write(data)
-        return not (self._is_unread or self._is_broken or self.session is None)
+        return not (self.is_unread or self._is_broken or self.session is None)
 
     def _plain_of(self, data: bytes) -> bytes | None:
         """Decode bytes; None if they cannot be decoded."""
-        if self._is_unread:
+        if self.is_unread:
             return None
         if self._decoder is None:
             return data
@@ -252,7 +258,7 @@ class ExchangeRecorder:
 
     def mark_unread(self, note: str, *, keep_raw: bool = False) -> None:
         """Stop parsing; the rest passes unread. `keep_raw`: record the bytes nevertheless."""
-        self._is_unread = True
+        self.is_unread = True
         self.notes.append(note)
         self._decoder = None
         self._plain.clear()
@@ -281,7 +287,7 @@ class ExchangeRecorder:
         repeated at the head of every later part."""
         raw, stream = self._raw.getvalue(), EventStream()
         frames = stream.feed(raw)
-        if self._decoder is not None or self._is_unread or self._is_broken or stream.waiting or not frames:
+        if self._decoder is not None or self.is_unread or self._is_broken or stream.waiting or not frames:
             return None
         part = dataclasses.replace(self, notes=[], faults=[], on_data=None)
         self._earlier_parts += raw[self._repeated_size :]
@@ -316,10 +322,6 @@ class ExchangeRecorder:
     def size(self) -> int:
         """Return the approximate memory use in bytes."""
         return len(self.request_body or b"") + min(self._size, self.limit) + 4096
-
-    @property
-    def is_unread(self) -> bool:
-        return self._is_unread
 
     @property
     def is_over_limit(self) -> bool:
@@ -363,7 +365,7 @@ class ExchangeRecorder:
         )
 
     def _body(self) -> bytes | None:
-        if self.status is None or self._is_unread:
+        if self.status is None or self.is_unread:
             return None
         if self._decoder is None:
             return self._readable(self._raw.getvalue())
@@ -385,6 +387,14 @@ class ExchangeRecorder:
         self._clear_queue()
         self._raw, self._plain, self.session = BytesIO(), bytearray(), None
         self.strings = self.reply_stream = None
+
+
+class OpenExchange(NamedTuple):
+    """Exchange in progress. `fixer`: None if it is not fixed, and on a WebSocket, which has its own."""
+
+    recorder: ExchangeRecorder
+    flow: http.HTTPFlow
+    fixer: ExchangeFixer | None = None
 
 
 def _coding(value: str | None) -> str | None:

@@ -78,6 +78,8 @@ class StreamedReply(ABC):
 
     def __init__(self, recorder: ExchangeRecorder, failures: Failures) -> None:
         self._recorder, self._failures = recorder, failures
+        self._reading = failures.caught("reading the reply", recorder)
+        self._repairing = failures.caught("repairing the reply", recorder)
         self.is_repaired = False
         """True from `repair_with` on, also after the repair has given up."""
         self._pending: list[bytes] = []  # bytes to leave with the next ones
@@ -95,10 +97,8 @@ class StreamedReply(ABC):
 
     def _record(self, data: bytes) -> None:
         """Record bytes that leave unchanged."""
-        try:
+        with self._reading:
             self._recorder.store_for_later(data)
-        except Exception as error:  # fail open: the bytes go on, whatever reading them did
-            self._failures.fail(self._recorder, "reading the reply", error)
 
     def due(self) -> float | None:
         """Return the seconds until held text has to leave; None if nothing is held."""
@@ -107,11 +107,9 @@ class StreamedReply(ABC):
         reply_stream = self._recorder.reply_stream
         if reply_stream is None or reply_stream.holding is None:
             return None
-        try:
+        left = None  # after a failure the text leaves with the next bytes
+        with self._failures.caught("repairing the reply", self._recorder, readable=True):
             left = reply_stream.due(self._recorder.now())
-        except Exception as error:  # fail open: it leaves with what comes next
-            self._failures.add(self._recorder, "repairing the reply", error)
-            return None
         return left / 1000 if left is not None else None
 
     def release(self) -> list[bytes]:
@@ -134,10 +132,8 @@ class StreamedReply(ABC):
     def _feed(self, data: bytes) -> list[bytes]:
         """Return the bytes for the client after `data` arrived. Raises whatever the fix raises."""
         recorder, reply_stream = self._recorder, self._recorder.reply_stream
-        try:
+        with self._reading:
             recorder.store(data)
-        except Exception as error:  # fail open: the repair needs no copy
-            self._failures.fail(recorder, "reading the reply", error)
         if reply_stream is None:
             return self._note([data])
         out = reply_stream.feed(data, (recorder.clock() - recorder.clock_start) * 1000)
@@ -151,10 +147,8 @@ class StreamedReply(ABC):
         """Add pending bytes to the output and account for all of it."""
         if self._pending:
             out, self._pending = [*self._pending, *out], []
-        try:
+        with self._repairing:
             self._count_output(out)
-        except Exception as error:  # fail open: it is on its way whatever is known of it
-            self._failures.fail(self._recorder, "repairing the reply", error)
         return out
 
     def _count_output(self, out: list[bytes]) -> None:
@@ -239,7 +233,9 @@ class HttpReply(StreamedReply):
         """Repair the reply, whose head has arrived and is adapted. `announce`: value of a header that says so."""
         response, recorder = self._flow.response, self._recorder
         assert response is not None
-        is_attached = self._attach()
+        is_attached = False
+        with self._failures.caught("reaching the client", recorder, readable=True):
+            is_attached = attach(self._flow, self)
         is_http1 = response.http_version.startswith("HTTP/1")
         self._ends = has_known_end(response) or (not is_http1 and is_attached)
         self._call_is_end = is_http1 or is_attached  # an empty call is an end
@@ -259,11 +255,9 @@ class HttpReply(StreamedReply):
 
     def _record(self, data: bytes) -> None:
         super()._record(data)
-        try:
+        with self._reading:
             if self._recorder.on_data is not None:
                 self._recorder.on_data()
-        except Exception as error:  # fail open: the bytes go on
-            self._failures.fail(self._recorder, "reading the reply", error)
 
     def _repaired(self, data: bytes) -> list[bytes]:
         try:
@@ -281,13 +275,6 @@ class HttpReply(StreamedReply):
                 return self._give_up(data, error)
             except Exception:  # fail open: raising here would hang the client
                 return [data] if data else []
-
-    def _attach(self) -> bool:
-        try:
-            return attach(self._flow, self)
-        except Exception as error:  # fail open: it goes without
-            self._failures.add(self._recorder, "reaching the client", error)
-            return False
 
     def _over(self) -> list[bytes]:
         if self._decoder is not None and not self._decoder.finished and self._call_is_end and not self._settled:
@@ -341,16 +328,12 @@ def collect(flow: http.HTTPFlow, recorder: ExchangeRecorder, failures: Failures)
     """Record a reply that mitmproxy buffers, also if it breaks off. Return False if that is not possible."""
 
     def cut(raw: bytes) -> None:
-        try:
+        with failures.caught("reading the reply", recorder):
             recorder.feed_whole(raw)
-        except Exception as error:  # fail open
-            failures.fail(recorder, "reading the reply", error)
 
     def arrived(raw: bytes) -> None:
-        try:
+        with failures.caught("reading the reply", recorder, readable=True):
             recorder.record_arrival(raw)
-        except Exception as error:  # fail open: it has no time then
-            failures.add(recorder, "reading the reply", error)
 
     recorder.is_collected = attach_whole(flow, arrived, cut)
     return recorder.is_collected
@@ -364,8 +347,6 @@ def can_collect(response: http.Response) -> bool:
 
 def let_collect(flow: http.HTTPFlow, response: http.Response, recorder: ExchangeRecorder, failures: Failures) -> bool:
     """Return True if mitmproxy buffers the reply; the recorder then gets it as a whole."""
-    try:
+    with failures.caught("reaching the client", recorder, readable=True):
         return can_collect(response) and collect(flow, recorder, failures)
-    except Exception as error:  # fail open: it is streamed
-        failures.add(recorder, "reaching the client", error)
-        return False
+    return False

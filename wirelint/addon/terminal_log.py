@@ -17,7 +17,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from mitmproxy.addons.termlog import TermLogHandler
 from rich.cells import cell_len, set_cell_size
@@ -26,8 +26,8 @@ from rich.text import Text
 from wirelint.addon.check_result import CheckResult, shorten
 from wirelint.model import Exchange
 from wirelint.rule import AppliedFix, Finding
-from wirelint.text.escaping import ERRORS, printable
-from wirelint.view.findings import MARKS, STYLES, known_note, place
+from wirelint.text.escaping import ERRORS, counted, printable
+from wirelint.view.findings import MARKS, STYLES, known_note, place, worst
 from wirelint.view.screen import Screen, hung
 
 LOOK = "wirelint_look"
@@ -45,57 +45,49 @@ _WIDE = 104
 _MESSAGE = 400
 
 
-def exchange_look(result: CheckResult) -> Look:
+def exchange_look(result: CheckResult, width: int) -> Iterator[Text]:
     """An exchange that has ended. One without findings is a dim line."""
     record = result.record
-
-    def look(width: int) -> Iterator[Text]:
-        style = "" if result.new else "dim"
-        mark = Text(MARKS[result.worst], STYLES[result.worst]) if result.worst else Text("✓", "green dim")
-        took, token = record.timing.duration, record.timing.first_token
-        calls = f"{result.calls} call{'s' if result.calls > 1 else ''}" if result.calls else ""
-        if result.exchange is None or (record.status or 0) >= 400:
-            mark = mark if result.worst else Text("-", "dim")
-        yield _row(
-            mark, result.api or unread(result), result.model, record.status, seconds(took), calls, record.id, style,
-            width, result.streamed, f"first {seconds(token)}" if token is not None and result.streamed else "",
-        )  # fmt: skip
-        if record.end not in ("complete", "unknown"):
-            yield Text(f"{' ' * _BENEATH}{record.end}", "yellow")
-        if result.known:
-            yield Text(f"{' ' * _BENEATH}{known_note(result.known)}", "dim")
-
-    return look
+    style = "" if result.new else "dim"
+    mark = Text(MARKS[result.worst], STYLES[result.worst]) if result.worst else Text("✓", "green dim")
+    took, token = record.timing.duration, record.timing.first_token
+    calls = counted(result.calls, "call") if result.calls else ""
+    if result.exchange is None or (record.status or 0) >= 400:
+        mark = mark if result.worst else Text("-", "dim")
+    yield _row(
+        mark, result.api or unread(result), result.model, record.status, seconds(took), calls, record.id, style,
+        width, result.streamed, f"first {seconds(token)}" if token is not None and result.streamed else "",
+    )  # fmt: skip
+    if record.end not in ("complete", "unknown"):
+        yield Text(f"{' ' * _BENEATH}{record.end}", "yellow")
+    if result.known:
+        yield Text(f"{' ' * _BENEATH}{known_note(result.known)}", "dim")
 
 
-def open_look(exchange: Exchange, model: str, findings: Iterable[Finding]) -> Look:
+def open_look(exchange: Exchange, model: str, findings: Iterable[Finding], width: int) -> Iterator[Text]:
     """An exchange that is still open, and something is wrong with it already."""
-    worst = next(severity for severity in MARKS if any(finding.severity == severity for finding in findings))
+    highest = worst(findings) or "info"
+    streamed = exchange.reply is not None and exchange.reply.streamed
+    took = seconds(exchange.timing.duration or 0.0)
+    mark = Text(MARKS[highest], STYLES[highest])
+    yield _row(mark, exchange.api, model, exchange.status, took, "open", exchange.id, "", width, streamed, "")
 
-    def look(width: int) -> Iterator[Text]:
-        streamed = exchange.reply is not None and exchange.reply.streamed
-        took = seconds(exchange.timing.duration or 0.0)
-        mark = Text(MARKS[worst], STYLES[worst])
-        yield _row(mark, exchange.api, model, exchange.status, took, "open", exchange.id, "", width, streamed, "")
 
-    return look
+def beneath(text: Text) -> Look:
+    """A text under its exchange."""
+    return lambda width: hung(text, width, _BENEATH, 2)
 
 
 def finding_look(finding: Finding) -> Look:
     style = STYLES[finding.severity]
     text = Text.assemble((f"{MARKS[finding.severity]} {finding.name}", f"bold {style}"), (f" ({finding.layer})", style))
     text.append(f" {shorten(printable(finding.message), _MESSAGE)}").append(f"  [{printable(place(finding))}]", "dim")
-    return lambda width: hung(text, width, _BENEATH, 2)
+    return beneath(text)
 
 
 def fix_look(fix: AppliedFix) -> Look:
     text = Text.assemble((f"✎ {fix.name}", "bold green"), (f" ({fix.safety})", "green"))
-    text.append(f" {shorten(printable(fix.title), _MESSAGE)}", "green")
-    return lambda width: hung(text, width, _BENEATH, 2)
-
-
-def note_look(note: str) -> Look:
-    return lambda width: hung(Text(printable(note), "dim"), width, _BENEATH, 2)
+    return beneath(text.append(f" {shorten(printable(fix.title), _MESSAGE)}", "green"))
 
 
 def unread(result: CheckResult) -> str:
@@ -146,13 +138,13 @@ class Formatter(logging.Formatter):
             return self._before.format(record)
         width = shutil.get_terminal_size().columns
         lines = list(look(width - _TIME))
-        console = _console(width)
+        # What colours there are, NO_COLOR and the terminal's name say; rich asks the environment for them.
+        out = io.StringIO()
+        console = Screen(out, force_terminal=True, width=width, legacy_windows=False)
         for number, line in enumerate(lines):
             beneath = line.plain.startswith(" ")
             head = " " * _TIME if number or beneath else f"{self.formatTime(record, self.datefmt)} "
             console.print(Text.assemble((head, "dim"), line), soft_wrap=True)
-        out = console.file
-        assert isinstance(out, io.StringIO)
         encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
         return out.getvalue().removesuffix("\n").encode(encoding, ERRORS).decode(encoding)
 
@@ -160,14 +152,7 @@ class Formatter(logging.Formatter):
 def settle() -> None:
     """Has terminals show our lines in their looks."""
     for handler in logging.getLogger().handlers:
-        if _is_terminal(handler) and not isinstance(handler.formatter, Formatter):
+        if not (isinstance(handler, TermLogHandler) and handler.has_vt_codes and os.environ.get("TERM") != "dumb"):
+            continue
+        if not isinstance(handler.formatter, Formatter):
             handler.setFormatter(Formatter(handler.formatter or logging.Formatter()))
-
-
-def _is_terminal(handler: Any) -> bool:
-    return isinstance(handler, TermLogHandler) and handler.has_vt_codes and os.environ.get("TERM") != "dumb"
-
-
-def _console(width: int) -> Screen:
-    """What colours there are, NO_COLOR and the terminal's name say; rich asks the environment for them."""
-    return Screen(io.StringIO(), force_terminal=True, width=width, legacy_windows=False)

@@ -13,13 +13,12 @@ import dataclasses
 import math
 import time
 from collections.abc import Callable, Iterable
-from typing import Protocol
 
 from mitmproxy import http
 
 from wirelint.addon.annotate import annotate, open_annotation, remove_annotation
 from wirelint.addon.log import Failures, log_open
-from wirelint.addon.recorder import ExchangeRecorder
+from wirelint.addon.recorder import ExchangeRecorder, OpenExchange
 from wirelint.apis import channel_of
 from wirelint.capture.redact import Redactor
 from wirelint.engine import Engine
@@ -58,15 +57,6 @@ _GRAIN = 1 / 30
 _LEAST = 0.01
 
 
-class Open(Protocol):
-    """Exchange in progress."""
-
-    @property
-    def recorder(self) -> ExchangeRecorder: ...
-    @property
-    def flow(self) -> http.HTTPFlow: ...
-
-
 class Timeouts:
     """Timer for timed rules. Nothing raises.
 
@@ -75,8 +65,8 @@ class Timeouts:
 
     def __init__(
         self,
-        found: Callable[[], Iterable[Open]],
-        report: Callable[[Open, Exchange, tuple[Finding, ...]], None],
+        found: Callable[[], Iterable[OpenExchange]],
+        report: Callable[[OpenExchange, Exchange, tuple[Finding, ...]], None],
         failures: Failures,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
@@ -119,19 +109,17 @@ class Timeouts:
         if found:
             self.wake(max(soonest - self._clock(), self._shortest * _GRAIN, _LEAST))
 
-    def _look_at(self, one: Open, now: float) -> float:
+    def _look_at(self, one: OpenExchange, now: float) -> float:
         """Check an exchange; return when it may be due again."""
         recorder = one.recorder
         asks = recorder.method == "POST" or is_socket(recorder.url.partition(":")[0])
         if not recorder.is_live or recorder.is_unread or not recorder.is_readable or not asks:
             return math.inf
-        try:
+        with self._failures.caught("watching the exchange", recorder, readable=True):
             return self._ask(one, now)
-        except Exception as error:  # fail open: it is judged when it has ended
-            self._failures.add(recorder, "watching the exchange", error)
-            return math.inf
+        return math.inf
 
-    def _ask(self, one: Open, now: float) -> float:
+    def _ask(self, one: OpenExchange, now: float) -> float:
         recorder = one.recorder
         if one.flow.intercepted:  # it waits for the user
             return now + self._shortest

@@ -17,10 +17,10 @@ from mitmproxy import contentviews, ctx, flow, http, websocket
 from mitmproxy.addonmanager import Loader
 
 from wirelint.addon.check_result import CheckResult
-from wirelint.addon.commands import Commands, ExportCommands
-from wirelint.addon.exchange_cache import AddonState, ExchangeCache, ExchangeLookup, received_body
+from wirelint.addon.commands import Commands
+from wirelint.addon.exchange_cache import AddonState, ExchangeCache, ExchangeLookup
 from wirelint.addon.log import Failures
-from wirelint.addon.timeouts import Open
+from wirelint.addon.recorder import OpenExchange
 from wirelint.capture.offline import Checked
 from wirelint.model import Side
 from wirelint.view.findings import visible
@@ -48,19 +48,13 @@ _IN_CONSOLE: dict[Style, str] = {
 }
 """mitmproxy 11: names of its palettes."""
 _IN_BROWSER: dict[Style, str] = {
-    "head": "header",
-    "speaker": "header",
-    "text": "text",
-    "thinking": "content_none",
-    "remark": "content_none",
+    **_IN_CONSOLE,
     "call": "Token_Keyword_Constant",
     "result": "Token_Name_Tag",
     "failed": "Token_Literal_String",
     "minus": "Token_Literal_String",
-    "plus": "Token_Name_Tag",
     "error": "Token_Literal_String header",
     "warning": "Token_Literal_Number header",
-    "info": "offset",
 }
 """mitmproxy 11: classes of mitmweb's style sheet."""
 
@@ -72,15 +66,12 @@ class ExchangeView:
         self._lookup, self._failures = lookup, failures
 
     def claims(self, flow: object, message: object) -> bool:
-        try:
-            if not isinstance(flow, http.HTTPFlow):
-                return False
-            if isinstance(message, websocket.WebSocketMessage):
-                return self._lookup.is_known_turn(flow, message)
-            return message is not None and self._lookup.knows(flow)
-        except Exception as error:  # fail open: another view shows it
-            self._failures.log("choosing the content view", error)
-            return False
+        with self._failures.caught("choosing the content view"):
+            if isinstance(flow, http.HTTPFlow):
+                if isinstance(message, websocket.WebSocketMessage):
+                    return self._lookup.is_known_turn(flow, message)
+                return message is not None and self._lookup.knows(flow)
+        return False
 
     def page(self, data: bytes, flow: object, message: object) -> list[Line]:
         try:
@@ -219,7 +210,7 @@ class LivePreview:
     the last byte, so that the final body differs and mitmweb asks for the view again. `show` redraws a flow."""
 
     def __init__(
-        self, found: Callable[[], Iterable[Open]], show: Callable[[http.HTTPFlow], None], failures: Failures
+        self, found: Callable[[], Iterable[OpenExchange]], show: Callable[[http.HTTPFlow], None], failures: Failures
     ) -> None:
         self._found, self._show, self._failures = found, show, failures
         self._lent: dict[str, int] = {}
@@ -247,28 +238,26 @@ class LivePreview:
         start = self._turn % len(found) if len(found) > _AT_ONCE else 0
         self._turn = start + _AT_ONCE
         for one in [*found[start:], *found[:start]][:_AT_ONCE]:
-            try:
+            with self._failures.caught("showing a reply that streams"):
                 self._lend(one)
-            except Exception as error:  # fail open: it is shown at its end
-                self._failures.log("showing a reply that streams", error)
         if found:
             self.wake()
 
-    def _lend(self, one: Open) -> None:
+    def _lend(self, one: OpenExchange) -> None:
         flow, recorder = one.flow, one.recorder
         if flow.response is None or (flow.response.raw_content is not None and flow.id not in self._lent):
             return
         if recorder.session is None or recorder.session.terminated:
             return  # it is as good as over
-        body = received_body(recorder)
+        body = None if recorder.is_empty or recorder.is_collected else recorder.raw_body()
         if body is None or not 2 <= len(body) <= _LARGEST or len(body) == self._lent.get(flow.id):
             return
         self._lent[flow.id] = len(body)
         flow.response.raw_content = body[:-1]
         self._show(flow)
 
-    def remove_annotation(self, flow: http.HTTPFlow) -> None:
-        """The exchange has ended: from here on its body is what mitmproxy and the addon make it."""
+    def end(self, flow: http.HTTPFlow) -> None:
+        """Take the copy back: from the end of an exchange on, its body is what mitmproxy and the addon make it."""
         if self._lent.pop(flow.id, None) is not None and flow.response is not None:
             flow.response.raw_content = None
 
@@ -309,10 +298,8 @@ class FlowRetention:
         most = self._most()
         if most is None or len(self._passed) <= most:
             return
-        try:
+        with self._failures.caught("dropping the oldest flows"):
             self._drop(len(self._passed) - most)
-        except Exception as error:  # fail open: it stays
-            self._failures.log("dropping the oldest flows", error)
 
     def done(self) -> None:
         self._passed.clear()
@@ -336,41 +323,26 @@ class FlowRetention:
 class UserInterface:
     """All parts of the user interface. `found` returns the exchanges in progress."""
 
-    def __init__(self, state: AddonState, found: Callable[[], Iterable[Open]], failures: Failures) -> None:
+    def __init__(self, state: AddonState, found: Callable[[], Iterable[OpenExchange]], failures: Failures) -> None:
         self._failures, self._state = failures, state
         self._cache = ExchangeCache()
         lookup = ExchangeLookup(state, self._cache)
         self._viewer = ExchangeView(lookup, failures)
-        self._preview = LivePreview(found, self.show, failures)
-        self._retention = FlowRetention(self._most, self._cache.forget, failures)
-        self._commands = (Commands(state, lookup, self._cache), ExportCommands(state, lookup))
+        self.preview = LivePreview(found, self.show, failures)
+        self.retention = FlowRetention(self._most, self._cache.forget, failures)
+        self._commands = Commands(state, lookup, self._cache)
         self._remove: Callable[[], None] = lambda: None
 
     def load(self, loader: Loader) -> None:
-        try:
+        with self._failures.caught("adding the content view"):
             self._remove = install(self._viewer)
-        except Exception as error:  # fail open: bodies are shown by mitmproxy's own views
-            self._failures.log("adding the content view", error)
-        for commands in self._commands:
-            loader.master.commands.collect_commands(commands)
+        loader.master.commands.collect_commands(self._commands)
 
     def done(self) -> None:
         self._remove()
         self._cache.clear()
-        self._preview.done()
-        self._retention.done()
-
-    def begins(self, flow: flow.Flow) -> None:
-        """Handle the start of a flow of any protocol."""
-        self._retention.begins(flow)
-
-    def began(self) -> None:
-        """Handle the start of an exchange."""
-        self._preview.wake()
-
-    def ending(self, flow: http.HTTPFlow) -> None:
-        """Handle the end of an exchange, before its body is read."""
-        self._preview.remove_annotation(flow)
+        self.preview.done()
+        self.retention.done()
 
     def judged(self, flow: http.HTTPFlow, result: CheckResult) -> None:
         """Cache the result of an exchange."""
@@ -381,12 +353,10 @@ class UserInterface:
 
     def show(self, flow: http.HTTPFlow) -> None:
         """Redraw a flow."""
-        try:
+        with self._failures.caught("showing the result"):
             view = ctx.master.addons.get("view")  # type: ignore[no-untyped-call]
             if view is not None:
                 view.update([flow])
-        except Exception as error:  # fail open
-            self._failures.log("showing the result", error)
 
     def _most(self) -> int | None:
         settings = self._state.settings()

@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from mitmproxy import connection, http, websocket
 from mitmproxy.websocket import WebSocketMessage
@@ -27,7 +26,7 @@ from wirelint.addon.exchange_fix import mended_request, reply_stream_of
 from wirelint.addon.log import Failures
 from wirelint.addon.mitm_compat import attach_socket
 from wirelint.addon.options import Settings
-from wirelint.addon.recorder import ExchangeRecorder
+from wirelint.addon.recorder import ExchangeRecorder, OpenExchange
 from wirelint.addon.streamed_reply import StreamedReply
 from wirelint.capture.readers.flows import headers_of
 from wirelint.capture.record import Headers
@@ -38,20 +37,6 @@ from wirelint.state.ledger import Ledger
 from wirelint.wire.websocket import HEADERS, STATUS, as_line, closes, may_open, opens, socket_url
 
 _MOST_ORIGINALS = 256
-
-
-def fix_request(
-    flow: http.HTTPFlow, recorder: ExchangeRecorder, settings: Settings, ledger: Ledger, failures: Failures
-) -> bytes | None:
-    """Return the message to send in place of the client's; None if it is unchanged. Never raises."""
-    try:
-        mended = mended_request(recorder, settings.scope_of(recorder.session), ledger)
-        if mended is not None:
-            recorder.forward(headers_of(flow.request), mended)
-        return mended.body if mended is not None else None
-    except Exception as error:  # fail open: the request goes out as it is
-        failures.add(recorder, "repairing the request", error)
-        return None
 
 
 class SocketReply(StreamedReply):
@@ -66,18 +51,6 @@ class SocketReply(StreamedReply):
 
     def headers(self) -> Headers:
         return HEADERS
-
-    @classmethod
-    def begin(
-        cls, recorder: ExchangeRecorder, settings: Settings, ledger: Ledger, failures: Failures
-    ) -> SocketReply | None:
-        """Create a fixer for an exchange whose first answer has arrived; None if nothing can be fixed."""
-        try:
-            reply_stream = reply_stream_of(recorder, settings.scope_of(recorder.session), settings, ledger)
-        except Exception as error:  # fail open: it passes as it comes
-            failures.add(recorder, "preparing the repair of the reply", error)
-            return None
-        return cls(recorder, reply_stream, failures) if reply_stream is not None else None
 
     def feed(self, content: bytes, *, last: bool) -> list[bytes]:
         """Return the messages for the client. `last`: this message ends the exchange."""
@@ -111,13 +84,6 @@ _MOST_OPEN = 16
 """Exchanges of one socket that wait for their replies; more of them are not read."""
 
 UNREPAIRED = "the way to the client of this WebSocket was not found; it was judged and not repaired"
-
-
-class OpenSocketExchange(NamedTuple):
-    """Exchange in progress on a socket, for `timeouts`."""
-
-    recorder: ExchangeRecorder
-    flow: http.HTTPFlow
 
 
 @dataclass(slots=True, eq=False)
@@ -163,11 +129,11 @@ class WebSockets:
         """Return the number of exchanges that wait for replies."""
         return sum(len(socket.open) for socket in self._sockets.values())
 
-    def under_way(self) -> Iterator[OpenSocketExchange]:
+    def under_way(self) -> Iterator[OpenExchange]:
         """Yield the exchange in progress of each socket: the oldest."""
         for socket in self._sockets.values():
             if socket.open:
-                yield OpenSocketExchange(socket.open[0], socket.flow)
+                yield OpenExchange(socket.open[0], socket.flow)
 
     def message(self, flow: http.HTTPFlow, settings: Settings) -> None:
         """Handle the last message of a flow's socket."""
@@ -225,24 +191,27 @@ class WebSockets:
         if not recorder.is_live:
             return
         if socket.repairs is None:
-            try:
+            socket.repairs = False
+            with self._failures.caught("reaching the client", recorder, readable=True):
                 socket.repairs = attach_socket(socket.flow, socket)
-            except Exception as error:  # fail open: it goes without
-                socket.repairs = False
-                self._failures.add(recorder, "reaching the client", error)
         if not socket.repairs:
             recorder.notes.append(UNREPAIRED)
             return
-        mended = fix_request(socket.flow, recorder, settings, self._ledger, self._failures)
-        if mended is not None:
-            message.content = mended
+        with self._failures.caught("repairing the request", recorder, readable=True):
+            mended = mended_request(recorder, settings.scope_of(recorder.session), self._ledger)
+            if mended is not None:
+                recorder.forward(headers_of(socket.flow.request), mended)
+                message.content = mended.body
 
     def _answer(self, socket: _Socket, message: websocket.WebSocketMessage, settings: Settings) -> None:
         recorder, content = socket.open[0], message.content
         if recorder.status is None:
             recorder.respond(STATUS, HEADERS)
             if socket.repairs and settings.repairs:
-                socket.fixer = SocketReply.begin(recorder, settings, self._ledger, self._failures)
+                with self._failures.caught("preparing the repair of the reply", recorder, readable=True):
+                    scope = settings.scope_of(recorder.session)
+                    stream = reply_stream_of(recorder, scope, settings, self._ledger)
+                    socket.fixer = SocketReply(recorder, stream, self._failures) if stream is not None else None
         last = closes(content)
         if not recorder.is_live:
             recorder.feed(as_line(content))

@@ -178,13 +178,13 @@ _OUTCOMES: Mapping[bool | None, str] = {True: "error", False: "ok", None: ""}
 class Reader(ReplyReader):
     """Reader of replies: one block for each part of each message.
 
-    The first answer has the pointer of an answer alone. Every other message of a stream or a batch, and what comes before
-    that answer, has its number in its pointer.
+    The first answer has the pointer of a single answer. Pointers of all other messages of a stream or a batch begin with
+    their number.
     """
 
     def __init__(self, *, streamed: bool) -> None:
         super().__init__(streamed=streamed)
-        self._messages = self._blocks = 0
+        self._messages = 0
         self._answered = False
 
     def read(self, frame: Frame) -> list[Event]:
@@ -244,8 +244,7 @@ class Reader(ReplyReader):
         form: str = "",
         value: Json = None,
     ) -> Start:
-        self._blocks += 1
-        return Start(self._blocks - 1, kind, pointer, 0, frame, None, id_, name, value, form)
+        return Start(self.next_block(), kind, pointer, 0, frame, None, id_, name, value, form)
 
 
 class Writer:

@@ -25,9 +25,7 @@ from typing import NamedTuple
 
 from wirelint.apis.openai_responses_items import CALLS
 from wirelint.apis.reading import mapping, mappings, number, text
-from wirelint.apis.writing import (
-    WholeWriter as BaseWriter,
-)
+from wirelint.apis.writing import WholeWriter as BaseWriter
 from wirelint.apis.writing import (
     block_events,
     deltas_by_block,
@@ -42,6 +40,7 @@ from wirelint.apis.writing import (
     without_violations,
 )
 from wirelint.events import CallUpdate, Delta, Event, Finish, Frame, Other, Start, StreamViolation
+from wirelint.jsonvalues import common_length
 from wirelint.model import Json, Kind
 
 _TEXTS: tuple[Kind, ...] = ("text", "reasoning", "refusal")
@@ -123,11 +122,8 @@ def _difference(before: str, after: str) -> list[Cut]:
     """Return the cut that turns one text into another: everything between the common beginning and the common end."""
     if before == after:
         return []
-    first = next((n for n, (one, other) in enumerate(zip(before, after, strict=False)) if one != other), None)
-    start = min(len(before), len(after)) if first is None else first
-    left = min(len(before), len(after)) - start
-    rest = zip(reversed(before), reversed(after), strict=False)
-    last = next((n for n, (one, other) in enumerate(rest) if one != other or n >= left), left)
+    start = common_length(before, after)
+    last = common_length(before[start:][::-1], after[start:][::-1])
     return [Cut(start, len(before) - last, after[start : len(after) - last])]
 
 
@@ -180,7 +176,7 @@ class Changes:
             change.id = now.id if now.id != start.id else None
             change.name = now.name if now.name != start.name else None
             change.input = now.input if now.input != start.input else None
-            change.emptied = bool(start.given) and not now.given
+            change.emptied = (bool(start.given) and not now.given) or (start.input is not None and now.input is None)
             change.item_id = now.item_id
 
     def _relabel(self, own: Sequence[Event], out: Sequence[Event]) -> None:

@@ -94,28 +94,24 @@ def _tokens(value: Json, depth: int) -> Iterator[tuple[re.Pattern[str], _Token]]
         raise _OtherwiseError
     match value:
         case dict():
-            yield _WHITE, _literal("{")
+            yield _WHITE, partial(_read_literal, "{")
             for key, inner in value.items():
                 yield _FILLING, partial(_read_key, key)
-                yield _WHITE, _literal(":")
+                yield _WHITE, partial(_read_literal, ":")
                 yield from _tokens(inner, depth + 1)
-            yield _FILLING, _literal("}")
+            yield _FILLING, partial(_read_literal, "}")
         case list():
-            yield _WHITE, _literal("[")
+            yield _WHITE, partial(_read_literal, "[")
             for inner in value:
-                yield _FILLING, _literal("")
+                yield _FILLING, partial(_read_literal, "")
                 yield from _tokens(inner, depth + 1)
-            yield _FILLING, _literal("]")
+            yield _FILLING, partial(_read_literal, "]")
         case str():
             yield _WHITE, partial(_read_string, value)
         case bool() | None:
             yield _WHITE, partial(_read_word, _WORDS[value])
         case _:
             yield _WHITE, partial(_read_number, value)
-
-
-def _literal(wanted: str) -> _Token:
-    return partial(_read_literal, wanted)
 
 
 def _read_literal(wanted: str, text: str, place: int) -> int:
@@ -231,21 +227,28 @@ def has_ended(exchange: Exchange, choice: Choice, call: ToolCall) -> bool:
 
 
 def lacks_finish_reason(exchange: Exchange, choice: Choice) -> bool:
-    """Return True if a candidate holds complete calls and ends without a finish reason.
+    """Return True if a candidate holds complete calls, one with a name, and ends without a finish reason.
 
-    In APIs that announce calls by the finish reason alone (`Traits.tells_calls`), clients then wait or run nothing.
+    Clients of APIs with a reason for calls (`Traits.has_reason_for_calls`) then wait or run nothing.
     """
     reply = exchange.reply
-    if reply is None or choice.finish_reason is not None or not choice.calls or not traits(exchange.api).tells_calls:
+    if (
+        reply is None
+        or choice.finish_reason is not None
+        or not choice.calls
+        or not traits(exchange.api).has_reason_for_calls
+    ):
         return False
     if not reply.terminated or reply.error is not None or any(fault.kind in UNREAD for fault in reply.faults):
+        return False
+    if not any(call.name for call in choice.calls):
         return False
     last = choice.calls[-1]
     return last.form == "custom" or last.arguments.mapping is not None or not last.arguments.text.strip(_BLANK)
 
 
 def is_normal_end(reason: str) -> bool:
-    """Return True if a finish reason says that the model ended by itself."""
+    """Return True if, by its finish reason, the model ended by itself."""
     return ending(reason) in ("ended", "stopped", "calls")
 
 
@@ -403,14 +406,23 @@ def _other_value(value: Json, layers: int, *, needs_some: bool) -> Flaw:
                 if within.repaired is not None or text.startswith("{"):  # a fence may hold any code
                     return Flaw(f"a string with damaged JSON in it, {within.words}", "gateway", within.repaired)
             return Flaw("a string instead of an object")
-        case None:
-            return Flaw("null instead of an object", harmless=not needs_some)
-        case list():
-            return Flaw("an array instead of an object")
-        case bool():
-            return Flaw("a boolean instead of an object")
         case _:
-            return Flaw("a number instead of an object")
+            return Flaw(f"{type_words(value)} instead of an object", harmless=value is None and not needs_some)
+
+
+def type_words(value: Json) -> str:
+    """Return the JSON type of a value that is no object, with its article."""
+    match value:
+        case bool():
+            return "a boolean"
+        case str():
+            return "a string" if value else "an empty string"
+        case list():
+            return "an array"
+        case None:
+            return "null"
+        case _:
+            return "a number"
 
 
 def _unreadable(arguments: Arguments, layers: int) -> Flaw:

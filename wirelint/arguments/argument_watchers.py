@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Collection
 from typing import Protocol
 
@@ -45,13 +46,23 @@ class Everything:
         return -1
 
 
-class ValuesWatcher:
-    """Watcher for a second value, or more members, after the first. An empty first value is held back."""
+class _ScannerWatcher:
+    """Base of watchers that scan the text as JSON. The value is complete when it has ended."""
 
     __slots__ = ("_scanner",)
 
     def __init__(self) -> None:
         self._scanner = Scanner()
+
+    @property
+    def complete(self) -> bool:
+        return self._scanner.closed is not None
+
+
+class ValuesWatcher(_ScannerWatcher):
+    """Watcher for a second value, or more members, after the first. An empty first value is held back."""
+
+    __slots__ = ()
 
     @property
     def suspicious(self) -> bool:
@@ -60,7 +71,7 @@ class ValuesWatcher:
 
     @property
     def complete(self) -> bool:
-        return self._scanner.closed is not None and self._scanner.second is None
+        return super().complete and self._scanner.second is None
 
     @property
     def _is_prose(self) -> bool:
@@ -77,22 +88,15 @@ class ValuesWatcher:
         return scanner.length if scanner.closed is None else scanner.closed - 1
 
 
-class SyntaxWatcher:
+class SyntaxWatcher(_ScannerWatcher):
     """Watcher for the first character that is invalid in a JSON object; a comma is held until the next character."""
 
-    __slots__ = ("_scanner",)
-
-    def __init__(self) -> None:
-        self._scanner = Scanner()
+    __slots__ = ()
 
     @property
     def suspicious(self) -> bool:
         scanner = self._scanner
         return scanner.broken is not None or scanner.second is not None or scanner.top not in ("", "{")
-
-    @property
-    def complete(self) -> bool:
-        return self._scanner.closed is not None
 
     def feed(self, piece: str) -> int:
         scanner = self._scanner
@@ -319,7 +323,7 @@ _ESCAPES = (("\\/", "/"), ("\\u003c", "<"), ("\\u003C", "<"), ("\\u003e", ">"), 
 _CUT_ESCAPES = ("\\u003", "\\u00", "\\u0", "\\u", "\\")
 
 
-class TailWatcher:
+class TailWatcher(ABC):
     """Base of watchers of markup in an argument text that is still arriving. They keep the end of the text."""
 
     __slots__ = ("_length", "_tail", "_wrong")
@@ -337,16 +341,21 @@ class TailWatcher:
     def complete(self) -> bool:
         return False
 
+    def feed(self, piece: str) -> int:
+        self._length += len(piece)
+        return self._search(piece) if self._wrong is None else self._wrong
+
+    @abstractmethod
+    def _search(self, piece: str) -> int:
+        """Search the kept end and the next piece. Returns the offset up to which the argument text may leave."""
+
 
 class MarkupWatcher(TailWatcher):
     """Watcher of closing tags at the end of strings of an argument text that is still arriving."""
 
     __slots__ = ()
 
-    def feed(self, piece: str) -> int:
-        self._length += len(piece)
-        if self._wrong is not None:
-            return self._wrong
+    def _search(self, piece: str) -> int:
         if not self._tail and "<" not in piece and "\\" not in piece:
             return self._length
         text = self._tail + piece

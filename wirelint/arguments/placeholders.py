@@ -14,7 +14,7 @@ from functools import cached_property, lru_cache
 from typing import Literal, NamedTuple
 
 from wirelint import lexicon
-from wirelint.arguments.schemas import element, kinds, member, plain
+from wirelint.arguments.schemas import dotted, element, kinds, member, plain
 from wirelint.claims import evidence
 from wirelint.dialects.declared import required
 from wirelint.model import Confidence, Json, Message, Request, Text, Tool, ToolResult
@@ -84,7 +84,7 @@ _THINGS = _PHRASES.text("things")
 class Sign:
     """The sign of a placeholder. `why` completes "… is": `no path but what documentation writes for one`.
 
-    `void`: it spells that there is no value, so nothing is lost without it. `stem`: the text that a source of the value
+    `void`: it stands for no value, so it can be removed. `stem`: the text that a source of the value
     would hold. `word`: an ordinary word, so that its occurrence in a long prompt is no source. `form`: the form of values,
     so that its description in a declaration or a prompt is no source.
     """
@@ -125,7 +125,8 @@ def sign(value: str, name: str, described: str = "") -> Sign | None:
         return Sign("what documentation writes for a path", "high", stem=match[0].strip("/\\: "))
     if (match := _PHRASES["login"].match(plain_value)) is not None:
         return Sign("an address with a login of the documentation", "medium", stem=match[0])
-    if (match := _PHRASES["example"].match(plain_value)) is not None and _is_address(plain_value, what):
+    is_address = "@" in plain_value or "://" in plain_value or what in ("host", "address")
+    if is_address and (match := _PHRASES["example"].match(plain_value)) is not None:
         return Sign("an address that is reserved for examples", "medium", stem=match["host"])
     return _listed_sign("dummies", plain_value, what, name, described) or _echo(plain_value, name, what)
 
@@ -181,10 +182,6 @@ def _yours(value: str) -> str:
     return next((step for step in steps if _YOURS.match(step)), "")
 
 
-def _is_address(value: str, what: Purpose) -> bool:
-    return "@" in value or "://" in value or what in ("host", "address")
-
-
 # Arguments of a call that the error of its tool names: `Unknown workspace: 'default'` for `{"workspace": "default"}`.
 #
 # The error names a value if it quotes it, or holds it as a word together with a word of its parameter's name. An error may
@@ -223,7 +220,7 @@ def refused(arguments: Mapping[str, Json], error: str) -> Iterator[Refused]:
 
 
 def named_parameters(arguments: Mapping[str, Json], error: str) -> Iterator[tuple[str, bool]]:
-    """Yield the parameters that an error of the tool names: given ones that are unknown (True), and missing ones."""
+    """Yield the parameters in a tool's error: given ones that are unknown (True), and missing ones."""
     error = error[:_LONGEST_ERROR]
     for phrase, is_given in ((_PHRASES["unknown_parameter"], True), (_PHRASES["missing_parameter"], False)):
         names = (next(filter(None, found.groups()), "") for found in phrase.finditer(error))
@@ -257,8 +254,7 @@ class Leaf(NamedTuple):
 
     @property
     def where(self) -> str:
-        shown = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in self.path)
-        return shown.removeprefix(".")
+        return dotted(self.path)
 
 
 def leaves(arguments: dict[str, Json]) -> Iterator[Leaf]:
@@ -341,25 +337,18 @@ class KnownText:
         return folded in described.casefold() or bool(stem and stem in self.of_users)
 
     def _names(self, value: str) -> bool:
-        """Return True if a user gave a word as a value: a person named `Null`, or `set it to null`."""
+        """Return True if a user wrote a word as a value: a person named `Null`, or `set it to null`."""
         word = re.escape(value)
         given = re.compile(
             rf"(?<![\w'\"`.]){word}(?!\w)" if value.istitle() else rf"(?<!\w)(?:{_BEFORE_A_VALUE})\s{word}(?!\w)"
         )
         users = (message for message in self._request.messages if message.role == "user")
-        return any(
-            given.search(part.text) is not None for message in users for part in message.parts if isinstance(part, Text)
-        )
+        return any(given.search(part.text) for one in users for part in one.parts if isinstance(part, Text))
 
 
 def _joined(messages: Iterable[Message]) -> str:
-    texts = [
-        part.text
-        for message in messages
-        for part in message.parts
-        if isinstance(part, (Text, ToolResult)) and part.text
-    ]
-    return "\n".join(texts).casefold()
+    parts = (part for message in messages for part in message.parts)
+    return "\n".join(part.text for part in parts if isinstance(part, (Text, ToolResult)) and part.text).casefold()
 
 
 @dataclass(frozen=True, slots=True)
@@ -452,20 +441,13 @@ def omittable(tool: Tool) -> frozenset[str]:
 def _is_nullable(name: str, tool: Tool) -> bool:
     root: Json = plain(tool)
     schema = declared(root, (name,))
-    return (
-        isinstance(schema, dict)
-        and "string" in kinds(schema, root)
-        and "null" in kinds(schema, root)
-        and _is_typed(schema)
-    )
-
-
-def _is_typed(schema: dict[str, Json]) -> bool:
-    return any(key in schema for key in ("type", "anyOf", "oneOf", "allOf"))
+    if not isinstance(schema, dict) or schema.keys().isdisjoint(("type", "anyOf", "oneOf", "allOf")):
+        return False
+    return {"string", "null"} <= kinds(schema, root)
 
 
 def _guessed_places(arguments: dict[str, Json], tool: Tool, known: KnownText) -> Iterator[Invention]:
-    """Yield a path that is only a word of the query: nothing says that it exists."""
+    """Yield a path that is only a word of the query: it may not exist."""
     needed = required(tool)
     places = [
         (name, value)

@@ -23,13 +23,13 @@ from wirelint.capture.format import changes, decode, encode
 from wirelint.capture.record import Record
 from wirelint.capture.redact import Redactor
 from wirelint.capture.replay import replay
+from wirelint.capture.secrets import MARK
 from wirelint.engine import Engine
 from wirelint.model import Exchange, Json, Timing
 from wirelint.rule import Finding, Rule
 
 _MOST_PRIOR = 200
 _QUOTED = re.compile(r"'[^']*'|`[^`]*`|\"[^\"]*\"|“[^”]*”|[0-9]+")
-_MARK = re.compile(r"\[redacted:[0-9a-f]{8}\]")
 _STAYS = frozenset({"type", "role", "object", "model", "index", "jsonrpc", "id", "n", "data", "at", "text", "content",
                     "stream", "name", "function", "arguments", "input", "finish_reason", "stop_reason", "finishReason",
                     "message", "delta", "choices", "messages"})  # fmt: skip
@@ -115,13 +115,7 @@ def _fits(item: dict[str, Json], found: dict[str, Json]) -> bool:
 
 
 def _expected(finding: Finding) -> dict[str, Json]:
-    return {
-        "rule": finding.name,
-        "code": finding.code,
-        "side": finding.side,
-        "pointer": finding.pointer,
-        "event": finding.event,
-    }
+    return {"rule": finding.name, **{name: getattr(finding, name) for name in ("code", "side", "pointer", "event")}}
 
 
 def _bare(record: Record) -> Record:
@@ -138,7 +132,7 @@ class _Numbered:
 
     def record(self, record: Record) -> Record:
         clean = self._redactor.record(_bare(record))
-        line: Json = orjson.loads(_MARK.sub(self._number, encode(clean).decode()))
+        line: Json = orjson.loads(MARK.sub(self._number, encode(clean).decode()))
         return dataclasses.replace(
             decode(line, clean.source, clean.place), form=clean.form, chunks=clean.chunks, missing=clean.missing
         )
@@ -220,25 +214,20 @@ class _Reduction:
 
     def _bare_head(self, budget: Budget) -> None:
         """Remove headers, times and other values around the bodies that the findings do not need."""
-        record = self._record
-        if changes(record):
-            self._try(dataclasses.replace(record, forwarded=None, delivered=None, fixes=()), budget)
-        self._try(dataclasses.replace(self._record, timing=Timing(), chunks=(), error=None), budget)
-        self._try(
-            dataclasses.replace(self._record, timing=dataclasses.replace(self._record.timing, started=None)), budget
-        )
+        if changes(self._record):
+            self._try(self._record.but(forwarded=None, delivered=None, fixes=()), budget)
+        self._try(self._record.but(timing=Timing(), chunks=(), error=None), budget)
+        self._try(self._record.but(timing=dataclasses.replace(self._record.timing, started=None)), budget)
         parts = urlsplit(self._record.url)
         for url in (f"{_HOST}{parts.path}", parts._replace(query="", fragment="").geturl()):
             if self._try(dataclasses.replace(self._record, url=url), budget):
                 break
-        for keep in (frozenset[str](), frozenset({"content-type"}), _HEADERS):
-            asked = tuple(field for field in self._record.request_headers if field[0].lower() in keep)
-            if self._try(dataclasses.replace(self._record, request_headers=asked), budget):
-                break
-        for keep in (frozenset({"content-type"}), _HEADERS):
-            answered = tuple(field for field in self._record.response_headers if field[0].lower() in keep)
-            if self._try(dataclasses.replace(self._record, response_headers=answered), budget):
-                break
+        kept = (frozenset[str](), frozenset({"content-type"}), _HEADERS)
+        for name, tried in (("request_headers", kept), ("response_headers", kept[1:])):
+            for keep in tried:
+                fields = tuple(field for field in getattr(self._record, name) if field[0].lower() in keep)
+                if self._try(self._record.but(**{name: fields}), budget):
+                    break
 
     def _reduce(self, record: Record, budget: Budget, before: int | None = None) -> tuple[Record, list[str]]:
         """The smallest form of one record: that of the case, or a prior one."""

@@ -6,23 +6,27 @@ counts how often it is asked; when that is used up, what was reached so far is t
 
 from __future__ import annotations
 
+import copy
 import dataclasses
+import functools
 import itertools
+import operator
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import orjson
 
 from wirelint.capture.format import dump
 from wirelint.capture.record import Record
+from wirelint.capture.secrets import MARK
+from wirelint.capture.streams import Body
 from wirelint.engine import lower
 from wirelint.model import Json
 from wirelint.timing import Timing
-from wirelint.wire import Sniffer
-from wirelint.wire.aws_eventstream import content_of, looks_like_messages, split, with_content
+from wirelint.wire.aws_eventstream import content_of, with_content
 
 # An exchange as one JSON value, from which a reproducer is reduced.
 #
@@ -91,20 +95,24 @@ class Draft:
 
 def draft(record: Record) -> Draft:
     """The draft of a record. Bodies that are no JSON stay in the base."""
-    asked = _document(record.request_body)
-    body = record.response_body or b""
-    if looks_like_messages(body[:12]):
-        told, rest = split(body)
-        pieces = [*told, *([rest] if rest else [])]
-        return Draft(record, _value(asked, pieces, record, messages=True), tuple(pieces), True, False)
-    sniffer = Sniffer(lower(record.response_headers))
-    frames = [*sniffer.feed(body), *sniffer.close()] if body else []
-    pieces = [frame.raw for frame in frames]
-    if sniffer.streamed and frames and b"".join(pieces) == body:
-        sound = {frame.number: not frame.faults for frame in frames}
-        return Draft(record, _value(asked, pieces, record, sound=sound), tuple(pieces), False, False)
-    whole = _document(record.response_body)
-    return Draft(record, {"request": asked, "response": whole}, None, False, opaque=whole is None and bool(body))
+    asked, body = _document(record.request_body), record.response_body
+    cut = Body(body or b"", lower(record.response_headers))
+    if cut.framing == "whole" or not body:
+        whole = _document(body)
+        return Draft(record, {"request": asked, "response": whole}, None, False, opaque=whole is None and bool(body))
+    messages = cut.framing == "messages"
+    pieces = tuple(frame.raw for frame in cut.frames)
+    frames: list[Json] = []
+    for number, at in enumerate(_times(pieces, record.chunks)):
+        made: dict[str, Json] = {"n": number, "at": at}
+        faults, raw = cut.frames[number].faults, pieces[number]
+        data = _document(_content(raw, messages=messages)) if not faults else None
+        if isinstance(data, dict):
+            made["data"] = data
+        elif not messages:
+            made["text"] = raw.decode("utf-8", "surrogateescape")
+        frames.append(made)
+    return Draft(record, {"request": asked, "response": frames}, pieces, messages, False)
 
 
 def joined(value: Json) -> Json:
@@ -142,27 +150,6 @@ def _join(one: Json, other: Json) -> Json:
     for padding in (path for path in here if path[-1] in _PADDING):
         plain = [put(item, padding, "") for item in plain]
     return {**one, "data": made, "at": other.get("at")} if plain[0] == plain[1] else None
-
-
-def _value(
-    asked: Json,
-    pieces: Sequence[bytes],
-    record: Record,
-    *,
-    messages: bool = False,
-    sound: dict[int, bool] | None = None,
-) -> Json:
-    frames: list[Json] = []
-    for number, (raw, at) in enumerate(zip(pieces, _times(pieces, record.chunks), strict=True)):
-        whole = messages or (sound or {}).get(number, True)
-        data = _document(_content(raw, messages=messages)) if whole else None
-        if isinstance(data, dict):
-            frames.append({"n": number, "at": at, "data": data})
-        elif messages:
-            frames.append({"n": number, "at": at})
-        else:
-            frames.append({"n": number, "at": at, "text": raw.decode("utf-8", "surrogateescape")})
-    return {"request": asked, "response": frames}
 
 
 def _times(pieces: Sequence[bytes], chunks: tuple[tuple[float, int], ...]) -> Iterator[float | None]:
@@ -207,7 +194,6 @@ Path: TypeAlias = tuple[str | int, ...]
 
 _WORD = re.compile(r"\S+\s*|\s+")
 _PART = re.compile(r"\s+|\w+|[^\w\s]")
-_MARK = re.compile(r"\[redacted:[0-9a-f]{8}\]")
 
 
 class Budget:
@@ -252,34 +238,32 @@ class Shrinker:
         stay, and whose lists do not become empty."""
         if self.budget.spent:
             return
-        node = at(self.value, path)
-        if isinstance(node, list):
-            self._drop_among(path, list(range(len(node))), empty=not path or path[-1] not in kept)
-        elif isinstance(node, dict):
-            self._drop_among(path, [name for name in node if name not in kept])
-        node = at(self.value, path)
-        inner: Sequence[str | int] = ()
-        if isinstance(node, list):
-            inner = range(len(node))
-        elif isinstance(node, dict):
-            inner = list(node)
-        for key in inner:
-            self.drop((*path, key), kept)
+        whole, node = self.value, at(self.value, path)
+        keys = [key for key in _keys(node) if key not in kept]
+        may_be_empty = isinstance(node, dict) or not path or path[-1] not in kept
 
-    def _drop_among(self, path: Path, keys: Sequence[str | int], *, empty: bool = True) -> None:
         def without(left: Sequence[str | int]) -> bool:
-            gone = set(keys) - set(left)
-            if self.budget.spent or not (left or empty):
+            if self.budget.spent or not (left or may_be_empty):
                 return False
-            return self.offer(put(whole, path, _without(at(whole, path), gone)))
+            return self.offer(put(whole, path, _without(node, set(keys) - set(left))))
 
-        whole = self.value
         if keys:
             minimise(keys, without)
+        for key in _keys(at(self.value, path)):
+            self.drop((*path, key), kept)
 
-    def plain(self, kept: Callable[[Path, str], bool]) -> list[Path]:
+    def plain(self, kept: Callable[[Path, str], bool]) -> Sequence[Path]:
         """Replace texts by neutral ones of the same shape. Return the places of texts that the test needs."""
         places = [path for path, text in texts(self.value) if not kept(path, text) and neutral(text) != text]
+        return self._replace(places, neutral)
+
+    def clip(self, longest: int = 48) -> None:
+        """Shorten long neutral texts."""
+        places = [path for path, text in texts(self.value) if len(text) > longest and neutral(text) == text]
+        self._replace(places, lambda text: text[:longest].rsplit(" ", 1)[0])
+
+    def _replace(self, places: Sequence[Path], make: Callable[[str], str]) -> Sequence[Path]:
+        """Replace texts by what `make` returns for them. Return the places of texts that the test needs."""
         whole = self.value
 
         def real(left: Sequence[Path]) -> bool:
@@ -287,26 +271,10 @@ class Shrinker:
                 return False
             made = whole
             for path in set(places) - set(left):
-                made = put(made, path, neutral(str(at(whole, path))))
+                made = put(made, path, make(str(at(whole, path))))
             return self.offer(made)
 
-        return list(minimise(places, real)) if places else []
-
-    def clip(self, longest: int = 48) -> None:
-        """Shorten long neutral texts."""
-        whole = self.value
-        places = [path for path, text in texts(whole) if len(text) > longest and neutral(text) == text]
-
-        def long(left: Sequence[Path]) -> bool:
-            if self.budget.spent:
-                return False
-            made = whole
-            for path in set(places) - set(left):
-                made = put(made, path, str(at(whole, path))[:longest].rsplit(" ", 1)[0])
-            return self.offer(made)
-
-        if places:
-            minimise(places, long)
+        return minimise(places, real) if places else ()
 
     def shorten(self, path: Path) -> None:
         """Shorten a text, and replace the parts that the test does not need by neutral ones."""
@@ -362,7 +330,7 @@ def texts(value: Json, path: Path = ()) -> Iterator[tuple[Path, str]]:
 
 def neutral(text: str) -> str:
     """The neutral text of the same shape: letters become x, digits 0. Redaction marks stay."""
-    pieces = itertools.zip_longest(_MARK.split(text), _MARK.findall(text), fillvalue="")
+    pieces = itertools.zip_longest(MARK.split(text), MARK.findall(text), fillvalue="")
     return "".join(_plain(between) + mark for between, mark in pieces)
 
 
@@ -373,44 +341,33 @@ def _plain(text: str) -> str:
 def _split(text: str, form: re.Pattern[str]) -> list[str]:
     """The pieces of a text. A redaction mark is one piece."""
     words: list[str] = []
-    for between, mark in itertools.zip_longest(_MARK.split(text), _MARK.findall(text), fillvalue=""):
+    for between, mark in itertools.zip_longest(MARK.split(text), MARK.findall(text), fillvalue=""):
         words += form.findall(between)
         if mark:
             words.append(mark)
     return words
 
 
-def at(value: Json, path: Path) -> Json:
-    for key in path:
-        match value, key:
-            case dict(), str():
-                value = value[key]
-            case list(), int():
-                value = value[key]
-            case _:
-                raise KeyError(key)
-    return value
+def at(value: Any, path: Path) -> Json:
+    found: Json = functools.reduce(operator.getitem, path, value)
+    return found
 
 
-def put(value: Json, path: Path, new: Json) -> Json:
+def put(value: Any, path: Path, new: Json) -> Any:
     """A copy of the value with a new value at a path."""
     if not path:
         return new
-    key, rest = path[0], path[1:]
-    match value, key:
-        case dict(), str():
-            return {**value, key: put(value[key], rest, new)}
-        case list(), int():
-            return [*value[:key], put(value[key], rest, new), *value[key + 1 :]]
-        case _:
-            raise KeyError(key)
+    made = copy.copy(value)
+    made[path[0]] = put(value[path[0]], path[1:], new)
+    return made
+
+
+def _keys(value: Json) -> list[str | int]:
+    """The names of members or the numbers of elements; none of a scalar."""
+    return [*value] if isinstance(value, dict) else [*range(len(value))] if isinstance(value, list) else []
 
 
 def _without(value: Json, keys: set[str | int]) -> Json:
-    match value:
-        case dict():
-            return {name: item for name, item in value.items() if name not in keys}
-        case list():
-            return [item for number, item in enumerate(value) if number not in keys]
-        case _:
-            return value
+    if isinstance(value, dict):
+        return {name: item for name, item in value.items() if name not in keys}
+    return [item for number, item in enumerate(value) if number not in keys] if isinstance(value, list) else value

@@ -10,6 +10,7 @@ import base64
 import binascii
 import dataclasses
 import json
+import re
 from collections.abc import Iterable, Mapping
 from importlib import resources
 from typing import get_args
@@ -23,7 +24,9 @@ from wirelint.model import End, Json, Timing, missing_of
 FORMAT = 1
 """Version of the format. It rises when an older reader would misread a newer line."""
 
-_ENDS: frozenset[str] = frozenset(get_args(End))
+_TIMES = ("started", "first_byte_ms", "first_token_ms", "duration_ms")
+_FIX = ("code", "name", "safety", "side", "title", "pointer", "event", "patch")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _OWN = frozenset(
     {*("format", "id", "end", "error", "timing", "request", "response", "forwarded", "delivered", "fixes", "lacks")}
 )
@@ -72,20 +75,11 @@ def encode(record: Record, annotations: Mapping[str, Json] | None = None) -> byt
         **changes(record),
         **({"lacks": list[Json](sorted(record.missing))} if record.missing else {}),
     }
-    try:
-        return orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE)
-    except TypeError:
-        # Lone surrogates (bytes of a header that are no UTF-8) and integers over 64 bits.
-        return json.dumps(printable(line), ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+    return dump_printable(line) + b"\n"
 
 
 def encode_timing(timing: Timing) -> dict[str, Json]:
-    return {
-        "started": timing.started,
-        "first_byte_ms": timing.first_byte,
-        "first_token_ms": timing.first_token,
-        "duration_ms": timing.duration,
-    }
+    return dict(zip(_TIMES, (timing.started, timing.first_byte, timing.first_token, timing.duration), strict=True))
 
 
 def encode_chunks(chunks: Iterable[tuple[float, int]]) -> list[Json]:
@@ -117,19 +111,19 @@ def decode(value: Json, source: str, place: str) -> Record:
     request = request if isinstance(request, dict) else {}
     answered = isinstance(response, dict)
     response = response if isinstance(response, dict) else {}
-    request_body = _read_body(request)
+    request_body, status = _read_body(request), response.get("status", 200 if answered else None)  # some tools write 0
     return Record(
         id=_text(printable(value.get("id"))) or f"{source}:{place.rpartition(' ')[2]}",
         method=_text(request.get("method")) or ("POST" if request_body else "GET"),
         url=_text(request.get("url")),
         request_headers=read_headers(request.get("headers")),
         request_body=request_body,
-        status=_read_status(response.get("status", 200 if answered else None)),
+        status=status if isinstance(status, int) and not isinstance(status, bool) and status > 0 else None,
         response_headers=read_headers(response.get("headers")),
         response_body=_read_body(response),
         chunks=read_chunks(response.get("chunks")),
         timing=read_timing(value.get("timing")),
-        end=_read_end(value.get("end")),
+        end=read_end(value.get("end")) or "unknown",
         error=_text(value.get("error")) or None,
         forwarded=read_sent(value.get("forwarded")),
         delivered=read_sent(value.get("delivered")),
@@ -196,17 +190,8 @@ def _read_fix(item: Mapping[str, Json]) -> AppliedFix | None:
     pointer, event = item.get("pointer"), item.get("event")
     lines = patch.split("\n") if patch else []
     before, after = ("\n".join(line[2:] for line in lines if line[:1] == sign) for sign in "-+")
-    return AppliedFix(
-        code,
-        name,
-        safety,
-        side,
-        title,
-        pointer if isinstance(pointer, str) else None,
-        event if isinstance(event, int) else None,
-        before,
-        after,
-    )
+    place = pointer if isinstance(pointer, str) else None, event if isinstance(event, int) else None
+    return AppliedFix(code, name, safety, side, title, *place, before, after)
 
 
 def encode_sent(sent: Sent) -> dict[str, Json]:
@@ -214,20 +199,7 @@ def encode_sent(sent: Sent) -> dict[str, Json]:
 
 
 def encode_fixes(fixes: Iterable[AppliedFix]) -> list[Json]:
-    return [_fix(repair) for repair in fixes]
-
-
-def _fix(repair: AppliedFix) -> dict[str, Json]:
-    return {
-        "code": repair.code,
-        "name": repair.name,
-        "safety": repair.safety,
-        "side": repair.side,
-        "title": repair.title,
-        "pointer": repair.pointer,
-        "event": repair.event,
-        "patch": repair.patch,
-    }
+    return [{name: getattr(fix, name) for name in _FIX} for fix in fixes]
 
 
 def _join(headers: Headers) -> dict[str, Json]:
@@ -274,30 +246,24 @@ def dump(value: Json) -> bytes:
         return json.dumps(value, separators=(",", ":")).encode()
 
 
-def _read_status(value: Json) -> int | None:
-    # Some tools write 0 for an exchange without an answer.
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
-
-
-def _read_end(value: Json) -> End:
-    return read_end(value) or "unknown"
+def dump_printable(value: Json) -> bytes:
+    """Encode JSON in UTF-8; lone surrogates, which no file can hold, become U+FFFD."""
+    try:
+        return orjson.dumps(value)
+    except TypeError:  # lone surrogates (bytes of a header that are no UTF-8), integers over 64 bits
+        return json.dumps(printable(value), ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def read_end(value: Json) -> End | None:
     """The end of an exchange, or None if `value` names none."""
-    match value:
-        case "complete" | "client-left" | "upstream-died" | "unread" | "unknown":
-            return value
-        case _:
-            return None
+    return next((end for end in get_args(End) if end == value), None)
 
 
 def read_timing(value: Json) -> Timing:
     """The times of an exchange. A value that is no number counts as unknown."""
     if not isinstance(value, dict):
         return Timing()
-    names = ("started", "first_byte_ms", "first_token_ms", "duration_ms")
-    return Timing(*(_number(value.get(name)) for name in names))
+    return Timing(*(_number(value.get(name)) for name in _TIMES))
 
 
 def read_chunks(value: Json) -> tuple[tuple[float, int], ...]:
@@ -329,27 +295,13 @@ def _text(value: Json) -> str:
 
 
 def printable(value: Json) -> Json:
-    """A value without lone surrogates: their bytes become replacement characters."""
-    if isinstance(value, str):
-        return _printable(value)
-    if isinstance(value, dict):
-        return {
-            _printable(name): _printable(item) if type(item) is str else printable(item) for name, item in value.items()
-        }
-    if isinstance(value, list):
-        return [printable(item) for item in value]
-    return value
-
-
-def _printable(text: str) -> str:
-    if text.isascii() or _is_unicode(text):
-        return text
-    return text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
-
-
-def _is_unicode(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:  # surrogates are all that UTF-8 has no bytes for
-        return False
-    return True
+    """A value without lone surrogates: each becomes a replacement character."""
+    match value:
+        case str():
+            return value if value.isascii() else _SURROGATE.sub("\ufffd", value)
+        case dict():
+            return {_SURROGATE.sub("\ufffd", name): printable(item) for name, item in value.items()}
+        case list():
+            return [printable(item) for item in value]
+        case _:
+            return value

@@ -15,8 +15,17 @@ from typing import NamedTuple
 
 import orjson
 
-from wirelint.capture.secret_patterns import SHAPES, Shape, find_shapes, harmless, shapes_in
-from wirelint.capture.secrets import Span, holds_secret, is_secret_name, split_scheme
+from wirelint.capture.secrets import (
+    SHAPES,
+    Shape,
+    Span,
+    find_shapes,
+    harmless,
+    holds_secret,
+    is_secret_name,
+    shapes_in,
+    split_scheme,
+)
 
 _DEEPEST = 5
 LITERAL = re.compile(r'"([^"\\]*+(?:\\.[^"\\]*+)*+(?:\\\Z)?)(?:"|\Z)', re.DOTALL)

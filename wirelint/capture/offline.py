@@ -16,7 +16,7 @@ from wirelint.model import Exchange, Json, MissingInfo, Request, Side, missing_w
 from wirelint.rewrite import rewrite_reply
 from wirelint.rewrite.request import mend_request
 from wirelint.rule import Finding, Rule
-from wirelint.settings.scopes import Scope
+from wirelint.settings import Scope
 from wirelint.state.issues import Issue
 
 NOT_JUDGED = "IN001"

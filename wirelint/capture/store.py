@@ -16,16 +16,121 @@ it lets entries gather for a moment, and rests after each spell of work.
 from __future__ import annotations
 
 import contextlib
+import itertools
+import os
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
-from wirelint.capture.parts import Keep, Part, UnwrittenError, parse_keep, prune
 from wirelint.capture.redact import Redactor
+
+_STAMP = "%Y%m%dT%H%M%SZ"
+_FLAGS = os.O_WRONLY | os.O_APPEND | os.O_CREAT
+for _flag in ("O_CLOEXEC", "O_NOFOLLOW", "O_BINARY"):
+    _FLAGS |= getattr(os, _flag, 0)  # each is missing on some system
+
+
+class UnwrittenError(OSError):
+    """Only the first `whole` entries were written. `torn`: a piece of the next one is in the file, which must not grow."""
+
+    def __init__(self, error: OSError, whole: int, *, torn: bool) -> None:
+        super().__init__(error.errno, error.strerror or str(error))
+        self.whole = whole
+        self.torn = torn
+
+
+class _Open:
+    """An open file. `size` counts its whole entries in bytes."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.descriptor = os.open(path, _FLAGS, 0o600)
+        state = os.fstat(self.descriptor)
+        self.size = state.st_size
+        self.identity = (state.st_dev, state.st_ino)
+
+    def is_intact(self) -> bool:
+        """Return True if the path still leads to this file. A removed open file takes writes without an error."""
+        try:
+            state = os.stat(self.path)
+        except OSError:
+            return False
+        return (state.st_dev, state.st_ino) == self.identity
+
+
+class Part:
+    """An open folder of captures with mode 0700, its files 0600."""
+
+    def __init__(self, path: Path, started: float) -> None:
+        self.path = path
+        self.started = started
+        self._files: dict[str, _Open] = {}
+
+    @classmethod
+    def create(cls, folder: Path, now: float) -> Part:
+        """Make a folder below `folder`, and `folder` if it is missing. Raises OSError."""
+        with contextlib.suppress(FileExistsError):
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            folder.mkdir(mode=0o700)
+        name = f"{datetime.fromtimestamp(now, UTC).strftime(_STAMP)}-{os.getpid()}"
+        for number in itertools.count(1):
+            path = folder / (name if number == 1 else f"{name}-{number:03}")
+            try:
+                path.mkdir(mode=0o700)
+            except FileExistsError:
+                if not path.exists() and not path.is_symlink():
+                    raise  # `folder` itself is a file
+                continue
+            return cls(path, now)
+        raise AssertionError("unreachable")
+
+    @property
+    def size(self) -> int:
+        return sum(file.size for file in self._files.values())
+
+    def is_intact(self) -> bool:
+        return all(file.is_intact() for file in self._files.values()) if self._files else self.path.is_dir()
+
+    def append(self, name: str, entries: Sequence[bytes]) -> None:
+        """Write entries in one go, each as a whole or not at all. Raises UnwrittenError if some are left."""
+        data = b"".join(entries) if len(entries) > 1 else entries[0]
+        written = 0
+        try:
+            file = self._files.get(name)
+            if file is None:
+                file = self._files[name] = _Open(self.path / name)
+            view = memoryview(data)
+            while written < len(data):
+                written += os.write(file.descriptor, view[written:])
+        except OSError as error:
+            whole, size = 0, 0
+            while size + len(entries[whole]) <= written:
+                size += len(entries[whole])
+                whole += 1
+            raise UnwrittenError(error, whole, torn=written > size and not self._cut(name, size)) from error
+        file.size += len(data)
+
+    def _cut(self, name: str, size: int) -> bool:
+        """Cut a file behind the next `size` bytes, which are whole entries. Return False if that fails."""
+        file = self._files[name]
+        file.size += size
+        try:
+            os.ftruncate(file.descriptor, file.size)
+        except OSError:
+            return False
+        return True
+
+    def close(self) -> None:
+        for file in self._files.values():
+            with contextlib.suppress(OSError):
+                os.close(file.descriptor)
+        self._files.clear()
+
 
 File = Literal["exchanges.jsonl", "flows.mitm"]
 
@@ -70,9 +175,8 @@ _Made: TypeAlias = "tuple[File, bytes]"
 class Store:
     """The captures of one run below `folder`.
 
-    `report` gets one line for a person, from the writer's thread. `keep` prunes old parts when a new one begins, such
-    as `"2g"`, `"14d"` or both; None keeps everything. `backoff` are the first and the longest pause after a failure, in
-    seconds. Nothing in here raises into the caller, except ValueError for a `keep` that cannot be read.
+    `report` gets one line for a person, from the writer's thread. `backoff` are the first and the longest pause after a
+    failure, in seconds. Nothing in here raises into the caller.
     """
 
     def __init__(
@@ -82,7 +186,6 @@ class Store:
         *,
         max_part_bytes: int = 64 * _MIB,
         max_part_age: float = 24 * 3600,
-        keep: str | Keep | None = None,
         max_queue_bytes: int = 64 * _MIB,
         report: Callable[[str], None] = lambda _: None,
         clock: Callable[[], float] = time.time,
@@ -90,7 +193,6 @@ class Store:
     ) -> None:
         self.folder = folder
         self.redactor = redactor
-        self._keep = parse_keep(keep) if isinstance(keep, str) else keep
         self._limits = (max_part_bytes, max_part_age)
         self._max_queue = max_queue_bytes
         self._report = report
@@ -120,16 +222,12 @@ class Store:
     def counts(self) -> Counts:
         return Counts(self._written, self._dropped, self._failed)
 
-    def put(self, file: File, make: Callable[[], bytes], *, size: int = _DEFAULT_SIZE) -> bool:
-        """Queue one piece for `file`. Return False if there is no room.
+    def put(self, *pieces: Piece, size: int = _DEFAULT_SIZE) -> bool:
+        """Queue all pieces of an exchange, or none of them. Return False if there is no room.
 
-        `size` is about how many bytes of memory wait with `make`. A part ends only before an entry of the file that was
-        put first, so entries that belong together stay together.
+        `size` is about how many bytes of memory wait. A part ends only before an entry of the file that was put first, so
+        entries that belong together stay together.
         """
-        return self.put_all(Piece(file, make), size=size)
-
-    def put_all(self, *pieces: Piece, size: int = _DEFAULT_SIZE) -> bool:
-        """Queue all pieces of an exchange, or none of them. Return False if there is no room."""
         with self._condition:
             if self._closing:
                 self._dropped += len(pieces)
@@ -276,8 +374,6 @@ class Store:
             self._close_part()
         if self._part is None:
             self._part = Part.create(self.folder, now)
-            if self._keep is not None:
-                prune(self.folder, self._keep, now, except_for=self._part.path)
         try:
             self._part.append(file, entries)
         except UnwrittenError as error:

@@ -43,8 +43,7 @@ from wirelint.capture.literals import (
     unescape,
     unescape_mapped,
 )
-from wirelint.capture.secret_patterns import harmless
-from wirelint.capture.secrets import Span
+from wirelint.capture.secrets import Span, harmless
 from wirelint.events import Frame
 from wirelint.model import Json
 from wirelint.wire import Framing, Sniffer
@@ -81,7 +80,7 @@ class ByteEdit(NamedTuple):
 class Body:
     """A body cut into frames, with the text of each frame."""
 
-    def __init__(self, body: bytes) -> None:
+    def __init__(self, body: bytes, headers: Mapping[str, str] | None = None) -> None:
         self.raw = body
         self.framing: Framing
         self.frames: list[Frame] = []
@@ -93,7 +92,7 @@ class Body:
             if rest:
                 self.frames.append(Frame(len(messages), rest, None, None, (("cut-event", ""),)))
             return
-        sniffer = Sniffer({})
+        sniffer = Sniffer(headers or {})
         self.frames = [*sniffer.feed(body), *sniffer.close()]
         self.framing = sniffer.framing
 

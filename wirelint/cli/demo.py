@@ -20,7 +20,7 @@ from wirelint.cli.guidance import guided
 from wirelint.launch.demo.clients import MissingSdkError, Step, drive, load_steps
 from wirelint.launch.demo.comparison import Score, compare
 from wirelint.mock import serve
-from wirelint.testing.proxy import Process, ProxyError
+from wirelint.testing import Process, ProxyError
 from wirelint.view.findings import MARKS, STYLES, visible
 from wirelint.view.screen import Screen
 

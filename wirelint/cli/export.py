@@ -10,18 +10,20 @@ from typing import BinaryIO, get_args
 
 import click
 
+from wirelint.capture import har
 from wirelint.capture.format import encode
 from wirelint.capture.offline import NOT_JUDGED, Checked
 from wirelint.capture.readers import Problem, read
 from wirelint.capture.record import Record
 from wirelint.capture.redact import Redactor
-from wirelint.capture.writers import Staging, TargetError, har_file
+from wirelint.capture.writers import Staging, TargetError
 from wirelint.cli.guidance import guided
 from wirelint.cli.options import Selection, force_option, inform, paths_argument, rule_options
 from wirelint.cli.progress import Bar
 from wirelint.model import Json, Severity
 from wirelint.rule import SEVERITIES, Finding
-from wirelint.view.findings import counted, flat
+from wirelint.text.escaping import counted
+from wirelint.view.findings import count_by_severity, flat
 
 _SUFFIXES = {".har": "har", ".mitm": "mitm", ".flow": "mitm", ".flows": "mitm", ".jsonl": "jsonl"}
 _SHOWN = 3
@@ -96,8 +98,7 @@ def export(
         raise click.ClickException(str(error)) from error
     if not count:
         raise click.ClickException("No exchange matches; nothing written")
-    kinds = ", ".join(counted(found[name], name) for name in SEVERITIES if found[name])
-    inform(f"wrote {output}: {count} of {counted(total, 'exchange')}, {kinds or 'no findings'}")
+    inform(f"wrote {output}: {count} of {counted(total, 'exchange')}, {count_by_severity(found) or 'no findings'}")
     return 2 if bar.problems else 0
 
 
@@ -140,14 +141,14 @@ def _write_lines(out: BinaryIO, items: Iterator[Checked]) -> None:
 
 
 def _write_har(out: BinaryIO, items: Iterator[Checked]) -> None:
-    out.write(har_file.opening())
+    out.write(har.opening())
     for number, checked in enumerate(items):
         findings = _judged(checked.findings)
         texts = [f"{finding.name}: {finding.message}" for finding in findings[:_SHOWN]]
         texts += [f"and {len(findings) - _SHOWN} more"] if len(findings) > _SHOWN else []
         comment = "; ".join(texts) or "ok"
-        out.write(har_file.entry(checked.record, _annotations(checked), comment, first=not number))
-    out.write(har_file.closing("written by wirelint export; findings are in _wirelint"))
+        out.write(har.entry(checked.record, _annotations(checked), comment, first=not number))
+    out.write(har.closing("written by wirelint export; findings are in _wirelint"))
 
 
 def _write_flows(out: BinaryIO, items: Iterator[Checked]) -> None:

@@ -10,6 +10,9 @@ from typing import Any
 
 import click
 
+from wirelint.rule import RuleError
+from wirelint.tables import ConfigError
+
 _GROUPS: Mapping[str, tuple[str, ...]] = {
     "Which rules": ("--select", "--extend-select", "--ignore", "--rules", "--policy", "--config", "--isolated"),
     "Time limits": ("--hang", "--burst", "--stall"),
@@ -52,6 +55,13 @@ class Guided(click.Command):
     ) -> None:
         super().__init__(*args, **kwargs)
         self.examples, self.exits, self.own = examples, exits or {}, own or {}
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command. Unusable rules and configurations are reported in one line, like wrong options."""
+        try:
+            return super().invoke(ctx)
+        except (RuleError, ConfigError) as error:
+            raise click.ClickException(str(error)) from error
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         groups: dict[str, list[tuple[str, str]]] = {heading: [] for heading in (*self.own, *_GROUPS, "Options")}

@@ -6,8 +6,7 @@ import contextlib
 import functools
 import os
 import sys
-import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
@@ -23,9 +22,8 @@ from wirelint.policy.checks import RealDisk
 from wirelint.policy.file import load as load_policies
 from wirelint.registry import Registry, RuleError
 from wirelint.rule import Limits
-from wirelint.settings.file import NO_CONFIG, Config, ConfigError, find
-from wirelint.settings.file import load as load_config
-from wirelint.settings.scopes import Layer, Scopes
+from wirelint.settings import NO_CONFIG, Config, Layer, Scopes, find
+from wirelint.settings import load as load_config
 from wirelint.text.escaping import guarded
 
 Command = Callable[..., Any]
@@ -49,7 +47,7 @@ def inform_failure(culprit: str, error: Exception) -> None:
 
 @dataclass(frozen=True)
 class Selection:
-    """The rules that options and configuration choose. Errors are click.ClickException with a message of one line."""
+    """The rules that options and configuration choose. Errors have a message of one line."""
 
     select: Sequence[str] = ()
     extend_select: Sequence[str] = ()
@@ -83,21 +81,15 @@ class Selection:
 
     def names(self, selectors: Sequence[str]) -> frozenset[str]:
         """Return the names of the rules that selectors match."""
-        try:
-            return frozenset(rule.name for one in _split(selectors) for rule in self._registry.find(one))
-        except RuleError as error:
-            raise click.ClickException(str(error)) from error
+        return frozenset(rule.name for one in _split(selectors) for rule in self._registry.find(one))
 
     @cached_property
     def configuration(self) -> Config:
         if self.config is not None and self.isolated:
             raise click.UsageError("--isolated reads no configuration and --config one; leave out one of them")
-        try:
-            if self.isolated:
-                return NO_CONFIG
-            return find(Path.cwd()) if self.config is None else load_config(self.config)
-        except ConfigError as error:
-            raise click.ClickException(str(error)) from error
+        if self.isolated:
+            return NO_CONFIG
+        return find(Path.cwd()) if self.config is None else load_config(self.config)
 
     @cached_property
     def _registry(self) -> Registry:
@@ -114,20 +106,14 @@ class Selection:
             given.check(registry)
         except RuleError as error:
             raise click.ClickException(f"--{error}") from error
-        try:
-            config.check(registry)
-        except ConfigError as error:
-            raise click.ClickException(str(error)) from error
+        config.check(registry)
         return config.scopes(registry, given, dict(self.times))
 
 
 def load_rules(folders: Sequence[Path] = (), policy: Path | None = None) -> Registry:
-    """Return the registry, with the argument policies of a file in force. Raises click.ClickException."""
-    try:
-        policies = load_policies(policy, RealDisk()) if policy is not None else NO_POLICIES
-        return Registry.load(folders).under(policies)
-    except (RuleError, ConfigError) as error:
-        raise click.ClickException(str(error)) from error
+    """Return the registry, with the argument policies of a file in force. Raises RuleError and ConfigError."""
+    policies = load_policies(policy, RealDisk()) if policy is not None else NO_POLICIES
+    return Registry.load(folders).under(policies)
 
 
 def _split(selectors: Sequence[str]) -> tuple[str, ...]:
@@ -227,46 +213,22 @@ def format_option(names: Sequence[str], text: str = "Format of the output.") -> 
     return click.option("--output-format", type=click.Choice(names), default=names[0], show_default=True, help=text)
 
 
-class Results:
-    """Standard output, or a file that replaces an existing one only when `commit` is called."""
-
-    def __init__(self, path: str | None) -> None:
-        self._path, self._staged = path, ""
-        self.out: TextIO = sys.stdout
-        if path is None or path == "-":
-            return
-        click.get_current_context().call_on_close(self._drop)
-        try:
-            self.out = self._open(path)
-        except OSError as error:
-            message = f"--output {path}: {error.strerror or error}; name a place for a file"
-            raise click.ClickException(message) from error
-
-    def commit(self) -> None:
-        if self.out is sys.stdout:
-            return
-        self.out.close()
-        if self._staged and self._path is not None:
-            os.replace(self._staged, self._path)
-
-    def _open(self, path: str) -> TextIO:
+@contextlib.contextmanager
+def results(path: str | None) -> Iterator[TextIO]:
+    """Yield standard output, or a file that replaces an existing one if the block ends well."""
+    if path is None or path == "-":
+        yield sys.stdout
+        return
+    is_special = os.path.lexists(path) and not os.path.isfile(path)  # a pipe, a terminal
+    try:
         if os.path.isdir(path):
             raise IsADirectoryError(0, "a folder")
-        if os.path.lexists(path) and not os.path.isfile(path):  # a pipe, a terminal
-            return guarded(open(path, "w", encoding="utf-8"))
-        self._path = target = os.path.realpath(path)
-        existed = os.path.exists(target)
-        with open(target, "ab"):  # errors name this path, not the temporary file; the mode is the usual one
-            mode = os.stat(target).st_mode & 0o777
-        if not existed:
-            os.unlink(target)
-        handle, self._staged = tempfile.mkstemp(prefix=f".{os.path.basename(target)}.", dir=os.path.dirname(target))
-        os.chmod(self._staged, mode)
-        return guarded(open(handle, "w", encoding="utf-8"))
-
-    def _drop(self) -> None:
-        if self.out is not sys.stdout:
-            self.out.close()
-        if self._staged:
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(self._staged)
+        if os.path.isfile(path):
+            with open(path, "ab"):  # it may be read-only
+                pass
+        file: Any = click.open_file(os.path.realpath(path), "w", encoding="utf-8", atomic=not is_special)
+    except OSError as error:
+        message = f"--output {path}: {error.strerror or error}; name a place for a file"
+        raise click.ClickException(message) from error
+    with file:
+        yield guarded(file)

@@ -25,7 +25,7 @@ from wirelint.cli.guidance import guided
 from wirelint.cli.options import Selection, folders_option, format_option, load_rules, rule_options
 from wirelint.engine import Engine
 from wirelint.model import Json, Layer
-from wirelint.registry import RuleError, safeties, shipped, summary
+from wirelint.registry import safeties, shipped, summary
 from wirelint.rule import SEVERITIES, Finding, Rule
 from wirelint.view.findings import MARKS, STYLES, place
 from wirelint.view.screen import Screen, hung
@@ -134,10 +134,7 @@ def body_text(body: Json) -> tuple[str, str]:
 @click.option("--markdown", is_flag=True, help="Print the manual as Markdown, without the examples.")
 def rule(name: str, folders: tuple[Path, ...], markdown: bool) -> None:
     """Print the manual of a rule, by name (xml-leak) or code (LK101), with examples that are run now."""
-    try:
-        found = load_rules(folders).get(name)
-    except RuleError as error:
-        raise click.ClickException(str(error)) from error
+    found = load_rules(folders).get(name)
     manual = inspect.getdoc(found) or ""
     if markdown:
         click.echo(f"# {found.name} ({found.code})\n\n{manual}")

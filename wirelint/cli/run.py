@@ -8,8 +8,9 @@ import shlex
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -19,14 +20,14 @@ from rich.text import Text
 
 from wirelint.cli.guidance import guided
 from wirelint.cli.options import format_option, inform
-from wirelint.launch import child
 from wirelint.launch import environment as env
 from wirelint.launch.doctor import checks as run_checks
 from wirelint.launch.environment import BASE_URLS, AddressError
-from wirelint.launch.proxy import Place, PrivateProxy, StartError
-from wirelint.launch.summary import Summary
-from wirelint.text.escaping import no_guard
-from wirelint.view.findings import counted
+from wirelint.launch.processes import CommandError, Place, PrivateProxy, StartError, run_command
+from wirelint.model import Json
+from wirelint.rule import SEVERITIES
+from wirelint.text.escaping import counted, no_guard
+from wirelint.view.findings import count_by_severity
 from wirelint.view.screen import Screen
 
 _set_option = click.option(
@@ -99,12 +100,12 @@ def run(
                 place = proxy.start()
                 if not quiet:
                     inform(_opening(routes, place))
-                status = child.run(command, _environment(routes, place, folder, loopback))
+                status = run_command(command, _environment(routes, place, folder, loopback))
                 survived = proxy.alive
                 proxy.stop(drain)
         except (StartError, OSError) as error:
             raise click.ClickException(str(error)) from error
-        except child.CommandError as error:
+        except CommandError as error:
             inform(f"wirelint: {error}")
             return error.status
         parts = _parts(settings, captures, proxy.pid, since)
@@ -172,6 +173,82 @@ def _closing(parts: list[Path], captures: str, command: Sequence[str]) -> Iterat
     yield from more
     yield f"captures: {' '.join(str(part) for part in parts)}"
     yield f"next: wirelint show {parts[-1]}" + (f", wirelint rule {summary.worst}" if summary.rules else "")
+
+
+# --- a summary --------------------------------------------------------------------------------------------------------
+
+_RULES_SHOWN = 8
+
+
+@dataclass(slots=True)
+class Summary:
+    """Counts of exchanges by API and model, of findings by rule, and of fixes."""
+
+    exchanges: int = 0
+    fixes: int = 0
+    spoken: Counter[str] = field(default_factory=Counter)
+    rules: Counter[tuple[str, str, str]] = field(default_factory=Counter)
+    """(code, name, severity) of findings."""
+
+    @classmethod
+    def of(cls, parts: Iterable[Path]) -> Summary:
+        """Read the exchanges of some capture folders; an incomplete last line is left out."""
+        summary = cls()
+        for part in parts:
+            summary._read(part / "exchanges.jsonl")
+        return summary
+
+    @property
+    def worst(self) -> str:
+        """The rule with the worst severity, then with the most findings; there must be one."""
+        order: dict[str, int] = {severity: number for number, severity in enumerate(SEVERITIES)}
+        return min(self.rules, key=lambda rule: (order.get(rule[2], len(order)), -self.rules[rule]))[1]
+
+    def lines(self) -> Iterator[str]:
+        """Yield a line of counts and a line per rule."""
+        severities: Counter[str] = Counter()
+        for (_, _, severity), count in self.rules.items():
+            severities[severity] += count
+        counts = [count_by_severity(severities)] if severities else []
+        if self.fixes:
+            counts.append(f"{self.fixes} fixed")
+        spoken = ", ".join(name if count == 1 else f"{count} × {name}" for name, count in self.spoken.most_common(4))
+        yield f"{counted(self.exchanges, 'exchange')} ({spoken}): {', '.join(counts) or 'nothing found'}"
+        width = max((len(name) for _, name, _ in self.rules), default=0)
+        shown = self.rules.most_common(_RULES_SHOWN)
+        for (code, name, severity), count in shown:
+            yield f"  {code}  {name:<{width}}  {severity:<7}  {count}"
+        if len(self.rules) > len(shown):
+            yield f"  … and {len(self.rules) - len(shown)} more rules"
+
+    def _read(self, file: Path) -> None:
+        try:
+            lines = file.open("rb")
+        except OSError:
+            return
+        with lines:
+            for line in lines:
+                try:
+                    record: Json = orjson.loads(line)
+                except orjson.JSONDecodeError:
+                    continue
+                if isinstance(record, dict):
+                    self._add(record)
+
+    def _add(self, record: dict[str, Json]) -> None:
+        self.exchanges += 1
+        fixes, findings = record.get("fixes"), record.get("findings")
+        self.fixes += len(fixes) if isinstance(fixes, list) else 0
+        who = " ".join(str(record[key]) for key in ("api", "model") if record.get(key))
+        self.spoken[_plain(who) or "unread"] += 1
+        for finding in findings if isinstance(findings, list) else ():
+            if isinstance(finding, dict) and finding.get("first_seen", record.get("id")) == record.get("id"):
+                code, name, severity = (_plain(str(finding.get(key))) for key in ("code", "name", "severity"))
+                self.rules[code, name, severity] += 1
+
+
+def _plain(text: str) -> str:
+    return "".join(one if one.isprintable() else "?" for one in text)[:80]
 
 
 # --- a proxy ----------------------------------------------------------------------------------------------------------

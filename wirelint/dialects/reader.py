@@ -326,7 +326,10 @@ _TURN_ENDS = (
     *(f"<|{name}|>" for name in ("im_end", "endoftext", "eot_id", "eom_id", "end_of_text", "end", "return")),
     *("</s>", "<end_of_turn>"),
 )
-_TURN_STARTS = "<|im_start|>", "<|start|>", "<|start_header_id|>", "<|im_assistant|>", "<start_of_turn>"
+_TURN_STARTS = (
+    *("<|im_start|>", "<|start|>", "<|start_header_id|>", "<|im_assistant|>", "<start_of_turn>"),
+    *("<|assistant|>", "<|Assistant|>", "<|CHATBOT_TOKEN|>"),
+)
 _ENDS, _STARTS = ("|".join(map(re.escape, tokens)) for tokens in (_TURN_ENDS, _TURN_STARTS))
 _HEADER = rf"(?:{_STARTS})(?:(?:assistant|model)(?:<\|(?:im_middle|im_sep|end_header_id|message)\|>|(?=\s)))?\s{{0,4}}"
 _TURN = rf"(?<=[\w<\[|:/▁])(?:(?:{_ENDS})(?:\s{{0,4}}{_HEADER})?|{_HEADER})"

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from wirelint.arguments.argument_faults import breaks, concatenated, flaw
-from wirelint.arguments.argument_markup import Polluted, may_be_polluted, polluted, rewrite
-from wirelint.arguments.argument_repairs import Change, coerce_types, repair_flaw, separate_values, write_as_text
+from wirelint.arguments.argument_markup import Polluted, Rewritten, may_be_polluted, polluted, rewrite
+from wirelint.arguments.argument_repairs import (
+    Change,
+    coerce_types,
+    damaged_history,
+    repair_flaw,
+    separate_values,
+    write_as_text,
+)
 from wirelint.arguments.argument_watchers import (
     Everything,
     KindWatcher,
@@ -24,13 +31,13 @@ from wirelint.arguments.json_continuation import continuation, write
 from wirelint.arguments.placeholders import omittable
 from wirelint.arguments.schemas import accepts, validator
 from wirelint.events import CallUpdate, Close, Delta, Done, Event, Failure, Finish, Start, StreamViolation
-from wirelint.fix import MOST_HELD, RewriteContext
+from wirelint.fix import MOST_HELD, FixPolicy, RequestFix, RewriteContext
 from wirelint.fixes.argument_rewriter import ArgumentRewriter, Call
 from wirelint.fixes.calls import CallRemover
 from wirelint.fixes.rewriters import WaitingRewriter, ends_call, first_frame
-from wirelint.model import Arguments, Json, Tool, ToolCall
+from wirelint.model import Arguments, Exchange, Json, Tool, ToolCall
 from wirelint.policy import Fault, Outcome
-from wirelint.rule import Rule, Safety
+from wirelint.rule import Finding, Fix, Rule, Safety
 from wirelint.text.escaping import excerpt
 from wirelint.text.thinking import (
     CUT_NATIVE_OPENER,
@@ -76,13 +83,13 @@ class CompleteJson(ArgumentRewriter):
     def keeps_start(self, start: Start) -> bool:
         if start.input in _EMPTY:
             return False
-        return self._own.text_only or not isinstance(start.input, dict)
+        return self._own.has_only_strings or not isinstance(start.input, dict)
 
     def judge(self, call: ToolCall) -> Change | None:
         found = flaw(call, self._tool(call.name))
         if found is not None:
             return repair_flaw(call, found, self._tool(call.name))
-        if call.start_input is not None and self._own.text_only and concatenated(call) is None:
+        if call.start_input is not None and self._own.has_only_strings and concatenated(call) is None:
             return write_as_text(call)
         return None
 
@@ -130,10 +137,7 @@ class ThoughtWatcher(TailWatcher):
 
     __slots__ = ()
 
-    def feed(self, piece: str) -> int:
-        self._length += len(piece)
-        if self._wrong is not None:
-            return self._wrong
+    def _search(self, piece: str) -> int:
         text, start = self._tail + piece, self._length - len(self._tail) - len(piece)
         last = max(len(text) - LONGEST_TAG, 0)
         self._tail = ""
@@ -173,31 +177,41 @@ class StripThoughts(ArgumentRewriter):
         return self._judge(call)
 
 
-def unthought(call: ToolCall, key: str, found: Thinking, tool: Tool | None) -> Change | None:
-    """Return the arguments without the thought at an edge of a value; None if the value is not evident.
+def unthought(call: ToolCall, thoughts: Mapping[str, Thinking], tool: Tool | None) -> Change | None:
+    """Return the arguments without the thoughts at an edge of their values; None if no value is evident.
 
-    A thought before a lone closing tag stays: a stream has sent it.
+    A thought before a lone closing tag stays where the value began in an earlier event of a stream, which has left.
     """
-    arguments, text = call.arguments.mapping, call.arguments.text
-    value = (arguments or {}).get(key)
-    if arguments is None or not isinstance(value, str):
+    arguments, text = call.arguments.mapping or {}, call.arguments.text
+    kept: dict[str, str] = {}
+    for key, found in thoughts.items():
+        if isinstance(value := arguments.get(key), str) and (rest := _without(value, found)) is not None:
+            kept[key] = rest
+    cleaned: dict[str, Json] = {**arguments, **kept}
+    offset = ThoughtWatcher().feed(text)
+    ending = continuation(text[:offset], cleaned)
+    made = Rewritten(text[:offset] + ending, offset) if ending is not None else rewrite(text, kept)
+    if (
+        not kept
+        or made is None
+        or call.event_at(made.offset) != call.event_at(offset)
+        or accepts(tool, cleaned) is False
+    ):
         return None
+    what = f"the reasoning in the value of {excerpt(', '.join(kept))}"
+    return Change(made.text, "unsafe", f"remove {what}", f"removed {what}", offset=made.offset)
+
+
+def _without(value: str, found: Thinking) -> str | None:
+    """Return a value without the thought before or after it; None if the value is not evident."""
     rest = value[found.end :].strip()
     if not rest:  # a thought or a lone closing tag at the end
         tag = NATIVE_TAG.search(value, found.body[1]) if found.evidence == "closed" else None
         kept = value[: tag.start() if tag is not None else found.start]
     else:
-        is_leading = found.evidence == "opened" and found.whole and not value[: found.start].strip()
+        is_leading = found.whole and not value[: found.start].strip()
         kept = rest if is_leading else ""
-    if not (found.native and kept.strip()) or may_hold_thinking(kept):
-        return None
-    cleaned: dict[str, Json] = {**arguments, key: kept}
-    begun = text[: ThoughtWatcher().feed(text)]
-    ending = continuation(begun, cleaned)
-    if ending is None or accepts(tool, cleaned) is False:
-        return None
-    what = f"the reasoning {'before' if rest else 'after'} the value of {excerpt(key)}"
-    return Change(begun + ending, "unsafe", f"remove {what}", f"removed {what}", offset=len(begun))
+    return kept if found.native and kept.strip() and not may_hold_thinking(kept) else None
 
 
 def unmarked(call: ToolCall, found: Polluted, tool: Tool | None) -> Change | None:
@@ -209,14 +223,31 @@ def unmarked(call: ToolCall, found: Polluted, tool: Tool | None) -> Change | Non
     rest = continuation(begun, found.cleaned)
     if rest is None:
         return None
-    tags = excerpt(found.markup)
-    return Change(
-        begun + rest,
-        "unsafe",
-        f"remove {tags} from {found.where}",
-        f"removed {tags} from {found.where}",
-        offset=len(begun),
-    )
+    what = f"{excerpt(found.markup)} from {found.where}"
+    return Change(begun + rest, "unsafe", f"remove {what}", f"removed {what}", offset=len(begun))
+
+
+def report_damage(rule: Rule, exchange: Exchange, *, concatenated: bool) -> Iterator[Finding]:
+    """Yield findings on damaged arguments in the history: on several values in a row, or on all other damage."""
+    refused = exchange.status is not None and 400 <= exchange.status < 500
+    for found in damaged_history(exchange):
+        if found.concatenated is concatenated:
+            yield rule.finding(
+                "request",
+                f"{found.name}: in the history the arguments are {found.words}",
+                found.call.pointer,
+                severity="error" if refused else "info" if found.nothing else "warning",
+                fix=Fix(found.safety, f"write them as {excerpt(found.right)}") if found.right else None,
+            )
+
+
+def fix_damage(rule: Rule, exchange: Exchange, permit: FixPolicy, *, concatenated: bool) -> Iterator[RequestFix]:
+    """Yield the fixes of the arguments that `report_damage` reports."""
+    for found in damaged_history(exchange):
+        if found.concatenated is concatenated and found.right is not None and permit.allows(rule.code, found.safety):
+            where, before = found.call.pointer, found.call.arguments.text
+            done = rule.repair("request", found.safety, found.done, where, before=before, after=found.right)
+            yield (found.edit,), done
 
 
 @dataclass(slots=True)

@@ -86,15 +86,14 @@ class TokenDecider(TextDecider):
                     self.let_go()
 
     def pause(self, why: Pause) -> None:
-        if self._state == "cut":
+        if self._state == "start" and why == "close" and self._is_bare():
+            return  # a call after it shows that no text was intended
+        if self._state not in ("cut", "left"):
+            self._state = "cut" if self._finish() else "text"
+        if self._state == "cut" and why != "other":  # a call is no end: text behind it is cut too
             self._record("unsafe", self._title, self._dropped, self._event)
             self._state = "left"
             self.block.busy = False
-        elif self._state == "start" and why == "close" and self._is_bare():
-            return  # a call after it shows that no text was intended
-        elif self._state != "left":
-            self._finish()
-            self._state = "text"
         self.let_go()
 
     def give_up(self) -> None:
@@ -232,25 +231,24 @@ class TokenDecider(TextDecider):
         text = self._buffer.text()
         return bool(text.strip()) and not text[_lead(text, find(text)) :].strip()
 
-    def _finish(self) -> None:
-        """Decide on all that waits, given the whole text."""
+    def _finish(self) -> bool:
+        """Decide on all that waits, given the whole text. Return True if the text is cut."""
         block, text = self.block, self._buffer.text()
         if self._state == "start":
             self._strip_whole_lead(text)
             text = self._buffer.text()
         framing = self._framer.framing(text)
         if framing is None:
-            return
+            return False
         done = remedy(text, framing, streamed=self.streamed, calls=self._stripper.has_calls(block.choice))
         if done is None or done.trailing < block.sure - self._shift or (done.leading and block.sure > self._shift):
-            return
+            return False
         if done.kind == "cut":
             if self._stripper.unsafe and framing.overrun is not None:
                 self._cut_at(text, self._end_before(text, done.trailing), framing.overrun.token)
-                self.pause("stop")
-            return
+            return self._state == "cut"
         if not self._stripper.safe or (done.leading == 0 and done.trailing == len(text)):
-            return
+            return False
         edges = (("the beginning", done.leading > 0), ("the end", done.trailing < len(text)))
         title = f"stripped {_listed(framing.tokens)} at {' and '.join(edge for edge, there in edges if there)}"
         event = self.event_at(self._shift + (0 if done.leading else done.trailing))
@@ -259,6 +257,7 @@ class TokenDecider(TextDecider):
         kept = done.leading + len(text[done.leading :]) - len(text[done.leading :].lstrip()) if done.leading else 0
         block.cut(self._shift, self._shift + kept)
         block.cut(self._shift + done.trailing, self._shift + len(text))
+        return False
 
     def _end_before(self, text: str, place: int) -> int:
         """Return where the text ends if the rest before a cut ends in tokens as well."""

@@ -43,7 +43,7 @@ from wirelint.launch.environment import (
     without_proxies,
     write_trust,
 )
-from wirelint.launch.proxy import Place, PrivateProxy, StartError
+from wirelint.launch.processes import Place, PrivateProxy, StartError
 
 HOST = "doctor.wirelint.invalid"
 PATH = "/wirelint-doctor"

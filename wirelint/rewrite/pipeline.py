@@ -24,7 +24,7 @@ from wirelint.fix import AppliedFix, FixPolicy, RewriteContext, Rewriter
 from wirelint.fixes.prefilter import REACH, in_line, is_patient, prefilter_for
 from wirelint.model import Request
 from wirelint.rule import Finding, Rule
-from wirelint.settings.scopes import Kind
+from wirelint.settings import Kind
 from wirelint.state.ledger import HERE, Ledger, SeenFrom, completed
 from wirelint.text.loops import MOST_MARKS, MarkCount
 from wirelint.wire.websocket import is_socket

@@ -35,7 +35,7 @@ _SHOWN = 400
 class Passed:
     """A `tools/call` seen on the wire, with `text` and `error` of its result once `answered`.
 
-    `whole` is False if the result holds more than text; `error` is None if the server did not say.
+    `whole` is False if the result holds more than text; `error` is None if the result lacks the field.
     """
 
     number: int
@@ -149,6 +149,12 @@ class McpLedger:
         found = self._waiting.get((*place_of(exchange), id_ or ""))
         return found.call.name if found is not None and found.call is not None else None
 
+    def answers(self, exchange: Exchange, name: str) -> Iterator[str]:
+        """Yield the earlier results of a server's tool, without errors."""
+        calls = self._by_name.get(plain(name), {}).get((place_of(exchange)[0], name), {})
+        passed = (call for equal in calls.values() for call in equal.values())
+        return (call.text for call in passed if call.answered and not call.error)
+
     def _is(self, name: str, declared: Tool | None, server: str, tool: str) -> bool:
         written, short = plain(name), plain(tool)
         known = self._servers.get(server)
@@ -172,9 +178,8 @@ class McpLedger:
             return
         server, session = place_of(exchange)
         self._server(server).unread |= exchange.request is None or exchange.end == "unread"
-        for message in exchange.request.messages if exchange.request is not None else ():
-            for part in message.parts:
-                self._ask(part, exchange, server, session)
+        for part in exchange.request.parts if exchange.request is not None else ():
+            self._ask(part, exchange, server, session)
         for choice in exchange.reply.choices if exchange.reply is not None else ():
             whole = not any(isinstance(part, Opaque) for part in choice.parts)
             for part in choice.parts:
@@ -186,10 +191,9 @@ class McpLedger:
         if not self._servers:
             return
         for reply in (exchange.reply, exchange.delivered):
-            for choice in reply.choices if reply is not None else ():
-                for call in choice.calls:
-                    if call.id:
-                        self._made[call.id] = self._clock
+            for call in reply.calls if reply is not None else ():
+                if call.id:
+                    self._made[call.id] = self._clock
         while len(self._made) > self._max_calls:
             self._made.popitem(last=False)
 

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Protocol
+from typing import Protocol, get_args
 
 from wirelint.capture.offline import Checked
 from wirelint.fix import AppliedFix
-from wirelint.model import Json
-from wirelint.rule import SEVERITIES, Finding, Severity
+from wirelint.model import Confidence, Json, Layer, Side
+from wirelint.rule import SEVERITIES, Finding, Fix, Severity
 from wirelint.state.issues import Issue, fingerprint
-from wirelint.text.escaping import printable
+from wirelint.text.escaping import counted, printable
 
+_WORDS = {
+    "severity": get_args(Severity),
+    "confidence": get_args(Confidence),
+    "layer": get_args(Layer),
+    "side": get_args(Side),
+}
 MARKS = {"error": "●", "warning": "▲", "info": "·"}
 STYLES = {"error": "red", "warning": "yellow", "info": "cyan"}
 
@@ -52,6 +58,23 @@ def flat(checked: Checked, finding: Finding) -> dict[str, Json]:
     }
 
 
+def read_finding(value: object) -> Finding | None:
+    """Return the finding of a JSON object that `flat` made; None if a member is missing or has an unknown word."""
+    if not isinstance(value, dict) or any(value.get(name) not in words for name, words in _WORDS.items()):
+        return None
+    match value:
+        case {"code": str(code), "name": str(name), "message": str(message)}:
+            words = value["severity"], value["confidence"], value["layer"], value["side"]
+        case _:
+            return None
+    pointer, event, fix = value.get("pointer"), value.get("event"), None
+    match value.get("fix"):
+        case {"safety": "safe" | "unsafe" as safety, "title": str(title)}:
+            fix = Fix(safety, title)
+    place = pointer if isinstance(pointer, str) else None, event if isinstance(event, int) else None
+    return Finding(code, name, *words, message, *place, fix)
+
+
 def worst_first(findings: Iterable[Finding]) -> list[Finding]:
     """Return findings ordered by severity, errors first; the order within a severity is kept."""
     return sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity))
@@ -60,11 +83,6 @@ def worst_first(findings: Iterable[Finding]) -> list[Finding]:
 def worst(findings: Iterable[Finding]) -> Severity | None:
     """Return the highest severity among findings; None if there are none."""
     return min((finding.severity for finding in findings), key=SEVERITIES.index, default=None)
-
-
-def counted(count: int, noun: str) -> str:
-    """Return a count with its noun: `1 file`, `2 files`."""
-    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def tally(findings: Sequence[Finding]) -> str:

@@ -11,9 +11,8 @@ from typing import Literal, Protocol
 from wirelint.events import Frame
 from wirelint.wire.aws_eventstream import CONTENT_TYPE, MessageStream, looks_like_messages
 from wirelint.wire.json_array import ArrayStream, looks_like_array
-from wirelint.wire.ndjson import TYPES, JsonLines, WholeOrLines
+from wirelint.wire.ndjson import TYPES, JsonLines, WholeBody, WholeOrLines
 from wirelint.wire.sse import EventStream
-from wirelint.wire.whole import WholeBody
 
 __all__ = [
     "ArrayStream",

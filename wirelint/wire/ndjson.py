@@ -11,13 +11,44 @@ Until then it may be a whole body, which has at most a line feed at its end.
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
 from typing import Literal
 
 import orjson
 
 from wirelint.events import Frame
 from wirelint.model import FaultKind
-from wirelint.wire.whole import WholeBody
+
+
+class WholeBody:
+    """Collects a body and gives it as one frame at the end."""
+
+    streamed = False
+    framing: Literal["whole"] = "whole"
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+
+    def feed(self, data: bytes) -> list[Frame]:
+        if data:
+            self._parts.append(data)
+        return []
+
+    def close(self) -> list[Frame]:
+        raw = b"".join(self._parts)
+        self._parts.clear()
+        if not raw:
+            return []
+        return [whole_frame(raw)]
+
+    @property
+    def waiting(self) -> bytes:
+        return b"".join(self._parts)
+
+
+def whole_frame(raw: bytes) -> Frame:
+    return Frame(0, raw, None, raw.removeprefix(BOM_UTF8).decode("utf-8", "replace"))
+
 
 TYPES = frozenset({
     "application/x-ndjson",

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Iterator
 
 import orjson
 
+from wirelint.capture import har
 from wirelint.capture.format import FormatError, decode_all
-from wirelint.capture.readers import claude_code, har, k2vv, lhar
-from wirelint.capture.readers.source import Input, LineReader, Problem, Wrong
+from wirelint.capture.readers import claude_code, other_logs
+from wirelint.capture.readers.source import Input, LineReader, Problem, read_parts
 from wirelint.capture.record import Record
 from wirelint.model import Json
 
@@ -61,14 +63,15 @@ def _read_whole(text: bytes, source: str) -> Iterator[Record | Problem]:
         yield from _read_document(document, source)
         return
     records = document if isinstance(document, list) else [document]
-    yield from _read_values(enumerate(records, 1), source, "record")
+    take = lambda value, number: decode_all(value, source, f"record {number}")  # noqa: E731
+    yield from read_parts(enumerate(records, 1), source, "record", take)
 
 
 def _read_document(document: dict[str, Json], source: str) -> Iterator[Record | Problem]:
     if "log" in document:
         yield from har.read(document, source)
     elif "lhar" in document:
-        yield from lhar.read_document(document, source)
+        yield from other_logs.read_lhar(document, source)
     else:
         # Loading the YAML that other cassettes are written in takes a while.
         from wirelint.capture.readers import vcr
@@ -76,43 +79,20 @@ def _read_document(document: dict[str, Json], source: str) -> Iterator[Record | 
         yield from vcr.read_document(document, source)
 
 
-def _read_values(
-    values: Iterator[tuple[int, Json]] | enumerate[Json], source: str, noun: str
-) -> Iterator[Record | Problem]:
-    wrong = Wrong(source, noun)
-    for number, value in values:
-        try:
-            records = decode_all(value, source, f"{noun} {number}")
-        except FormatError as error:
-            wrong.add(number, str(error))
-        else:
-            wrong.read += 1
-            yield from records
-    yield from wrong.problem()
-
-
 def _read_lines(first: bytes, lines: Iterator[bytes], source: str, number: int) -> Iterator[Record | Problem]:
-    wrong = Wrong(source, "line")
     taker: LineReader | None = None
-    line: bytes | None = first
-    while line is not None:
-        if line.strip():
-            try:
-                value = load(line)
-                taker = taker or _taker(value, source)
-                records = list(taker.add(value, number))
-            except FormatError as error:
-                wrong.add(number, str(error))
-            except ValueError as error:
-                wrong.add(number, "cut off" if not line.endswith(b"\n") else f"broken JSON: {error}")
-            else:
-                wrong.read += 1
-                yield from records
-        line = next(lines, None)
-        number += 1
-    if taker is not None:
-        yield from taker.close()
-    yield from wrong.problem()
+
+    def take(line: bytes, number: int) -> Iterator[Record | Problem]:
+        nonlocal taker
+        try:
+            value = load(line)
+        except ValueError as error:
+            raise FormatError("cut off" if not line.endswith(b"\n") else f"broken JSON: {error}") from error
+        taker = taker or _taker(value, source)
+        return taker.add(value, number)
+
+    parts = ((n, line) for n, line in enumerate(itertools.chain((first,), lines), number) if line.strip())
+    yield from read_parts(parts, source, "line", take, lambda: taker.close() if taker is not None else ())
 
 
 def _taker(value: Json, source: str) -> LineReader:
@@ -122,10 +102,10 @@ def _taker(value: Json, source: str) -> LineReader:
             return _Document(source)
         if claude_code.is_line(value):
             return claude_code.Lines(source)
-        if lhar.is_line(value):
-            return lhar.Lines(source)
-        if k2vv.is_line(value):
-            return k2vv.Lines(source)
+        if other_logs.is_lhar(value):
+            return other_logs.LharLines(source)
+        if other_logs.is_k2vv(value):
+            return other_logs.K2vvLines(source)
     return _Records(source)
 
 

@@ -17,7 +17,7 @@ from wirelint.capture.format import read_end
 from wirelint.capture.readers.source import Input, Problem
 from wirelint.capture.record import Headers, Record
 from wirelint.model import End, Json, Timing, missing_of
-from wirelint.settings.scopes import HEADER
+from wirelint.settings import HEADER
 from wirelint.wire.content_coding import CodingError, decode, why_unread
 from wirelint.wire.websocket import HEADERS, STATUS, socket_url, turns
 

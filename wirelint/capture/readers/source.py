@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 
+from wirelint.capture.format import FormatError
 from wirelint.capture.record import Record
 from wirelint.model import Json
+
+T = TypeVar("T")
 
 _PIECE = 1 << 22
 _SHORTEN = 80
@@ -91,28 +94,35 @@ class LineReader(ABC):
         return iter(())
 
 
-class Wrong:
-    """Collects the unreadable parts of a source into one problem at its end."""
+def read_parts(
+    parts: Iterable[tuple[int, T]],
+    source: str,
+    noun: str,
+    take: Callable[[T, int], Iterable[Record | Problem]],
+    close: Callable[[], Iterable[Record | Problem]] = lambda: (),
+) -> Iterator[Record | Problem]:
+    """The records of the numbered parts of a source. `take` returns those of a part, `close` those of the end.
 
-    def __init__(self, source: str, noun: str) -> None:
-        self.read = 0
-        self._source = source
-        self._noun = noun
-        self._first: tuple[int, str] | None = None
-        self._count = 0
-
-    def add(self, number: int, reason: str) -> None:
-        self._first = self._first or (number, reason if len(reason) <= _SHORTEN else f"{reason[: _SHORTEN - 1]}…")
-        self._count += 1
-
-    def problem(self) -> Iterator[Problem]:
-        if self._first is None:
-            return
-        number, reason = self._first
-        others = f", and {self._count - 1} more like it" if self._count > 1 else ""
-        rest = f"the other {self.read} were read" if self.read else "nothing could be read"
+    The parts for which `take` raises FormatError become one problem at the end.
+    """
+    wrong: list[tuple[int, str]] = []
+    read = 0
+    for number, part in parts:
+        try:
+            records = list(take(part, number))
+        except FormatError as error:
+            wrong.append((number, str(error)))
+        else:
+            read += 1
+            yield from records
+    yield from close()
+    if wrong:
+        number, reason = wrong[0]
+        reason = reason if len(reason) <= _SHORTEN else f"{reason[: _SHORTEN - 1]}…"
+        others = f", and {len(wrong) - 1} more like it" if len(wrong) > 1 else ""
+        rest = f"the other {read} were read" if read else "nothing could be read"
         cure = "upgrade wirelint" if "newer" in reason else rest
-        yield Problem(self._source, f"{self._noun} {number}", f"{reason}{others}", cure, fatal=not self.read)
+        yield Problem(source, f"{noun} {number}", f"{reason}{others}", cure, fatal=not read)
 
 
 def as_mapping(value: Json) -> Mapping[str, Json]:

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import itertools
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -28,7 +29,7 @@ from ruamel.yaml.error import YAMLError
 from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
 
 from wirelint.capture.format import FormatError, dump, read_headers
-from wirelint.capture.readers.source import Input, Problem, Wrong
+from wirelint.capture.readers.source import Input, Problem, read_parts
 from wirelint.capture.record import Headers, Record
 from wirelint.model import Json, MissingInfo
 from wirelint.wire.content_coding import CodingError, decode, why_unread
@@ -43,41 +44,21 @@ _UNKNOWN_TAGS = ("tag:yaml.org,2002:python/", "!")
 
 def read(data: Input, source: str) -> Iterator[Record | Problem]:
     """The records of a cassette in YAML."""
-    wrong = Wrong(source, "interaction")
-    number = 0
-    for text in _items(data.lines()):
-        number += 1
-        try:
-            items = _load(text)
-            record = _interaction(items[0] if isinstance(items, list) and items else None, source, number)
-        except YAMLError as error:
-            wrong.add(number, f"broken YAML: {' '.join(str(getattr(error, 'problem', None) or error).split())}")
-        except FormatError as error:
-            wrong.add(number, str(error))
-        else:
-            wrong.read += 1
-            yield record
-    if not number:
-        yield Problem(source, "", "a cassette without interactions", "record it again", fatal=True)
-    yield from wrong.problem()
+    return _read((_load(text) for text in _items(data.lines())), source)
 
 
 def read_document(document: Mapping[str, Json], source: str) -> Iterator[Record | Problem]:
     """The records of a cassette in JSON."""
     interactions = document.get("interactions", document.get("http_interactions"))
-    if not isinstance(interactions, list) or not interactions:
+    return _read(iter(interactions if isinstance(interactions, list) else ()), source)
+
+
+def _read(interactions: Iterator[Any], source: str) -> Iterator[Record | Problem]:
+    first = list(itertools.islice(interactions, 1))
+    if not first:
         yield Problem(source, "", "a cassette without interactions", "record it again", fatal=True)
-        return
-    wrong = Wrong(source, "interaction")
-    for number, item in enumerate(interactions, 1):
-        try:
-            record = _interaction(item, source, number)
-        except FormatError as error:
-            wrong.add(number, str(error))
-        else:
-            wrong.read += 1
-            yield record
-    yield from wrong.problem()
+    parts = enumerate(itertools.chain(first, interactions), 1)
+    yield from read_parts(parts, source, "interaction", lambda item, number: [_interaction(item, source, number)])
 
 
 def _items(lines: Iterator[bytes]) -> Iterator[bytes]:
@@ -132,16 +113,20 @@ for _tag in _UNKNOWN_TAGS:
 
 
 def _load(text: bytes) -> Any:
+    """The interaction of a text; a FormatError if it is broken."""
     yaml = YAML(typ="safe")
     yaml.version = (1, 1)  # type: ignore[assignment, unused-ignore]
     yaml.Constructor = _Constructor
     try:
-        return yaml.load(text)
-    except (ValueError, RecursionError, UnicodeError) as error:
-        raise YAMLError(f"{error}") from error
+        items = yaml.load(text)
+    except (YAMLError, ValueError, RecursionError, UnicodeError) as error:
+        return FormatError(f"broken YAML: {' '.join(str(getattr(error, 'problem', None) or error).split())}")
+    return items[0] if isinstance(items, list) and items else None
 
 
 def _interaction(item: Any, source: str, number: int) -> Record:
+    if isinstance(item, FormatError):
+        raise item
     if not isinstance(item, dict) or not isinstance(item.get("request"), dict):
         raise FormatError("no `request` in it")
     request = item["request"]

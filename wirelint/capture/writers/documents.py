@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from wirelint.capture import har
 from wirelint.capture.flow_metadata import NAMES, beside_sent
 from wirelint.capture.format import changes
 from wirelint.capture.offline import Fixed
-from wirelint.capture.readers import har
 from wirelint.capture.readers.documents import load
 from wirelint.capture.readers.source import as_mapping
 from wirelint.capture.record import Record, Sent

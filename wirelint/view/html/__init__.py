@@ -17,15 +17,13 @@ The policy in the head permits this script and this style by digest and nothing 
 from __future__ import annotations
 
 import base64
-import contextlib
 import datetime
 import gzip
 import hashlib
 import inspect
-import os
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
@@ -34,8 +32,10 @@ from markdown_it import MarkdownIt
 from markupsafe import Markup
 
 from wirelint import __version__
+from wirelint.capture.format import dump_printable
 from wirelint.capture.offline import Checked, Occurrences
 from wirelint.capture.readers import Problem
+from wirelint.capture.writers import Staging
 from wirelint.model import Json
 from wirelint.rule import SEVERITIES, Rule, Severity
 from wirelint.state.issues import Issue
@@ -45,7 +45,6 @@ from wirelint.view.findings import recurrence, worst, worst_first
 from wirelint.view.html.exchange import (
     Object,
     describe_failure,
-    dump,
     is_rewritten,
     make_detail,
     make_row,
@@ -120,10 +119,10 @@ def write_report(
         codes = {count.name for count in summary.counts("rule")}
         scored = cards.ordered() if any(card.calls for card in cards.ordered()) else []
         own = [Section(scorecard.title(scored), scorecard.section(scored))] if scored else []
-        data.write(encode_element("index", dump({"blocks": blocks.firsts, "rows": rows})))
-        with _replacing(out) as page:
+        data.write(encode_element("index", dump_printable({"blocks": blocks.firsts, "rows": rows})))
+        with Staging(out, folder=False, force=True) as staging:
             _write_page(
-                page,
+                staging.path,
                 data,
                 title=title or ", ".join(summary.sources),
                 summary=summary,
@@ -132,6 +131,7 @@ def write_report(
                 sections=[*own, *sections],
                 problems=problems,
             )
+            staging.commit()
     return Written(out, out.stat().st_size, summary.exchanges, summary.affected, len(problems))
 
 
@@ -165,18 +165,6 @@ def _anchored(made: Object, anchors: Counter[str]) -> Object:
     return made | {"anchor": name if anchors[name] == 1 else f"{name}~{anchors[name]}"}
 
 
-@contextlib.contextmanager
-def _replacing(out: Path) -> Iterator[BinaryIO]:
-    """Yield a file that replaces `out` when it is complete."""
-    beside = out.with_name(f".{out.name}.{os.getpid()}.part")
-    try:
-        with open(beside, "wb") as file:
-            yield file
-        os.replace(beside, out)
-    finally:
-        beside.unlink(missing_ok=True)
-
-
 # --- data -------------------------------------------------------------------------------------------------------------
 
 
@@ -196,7 +184,7 @@ class Blocks:
 
     def message(self, value: Object) -> int:
         """Return the number of a message."""
-        data = dump(value)
+        data = dump_printable(value)
         digest = hashlib.blake2b(data, digest_size=16).digest()
         number = self._seen.setdefault(digest, len(self._seen))
         if number == self._first_message + len(self._messages):
@@ -206,7 +194,7 @@ class Blocks:
 
     def exchange(self, value: Object) -> int:
         """Return the number of an exchange, counted from 0. Its messages must have been stored before."""
-        data = dump(value)
+        data = dump_printable(value)
         self._exchanges.append(data)
         self._size += len(data)
         self._count += 1
@@ -369,7 +357,7 @@ def _bars(bins: Sequence[Counter[str]], low: float, high: float, timed: bool) ->
 # --- the page ---------------------------------------------------------------------------------------------------------
 
 
-def _write_page(out: BinaryIO, data: BinaryIO, **values: object) -> None:
+def _write_page(out: Path, data: BinaryIO, **values: object) -> None:
     """Render the template to `out`. `data` holds the elements with the exchanges and the index."""
     script, style = ((_HERE / name).read_text(encoding="utf-8") for name in ("report.js", "report.css"))
     template = scorecard.templates().get_template("page.html.jinja")
@@ -378,7 +366,8 @@ def _write_page(out: BinaryIO, data: BinaryIO, **values: object) -> None:
     pieces = (Markup(piece.decode("ascii")) for piece in iter(lambda: data.read(_PIECE), b""))
     stream = template.stream(version=__version__, data=pieces, **assets, **values)
     stream.enable_buffering(16)
-    stream.dump(out, encoding="utf-8", errors="replace")
+    with out.open("wb") as page:
+        stream.dump(page, encoding="utf-8", errors="replace")
 
 
 def _policy(script: str, style: str) -> str:

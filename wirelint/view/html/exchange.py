@@ -14,8 +14,6 @@ from itertools import islice
 from typing import Protocol, TypeAlias
 from urllib.parse import urlsplit
 
-import orjson
-
 from wirelint.capture.offline import Checked
 from wirelint.capture.record import Headers, Record
 from wirelint.model import (
@@ -52,7 +50,6 @@ _MOST_LINES, _LONGEST_LINE = 3000, 4000
 _MOST_RAW = 20_000
 _MOST_TEXT = 200_000
 """Characters of one text that a page holds."""
-_SURROGATE = re.compile("[\ud800-\udfff]")
 _QUOTED = re.compile(r"`([^`]+)`|'([^']+)'|\"([^\"]+)\"")
 _SHORTEST_QUOTE = 3
 _FIELDS = {
@@ -394,26 +391,6 @@ def count_utf16(text: str, offset: int) -> int:
     """Return an offset in characters as JavaScript counts them."""
     offset = max(0, min(offset, len(text)))
     return offset if text.isascii() else offset + sum(char > "\uffff" for char in text[:offset])
-
-
-def dump(value: Json) -> bytes:
-    """Encode JSON in UTF-8; lone surrogates, which no file can hold, become U+FFFD."""
-    try:
-        return orjson.dumps(value)
-    except TypeError:
-        return json.dumps(_readable(value), ensure_ascii=False, separators=(",", ":")).encode()
-
-
-def _readable(value: Json) -> Json:
-    match value:
-        case str():
-            return _SURROGATE.sub("\ufffd", value)
-        case dict():
-            return {_SURROGATE.sub("\ufffd", name): _readable(item) for name, item in value.items()}
-        case list():
-            return [_readable(item) for item in value]
-        case _:
-            return value
 
 
 # --- the chunks of a reply on a time axis -----------------------------------------------------------------------------

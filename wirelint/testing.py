@@ -1,28 +1,41 @@
-"""A real mitmdump with the addon in front of an upstream, for tests and the demonstration.
+"""For people's own tests: `assert_clean`, whose failure reads like `wirelint check`, and a real mitmdump with the addon.
 
-Theory of operation. The process listens at a free port and prints it. A client has its reply before the exchange is written
-down, so reading waits until nothing is pending: `GET /.wirelint/pending` (`addon.status`) answers `{"pending": 0}`. Every
-wait has a limit. The process is ended by its pid.
+Theory of operation of the proxy. The process listens at a free port and prints it. A client has its reply before the
+exchange is written down, so reading waits until nothing is pending: `GET /.wirelint/pending` (`addon.status`) answers
+`{"pending": 0}`. Every wait has a limit. The process is ended by its pid. The demonstration uses it as well.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import http.client
+import io
 import json
 import os
 import re
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Self, TypeVar, get_args
+from typing import Self, TypeAlias, TypeVar
 
-from wirelint.model import Confidence, Json, Layer, Severity, Side
-from wirelint.registry import shipped
-from wirelint.rule import Finding, Fix, Safety
+from wirelint import settings
+from wirelint.capture.format import FormatError, decode
+from wirelint.capture.offline import Checked, check
+from wirelint.capture.readers import Problem, read
+from wirelint.capture.record import Record
+from wirelint.engine import Engine
+from wirelint.model import Exchange, Json, Severity
+from wirelint.policy.checks import RealDisk
+from wirelint.policy.file import load
+from wirelint.registry import Registry, RuleError, shipped
+from wirelint.rule import SEVERITIES, Finding
+from wirelint.view.findings import read_finding
+from wirelint.view.formats import begin
+from wirelint.view.stats import Statistics
 
 _START, _STOP, _WAIT, _QUIET, _POLL = 60.0, 10.0, 10.0, 2.0, 0.02
 """Seconds: to start, to end, for pending exchanges, for those of the test before, between two looks."""
@@ -182,9 +195,8 @@ class Proxy:
     def findings(self) -> list[Finding]:
         """The findings on the test's exchanges, as reported live."""
         lists = (line.get("findings") for line in self.exchanges)
-        return [
-            read_finding(one) for found in lists if isinstance(found, list) for one in found if isinstance(one, dict)
-        ]
+        found = (read_finding(one) for values in lists if isinstance(values, list) for one in values)
+        return [finding for finding in found if finding is not None]
 
     def wait(self, timeout: float = _WAIT) -> list[dict[str, Json]]:
         """Return the exchanges, once none is pending or the time is over."""
@@ -213,28 +225,102 @@ def _until(ready: Callable[[], T], timeout: float) -> T | None:
         time.sleep(_POLL)
 
 
-def read_finding(value: Mapping[str, Json]) -> Finding:
-    """Return a finding of a capture. Members that are not understood get their lowest value."""
-    fix, event = value.get("fix"), value.get("event")
-    return Finding(
-        code=_text(value, "code"),
-        name=_text(value, "name"),
-        severity=_word(value, "severity", get_args(Severity), "info"),
-        confidence=_word(value, "confidence", get_args(Confidence), "low"),
-        layer=_word(value, "layer", get_args(Layer), "wirelint"),
-        side=_word(value, "side", get_args(Side), "response"),
-        message=_text(value, "message"),
-        pointer=_text(value, "pointer") or None,
-        event=event if isinstance(event, int) else None,
-        fix=Fix(_word(fix, "safety", get_args(Safety), "unsafe"), _text(fix, "title"))
-        if isinstance(fix, dict)
-        else None,
-    )
+Subject: TypeAlias = "Exchange | Record | Mapping[str, Json] | str | Path | Iterable[Record | Mapping[str, Json]]"
+Rules: TypeAlias = "str | Sequence[str]"
 
 
-def _text(value: Mapping[str, Json], key: str) -> str:
-    return text if isinstance(text := value.get(key), str) else ""
+def assert_clean(
+    subject: Subject,
+    *,
+    select: Rules = (),
+    ignore: Rules = (),
+    least: Severity = "warning",
+    isolated: bool = False,
+) -> None:
+    """Raise AssertionError with all findings if one has the severity `least` or worse.
+
+    `subject` is an `Exchange`, a record (also as the dictionary of a line of exchanges.jsonl), several records in order,
+    or the path of a capture or a folder. Rules as in `wirelint check`: by name, code or prefix. The configuration of the
+    working directory applies, unless `isolated`. Raises ValueError, in one line, for unknown rules and unreadable input.
+    """
+    __tracebackhide__ = True
+    checked = findings_of(subject, select=select, ignore=ignore, isolated=isolated)
+    worst = SEVERITIES[: SEVERITIES.index(least) + 1]
+    if any(finding.severity in worst for one in checked for finding in one.findings):
+        raise AssertionError(_printed([one.folded for one in checked]))
 
 
-def _word(value: Mapping[str, Json], key: str, words: tuple[Word, ...], lowest: Word) -> Word:
-    return next((word for word in words if word == value.get(key)), lowest)
+def findings_of(
+    subject: Subject, *, select: Rules = (), ignore: Rules = (), isolated: bool = False
+) -> tuple[Checked, ...]:
+    """Return the exchanges of a subject with their findings. Arguments and errors as in `assert_clean`."""
+    rules = _rules(_names(select), _names(ignore), isolated=isolated)
+    if isinstance(subject, Exchange):
+        record = Record(subject.id, subject.method, subject.url, source="exchange")
+        return (Checked(record, subject, Engine(rules).check(subject)),)
+    checked = []
+    for item in check(_items(subject), rules):
+        if isinstance(item, Problem):
+            raise ValueError(str(item))
+        checked.append(item)
+    return tuple(checked)
+
+
+def _items(subject: Record | Mapping[str, Json] | str | Path | Iterable[Record | Mapping[str, Json]]) -> Iterator[
+    Record | Problem
+]:  # fmt: skip
+    match subject:
+        case str() | Path():
+            yield from read([subject])
+        case Record():
+            yield subject
+        case Mapping():
+            yield _record(subject, 1)
+        case _:
+            for number, one in enumerate(subject, 1):
+                yield one if isinstance(one, Record) else _record(one, number)
+
+
+def _record(value: Mapping[str, Json], number: int) -> Record:
+    if not isinstance(value, Mapping):
+        raise ValueError(f"record {number}: {type(value).__name__} is neither a record nor the dictionary of one")
+    try:
+        return decode(dict(value), "record", f"record {number}")
+    except FormatError as error:
+        raise ValueError(f"record {number}: {error}") from error
+
+
+def _rules(select: tuple[str, ...], ignore: tuple[str, ...], *, isolated: bool) -> settings.Scopes:
+    config = settings.NO_CONFIG if isolated else settings.find(Path.cwd())
+    known = _registry(config.rules)
+    given = settings.Layer(select=select or None, ignore=ignore)
+    try:
+        given.check(known)
+    except RuleError as error:
+        raise ValueError(str(error)) from error
+    config.check(known)
+    if config.policy is not None:
+        known = known.under(load(config.policy, RealDisk()))
+    return config.scopes(known, given)
+
+
+@functools.cache
+def _registry(folders: tuple[Path, ...]) -> Registry:
+    return Registry.load(folders)
+
+
+def _names(given: Rules) -> tuple[str, ...]:
+    texts = [given] if isinstance(given, str) else given
+    return tuple(name.strip() for text in texts for name in text.split(",") if name.strip())
+
+
+def _printed(checked: Sequence[Checked]) -> str:
+    """Return the output of `wirelint check`, without colours."""
+    out, counts = io.StringIO(), Statistics()
+    writer = begin("full", out)
+    for one in checked:
+        counts.add(one)
+        writer.add(one)
+    writer.close()
+    lines = "\n".join(line.rstrip() for line in out.getvalue().rstrip().split("\n"))
+    return f"{counts.summary()}\n\n{lines}"

@@ -11,9 +11,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.build import some
+from wirelint.launch.processes import CommandError, run_command
+
 ROOT = Path(__file__).resolve().parents[2]
 BOUND = 30.0
-RUN = "import os, sys; from wirelint.launch import child; sys.exit(child.run(sys.argv[1:], os.environ))"
+RUN = (
+    "import os, sys; from wirelint.launch.processes import run_command; sys.exit(run_command(sys.argv[1:], os.environ))"
+)
 
 
 def command(*arguments: str) -> list[str]:
@@ -39,10 +44,8 @@ def test_the_command_is_itself(script: str, status: int, out: str) -> None:
 
 @pytest.mark.parametrize(("program", "status"), [("no-such-command-anywhere", 127), ("/", 126)])
 def test_what_cannot_start(program: str, status: int) -> None:
-    from wirelint.launch import child
-
-    with pytest.raises(child.CommandError, match=program) as error:
-        child.run([program], {})
+    with pytest.raises(CommandError, match=program) as error:
+        run_command([program], {})
     assert error.value.status == status
 
 
@@ -109,7 +112,6 @@ def test_what_we_are_told_reaches_the_command() -> None:
     asked = command(sys.executable, "-c", script)
     process = subprocess.Popen(asked, env=environment(), stdout=subprocess.PIPE, text=True)
     with process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
+        assert some(process.stdout).readline() == "ready\n"
         process.send_signal(signal.SIGTERM)
         assert process.wait(BOUND) == 4

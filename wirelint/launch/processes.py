@@ -1,0 +1,271 @@
+"""The two processes of `wirelint run`: the private proxy, and the command, which owns the terminal.
+
+The command runs in our process group, so the terminal's keys reach it: Ctrl-C and Ctrl-\\ end it (we ignore them), Ctrl-Z
+stops both, a new window size is signalled to it. Signals to us alone (TERM, HUP) are passed on. On Linux the command gets
+SIGTERM if we are killed. The proxy has a session of its own, which signals of the terminal do not reach.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import os
+import queue
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+
+from wirelint.registry import shipped
+
+_START = 60.0
+_STOP = 10.0
+_TAIL = 8192
+
+
+class StartError(RuntimeError):
+    """The proxy did not start. The message is a line of its log."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The ports of a proxy: one as an HTTP proxy, one per origin; and the folder of its authority."""
+
+    port: int
+    bases: Mapping[str, int]
+    confdir: Path
+
+
+def _is_set(name: str, options: Sequence[str]) -> bool:
+    return any(option.partition("=")[0] == name for option in options)
+
+
+class PrivateProxy:
+    """mitmproxy with the addon, on ports that the system chose, for as long as the block lasts.
+
+    `origins` are those of base URLs, `options` are mitmproxy's (`NAME=VALUE`), `chain` is a proxy to go through and
+    `login` its credentials. mitmproxy prints to the file `log`; None: this process's standard error.
+    """
+
+    def __init__(
+        self,
+        origins: Sequence[str],
+        options: Sequence[str],
+        log: Path | None,
+        *,
+        chain: str = "",
+        login: str = "",
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        self._log = log
+        mode = f"upstream:{chain}" if chain else "regular"
+        quiet = [one for one in ("flow_detail=0", "showhost=false") if not _is_set(one.partition("=")[0], options)]
+        settings = [*quiet, *options]
+        arguments = ["--mode", f"{mode}@127.0.0.1:0", "-s", str(shipped("addons") / "inspector.py")]
+        arguments += [part for option in settings for part in ("--set", option)]
+        # The folder of the package is last on the path, so that its neighbours hide no other modules.
+        package = str(Path(__file__).resolve().parents[2])
+        code = f"import sys; sys.path.append({package!r}); from wirelint.addon.private_proxy import main; main()"
+        self._command = [sys.executable, "-P", "-c", code, ",".join(origins), *arguments]
+        self._environment = {**(os.environ if environment is None else environment), "WIRELINT_UPSTREAM_AUTH": login}
+        self._process: subprocess.Popen[str] | None = None
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid if self._process is not None else 0
+
+    @property
+    def alive(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    def start(self) -> Place:
+        """Start the process; return when it listens. Raises StartError."""
+        log = self._log.open("ab") if self._log is not None else None
+        try:
+            # A session of its own: signals of the terminal (Ctrl-C, a new size) must not reach the proxy.
+            self._process = subprocess.Popen(
+                self._command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+                env=self._environment,
+                start_new_session=os.name == "posix",
+            )
+        finally:
+            if log is not None:
+                log.close()
+        report = self._first_line()
+        if not report:
+            self.stop(0)
+            raise StartError(f"mitmproxy did not start: {self.last_log_line()}")
+        made = json.loads(report)
+        if "failed" in made:
+            self.stop(0)
+            raise StartError(str(made["failed"]))
+        return Place(made["port"], made["bases"], Path(made["confdir"]))
+
+    def stop(self, drain: float) -> None:
+        """End the process; open exchanges may take `drain` seconds to end."""
+        process = self._process
+        if process is None:
+            return
+        try:
+            process.communicate(json.dumps({"stop": drain}) + "\n", timeout=drain + _STOP)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+
+    def __enter__(self) -> PrivateProxy:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.alive:
+            self.stop(0)
+
+    def _first_line(self) -> str:
+        process = self._process
+        assert process is not None
+        assert process.stdout is not None
+        lines: queue.Queue[str] = queue.Queue()
+        threading.Thread(target=lambda out=process.stdout: lines.put(out.readline()), daemon=True).start()
+        try:
+            return lines.get(timeout=_START)
+        except queue.Empty:
+            return ""
+
+    def last_log_line(self) -> str:
+        """Return the last line of the log, without times and colours."""
+        if self._log is None:
+            return "see the reason above"
+        text = self._log.read_bytes()[-_TAIL:].decode(errors="replace")
+        lines = [re.sub(r"^\[[\d:.]+\] ?", "", re.sub(r"\x1b\[[\d;]*m", "", line)) for line in text.splitlines()]
+        useful = [line for line in lines if line.strip() and not line.startswith("Error logged during")]
+        return useful[-1] if useful else "no output"
+
+
+_SETTLE = 0.02
+"""Seconds after which a command that was stopped and continued together with us runs again."""
+_GRACE = 10.0
+"""Seconds that the command has to end after a signal to us."""
+_PR_SET_PDEATHSIG = 1
+
+_IGNORED = ("SIGINT", "SIGQUIT")
+_PASSED_ON = ("SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2")
+_ENDING = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+
+
+class CommandError(RuntimeError):
+    """A command that cannot be started. `status` is the exit status that a shell would return."""
+
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+def run_command(command: Sequence[str], environment: Mapping[str, str]) -> int:
+    """Run a command; return its exit status, or 128 plus the number of the signal that ended it. Raises CommandError."""
+    process: subprocess.Popen[bytes] | None = None
+
+    def send(number: int) -> None:
+        # Not `send_signal`: it would reap the process, which `_wait` does.
+        if process is not None and process.returncode is None:
+            os.kill(process.pid, number)
+
+    def pass_on(number: int, frame: FrameType | None) -> None:
+        send(number)
+        if number in _ENDING:
+            limit = threading.Timer(_GRACE, lambda: send(signal.SIGKILL))
+            limit.daemon = True
+            limit.start()
+
+    with _handling(pass_on), _terminal() as restore:
+        try:
+            process = subprocess.Popen(command, env=dict(environment), preexec_fn=_end_with_us())
+        except FileNotFoundError as error:
+            raise CommandError(f"{command[0]}: no such command; is it on the PATH?", 127) from error
+        except OSError as error:
+            raise CommandError(f"{command[0]}: {error.strerror or error}", 126) from error
+        status = _wait(process)
+        restore(status)
+    return status if status >= 0 else 128 - status
+
+
+def _wait(process: subprocess.Popen[bytes]) -> int:
+    """Wait for the end of the command; stop and continue together with it."""
+    if os.name != "posix":
+        return process.wait()
+    while True:
+        _, status = os.waitpid(process.pid, os.WUNTRACED)
+        if os.WIFSTOPPED(status):
+            time.sleep(_SETTLE)
+            pid, status = os.waitpid(process.pid, os.WNOHANG | os.WCONTINUED)
+            if not pid:
+                _stop_too(process.pid)
+        if os.WIFEXITED(status) or os.WIFSIGNALED(status):
+            process.returncode = os.waitstatus_to_exitcode(status)
+            return process.returncode
+
+
+def _stop_too(pid: int) -> None:
+    """Stop this process, so that the shell sees its job stopped; after that, continue the command."""
+    if os.isatty(0):
+        os.kill(os.getpid(), signal.SIGSTOP)
+    os.kill(pid, signal.SIGCONT)
+
+
+@contextlib.contextmanager
+def _handling(pass_on: Callable[[int, FrameType | None], None]) -> Iterator[None]:
+    # Functions, not SIG_IGN: the command would inherit an ignored signal.
+    handlers = [(name, lambda number, frame: None) for name in _IGNORED] + [(name, pass_on) for name in _PASSED_ON]
+    before = {
+        number: signal.signal(number, handler)
+        for name, handler in handlers
+        if (number := getattr(signal, name, None)) is not None and signal.getsignal(number) is not signal.SIG_IGN
+    }
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextlib.contextmanager
+def _terminal() -> Iterator[Callable[[int], None]]:
+    """Yield a function that restores the terminal after a command that died without doing so."""
+    if os.name != "posix" or not os.isatty(0):
+        yield lambda status: None
+        return
+    import termios
+
+    before = termios.tcgetattr(0)
+
+    def restore(status: int) -> None:
+        hidden = signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+        try:
+            with contextlib.suppress(OSError, termios.error):
+                if os.tcgetpgrp(0) != os.getpgrp():
+                    os.tcsetpgrp(0, os.getpgrp())
+                if status < 0:
+                    termios.tcsetattr(0, termios.TCSADRAIN, before)
+        finally:
+            signal.signal(signal.SIGTTOU, hidden)
+
+    yield restore
+
+
+def _end_with_us() -> Callable[[], None] | None:
+    if not sys.platform.startswith("linux"):
+        return None
+    try:
+        prctl = ctypes.CDLL(None).prctl
+    except (OSError, AttributeError):
+        return None
+    return lambda: prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
