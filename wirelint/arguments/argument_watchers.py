@@ -182,7 +182,11 @@ class _KindScanner(Scanner):
             if kind not in allowed and readable:
                 self.wrong = offset
         if character in "{[":
-            self._open.append((place, 0 if character == "[" else ""))
+            inner = place if isinstance(place, dict) and not _OUTER.issuperset(place) else None
+            self._open.append((inner, 0 if character == "[" else ""))
+
+    def _may_skip(self) -> bool:
+        return self._open[-1][0] is None
 
     def _place(self) -> Json:
         """Return the schema of the value that begins."""
@@ -206,6 +210,8 @@ class _KindScanner(Scanner):
         self._open.pop()
 
 
+_OUTER = frozenset({"type", "title", "description", "default", "examples", "enum", "const", "format", "nullable"})
+"""Keywords of a schema that say nothing of what is inside of a container."""
 _KINDS = {'"': "string", "{": "object", "[": "array", "t": "boolean", "f": "boolean", "n": "null"}
 
 
@@ -284,6 +290,9 @@ class _Members(Scanner):
             self._depth += 1
             if self._depth == 1 and character == "{":
                 self.member, self.is_between = offset + 1, True
+
+    def _may_skip(self) -> bool:
+        return self._depth > 1
 
     def _key_text(self, text: str) -> None:
         if self._depth == 1:

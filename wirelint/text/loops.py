@@ -35,13 +35,14 @@ _BEFORE = 16
 _LEAD = 4
 _AT_ONCE = 8 * STEP
 """Characters that are searched together, so that little is searched past the limit."""
-_GAP = r"[\s|｜‖/]{0,6}"
+_GAP = r"[\s|｜‖/]{0,8}"
 _ESCAPES = {"<": (("<", ""), ("&", "(?:lt|#0{0,4}60|#[xX]0{0,4}3[cC]);"), (r"\\", "u003[cC]"))}
 """Spellings of a bracket: its first character and the rest, as sources of regular expressions."""
 _OPENING = "<[]◁✿`*"
 _FIRSTS = "<[]◁✿`*&\\\"'\n"
 """First characters of the marks that are no words."""
 _FENCED_JSON = r"`(?=``[a-zA-Z_]{0,16}\s{0,16}[{\[])"
+_NAMED_TAG = r"<(?=[a-z:]{1,16}\s{0,4}[a-z_]{0,5}name\s{0,2}=)"
 _KEYS = r"""["'](?=(?:arguments|parameters|tool_(?:calls|name|call_id|uses)|recipient_name)["'])"""
 
 
@@ -133,7 +134,7 @@ def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
     ]
     lines = sorted({head.strip() for opener in OPENERS.kinds["line"] for head in heads(opener)} - {"{"})
     options.append(rf"\n(?=[ \t>*#-]{{0,8}}{any_of((*lines, *LINE_HEADS))})")
-    options += [r"<(?=<{7})", r"\[(?=\[{7})", _FENCED_JSON, _KEYS]
+    options += [r"<(?=<{7})", r"\[(?=\[{7})", _FENCED_JSON, _NAMED_TAG, _KEYS]
     words = [rf"{first}{word_start(first)}(?={re.escape(cue[1:])})" for cue in _WORD_CUES for first in cue[0]]
     return re.compile("|".join(options)), re.compile("|".join(words))
 
