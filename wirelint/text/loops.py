@@ -41,8 +41,8 @@ _ESCAPES = {"<": (("<", ""), ("&", "(?:lt|#0{0,4}60|#[xX]0{0,4}3[cC]);"), (r"\\"
 _OPENING = "<[]◁✿`*"
 _FIRSTS = "<[]◁✿`*&\\\"'\n"
 """First characters of the marks that are no words."""
-_FENCED_JSON = r"`(?=``[a-zA-Z_]{0,16}\s{0,16}[{\[])"
-_NAMED_TAG = r"<(?=[a-z:]{1,16}\s{0,4}[a-z_]{0,5}name\s{0,2}=)"
+_FENCED = r"`(?=``(?:tool_[a-z]|[a-zA-Z_]{0,16}\s{0,16}[{\[]))"
+_NAMED_TAG = r"<(?=[a-z:]{1,16}\s{0,4}[a-z_]{0,5}name\s{0,2}=|[\w:.-]{0,24}calls?\s{0,3}>)"
 _KEYS = r"""["'](?=(?:arguments|parameters|tool_(?:calls|name|call_id|uses)|recipient_name)["'])"""
 
 
@@ -134,7 +134,7 @@ def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
     ]
     lines = sorted({head.strip() for opener in OPENERS.kinds["line"] for head in heads(opener)} - {"{"})
     options.append(rf"\n(?=[ \t>*#-]{{0,8}}{any_of((*lines, *LINE_HEADS))})")
-    options += [r"<(?=<{7})", r"\[(?=\[{7})", _FENCED_JSON, _NAMED_TAG, _KEYS]
+    options += [r"<(?=<{7})", r"\[(?=\[{7})", _FENCED, _NAMED_TAG, _KEYS]
     words = [rf"{first}{word_start(first)}(?={re.escape(cue[1:])})" for cue in _WORD_CUES for first in cue[0]]
     return re.compile("|".join(options)), re.compile("|".join(words))
 
