@@ -1,26 +1,19 @@
 """For people's own tests: `assert_clean`, whose failure reads like `wirelint check`, and a real mitmdump with the addon.
 
-Theory of operation of the proxy. The process listens at a free port and prints it. A client has its reply before the
-exchange is written down, so reading waits until nothing is pending: `GET /.wirelint/pending` (`addon.status`) answers
-`{"pending": 0}`. Every wait has a limit. The process is ended by its pid. The demonstration uses it as well.
+A client has its reply before the exchange is written down, so reading waits until the proxy has none pending. Every wait
+has a limit. The demonstration uses the proxy as well.
 """
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import http.client
 import io
 import json
 import os
-import re
-import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from importlib.util import find_spec
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Self, TypeAlias, TypeVar
+from typing import Self, TypeAlias
 
 from wirelint import settings
 from wirelint.capture.format import FormatError, decode
@@ -28,31 +21,25 @@ from wirelint.capture.offline import Checked, check
 from wirelint.capture.readers import Problem, read
 from wirelint.capture.record import Record
 from wirelint.engine import Engine
+from wirelint.launch.processes import PrivateProxy
 from wirelint.model import Exchange, Json, Severity
 from wirelint.policy.checks import RealDisk
 from wirelint.policy.file import load
-from wirelint.registry import Registry, RuleError, shipped
+from wirelint.registry import Registry, RuleError
 from wirelint.rule import SEVERITIES, Finding
 from wirelint.view.findings import read_finding
 from wirelint.view.formats import begin
 from wirelint.view.stats import Statistics
 
-_START, _STOP, _WAIT, _QUIET, _POLL = 60.0, 10.0, 10.0, 2.0, 0.02
-"""Seconds: to start, to end, for pending exchanges, for those of the test before, between two looks."""
-_PATH = "/.wirelint/pending"
-_LISTENS = re.compile(r"listening at \S*?:(\d+)\b")
-_SHOWN = 600
-
-T = TypeVar("T")
-Word = TypeVar("Word", bound=str)
-
-
-class ProxyError(RuntimeError):
-    """The proxy did not start; the text has its output."""
+_WAIT, _QUIET, _POLL = 10.0, 2.0, 0.02
+"""Seconds: for pending exchanges, for those of the test before, between two looks."""
 
 
 class Process:
-    """A mitmdump. `options` by name, with or without the prefix `wirelint_`: `fix="safe"`."""
+    """A mitmdump in front of an upstream. Raises StartError.
+
+    `options` by name, with or without the prefix `wirelint_`: `fix="safe"`.
+    """
 
     def __init__(
         self,
@@ -67,27 +54,18 @@ class Process:
         self._before: set[Path] = set()
         self._before.update(self.files())
         self._output = folder / "output.txt"
-        self.port = 0
         folder.mkdir(parents=True, exist_ok=True)
-        command, environment = self._command(options, confdir), {**os.environ, "PYTHONUNBUFFERED": "1"}
-        with self._output.open("wb") as out:
-            self._process = subprocess.Popen(
-                command, stdout=out, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, cwd=cwd, env=environment
-            )
-        try:
-            self._wait_for_port()
-        except BaseException:
-            self.stop()
-            raise
-
-    @property
-    def url(self) -> str:
+        given = {"confdir": str(confdir), "wirelint_captures": str(self.captures)}
+        given |= {f"wirelint_{name.removeprefix('wirelint_')}": text for name, text in options.items()}
+        settings = [f"{name}={text}" for name, text in given.items()]
+        environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+        self._process = PrivateProxy([upstream], settings, self._output, environment=environment, cwd=cwd)
+        self.url = f"http://127.0.0.1:{self._process.start().bases[upstream]}"
         """The URL of the proxy, without a path."""
-        return f"http://127.0.0.1:{self.port}"
 
     @property
     def alive(self) -> bool:
-        return self._process.poll() is None
+        return self._process.alive
 
     @property
     def log(self) -> str:
@@ -96,7 +74,12 @@ class Process:
 
     def settle(self, timeout: float = _WAIT) -> bool:
         """Wait until all exchanges are checked and written. Returns False if some are still pending."""
-        return bool(_until(lambda: self._pending() == 0, timeout))
+        end = time.monotonic() + timeout
+        while pending := self._process.pending():
+            if time.monotonic() > end:
+                break
+            time.sleep(_POLL)
+        return not pending
 
     def files(self) -> list[Path]:
         """Return the files of exchanges that this process has written."""
@@ -119,50 +102,7 @@ class Process:
 
     def stop(self) -> None:
         if self.alive:
-            self._process.terminate()
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self._process.wait(_STOP)
-        if self.alive:
-            self._process.kill()
-            self._process.wait()
-
-    def _command(self, options: Mapping[str, str], confdir: Path) -> list[str]:
-        settings = {"confdir": str(confdir), "flow_detail": "0", "wirelint_captures": str(self.captures)}
-        settings |= {f"wirelint_{name.removeprefix('wirelint_')}": text for name, text in options.items()}
-        status = find_spec("wirelint.addon.status")
-        scripts = (str(shipped("addons") / "inspector.py"), str(status.origin if status is not None else ""))
-        return [
-            # -P: modules in the folder of the tests must not be imported by the proxy.
-            *(sys.executable, "-P", "-c", "from mitmproxy.tools.main import mitmdump; mitmdump()"),
-            *("--mode", f"reverse:{self.upstream}", "--listen-host", "127.0.0.1", "--listen-port", "0"),
-            *(part for script in scripts for part in ("-s", script)),
-            *(part for name, text in settings.items() for part in ("--set", f"{name}={text}")),
-        ]
-
-    def _wait_for_port(self) -> None:
-        found = _until(lambda: _LISTENS.search(self.log) or not self.alive, _START)
-        if isinstance(found, re.Match):
-            self.port = int(found[1])
-            # With a wrong option it listens for a moment before it ends.
-            if _until(lambda: self._pending() is not None or not self.alive, _START) and self.alive:
-                return
-        output = " ".join(line for line in self.log.splitlines() if line.strip())[-_SHOWN:]
-        raise ProxyError(f"the proxy in front of {self.upstream} did not start: {output or 'no output'}")
-
-    def _pending(self) -> int | None:
-        """Return the number of exchanges not written yet; None if the proxy does not answer, 0 if it has ended."""
-        if not self.alive:
-            return 0
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=_WAIT)
-        try:
-            connection.request("GET", _PATH)
-            answer = json.loads(connection.getresponse().read())
-        except (OSError, ValueError, http.client.HTTPException):
-            return None
-        finally:
-            connection.close()
-        pending = answer.get("pending") if isinstance(answer, dict) else None
-        return pending if isinstance(pending, int) else None
+            self._process.stop(0)
 
 
 class Proxy:
@@ -212,17 +152,6 @@ def _started(line: Mapping[str, Json]) -> float:
     timing = line.get("timing")
     started = timing.get("started") if isinstance(timing, dict) else None
     return float(started) if isinstance(started, (int, float)) else float("inf")
-
-
-def _until(ready: Callable[[], T], timeout: float) -> T | None:
-    """Return the first true value of `ready`; None when the time is over."""
-    end = time.monotonic() + timeout
-    while True:
-        if found := ready():
-            return found
-        if time.monotonic() > end:
-            return None
-        time.sleep(_POLL)
 
 
 Subject: TypeAlias = "Exchange | Record | Mapping[str, Json] | str | Path | Iterable[Record | Mapping[str, Json]]"
