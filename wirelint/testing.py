@@ -23,9 +23,7 @@ from wirelint.capture.record import Record
 from wirelint.engine import Engine
 from wirelint.launch.processes import PrivateProxy
 from wirelint.model import Exchange, Json, Severity
-from wirelint.policy.checks import RealDisk
-from wirelint.policy.file import load
-from wirelint.registry import Registry, RuleError
+from wirelint.registry import RuleError
 from wirelint.rule import SEVERITIES, Finding
 from wirelint.view.findings import read_finding
 from wirelint.view.formats import begin
@@ -183,7 +181,8 @@ def findings_of(
     subject: Subject, *, select: Rules = (), ignore: Rules = (), isolated: bool = False
 ) -> tuple[Checked, ...]:
     """Return the exchanges of a subject with their findings. Arguments and errors as in `assert_clean`."""
-    rules = _rules(_names(select), _names(ignore), isolated=isolated)
+    names = (settings.split([given] if isinstance(given, str) else given) for given in (select, ignore))
+    rules = _rules(*names, isolated=isolated)
     if isinstance(subject, Exchange):
         record = Record(subject.id, subject.method, subject.url, source="exchange")
         return (Checked(record, subject, Engine(rules).check(subject)),)
@@ -221,26 +220,17 @@ def _record(value: Mapping[str, Json], number: int) -> Record:
 
 def _rules(select: tuple[str, ...], ignore: tuple[str, ...], *, isolated: bool) -> settings.Scopes:
     config = settings.NO_CONFIG if isolated else settings.find(Path.cwd())
-    known = _registry(config.rules)
+    known = _load_rules(config.rules, config.policy)
     given = settings.Layer(select=select or None, ignore=ignore)
     try:
         given.check(known)
     except RuleError as error:
         raise ValueError(str(error)) from error
     config.check(known)
-    if config.policy is not None:
-        known = known.under(load(config.policy, RealDisk()))
     return config.scopes(known, given)
 
 
-@functools.cache
-def _registry(folders: tuple[Path, ...]) -> Registry:
-    return Registry.load(folders)
-
-
-def _names(given: Rules) -> tuple[str, ...]:
-    texts = [given] if isinstance(given, str) else given
-    return tuple(name.strip() for text in texts for name in text.split(",") if name.strip())
+_load_rules = functools.cache(settings.load_rules)
 
 
 def _printed(checked: Sequence[Checked]) -> str:
