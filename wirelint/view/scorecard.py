@@ -77,10 +77,9 @@ def comparison_tables(comparisons: Sequence[Comparison]) -> list[Sheet]:
     headings = ("model", "pairs", "TP", "FP", "FN", "TN", "precision", "recall", "F1", "similar")
     rows = []
     for made in comparisons:
-        counts = made.trigger
-        numbers = (counts.true_positives, counts.false_positives, counts.false_negatives, counts.true_negatives)
-        shares = (counts.precision, counts.recall, counts.f1, made.similarity)
-        rows.append((_name(made.card), *map(str, (made.pairs, *numbers)), *map(share, shares)))
+        counts, shares = made.triggering()
+        numbers = map(str, (made.pairs, *counts.values()))
+        rows.append((_name(made.card), *numbers, *map(share, (*shares.values(), made.similarity))))
     cards = [card for made in comparisons for card in (made.card, made.reference)]
     return [Sheet("triggering, against the reference", headings, tuple(rows)), *score_tables(cards)]
 
@@ -279,14 +278,14 @@ def card_document(card: Card) -> dict[str, Json]:
 
 def comparison_document(made: Comparison) -> dict[str, Json]:
     """Return a comparison as JSON."""
-    counts = ("true_positives", "false_positives", "false_negatives", "true_negatives")
+    counts, shares = made.triggering()
     return {
         "provider": made.provider,
         "model": made.model,
         "pairs": made.pairs,
         "unmatched": made.unmatched,
-        **{name: getattr(made.trigger, name) for name in counts},
-        **{name: _rounded(getattr(made.trigger, name), 4) for name in ("precision", "recall", "f1")},
+        **counts,
+        **{name: _rounded(value, 4) for name, value in shares.items()},
         "similarity": _rounded(made.similarity, 4),
         "candidate": card_document(made.card),
         "reference": card_document(made.reference),
