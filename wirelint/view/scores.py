@@ -264,7 +264,7 @@ class Comparison:
         """Return the counts of pairs as positives and negatives; and precision, recall and their harmonic mean."""
         names = ("true_positives", "false_positives", "false_negatives", "true_negatives")
         keys = product((True, False), repeat=2)
-        counts = {name: self.triggered[key] for name, key in zip(names, keys, strict=True)}
+        counts = {name: self.triggered[got, want] for name, (got, want) in zip(names, keys, strict=True)}
         right, extra, missed, _ = counts.values()
         f1 = _share(2 * right, 2 * right + extra + missed)
         return counts, {"precision": _share(right, right + extra), "recall": _share(right, right + missed), "f1": f1}
