@@ -3,12 +3,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from wirelint.arguments.argument_faults import Concatenated, concatenated, has_ended
-from wirelint.arguments.argument_repairs import damaged_history, separate_values
+from wirelint.arguments.argument_repairs import separate_values
 from wirelint.events import Delta, Start
-from wirelint.fixes.arguments import EmptyStarts, GrowingDeltas, SeparateValues
+from wirelint.fixes.arguments import EmptyStarts, GrowingDeltas, SeparateValues, fix_damage, report_damage
 from wirelint.fixes.rewriters import Chained
 from wirelint.model import Choice, Exchange, Reply, ToolCall
-from wirelint.rule import Finding, Fix, FixPolicy, RequestFix, RewriteContext, Rewriter, Rule, excerpt
+from wirelint.rule import Finding, Fix, FixPolicy, RequestFix, RewriteContext, Rewriter, Rule, excerpt, fix_of
 from wirelint.state.ledger import Ledger
 
 
@@ -53,25 +53,10 @@ class ConcatenatedJson(Rule):
     requires_in_reply = frozenset({"calls"})
 
     def check_request(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
-        refused = exchange.status is not None and 400 <= exchange.status < 500
-        for found in damaged_history(exchange):
-            if found.concatenated:
-                yield self.finding(
-                    "request",
-                    f"{found.name}: in the history the arguments are {found.words}",
-                    found.call.pointer,
-                    severity="error" if refused else "warning",
-                    fix=Fix(found.safety, f"write them as {excerpt(found.right)}") if found.right else None,
-                )
+        yield from report_damage(self, exchange, concatenated=True)
 
     def fix_request(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
-        for found in damaged_history(exchange):
-            if found.concatenated and found.right is not None and permit.allows(self.code, found.safety):
-                where, before = found.call.pointer, found.call.arguments.text
-                yield (
-                    (found.edit,),
-                    self.repair("request", found.safety, found.done, where, before=before, after=found.right),
-                )
+        yield from fix_damage(self, exchange, permit, concatenated=True)
 
     def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         if exchange.reply is None or not exchange.ok:
@@ -94,7 +79,7 @@ class ConcatenatedJson(Rule):
 
     def _announced(self, reply: Reply) -> Iterator[Finding]:
         """Yield findings on calls of OpenAI's Responses that were added with arguments before their deltas."""
-        calls = {call.pointer: call for choice in reply.choices for call in choice.calls}
+        calls = {call.pointer: call for call in reply.calls}
         for fault in reply.faults:
             place, _, given = fault.detail.partition(" ")
             if fault.kind == "repeated-start" and (call := calls.get(place)) is not None:
@@ -153,9 +138,6 @@ def _fix(exchange: Exchange, choice: Choice, call: ToolCall) -> Fix | None:
     request = exchange.request
     if not has_ended(exchange, choice, call):
         return None
-    change = separate_values(
-        call,
-        request.tool if request is not None else lambda _: None,
-        parallel=request is None or request.parallel_tool_calls is not False,
-    )
-    return Fix(change.safety, change.order) if change is not None else None
+    tools = request.tool if request is not None else lambda _: None
+    parallel = request is None or request.parallel_tool_calls is not False
+    return fix_of(separate_values(call, tools, parallel=parallel))

@@ -3,11 +3,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from wirelint.apis.traits import traits
-from wirelint.arguments.argument_faults import Flaw, claims_complete, concatenated, flaw
-from wirelint.arguments.argument_repairs import damaged_history, mistyped_history, repair_flaw, write_as_text
-from wirelint.fixes.arguments import CompleteJson
-from wirelint.model import Choice, Exchange, Tool, ToolCall
-from wirelint.rule import REDACTED, Finding, Fix, FixPolicy, RequestFix, RewriteContext, Rewriter, Rule, excerpt
+from wirelint.arguments.argument_faults import claims_complete, concatenated, flaw
+from wirelint.arguments.argument_repairs import mistyped_history, repair_flaw, write_as_text
+from wirelint.fixes.arguments import CompleteJson, fix_damage, report_damage
+from wirelint.model import Choice, Exchange, ToolCall
+from wirelint.rule import REDACTED, Finding, Fix, FixPolicy, RequestFix, RewriteContext, Rewriter, Rule, excerpt, fix_of
 from wirelint.state.ledger import Ledger
 
 
@@ -71,16 +71,7 @@ class InvalidJsonArguments(Rule):
                 severity="warning",
                 fix=Fix(fault.safety, f"write them as {excerpt(fault.right)}") if fault.edit is not None else None,
             )
-        refused = exchange.status is not None and 400 <= exchange.status < 500
-        for found in damaged_history(exchange):
-            if not found.concatenated:
-                yield self.finding(
-                    "request",
-                    f"{found.name}: in the history the arguments are {found.words}",
-                    found.call.pointer,
-                    severity="error" if refused else "info" if found.nothing else "warning",
-                    fix=Fix(found.safety, f"write them as {excerpt(found.right)}") if found.right else None,
-                )
+        yield from report_damage(self, exchange, concatenated=False)
 
     def fix_request(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
         for fault in mistyped_history(exchange, ledger):
@@ -90,13 +81,7 @@ class InvalidJsonArguments(Rule):
                     (fault.edit,),
                     self.repair("request", fault.safety, title, fault.pointer, before=fault.given, after=fault.right),
                 )
-        for found in damaged_history(exchange):
-            if not found.concatenated and found.right is not None and permit.allows(self.code, found.safety):
-                where, before = found.call.pointer, found.call.arguments.text
-                yield (
-                    (found.edit,),
-                    self.repair("request", found.safety, found.done, where, before=before, after=found.right),
-                )
+        yield from fix_damage(self, exchange, permit, concatenated=False)
 
     def rewriter(self, context: RewriteContext) -> Rewriter | None:
         return CompleteJson(self, context)
@@ -119,7 +104,7 @@ class InvalidJsonArguments(Rule):
             event=call.event_at(size - 1) if found.cut and size else call.event,
             layer=found.layer,
             severity="info" if found.harmless else None,
-            fix=_fix(call, found, tool),
+            fix=fix_of(repair_flaw(call, found, tool)),
         )
 
     def _untexted(self, call: ToolCall) -> Finding:
@@ -128,10 +113,5 @@ class InvalidJsonArguments(Rule):
             f"{call.name or 'a call without a name'}: the arguments are JSON itself where the API has JSON as text",
             layer="gateway",
             severity="warning",
-            fix=Fix("safe", write_as_text(call).order),
+            fix=fix_of(write_as_text(call)),
         )
-
-
-def _fix(call: ToolCall, found: Flaw, tool: Tool | None) -> Fix | None:
-    change = repair_flaw(call, found, tool)
-    return Fix(change.safety, change.order) if change is not None else None

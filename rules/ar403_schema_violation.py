@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 from wirelint.arguments.argument_faults import claims_complete
 from wirelint.arguments.argument_repairs import coerce_types
-from wirelint.arguments.schemas import Validator, Violation, validator
+from wirelint.arguments.schemas import Violation, validator
 from wirelint.fixes.arguments import CoerceTypes
 from wirelint.model import Exchange, Request, Tool, ToolCall
-from wirelint.rule import REDACTED, Finding, Fix, RewriteContext, Rewriter, Rule
+from wirelint.rule import REDACTED, Finding, RewriteContext, Rewriter, Rule, fix_of
 from wirelint.state.ledger import Ledger
 from wirelint.text.pointers import at
 
@@ -75,7 +75,7 @@ class SchemaViolation(Rule):
             call,
             f"{tool.name}: {_evidence(violations)}{', though strict output was asked for' if strict else ''}",
             layer="gateway" if strict else None,
-            fix=_fix(call, tool, schema),
+            fix=fix_of(coerce_types(call, tool, schema)),
         )
 
 
@@ -83,11 +83,6 @@ def _evidence(violations: tuple[Violation, ...]) -> str:
     shown = [f"{found.where}: {found.words}" if found.where else found.words for found in violations[:_SHOWN]]
     more = len(violations) - len(shown)
     return "; ".join(shown) + (f"; and {more} more" if more else "")
-
-
-def _fix(call: ToolCall, tool: Tool, schema: Validator) -> Fix | None:
-    change = coerce_types(call, tool, schema)
-    return Fix(change.safety, change.order) if change is not None else None
 
 
 def _is_strict(tool: Tool, request: Request) -> bool:

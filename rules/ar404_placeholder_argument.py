@@ -93,40 +93,38 @@ class PlaceholderArgument(Rule):
                 if not arguments or REDACTED in call.arguments.text or not claims_complete(exchange, choice, call):
                     continue
                 conversation = conversation or KnownText(request)
-                for fault in self._judge(call, arguments, _declared(call, request), conversation).faults:
+                tool = _client_tool(request.tool(call.name))
+                for fault in self._judge(call, arguments, tool, conversation).faults:
                     yield self._report("response", fault, call, call.pointer)
 
     def _refused(self, request: Request, reply: Reply) -> Iterator[Finding]:
         """Yield findings on arguments that an MCP server refuses by name."""
-        calls = {call.id: call for message in request.messages for call in message.calls}
-        for choice in reply.choices:
-            for part in choice.parts:
-                answered = _error(part, calls)
-                if answered is None or REDACTED in answered[1]:
-                    continue
-                call, error = answered
-                arguments = call.arguments.mapping or {}
-                named = list(named_parameters(arguments, error))
-                for name, is_given in named:
-                    place = f"{call.pointer}/arguments"
-                    yield self.finding(
-                        "request",
-                        f"{call.name}: the server {f'does not know {name}' if is_given else f'misses {name}'}: "
-                        f"{excerpt(error, 90)!r}",
-                        f"{place}/{escaped(name)}" if is_given else place,
-                        severity="info",
-                        confidence="medium",
-                    )
-                for found in refused({} if named else arguments, error):
-                    why = f", which is {found.sign.why}" if found.sign is not None else ""
-                    yield self.finding(
-                        "request",
-                        f"{call.name}: the server refuses {found.name} {excerpt(found.value, 40)!r}{why}: "
-                        f"{excerpt(error, 90)!r}",
-                        f"{call.pointer}/arguments/{escaped(found.name)}",
-                        severity=None if found.sign is not None else "info",
-                        confidence=None if found.sign is not None else "low",
-                    )
+        calls = {call.id: call for call in request.calls}
+        for part in reply.parts:
+            answered = _error(part, calls)
+            if answered is None or REDACTED in answered[1]:
+                continue
+            call, error = answered
+            arguments, place = call.arguments.mapping or {}, f"{call.pointer}/arguments"
+            shown = repr(excerpt(error, 90))
+            named = list(named_parameters(arguments, error))
+            for name, is_given in named:
+                yield self.finding(
+                    "request",
+                    f"{call.name}: the server {'does not know' if is_given else 'misses'} {name}: {shown}",
+                    f"{place}/{escaped(name)}" if is_given else place,
+                    severity="info",
+                    confidence="medium",
+                )
+            for found in refused({} if named else arguments, error):
+                why = f", which is {found.sign.why}" if found.sign is not None else ""
+                yield self.finding(
+                    "request",
+                    f"{call.name}: the server refuses {found.name} {excerpt(found.value, 40)!r}{why}: {shown}",
+                    f"{place}/{escaped(found.name)}",
+                    severity=None if found.sign is not None else "info",
+                    confidence=None if found.sign is not None else "low",
+                )
 
     def rewriter(self, context: RewriteContext) -> Rewriter | None:
         request = context.exchange.request
@@ -145,9 +143,7 @@ class PlaceholderArgument(Rule):
         def judge(
             call: ToolCall, arguments: dict[str, Json], tool: Tool | None, allowed: Callable[[Safety], bool]
         ) -> Outcome:
-            return self._judge(
-                call, arguments, tool if tool is not None and not tool.hosted else None, conversation, allowed
-            )
+            return self._judge(call, arguments, _client_tool(tool), conversation, allowed)
 
         return PolicyRewriter(self, context, judge, lambda name: any(policy.covers(name) for policy in acting))
 
@@ -203,11 +199,10 @@ class PlaceholderArgument(Rule):
         """Yield the calls of a request to an MCP server, if policies apply."""
         if not self.policies or exchange.api != "mcp" or exchange.request is None:
             return
-        for message in exchange.request.messages:
-            for call in message.calls:
-                arguments = call.arguments.mapping
-                if arguments is not None and call.name and REDACTED not in call.arguments.text:
-                    yield call, arguments
+        for call in exchange.request.calls:
+            arguments = call.arguments.mapping
+            if arguments is not None and call.name and REDACTED not in call.arguments.text:
+                yield call, arguments
 
     def _report(self, side: Side, fault: Fault, call: ToolCall, pointer: str, *, fixable: bool = True) -> Finding:
         return self.finding(
@@ -217,7 +212,7 @@ class PlaceholderArgument(Rule):
             event=call.event,
             severity=fault.severity,
             confidence=fault.confidence,
-            fix=Fix(fault.safety, fault.order) if fault.safety is not None and fixable else None,
+            fix=Fix(fault.safety, fault.title) if fault.safety is not None and fixable else None,
         )
 
 
@@ -243,8 +238,7 @@ def _answer(body: Mapping[str, Json], call: ToolCall, text: str) -> Json:
     return {"jsonrpc": "2.0", "id": asked, "result": result}
 
 
-def _declared(call: ToolCall, request: Request) -> Tool | None:
-    tool = request.tool(call.name)
+def _client_tool(tool: Tool | None) -> Tool | None:
     return tool if tool is not None and not tool.hosted else None
 
 

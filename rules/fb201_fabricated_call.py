@@ -283,8 +283,7 @@ def _by_name(read: Prose, request: Request) -> tuple[Claim, Ability] | None:
         return None
     conversation = " ".join(message.text for message in request.messages if message.role != "system")
     for name, claim in reported:
-        called = any(call.name == name for message in request.messages for call in message.calls)
-        if name not in conversation and not called:
+        if name not in conversation and not any(call.name == name for call in request.calls):
             return claim, next(one for one in abilities(request.tools) if one.tool.name == name)
     return None
 
@@ -301,16 +300,15 @@ _USES = frozenset({"used", "called", "invoked", "ran", "queried"})
 
 def _is_unexplained(claim: Claim, request: Request) -> bool:
     """Return True if nothing explains a claim: no other speaker, no earlier call, no text that was ordered."""
+    return not claim.earlier and not _is_retold(request) and not request.calls
+
+
+def _is_retold(request: Request) -> bool:
+    """Return True if a claim may be about something else than this turn: a past one, a text to compose, a role."""
     words = evidence.last_words(request)
-    if (
-        asks_about_past(words)
-        or asks_for_text(words)
-        or claim.earlier
-        or _is_fiction(request)
-        or evidence.was_summarised(request)
-    ):
-        return False
-    return not any(message.calls for message in request.messages)
+    if asks_about_past(words) or asks_for_text(words):
+        return True
+    return _is_fiction(request) or evidence.was_summarised(request)
 
 
 def _ordered(claim: Claim, read: Prose, request: Request, able: tuple[Ability, ...]) -> Ability | None:
@@ -318,9 +316,7 @@ def _ordered(claim: Claim, read: Prose, request: Request, able: tuple[Ability, .
     words = evidence.last_words(request)
     if claim.form == "passive" and len(read.text) > _LONGEST_TERSE:
         return None
-    if asks_about_past(words) or asks_for_text(words) or _is_fiction(request) or evidence.was_summarised(request):
-        return None
-    if _is_quoted_back(claim, words):
+    if _is_retold(request) or _is_quoted_back(claim, words):
         return None
     conversation = " ".join(message.text for message in request.messages)
     fitting = ordered(claim, read, words, conversation, able)
@@ -331,7 +327,7 @@ def _ordered(claim: Claim, read: Prose, request: Request, able: tuple[Ability, .
 
 def _in_its_verb(read: Prose, request: Request) -> tuple[Claim, Ability] | None:
     """Return a claim in the verb of a tool's own name."""
-    if not is_brief(read) or (request.has_history and any(message.calls for message in request.messages)):
+    if not is_brief(read) or (request.has_history and request.calls):
         return None
     words, able = evidence.last_words(request), abilities(request.tools)
     found = claim_by_name(read, words, able)
@@ -352,7 +348,7 @@ def _carried_out(read: Prose, request: Request) -> tuple[Claim, Ability] | None:
         return None
     able = abilities(request.tools)
     conversation = " ".join(message.text for message in request.messages)
-    called = {call.name or "" for message in request.messages for call in message.calls}
+    called = {call.name or "" for call in request.calls}
     found_claim = performed(read, acts, words, conversation, _text_before(request), able, called)
     if found_claim is None and read_there and not evidence.supplies_results(request):
         found_claim = read_off(read, read_there, words, conversation, able, called)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from wirelint.history.id_demands import ItemId, wrong_item_ids
+from wirelint.fixes.calls import fix_items, report_items
 from wirelint.history.origins import Mangling, manglings
 from wirelint.history.pairing import Answer, pair, rename, rename_repeats
 from wirelint.model import Exchange
@@ -61,9 +61,7 @@ class MangledId(Rule):
             if finding.message not in reported:
                 reported.add(finding.message)
                 yield finding
-        for item in wrong_item_ids(exchange):
-            if item.mixed_up:
-                yield self._report_item(item)
+        yield from report_items(self, exchange, mixed_up=True)
 
     def fix_request(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
         request = exchange.request
@@ -75,10 +73,7 @@ class MangledId(Rule):
                 groups.setdefault(self._report(found, exchange).message, []).append(found)
         for group in groups.values():
             yield self._restore(group, exchange, pair(request).repeats)
-        for item in wrong_item_ids(exchange):
-            if item.mixed_up and item.edit is not None:
-                title = f"removed the id `{excerpt(item.id)}` of the {item.what}"
-                yield (item.edit,), self.repair("request", "safe", title, item.place, before=item.id)
+        yield from fix_items(self, exchange, mixed_up=True)
 
     def _restore(self, group: Sequence[Mangling], exchange: Exchange, repeats: Sequence[Answer]) -> RequestFix:
         first, new = group[0], group[0].origin.id or ""
@@ -94,15 +89,6 @@ class MangledId(Rule):
             after=new,
         )
         return edits, repair
-
-    def _report_item(self, item: ItemId) -> Finding:
-        return self.finding(
-            "request",
-            f"the id `{excerpt(item.id) or '(empty)'}` of the {item.what} is none of an item: {item.fault}",
-            item.place,
-            severity="error" if item.refused else None,
-            fix=Fix("safe", "remove it: the API takes items without an id") if item.edit is not None else None,
-        )
 
     def _report(self, found: Mangling, exchange: Exchange) -> Finding:
         origin, place = found.origin, found.place

@@ -6,16 +6,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from wirelint.apis.traits import traits
-from wirelint.fixes.calls import CallHeads, Head, Renumber, has_head
+from wirelint.fixes.calls import CallHeads, Head, Renumber, fix_items, has_head, report_items
 from wirelint.history.id_demands import (
     Demand,
-    ItemId,
     KimiK2,
     complaint,
     demand_of,
     is_broken_native,
     is_kimi_k2,
-    wrong_item_ids,
 )
 from wirelint.history.ids import restore
 from wirelint.history.pairing import Pair, pair, rename, rename_repeats
@@ -82,17 +80,12 @@ class NonconformingId(Rule):
     def check_request(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         for _, _, finding in self._refused(exchange, ledger):
             yield finding
-        for item in wrong_item_ids(exchange):
-            if not item.mixed_up:
-                yield self._report_item(item)
+        yield from report_items(self, exchange, mixed_up=False)
 
     def fix_request(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
         if exchange.request is None or not permit.allows(self.code, "safe"):
             return
-        for item in wrong_item_ids(exchange):
-            if not item.mixed_up and item.edit is not None:
-                title = f"removed the id `{excerpt(item.id)}` of the {item.what}"
-                yield (item.edit,), self.repair("request", "safe", title, item.place, before=item.id)
+        yield from fix_items(self, exchange, mixed_up=False)
         found = [(each, new) for each, new, _ in self._refused(exchange, ledger) if new is not None]
         if not found:
             return
@@ -106,15 +99,6 @@ class NonconformingId(Rule):
             edits += rename_repeats(paired.repeats, {id_: new} if id_ else {}, exchange.api)
             title = f"renamed `{excerpt(id_)}` to `{new}` on the call and its result"
             yield edits, self.repair("request", "safe", title, each.call.pointer, before=id_, after=new)
-
-    def _report_item(self, item: ItemId) -> Finding:
-        return self.finding(
-            "request",
-            f"the id `{excerpt(item.id) or '(empty)'}` of the {item.what} does not fit OpenAI's API: {item.fault}",
-            item.place,
-            severity="error" if item.refused else None,
-            fix=Fix("safe", "remove it: the API takes items without an id") if item.edit is not None else None,
-        )
 
     def _refused(self, exchange: Exchange, ledger: Ledger) -> Iterator[tuple[Pair, str | None, Finding]]:
         """Yield the first call of each id that the target refuses, its new id, and a finding.

@@ -143,7 +143,7 @@ class DuplicateId(Rule):
 
     def _check_items(self, reply: Reply) -> Iterator[Finding]:
         """Yield a finding for each call of OpenAI's Responses with a `call_id` of its own and the `id` of another item."""
-        calls = {call.pointer: call for choice in reply.choices for call in choice.calls}
+        calls = {call.pointer: call for call in reply.calls}
         for fault in reply.faults:
             if fault.kind != "shared-item":
                 continue

@@ -67,11 +67,11 @@ class IdUnstable(Rule):
         repeats = [fault for fault in reply.faults if fault.kind == "said-again"]
         if repeats:
             yield self._report_repeats(repeats)
-        for choice in reply.choices:
-            for call in choice.calls:
-                strays = _strays(call, exchange.api)
-                if strays:
-                    yield self._report_call(call, strays, exchange.api)
+        for call in reply.calls:
+            # Events that continue the call under another id than its first.
+            strays = [found for found in announced(call, exchange.api) if found.verdict == "stray"]
+            if strays:
+                yield self._report_call(call, strays, exchange.api)
 
     def rewriter(self, context: RewriteContext) -> Rewriter | None:
         if not context.streamed or not context.permit.allows(self.code, "safe"):
@@ -140,8 +140,3 @@ class IdUnstable(Rule):
 
 def _is_composed(model: str) -> bool:
     return any(mark in model for mark in _COMPOSED)
-
-
-def _strays(call: ToolCall, api: str) -> list[Announced]:
-    """Return events that continue a call under another id than its first."""
-    return [found for found in announced(call, api) if found.verdict == "stray"]

@@ -12,11 +12,23 @@ from wirelint.fixes.calls import CallHeads, Head, Rename
 from wirelint.fixes.rewriters import Chained
 from wirelint.fixes.tokens import TokenStripper
 from wirelint.model import Choice, Exchange, Reasoning, Refusal, Request, Text, ToolCall
-from wirelint.rule import REDACTED, Confidence, Finding, Fix, Layer, RewriteContext, Rewriter, Rule, excerpt, listed
+from wirelint.rule import (
+    REDACTED,
+    Confidence,
+    Finding,
+    Fix,
+    Layer,
+    RewriteContext,
+    Rewriter,
+    Rule,
+    excerpt,
+    fix_of,
+    listed,
+)
 from wirelint.state.ledger import Ledger
 from wirelint.text.control_tokens import Framing, Occurrence, find, frame, in_name, may_hold_token, native
 from wirelint.text.framing import Framer, remedy
-from wirelint.text.loops import Runaway, find_runaway
+from wirelint.text.loops import find_runaway
 from wirelint.text.markup import Said
 
 
@@ -92,8 +104,14 @@ class ControlTokenLeak(Rule):
                 fix=Fix("safe", f"strip {part.text[:word].strip()!r} at the beginning"),
                 confidence="medium",
             )
-        if isinstance(part, Text) and (next_speaker := find_runaway(part.text)) and framer.labels:
-            yield self._runaway(part, next_speaker)
+        if isinstance(part, Text) and (speaker := find_runaway(part.text)) and framer.labels:
+            shown = repr(excerpt(part.text[speaker.start :]))
+            yield self.text_finding(
+                part,
+                (speaker.start, speaker.start + len(speaker.label)),
+                f"the text continues as the user; the tokens between the turns are lost: {shown}",
+                confidence="medium",
+            )
         text = "\n" * word + part.text[word:]
         framing = framer.framing(text)
         for one in framer.split(framing) if framing is not None else ():
@@ -101,14 +119,6 @@ class ControlTokenLeak(Rule):
                 yield self._framed(exchange, choice, part, one)
         if framing is None and (marks := framer.framing(text, thoughts=True)):
             yield dataclasses.replace(self._framed(exchange, choice, part, marks), fix=None)
-
-    def _runaway(self, part: Text, found: Runaway) -> Finding:
-        return self.text_finding(
-            part,
-            (found.start, found.start + len(found.label)),
-            f"the text continues as the user; the tokens between the turns are lost: {excerpt(part.text[found.start :])!r}",
-            confidence="medium",
-        )
 
     def _framed(self, exchange: Exchange, choice: Choice, part: Said, framing: Framing) -> Finding:
         first = framing.overrun or framing.tokens[0]
@@ -160,11 +170,10 @@ class ControlTokenLeak(Rule):
         found = polluted(call.arguments.mapping, tool, request)
         if found is None or REDACTED in call.arguments.text or not claims_complete(exchange, choice, call):
             return
-        change = unmarked(call, found, tool)
         yield self.part_finding(
             call,
             f"native markup ({excerpt(found.markup)}) stuck to {found.where} of a call of {call.name}",
-            fix=Fix(change.safety, change.order) if change is not None else None,
+            fix=fix_of(unmarked(call, found, tool)),
         )
 
     def _check_arguments(self, exchange: Exchange, request: Request, call: ToolCall) -> Iterator[Finding]:

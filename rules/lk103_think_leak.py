@@ -10,7 +10,7 @@ from wirelint.fixes.arguments import StripThoughts, unthought
 from wirelint.fixes.move_reasoning import ReasoningMover
 from wirelint.fixes.rewriters import Chained
 from wirelint.model import Choice, Exchange, Json, Reasoning, Request, Text, ToolCall
-from wirelint.rule import Confidence, Finding, Fix, RewriteContext, Rewriter, Rule, excerpt
+from wirelint.rule import Confidence, Finding, Fix, RewriteContext, Rewriter, Rule, excerpt, fix_of
 from wirelint.state.ledger import Ledger
 from wirelint.text.asking import asks_about_thinking_tags, instructions_hold, prompts_for_thinking_tags
 from wirelint.text.families import thinks
@@ -123,12 +123,11 @@ class ThinkLeak(Rule):
         if (leak := _leak(request, call)) is not None:
             path, value, found = leak
             where = f"the value of {path}" if path else "the arguments"
-            change = _without_thought(request, call)
             yield self.part_finding(
                 call,
                 f"reasoning ({found.tag}) leaked into {where} of {call.name}: {excerpt(value)!r}",
                 confidence="medium",
-                fix=Fix(change.safety, change.order) if change is not None else None,
+                fix=fix_of(_without_thought(request, call)),
             )
 
 
@@ -165,7 +164,7 @@ def _precedes_data(request: Request, value: str, found: Thinking) -> bool:
     if " " not in thought or not rest or "think>" in rest:
         return False
     texts = (message.text for message in request.messages)
-    shown = (result.text for message in request.messages for result in message.results)
+    shown = (result.text for result in request.results)
     return not any("think>" in text or "think tag" in text for text in (*texts, *shown))
 
 

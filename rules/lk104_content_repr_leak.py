@@ -90,18 +90,17 @@ class ContentReprLeak(Rule):
     def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         if exchange.reply is None or not exchange.ok:
             return
-        for choice in exchange.reply.choices:
-            for part in choice.parts:
-                if isinstance(part, Opaque) and part.kind.startswith(MISSHAPEN):
-                    kind = excerpt(part.kind.removeprefix(MISSHAPEN))
-                    yield self.finding(
-                        "response",
-                        f"the reply has {kind} as its content, which {exchange.api} does not have there; "
-                        "clients find no text in it, or raise",
-                        part.pointer,
-                        layer="gateway",
-                        fix=_TO_TEXT if _is_content(exchange.api, part.pointer) else None,
-                    )
+        for part in exchange.reply.parts:
+            if isinstance(part, Opaque) and part.kind.startswith(MISSHAPEN):
+                kind = excerpt(part.kind.removeprefix(MISSHAPEN))
+                yield self.finding(
+                    "response",
+                    f"the reply has {kind} as its content, which {exchange.api} does not have there; "
+                    "clients find no text in it, or raise",
+                    part.pointer,
+                    layer="gateway",
+                    fix=_TO_TEXT if _is_content(exchange.api, part.pointer) else None,
+                )
 
     def rewriter(self, context: RewriteContext) -> Rewriter | None:
         if not context.permit.allows(self.code, "unsafe"):

@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from wirelint.model import Exchange, Part, Reply, Rpc, ToolCall, ToolResult
+from wirelint.model import Exchange, Reply, Rpc, ToolCall, ToolResult
 from wirelint.rule import Finding, Rule
 from wirelint.state.ledger import Ledger
 
@@ -55,9 +55,8 @@ class McpUnknownId(Rule):
             or (reply and reply.choices)
         ):
             return
-        taken = (
-            status == 202 and "mcp-protocol-version" in exchange.request_headers
-        )  # the older transport answers on another stream
+        # The older transport answers on another stream.
+        taken = status == 202 and "mcp-protocol-version" in exchange.request_headers
         if not taken and not (status == 200 and (reply is None or reply.events == 0)):
             return
         for id_, method in _requests(exchange).items():
@@ -76,18 +75,14 @@ class McpUnknownId(Rule):
         requests = _requests(exchange)
         if not requests:
             return  # mcp-lifecycle reports answers to notifications
-        parts = [part for choice in reply.choices for part in choice.parts]
-        answers = [part for part in parts if isinstance(part, (ToolResult, Rpc)) and _answers(part)]
+        answers = [part for part in reply.parts if isinstance(part, (ToolResult, Rpc)) and _answers(part)]
         open_ = dict(requests)
         strange: list[ToolResult | Rpc] = []
         for part in answers:
             id_ = _id(part)
-            if id_ is None and _is_result(part):
-                strange.append(part)
-                continue
-            if id_ is None or _close_request(open_, id_):
-                continue
-            if id_ in requests or ledger.tools.waits(exchange, id_) is None:
+            if id_ is None:  # only an error may lack its id, if the request was unreadable
+                strange += [part] if isinstance(part, ToolResult) or part.form == "result" else []
+            elif not _close_request(open_, id_) and (id_ in requests or ledger.tools.waits(exchange, id_) is None):
                 strange.append(part)
         for part in strange:
             yield self._stray(part, open_, requests)
@@ -99,7 +94,7 @@ class McpUnknownId(Rule):
         if "last-event-id" in exchange.request_headers or not ledger.tools.knows_session(exchange):
             return  # a replay, or a session that began elsewhere
         strange: list[tuple[ToolResult | Rpc, str]] = []
-        for part in (part for choice in reply.choices for part in choice.parts):
+        for part in reply.parts:
             if not isinstance(part, (ToolResult, Rpc)) or not _answers(part) or (id_ := _id(part)) is None:
                 continue
             if ledger.tools.waits(exchange, id_) is None:
@@ -113,8 +108,8 @@ class McpUnknownId(Rule):
 
     def _stray(self, part: ToolResult | Rpc, open_: dict[str, str], requests: dict[str, str]) -> Finding:
         id_ = _id(part)
+        waiting = ", ".join(f"{method} {other}" for other, method in (open_ or requests).items())
         if id_ is None:
-            waiting = ", ".join(f"{method} {other}" for other, method in (open_ or requests).items())
             message = f"the answer has no id, so clients discard it; requested: {waiting}"
             return self.part_finding(part, message)
         if id_ in requests:
@@ -123,7 +118,6 @@ class McpUnknownId(Rule):
         if twin is not None:
             message = f"the request has the id {twin} and the answer {id_}: another type, so clients discard it"
         else:
-            waiting = ", ".join(f"{method} {other}" for other, method in (open_ or requests).items())
             message = f"the answer has the id {id_}, which no request has; requested: {waiting}"
         return self.part_finding(part, message)
 
@@ -147,28 +141,20 @@ class McpUnknownId(Rule):
 
 def _requests(exchange: Exchange) -> dict[str, str]:
     """Return the methods of the posted requests by id."""
-    messages = exchange.request.messages if exchange.request is not None else ()
-    requests = (_request(part) for message in messages for part in message.parts)
-    return dict(one for one in requests if one is not None)
-
-
-def _request(part: Part) -> tuple[str, str] | None:
-    match part:
-        case ToolCall(id_, name) if id_ is not None:
-            return id_, f"the call of {name}"
-        case Rpc("request", id_, method) if id_ is not None:
-            return id_, method
-        case _:
-            return None
+    found: dict[str, str] = {}
+    for part in exchange.request.parts if exchange.request is not None else ():
+        match part:
+            case ToolCall(str(id_), name):
+                found[id_] = f"the call of {name}"
+            case Rpc("request", str(id_), method):
+                found[id_] = method
+            case _:
+                pass
+    return found
 
 
 def _answers(part: ToolResult | Rpc) -> bool:
     return isinstance(part, ToolResult) or part.form in ("result", "error")
-
-
-def _is_result(part: ToolResult | Rpc) -> bool:
-    """Return True for a result without an id. Only errors may lack one, if the request was unreadable."""
-    return isinstance(part, ToolResult) or part.form == "result"
 
 
 def _id(part: ToolResult | Rpc) -> str | None:

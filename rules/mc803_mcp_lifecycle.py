@@ -56,7 +56,7 @@ class McpLifecycle(Rule):
     def check_request(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         if exchange.request is None or exchange.method.upper() != "POST":
             return
-        requests = [part for message in exchange.request.messages for part in message.parts]
+        requests = exchange.request.parts
         notes = [part for part in requests if isinstance(part, Rpc) and part.form == "notification"]
         if notes and len(notes) == len(requests):
             yield from self._notified(exchange, notes)
@@ -87,8 +87,7 @@ class McpLifecycle(Rule):
             )
 
     def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
-        requests = exchange.request.messages if exchange.request is not None else ()
-        parts = [part for message in requests for part in message.parts]
+        parts = exchange.request.parts if exchange.request is not None else []
         if not any(isinstance(part, ToolCall) or (isinstance(part, Rpc) and part.form == "request") for part in parts):
             return
         if any(isinstance(part, Rpc) and part.method == "initialize" for part in parts):
@@ -129,10 +128,9 @@ def _describe_reply(exchange: Exchange) -> str:
 
 
 def _answers(exchange: Exchange) -> Iterator[ToolResult | Rpc]:
-    for choice in exchange.reply.choices if exchange.reply is not None else ():
-        for part in choice.parts:
-            if isinstance(part, ToolResult) or (isinstance(part, Rpc) and part.form in ("result", "error")):
-                yield part
+    for part in exchange.reply.parts if exchange.reply is not None else ():
+        if isinstance(part, ToolResult) or (isinstance(part, Rpc) and part.form in ("result", "error")):
+            yield part
 
 
 def _message(part: Part) -> str:

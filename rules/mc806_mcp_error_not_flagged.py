@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from wirelint.model import Exchange, ToolCall, ToolResult
+from wirelint.model import Exchange, ToolResult
 from wirelint.rule import REDACTED, Finding, Rule, excerpt
 from wirelint.state.ledger import Ledger
 from wirelint.text.error_texts import is_own_error
@@ -44,15 +44,13 @@ class McpErrorNotFlagged(Rule):
         request, reply = exchange.request, exchange.reply
         if request is None or reply is None or not exchange.ok:
             return
-        calls = {call.id: call for message in request.messages for call in message.calls}
-        for choice in reply.choices:
-            for part in choice.parts:
-                if isinstance(part, ToolResult) and part.is_error is not True:
-                    yield from self._judge(part, calls.get(part.call_id), exchange, ledger)
-
-    def _judge(self, part: ToolResult, call: ToolCall | None, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
-        name = call.name if call is not None else ledger.tools.called(exchange, part.call_id)
-        given = call.arguments.mapping if call is not None else None
-        if name is None or REDACTED in part.text or not is_own_error(part.text, name, given):
-            return
-        yield self.part_finding(part, f"{name} gives an error as a result, without isError: {excerpt(part.text, 90)!r}")
+        calls = {call.id: call for call in request.calls}
+        for part in reply.parts:
+            if not isinstance(part, ToolResult) or part.is_error is True:
+                continue
+            call = calls.get(part.call_id)
+            name = call.name if call is not None else ledger.tools.called(exchange, part.call_id)
+            given = call.arguments.mapping if call is not None else None
+            if name is not None and REDACTED not in part.text and is_own_error(part.text, name, given):
+                message = f"{name} gives an error as a result, without isError: {excerpt(part.text, 90)!r}"
+                yield self.part_finding(part, message)

@@ -152,8 +152,7 @@ class SseFraming(Rule):
 def _real_faults(exchange: Exchange, reply: Reply) -> Iterator[Fault]:
     """Yield faults of the stream's framing, without those that other rules report."""
     torn = {fault.event for fault in reply.faults if fault.kind == "cut-event"}
-    calls = [call for choice in reply.choices for call in choice.calls]
-    restarted = {piece.event for call in calls for piece in call.pieces[1:] if piece.id != call.id}
+    restarted = {piece.event for call in reply.calls for piece in call.pieces[1:] if piece.id != call.id}
     for fault in reply.faults:
         match fault.kind:
             case "cut-event" | "missing-end" if exchange.end in ("client-left", "upstream-died"):

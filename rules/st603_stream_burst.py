@@ -106,7 +106,7 @@ def _extent(reply: Reply) -> tuple[int, int, int, int]:
     """Return the first and the last visible event of a reply, the number of such events, and of characters."""
     parts = [part for choice in reply.choices for part in shown(choice)]
     numbers = {number for part in parts for _, number in part.events}
-    calls = [number for choice in reply.choices for call in choice.calls for _, number in call.events]
+    calls = [number for call in reply.calls for _, number in call.events]
     return (
         min([*numbers, *calls], default=0),
         max([*numbers, *calls], default=0),

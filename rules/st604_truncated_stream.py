@@ -60,8 +60,7 @@ class TruncatedStream(Rule):
         open_ = [choice for choice in reply.choices if not choice.finish_reason]
         if open_ and all(lacks_finish_reason(exchange, choice) for choice in open_):
             return
-        parts = [part for choice in reply.choices for part in choice.parts]
-        last = parts[-1] if parts else None
+        last = reply.parts[-1] if reply.parts else None
         shown = last.arguments.text if isinstance(last, ToolCall) else getattr(last, "text", "")
         where = f"after {excerpt(shown[-80:])!r}" if shown else "before anything was said"
         yield self.finding(

@@ -138,7 +138,7 @@ def _should_ask(exchange: Exchange, request: Request) -> bool:
         return False
     # Azure refuses the option together with pictures or its own data sources.
     if "azure.com" in exchange.url:
-        pictures = any(isinstance(part, Opaque) for message in request.messages for part in message.parts)
+        pictures = any(isinstance(part, Opaque) for part in request.parts)
         if pictures or request.body.get("data_sources"):
             return False
     begun = exchange.reply is not None or exchange.status is not None or exchange.end != "unknown"

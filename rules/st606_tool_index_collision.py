@@ -54,15 +54,14 @@ class ToolIndexCollision(Rule):
         reply = exchange.reply
         if reply is None or not exchange.ok or not reply.streamed:
             return
-        for choice in reply.choices:
-            for call in choice.calls:
-                if not call.pieces:
-                    continue
-                others = tuple(found.piece for found in announced(call, exchange.api) if found.verdict == "anew")
-                if others:
-                    yield self._shared(call, others, parts=not traits(exchange.api).ends_repeat)
-                elif call.pieces[0].index is None and call.form != "legacy" and not _needs_none(exchange):
-                    yield self._missing(call)
+        for call in reply.calls:
+            if not call.pieces:
+                continue
+            others = tuple(found.piece for found in announced(call, exchange.api) if found.verdict == "anew")
+            if others:
+                yield self._shared(call, others, parts=not traits(exchange.api).ends_repeat)
+            elif call.pieces[0].index is None and call.form != "legacy" and not _needs_none(exchange):
+                yield self._missing(call)
 
     def rewriter(self, context: RewriteContext) -> Rewriter | None:
         if not context.streamed or not context.permit.allows(self.code, "safe"):

@@ -66,12 +66,8 @@ class ErrorIn200(Rule):
             return
         for choice in reply.choices:
             if choice.finish_reason is not None and choice.finish_reason.lower() in _FAILED:
-                yield self.finding(
-                    "response",
-                    f"status {exchange.status}, and the reply ends with {choice.finish_reason!r}; nothing says what failed",
-                    choice.finish_pointer,
-                    event=choice.finish_event,
-                )
+                ends = f"the reply ends with {choice.finish_reason!r}; nothing says what failed"
+                yield self.finish_finding(choice, f"status {exchange.status}, and {ends}")
 
 
 def _shown(error: Json) -> str:

@@ -77,9 +77,8 @@ class EmptyResponse(Rule):
         if not reply.choices:
             has_facts = reply.id or reply.model or (reply.streamed and reply.terminated)
             if has_facts and exchange.api != "openai.responses":
-                yield self.finding(
-                    "response", f"the reply holds no candidate at all{_counted(reply)}", event=_last(reply)
-                )
+                last = max(reply.events - 1, 0) if reply.streamed else None
+                yield self.finding("response", f"the reply holds no candidate at all{_counted(reply)}", event=last)
             return
         for choice in empty:
             if ended_by_itself(choice) or choice.finish_reason in _SPOILED:
@@ -90,11 +89,9 @@ class EmptyResponse(Rule):
         lost = (output_tokens(reply.usage) or 0) >= _LOST and len(reply.choices) == 1
         what = "nothing but white space" if choice.parts else "nothing: neither text nor reasoning nor a call"
         which = f"candidate {choice.index}" if len(reply.choices) > 1 else "the reply"
-        return self.finding(
-            "response",
+        return self.finish_finding(
+            choice,
             f"{which} ends with {choice.finish_reason!r} and holds {what}{_counted(reply)}{f'; {habit}' if habit else ''}",
-            choice.finish_pointer,
-            event=choice.finish_event,
             severity="info" if habit else None,
             confidence="medium" if exchange.api in RAW_APIS else None,
             layer="gateway" if lost else None,
@@ -133,7 +130,3 @@ def _habit(api: str, request: Request) -> str:
 def _counted(reply: Reply) -> str:
     tokens = output_tokens(reply.usage)
     return f"; the usage counts {tokens} tokens" if tokens is not None and tokens >= _LOST else ""
-
-
-def _last(reply: Reply) -> int | None:
-    return max(reply.events - 1, 0) if reply.streamed else None

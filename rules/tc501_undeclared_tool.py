@@ -63,11 +63,10 @@ class UndeclaredTool(Rule):
         request, reply = exchange.request, exchange.reply
         if request is None or reply is None or not exchange.ok or not _knows_all_tools(request):
             return
-        for choice in reply.choices:
-            for call in choice.calls:
-                joined = joined_name([piece.name for piece in call.pieces]) or call.name or ""
-                if call.name and not _is_known(call.name, joined, request):
-                    yield self._finding(call, call.name, joined, request)
+        for call in reply.calls:
+            joined = joined_name([piece.name for piece in call.pieces]) or call.name or ""
+            if call.name and not _is_known(call.name, joined, request):
+                yield self._finding(call, call.name, joined, request)
 
     def rewriter(self, context: RewriteContext) -> Rewriter | None:
         request = context.exchange.request
@@ -119,7 +118,7 @@ class UndeclaredTool(Rule):
         elif not names:
             message = f"{shown} is called, and the request declares no tools"
         else:
-            past = ", though the history calls it" if _is_in_history(name, request) else ""
+            past = ", though the history calls it" if any(call.name == name for call in request.calls) else ""
             listed = excerpt(", ".join(names))
             declared = (
                 f"the declared tool is {listed}" if len(names) == 1 else f"the {len(names)} declared are {listed}"
@@ -152,10 +151,6 @@ def _is_hosted(name: str, request: Request) -> bool:
         or (family == "python" and "code" in other)
         for other in hosted
     )
-
-
-def _is_in_history(name: str, request: Request) -> bool:
-    return any(call.name == name for message in request.messages for call in message.calls)
 
 
 def _layer(name: str, matched: Match | None) -> Layer:

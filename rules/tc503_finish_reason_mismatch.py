@@ -67,11 +67,9 @@ class FinishReasonMismatch(Rule):
                     yield self._report_no_call(choice, reason, right)
             elif is_foreign(request.api, reason):
                 word = _own_word(request, reason, {call.form for call in choice.calls})
-                yield self.finding(
-                    "response",
+                yield self.finish_finding(
+                    choice,
                     f"the reply ends with {excerpt(reason)!r}, which is no finish reason of {request.api}",
-                    choice.finish_pointer,
-                    event=choice.finish_event,
                     severity="info",
                     fix=Fix("unsafe", f"set the finish reason to {word}") if word is not None else None,
                 )
@@ -124,16 +122,11 @@ class FinishReasonMismatch(Rule):
 
     def _report_wrong_reason(self, choice: Choice, reason: str, request: Request) -> Finding:
         right = _with_calls(request, {call.form for call in choice.calls})
-        return self.finding(
-            "response",
-            f"the reply holds {_calls(choice)} and ends with {reason!r}",
-            choice.finish_pointer,
-            event=choice.finish_event,
-            fix=Fix("safe", f"set the finish reason to {right}"),
-        )
+        fix = Fix("safe", f"set the finish reason to {right}")
+        return self.finish_finding(choice, f"the reply holds {_calls(choice)} and ends with {reason!r}", fix=fix)
 
     def _check_empty_calls(self, reply: Reply) -> Iterator[Finding]:
-        legacy = {call.pointer for choice in reply.choices for call in choice.calls if call.form == "legacy"}
+        legacy = {call.pointer for call in reply.calls if call.form == "legacy"}
         for fault in reply.faults:
             if fault.kind == "empty-call" and fault.detail not in legacy:
                 yield self.finding(
@@ -170,13 +163,8 @@ class FinishReasonMismatch(Rule):
         text = choice.text.strip()
         shown = f"only text: {excerpt(text)!r}" if text else "no text either"
         lost = not text or any(mark in choice.text or mark in choice.reasoning for mark in MARKUP)
-        return self.finding(
-            "response",
-            f"the reply ends with {reason!r} and holds no call; {shown}",
-            choice.finish_pointer,
-            event=choice.finish_event,
-            fix=None if lost else Fix("safe", f"set the finish reason to {right}"),
-        )
+        fix = None if lost else Fix("safe", f"set the finish reason to {right}")
+        return self.finish_finding(choice, f"the reply ends with {reason!r} and holds no call; {shown}", fix=fix)
 
 
 def _calls(choice: Choice) -> str:

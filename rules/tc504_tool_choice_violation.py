@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from wirelint.apis.traits import ended_by_itself, has_stop_words
 from wirelint.model import Choice, Exchange, HostedCall, HostedResult, Opaque, Refusal, Request, ToolCall
-from wirelint.rule import Finding, Rule, Severity, excerpt, listed
+from wirelint.rule import Finding, Rule, excerpt, listed
 from wirelint.state.ledger import Ledger
 from wirelint.text.markup import call_spans
 
@@ -68,28 +68,20 @@ class ToolChoiceViolation(Rule):
         others = [call for call in calls if allowed and call.name not in allowed]
         if asked.mode == "none":
             if calls:
-                yield self._report(calls[0], f"calls were forbidden, and the reply calls {_names(calls)}", "error")
+                message = f"calls were forbidden, and the reply calls {_names(calls)}"
+                yield self.part_finding(calls[0], message, severity="error")
             return
         if others:
-            yield self._report(
-                others[0], f"only {_quoted(allowed)} may be called, and the reply calls {_names(others)}"
-            )
+            message = f"only {_quoted(allowed)} may be called, and the reply calls {_names(others)}"
+            yield self.part_finding(others[0], message)
         if not choice.calls and asked.mode in ("required", "named") and _lacks_call(exchange, request, choice):
             wish = f"a call of `{excerpt(asked.name or '')}`" if asked.mode == "named" else "a call"
             shown = f"only text: {excerpt(choice.text)!r}" if choice.text.strip() else "no text either"
-            yield self.finding(
-                "response",
-                f"{wish} was required, and the reply ends with {choice.finish_reason!r} and holds none; {shown}",
-                choice.finish_pointer,
-                event=choice.finish_event,
-            )
+            message = f"{wish} was required, and the reply ends with {choice.finish_reason!r} and holds none; {shown}"
+            yield self.finish_finding(choice, message)
         if request.parallel_tool_calls is False and len(calls) > 1:
-            yield self._report(
-                calls[1], f"parallel calls were turned off, and the reply holds {len(calls)}: {_names(calls)}"
-            )
-
-    def _report(self, call: ToolCall, message: str, severity: Severity | None = None) -> Finding:
-        return self.part_finding(call, message, severity=severity)
+            message = f"parallel calls were turned off, and the reply holds {len(calls)}: {_names(calls)}"
+            yield self.part_finding(calls[1], message)
 
 
 def _lacks_call(exchange: Exchange, request: Request, choice: Choice) -> bool:

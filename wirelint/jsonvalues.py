@@ -112,3 +112,8 @@ def _scan_values(text: str) -> Iterator[tuple[Json, int]]:
 
 def _refuse(constant: str) -> Json:
     raise ValueError(constant)
+
+
+def common_length(one: str, other: str) -> int:
+    """Return the number of characters with which two texts begin alike."""
+    return next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))

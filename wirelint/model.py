@@ -436,6 +436,19 @@ class Request(Copied):
         """Return True if the body shows everything since the user last spoke."""
         return not self.is_partial or (self.on_server == "before" and self.last_user is not None)
 
+    @property
+    def parts(self) -> list[Part]:
+        """The parts of all messages, in order."""
+        return [part for message in self.messages for part in message.parts]
+
+    @property
+    def calls(self) -> list[ToolCall]:
+        return [part for part in self.parts if isinstance(part, ToolCall)]
+
+    @property
+    def results(self) -> list[ToolResult]:
+        return [part for part in self.parts if isinstance(part, ToolResult)]
+
     @cached_property
     def client_tools(self) -> tuple[Tool, ...]:
         return tuple([tool for tool in self.tools if not tool.hosted])
@@ -448,11 +461,7 @@ class Request(Copied):
         """Return True if its messages hold calls or results, or items with ids as in OpenAI's Responses."""
         if self.api == "openai.responses":
             return True
-        for message in self.messages:
-            for part in message.parts:
-                if isinstance(part, (ToolCall, ToolResult)):
-                    return True
-        return False
+        return any(isinstance(part, (ToolCall, ToolResult)) for part in self.parts)
 
     @cached_property
     def turn(self) -> tuple[Message, ...]:
@@ -523,6 +532,15 @@ class Reply:
     faults: tuple[Fault, ...] = ()
     ids: tuple[tuple[str, int], ...] = ()
     error_event: int | None = None
+
+    @property
+    def parts(self) -> list[Part]:
+        """The parts of all candidates, in order."""
+        return [part for choice in self.choices for part in choice.parts]
+
+    @property
+    def calls(self) -> list[ToolCall]:
+        return [call for choice in self.choices for call in choice.calls]
 
     @property
     def is_plain(self) -> bool:

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Self, TypedDict, Unpack, get_args
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Protocol, Self, TypedDict, Unpack, get_args
 
 import orjson
 
@@ -20,8 +20,8 @@ from wirelint.fix import RequestFix as RequestFix
 from wirelint.fix import RewriteContext as RewriteContext
 from wirelint.fix import Rewriter as Rewriter
 from wirelint.fix import Safety as Safety
+from wirelint.model import Choice, Exchange, Json, Reasoning, Refusal, Rpc, Text, ToolCall, ToolResult
 from wirelint.model import Confidence as Confidence
-from wirelint.model import Exchange, Json, Reasoning, Refusal, Rpc, Text, ToolCall, ToolResult
 from wirelint.model import Layer as Layer
 from wirelint.model import MissingInfo as MissingInfo
 from wirelint.model import Severity as Severity
@@ -55,6 +55,21 @@ class Fix:
 
     safety: Safety
     title: str
+
+
+class _Repair(Protocol):
+    """A planned change: its safety, and its title in the imperative."""
+
+    @property
+    def safety(self) -> Safety: ...
+
+    @property
+    def title(self) -> str: ...
+
+
+def fix_of(change: _Repair | None) -> Fix | None:
+    """Return the fix that makes a planned change; None without one."""
+    return Fix(change.safety, change.title) if change is not None else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,6 +318,10 @@ class Rule:
     def part_finding(self, part: ToolCall | ToolResult | Rpc, message: str, **more: Unpack[Details]) -> Finding:
         """Return a finding on a call, a result or an MCP message in the reply."""
         return self.finding("response", message, part.pointer, event=part.event, **more)
+
+    def finish_finding(self, choice: Choice, message: str, **more: Unpack[Details]) -> Finding:
+        """Return a finding on the finish reason of a candidate."""
+        return self.finding("response", message, choice.finish_pointer, event=choice.finish_event, **more)
 
     def text_finding(
         self, part: Text | Reasoning | Refusal, span: tuple[int, int], message: str, **more: Unpack[Details]

@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import ClassVar, NamedTuple
 
-from wirelint.apis.reading import ReplyReader, mapping, mappings, number, stated_reason, text
+from wirelint.apis.reading import ReplyReader, mapping, mappings, misshapen, number, stated_reason, text, words_of
 from wirelint.apis.writing import (
     MADE,
     WholeWriter,
@@ -76,7 +76,6 @@ class BlockReader(ReplyReader):
         self.blocks: dict[Key, int] = {}
         self.kinds: dict[Key, Kind] = {}
         self.open: dict[Key, None] = {}
-        self.count = 0
 
     def start(
         self,
@@ -94,11 +93,17 @@ class BlockReader(ReplyReader):
         is_open: bool = True,
     ) -> Start:
         """Return the event that starts a block. `is_open`: a stop must follow."""
-        self.blocks[key], self.kinds[key] = self.count, kind
-        self.count += 1
+        self.blocks[key], self.kinds[key] = self.next_block(), kind
         if is_open:
             self.open[key] = None
         return Start(self.blocks[key], kind, pointer, 0, frame, index, id_, name, value, form, item)
+
+    def misshapen_content(self, content: Json, pointer: str, frame: Frame) -> Iterator[Event]:
+        """Yield an opaque block for content that is no list, where the API has a list of blocks."""
+        if content and not isinstance(content, list):
+            start = self.start(("content block", 0), "opaque", pointer, frame, name=misshapen(content), is_open=False)
+            yield start
+            yield Delta(start.block, words_of(content), frame)
 
     def misplaced_delta(self, key: Key, frame: Frame) -> StreamViolation | None:
         """Return the violation of a delta whose block has not started, or has stopped; None if there is none."""
@@ -279,14 +284,10 @@ class BlockStreamWriter(ABC):
                 return False
 
     def _rewritten(self, frame: Frame, events: Sequence[Event], out: Sequence[Event]) -> Iterator[bytes]:
-        for place, group in groups(frame, out):
-            own = [event for event in events if event.frame is place]
+        for place, own, group in groups(frame, events, out):
             source = self.parse(place)
-            if (
-                source.body
-                and same(without_violations(own), without_violations(group))
-                and not self._needs_rewrite(group)
-            ):
+            unchanged = same(without_violations(own), without_violations(group))
+            if source.body and unchanged and not self._needs_rewrite(group):
                 self._note(group)
                 yield self._resend(place, source)
             else:

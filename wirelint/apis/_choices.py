@@ -251,7 +251,6 @@ class ChoiceReader(ReplyReader):
         super().__init__(streamed=streamed)
         self.blocks: dict[tuple[int, str, int], int] = {}
         self._given: tuple[Json, Json] = (None, None)
-        self._head: tuple[str | None, str | None] = (None, None)
         self._finished = self._counted = False
         self.choices_from = 0
         """Where the events of the document's candidates begin in `out`."""
@@ -271,10 +270,7 @@ class ChoiceReader(ReplyReader):
             given = (document.get("id"), document.get("model"))
             if given != self._given:  # every event repeats them
                 self._given = given
-                head = (text(given[0]), text(given[1]))
-                if head != self._head and any(head):
-                    self._head = head
-                    self.out.append(ReplyMeta(*head, frame))
+                self.out += self.meta(text(given[0]), text(given[1]), frame)
         elif choices or error:
             self.out.append(StreamViolation("after-end", (frame.data or "")[:60], frame))
             choices = None  # clients have left
@@ -320,8 +316,8 @@ class ChoiceReader(ReplyReader):
             self.out.append(Start(self.new_block(key), kind, place, choice, frame, name=name))
 
     def new_block(self, key: tuple[int, str, int]) -> int:
-        self.blocks[key] = len(self.blocks)
-        return self.blocks[key]
+        block = self.blocks[key] = self.next_block()
+        return block
 
 
 # --- writers ----------------------------------------------------------------------------------------------------------
@@ -423,8 +419,8 @@ class ChoiceStreamWriter(ChoiceWriter, ABC):
         self.mark_altered(events, out)
         made: list[bytes] = []
         seen = {id(event.frame) for event in events}
-        for place, group in groups(frame, out):
-            made += self._group(place, [event for event in events if event.frame is place], group)
+        for place, own, group in groups(frame, events, out):
+            made += self._group(place, own, group)
             seen.discard(id(place))
         # Documents without remaining events still have their other members to send, except after the end.
         late = any(isinstance(event, StreamViolation) and event.kind == "after-end" for event in events)

@@ -46,7 +46,6 @@ from wirelint.apis.reading import (
     schema,
     stated_reason,
     text,
-    words_of,
 )
 from wirelint.apis.spec import ApiSpec
 from wirelint.events import (
@@ -348,9 +347,7 @@ class Reader(BlockReader):
             yield Failure(error, frame)
         yield ReplyMeta(text(message.get("id")), text(message.get("model")), frame)
         content = message.get("content")
-        if content and not isinstance(content, list):
-            yield Start(0, "opaque", "/content", 0, frame, name=misshapen(content))
-            yield Delta(0, words_of(content), frame)
+        yield from self.misshapen_content(content, "/content", frame)
         for n, block in mappings(content):
             yield from self._open_block(n, block, frame, n)
         yield from self.ending(message, message.get("usage"), frame)

@@ -42,7 +42,6 @@ from wirelint.apis.reading import (
     number,
     schema,
     text,
-    words_of,
 )
 from wirelint.apis.spec import ApiSpec
 from wirelint.apis.writing import dump, frame_document, framed
@@ -319,10 +318,7 @@ class Reader(BlockReader):
         elif "output" not in body and isinstance(body.get("message"), str):
             yield Failure(dict(body), frame)  # {"message": …}: the service refuses the request
         content = part_of(body, "output", "message").get("content")
-        if content and not isinstance(content, list):
-            key: tuple[str, int] = "content block", 0
-            yield self.start(key, "opaque", "/output/message/content", frame, name=misshapen(content))
-            yield Delta(self.blocks[key], words_of(content), frame)
+        yield from self.misshapen_content(content, "/output/message/content", frame)
         for n, block in mappings(content):
             key = "content block", n
             yield self._begin(key, n, block, frame, n)

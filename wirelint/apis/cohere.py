@@ -29,7 +29,6 @@ from wirelint.apis.reading import (
     misshapen,
     number,
     text,
-    words_of,
 )
 from wirelint.apis.spec import ApiSpec
 from wirelint.apis.writing import (
@@ -40,6 +39,7 @@ from wirelint.apis.writing import (
     patched_entries,
     reply_id_of,
     same,
+    set_or_drop,
     text_of,
 )
 from wirelint.apis.writing import (
@@ -248,9 +248,8 @@ class Reader(BlockReader):
         if isinstance(content, str) and content:
             yield self.start((_CONTENT, 0), "text", "/message/content", frame)
             yield Delta(self.blocks[_CONTENT, 0], content, frame)
-        elif content and not isinstance(content, list):
-            yield self.start((_CONTENT, 0), "opaque", "/message/content", frame, name=misshapen(content))
-            yield Delta(self.blocks[_CONTENT, 0], words_of(content), frame)
+        else:
+            yield from self.misshapen_content(content, "/message/content", frame)
         for n, block in mappings(content):
             yield from self._open_content((_CONTENT, n), block, frame, n, n)
         for n, call in mappings(message.get("tool_calls")):
@@ -369,16 +368,19 @@ class WholeWriter(BaseWriter):
         changed: dict[str, Json] = {**document, "message": message}
         before, after = _by_group(events), _by_group(out)
         if not same(before[_CALL], after[_CALL]):
-            _set(message, "tool_calls", _entries(message.get("tool_calls"), events, out, _CALL), keep=False)
+            set_or_drop(message, "tool_calls", _entries(message.get("tool_calls"), events, out, _CALL))
         if not same(before[_CONTENT], after[_CONTENT]):
             content = message.get("content")
             if isinstance(content, str) and all(e.kind == "text" for e in after[_CONTENT] if isinstance(e, Start)):
                 message["content"] = text_of(after[_CONTENT])
             else:
                 made = _entries(content, events, out, _CONTENT)
-                _set(message, "content", made, keep="tool_calls" not in message)
+                if "tool_calls" in message:
+                    set_or_drop(message, "content", made)
+                else:
+                    message["content"] = made
         if not same(before[""], after[""]):
-            _set(message, "tool_plan", text_of(after[""]), keep=False)
+            set_or_drop(message, "tool_plan", text_of(after[""]))
         if (finish := finish_of(out)) is not None:
             changed["finish_reason"] = _reason(finish, document)
         if (id_ := reply_id_of(out)) is not None:
@@ -410,14 +412,6 @@ def _entries(listed: Json, events: Sequence[Event], out: Sequence[Event], group:
     # Reasoning comes before the text, though a fix finds it later.
     starts.sort(key=lambda start: not (start.kind == "reasoning" and start.block >= MADE))
     return patched_entries(listed, events, out, starts, make)
-
-
-def _set(message: dict[str, Json], name: str, value: Json, *, keep: bool) -> None:
-    """Set a member, or remove it if it would be empty and need not be there."""
-    if value or keep:
-        message[name] = value
-    else:
-        message.pop(name, None)
 
 
 API = ApiSpec(

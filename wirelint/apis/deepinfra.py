@@ -19,7 +19,7 @@ from wirelint.apis.reading import DONE, ReplyReader, error_of, mapping, mappings
 from wirelint.apis.spec import ApiSpec
 from wirelint.apis.writing import WholeWriter as BaseWriter
 from wirelint.apis.writing import frame_document, framed, groups, other_lines, same, text_of
-from wirelint.events import Delta, Done, Event, Failure, Finish, Frame, Other, ReplyMeta, Start, StreamViolation, Usage
+from wirelint.events import Delta, Done, Event, Failure, Finish, Frame, Other, Start, StreamViolation, Usage
 from wirelint.model import Json, Request
 
 _MODEL = re.compile(r"/v1/inference/(?P<model>[^/]+/[^/]+(?:/[^/]+)?)\Z")
@@ -56,16 +56,12 @@ class Reader(ReplyReader):
     def __init__(self, *, streamed: bool) -> None:
         super().__init__(streamed=streamed)
         self._begun = False
-        self._id: str | None = None
 
     def read_document(self, document: dict[str, Json], frame: Frame, *, alone: bool) -> Iterator[Event]:
         if self.is_done:
             yield StreamViolation("after-end", (frame.data or "")[:60], frame)
             return  # clients have left
-        id_ = text(document.get("request_id"))
-        if id_ is not None and id_ != self._id:
-            self._id = id_
-            yield ReplyMeta(id_, None, frame)
+        yield from self.meta(text(document.get("request_id")), None, frame)
         if (error := _error_of(document)) is not None:
             yield Failure(error, frame)
         if "token" in document:
@@ -126,7 +122,7 @@ class StreamWriter:
         check_form(out, "text")
         self._changed = self._changed or text_of(events) != text_of(out)
         made: list[bytes] = []
-        for place, group in groups(frame, out):
+        for place, _, group in groups(frame, events, out):
             made += self._group(place, group, document if place is frame else {})
         has_more = document.get("generated_text") or document.get("details") or _usage_of(document)
         if has_more and not any(event.frame is frame for event in out):

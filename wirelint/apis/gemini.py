@@ -59,7 +59,6 @@ from wirelint.events import (
     Finish,
     Frame,
     Other,
-    ReplyMeta,
     Start,
     StreamViolation,
     Usage,
@@ -139,7 +138,7 @@ def read_request(body: Mapping[str, Json], path: str = "") -> Request:
     return Request(
         api="google.generate_content",
         model=unquote(found[1]) if found is not None else (text(body.get("model")) or "").removeprefix("models/"),
-        messages=(*_system(body), *_messages(body.get("contents"))),
+        messages=(*_system(body), *(_message(*one) for one in several(body.get("contents"), "/contents"))),
         tools=tools,
         body=body,
         tool_choice=_tool_choice(mapping(value_of(mapping(value_of(body, "toolConfig")), "functionCallingConfig"))),
@@ -180,10 +179,9 @@ def _system(body: Mapping[str, Json]) -> Iterator[Message]:
         yield Message("system", parts, place)
 
 
-def _messages(contents: Json) -> Iterator[Message]:
-    for place, content in several(contents, "/contents"):
-        role = _ROLES.get(text(content.get("role")) or "", "user")
-        yield Message(role, tuple(_parts(content.get("parts"), f"{place}/parts")), place)
+def _message(place: str, content: Mapping[str, Json]) -> Message:
+    role = _ROLES.get(text(content.get("role")) or "", "user")
+    return Message(role, tuple(_parts(content.get("parts"), f"{place}/parts")), place)
 
 
 def _parts(parts: Json, place: str) -> Iterator[Part]:
@@ -252,17 +250,13 @@ def _tools(tools: Json) -> Iterator[Tool]:
     for place, tool in several(tools, "/tools"):
         name, declared = member(tool, "functionDeclarations")
         for where, function in several(declared, f"{place}/{name}"):
-            yield from _function(function, where)
+            if called := text(function.get("name")):
+                own = schema(value_of(function, "parametersJsonSchema")) or json_schema(function.get("parameters"))
+                yield Tool(called, where, text(function.get("description")) or "", own)
         for kind, value in tool.items():
             if kind != name and value is not None and value is not False:
                 known = camel(kind)
                 yield Tool(known, f"{place}/{kind}", "", None, hosted=known not in _CLIENT_TOOLS, type=known)
-
-
-def _function(function: Mapping[str, Json], place: str) -> Iterator[Tool]:
-    if name := text(function.get("name")):
-        declared = schema(value_of(function, "parametersJsonSchema")) or json_schema(function.get("parameters"))
-        yield Tool(name, place, text(function.get("description")) or "", declared)
 
 
 def _tool_choice(config: Mapping[str, Json]) -> ToolChoice:
@@ -315,8 +309,6 @@ class Reader(ReplyReader):
         super().__init__(streamed=streamed)
         self._candidates: dict[int, _Candidate] = {}
         self._stopped: set[int] = set()
-        self._head: tuple[str | None, str | None] = (None, None)
-        self._count = 0
         self._array: bool | None = None
         self._inside = ""
         """Pointer of the reply in its wrapper."""
@@ -377,10 +369,8 @@ class Reader(ReplyReader):
         if self.is_done and (document.get("candidates") or error_of(document)):
             yield StreamViolation("after-end", (frame.data or "")[:60], frame)
             return
-        head = (text(value_of(document, "responseId")) or None, text(value_of(document, "modelVersion")) or None)
-        if head != self._head and any(head):
-            self._head = head
-            yield ReplyMeta(*head, frame)
+        id_, model = text(value_of(document, "responseId")), text(value_of(document, "modelVersion"))
+        yield from self.meta(id_ or None, model or None, frame)
         if (error := error_of(document)) is not None:
             self._failed = True
             yield Failure(error, frame)
@@ -402,7 +392,7 @@ class Reader(ReplyReader):
             name, value = member(body, evidence)
             if value and evidence not in known.once:
                 known.once.add(evidence)
-                yield Start(self._new(), "hosted_result", f"{place}/{name}", choice, frame, name=evidence)
+                yield Start(self.next_block(), "hosted_result", f"{place}/{name}", choice, frame, name=evidence)
         name, given = member(body, "finishReason")
         reason = _reason(given)
         if reason is not None:
@@ -411,28 +401,25 @@ class Reader(ReplyReader):
 
     def _part(self, known: _Candidate, position: int, part: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
         kind, name, value = kind_of(part)
-        if kind == "text":
-            yield from self._text(known, position, part, frame)
-            return
-        if not kind:
+        if kind in ("text", ""):
+            yield from self._text(known, position, part, frame) if kind else ()
             return
         inner = mapping(value)
-        if kind == "functionCall" and self.streamed and (known.open is not None or _is_piece(inner)):
+        is_piece = value_of(inner, "willContinue") is True or value_of(inner, "partialArgs") is not None
+        if kind == "functionCall" and self.streamed and (known.open is not None or is_piece):
             yield from self._piece_of_call(known, position, inner, f"{known.place}/{known.parts}/{name}", frame)
             return
         where = f"{known.place}/{self._place(known, position)}/{name}"
         known.run = None
-        block, id_ = self._new(), text(inner.get("id")) or None
+        block, id_ = self.next_block(), text(inner.get("id")) or None
         match kind:
             case "functionCall":
                 called, given = text(inner.get("name")) or None, arguments_of(inner)
                 yield Start(block, "tool_call", where, known.choice, frame, None, id_, called, given, item=position)
-            case "toolCall" | "executableCode":
+            case "toolCall" | "executableCode" | "toolResponse" | "codeExecutionResult":
+                hosted: Kind = "hosted_call" if kind in ("toolCall", "executableCode") else "hosted_result"
                 tool = hosted_name(kind, inner)
-                yield Start(block, "hosted_call", where, known.choice, frame, id=id_, name=tool, item=position)
-            case "toolResponse" | "codeExecutionResult":
-                tool = hosted_name(kind, inner)
-                yield Start(block, "hosted_result", where, known.choice, frame, id=id_, name=tool, item=position)
+                yield Start(block, hosted, where, known.choice, frame, id=id_, name=tool, item=position)
             case _:
                 yield Start(block, "opaque", where, known.choice, frame, name=kind, item=position)
 
@@ -442,21 +429,22 @@ class Reader(ReplyReader):
         if is_misshapen(part.get("text")):
             known.run = None
             where = f"{known.place}/{self._place(known, position)}/text"
-            yield Start(self._new(), "opaque", where, known.choice, frame, name=misshapen(part["text"]), item=position)
+            yield Start(
+                self.next_block(), "opaque", where, known.choice, frame, name=misshapen(part["text"]), item=position
+            )
             return
         if not words:
             if value_of(part, "thoughtSignature"):  # clients do not show it, and the text continues after it
                 where = f"{known.place}/{self._place(known, position)}"
-                yield Start(self._new(), "reasoning", where, known.choice, frame, form="opaque", item=position)
+                yield Start(self.next_block(), "reasoning", where, known.choice, frame, form="opaque", item=position)
             return
         if self.streamed and known.run is not None and known.run[0] == kind:
             yield Delta(known.run[1], words, frame, position)
             return
-        block = self._new()
+        block = self.next_block()
         known.run = (kind, block)
-        yield Start(
-            block, kind, f"{known.place}/{self._place(known, position)}/text", known.choice, frame, item=position
-        )
+        where = f"{known.place}/{self._place(known, position)}/text"
+        yield Start(block, kind, where, known.choice, frame, item=position)
         yield Delta(block, words, frame, position)
 
     def _piece_of_call(
@@ -464,7 +452,7 @@ class Reader(ReplyReader):
     ) -> Iterator[Event]:
         """Yield a piece of a call whose arguments arrive value by value. A piece without `willContinue` is the last."""
         if known.open is None:
-            known.open = (self._new(), PartialArguments())
+            known.open = (self.next_block(), PartialArguments())
             self._place(known, position)
             known.run = None
             id_, name = text(call.get("id")) or None, text(call.get("name")) or None
@@ -483,7 +471,7 @@ class Reader(ReplyReader):
         if reason is None or 0 in self._stopped:
             return
         self._stopped.add(0)
-        block = self._new()
+        block = self.next_block()
         yield Start(block, "refusal", f"{place}/{name}", 0, frame)
         yield Delta(block, text(value_of(feedback, "blockReasonMessage")) or reason, frame)
         yield Finish(0, reason, f"{place}/{name}", frame)
@@ -494,14 +482,6 @@ class Reader(ReplyReader):
             return position
         known.parts += 1
         return known.parts - 1
-
-    def _new(self) -> int:
-        self._count += 1
-        return self._count - 1
-
-
-def _is_piece(call: Mapping[str, Json]) -> bool:
-    return value_of(call, "willContinue") is True or value_of(call, "partialArgs") is not None
 
 
 def _reason(given: Json) -> str | None:

@@ -361,9 +361,7 @@ class StreamWriter(_Writer):
             return frame.raw
         if self._array:
             return self._element(frame, events, out)
-        made: list[bytes] = []
-        for place, group in groups(frame, out):
-            made += self._group(place, [event for event in events if event.frame is place], group)
+        made = [part for each in groups(frame, events, out) for part in self._group(*each)]
         return (other_lines(frame) if made else b"") + b"".join(made)
 
     def close(self, out: Sequence[Event]) -> bytes:

@@ -184,7 +184,7 @@ class Reader(ReplyReader):
 
     def __init__(self, *, streamed: bool) -> None:
         super().__init__(streamed=streamed)
-        self._messages = self._blocks = 0
+        self._messages = 0
         self._answered = False
 
     def read(self, frame: Frame) -> list[Event]:
@@ -244,8 +244,7 @@ class Reader(ReplyReader):
         form: str = "",
         value: Json = None,
     ) -> Start:
-        self._blocks += 1
-        return Start(self._blocks - 1, kind, pointer, 0, frame, None, id_, name, value, form)
+        return Start(self.next_block(), kind, pointer, 0, frame, None, id_, name, value, form)
 
 
 class Writer:

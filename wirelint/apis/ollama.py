@@ -92,17 +92,13 @@ class Reader(ReplyReader):
         super().__init__(streamed=streamed)
         self._place = place
         self._blocks: dict[str, int] = {}
-        self._count = self._calls = 0
-        self._model: str | None = None
+        self._calls = 0
 
     def read_document(self, document: dict[str, Json], frame: Frame, *, alone: bool) -> Iterator[Event]:
         if self.is_done:
             yield StreamViolation("after-end", (frame.data or "")[:60], frame)
             return  # clients have left
-        model = text(document.get("model"))
-        if model and model != self._model:
-            self._model = model
-            yield ReplyMeta(None, model, frame)
+        yield from self.meta(None, text(document.get("model")), frame)
         if (error := error_of(document)) is not None:
             yield Failure(error, frame)
         yield from self._message(mapping(document.get("message")) if self._place else document, frame)
@@ -131,24 +127,20 @@ class Reader(ReplyReader):
 
     def _begin(self, kind: Kind, member: str, frame: Frame, name: str = "") -> Iterator[Event]:
         if member not in self._blocks:
-            self._blocks[member] = self._new()
+            self._blocks[member] = self.next_block()
             yield Start(self._blocks[member], kind, f"{self._place}/{member}", 0, frame, name=name or member)
 
     def _call(self, position: int, call: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
         function = mapping(call.get("function"))
         given = function.get("arguments")
         ordinal, self._calls = self._calls, self._calls + 1
-        block, pointer = self._new(), f"{self._place}/tool_calls/{ordinal}"
+        block, pointer = self.next_block(), f"{self._place}/tool_calls/{ordinal}"
         id_, name, words = text(call.get("id")), text(function.get("name")), text(given)
         value = None if words is not None else given
         # A call is complete in its line, so its position is its number, even if `index` differs.
         yield Start(block, "tool_call", pointer, 0, frame, ordinal, id_, name, value, item=position)
         if words:
             yield Delta(block, words, frame, position)
-
-    def _new(self) -> int:
-        self._count += 1
-        return self._count - 1
 
 
 # --- writers ----------------------------------------------------------------------------------------------------------
@@ -272,10 +264,7 @@ class StreamWriter(_Writer):
             if not self._shell:
                 self._remember(frame_document(frame))
             return frame.raw
-        made: list[bytes] = []
-        for place, group in groups(frame, out):
-            made += self._group(place, [event for event in events if event.frame is place], group)
-        return b"".join(made)
+        return b"".join(part for each in groups(frame, events, out) for part in self._group(*each))
 
     def close(self, out: Sequence[Event]) -> bytes:
         self._note((), out)

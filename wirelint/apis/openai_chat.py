@@ -38,7 +38,7 @@ from wirelint.apis.reading import (
     words_of,
 )
 from wirelint.apis.spec import ApiSpec
-from wirelint.apis.writing import MADE, same, text_of
+from wirelint.apis.writing import MADE, same, set_or_drop, text_of
 from wirelint.events import CallUpdate, Delta, Event, Failure, Finish, Frame, Start, StreamViolation
 from wirelint.lexicon import load
 from wirelint.model import Json, Kind, Request
@@ -512,10 +512,10 @@ class WholeWriter(_ChatWriter, ChoiceWholeWriter):
                     made.add(event, start)
         self.patch_text(message, source, piece, old)
         if not same(_flat(old.calls), _flat(piece.calls)):
-            _set(message, "tool_calls", self.entries(source, piece, numbered=False))
+            set_or_drop(message, "tool_calls", self.entries(source, piece, numbered=False))
         if not same(old.legacy, piece.legacy):
             call = _legacy_call(mapping(source.get("function_call")), piece.legacy) if piece.legacy else None
-            _set(message, "function_call", call)
+            set_or_drop(message, "function_call", call)
         reason = {"finish_reason": piece.reason} if piece.reason is not None else {}
         return {**choice, name: message, **reason}
 
@@ -534,21 +534,13 @@ class WholeWriter(_ChatWriter, ChoiceWholeWriter):
         elif changed:
             for name in (*(REASONING if old.reasoning else ()), "reasoning_details"):
                 message.pop(name, None)
-            _set(message, self.reasoning, text_of(piece.reasoning))
+            set_or_drop(message, self.reasoning, text_of(piece.reasoning))
         if not same(old.refusal, piece.refusal):
             message["refusal"] = text_of(piece.refusal) or None
 
 
 def _flat(calls: Mapping[int, Sequence[Event]]) -> list[Event]:
     return [event for events in calls.values() for event in events]
-
-
-def _set(message: dict[str, Json], name: str, value: Json) -> None:
-    """Set a member, or remove it if it would be empty."""
-    if value:
-        message[name] = value
-    else:
-        message.pop(name, None)
 
 
 API = ApiSpec(

@@ -34,7 +34,6 @@ from wirelint.events import (
     Finish,
     Frame,
     Other,
-    ReplyMeta,
     Start,
     StreamViolation,
     Usage,
@@ -285,7 +284,6 @@ class Reader(ReplyReader):
         self._ended: set[int] = set()
         self._unfinished: set[int] = set()  # messages and calls that have begun and not ended
         self._next = 0
-        self._head: tuple[str | None, str | None] = (None, None)
 
     def read_document(self, document: dict[str, Json], frame: Frame, *, alone: bool) -> Iterable[Event]:
         before = len(self.out)
@@ -430,10 +428,7 @@ class Reader(ReplyReader):
             self.out.append(Usage(usage, frame))
 
     def _meta(self, response: Mapping[str, Json], frame: Frame) -> None:
-        head = (text(response.get("id")), text(response.get("model")))
-        if head != self._head and any(head):
-            self._head = head
-            self.out.append(ReplyMeta(*head, frame))
+        self.out += self.meta(text(response.get("id")), text(response.get("model")), frame)
 
     def _item(self, index: int, item: Mapping[str, Json], frame: Frame) -> None:
         """Read the parts of a complete item that the stream has not sent yet."""
@@ -450,7 +445,7 @@ class Reader(ReplyReader):
                 self._delta(one.pointer, one.text, frame)
 
     def _start(self, one: ItemPart, index: int, frame: Frame, given: str = "") -> None:
-        block = self._blocks[one.pointer] = len(self._lengths)
+        block = self._blocks[one.pointer] = self.next_block()
         self._lengths.append(0)
         self._with_blocks.add(index)
         self._labels[block] = (one.id, one.name)

@@ -42,6 +42,7 @@ from wirelint.apis.writing import (
     without_violations,
 )
 from wirelint.events import CallUpdate, Delta, Event, Finish, Frame, Other, Start, StreamViolation
+from wirelint.jsonvalues import common_length
 from wirelint.model import Json, Kind
 
 _TEXTS: tuple[Kind, ...] = ("text", "reasoning", "refusal")
@@ -123,11 +124,8 @@ def _difference(before: str, after: str) -> list[Cut]:
     """Return the cut that turns one text into another: everything between the common beginning and the common end."""
     if before == after:
         return []
-    first = next((n for n, (one, other) in enumerate(zip(before, after, strict=False)) if one != other), None)
-    start = min(len(before), len(after)) if first is None else first
-    left = min(len(before), len(after)) - start
-    rest = zip(reversed(before), reversed(after), strict=False)
-    last = next((n for n, (one, other) in enumerate(rest) if one != other or n >= left), left)
+    start = common_length(before, after)
+    last = common_length(before[start:][::-1], after[start:][::-1])
     return [Cut(start, len(before) - last, after[start : len(after) - last])]
 
 

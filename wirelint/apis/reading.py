@@ -8,7 +8,7 @@ from typing import ClassVar, NamedTuple
 
 import orjson
 
-from wirelint.events import Done, Event, Frame, Other, StreamViolation
+from wirelint.events import Done, Event, Frame, Other, ReplyMeta, StreamViolation
 from wirelint.model import Arguments, Json, ToolChoice
 
 DONE = "[DONE]"
@@ -259,8 +259,11 @@ class ReplyReader(ABC):
         self.streamed = streamed
         self.documents = Documents()
         self.is_done = False
+        self.count = 0
+        """Number of blocks so far, which is the number of the next one."""
         self.out: list[Event] = []
         """The events of the current frame. `read_document` returns more of them, or appends to this list."""
+        self._head: tuple[str | None, str | None] = (None, None)
 
     def read(self, frame: Frame) -> list[Event]:
         if frame.data is None and not frame.faults:
@@ -282,6 +285,18 @@ class ReplyReader(ABC):
     def close(self) -> list[Event]:
         """Return violations that only the end of the stream can show."""
         return self.documents.close()
+
+    def next_block(self) -> int:
+        """Return the number of a new block."""
+        self.count += 1
+        return self.count - 1
+
+    def meta(self, id_: str | None, model: str | None, frame: Frame) -> Iterable[Event]:
+        """Return the id and the model of the reply, unless an earlier event had the same; many APIs repeat them."""
+        if (id_, model) == self._head or not (id_ or model):
+            return ()
+        self._head = (id_, model)
+        return (ReplyMeta(id_, model, frame),)
 
     @abstractmethod
     def read_document(self, document: dict[str, Json], frame: Frame, *, alone: bool) -> Iterable[Event]:

@@ -56,8 +56,12 @@ def reply_id_of(events: Iterable[Event]) -> str | None:
     return next((event.id for event in events if isinstance(event, ReplyMeta) and event.id is not None), None)
 
 
-def groups(frame: Frame, out: Sequence[Event]) -> Iterator[tuple[Frame, list[Event]]]:
-    """Yield neighbouring events of one document, with the frame that holds it; events without a frame go with `frame`.
+def groups(
+    frame: Frame, events: Sequence[Event], out: Sequence[Event]
+) -> Iterator[tuple[Frame, list[Event], list[Event]]]:
+    """Yield for each document its frame, the `events` that were read from it, and neighbouring events of `out` in it.
+
+    Events without a frame go with `frame`.
 
     Where `frame` holds several documents, each is written alone. Then the violations of the frame as a whole are left out:
     its bytes would repeat all documents. So are violations of an earlier frame, which has been written.
@@ -66,17 +70,26 @@ def groups(frame: Frame, out: Sequence[Event]) -> Iterator[tuple[Frame, list[Eve
     if any(event.frame is not None and event.frame is not frame for event in out):
         out = [event for event in out if not (isinstance(event, StreamViolation) and event.frame is frame)]
     for _, group in itertools.groupby(out, key=lambda event: id(event.frame or frame)):
-        events = list(group)
-        yield events[0].frame or frame, events
+        made = list(group)
+        place = made[0].frame or frame
+        yield place, [event for event in events if event.frame is place], made
 
 
 def without_earlier(frame: Frame, events: Sequence[Event]) -> list[Event]:
     """Return the events without violations of a frame before this one, which has been written."""
-    return [event for event in events if not (isinstance(event, StreamViolation) and _is_before(event, frame))]
+    return [
+        event
+        for event in events
+        if not isinstance(event, StreamViolation) or event.frame is None or event.frame.number >= frame.number
+    ]
 
 
-def _is_before(event: Event, frame: Frame) -> bool:
-    return event.frame is not None and event.frame.number < frame.number
+def set_or_drop(message: dict[str, Json], name: str, value: Json) -> None:
+    """Set a member, or remove it if it would be empty."""
+    if value:
+        message[name] = value
+    else:
+        message.pop(name, None)
 
 
 def frame_document(frame: Frame) -> dict[str, Json]:

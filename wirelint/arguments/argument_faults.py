@@ -94,28 +94,24 @@ def _tokens(value: Json, depth: int) -> Iterator[tuple[re.Pattern[str], _Token]]
         raise _OtherwiseError
     match value:
         case dict():
-            yield _WHITE, _literal("{")
+            yield _WHITE, partial(_read_literal, "{")
             for key, inner in value.items():
                 yield _FILLING, partial(_read_key, key)
-                yield _WHITE, _literal(":")
+                yield _WHITE, partial(_read_literal, ":")
                 yield from _tokens(inner, depth + 1)
-            yield _FILLING, _literal("}")
+            yield _FILLING, partial(_read_literal, "}")
         case list():
-            yield _WHITE, _literal("[")
+            yield _WHITE, partial(_read_literal, "[")
             for inner in value:
-                yield _FILLING, _literal("")
+                yield _FILLING, partial(_read_literal, "")
                 yield from _tokens(inner, depth + 1)
-            yield _FILLING, _literal("]")
+            yield _FILLING, partial(_read_literal, "]")
         case str():
             yield _WHITE, partial(_read_string, value)
         case bool() | None:
             yield _WHITE, partial(_read_word, _WORDS[value])
         case _:
             yield _WHITE, partial(_read_number, value)
-
-
-def _literal(wanted: str) -> _Token:
-    return partial(_read_literal, wanted)
 
 
 def _read_literal(wanted: str, text: str, place: int) -> int:
@@ -396,14 +392,23 @@ def _other_value(value: Json, *, needs_some: bool) -> Flaw:
                 if within.repaired is not None or text.startswith("{"):  # a fence may hold any code
                     return Flaw(f"a string with damaged JSON in it, {within.words}", "gateway", within.repaired)
             return Flaw("a string instead of an object")
-        case None:
-            return Flaw("null instead of an object", harmless=not needs_some)
-        case list():
-            return Flaw("an array instead of an object")
-        case bool():
-            return Flaw("a boolean instead of an object")
         case _:
-            return Flaw("a number instead of an object")
+            return Flaw(f"{type_words(value)} instead of an object", harmless=value is None and not needs_some)
+
+
+def type_words(value: Json) -> str:
+    """Return the JSON type of a value that is no object, with its article."""
+    match value:
+        case bool():
+            return "a boolean"
+        case str():
+            return "a string" if value else "an empty string"
+        case list():
+            return "an array"
+        case None:
+            return "null"
+        case _:
+            return "a number"
 
 
 def _unreadable(arguments: Arguments) -> Flaw:

@@ -16,7 +16,7 @@ from typing import Final
 
 from wirelint import lexicon
 from wirelint.dialects.declared import properties_of
-from wirelint.jsonvalues import Json
+from wirelint.jsonvalues import Json, common_length
 from wirelint.model import Arguments, Request, Tool
 from wirelint.text import pointers
 from wirelint.text.asking import request_holds
@@ -105,16 +105,7 @@ def rewrite(text: str, changes: Mapping[str, Json | Gone]) -> Rewritten | None:
     closing = text[members[-1].end :] if members else "}"
     made = f"{text[:before]}{''.join(pieces)}{closing}"
     end = members[-1].end if members else before
-    return Rewritten(made, _common(text, made, first.end if first is not None else end))
-
-
-def _common(text: str, made: str, most: int) -> int:
-    same = 0
-    for one, other in zip(text[:most], made, strict=False):
-        if one != other:
-            break
-        same += 1
-    return same
+    return Rewritten(made, common_length(text[: first.end if first is not None else end], made))
 
 
 def _dump(value: Json, *, spaced: bool) -> str:

@@ -14,7 +14,16 @@ from typing import Literal, TypeAlias
 import orjson
 
 from wirelint.apis.traits import history_of, traits
-from wirelint.arguments.argument_faults import REDACTED, Concatenated, Flaw, canonical, concatenated, flaw, is_filled
+from wirelint.arguments.argument_faults import (
+    REDACTED,
+    Concatenated,
+    Flaw,
+    canonical,
+    concatenated,
+    flaw,
+    is_filled,
+    type_words,
+)
 from wirelint.arguments.argument_watchers import WRAPPERS, KindWatcher, SyntaxWatcher, Watcher
 from wirelint.arguments.json_continuation import continuation, write
 from wirelint.arguments.schemas import Validator, accepts
@@ -42,14 +51,14 @@ class Separated:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A repair of a call's arguments. `text` is the whole text; `order` and `done` describe it as command and result.
+    """A repair of a call's arguments. `text` is the whole text; `title` says what to do, `done` what was done.
 
     `separated` are further calls found in the arguments, which follow the call. `offset`: the start of the fault.
     """
 
     text: str
     safety: Literal["safe", "unsafe"]
-    order: str
+    title: str
     done: str
     separated: tuple[Separated, ...] = ()
     offset: int = 0
@@ -77,9 +86,8 @@ def separate_values(call: ToolCall, tools: Tools, *, parallel: bool = True) -> C
             return _split(call, found, tools)
         case "grow":
             text = call.deltas[call.events.starts[-1] :]
-            return Change(
-                text, "safe", "pass on what each delta adds", "passed on what each delta adds", offset=found.offset
-            )
+            title, done = "pass on what each delta adds", "passed on what each delta adds"
+            return Change(text, "safe", title, done, offset=found.offset)
         case "continues":
             return _joined(call, call.arguments, found.offset, tools)
     return None
@@ -119,17 +127,10 @@ def _split(call: ToolCall, found: Concatenated, tools: Tools) -> Change | None:
             seen.add(key)
             calls.append(Separated(_piece(source, number), name, id_))
     first, *others = calls
-    count = len(calls)
     if first.name != call.name:
         return None  # the first value is empty, and the call of the other tool would take its place
-    return Change(
-        first.text,
-        "unsafe",
-        f"split into {count} calls",
-        f"split the arguments into {count} calls",
-        tuple(others),
-        found.offset,
-    )
+    title, done = f"split into {len(calls)} calls", f"split the arguments into {len(calls)} calls"
+    return Change(first.text, "unsafe", title, done, tuple(others), found.offset)
 
 
 def _label(call: ToolCall, source: Arguments, number: int) -> tuple[str | None, str | None]:
@@ -158,10 +159,8 @@ def _joined(call: ToolCall, first: Arguments, offset: int, tools: Tools, rest: s
         return None
     if accepts(tools(call.name), value) is False:
         return None
-    shown = excerpt(text)
-    return Change(
-        text, "unsafe", f"join the parts: {shown}", f"joined the parts of the arguments: {shown}", offset=offset
-    )
+    title, done = f"join the parts: {excerpt(text)}", f"joined the parts of the arguments: {excerpt(text)}"
+    return Change(text, "unsafe", title, done, offset=offset)
 
 
 def _one_source(call: ToolCall, found: Concatenated, tools: Tools) -> Change | None:
@@ -172,12 +171,8 @@ def _one_source(call: ToolCall, found: Concatenated, tools: Tools) -> Change | N
         case "equal":
             telling = [number for number, value in enumerate(deltas.values) if is_filled(value)]
             text = _piece(deltas, telling[0]) if telling else call.start_input.text
-            return Change(
-                text,
-                "safe",
-                f"keep one value: {excerpt(text)}",
-                "kept one of the start's input and the deltas, which say the same",
-            )
+            done = "kept one of the start's input and the deltas, which say the same"
+            return Change(text, "safe", f"keep one value: {excerpt(text)}", done)
         case "continues":
             return _joined(call, call.start_input, 0, tools, call.deltas) if not deltas.values else None
         case "differ":
@@ -191,20 +186,12 @@ def _deltas_win(call: ToolCall, deltas: Arguments, tools: Tools) -> Change | Non
     if not isinstance(start, dict) or won is None:
         return None
     if all(key in won and canonical(won[key]) == canonical(value) for key, value in start.items()):
-        return Change(
-            call.deltas,
-            "safe",
-            "keep the deltas, which say all that the start does",
-            "kept the deltas, which say all that the start does",
-        )
+        what = "the deltas, which say all that the start does"
+        return Change(call.deltas, "safe", f"keep {what}", f"kept {what}")
     if not accepts(tools(call.name), won):
         return None
-    return Change(
-        call.deltas,
-        "unsafe",
-        "keep the deltas, drop the input of the start",
-        "kept the deltas, dropped the input of the start",
-    )
+    title, done = "keep the deltas, drop the input of the start", "kept the deltas, dropped the input of the start"
+    return Change(call.deltas, "unsafe", title, done)
 
 
 # --- no JSON object ----------------------------------------------------------------------------------------------------
@@ -235,9 +222,8 @@ def coerce_types(call: ToolCall, tool: Tool, schema: Validator) -> Change | None
         fitting = inner if schema.accepts(inner) else schema.coerced(inner)
         text = _from(call.arguments.text, fitting, KindWatcher(tool)) if isinstance(fitting, dict) else None
         if text is not None:
-            return Change(
-                text, "unsafe", "take the arguments out of their wrapper", "took the arguments out of their wrapper"
-            )
+            what = "the arguments out of their wrapper"
+            return Change(text, "unsafe", f"take {what}", f"took {what}")
     coerced = schema.coerced(arguments) if arguments is not None and concatenated(call) is None else None
     if arguments is None or not isinstance(coerced, dict):
         return None
@@ -327,16 +313,15 @@ def damaged_history(exchange: Exchange) -> Iterator[PastDamage]:
     if request is None:
         return
     as_object = traits(request.api).arguments != "text"
-    for message in request.messages:
-        for call in message.calls:
-            text = call.arguments.text
-            if call.form == "custom" or (text and _is_object(text)) or REDACTED in text:
-                continue
-            place = _place(request.api, call)
-            given = at(request.body, place)
-            found = _damage(call, place, given, as_object=as_object) if isinstance(given, str) else None
-            if found is not None:
-                yield found
+    for call in request.calls:
+        text = call.arguments.text
+        if call.form == "custom" or (text and _is_object(text)) or REDACTED in text:
+            continue
+        place = _place(request.api, call)
+        given = at(request.body, place)
+        found = _damage(call, place, given, as_object=as_object) if isinstance(given, str) else None
+        if found is not None:
+            yield found
 
 
 def _place(api: str, call: ToolCall) -> str:
@@ -383,12 +368,11 @@ def mistyped_history(exchange: Exchange, ledger: Ledger) -> Iterator[PastFault]:
     request = exchange.request
     if request is None:
         return
-    for message in request.messages:
-        for call in message.calls:
-            if call.form != "custom" and REDACTED not in call.arguments.text:
-                fault = _judge(call, exchange, ledger)
-                if fault is not None:
-                    yield fault
+    for call in request.calls:
+        if call.form != "custom" and REDACTED not in call.arguments.text:
+            fault = _judge(call, exchange, ledger)
+            if fault is not None:
+                yield fault
 
 
 def _judge(call: ToolCall, exchange: Exchange, ledger: Ledger) -> PastFault | None:
@@ -404,7 +388,7 @@ def _judge(call: ToolCall, exchange: Exchange, ledger: Ledger) -> PastFault | No
     if own.arguments == "text":
         words = _as_text(given, call) if isinstance(given, str) else _instead_of_text(given, text_only=own.text_only)
     else:
-        words = None if isinstance(given, dict) else f"{_type(given)} instead of an object"
+        words = None if isinstance(given, dict) else f"{type_words(given)} instead of an object"
     if not words:
         return None
     issued = ledger.issued(call.id, exchange.conversation) if call.id else None
@@ -444,21 +428,7 @@ def _as_text(given: str, call: ToolCall) -> str | None:
 def _instead_of_text(given: Json, *, text_only: bool) -> str | None:
     if isinstance(given, dict):
         return "JSON itself where the API has JSON as text" if text_only else None
-    return f"{_type(given)} where the API has an object as text"
-
-
-def _type(value: Json) -> str:
-    match value:
-        case bool():
-            return "a boolean"
-        case str():
-            return "a string" if value else "an empty string"
-        case list():
-            return "an array"
-        case None:
-            return "null"
-        case _:
-            return "a number"
+    return f"{type_words(given)} where the API has an object as text"
 
 
 def _right(given: Json, issued: str | None) -> dict[str, Json] | None:

@@ -44,13 +44,23 @@ class Everything:
         return -1
 
 
-class ValuesWatcher:
-    """Watcher for a second value, or more members, after the first. An empty first value is held back."""
+class _ScannerWatcher:
+    """Base of watchers that scan the text as JSON. The value is complete when it has ended."""
 
     __slots__ = ("_scanner",)
 
     def __init__(self) -> None:
         self._scanner = Scanner()
+
+    @property
+    def complete(self) -> bool:
+        return self._scanner.closed is not None
+
+
+class ValuesWatcher(_ScannerWatcher):
+    """Watcher for a second value, or more members, after the first. An empty first value is held back."""
+
+    __slots__ = ()
 
     @property
     def suspicious(self) -> bool:
@@ -59,7 +69,7 @@ class ValuesWatcher:
 
     @property
     def complete(self) -> bool:
-        return self._scanner.closed is not None and self._scanner.second is None
+        return super().complete and self._scanner.second is None
 
     @property
     def _is_prose(self) -> bool:
@@ -76,22 +86,15 @@ class ValuesWatcher:
         return scanner.length if scanner.closed is None else scanner.closed - 1
 
 
-class SyntaxWatcher:
+class SyntaxWatcher(_ScannerWatcher):
     """Watcher for the first character that is invalid in a JSON object; a comma is held until the next character."""
 
-    __slots__ = ("_scanner",)
-
-    def __init__(self) -> None:
-        self._scanner = Scanner()
+    __slots__ = ()
 
     @property
     def suspicious(self) -> bool:
         scanner = self._scanner
         return scanner.broken is not None or scanner.second is not None or scanner.top not in ("", "{")
-
-    @property
-    def complete(self) -> bool:
-        return self._scanner.closed is not None
 
     def feed(self, piece: str) -> int:
         scanner = self._scanner

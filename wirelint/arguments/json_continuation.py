@@ -18,7 +18,7 @@ from enum import Enum, auto
 
 import orjson
 
-from wirelint.jsonvalues import Json
+from wirelint.jsonvalues import Json, common_length
 
 _SPACE = re.compile(r"[ \t\r\n]*")
 _STRING_BODY = re.compile(r'[^"\\\x00-\x1f]*')
@@ -182,7 +182,7 @@ class Scanner:
         elif at is At.AFTER and character == ",":
             self.comma = offset
             self.at = At.KEY if self.open[-1] == "{" else At.VALUE
-        elif (at in (At.AFTER, At.FIRST_KEY, At.ITEM)) and self._closes(character):
+        elif at in (At.AFTER, At.FIRST_KEY, At.ITEM) and character == ("}" if self.open[-1] == "{" else "]"):
             self.open.pop()
             self._container_ends()
             self._value_ends(offset + 1)
@@ -197,9 +197,6 @@ class Scanner:
         else:
             self.broken = offset
         return place + 1
-
-    def _closes(self, character: str) -> bool:
-        return character == ("}" if self.open[-1] == "{" else "]")
 
     def _value(self, character: str, place: int, offset: int) -> int:
         if not self.open:
@@ -239,12 +236,7 @@ def _agreed(token: str) -> int:
     literal = _LITERALS.get(token[:1])
     if literal is None:
         return _NUMBER_BEGUN.match(token).end()  # type: ignore[union-attr]
-    count = 0
-    for given, wanted in zip(token, literal, strict=False):
-        if given != wanted:
-            break
-        count += 1
-    return count
+    return common_length(token, literal)
 
 
 _NUMBER = re.compile(r"(-?[0-9]+(?:\.[0-9]*)?)(?:[eE]([+-]?[0-9]*))?")

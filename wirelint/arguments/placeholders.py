@@ -14,7 +14,7 @@ from functools import cached_property, lru_cache
 from typing import Literal, NamedTuple
 
 from wirelint import lexicon
-from wirelint.arguments.schemas import element, kinds, member, plain
+from wirelint.arguments.schemas import dotted, element, kinds, member, plain
 from wirelint.claims import evidence
 from wirelint.dialects.declared import required
 from wirelint.model import Confidence, Json, Message, Request, Text, Tool, ToolResult
@@ -125,7 +125,8 @@ def sign(value: str, name: str, described: str = "") -> Sign | None:
         return Sign("what documentation writes for a path", "high", stem=match[0].strip("/\\: "))
     if (match := _PHRASES["login"].match(plain_value)) is not None:
         return Sign("an address with a login of the documentation", "medium", stem=match[0])
-    if (match := _PHRASES["example"].match(plain_value)) is not None and _is_address(plain_value, what):
+    is_address = "@" in plain_value or "://" in plain_value or what in ("host", "address")
+    if is_address and (match := _PHRASES["example"].match(plain_value)) is not None:
         return Sign("an address that is reserved for examples", "medium", stem=match["host"])
     return _listed_sign("dummies", plain_value, what, name, described) or _echo(plain_value, name, what)
 
@@ -179,10 +180,6 @@ def _yours(value: str) -> str:
         path if _PHRASES["code_hosts"].search(url["host"]) else [step for step in path if "_" in step or step.isupper()]
     )
     return next((step for step in steps if _YOURS.match(step)), "")
-
-
-def _is_address(value: str, what: Purpose) -> bool:
-    return "@" in value or "://" in value or what in ("host", "address")
 
 
 # Arguments of a call that the error of its tool names: `Unknown workspace: 'default'` for `{"workspace": "default"}`.
@@ -257,8 +254,7 @@ class Leaf(NamedTuple):
 
     @property
     def where(self) -> str:
-        shown = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in self.path)
-        return shown.removeprefix(".")
+        return dotted(self.path)
 
 
 def leaves(arguments: dict[str, Json]) -> Iterator[Leaf]:
@@ -347,19 +343,12 @@ class KnownText:
             rf"(?<![\w'\"`.]){word}(?!\w)" if value.istitle() else rf"(?<!\w)(?:{_BEFORE_A_VALUE})\s{word}(?!\w)"
         )
         users = (message for message in self._request.messages if message.role == "user")
-        return any(
-            given.search(part.text) is not None for message in users for part in message.parts if isinstance(part, Text)
-        )
+        return any(given.search(part.text) for one in users for part in one.parts if isinstance(part, Text))
 
 
 def _joined(messages: Iterable[Message]) -> str:
-    texts = [
-        part.text
-        for message in messages
-        for part in message.parts
-        if isinstance(part, (Text, ToolResult)) and part.text
-    ]
-    return "\n".join(texts).casefold()
+    parts = (part for message in messages for part in message.parts)
+    return "\n".join(part.text for part in parts if isinstance(part, (Text, ToolResult)) and part.text).casefold()
 
 
 @dataclass(frozen=True, slots=True)
@@ -452,16 +441,9 @@ def omittable(tool: Tool) -> frozenset[str]:
 def _is_nullable(name: str, tool: Tool) -> bool:
     root: Json = plain(tool)
     schema = declared(root, (name,))
-    return (
-        isinstance(schema, dict)
-        and "string" in kinds(schema, root)
-        and "null" in kinds(schema, root)
-        and _is_typed(schema)
-    )
-
-
-def _is_typed(schema: dict[str, Json]) -> bool:
-    return any(key in schema for key in ("type", "anyOf", "oneOf", "allOf"))
+    if not isinstance(schema, dict) or schema.keys().isdisjoint(("type", "anyOf", "oneOf", "allOf")):
+        return False
+    return {"string", "null"} <= kinds(schema, root)
 
 
 def _guessed_places(arguments: dict[str, Json], tool: Tool, known: KnownText) -> Iterator[Invention]:

@@ -43,9 +43,12 @@ class Violation:
 
     @property
     def where(self) -> str:
-        """`plan[0].status`; empty for the whole value."""
-        shown = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in self.path)
-        return shown.removeprefix(".")
+        return dotted(self.path)
+
+
+def dotted(path: Iterable[str | int]) -> str:
+    """Return a path as messages show it: `plan[0].status`; empty for the whole value."""
+    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).removeprefix(".")
 
 
 class Validator:
@@ -89,18 +92,20 @@ class Validator:
 
 def validator(tool: Tool | None) -> Validator | None:
     """Return the validator of a tool's arguments; None without a schema that compiles."""
-    if tool is None or tool.schema is None:
-        return None
-    source = orjson.dumps(tool.schema)
-    return _compile(source) if len(source) <= _LARGEST else None
+    source = _source(tool)
+    return _compile(source) if source else None
 
 
 def plain(tool: Tool | None) -> dict[str, Json] | None:
     """Return a tool's schema in plain JSON Schema; None without one that can be converted."""
-    if tool is None or tool.schema is None:
-        return None
-    source = orjson.dumps(tool.schema)
-    return _read(source) if len(source) <= _LARGEST else None
+    source = _source(tool)
+    return _read(source) if source else None
+
+
+def _source(tool: Tool | None) -> bytes:
+    """Return the JSON text of a tool's schema; empty without a schema, or with one that is too large."""
+    source = orjson.dumps(tool.schema) if tool is not None and tool.schema is not None else b""
+    return source if len(source) <= _LARGEST else b""
 
 
 def accepts(tool: Tool | None, value: Json) -> bool | None:
@@ -258,7 +263,8 @@ def _words(error: jsonschema_rs.ValidationError, keyword: str, types: frozenset[
     given = excerpt(_json(error.instance), 40)
     match error.kind:
         case jsonschema_rs.ValidationErrorKind.Required(property=name):
-            return f"{excerpt(_unquoted(name), 40)} is missing"
+            missing = str(name).strip('"')
+            return f"{excerpt(missing, 40)} is missing"
         case jsonschema_rs.ValidationErrorKind.AdditionalProperties(unexpected=names):
             shown = ", ".join(excerpt(str(name), 40) for name in names[:3])
             return f"{shown} {'is no parameter' if len(names) == 1 else 'are no parameters'}"
@@ -269,10 +275,6 @@ def _words(error: jsonschema_rs.ValidationError, keyword: str, types: frozenset[
         case _ if keyword in ("anyOf", "oneOf"):
             return f"{given} fits none of the allowed forms"
     return excerpt(error.message, 80)
-
-
-def _unquoted(name: object) -> str:
-    return str(name).strip('"')
 
 
 def _json(value: object) -> str:
@@ -444,15 +446,11 @@ def match(written: str, declared: Iterable[str]) -> Match | None:
     folded: dict[str, list[str]] = {}
     for name in offered:
         folded.setdefault(_fold(name), []).append(name)
-    for reading, why in (*_whole(written), *readings):
+    for reading, why in ((written, "another case or spelling"), *readings):
         names = folded.get(_fold(reading), ())
         if len(names) == 1:
             return Match(names[0], why)
     return _by_tail(written, offered)
-
-
-def _whole(written: str) -> Iterator[tuple[str, str]]:
-    yield written, "another case or spelling"
 
 
 def _readings(written: str) -> Iterator[tuple[str, str]]:

@@ -118,48 +118,30 @@ PAST_VERB = alternatives({*PAST, *PARTICIPLE} - {"run"})
 PARTICIPLE_VERB = alternatives(PARTICIPLE)
 SAID = _PHRASES.pattern("said", past_verb=PAST_VERB)
 PAST_ADVERB = re.compile(r"\b(?:just|already|also|finally|previously)\b")
-SUBJECT = _PHRASES.pattern("subject")
 CHAINED = re.compile(rf"(?:\band|,|\bthen|;)[ ]+(?:then |also |have )?{ADVERBS}(?P<verb>{PAST_VERB}|run)\b")
 SPLIT = _PHRASES.pattern("split")
 TRIED = _PHRASES.pattern("tried", base=alternatives(BASE), gerund=alternatives(GERUND))
 MANAGED = _PHRASES.pattern("managed", base=alternatives(BASE))
-TRANSACTED = _PHRASES.pattern("transacted")
-SWITCHED = _PHRASES.pattern("switched")
 AFTER = _PHRASES.pattern("after", gerund_participle=alternatives({*GERUND, *PARTICIPLE}))
-OUTCOME = _PHRASES.pattern("outcome")
-RESULTS = _PHRASES.pattern("results")
-MISSED = _PHRASES.pattern("missed")
 PASSIVE = _PHRASES.pattern("passive", participle_verb=PARTICIPLE_VERB)
-STANDS = _PHRASES.pattern("stands")
-WENT_THROUGH = _PHRASES.pattern("went_through")
-FOUND = _PHRASES.pattern("found")
 IN_DOING = re.compile(rf"\b(?:after|having|by|from) (?P<verb>{alternatives({*GERUND, *PARTICIPLE})})\b", re.IGNORECASE)
 """An act in a subordinate clause. Like finds, it counts only beside news about the user's question."""
-BY_OTHERS = _PHRASES.pattern("by_others")
 TERSE = _PHRASES.pattern("terse", participle=alternatives(word.capitalize() for word in PARTICIPLE))
 MARKED = re.compile(r"^(?:[✅✔☑🎉👍✓]\ufe0f?|\*\*)")
 UNREAL = _PHRASES.pattern("unreal")
-ELSEWHEN = _PHRASES.pattern("elsewhen")
 EARLIER = _PHRASES.pattern("earlier")
-CLAUSE_END = _PHRASES.pattern("clause_end")
 IDIOM = _PHRASES.pattern("idiom")
 HEDGED = re.compile(r"\b(?:probably|likely|may|might|could|would|should|must|will|if|typically|usually)\b")
+BY_OTHERS = _PHRASES.pattern("by_others")
 NOTED = _PHRASES.pattern("noted", participle_verb=PARTICIPLE_VERB)
-FINITE = _PHRASES.pattern("finite")
 RELATIVE = re.compile(r"\b(?:[Tt]he|[Tt]his|[Aa]n?) (?:[\w-]+ ){1,3}(?:that |which )?$")
-TESTS = _PHRASES.pattern("tests")
-LETTER = _PHRASES.pattern("letter")
-SIGNED = _PHRASES.pattern("signed")
 TEMPLATE = _PHRASES.pattern("template")
-LABELLED = _PHRASES.pattern("labelled")
 ANSWERED = r"(?:returned|found|came back|turned up|yielded|gave (?:me )?(?:no|nothing|\d|an? )|reported)\b"
 MADE_NAME = re.compile(r"\w[_-]\w|[a-z][A-Z]")
 """A name that no prose has: `search_docs`, `listEvents`."""
-CONTAINER = _PHRASES.pattern("container")
 LOOKED_INTO = frozenset(_PHRASES.words("looked_into"))
 HYPHENATED = re.compile(r"[\w]-$")
 
-SAYS_DONE = _PHRASES.pattern("done")
 
 I_THEN = re.compile(r"I(?:['’](?:ve|d)| have)? ([\w-]+)")
 AFTER_I = frozenset(verb.split(" ")[0] for table in (PAST, PARTICIPLE) for verb in table) | frozenset(
@@ -207,11 +189,11 @@ def claims(prose: Prose) -> Iterator[Claim]:
         letter = letter_start(prose.text) if letter is None else letter
         if sentence.start >= letter:
             return
-        if _in_template(prose, sentence) or LABELLED.match(sentence.masked):
+        if _in_template(prose, sentence) or _PHRASES["labelled"].match(sentence.masked):
             continue
         begun = max(prose.masked.rfind("\n\n", looked_until, sentence.start) + 1, looked_until)
         looked_until = sentence.end
-        if ELSEWHEN.search(prose.masked, begun, sentence.end):
+        if _PHRASES["elsewhen"].search(prose.masked, begun, sentence.end):
             told_until = _paragraph_end(prose.masked, sentence.end)
         else:
             yield from found
@@ -248,11 +230,11 @@ def letter_start(text: str) -> int:
 
     A salutation on the first line is the reply's own, unless a signature closes it.
     """
-    found = LETTER.search(text)
+    found = _PHRASES["letter"].search(text)
     if found is not None and found.start() == 0 and ":" not in found[0] and "：" not in found[0]:
-        if SIGNED.search(text, found.end()):
+        if _PHRASES["signed"].search(text, found.end()):
             return 0
-        found = LETTER.search(text, found.end())
+        found = _PHRASES["letter"].search(text, found.end())
     return found.start() if found else len(text)
 
 
@@ -293,7 +275,7 @@ def _said(prose: Prose, sentence: Sentence) -> Iterator[Claim]:
         verb = f"{match['verb']} {match['particle']}"
         if verb in PAST and _is_real(line, match.start()):
             yield _claim(prose, sentence, PAST[verb], verb, "said", match.end("verb"))
-    subject = SUBJECT.search(line)
+    subject = _PHRASES["subject"].search(line)
     if subject is not None and _is_real(line, subject.start()):
         for match in CHAINED.finditer(line, subject.end()):
             if match["verb"] == "run" and "ve " not in subject[0]:
@@ -325,8 +307,10 @@ def _told(prose: Prose, sentence: Sentence) -> Iterator[Claim]:
     """Yield claims by their outcome: "After reading …, I can confirm", "The search returned …", "I couldn't find any …"."""
     line = sentence.masked
     after = AFTER.search(line) if AFTER_SIGNS.occur_in(line) and CONCLUDED.occur_in(line) else None
-    outcome, results = (OUTCOME.search(line), RESULTS.search(line)) if LOOKED.occur_in(line) else (None, None)
-    missed = MISSED.search(line) if " find " in line or " locate " in line else None
+    outcome, results = (
+        (_PHRASES["outcome"].search(line), _PHRASES["results"].search(line)) if LOOKED.occur_in(line) else (None, None)
+    )
+    missed = _PHRASES["missed"].search(line) if " find " in line or " locate " in line else None
     if after and _is_real(line, after.start()):
         verb = after["verb"].lower()
         yield _claim(prose, sentence, GERUND.get(verb) or PARTICIPLE[verb], verb, "after", after.end("verb"))
@@ -342,26 +326,26 @@ def _impersonal(prose: Prose, sentence: Sentence, number: int) -> Iterator[Claim
     """Yield claims without a subject that acts: "All tests pass", "Email sent to Bo.", "Deleted."."""
     line = sentence.masked
     passive = PASSIVE.search(line) if PASSIVE_SIGNS.occur_in(line) else None
-    noted = NOTED.match(line) if len(line) < 200 and not FINITE.search(line) else None
+    noted = NOTED.match(line) if len(line) < 200 and not _PHRASES["finite"].search(line) else None
     terse = TERSE.match(line)
-    moved = TRANSACTED.match(line) if " been " in line else None
-    switched = SWITCHED.match(line) if " now" in line else None
+    moved = _PHRASES["transacted"].match(line) if " been " in line else None
+    switched = _PHRASES["switched"].match(line) if " now" in line else None
     if moved and UNREAL.search(line, moved.end()):
         return
     if moved and not BY_OTHERS.search(line):
         yield _claim(prose, sentence, frozenset({"book", "send"}), moved["noun"], "passive", 0)
     elif switched:
         yield _claim(prose, sentence, frozenset({"control"}), (switched["now"] or switched["set"]), "state", 0)
-    elif "test" in line and TESTS.search(line):
+    elif "test" in line and _PHRASES["tests"].search(line):
         yield _claim(prose, sentence, frozenset({"run"}), "tests", "passive", 0)
     elif noted:
         yield _claim(prose, sentence, PARTICIPLE[noted["verb"]], noted["verb"], "passive", 0)
     elif passive and _is_real(line, passive.start()) and not BY_OTHERS.search(line):
         verb = verb_of(passive)
         yield _claim(prose, sentence, PARTICIPLE[verb], verb, "passive", 0)
-    elif (stands := STANDS.match(line)) and not BY_OTHERS.search(line) and not UNREAL.search(line):
+    elif (stands := _PHRASES["stands"].match(line)) and not BY_OTHERS.search(line) and not UNREAL.search(line):
         yield _claim(prose, sentence, PARTICIPLE[stands["verb"]], stands["verb"], "stands", 0)
-    elif (through := WENT_THROUGH.match(line)) and not BY_OTHERS.search(line) and not UNREAL.search(line):
+    elif (through := _PHRASES["went_through"].match(line)) and not BY_OTHERS.search(line) and not UNREAL.search(line):
         yield _claim(prose, sentence, frozenset({"run"}), through["verb"], "stands", 0)
     elif terse and not line.rstrip("* ").endswith((":", "：")) and (MARKED.match(line) or _opens(sentence, number)):
         verb = terse["verb"].lower()
@@ -371,7 +355,7 @@ def _impersonal(prose: Prose, sentence: Sentence, number: int) -> Iterator[Claim
 def _news(prose: Prose, sentence: Sentence) -> Iterator[Claim]:
     """Yield finds, and acts in a subordinate clause: "after looking it up"."""
     line = sentence.masked
-    found = FOUND.search(line) if " found " in line else None
+    found = _PHRASES["found"].search(line) if " found " in line else None
     if found and _is_real(line, found.start()):
         yield _claim(prose, sentence, frozenset({"search"}), "found", "news", found.end())
     doing = IN_DOING.search(line) if "ing " in line and _may_tell_how(line) else None
@@ -395,11 +379,11 @@ def _opens(sentence: Sentence, number: int) -> bool:
 
 def _claim(prose: Prose, sentence: Sentence, kinds: frozenset[Kind], verb: str, form: Form, at: int) -> Claim:
     start = sentence.start
-    clause = CLAUSE_END.search(sentence.masked, at, at + LONGEST_OBJECT) if at else None
+    clause = _PHRASES["clause_end"].search(sentence.masked, at, at + LONGEST_OBJECT) if at else None
     if clause and clause[0] == ":" and verb in LOOKED_INTO:
         # "I checked the repository: there are two open issues": what was looked for stands behind the colon
         container = sentence.masked[at : clause.start()]
-        clause = None if CONTAINER.match(container) else clause
+        clause = None if _PHRASES["container"].match(container) else clause
     shown = prose.text[start + at : start + clause.start() if clause else sentence.end]
     return Claim(
         kinds,
@@ -451,7 +435,7 @@ def reported_outcomes(prose: Prose, names: Iterable[str]) -> Iterator[tuple[str,
 
 def bare_done(prose: Prose) -> Claim | None:
     """Return the claim of a bare "Done." that opens a short reply: everything that the user ordered."""
-    match = SAYS_DONE.match(prose.text)
+    match = _PHRASES["done"].match(prose.text)
     if match is None or len(prose.text) > 200 or "?" in prose.text:
         return None
     return Claim(frozenset(), "done", "terse", prose.text, 0, match.end())
@@ -586,7 +570,7 @@ def acts(prose: Prose) -> Iterator[Act]:
         if found and not (
             BY_OTHERS.search(_PHRASES["in_time"].sub(" ", line))
             or EARLIER.search(line)
-            or LABELLED.match(line)
+            or _PHRASES["labelled"].match(line)
             or _SHOWS.search(line)
         ):
             yield from found
@@ -635,7 +619,7 @@ def _without_subject(line: str, sentence: Sentence) -> Iterator[Act]:
             or _PHRASES["second_person"].search(match["who"].strip())
         ):
             continue
-        if form is _NOTE and (len(line) > 160 or FINITE.search(line[: match.end("verb")])):
+        if form is _NOTE and (len(line) > 160 or _PHRASES["finite"].search(line[: match.end("verb")])):
             continue
         groups = match.groupdict()
         verb = (groups["verb"] or groups["verb2"]).lower()

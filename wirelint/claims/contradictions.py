@@ -432,7 +432,7 @@ def _unheard(
     if not all(fact.able.topics & _PRIVATE and fact.able.kinds & {"search", "read", "run"} for fact in known):
         return
     heard = " ".join([*(message.text for message in request.messages), *(fact.arguments for fact in known)])
-    heard = f"{heard} {' '.join(result.text for message in request.messages for result in message.results)}".lower()
+    heard = f"{heard} {' '.join(result.text for result in request.results)}".lower()
     for sentence in sentences:
         line = sentence.masked
         if not _PHRASES["stated"].search(line) or _PHRASES["offered"].search(line):

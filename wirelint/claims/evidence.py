@@ -15,7 +15,6 @@ from dataclasses import dataclass
 import orjson
 
 from wirelint import lexicon
-from wirelint.claims import evidence
 from wirelint.claims.actions import Kind
 from wirelint.claims.claims import Claim
 from wirelint.claims.toolkinds import PATH, Ability, abilities, ability, fits
@@ -38,12 +37,10 @@ from wirelint.text.remembered import remembered
 
 _PHRASES = lexicon.Phrases("evidence")
 
-_RESULT_TEXT = _PHRASES.pattern("result_text")
 _GIVEN = (" result", " output", " response")
 _RESULT_MARKS = Cues(*_PHRASES.words("result_marks"))
 _RESULT_WORDS = Cues(*(f"{giver}{given}" for giver in ("tool", "function", "command") for given in _GIVEN))
 _RESULT_ENDS = Cues(*_GIVEN)
-_SUMMARY = _PHRASES.pattern("summary")
 _SUMMARY_WORDS = ("previous conv", "summary", "compacted", "earlier in", "so far")
 """In lower case, what has to stand in a text that one of these patterns matches: much sooner looked for than they are."""
 
@@ -99,7 +96,7 @@ def anything_ran(request: Request) -> bool:
 def _is_result(text: str) -> bool:
     lower = text.lower()
     named = _RESULT_ENDS.occur_in(lower) and _RESULT_WORDS.occur_in(lower)
-    return (named or _RESULT_MARKS.occur_in(lower)) and _RESULT_TEXT.search(text) is not None
+    return (named or _RESULT_MARKS.occur_in(lower)) and _PHRASES["result_text"].search(text) is not None
 
 
 def ran(messages: tuple[Message, ...]) -> tuple[Ran, ...]:
@@ -138,7 +135,7 @@ def was_summarised(request: Request) -> bool:
     if spoken and spoken[0].role != "user":
         return True
     heard = (message.text[:4000] for message in request.messages if message.role != "assistant")
-    return any(mentions(text, _SUMMARY_WORDS) and _SUMMARY.search(text) for text in heard)
+    return any(mentions(text, _SUMMARY_WORDS) and _PHRASES["summary"].search(text) for text in heard)
 
 
 def introduces(request: Request, word: str) -> bool:
@@ -307,11 +304,11 @@ def on_record(claim: Claim, request: Request, wanted: frozenset[Kind]) -> bool:
 
 def _is_new(marks: set[str], calls: list[ToolCall], request: Request) -> bool:
     """Return True if a claim names what the user has just named, and what neither those calls nor any result speaks of."""
-    words = evidence.last_words(request).lower()
+    words = last_words(request).lower()
     named = [mark for mark in marks if mark in words]
     if not named or not all(call.arguments.mapping for call in calls):
         return False
-    results = [result.text.lower() for message in request.messages for result in message.results]
+    results = [result.text.lower() for result in request.results]
     return not any(mark in text for mark in named for text in results)
 
 
@@ -322,29 +319,27 @@ def _heard_of(name: str, calls: list[ToolCall], request: Request) -> bool:
     name = name.lower()
     if any(not PATH.search(call.arguments.text) or name in call.arguments.text.lower() for call in calls):
         return True
-    return any(name in result.text.lower() for message in request.messages for result in message.results)
+    return any(name in result.text.lower() for result in request.results)
 
 
 def calls_before(claim: Claim, request: Request) -> list[ToolCall]:
     """Return the calls on record that could have done what is claimed."""
-    before = [call for message in request.messages for call in message.calls if call.name]
-    return [call for call in before if fits(_of(call, request), claim.kinds, claim.verb, claim.object)]
-
-
-def _of(call: ToolCall, request: Request) -> Ability:
-    return ability(request.tool(call.name) or Tool(call.name or "", call.pointer))
+    able = [
+        (call, ability(request.tool(call.name) or Tool(call.name, call.pointer))) for call in request.calls if call.name
+    ]
+    return [call for call, one in able if fits(one, claim.kinds, claim.verb, claim.object)]
 
 
 def brought_along(claim: Claim, request: Request) -> bool:
     """Return True if what was read or changed came with the conversation."""
     if not claim.kinds & {"read", "search", "write"}:
         return False
-    if claim.kinds & {"read", "search"} and evidence.supplies_results(request):
+    if claim.kinds & {"read", "search"} and supplies_results(request):
         return True
     place = PATH.search(claim.object)
     if place is not None:
-        return evidence.introduces(request, place[0].rsplit("/", 1)[-1])
-    return "read" in claim.kinds and evidence.brings_content(request)
+        return introduces(request, place[0].rsplit("/", 1)[-1])
+    return "read" in claim.kinds and brings_content(request)
 
 
 def tools_used(request: Request) -> tuple[Ability, ...]:
@@ -355,10 +350,9 @@ def tools_used(request: Request) -> tuple[Ability, ...]:
         return ()
     if not any(message.calls for message in request.turn):
         return ()
-    calls = [call for message in request.messages for call in message.calls]
-    if any(isinstance(part, (HostedCall, HostedResult)) for message in request.messages for part in message.parts):
+    if any(isinstance(part, (HostedCall, HostedResult)) for part in request.parts):
         return ()
-    declared = {name: request.tool(name) for name in {call.name for call in calls}}
+    declared = {name: request.tool(name) for name in {call.name for call in request.calls}}
     tools = [tool for tool in declared.values() if tool is not None and not tool.hosted]
     return abilities(tools) if len(tools) == len(declared) else ()
 

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from wirelint.arguments.argument_faults import breaks, concatenated, flaw
 from wirelint.arguments.argument_markup import Polluted, may_be_polluted, polluted, rewrite
-from wirelint.arguments.argument_repairs import Change, coerce_types, repair_flaw, separate_values, write_as_text
+from wirelint.arguments.argument_repairs import (
+    Change,
+    coerce_types,
+    damaged_history,
+    repair_flaw,
+    separate_values,
+    write_as_text,
+)
 from wirelint.arguments.argument_watchers import (
     Everything,
     KindWatcher,
@@ -24,15 +31,23 @@ from wirelint.arguments.json_continuation import continuation, write
 from wirelint.arguments.placeholders import omittable
 from wirelint.arguments.schemas import accepts, validator
 from wirelint.events import CallUpdate, Close, Delta, Done, Event, Failure, Finish, Start, StreamViolation
-from wirelint.fix import MOST_HELD, RewriteContext
+from wirelint.fix import MOST_HELD, FixPolicy, RequestFix, RewriteContext
 from wirelint.fixes.argument_rewriter import ArgumentRewriter, Call
 from wirelint.fixes.calls import CallRemover
 from wirelint.fixes.rewriters import WaitingRewriter, ends_call, first_frame
-from wirelint.model import Arguments, Json, Tool, ToolCall
+from wirelint.model import Arguments, Exchange, Json, Tool, ToolCall
 from wirelint.policy import Fault, Outcome
-from wirelint.rule import Rule, Safety
+from wirelint.rule import Finding, Fix, Rule, Safety
 from wirelint.text.escaping import excerpt
-from wirelint.text.thinking import CUT_NATIVE_TAG, NATIVE, NATIVE_TAG, Thinking, may_hold_thinking
+from wirelint.text.thinking import (
+    CUT_NATIVE_OPENER,
+    CUT_NATIVE_TAG,
+    LONGEST_TAG,
+    NATIVE_OPENER,
+    NATIVE_TAG,
+    Thinking,
+    may_hold_thinking,
+)
 
 _STRING_START = re.compile(r'[:\[,]\s*(?:"(?:\s|\\[nrt])*(?:\\\Z)?|(?=\Z))')
 _LONGEST_START = 256
@@ -127,22 +142,23 @@ class ThoughtWatcher(TailWatcher):
         if self._wrong is not None:
             return self._wrong
         text, start = self._tail + piece, self._length - len(self._tail) - len(piece)
+        last = max(len(text) - LONGEST_TAG, 0)
         self._tail = ""
         for begun in _STRING_START.finditer(text):
             place = begun.end()
             if place - begun.start() > _LONGEST_START:
                 continue
-            if any(tag.opener.match(text, place) for tag in NATIVE):
+            if NATIVE_OPENER.match(text, place):
                 self._wrong = start + begun.start()
                 return self._wrong
-            if place == len(text) or any(tag.cut_opener.match(text, place) for tag in NATIVE):
+            if place == len(text) or (place >= last and CUT_NATIVE_OPENER.match(text, place)):
                 self._tail = text[begun.start() :]
                 break
         end = len(text) - len(self._tail)
         if (tag := NATIVE_TAG.search(text, 0, end)) is not None:
             self._wrong = start + tag.start()
             return self._wrong
-        if (cut := CUT_NATIVE_TAG.search(text, 0)) is not None and cut.start() < end:
+        if (cut := CUT_NATIVE_TAG.search(text, last)) is not None and cut.start() < end:
             self._tail = text[cut.start() :]
         return self._length - len(self._tail)
 
@@ -200,14 +216,31 @@ def unmarked(call: ToolCall, found: Polluted, tool: Tool | None) -> Change | Non
     rest = continuation(begun, found.cleaned)
     if rest is None:
         return None
-    tags = excerpt(found.markup)
-    return Change(
-        begun + rest,
-        "unsafe",
-        f"remove {tags} from {found.where}",
-        f"removed {tags} from {found.where}",
-        offset=len(begun),
-    )
+    what = f"{excerpt(found.markup)} from {found.where}"
+    return Change(begun + rest, "unsafe", f"remove {what}", f"removed {what}", offset=len(begun))
+
+
+def report_damage(rule: Rule, exchange: Exchange, *, concatenated: bool) -> Iterator[Finding]:
+    """Yield findings on damaged arguments in the history: on several values in a row, or on all other damage."""
+    refused = exchange.status is not None and 400 <= exchange.status < 500
+    for found in damaged_history(exchange):
+        if found.concatenated is concatenated:
+            yield rule.finding(
+                "request",
+                f"{found.name}: in the history the arguments are {found.words}",
+                found.call.pointer,
+                severity="error" if refused else "info" if found.nothing else "warning",
+                fix=Fix(found.safety, f"write them as {excerpt(found.right)}") if found.right else None,
+            )
+
+
+def fix_damage(rule: Rule, exchange: Exchange, permit: FixPolicy, *, concatenated: bool) -> Iterator[RequestFix]:
+    """Yield the fixes of the arguments that `report_damage` reports."""
+    for found in damaged_history(exchange):
+        if found.concatenated is concatenated and found.right is not None and permit.allows(rule.code, found.safety):
+            where, before = found.call.pointer, found.call.arguments.text
+            done = rule.repair("request", found.safety, found.done, where, before=before, after=found.right)
+            yield (found.edit,), done
 
 
 @dataclass(slots=True)

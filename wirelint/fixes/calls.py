@@ -21,11 +21,12 @@ import orjson
 from wirelint.apis.traits import traits
 from wirelint.arguments.schemas import match
 from wirelint.events import CallUpdate, Close, Delta, Event, Finish, Frame, Start, StreamViolation
-from wirelint.fix import MOST_HELD, RewriteContext
+from wirelint.fix import MOST_HELD, RequestFix, RewriteContext
 from wirelint.fixes.finish import without_calls
 from wirelint.fixes.rewriters import PassingRewriter, WaitingRewriter, completes_name, ends_call
-from wirelint.history.id_demands import mint_where_used
-from wirelint.model import Json, Request
+from wirelint.history.id_demands import mint_where_used, wrong_item_ids
+from wirelint.model import Exchange, Json, Request
+from wirelint.rule import Finding, Fix, Rule
 from wirelint.text.escaping import excerpt, listed, printable
 
 _PLAIN = re.compile(r"[\w.:-]+", re.ASCII)
@@ -162,6 +163,28 @@ class Remove:
     """Remove a call, and put this text in its place."""
 
     text: str
+
+
+def report_items(rule: Rule, exchange: Exchange, *, mixed_up: bool) -> Iterator[Finding]:
+    """Yield findings on wrong ids of items in a request: on ids of other things, or on ids of a wrong form."""
+    for item in wrong_item_ids(exchange):
+        if item.mixed_up is mixed_up:
+            verdict = "is none of an item" if mixed_up else "does not fit OpenAI's API"
+            yield rule.finding(
+                "request",
+                f"the id `{excerpt(item.id) or '(empty)'}` of the {item.what} {verdict}: {item.fault}",
+                item.place,
+                severity="error" if item.refused else None,
+                fix=Fix("safe", "remove it: the API takes items without an id") if item.edit is not None else None,
+            )
+
+
+def fix_items(rule: Rule, exchange: Exchange, *, mixed_up: bool) -> Iterator[RequestFix]:
+    """Yield the fixes of the ids that `report_items` reports."""
+    for item in wrong_item_ids(exchange):
+        if item.mixed_up is mixed_up and item.edit is not None:
+            title = f"removed the id `{excerpt(item.id)}` of the {item.what}"
+            yield (item.edit,), rule.repair("request", "safe", title, item.place, before=item.id)
 
 
 class ItemIds(PassingRewriter):

@@ -29,12 +29,15 @@ from wirelint.text.thinking import (
     ANSWER_OPENER,
     CUT_ANSWER_CLOSER,
     CUT_ANSWER_OPENER,
+    CUT_NATIVE_OPENER,
     CUT_TAG,
     CUT_TOKEN,
     LONE_CLOSER,
     LONE_CLOSER_CUT,
+    LONGEST_TAG,
     MAY_OPEN,
     NATIVE,
+    NATIVE_OPENER,
     PLACE,
     Tag,
     Thinking,
@@ -56,7 +59,6 @@ _DECISIVE = re.compile(r"\s*[^\s<]{1,64}[\s<]|\s*[^\s<]{16}")
 _CLOSER_FIRSTS = re.compile(r"[<\[◁&]")
 _ROLES = ("assistant", "model", "ai")
 _CONTEXT = 128
-_LONGEST_HEAD = 128
 _LONGEST_LEAD = 1024
 _LONGEST_ANSWER_TAG = 16
 _MOST_LOOKS = 256
@@ -288,7 +290,7 @@ class ThoughtDecider(TextDecider):
             return True
         if self._answer.state == "open":
             return False
-        return not may_hold_thinking(window) and not CUT_TAG.search(window, max(len(window) - _LONGEST_HEAD, 0))
+        return not may_hold_thinking(window) and not CUT_TAG.search(window, max(len(window) - LONGEST_TAG, 0))
 
     def _may_end(self, text: str) -> bool:
         window = self._window(text)
@@ -396,7 +398,7 @@ class ThoughtDecider(TextDecider):
         rest = len(text) - start
         if not rest:
             return True
-        if rest <= _LONGEST_HEAD and (may_open(text, start) or CUT_TOKEN.match(text, start)):
+        if rest <= LONGEST_TAG and (may_open(text, start) or CUT_TOKEN.match(text, start)):
             return True
         if text[:start].strip() and any(role.startswith(text[start:]) for role in _ROLES):
             return True
@@ -461,7 +463,7 @@ class ThoughtDecider(TextDecider):
                 self._drop_closer(text, found)
             return None
         for mark in MAY_OPEN.finditer(text, self._checked):
-            place, short = mark.start(), len(text) - mark.start() <= _LONGEST_HEAD
+            place, short = mark.start(), len(text) - mark.start() <= LONGEST_TAG
             if not self._ended and (closer := LONE_CLOSER.match(text, place)) is not None:
                 if closer.end() == len(text):
                     self._checked = place
@@ -475,11 +477,10 @@ class ThoughtDecider(TextDecider):
                 return place
             if not PLACE.search(text, max(place - 64, 0), place):
                 continue
-            tag = next((tag for tag in NATIVE if tag.opener.match(text, place)), None)
-            if tag is not None:
-                self._wait_for(tag, place)
+            if NATIVE_OPENER.match(text, place):
+                self._wait_for(next(tag for tag in NATIVE if tag.opener.match(text, place)), place)
                 return self._watch_thoughts(final=False)
-            if short and any(tag.cut_opener.match(text, place) for tag in NATIVE):
+            if short and CUT_NATIVE_OPENER.match(text, place):
                 self._checked = place
                 return place
         self._checked = len(text)
@@ -610,7 +611,7 @@ class ThoughtDecider(TextDecider):
             self._decide(final=final)
             return
         cut = len(window)
-        for mark in () if final else _CLOSER_FIRSTS.finditer(window, max(len(window) - _LONGEST_HEAD, 0)):
+        for mark in () if final else _CLOSER_FIRSTS.finditer(window, max(len(window) - LONGEST_TAG, 0)):
             if tag.cut_closer.match(window, mark.start()):
                 cut = mark.start()
                 break

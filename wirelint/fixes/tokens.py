@@ -177,7 +177,7 @@ class TokenDecider(TextDecider):
             if self._looks > _MOST_LOOKS:
                 self._state = "left"
                 return None
-            match self._cuts(text, place):
+            match self._cuts(text, place, token):
                 case "yes":
                     return None
                 case "later":
@@ -189,8 +189,10 @@ class TokenDecider(TextDecider):
         tail = cut_token_length(text[max(start, self._from, len(text) - _CONTEXT) :])
         return len(text) - tail if tail else None
 
-    def _cuts(self, text: str, place: int) -> Literal["yes", "no", "later"]:
+    def _cuts(self, text: str, place: int, token: Occurrence) -> Literal["yes", "no", "later"]:
         """Cut the text at a token if the turn was over there. `later`: the token is in code if more backticks follow."""
+        if token.announces or not (token.ends_turn or token.other_speaker):
+            return "no"  # no overrun begins with it, whatever the markup around it is
         framing = self._framing(text) if self._stripper.unsafe else None
         done = remedy(text, framing, streamed=True, calls=False) if framing is not None else None
         if done is None or done.kind != "cut" or framing is None or framing.overrun is None:

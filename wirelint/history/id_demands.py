@@ -25,7 +25,7 @@ from wirelint.apis.reading import mappings, text
 from wirelint.apis.traits import traits
 from wirelint.fix import Edit, RewriteContext
 from wirelint.history.ids import form_of, is_placeholder, restore
-from wirelint.model import Exchange, Json, Request, ToolCall, ToolResult
+from wirelint.model import Exchange, Json, Request
 from wirelint.text.families import family
 
 _PHRASES = lexicon.Phrases("id_demands")
@@ -93,64 +93,61 @@ class Mistral:
         return new if plain and new not in taken else _digest(id_, taken, "", 9)
 
 
-class Anthropic:
-    target = "Anthropic's API"
-    form = "`[a-zA-Z0-9_-]+`"
+@dataclass(frozen=True, slots=True)
+class Bounded:
+    """A demand on characters and length. `refused` matches a forbidden character, `most` is the greatest length.
 
-    def fault(self, id_: str, name: str | None) -> str | None:
-        strange = re.search(r"[^a-zA-Z0-9_-]", id_)
-        return f"it holds {strange[0]!r}" if strange else None if id_ else "it is empty"
+    An id that is made anew has the `prefix` and `digits` characters of a digest.
+    """
 
-    def mint(self, id_: str, name: str | None, ordinal: int, taken: Collection[str]) -> str | None:
-        new = re.sub(r"[^a-zA-Z0-9_-]", "_", id_)
-        return new if new and new not in taken else _digest(id_ or f"{name}:{ordinal}", taken, "toolu_", 24)
-
-
-class Converse:
-    """Bedrock's Converse. It takes up to 64 characters and passes them on; Claude behind it takes fewer kinds of them."""
-
-    target = "Bedrock's Converse"
-    _MOST = 64
-
-    def __init__(self, *, claude: bool = False) -> None:
-        self._kept = "a-zA-Z0-9_-" if claude else "a-zA-Z0-9_.:-"
-        self.form = f"1 to {self._MOST} characters of `[{self._kept}]`"
+    target: str
+    form: str
+    prefix: str
+    digits: int
+    refused: str = r"[^\s\S]"
+    most: int = 1 << 62
 
     def fault(self, id_: str, name: str | None) -> str | None:
         if not id_:
             return "it is empty"
-        if strange := re.search(f"[^{self._kept}]", id_):
+        if strange := re.search(self.refused, id_):
             return f"it holds {strange[0]!r}"
-        return f"it has {len(id_)} characters" if len(id_) > self._MOST else None
+        return f"it has {len(id_)} characters" if len(id_) > self.most else None
 
     def mint(self, id_: str, name: str | None, ordinal: int, taken: Collection[str]) -> str | None:
         if not id_:
-            return _digest(f"{name}:{ordinal}", taken, "tooluse_", 22)
-        new = re.sub(f"[^{self._kept}]", "_", id_)
-        if len(new) > self._MOST:
-            return _digest(id_, taken, f"{new[: self._MOST - 9].rstrip('_')}_", 8)
-        return new if new not in taken else _digest(id_, taken, "tooluse_", 22)
+            return _digest(f"{name}:{ordinal}", taken, self.prefix, self.digits)
+        new = re.sub(self.refused, "_", id_)
+        if len(new) > self.most:
+            return _digest(id_, taken, f"{new[: self.most - 9].rstrip('_')}_", 8)
+        return new if new not in taken else _digest(id_, taken, self.prefix, self.digits)
 
 
-class Limited:
+class Limited(Bounded):
     """OpenAI's limits on length: one to 64 characters everywhere, 40 on older routes, which then say so."""
 
-    target = "OpenAI's API"
-
     def __init__(self, limit: int) -> None:
-        self.limit = limit
-        self.form = f"1 to {limit} characters"
-
-    def fault(self, id_: str, name: str | None) -> str | None:
-        if not id_:
-            return "it is empty"
-        return f"it has {len(id_)} characters" if len(id_) > self.limit else None
+        super().__init__("OpenAI's API", f"1 to {limit} characters", "call_", 24, most=limit)
 
     def mint(self, id_: str, name: str | None, ordinal: int, taken: Collection[str]) -> str | None:
         if not id_:
-            return _digest(f"{name}:{ordinal}", taken, "call_", 24)
-        new = id_[: self.limit].rstrip("_")
-        return new if new not in taken else _digest(id_, taken, f"{id_[: self.limit - 9].rstrip('_')}_", 8)
+            return super().mint(id_, name, ordinal, taken)
+        new = id_[: self.most].rstrip("_")
+        return new if new not in taken else _digest(id_, taken, f"{id_[: self.most - 9].rstrip('_')}_", 8)
+
+
+class Anthropic(Bounded):
+    def __init__(self) -> None:
+        super().__init__("Anthropic's API", "`[a-zA-Z0-9_-]+`", "toolu_", 24, r"[^a-zA-Z0-9_-]")
+
+
+class Converse(Bounded):
+    """Bedrock's Converse. It takes up to 64 characters and passes them on; Claude behind it takes fewer kinds of them."""
+
+    def __init__(self, *, claude: bool = False) -> None:
+        kept = "a-zA-Z0-9_-" if claude else "a-zA-Z0-9_.:-"
+        form = f"1 to 64 characters of `[{kept}]`"
+        super().__init__("Bedrock's Converse", form, "tooluse_", 22, f"[^{kept}]", 64)
 
 
 def _digest(text: str, taken: Collection[str], prefix: str, length: int) -> str:
@@ -220,11 +217,8 @@ def complaint(exchange: Exchange) -> Demand | None:
         return Mistral()
     if exchange.api == "bedrock.converse":
         claude = _PATTERN.search(words) is not None
-        return (
-            Converse(claude=claude)
-            if claude or _PHRASES["too_long"].search(words) or _PATTERN_OF_AWS.search(words)
-            else None
-        )
+        named = claude or _PHRASES["too_long"].search(words) or _PATTERN_OF_AWS.search(words)
+        return Converse(claude=claude) if named else None
     if limit := _PHRASES["too_long"].search(words):
         return Limited(int(limit[1] or limit[2]))
     return Anthropic() if _PATTERN.search(words) else None
@@ -489,10 +483,9 @@ def _alphabet(text: str) -> str:
 
 @lru_cache(maxsize=1)  # asked again for every call of a reply
 def _history_of(request: Request) -> _History:
-    calls = [part for message in request.messages for part in message.parts if isinstance(part, ToolCall)]
+    calls = request.calls
     ids = [call.id for call in calls if call.id]
-    results = [part for message in request.messages for part in message.parts if isinstance(part, ToolResult)]
-    answered = [result.call_id for result in results if result.call_id]
+    answered = [result.call_id for result in request.results if result.call_id]
     known = [id_ for id_ in ids[-32:] if form_of(id_) is not None and not is_placeholder(id_)]
     return _History(
         frozenset((*ids, *answered)),

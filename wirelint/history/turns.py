@@ -29,7 +29,7 @@ Size = tuple[int, int, int, int]
 _END = 24
 _BLANKS = b" \t\r\n"
 _WORDS = (Text, Refusal)
-_THINKING = re.compile(r"<(think|thinking|thought|reasoning)>.*?</\1>", re.DOTALL)
+_THINKING = re.compile(r"<(think|thinking|thought|reasoning)>")
 
 
 class Turn:
@@ -177,9 +177,27 @@ def _given(text: str) -> str:
 def _plain(texts: Sequence[str]) -> str:
     text = "\n".join(texts)
     if "<" in text and ("</th" in text or "</reason" in text):
-        text = _THINKING.sub("", text)
+        text = _without_thoughts(text)
         text = text.rpartition("</think>")[2]  # templates open it in the prompt
     return text.encode("utf-8", "surrogatepass").translate(None, _BLANKS).decode("utf-8", "surrogatepass")
+
+
+def _without_thoughts(text: str) -> str:
+    """Return the text without pairs of reasoning tags. The search for each closer goes on where the last one ended."""
+    kept: list[str] = []
+    closers: dict[str, int] = {}
+    place = 0
+    for opener in _THINKING.finditer(text):
+        if opener.start() < place:
+            continue
+        closer = f"</{opener[1]}>"
+        at = closers.get(closer, 0)
+        if 0 <= at < opener.end():
+            at = closers[closer] = text.find(closer, opener.end())
+        if at >= 0:
+            kept.append(text[place : opener.start()])
+            place = at + len(closer)
+    return "".join((*kept, text[place:]))
 
 
 # A client's own name for the conversation of a request: session headers, and fields of the body.

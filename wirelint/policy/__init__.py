@@ -71,7 +71,7 @@ class Policy:
 class Fault:
     """One thing wrong with the arguments of a call. `path` is its place, `safety` that of its fix, None without a fix.
 
-    `order` and `done` describe the fix in the imperative and in the past tense: `drop path`, `dropped path`. `instead`
+    `title` and `done` describe the fix in the imperative and in the past tense: `drop path`, `dropped path`. `instead`
     replaces the value, GONE removes it. `blocks`: the fix removes the call. `judged` is False if the value could not be
     judged.
     """
@@ -81,7 +81,7 @@ class Fault:
     confidence: Confidence
     path: Path
     safety: Safety | None = None
-    order: str = ""
+    title: str = ""
     done: str = ""
     instead: Json | Gone = GONE
     blocks: bool = False
@@ -150,12 +150,12 @@ class Policies:
                 if self._breaks(policy, path, instead):
                     return fault
                 shown, verb = "null" if instead is None else excerpt(str(instead)), "set" if missing else "replace"
-                order, done = f"{verb} {where} by {shown}", f"{'set' if missing else 'replaced'} {where} by {shown}"
-                return replace(fault, safety=safety, order=order, done=done, instead=instead)
+                title, done = f"{verb} {where} by {shown}", f"{'set' if missing else 'replaced'} {where} by {shown}"
+                return replace(fault, safety=safety, title=title, done=done, instead=instead)
             case "drop" if not (policy.required or missing or isinstance(path[-1], int)):
-                return replace(fault, safety=safety, order=f"drop {where}", done=f"dropped {where}")
+                return replace(fault, safety=safety, title=f"drop {where}", done=f"dropped {where}")
             case "block":
-                return replace(fault, safety=safety, order="block the call", done="blocked the call", blocks=True)
+                return replace(fault, safety=safety, title="block the call", done="blocked the call", blocks=True)
             case _:
                 return fault
 
@@ -201,14 +201,14 @@ def judge_arguments(
 
 def _of_invention(invention: Invention) -> Fault:
     leaf, found = invention.leaf, invention.sign
-    order, done, instead = {
+    title, done, instead = {
         "": ("", "", GONE),
         "null": (f"replace {leaf.where} by null", f"replaced {leaf.where} by null", None),
         "nothing": (f"drop {leaf.where}", f"dropped {leaf.where}", GONE),
     }[invention.instead]
     severity: Severity = "info" if found.confidence == "low" else "warning"
-    message, safety = f"{leaf.where} {_quoted(leaf.value)} is {found.why}", "unsafe" if order else None
-    return Fault(message, severity, found.confidence, leaf.path, safety, order, done, instead)  # type: ignore[arg-type]
+    message, safety = f"{leaf.where} {_quoted(leaf.value)} is {found.why}", "unsafe" if title else None
+    return Fault(message, severity, found.confidence, leaf.path, safety, title, done, instead)  # type: ignore[arg-type]
 
 
 # --- places in arguments ----------------------------------------------------------------------------------------------

@@ -260,7 +260,7 @@ class Ledger:
 
     def _note_thought(self, exchange: Exchange) -> None:
         """Record whether the texts of a reply began inside a thought; a reply without text changes nothing."""
-        parts = [part for choice in exchange.reply.choices for part in choice.parts] if exchange.reply else []
+        parts = exchange.reply.parts if exchange.reply else []
         texts = [part.text for part in parts if isinstance(part, Text) and part.text.strip()]
         inside = any(map(begins_inside, texts))
         if not texts or not (inside or self._inside) or exchange.reply is None or not exchange.reply.finished:
@@ -462,8 +462,7 @@ class SeenFrom(Ledger):
 def _issued(exchange: Exchange, number: int) -> Iterator[Issued]:
     """Yield the calls of an exchange under every id they had: from the upstream, and to the client."""
     for reply in (exchange.reply, exchange.delivered):
-        for choice in reply.choices if reply is not None else ():
-            for call in choice.calls:
-                name, text = call.name or "", call.arguments.text
-                for id_ in ids_of(call, exchange.api):
-                    yield Issued(id_, name, text, exchange.id, exchange.conversation, number, exchange.api)
+        for call in reply.calls if reply is not None else ():
+            name, text = call.name or "", call.arguments.text
+            for id_ in ids_of(call, exchange.api):
+                yield Issued(id_, name, text, exchange.id, exchange.conversation, number, exchange.api)

@@ -172,9 +172,8 @@ class McpLedger:
             return
         server, session = place_of(exchange)
         self._server(server).unread |= exchange.request is None or exchange.end == "unread"
-        for message in exchange.request.messages if exchange.request is not None else ():
-            for part in message.parts:
-                self._ask(part, exchange, server, session)
+        for part in exchange.request.parts if exchange.request is not None else ():
+            self._ask(part, exchange, server, session)
         for choice in exchange.reply.choices if exchange.reply is not None else ():
             whole = not any(isinstance(part, Opaque) for part in choice.parts)
             for part in choice.parts:
@@ -186,10 +185,9 @@ class McpLedger:
         if not self._servers:
             return
         for reply in (exchange.reply, exchange.delivered):
-            for choice in reply.choices if reply is not None else ():
-                for call in choice.calls:
-                    if call.id:
-                        self._made[call.id] = self._clock
+            for call in reply.calls if reply is not None else ():
+                if call.id:
+                    self._made[call.id] = self._clock
         while len(self._made) > self._max_calls:
             self._made.popitem(last=False)
 

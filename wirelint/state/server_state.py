@@ -112,7 +112,7 @@ def state_after(exchange: Exchange, before: ServerState | None) -> ServerState |
     if found.broken and not in_thread and (replay := _replay(exchange, before)) is not None:
         return replace(before or ServerState(), replay=replay)
     if before is not None:
-        answered = {result.call_id for message in request.messages for result in message.results}
+        answered = {result.call_id for result in request.results}
         ids = {id_: known for id_, known in before.ids.items() if id_ not in answered}
         added = {id_: call for id_, call in before.added.items() if id_ not in answered}
         found = replace(found, ids={**ids, **found.ids}, added={**added, **found.added})
@@ -185,11 +185,11 @@ def _differences(exchange: Exchange, reply: Reply) -> ServerState:
     """Return ids of the client by the server's, calls that only one side has, and whether a call of the server is
     broken."""
     delivered = exchange.delivered
-    made = [one for choice in reply.choices for call in choice.calls for one in _made(call, exchange.api)]
+    made = [one for call in reply.calls for one in _made(call, exchange.api)]
     ids = {id_: one.ids[-1] for one in made for id_ in one.ids[:-1]}
     if delivered is None:
         return ServerState(ids)
-    got = [call for choice in delivered.choices for call in choice.calls]
+    got = delivered.calls
     served = [id_ for one in made for id_ in one.ids]
     added: dict[str, ToolCall] = {}
     dropped: list[ToolCall] = []

@@ -22,9 +22,7 @@ _NEGATION_REACH = 80
 
 _CALLS = re.compile(r"(?:tool|function)[ _-]?(?:calls?|calling|use)\b|\binvocations?\b|\binvoke\b", re.IGNORECASE)
 _CALL_CUES = ("tool", "funct", "nvo")
-_TOKENS = _PHRASES.pattern("tokens")
 _TOKEN_CUES = ("token", "template", "prompt", "chatml", "harmony", "jinja", "end of", "end-of")
-_TAGS = _PHRASES.pattern("tags")
 _TAG_CUES = (
     ("think", "reason", "thought", "scratchpad", "reflection", "chain", "cot", "xml"),
     ("tag", "token", "marker", "delimiter", "block", "element", "section", "trace"),
@@ -66,18 +64,18 @@ def asks_about_calls(request: Request) -> bool:
 def asks_about_tokens(request: Request) -> bool:
     """Return True if the user's last message is about chat templates or their tokens."""
     words = last_user_text(request)
-    return mentions(words, _TOKEN_CUES) and _TOKENS.search(words) is not None
+    return mentions(words, _TOKEN_CUES) and _PHRASES["tokens"].search(words) is not None
 
 
 def asks_about_thinking_tags(request: Request) -> bool:
     """Return True if the user's last message is about the tags around reasoning."""
     words = last_user_text(request)
-    return mentions(words, *_TAG_CUES) and _TAGS.search(words) is not None
+    return mentions(words, *_TAG_CUES) and _PHRASES["tags"].search(words) is not None
 
 
 def prompts_for_thinking_tags(request: Request) -> bool:
     """Return True if the instructions mention tags or blocks for reasoning without their names."""
-    return any(mentions(text, *_TAG_CUES) and _says(text, _TAGS) for text in _asking(request))
+    return any(mentions(text, *_TAG_CUES) and _says(text, _PHRASES["tags"]) for text in _asking(request))
 
 
 def asks_for_dialogue(request: Request) -> bool:

@@ -64,7 +64,6 @@ _CUT_PAIR = re.compile(rf"{_CALL_END}(?P<tag>[<\[](?:{_NAME}(?:[ \t][^<>\[\]\n]{
 _CUT_CALL = re.compile(rf"[}}\]]\s{{0,16}}(?:[<\[]/?(?:{_NAME})?|[<\[]/{_NAME}[>\]]\s{{0,16}})?\Z")
 PAIR_REACH = 104
 """Characters before the tag of a made-up result that show the end of its call."""
-_RESULT_NAME = _PHRASES.pattern("result_name")
 
 
 def invented_result(text: str) -> Invented | None:
@@ -113,7 +112,7 @@ def _invented_pair(text: str, shown: str) -> Invented | None:
 def _belongs(call: str, result: str, first: str) -> bool:
     """Return True if a tag after a call is that of its result, by its name or the first character of its body."""
     stems = [re.split(r"[_:.-]", name.lower(), maxsplit=1)[0] for name in (call, result)]
-    return stems[0] == stems[1] or _RESULT_NAME.search(result) is not None or first == "{"
+    return stems[0] == stems[1] or _PHRASES["result_name"].search(result) is not None or first == "{"
 
 
 def _is_call(text: str) -> bool:

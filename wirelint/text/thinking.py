@@ -18,7 +18,7 @@ import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from wirelint import lexicon
 from wirelint.text import control_tokens
@@ -45,6 +45,8 @@ FINAL_RESPONSE = re.compile(r"^\[BEGIN FINAL RESPONSE\]", re.MULTILINE)
 CUT_TOKEN = re.compile(r"<(?:[|｜][^|｜<>\s]{0,40}[|｜]?)?\Z")
 PLACE = re.compile(r"(?:\A|[\n>|\]])[ \t\r\n]*\Z")
 """Text before a tag in the middle: the start of its line, or the end of other markup."""
+LONGEST_TAG = 128
+"""Upper bound for the characters of a delimiter of reasoning."""
 CUT_TAG = re.compile(r"(?:[<\[◁&]|to=)[^<>\[\]\n]{0,64}\Z")
 MAY_OPEN = re.compile(r"[<\[◁]|to=")
 
@@ -89,6 +91,11 @@ def _cut_row(row: str) -> str:
         pattern = f"(?:\\Z|{atom}{pattern})" if pattern else r"\Z"
     return pattern
 
+
+_Heads: TypeAlias = "dict[str, _Heads]"
+"""First atoms of patterns, each with the atoms that may follow; an empty one where a pattern may end or goes on."""
+_HEAD = 4
+"""Atoms of the head of a pattern."""
 
 Evidence = Literal["opened", "closed", "inner", "residue"]
 
@@ -143,20 +150,43 @@ def _tag(table: Mapping[str, Any]) -> Tag:
     return Tag(name, compiled[0], compiled[1], native, places, *compiled[2:])
 
 
-def _any(patterns: Iterable[re.Pattern[str]]) -> re.Pattern[str]:
-    """Return a pattern that matches where any of some patterns does."""
-    return re.compile("|".join(f"(?{'i' * bool(one.flags & re.IGNORECASE)}:{one.pattern})" for one in patterns))
+def _any(patterns: Iterable[re.Pattern[str]], ahead: str = "") -> re.Pattern[str]:
+    """Return a pattern that matches where any of some patterns does. `ahead`: pattern source of a look-ahead."""
+    options = "|".join(f"(?{'i' * bool(one.flags & re.IGNORECASE)}:{one.pattern})" for one in patterns)
+    return re.compile(f"{ahead}(?:{options})")
+
+
+def _any_tag(tags: Iterable[re.Pattern[str]]) -> re.Pattern[str]:
+    """Return a pattern that matches any of some delimiters, behind a look-ahead for the first characters of them.
+
+    Without the look-ahead a text of 100,000 brackets takes 70 ms, since all delimiters are tried at each of them.
+    """
+    found = tuple(tags)
+    heads: _Heads = {}
+    for tag in found:
+        for row in _options(tag.pattern):
+            below = heads
+            for atom in itertools.islice(_PHRASES["atom"].finditer(row), _HEAD):
+                below = below.setdefault(f"(?i:{atom[0]})" if tag.flags & re.IGNORECASE else atom[0], {})
+            below[""] = {}
+    return _any(found, f"(?={_head(heads)})")
+
+
+def _head(heads: _Heads) -> str:
+    return f"(?:{'|'.join(atom + _head(below) for atom, below in heads.items())})" if heads else ""
 
 
 TAGS: tuple[Tag, ...] = tuple(map(_tag, TAG_TABLES))
-_ANY_OPENER = _any(tag.opener for tag in TAGS)
+_ANY_OPENER = _any_tag(tag.opener for tag in TAGS)
 _ANY_CUT = _any(end for tag in TAGS for end in (tag.cut_opener, tag.cut_closer))
 NATIVE = tuple(tag for tag in TAGS if tag.native)
-NATIVE_TAG = _any(pattern for tag in NATIVE for pattern in (tag.opener, tag.closer))
+NATIVE_OPENER = _any_tag(tag.opener for tag in NATIVE)
+CUT_NATIVE_OPENER = _any(tag.cut_opener for tag in NATIVE)
+NATIVE_TAG = _any_tag(pattern for tag in NATIVE for pattern in (tag.opener, tag.closer))
 CUT_NATIVE_TAG = _any(pattern for tag in NATIVE for pattern in (tag.cut_opener, tag.cut_closer))
 _UNPROMPTED = ("<thinking>", "<antthinking>")
 _ORPHANS = tuple(tag for tag in TAGS if "orphan" in tag.places)
-LONE_CLOSER = _any(tag.closer for tag in _ORPHANS)
+LONE_CLOSER = _any_tag(tag.closer for tag in _ORPHANS)
 LONE_CLOSER_CUT = _any(tag.cut_closer for tag in _ORPHANS)
 _INNER = tuple(tag for tag in TAGS if "inner" in tag.places)
 _PROBES = Cues(*_PHRASES.words("probes"))
@@ -245,9 +275,9 @@ def literals(thinking: Thinking) -> tuple[str, ...]:
     return (f"<{bare}", f"</{bare}", f"<{bare.capitalize()}", f"<{bare.upper()}")
 
 
-def _opened(text: str, starts: Iterable[int], tags: tuple[Tag, ...] = TAGS) -> Thinking | None:
+def _opened(text: str, starts: Iterable[int]) -> Thinking | None:
     for start in starts:
-        for tag in tags:
+        for tag in TAGS if _ANY_OPENER.match(text, start) else ():
             opener = tag.opener.match(text, start)
             if opener is None or is_mention(text, start, opener.end()):
                 continue
@@ -384,7 +414,7 @@ def beginning(text: str) -> int:
     """Return the offset of the first word after white space and the framing of a turn."""
     start = _skip_space(text, 0)
     for token in control_tokens.find(text[: start + 256]):
-        if token.start > start or any(tag.opener.match(text, start) for tag in TAGS):
+        if token.start > start or _ANY_OPENER.match(text, start):
             break
         start = _skip_space(text, token.end)
     return start
