@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import io
-import json
 import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,7 +15,7 @@ from pathlib import Path
 from typing import Self, TypeAlias
 
 from wirelint import settings
-from wirelint.capture.format import FormatError, decode
+from wirelint.capture.format import FormatError, decode, read_lines
 from wirelint.capture.offline import Checked, check
 from wirelint.capture.readers import Problem, read
 from wirelint.capture.record import Record
@@ -86,11 +85,7 @@ class Process:
 
     def lines(self) -> list[dict[str, Json]]:
         """Return the exchanges that were written, in the order in which they ended."""
-        found: list[dict[str, Json]] = []
-        for path in self.files():
-            with path.open("rb") as file:
-                found += [json.loads(line) for line in file if line.endswith(b"\n")]
-        return found
+        return [line for path in self.files() for line in read_lines(path)]
 
     def __enter__(self) -> Self:
         return self
