@@ -77,7 +77,7 @@ class Registry:
 
     def find(self, selector: str) -> tuple[Rule, ...]:
         """Return the rules that a selector names. Raises RuleError, with similar names, if there is none."""
-        rules = tuple(rule for rule in self.rules if _matches(rule, selector))
+        rules = tuple(rule for rule in self.rules if _specificity(rule, selector) > 0)
         if not rules:
             raise self._unknown(selector)
         return rules
@@ -94,10 +94,6 @@ class Registry:
         near = difflib.get_close_matches(key, names, 3, 0.5)
         hint = f"did you mean {' or '.join(near)}?" if near else "see `wirelint rules`"
         return RuleError(f"unknown rule {key!r}; {hint}")
-
-
-def _matches(rule: Rule, selector: str) -> bool:
-    return _specificity(rule, selector) > 0
 
 
 def _specificity(rule: Rule, selector: str) -> int:

@@ -20,7 +20,6 @@ from wirelint.mock.api import (
     Api,
     Envelope,
     EventWriter,
-    estimate_tokens,
     last_user_text,
     messages_of,
     objects_in,
@@ -98,11 +97,6 @@ class Anthropic(Api):
         values: dict[str, Json] = {"id": mint_id(envelope.rng, "msg_01{alnum 22}"), "model": envelope.model}
         values |= {"content": content, "finish": finish, **usage_of((), ask), "completion": tokens}
         return self.fill("message", values)
-
-
-def count_tokens(body: dict[str, Json]) -> int:
-    """Return a plausible count of the input tokens, for `usage` and `count_tokens`."""
-    return estimate_tokens([body.get("system"), body.get("messages"), body.get("tools")])
 
 
 def _sign(rng: random.Random) -> str:
