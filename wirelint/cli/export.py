@@ -22,7 +22,7 @@ from wirelint.cli.options import Selection, force_option, inform, paths_argument
 from wirelint.cli.progress import Bar
 from wirelint.model import Json, Severity
 from wirelint.rule import SEVERITIES, Finding
-from wirelint.view.findings import counted, flat
+from wirelint.view.findings import count_by_severity, counted, flat
 
 _SUFFIXES = {".har": "har", ".mitm": "mitm", ".flow": "mitm", ".flows": "mitm", ".jsonl": "jsonl"}
 _SHOWN = 3
@@ -97,8 +97,8 @@ def export(
         raise click.ClickException(str(error)) from error
     if not count:
         raise click.ClickException("No exchange matches; nothing written")
-    kinds = ", ".join(counted(found[name], name) for name in SEVERITIES if found[name])
-    inform(f"wrote {output}: {count} of {counted(total, 'exchange')}, {kinds or 'no findings'}")
+    kinds = count_by_severity(found) or "no findings"
+    inform(f"wrote {output}: {count} of {counted(total, 'exchange')}, {kinds}")
     return 2 if bar.problems else 0
 
 
