@@ -5,7 +5,6 @@ option is text, is parsed in `configure`, and each error is one line with option
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 import tomllib
@@ -24,7 +23,7 @@ from wirelint.rule import Safety
 from wirelint.settings import NO_CONFIG, Config, Layer, Scope, Scopes, load_rules, split
 from wirelint.settings import find as find_config
 from wirelint.settings import load as load_config
-from wirelint.tables import ConfigError
+from wirelint.tables import ConfigError, hint
 
 
 class Option(NamedTuple):
@@ -134,8 +133,7 @@ def misspelt(deferred: Mapping[str, object]) -> str | None:
     """Return an error for a misspelt option."""
     for name in deferred:
         if name.startswith("wirelint_") and name not in _NAMES:
-            near = difflib.get_close_matches(name, _NAMES, 1, 0.0)
-            return f"{name} is no option; did you mean {near[0]}?"
+            return f"{name} is no option; {hint(name, _NAMES, cutoff=0.0)}"
     return None
 
 
