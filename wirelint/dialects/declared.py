@@ -14,7 +14,6 @@ from typing import Literal
 
 from wirelint.dialects import jsontext
 from wirelint.model import Json, Tool
-from wirelint.text.pointers import at
 
 _PREFIX = re.compile(r"(?:functions?[. ]\s*)+")
 _INDEX = re.compile(r"\s*:\s*\d+\Z")
@@ -204,7 +203,14 @@ def properties_of(schema: Json) -> Mapping[str, Json]:
 
 def dereference(reference: str, root: Json) -> Json:
     """Return the target of a reference within a schema (`#/$defs/shelf`); None for other or dangling references."""
-    return at(root, reference[1:]) if reference.startswith("#/") else None
+    if not reference.startswith("#/"):
+        return None
+    place = root
+    for token in reference[2:].split("/"):
+        if not isinstance(place, dict):
+            return None
+        place = place.get(token.replace("~1", "/").replace("~0", "~"))
+    return place
 
 
 def type_name(value: Json) -> str:
