@@ -42,6 +42,7 @@ from wirelint.cli.progress import Bar
 from wirelint.model import Json
 from wirelint.rule import Finding, Rule
 from wirelint.state.issues import evidence, fingerprint, place_pattern
+from wirelint.text.escaping import listed
 from wirelint.view.findings import counted, visible
 from wirelint.view.formats import FORMATS, begin
 from wirelint.view.stats import Statistics
@@ -291,7 +292,7 @@ def _summarise(chosen: Record, made: Case) -> None:
     if not made.complete:
         inform("not everything was tried; --steps and --seconds allow more")
     if made.plain:
-        inform(f"Unredacted text remains at {_listed(made.plain)}; review before sharing")
+        inform(f"Unredacted text remains at {visible(listed(made.plain, _SHOWN))}; review before sharing")
 
 
 def verify(paths: Sequence[str], rules: Sequence[Rule]) -> int:
@@ -340,10 +341,6 @@ def _choose(records: Sequence[Record], path: str, wanted: str | None, rules: Seq
             raise click.ClickException(f"{path}: no findings; there is nothing to reproduce")
     if len(found) > 1:
         ids = [one.id for one in found]
-        raise click.ClickException(f"{path}: {len(ids)} exchanges match; name one: {_listed(ids)}")
+        shown = visible(listed(ids, _SHOWN))
+        raise click.ClickException(f"{path}: {len(ids)} exchanges match; name one: {shown}")
     return found[0]
-
-
-def _listed(words: Sequence[str]) -> str:
-    more = f" and {len(words) - _SHOWN} more" if len(words) > _SHOWN else ""
-    return visible(", ".join(words[:_SHOWN])) + more

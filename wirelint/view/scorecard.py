@@ -20,7 +20,7 @@ from rich.table import Table
 from rich.text import Text
 
 from wirelint.model import Json
-from wirelint.text.escaping import printable
+from wirelint.text.escaping import printable, shorten
 from wirelint.view.findings import visible
 from wirelint.view.scores import Card, Comparison, percentile
 from wirelint.view.screen import Screen
@@ -217,13 +217,8 @@ def templates() -> Environment:
     here = Path(__file__).parent
     loader = FileSystemLoader([here, here / "html"])
     made = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    made.filters |= {"share": share, "short": _shorten, "visible": visible}
+    made.filters |= {"share": share, "short": lambda text: shorten(printable(text), _LONGEST_NAME), "visible": visible}
     return made
-
-
-def _shorten(text: str) -> str:
-    shown = printable(text)
-    return shown if len(shown) <= _LONGEST_NAME else f"{shown[: _LONGEST_NAME - 1]}…"
 
 
 def picture(cards: Sequence[Card]) -> Markup:
