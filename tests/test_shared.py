@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import wirelint.apis
-from tests.build import REGISTRY
+from tests.build import REGISTRY, some
 from tests.cuts import cuts
 from tests.fixes.drive import run
 from tests.shared import SHARED, Case, cases, some_traffic, traffic_labels
@@ -90,8 +90,7 @@ def test_a_labelled_fault_is_repaired_as_labelled(case: Case) -> None:
     result, wanted = run(list(case.records)), case.fix
     assert wanted is not None
     assert not result.faults
-    assert result.after.reply is not None
-    choice = result.after.reply.choices[0]
+    choice = some(result.after.reply).choices[0]
     assert [{"name": call.name, "arguments": call.arguments.value} for call in choice.calls] == [
         {name: call[name] for name in ("name", "arguments")} for call in wanted["tool_calls"]
     ]
@@ -99,7 +98,7 @@ def test_a_labelled_fault_is_repaired_as_labelled(case: Case) -> None:
     assert wanted["finish_reason"] in (None, choice.finish_reason)
     assert choice.reasoning.strip() == wanted.get("reasoning", choice.reasoning.strip())
     ids = [call.id for call in choice.calls]
-    assert not traits(result.after.api).call_ids or (all(ids) and len(set(ids)) == len(ids))
+    assert not traits(result.after.api).has_call_ids or (all(ids) and len(set(ids)) == len(ids))
     again = dataclasses.replace(case.records[-1], response_body=result.delivered)
     assert run([*case.records[:-1], again]).delivered == result.delivered
 

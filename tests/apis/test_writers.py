@@ -38,7 +38,7 @@ from tests.apis.shapes_responses import CITED
 from tests.apis.talk_deepinfra_inference import token
 from tests.apis.talk_google_generate_content import SIGNATURE
 from tests.apis.talk_google_generate_content import reply as gemini_reply
-from tests.build import sse
+from tests.build import some, sse
 from wirelint.apis.openai_completions import FormError
 from wirelint.apis.traits import traits
 from wirelint.apis.writing import MADE
@@ -85,7 +85,7 @@ def content(api: str, reply: Reply) -> list[Any]:
         for part in choice.parts:
             kind, words = shown(part)
             if isinstance(part, ToolCall):
-                calls.append((part.id if traits(api).call_ids else None, part.name, part.arguments.mapping))
+                calls.append((part.id if traits(api).has_call_ids else None, part.name, part.arguments.mapping))
             elif kind in texts:
                 texts[kind] += words
             elif kind != "sealed":
@@ -337,8 +337,7 @@ def test_text_behind_a_call_is_another_block(api: str) -> None:
 def test_events_leave_in_the_framing_of_the_stream(name: str, framing: str | None) -> None:
     written = rewrite("bedrock.converse", SHAPES["bedrock.converse"][name].stream, calling(CALLS[1], reason="tool_use"))
     frames, _, reply = understood("bedrock.converse", written)
-    assert reply is not None
-    assert essence(reply)[0][-1] == ("call", 'look {"at": "y"}')
+    assert essence(some(reply))[0][-1] == ("call", 'look {"at": "y"}')
     assert {frame.event for frame in frames} == {framing}
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.apis import talk_bedrock_converse as converse
-from tests.build import REGISTRY, Assistant, Call, Result, Talk, User, schema
+from tests.build import REGISTRY, Assistant, Call, Result, Talk, User, schema, some
 from tests.fixes import test_contract as contract
 from tests.fixes.drive import run
 from tests.selection import is_complete
@@ -188,14 +188,14 @@ FAULTS = {
                                 CALLING, "unsafe", (), ends="ended"),
     "calls that end in stop": Fault(
         "finish-reason-mismatch", Talk(ASK, calls=(Call("get_weather", WHERE),), tools=TOOLS, finish="stop"),
-        tuple(api for api in CALLING if traits(api).tells_calls), "safe", (("get_weather", WHERE),), ends="calls"),
+        tuple(api for api in CALLING if traits(api).has_reason_for_calls), "safe", (("get_weather", WHERE),), ends="calls"),
     "calls that end in nothing": Fault(
         "finish-reason-mismatch", Talk(ASK, calls=(Call("get_weather", WHERE),), tools=TOOLS),
-        tuple(api for api in CALLING if traits(api).tells_calls), "safe", (("get_weather", WHERE),), ends="calls",
+        tuple(api for api in CALLING if traits(api).has_reason_for_calls), "safe", (("get_weather", WHERE),), ends="calls",
         change=_without_reason, forms=(False, True)),
     "no call where one is promised": Fault(
         "finish-reason-mismatch", Talk(ASK, "It rains.", tools=TOOLS, finish="tool"),
-        tuple(api for api in CALLING if traits(api).tells_calls), "safe", (), "It rains.", ends="ended"),
+        tuple(api for api in CALLING if traits(api).has_reason_for_calls), "safe", (), "It rains.", ends="ended"),
     "one id for two": Fault(
         "duplicate-id", Talk(ASK, calls=(TWO[0], Call("get_weather", {"city": "Rome"}, TWO[0].id)), tools=TOOLS),
         tuple(api for api in CALLING if api != "ollama.chat"), "unsafe",
@@ -206,7 +206,7 @@ FAULTS = {
         change=_one_item_id),
     "an empty id": Fault(
         "duplicate-id", Talk(ASK, calls=(Call("get_weather", WHERE, ""),), tools=TOOLS),
-        tuple(api for api in CALLING if traits(api).call_ids), "unsafe", (("get_weather", WHERE),), ends="calls"),
+        tuple(api for api in CALLING if traits(api).has_call_ids), "unsafe", (("get_weather", WHERE),), ends="calls"),
     "an id and a name in each delta": Fault(
         "id-unstable", Talk(ASK, calls=TWO[:1], tools=TOOLS, step=4), ("openai.chat", "mistral.chat"), "safe",
         (("get_weather", WHERE),), ends="calls", change=in_calls(_said_again), forms=(True,)),
@@ -215,7 +215,7 @@ FAULTS = {
         tuple(api for api in CALLING if api not in OBJECTS), "safe", (("get_weather", WHERE),), ends="calls"),
     "two calls under one index": Fault(
         "tool-index-collision", Talk(ASK, calls=TWO, tools=TOOLS),
-        tuple(api for api in CALLING if traits(api).call_index and not traits(api).ends_repeat), "safe",
+        tuple(api for api in CALLING if traits(api).has_call_index and not traits(api).has_repeated_calls), "safe",
         (("get_weather", WHERE), ("get_weather", {"city": "Rome"})), ends="calls",
         change=in_calls(_one_index), forms=(True,)),
     "two items under one index": Fault(
@@ -281,8 +281,7 @@ def test_a_fault_is_found_and_repaired(fault: Fault, api: str, streamed: bool) -
     if fault.safety is None:
         return
     assert result.left == (), result.delivered.decode("utf-8", "replace")
-    reply = result.after.reply
-    assert reply is not None
+    reply = some(result.after.reply)
     assert [one.kind for one in reply.faults] == []
     _check(fault, api, reply.choices[0])
 
@@ -292,8 +291,8 @@ def _check(fault: Fault, api: str, choice: Choice) -> None:
     if fault.calls is not None:
         assert [(call.name, call.arguments.value) for call in choice.calls] == list(fault.calls)
         ids = [call.id for call in choice.calls]
-        assert len(set(ids)) == len(ids) or not own.call_ids
-        assert all(ids) or not own.call_ids
+        assert len(set(ids)) == len(ids) or not own.has_call_ids
+        assert all(ids) or not own.has_call_ids
     if fault.text is not None:
         assert choice.text.strip() == fault.text
     if fault.reasoning is not None:
@@ -334,17 +333,14 @@ def test_framing_is_fixed_in_every_api(api: str, damage: Callable[[str, str], st
     assert [repair.safety for repair in result.repairs] == ["safe"]
     assert result.left == (), result.delivered.decode()
     before, after = result.before.reply, result.after.reply
-    assert before is not None
-    assert after is not None
-    assert [choice.text for choice in after.choices] == [choice.text for choice in before.choices]
+    assert [choice.text for choice in some(after).choices] == [choice.text for choice in some(before).choices]
 
 
 @pytest.mark.parametrize("api", [api for api in ALL if traits(api).id_model is not None and api in CALLING])
 @pytest.mark.parametrize("streamed", [False, True])
 def test_a_made_id_has_the_form_of_the_vendor(api: str, streamed: bool) -> None:
     result = run(record_of(FAULTS["markup"], api, streamed), ["xml-leak"])
-    assert result.after.reply is not None
-    made, model = result.after.reply.choices[0].calls[0].id or "", traits(api).id_model or ""
+    made, model = some(result.after.reply).choices[0].calls[0].id or "", traits(api).id_model or ""
     kept = model.rstrip("A")
     assert made.startswith(kept)
     assert len(made) == len(model)
