@@ -135,7 +135,7 @@ class PrivateProxy:
             return 0
         self._say({"pending": True})
         line = self._line(_STOP)
-        return int(json.loads(line)["pending"]) if line else 1
+        return int(json.loads(line).get("pending", 0)) if line else 1  # else it ends, and says why
 
     def __enter__(self) -> PrivateProxy:
         return self
