@@ -135,7 +135,8 @@ class PrivateProxy:
             return 0
         self._say({"pending": True})
         line = self._line(_STOP)
-        return int(json.loads(line).get("pending", 0)) if line else 1  # else it ends, and says why
+        # A process that ends may say why instead: `{"failed": …}`.
+        return int(json.loads(line).get("pending", 0)) if line else 1
 
     def __enter__(self) -> PrivateProxy:
         return self
