@@ -158,7 +158,7 @@ def test_a_proxy_reads_it(config: str) -> None:
     settings = given(config)
     assert {rule.code[:2] for rule in settings.rules} == {"LK"}
     assert (settings.redact, settings.hold, settings.rules[0].limits.stall) == (False, 7.0, 9.0)
-    assert settings.permit.most == "safe"
+    assert settings.rules.default.permit.most == "safe"
     assert settings.repairs
     assert given("off").permit is NO_FIXES
 

@@ -106,7 +106,7 @@ def test_permits(name: str) -> None:
 
 def test_what_else_repairs_need() -> None:
     settings = read(fix="unsafe", clean_history="off", header="off", hold="2.5 s")
-    assert (settings.permit.clean_history, settings.header, settings.hold) == (False, False, 2.5)
+    assert (settings.rules.default.permit.clean_history, settings.header, settings.hold) == (False, False, 2.5)
     assert (read().header, read().hold) == (True, 30.0)
 
 

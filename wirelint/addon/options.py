@@ -17,7 +17,7 @@ from mitmproxy import ctx, exceptions, optmanager
 
 from wirelint.addon.log import logger
 from wirelint.engine import Session
-from wirelint.fix import SAFETIES, FixPolicy
+from wirelint.fix import SAFETIES
 from wirelint.registry import Registry, RuleError
 from wirelint.rule import Safety
 from wirelint.settings import NO_CONFIG, Config, Layer, Scope, Scopes, load_rules, split
@@ -72,12 +72,6 @@ class Settings:
     mitm_compat: bool
     keep_flows: int | None
     policies: bool = False
-    """Of the replies that were repaired, or could have been, since this is in force: streams, and whole ones."""
-
-    @property
-    def permit(self) -> FixPolicy:
-        """Return the fixes allowed where no route matches."""
-        return self.rules.default.permit
 
     def scope_of(self, session: Session | None) -> Scope:
         """Return the scope of an exchange whose request has arrived. Raises parse errors."""
