@@ -97,7 +97,7 @@ PERMITS: dict[str, tuple[dict[str, str], set[str]]] = {
 @pytest.mark.parametrize("name", PERMITS)
 def test_permits(name: str) -> None:
     given, allowed = PERMITS[name]
-    permit = read(**given).permit
+    permit = read(**given).rules.default.permit
     assert bool(permit) == (given.get("fix", "off") != "off")
     found = {f"{code} {safety}" for code in ("LK101", "ID301") for safety in SAFETIES if permit.allows(code, safety)}
     assert found == allowed
