@@ -186,7 +186,7 @@ def claims(prose: Prose) -> Iterator[Claim]:
         letter = letter_start(prose.text) if letter is None else letter
         if sentence.start >= letter:
             return
-        if _in_template(prose, sentence) or _PHRASES["labelled"].match(sentence.masked):
+        if _is_in_template(prose, sentence) or _PHRASES["labelled"].match(sentence.masked):
             continue
         begun = max(prose.masked.rfind("\n\n", looked_until, sentence.start) + 1, looked_until)
         looked_until = sentence.end
@@ -235,7 +235,7 @@ def letter_start(text: str) -> int:
     return found.start() if found else len(text)
 
 
-def _in_template(prose: Prose, sentence: Sentence) -> bool:
+def _is_in_template(prose: Prose, sentence: Sentence) -> bool:
     """Return True if a sentence is in a paragraph of a template, with fields to fill in."""
     if "{" not in prose.masked and "[" not in prose.masked:
         return False
@@ -262,7 +262,7 @@ def _said(prose: Prose, sentence: Sentence) -> Iterator[Claim]:
     for match in SAID.finditer(line):
         verb, before = match["verb"].lower(), _before(line, match.start("verb"))
         idiom = IDIOM.match(line, match.start("verb")) or (verb == "run" and not match["have"])
-        idiom = idiom or _would(match, verb)
+        idiom = idiom or _is_conditional(match, verb)
         if not idiom and _is_real(line, match.start()) and not HYPHENATED.search(before):
             # "the query I just ran": the object is before the verb
             relative = RELATIVE.search(_before(line, match.start()))
@@ -344,7 +344,7 @@ def _impersonal(prose: Prose, sentence: Sentence, number: int) -> Iterator[Claim
         yield _claim(prose, sentence, PARTICIPLE[stands["verb"]], stands["verb"], "stands", 0)
     elif (through := _PHRASES["went_through"].match(line)) and not BY_OTHERS.search(line) and not UNREAL.search(line):
         yield _claim(prose, sentence, frozenset({"run"}), through["verb"], "stands", 0)
-    elif terse and not line.rstrip("* ").endswith((":", "：")) and (MARKED.match(line) or _opens(sentence, number)):
+    elif terse and not line.rstrip("* ").endswith((":", "：")) and (MARKED.match(line) or _is_start(sentence, number)):
         verb = terse["verb"].lower()
         yield _claim(prose, sentence, _kinds(verb), verb, "terse", terse.end())
 
@@ -369,7 +369,7 @@ def _may_have_clause(line: str) -> bool:
     return "by " in lower or "from " in lower or "after " in lower or "hav" in lower
 
 
-def _opens(sentence: Sentence, number: int) -> bool:
+def _is_start(sentence: Sentence, number: int) -> bool:
     """Return True if a sentence opens a reply and is no item of a list, which may be a change log."""
     return number < 2 and not sentence.bullet
 
@@ -398,7 +398,7 @@ def _kinds(verb: str) -> frozenset[Kind]:
     return PAST.get(verb) or PARTICIPLE[verb]
 
 
-def _would(match: re.Match[str], verb: str) -> bool:
+def _is_conditional(match: re.Match[str], verb: str) -> bool:
     """Return True if "I'd run" is "I would run": the participle is the base form, and no adverb marks the past."""
     have = match["have"]
     return have is not None and have.endswith("d") and verb in BASE and not PAST_ADVERB.search(match[0])
@@ -536,7 +536,7 @@ class Act:
     abroad: bool = False
 
 
-def accounts(prose: Prose) -> bool:
+def is_account(prose: Prose) -> bool:
     """Return True if a reply is short prose without regret, request, letter or template."""
     if len(prose.text) > LONGEST_REPLY or prose.fenced or "|" in prose.masked:
         return False

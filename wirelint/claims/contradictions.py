@@ -241,7 +241,7 @@ def denied_hits(
         if zero and not failed and _retells(prose, sentence, looking):
             return
         narrowed = (_PHRASES["others"] if failed else _PHRASES["narrowed"]).search(sentence.masked)
-        if zero and not narrowed and not _elsewhere(shown[zero.start() :], looking):
+        if zero and not narrowed and not _is_elsewhere(shown[zero.start() :], looking):
             yield Contradiction(
                 sentence.start,
                 sentence.end,
@@ -330,7 +330,7 @@ def _is_absence(fact: Fact, told: str) -> bool:
     return any(noun in text for noun in nouns)
 
 
-def _elsewhere(shown: str, looking: Sequence[Fact]) -> bool:
+def _is_elsewhere(shown: str, looking: Sequence[Fact]) -> bool:
     """Return True if a denial is about a target that no call of the turn looked for."""
     asked = " ".join(fact.arguments for fact in looking).lower()
     targets = [word.lower().rstrip(".-") for word in _PHRASES["target"].findall(shown) if word.lower() not in _PLAIN]

@@ -27,13 +27,13 @@ from wirelint.claims.claims import (
     UNREAL,
     Act,
     Claim,
-    accounts,
     acts,
     folded,
+    is_account,
     regrets,
     shared_words,
 )
-from wirelint.claims.side_effects import heads_text, is_given, is_thought, of_a_text, shows
+from wirelint.claims.side_effects import heads_text, is_given, is_thought, qualifies_text, shows_product
 from wirelint.claims.toolkinds import Ability, does, name_words, shares_signs, topics_in
 from wirelint.text.prose import Cues, Prose, Sentence
 
@@ -107,7 +107,7 @@ def ordered(claim: Claim, prose: Prose, words: str, heard: str, able: Sequence[A
         or prose.fenced
         or _is_reckoned(prose.text)
         or claim.earlier
-        or shows(claim, prose)
+        or shows_product(claim, prose)
     ):
         return None
     told = prose.text[claim.start : claim.end]
@@ -139,7 +139,7 @@ def ordered(claim: Claim, prose: Prose, words: str, heard: str, able: Sequence[A
         return None
     if not enough or not (wanted or claim.kinds & (_OUTSIDE | {"read"})):
         return None
-    able = [one for one in able if not of_a_text(claim.object, one.tool)]
+    able = [one for one in able if not qualifies_text(claim.object, one.tool)]
     fitting = (one for one in able if does(one, claim.kinds) and not _is_elsewhere(claim.object, one))
     if claim.kinds <= _WRITING and not _PHRASES["named"].search(claim.object):
         # a text may have been worked on, unless the thing is the tool's
@@ -333,7 +333,7 @@ def answering(prose: Prose, words: str) -> tuple[Act, ...]:
     if len(prose.text) > LONGEST_REPLY or not is_order(words):
         return ()
     told = tuple(acts(prose))
-    return told if told and accounts(prose) else ()
+    return told if told and is_account(prose) else ()
 
 
 def performed(
@@ -367,7 +367,7 @@ def performed(
 
 def carried_out(prose: Prose, one: Ability, arguments: str) -> Sentence | None:
     """Return the sentence of a short reply that reports a call of a tool with these arguments as carried out."""
-    if not accounts(prose):
+    if not is_account(prose):
         return None
     done = (act for act in acts(prose) if not act.weak and not act.yours)
     return next(
@@ -477,7 +477,7 @@ def _links(
     """
     line = act.sentence.masked
     if act.abroad:
-        return _links_abroad(act, one, words, told)
+        return _has_common_root(act, one, words, told)
     name, described = _named(one.tool.name, one.tool.description)
     verb, order = stem(act.verb), _stems(words)
     said = _stems(told) - {verb}
@@ -492,7 +492,7 @@ def _links(
         return own and wanted and news
     if texts and not (own and named):
         return False
-    if (heads_text(line) and not named and not said & described & order) or of_a_text(line, one.tool):
+    if (heads_text(line) and not named and not said & described & order) or qualifies_text(line, one.tool):
         return False
     if is_given(line) and not (own and (named or (thing and shared))):
         return False
@@ -526,7 +526,7 @@ def _links(
     return fitting and thing and ((echoed and (named or len(shared) > 1)) or (named and (news or act.said or ran)))
 
 
-def _links_abroad(act: Act, one: Ability, words: str, told: str) -> bool:
+def _has_common_root(act: Act, one: Ability, words: str, told: str) -> bool:
     """Return True if the root is that of a word of the tool or of the order, and the object is in both."""
     if act.verb == DONE_CHINESE:
         asked = _PHRASES["question_chinese"].search(words) is None

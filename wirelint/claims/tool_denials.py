@@ -60,7 +60,7 @@ def _denials(text: str, asked: str, tools: Sequence[Tool]) -> Iterator[Denial]:
         if any(_is_undone(match[name] or "", tools) for name in _TAILS):
             continue
         about = _about(" ".join(groups))
-        if _meets(about, tools) if about else _is_any(match) or _meets(_about(asked), tools):
+        if _names_purpose(about, tools) if about else _is_any(match) or _names_purpose(_about(asked), tools):
             yield Denial(found.strip(), match.start(), outright=True)
     foreign = _PHRASES["foreign"].search(text)
     if foreign is not None and not _is_for_another(foreign, text, tools):
@@ -69,7 +69,7 @@ def _denials(text: str, asked: str, tools: Sequence[Tool]) -> Iterator[Denial]:
         about = _about(next(words for words in match.groupdict().values() if words))
         supposed = _PHRASES["if"].search(text[max(match.start() - 40, 0) : match.start()])
         acts = _PHRASES["acts"].match(match["unable"] or match["cannot"] or "") is not None
-        known = _names(about, tools) or (acts and _meets(about, tools))
+        known = _names(about, tools) or (acts and _names_purpose(about, tools))
         known = known and not _is_undone(match["object"] or match["unable"] or "", tools)
         if (
             known
@@ -112,7 +112,7 @@ def _is_any(match: re.Match[str]) -> bool:
     return not re.search(r"\b(?:an?|the|this|that) (?:\w+ )?(?:tool|function|plugin)\b|\bfor (?:that|this|it)\b", plain)
 
 
-def _meets(about: frozenset[str], tools: Sequence[Tool]) -> bool:
+def _names_purpose(about: frozenset[str], tools: Sequence[Tool]) -> bool:
     """Return True if words name the purpose of a declared tool: by its own words, or by a shared topic."""
     if not about:
         return False

@@ -103,7 +103,7 @@ class Node:
     repeated: bool = False
 
     @property
-    def continued(self) -> bool:
+    def is_continued(self) -> bool:
         """Return True if its conversation continues after it."""
         return any(
             child.conversation == self.conversation and (child.children or not child.broken) for child in self.children
@@ -195,24 +195,24 @@ def agree(node: Node, turns: Sequence[Turn], at: int, *, exact: bool = False) ->
 
     Beyond the last two turns, equal sizes count as agreement and ids are not compared, unless `exact`.
     """
-    same_ids = _same_ids(node.answers, turns[at])
+    same_ids = _has_same_ids(node.answers, turns[at])
     agreed, heard, missed, ids, here, ended = 0, 0, 0, int(same_ids), at, False
     for said in _path(node):
         near = exact or here >= at - 1
         if here < 0:
             break
-        if any(_equal(one, turns[here], exact=near) for one in said):
+        if any(_is_equal(one, turns[here], exact=near) for one in said):
             agreed, heard = agreed + 1, heard + (not turns[here].assistant)
         elif turns[here].assistant:
             break
         else:
             missed += 1
-        ids += exact and here < at and _same_ids(said, turns[here])
+        ids += exact and here < at and _has_same_ids(said, turns[here])
         here -= 1
     else:
         ended = here < 0 or _root(node).cut
     whole, like = ended and not missed, ended and heard >= missed
-    return Agreement(whole, like, ids, agreed, not node.continued, node.number, same_ids)
+    return Agreement(whole, like, ids, agreed, not node.is_continued, node.number, same_ids)
 
 
 def _path(node: Node) -> Iterator[tuple[KnownTurn, ...]]:
@@ -231,12 +231,12 @@ def _root(node: Node) -> Node:
     return node
 
 
-def _same_ids(said: Iterable[KnownTurn], turn: Turn) -> bool:
+def _has_same_ids(said: Iterable[KnownTurn], turn: Turn) -> bool:
     ids = [key(id_) for id_ in turn.ids]
     return any(ids) and any(ids == [key(id_) for id_ in one.ids] for one in said)
 
 
-def _equal(said: KnownTurn, turn: Turn, *, exact: bool) -> bool:
+def _is_equal(said: KnownTurn, turn: Turn, *, exact: bool) -> bool:
     if not exact and said.size == turn.size:
         return True
     return said.mark == turn.mark
@@ -517,7 +517,7 @@ class Lineage:
         if parent.conversation is None or thread is None:
             return Place(parent.conversation, parent, how, added, made, thread.base if thread is not None else "", ())
         asked_before = not made and any(has_same_request(child, added) for child in parent.children)
-        if how == "turn" and not parent.continued and not asked_before:
+        if how == "turn" and not parent.is_continued and not asked_before:
             return Place(parent.conversation, parent, how, added, made, thread.base, thread.trunk)
         number = parent.number
         trunk = ((parent.conversation, number), *((name, min(last, number)) for name, last in thread.trunk))
