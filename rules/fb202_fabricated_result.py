@@ -126,9 +126,9 @@ def _is_fabrication(request: Request, found: Invented) -> bool:
         return False
     if found.pair is None:
         return found.called or _has_results(request, found.marker)
-    told = [message.text for message in request.messages if message.role != "assistant"]
-    told = [text for text in told if any(name in text for name in found.pair)]
-    return not asks_about_calls(request) and all(lays_down(text, found.marker) for text in told)
+    texts = [message.text for message in request.messages if message.role != "assistant"]
+    texts = [text for text in texts if any(name in text for name in found.pair)]
+    return not asks_about_calls(request) and all(lays_down(text, found.marker) for text in texts)
 
 
 def _has_results(request: Request, marker: str) -> bool:

@@ -420,10 +420,10 @@ def reported_outcomes(prose: Prose, names: Iterable[str]) -> Iterator[tuple[str,
     for name in names:
         if name not in prose.text or not MADE_NAME.search(name):
             continue
-        told = re.compile(rf"(?<![\w/.]){re.escape(name)}(?:\(\))?`? (?:tool |call )?{ANSWERED}")
+        report = re.compile(rf"(?<![\w/.]){re.escape(name)}(?:\(\))?`? (?:tool |call )?{ANSWERED}")
         for sentence in prose.sentences:
             # Names are often in code spans, which the mask hides.
-            match = told.search(prose.text, sentence.start, sentence.end)
+            match = report.search(prose.text, sentence.start, sentence.end)
             if match and not sentence.question and _is_real(sentence.masked, match.start() - sentence.start):
                 kinds: frozenset[Kind] = frozenset({"search"})
                 yield name, Claim(kinds, name, "outcome", match[0], sentence.start, sentence.end)
@@ -523,17 +523,17 @@ DONE_CHINESE = "已"
 class Act:
     """A finished action: its verb and its sentence.
 
-    `said`: in the first person. `weak`: may be a state. `past`: may be of any time. `yours`: with the user as the subject.
-    `abroad`: in another language than English; `verb` is then the root, or in Chinese the particle `DONE_CHINESE`.
+    `is_own`: in the first person. `is_by_user`: the user is the subject. `may_be_past`: it may be of any time.
+    `is_foreign`: in another language than English; `verb` is then the root, or in Chinese the particle `DONE_CHINESE`.
     """
 
     verb: str
     sentence: Sentence
-    said: bool = False
-    weak: bool = False
-    past: bool = False
-    yours: bool = False
-    abroad: bool = False
+    is_own: bool = False
+    may_be_state: bool = False
+    may_be_past: bool = False
+    is_by_user: bool = False
+    is_foreign: bool = False
 
 
 def is_account(prose: Prose) -> bool:
@@ -571,12 +571,12 @@ def acts(prose: Prose) -> Iterator[Act]:
 
 
 def _of(line: str, sentence: Sentence) -> Iterator[Act]:
-    if (said := _SAID_BY_ME.search(line)) and not UNREAL.search(line[: said.start()]):
-        yield Act(said["verb"].lower(), sentence, said=True)
-        yield from (Act(more["verb"].lower(), sentence, said=True) for more in _THEN.finditer(line, said.end()))
+    if (match := _SAID_BY_ME.search(line)) and not UNREAL.search(line[: match.start()]):
+        yield Act(match["verb"].lower(), sentence, is_own=True)
+        yield from (Act(more["verb"].lower(), sentence, is_own=True) for more in _THEN.finditer(line, match.end()))
         return
     if yours := _YOURS.match(line):
-        yield Act(yours["verb"].lower(), sentence, yours=True)
+        yield Act(yours["verb"].lower(), sentence, is_by_user=True)
         return
     if sentence.bullet:
         line = line.rpartition(": ")[2]
@@ -591,7 +591,7 @@ def _of(line: str, sentence: Sentence) -> Iterator[Act]:
 def _abroad(line: str, sentence: Sentence) -> Act | None:
     """Return the action of a sentence in the perfect tense of another language, with the root of its participle."""
     if not line.isascii() and _DONE_IN_CHINESE.search(line) and not _PHRASES["unreal_chinese"].search(line):
-        return Act(DONE_CHINESE, sentence, abroad=True)
+        return Act(DONE_CHINESE, sentence, is_foreign=True)
     match = _PHRASES["perfect_abroad"].search(line)
     if match is None or _PHRASES["unreal_abroad"].search(line):
         return None
@@ -601,7 +601,7 @@ def _abroad(line: str, sentence: Sentence) -> Act | None:
         if verb.endswith(_ROMANCE)
         else _PHRASES["prefix"].sub("", verb).removesuffix("t").removesuffix("en")
     )
-    return Act(root, sentence, abroad=True) if len(root) >= _ROOT else None
+    return Act(root, sentence, is_foreign=True) if len(root) >= _ROOT else None
 
 
 def _without_subject(line: str, sentence: Sentence) -> Iterator[Act]:
@@ -617,6 +617,11 @@ def _without_subject(line: str, sentence: Sentence) -> Iterator[Act]:
             continue
         groups = match.groupdict()
         verb = (groups["verb"] or groups["verb2"]).lower()
-        yield Act(verb, sentence, weak=form is _IS and groups["now"] is None, past=groups.get("past") is not None)
+        yield Act(
+            verb,
+            sentence,
+            may_be_state=form is _IS and groups["now"] is None,
+            may_be_past=groups.get("past") is not None,
+        )
         yield from (Act(more["verb"].lower(), sentence) for more in _THEN.finditer(line, match.end()))
         return

@@ -224,28 +224,28 @@ def _is_error(text: str, document: Json) -> bool:
 
 
 def _says_error(document: dict[str, Json], depth: int = 0) -> bool:
-    told = {key.lower().replace("-", "_"): value for key, value in document.items()}
-    if told.get("iserror") is True or told.get("is_error") is True:
+    fields = {key.lower().replace("-", "_"): value for key, value in document.items()}
+    if fields.get("iserror") is True or fields.get("is_error") is True:
         return True
-    if any(told.get(key) not in _NO_ERROR for key in _ERROR_KEYS) and not any(
-        told.get(key) for key in _LIST_KEYS - {"content"}
+    if any(fields.get(key) not in _NO_ERROR for key in _ERROR_KEYS) and not any(
+        fields.get(key) for key in _LIST_KEYS - {"content"}
     ):
         return True
-    if told.get("errors") not in _NO_ERROR and told.get("data", 1) is None:
+    if fields.get("errors") not in _NO_ERROR and fields.get("data", 1) is None:
         return True  # GraphQL
-    if told.get("ok") is False or told.get("success") is False:
+    if fields.get("ok") is False or fields.get("success") is False:
         return True
     if depth:
         return False
-    status = next((told[key] for key in ("status", "status_code", "statuscode", "outcome") if told.get(key)), None)
+    status = next((fields[key] for key in ("status", "status_code", "statuscode", "outcome") if fields.get(key)), None)
     if isinstance(status, str):
         plain = status.lower().replace(" ", "_")
         # A record may have such a state too: only a short answer with a reason is about itself.
-        refused = plain in _REFUSALS and len(told) <= 4 and bool(told.keys() & _REASONS)
+        refused = plain in _REFUSALS and len(fields) <= 4 and bool(fields.keys() & _REASONS)
         return refused or plain in ("error", "failed", "failure")
     if isinstance(status, int) and not isinstance(status, bool):
         return 400 <= status < 600
-    inner = next(iter(told.values())) if len(told) == 1 else None
+    inner = next(iter(fields.values())) if len(fields) == 1 else None
     return isinstance(inner, dict) and _says_error(inner, depth + 1)
 
 

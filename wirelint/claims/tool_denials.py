@@ -90,11 +90,11 @@ def _is_undone(deed: str, tools: Sequence[Tool]) -> bool:
     return not any(does(able, kinds) or able.shell or not able.kinds for able in abilities(tools))
 
 
-def _is_for_another(said: re.Match[str], text: str, tools: Sequence[Tool]) -> bool:
+def _is_for_another(match: re.Match[str], text: str, tools: Sequence[Tool]) -> bool:
     """Return True if a denial in another language is about a deed of no tool: "kein Werkzeug, um zu löschen"."""
-    words = _PHRASES["to_the_end"].match(text, said.end())
-    told = [_plain(word) for word in _PHRASES["word"].findall(words[0])] if words is not None else []
-    kinds = {kind for word in told for stem, kinds in _STEMS.items() if word.startswith(stem) for kind in kinds}
+    words = _PHRASES["to_the_end"].match(text, match.end())
+    plain = [_plain(word) for word in _PHRASES["word"].findall(words[0])] if words is not None else []
+    kinds = {kind for word in plain for stem, kinds in _STEMS.items() if word.startswith(stem) for kind in kinds}
     kinds -= _FINDS
     return bool(kinds) and not any(
         does(able, frozenset(kinds)) or able.shell or not able.kinds for able in abilities(tools)
