@@ -68,7 +68,7 @@ class FabricatedResult(Rule):
         if request is None or not context.permit.allows(self.code, "unsafe"):
             return None
 
-        return FabricationCutter(context, self.repair, partial(_counts, request))
+        return FabricationCutter(context, self.repair, partial(_is_fabrication, request))
 
     def _written(self, request: Request, choice: Choice) -> Iterator[Finding]:
         """Yield a finding on a result that the model wrote, in its text or else in its reasoning."""
@@ -77,7 +77,7 @@ class FabricatedResult(Rule):
                 if not isinstance(part, kind) or REDACTED in part.text:
                     continue
                 found = invented_result(part.text)
-                if found is None or not _counts(request, found):
+                if found is None or not _is_fabrication(request, found):
                     continue
                 prose_marker = kind is Reasoning and found.marker.startswith("Observation")
                 yield self.text_finding(
@@ -120,15 +120,15 @@ class FabricatedResult(Rule):
                 return
 
 
-def _counts(request: Request, found: Invented) -> bool:
+def _is_fabrication(request: Request, found: Invented) -> bool:
     """Return True if the reply cannot have a result of this form: nobody wants it, and the program would write it."""
     if _mentions(found.marker, evidence.last_words(request)):
         return False
     if found.pair is None:
         return found.called or _has_results(request, found.marker)
-    told = [message.text for message in request.messages if message.role != "assistant"]
-    told = [text for text in told if any(name in text for name in found.pair)]
-    return not asks_about_calls(request) and all(lays_down(text, found.marker) for text in told)
+    texts = [message.text for message in request.messages if message.role != "assistant"]
+    texts = [text for text in texts if any(name in text for name in found.pair)]
+    return not asks_about_calls(request) and all(lays_down(text, found.marker) for text in texts)
 
 
 def _has_results(request: Request, marker: str) -> bool:
