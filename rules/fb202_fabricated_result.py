@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import partial
 
@@ -16,6 +17,7 @@ from wirelint.text.asking import asks_about_calls
 from wirelint.text.fabricated_results import Invented, invented_result, lays_down
 
 _AS_SERVED = ", as the MCP server answered"
+_LONGEST_WORD = 3
 _CUT = Fix("unsafe", "cut the fabricated result and the text after it")
 
 
@@ -26,8 +28,10 @@ class FabricatedResult(Rule):
     Reports a reply in which the model wrote a tool result itself, in the notation of results (`<tool_response>`,
     `[TOOL_RESULTS]`, `Observation:` after an action, a message in the tool's name) or after a call in its own markup
     (`<x_function_calls>`, `<x_function_result>`; JSON of a call in tags of any name, and the tags of a result right
-    after it), whatever tools are declared. Also reports a text that contradicts the results of its turn: "nothing
-    found" against hits or an error, success against an error, another count, test outcome or argument.
+    after it), whatever tools are declared. The arguments of a declared tool are a call too; if only the form shows a
+    result (`<do>{"room": 4}</do><done>yes</done>` and an answer), the finding is a warning without a fix. Also reports
+    a text that contradicts the results of its turn: "nothing found" against hits or an error, success against an error,
+    another count, test outcome or argument.
 
     ## Why is this bad?
     Conclusions from a fabricated result look exactly like those from a real one. An error retold as "nothing found"
@@ -68,7 +72,7 @@ class FabricatedResult(Rule):
         if request is None or not context.permit.allows(self.code, "unsafe"):
             return None
 
-        return FabricationCutter(context, self.repair, partial(_is_fabrication, request))
+        return FabricationCutter(context, self.repair, partial(_fabricated, request))
 
     def _written(self, request: Request, choice: Choice) -> Iterator[Finding]:
         """Yield a finding on a result that the model wrote, in its text or else in its reasoning."""
@@ -76,17 +80,17 @@ class FabricatedResult(Rule):
             for part in choice.parts:
                 if not isinstance(part, kind) or REDACTED in part.text:
                     continue
-                found = invented_result(part.text)
-                if found is None or not _is_fabrication(request, found):
+                found = _fabricated(request, part.text)
+                if found is None:
                     continue
-                prose_marker = kind is Reasoning and found.marker.startswith("Observation")
+                visible, prose_marker = kind is Text and found.sure, found.marker.startswith("Observation")
                 yield self.text_finding(
                     part,
                     (found.start, found.end),
                     f"the model fabricated a tool result: {excerpt(part.text[found.start : found.end], 90)!r}",
-                    fix=_CUT if kind is Text else None,
-                    severity="error" if kind is Text else "info" if prose_marker else "warning",
-                    confidence="high" if kind is Text else "low" if prose_marker else "medium",
+                    fix=_CUT if visible else None,
+                    severity="error" if visible else "info" if prose_marker else "warning",
+                    confidence="high" if visible else "medium" if found.sure and not prose_marker else "low",
                 )
                 return
 
@@ -120,6 +124,11 @@ class FabricatedResult(Rule):
                 return
 
 
+def _fabricated(request: Request, text: str) -> Invented | None:
+    found = invented_result(text, tuple(tool for tool in request.tools if not tool.hosted))
+    return found if found is not None and _is_fabrication(request, found) else None
+
+
 def _is_fabrication(request: Request, found: Invented) -> bool:
     """Return True if the reply cannot have a result of this form: nobody wants it, and the program would write it."""
     if _mentions(found.marker, evidence.last_words(request)):
@@ -127,8 +136,13 @@ def _is_fabrication(request: Request, found: Invented) -> bool:
     if found.pair is None:
         return found.called or _has_results(request, found.marker)
     texts = [message.text for message in request.messages if message.role != "assistant"]
-    texts = [text for text in texts if any(name in text for name in found.pair)]
+    texts = [text for text in texts if any(_names(text, name) for name in found.pair)]
     return not asks_about_calls(request) and all(lays_down(text, found.marker) for text in texts)
+
+
+def _names(text: str, name: str) -> bool:
+    """Return True if a text holds the name of a tag: a short one, which is an ordinary word, in brackets or quotes."""
+    return name in text if len(name) > _LONGEST_WORD else re.search(rf"[<\[/`\"']{re.escape(name)}\b", text) is not None
 
 
 def _has_results(request: Request, marker: str) -> bool:

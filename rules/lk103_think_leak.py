@@ -12,12 +12,13 @@ from wirelint.fixes.rewriters import Chained
 from wirelint.model import Choice, Exchange, Json, Reasoning, Request, Text, ToolCall
 from wirelint.rule import Confidence, Finding, Fix, RewriteContext, Rewriter, Rule, excerpt, fix_of
 from wirelint.state.ledger import Ledger
-from wirelint.text.asking import asks_about_thinking_tags, instructions_hold, prompts_for_thinking_tags
+from wirelint.text.asking import asks_about_thinking_tags, instructions_hold, prompts_for_thinking_tags, request_holds
 from wirelint.text.families import thinks
 from wirelint.text.markup import call_spans
 from wirelint.text.thinking import (
     Thinking,
     beginning,
+    ends_sentences,
     find,
     find_in_argument,
     literals,
@@ -55,10 +56,12 @@ class ThinkLeak(Rule):
     for a model without a reasoning channel.
 
     ## Fix safety
-    Unsafe: a closed thought at the beginning of a value of a call is removed. In a text, the reasoning moves to the
-    API's own field, which changes the text that the client shows and keeps. In a stream, text after an opening tag at
-    the beginning passes as reasoning at once, all of it if the tag is never closed. Reasoning without an opening tag
-    moves in a whole body, or if one event holds it with the closing tag; otherwise it has left as text.
+    Unsafe: a closed thought at the beginning of a value of a call is removed. Without its opening tag it is removed only
+    if sentences end before the closing tag, no message contains such tags, and the value has not left in a stream. In a
+    text, the reasoning moves to the API's own field, which changes the text that the client shows and keeps. In a
+    stream, text after an opening tag at the beginning passes as reasoning at once, all of it if the tag is never
+    closed. Reasoning without an opening tag moves in a whole body, or if one event holds it with the closing tag;
+    otherwise it has left as text.
 
     ## References
     - vLLM and SGLang, reasoning parsers
@@ -150,7 +153,11 @@ def _without_thought(request: Request, call: ToolCall) -> Change | None:
     leak = _leak(request, call) if call.form == "function" else None
     if leak is None or is_data(leak[0]) or writes_file(call.arguments.value):
         return None  # a file may be about tags
-    return unthought(call, leak[0], leak[2], request.tool(call.name))
+    path, value, found = leak
+    follows = found.evidence == "closed" and value[found.end :].strip()
+    if follows and not (ends_sentences(value, found) and not request_holds(request, *literals(found))):
+        return None
+    return unthought(call, path, found, request.tool(call.name))
 
 
 def _precedes_data(request: Request, value: str, found: Thinking) -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from wirelint.model import Exchange, ToolResult
 from wirelint.rule import REDACTED, Finding, Rule, excerpt
 from wirelint.state.ledger import Ledger
-from wirelint.text.error_texts import is_own_error
+from wirelint.text.error_texts import breaks_data, is_own_error
 
 
 class McpErrorNotFlagged(Rule):
@@ -13,7 +13,8 @@ class McpErrorNotFlagged(Rule):
 
     ## What it does
     Reports results of `tools/call` whose whole text is an error of the tool (a message that begins as one, a stack
-    trace, an object with nothing but an error) and that do not say `isError: true`.
+    trace, an object with nothing but an error) and that do not say `isError: true`. An error text counts for any tool
+    that answered with objects of common keys before, unless its arguments name a file, a page or a command.
 
     ## Why is this bad?
     Clients and models rely on the flag: without it a failure counts as success, is not retried, and is retold as
@@ -46,11 +47,14 @@ class McpErrorNotFlagged(Rule):
             return
         calls = {call.id: call for call in request.calls}
         for part in reply.parts:
-            if not isinstance(part, ToolResult) or part.is_error is True:
+            if not isinstance(part, ToolResult) or part.is_error is True or REDACTED in part.text:
                 continue
             call = calls.get(part.call_id)
             name = call.name if call is not None else ledger.tools.called(exchange, part.call_id)
             given = call.arguments.mapping if call is not None else None
-            if name is not None and REDACTED not in part.text and is_own_error(part.text, name, given):
+            if name is None:
+                continue
+            earlier = ledger.tools.answers(exchange, name)
+            if is_own_error(part.text, name, given) or breaks_data(part.text, earlier, given):
                 message = f"{name} gives an error as a result, without isError: {excerpt(part.text, 90)!r}"
                 yield self.part_finding(part, message)

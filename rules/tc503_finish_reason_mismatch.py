@@ -7,7 +7,7 @@ from wirelint.arguments.argument_faults import UNREAD, lacks_finish_reason
 from wirelint.events import Finish, Frame, StreamViolation
 from wirelint.fixes.finish import MARKUP, Content, FinishReasons, without_calls
 from wirelint.model import Choice, Exchange, Opaque, Reply, Request
-from wirelint.rule import Finding, Fix, RewriteContext, Rewriter, Rule, Safety, counted, excerpt
+from wirelint.rule import Finding, Fix, RewriteContext, Rewriter, Rule, Safety, amount, excerpt
 from wirelint.state.ledger import Ledger
 
 
@@ -30,9 +30,9 @@ class FinishReasonMismatch(Rule):
     ## False positives
     OpenAI answers `stop` when `tool_choice` names a function. Gemini, Ollama's own API and OpenAI's Responses end
     replies with calls like any other, so there only a promised call can be missing. Other reasons (`length`,
-    `content_filter`, `pause_turn`, `refusal`, a server's own) are left alone, as are replies with unknown parts and
-    calls that the provider ran. Without a reason, calls count only if their arguments are whole and the reply ended; a
-    stream needs its terminator for that.
+    `content_filter`, `pause_turn`, `refusal`, a server's own) are left alone, as are replies with unknown parts, calls
+    that the provider ran, and calls without a name, which nobody can run. Without a reason, calls count only if their
+    arguments are whole and the reply ended; a stream needs its terminator for that.
 
     ## Fix safety
     Safe: the reason follows from the content of the reply; the text "null" becomes null; an empty `function_call` is
@@ -60,7 +60,7 @@ class FinishReasonMismatch(Rule):
                 if lacks_finish_reason(exchange, choice):
                     yield self._report_missing_reason(choice, request)
                 continue
-            if choice.calls and _is_unknown_to_clients(request, reason):
+            if any(call.name for call in choice.calls) and _is_unknown_to_clients(request, reason):
                 yield self._report_wrong_reason(choice, reason, request)
             elif not choice.calls and (right := without_calls(request.api, reason)) is not None:
                 if _is_understood(choice, reply):
@@ -84,7 +84,7 @@ class FinishReasonMismatch(Rule):
         def correct(stop: Finish, content: Content) -> str | None:
             reason = None
             if content.forms:
-                if _is_unknown_to_clients(request, stop.reason):
+                if content.named and _is_unknown_to_clients(request, stop.reason):
                     reason = _with_calls(request, content.forms)
             elif content.text and not content.hidden and not content.markup:
                 reason = without_calls(request.api, stop.reason)
@@ -169,7 +169,7 @@ class FinishReasonMismatch(Rule):
 
 def _calls(choice: Choice) -> str:
     names = ", ".join(call.name or "?" for call in choice.calls)
-    return f"{counted(len(choice.calls), 'call')} ({excerpt(names)})"
+    return f"{amount(len(choice.calls), 'call')} ({excerpt(names)})"
 
 
 def _with_calls(request: Request, forms: Set[str]) -> str:

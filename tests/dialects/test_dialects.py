@@ -289,7 +289,7 @@ def test_deep_nesting_is_read(text: str) -> None:
 
 
 TURN_TOKENS = (
-    *("<|im_end|>", "<|im_start|>", "</s>", "<|eot_id|>", "<end_of_turn>"),
+    *("<|im_end|>", "<|im_start|>", "</s>", "<|eot_id|>", "<end_of_turn>", "<|assistant|>"),
     *(
         "<|im_end|>\n<|im_start|>assistant\n",
         "<|im_end|><|im_assistant|>assistant<|im_middle|>",
@@ -309,7 +309,7 @@ def test_a_turn_token_inside_an_opener_hides_no_call(vectors: list[Vector]) -> N
         if opener is None or block.tier == "weak" or "<|start|>" in vector.text:
             continue
         token = TURN_TOKENS[number % len(TURN_TOKENS)]
-        for place in sampled(range(block.start + 3, opener.end() - 2), 1):
+        for place in sampled(range(block.start + 3, opener.end()), 1):
             cut = vector._replace(text=vector.text[:place] + token + vector.text[place:])
             blocks = find(cut.text, vector.tools)
             assert calls_in(blocks) == vector.data["calls"], (vector.case, cut.text)

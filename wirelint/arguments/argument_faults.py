@@ -227,7 +227,7 @@ def has_ended(exchange: Exchange, choice: Choice, call: ToolCall) -> bool:
 
 
 def lacks_finish_reason(exchange: Exchange, choice: Choice) -> bool:
-    """Return True if a candidate holds complete calls and ends without a finish reason.
+    """Return True if a candidate holds complete calls, one with a name, and ends without a finish reason.
 
     Clients of APIs with a reason for calls (`Traits.has_reason_for_calls`) then wait or run nothing.
     """
@@ -240,6 +240,8 @@ def lacks_finish_reason(exchange: Exchange, choice: Choice) -> bool:
     ):
         return False
     if not reply.terminated or reply.error is not None or any(fault.kind in UNREAD for fault in reply.faults):
+        return False
+    if not any(call.name for call in choice.calls):
         return False
     last = choice.calls[-1]
     return last.form == "custom" or last.arguments.mapping is not None or not last.arguments.text.strip(_BLANK)

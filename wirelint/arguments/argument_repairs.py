@@ -7,7 +7,7 @@ repair, streamed or whole. The watchers (`argument_watchers`) find that place wh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
@@ -280,7 +280,7 @@ class PastFault:
 
 @dataclass(frozen=True, slots=True)
 class PastDamage:
-    """A call of the history whose argument text is empty (`nothing`), damaged, or several values (`concatenated`).
+    """A call of the history whose arguments are empty or null (`nothing`), damaged, or several values (`concatenated`).
 
     `right` is the repaired object, None if that needs a guess. `as_object`: the API takes objects, not text.
     """
@@ -308,11 +308,15 @@ class PastDamage:
 
 
 def damaged_history(exchange: Exchange) -> Iterator[PastDamage]:
-    """Yield the calls of a request's history whose argument text is empty, damaged, or several values."""
+    """Yield the calls of a request's history whose arguments are empty, damaged, or several values.
+
+    Null counts except where arguments are objects only: Gemini and Ollama read it like none.
+    """
     request = exchange.request
     if request is None:
         return
-    as_object = traits(request.api).arguments != "text"
+    form = traits(request.api).arguments
+    as_object = form != "text"
     for call in request.calls:
         text = call.arguments.text
         if call.form == "custom" or (text and _is_object(text)) or REDACTED in text:
@@ -320,12 +324,21 @@ def damaged_history(exchange: Exchange) -> Iterator[PastDamage]:
         place = _place(request.api, call)
         given = at(request.body, place)
         found = _damage(call, place, given, as_object=as_object) if isinstance(given, str) else None
+        if given is None and form != "object" and call.name and _is_null(request.body, place):
+            found = PastDamage(call, place, "null", "{}", "safe", nothing=True, as_object=as_object)
         if found is not None:
             yield found
 
 
 def _place(api: str, call: ToolCall) -> str:
     return f"{call.pointer}/{'arguments' if call.form == 'legacy' else history_of(api).arguments}"
+
+
+def _is_null(body: Mapping[str, Json], place: str) -> bool:
+    """Return True if null is written at a place, and not nothing."""
+    holder, _, name = place.rpartition("/")
+    parent = at(body, holder)
+    return isinstance(parent, dict) and name in parent
 
 
 def _damage(call: ToolCall, place: str, text: str, *, as_object: bool) -> PastDamage | None:

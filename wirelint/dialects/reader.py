@@ -133,6 +133,7 @@ class Reader:
         self.work = 0
         self.dead: dict[object, int] = {}
         self._found: dict[Pattern, tuple[int, Match | None]] = {}
+        self._names: dict[str, str] = {}
 
     def match(self, pattern: Pattern, position: int) -> Match | None:
         """Return the match of a pattern at a position."""
@@ -254,7 +255,11 @@ class Reader:
         return self.view.cut(start, end)
 
     def resolve(self, written: str) -> str:
-        return declared.resolve(written, self.tools)
+        """Return the declared name for a written one. A looping text calls one tool thousands of times."""
+        name = self._names.get(written)
+        if name is None:
+            name = self._names[written] = declared.resolve(written, self.tools)
+        return name
 
     def tool(self, written: str) -> Tool | None:
         """Return the declared tool for a written name."""
@@ -314,7 +319,10 @@ _TURN_ENDS = (
     *(f"<|{name}|>" for name in ("im_end", "endoftext", "eot_id", "eom_id", "end_of_text", "end", "return")),
     *("</s>", "<end_of_turn>"),
 )
-_TURN_STARTS = "<|im_start|>", "<|start|>", "<|start_header_id|>", "<|im_assistant|>", "<start_of_turn>"
+_TURN_STARTS = (
+    *("<|im_start|>", "<|start|>", "<|start_header_id|>", "<|im_assistant|>", "<start_of_turn>"),
+    *("<|assistant|>", "<|Assistant|>", "<|CHATBOT_TOKEN|>"),
+)
 _ENDS, _STARTS = ("|".join(map(re.escape, tokens)) for tokens in (_TURN_ENDS, _TURN_STARTS))
 _HEADER = rf"(?:{_STARTS})(?:(?:assistant|model)(?:<\|(?:im_middle|im_sep|end_header_id|message)\|>|(?=\s)))?\s{{0,4}}"
 _TURN = rf"(?<=[\w<\[|:/▁])(?:(?:{_ENDS})(?:\s{{0,4}}{_HEADER})?|{_HEADER})"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from wirelint.arguments.argument_faults import concatenated, flaw, is_broken
-from wirelint.arguments.argument_markup import Polluted, may_be_polluted, polluted, rewrite
+from wirelint.arguments.argument_markup import Polluted, Rewritten, may_be_polluted, polluted, rewrite
 from wirelint.arguments.argument_repairs import (
     Change,
     coerce_types,
@@ -137,10 +137,7 @@ class ThoughtWatcher(TailWatcher):
 
     __slots__ = ()
 
-    def feed(self, piece: str) -> int:
-        self._length += len(piece)
-        if self._wrong is not None:
-            return self._wrong
+    def _search(self, piece: str) -> int:
         text, start = self._tail + piece, self._length - len(self._tail) - len(piece)
         last = max(len(text) - LONGEST_TAG, 0)
         self._tail = ""
@@ -183,7 +180,7 @@ class StripThoughts(ArgumentRewriter):
 def unthought(call: ToolCall, key: str, found: Thinking, tool: Tool | None) -> Change | None:
     """Return the arguments without the thought at an edge of a value; None if the value is not evident.
 
-    A thought before a lone closing tag stays: a stream has sent it.
+    A thought before a lone closing tag stays where the value began in an earlier event of a stream, which has left.
     """
     arguments, text = call.arguments.mapping, call.arguments.text
     value = (arguments or {}).get(key)
@@ -194,17 +191,18 @@ def unthought(call: ToolCall, key: str, found: Thinking, tool: Tool | None) -> C
         tag = NATIVE_TAG.search(value, found.body[1]) if found.evidence == "closed" else None
         kept = value[: tag.start() if tag is not None else found.start]
     else:
-        is_leading = found.evidence == "opened" and found.whole and not value[: found.start].strip()
+        is_leading = found.whole and not value[: found.start].strip()
         kept = rest if is_leading else ""
     if not (found.native and kept.strip()) or may_hold_thinking(kept):
         return None
     cleaned: dict[str, Json] = {**arguments, key: kept}
-    begun = text[: ThoughtWatcher().feed(text)]
-    ending = continuation(begun, cleaned)
-    if ending is None or accepts(tool, cleaned) is False:
+    offset = ThoughtWatcher().feed(text)
+    ending = continuation(text[:offset], cleaned)
+    made = Rewritten(text[:offset] + ending, offset) if ending is not None else rewrite(text, {key: kept})
+    if made is None or call.event_at(made.offset) != call.event_at(offset) or accepts(tool, cleaned) is False:
         return None
     what = f"the reasoning {'before' if rest else 'after'} the value of {excerpt(key)}"
-    return Change(begun + ending, "unsafe", f"remove {what}", f"removed {what}", offset=len(begun))
+    return Change(made.text, "unsafe", f"remove {what}", f"removed {what}", offset=made.offset)
 
 
 def unmarked(call: ToolCall, found: Polluted, tool: Tool | None) -> Change | None:

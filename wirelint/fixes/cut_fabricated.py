@@ -17,7 +17,6 @@ from wirelint.text.fabricated_results import (
     Invented,
     cut_marker,
     ends_call,
-    invented_result,
     may_lead_to_marker,
     next_marker,
 )
@@ -28,13 +27,13 @@ _CONTEXT = 512
 
 
 class FabricationCutter(TextRewriter):
-    """Cuts fabricated results. `counts` returns True if the reply cannot have a result of this form."""
+    """Cuts fabricated results. `find` returns the first one of a text, sure or not; None without one."""
 
     phase: ClassVar[float] = 3.05
 
-    def __init__(self, context: RewriteContext, repair: MakeRepair, counts: Callable[[Invented], bool]) -> None:
+    def __init__(self, context: RewriteContext, repair: MakeRepair, find: Callable[[str], Invented | None]) -> None:
         super().__init__(context, repair)
-        self.counts = counts
+        self.find = find
         self._deciders: list[FabricationDecider] = []
 
     @property
@@ -140,8 +139,8 @@ class FabricationDecider(TextDecider):
         if self._read > _READ * len(text) + _SLACK:
             self._stop_deciding()
             return None
-        found = invented_result(text)
-        return found if found is not None and self._cutter.counts(found) else None
+        found = self._cutter.find(text)
+        return found if found is not None and found.sure else None
 
     def _cut(self, found: Invented) -> None:
         block, text = self.block, self._text.text()

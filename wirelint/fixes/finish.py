@@ -9,7 +9,7 @@ from typing import ClassVar
 from wirelint.apis.traits import ending, traits
 from wirelint.arguments.argument_faults import UNREAD
 from wirelint.arguments.json_continuation import Scanner
-from wirelint.events import REPEATED, Delta, Done, Event, Failure, Finish, Frame, Start, StreamViolation
+from wirelint.events import REPEATED, CallUpdate, Delta, Done, Event, Failure, Finish, Frame, Start, StreamViolation
 from wirelint.fix import RewriteContext
 from wirelint.fixes.rewriters import PassingRewriter, first_frame
 from wirelint.model import Kind
@@ -31,12 +31,14 @@ def without_calls(api: str, reason: str) -> str | None:
 
 @dataclass(slots=True)
 class Content:
-    """The content of a candidate so far. `hidden`: parts that may hide a call. `forms`: the forms of its calls.
+    """The content of a candidate so far. `hidden`: parts that may hide a call. `forms`: the forms of its calls; `named`:
+    one of them has a name, without which it cannot be run.
 
     `last` is the block of its last call; `given`: the arguments of that call came with its start; `scanner` reads them.
     """
 
     forms: set[str] = field(default_factory=set)
+    named: bool = False
     text: bool = False
     markup: bool = False
     hidden: bool = False
@@ -51,11 +53,12 @@ class Content:
         """Return True if the candidate has calls, all of them complete, and no finish reason."""
         scanner = self.scanner
         whole = scanner.closed is not None and scanner.second is None and scanner.top == "{"
-        return bool(self.forms) and not self.stopped and (self.given or not scanner.top or whole)
+        return self.named and not self.stopped and (self.given or not scanner.top or whole)
 
     def begin(self, start: Start) -> None:
         if start.kind == "tool_call":
             self.forms.add(start.form)
+            self.named = self.named or bool(start.name)
             self.last, self.scanner = start.block, Scanner()
             self.given = start.form == "custom" or start.input not in (None, {}, "", [])
         elif start.kind in ("hosted_call", "hosted_result", "opaque"):
@@ -121,6 +124,8 @@ class FinishReasons(PassingRewriter):
                     content.add(event.text, known[1])
                 elif event.block == content.last:
                     content.scanner.feed(event.text)
+            case CallUpdate(name=str(name)) if name and (known := self._kinds.get(event.block)) is not None:
+                self._contents[known[0]].named = True
             case Finish(choice=choice):
                 return (self._finish(event, self._content(choice)),)
             case Failure():

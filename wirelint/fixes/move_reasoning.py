@@ -355,7 +355,10 @@ class ThoughtDecider(TextDecider):
         self._looks += 1
         found = self._find(text)
         self._awaits_more = False
-        if found is not None and found.whole and self._applies(found):
+        goes_on = (
+            self.streamed and not final and found is not None and found.evidence == "residue" and not ends_residue(text)
+        )
+        if found is not None and found.whole and not goes_on and self._applies(found):
             if not self._may_be_answer(found):
                 self._move(found)
                 return None

@@ -265,7 +265,8 @@ def _is_accepted(exchange: Exchange, call: ToolCall) -> bool:
     demand = demand_of(exchange)
     if isinstance(demand, KimiK2):
         return form_of(call.id or "") == "Kimi K2"
-    return bool(call.id) and (demand is None or demand.fault(call.id or "", call.name) is None)
+    id_ = (call.id or "").strip()
+    return bool(id_) and not is_placeholder(id_) and (demand is None or demand.fault(call.id or "", call.name) is None)
 
 
 def _is_forced(exchange: Exchange, call: ToolCall, original: str) -> bool:

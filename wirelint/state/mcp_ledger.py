@@ -149,6 +149,12 @@ class McpLedger:
         found = self._waiting.get((*place_of(exchange), id_ or ""))
         return found.call.name if found is not None and found.call is not None else None
 
+    def answers(self, exchange: Exchange, name: str) -> Iterator[str]:
+        """Yield the earlier results of a server's tool, without errors."""
+        calls = self._by_name.get(plain(name), {}).get((place_of(exchange)[0], name), {})
+        passed = (call for equal in calls.values() for call in equal.values())
+        return (call.text for call in passed if call.answered and not call.error)
+
     def _is(self, name: str, declared: Tool | None, server: str, tool: str) -> bool:
         written, short = plain(name), plain(tool)
         known = self._servers.get(server)

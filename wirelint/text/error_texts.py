@@ -8,7 +8,7 @@ errors count only if they name the tool or its call.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import orjson
 
@@ -19,6 +19,7 @@ _PHRASES = lexicon.Phrases("error_texts")
 
 _LONGEST, _MOST_LINES = 600, 6
 _LONGEST_LACK = 160
+_FEWEST_RESULTS = 2
 _DECORATION = re.compile(r"\A(?:[^\w\s{\[<(\"'`]|\ufe0f|\s){0,8}")
 _SOUGHT = re.compile(r"query|search|text|pattern|keyword|term|filter|name$|^q$|^id$", re.IGNORECASE)
 """Parameters of a search: "not found" is an answer to it, no error."""
@@ -62,6 +63,33 @@ def is_own_error(text: str, tool: str, arguments: Mapping[str, Json] | None = No
     if _PHRASES["trace"].match(bare):
         return True
     return len(bare) <= _LONGEST and bare.count("\n") < _MOST_LINES and _fails(bare, name)
+
+
+def breaks_data(text: str, earlier: Iterable[str], arguments: Mapping[str, Json] | None) -> bool:
+    """Return True if a text is an error in the place of data: all `earlier` results of the tool are objects with a
+    common key. Not for a tool that hands out texts of others, which may be such errors.
+    """
+    foreign = arguments is None or any(_PHRASES["foreign"].search(name) for name in arguments)
+    if foreign or text.lstrip().startswith(("{", "[")):
+        return False
+    keys = [_keys(one) for one in earlier]
+    if len(keys) < _FEWEST_RESULTS or not frozenset.intersection(*keys):
+        return False
+    bare = _DECORATION.sub("", text.strip(), count=1)
+    if _PHRASES["trace"].match(bare):
+        return True
+    is_short = len(bare) <= _LONGEST and bare.count("\n") < _MOST_LINES
+    return is_short and (_PHRASES["start"].match(bare) or _PHRASES["denied"].search(bare)) is not None
+
+
+def _keys(text: str) -> frozenset[str]:
+    """Return the keys of a JSON object, or of the first one in an array; none of other texts."""
+    try:
+        value: Json = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return frozenset()
+    first = value[0] if isinstance(value, list) and value else value
+    return frozenset(first) if isinstance(first, dict) else frozenset()
 
 
 def _fails(text: str, name: str) -> bool:

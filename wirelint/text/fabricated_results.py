@@ -10,19 +10,23 @@ A model may also make up the notation itself, both halves of it:
     <my_result>{"opened": true}</my_result>
 
 Such a pair is recognised by its form: tags around JSON that is a call, and right after them the opening tag of a result,
-whose name belongs to that of the call or means a result, or which holds an object.
+whose name belongs to that of the call or means a result, or which holds an object. The arguments of a declared tool are
+a call without its name if the tag around them means one. If neither name tells, a closed pair and an answer after it are
+a sign of a result, and no more: `<do>{"room": 4}</do><got>ok</got> It is open.`
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from wirelint import lexicon
-from wirelint.dialects import jsontext
+from wirelint.dialects import declared, jsontext
 from wirelint.dialects.json_calls import calls_of
 from wirelint.dialects.openers import may_go_on
 from wirelint.dialects.reader import Reader, plain_view
+from wirelint.model import Tool
 from wirelint.text.prose import Cues, unquoted
 
 _PHRASES = lexicon.Phrases("fabricated_results")
@@ -39,6 +43,8 @@ class Invented:
     """True if markup of a call precedes the result, in tags with the same prefix."""
     pair: tuple[str, str] | None = None
     """The names of the tags of the call and the result, if the notation is made up."""
+    sure: bool = True
+    """False if nothing but the form of the pair shows a result."""
 
 
 _MARKERS = _PHRASES.pattern("markers")
@@ -48,7 +54,7 @@ _HINTS = Cues(*_PHRASES.words("hints"))
 # Text protocols are written in the language of their prompt.
 _ACT = _PHRASES.text("act")
 _OBSERVE = _PHRASES.text("observe")
-_OBSERVED = rf"^[ \t]*\**{_OBSERVE}\**[:：]\**[ \t]*"
+_OBSERVED = rf"^[ \t]*\**{_OBSERVE}(?: \d{{1,2}})?\**[:：]\**[ \t]*"
 _OBSERVATION = re.compile(rf"{_OBSERVED}(?=\S)|{_OBSERVED}\n(?=[ \t]*\S)", re.MULTILINE)
 _ACT_WORD, _OBSERVE_WORD = re.compile(_ACT), re.compile(_OBSERVE)
 _NEGATED = re.compile(r"(?:\b(?:not|never|without)|n['’]t)\b[^.!?]{0,24}\Z", re.IGNORECASE)
@@ -64,29 +70,30 @@ _CUT_PAIR = re.compile(rf"{_CALL_END}(?P<tag>[<\[](?:{_NAME}(?:[ \t][^<>\[\]\n]{
 _CUT_CALL = re.compile(rf"[}}\]]\s{{0,16}}(?:[<\[]/?(?:{_NAME})?|[<\[]/{_NAME}[>\]]\s{{0,16}})?\Z")
 PAIR_REACH = 104
 """Characters before the tag of a made-up result that show the end of its call."""
+_ANSWERED = re.compile(r"[^<>\[\]]{1,4096}[<\[]/(?P<close>[^<>\[\]]{1,48})[>\]]\s*[^<\[\s]")
 
 
-def invented_result(text: str) -> Invented | None:
-    """Return the first unquoted result with a body in a text; None without one."""
+def invented_result(text: str, tools: Sequence[Tool] = ()) -> Invented | None:
+    """Return the first unquoted result with a body in a text, if possible a sure one; None without one."""
     hinted = _HINTS.occur_in(text)
     if not hinted and _PAIR.search(text) is None:
         return None
     shown = unquoted(text)
-    pair = _invented_pair(text, shown)
-    found = _marked(shown) if hinted else []
+    pair = _invented_pair(text, shown, tools)
+    found = _marked(shown, text) if hinted else []
     if not found:
         return pair
     first = min(found, key=re.Match.start)
     marker = first[0].strip()
-    if pair is not None and pair.start <= first.start():
+    if pair is not None and pair.sure and pair.start <= first.start():
         return pair
     return Invented(marker, first.start(), len(text), _is_called(shown, marker, first.start()))
 
 
-def _marked(shown: str) -> list[re.Match[str]]:
+def _marked(shown: str, text: str) -> list[re.Match[str]]:
     """Return the first results in known notations."""
     found = [match for match in _MARKERS.finditer(shown) if _has_body(shown, match)]
-    action = _PHRASES["action"].search(shown)
+    action = _PHRASES["action"].search(shown) or _PHRASES["fenced_action"].search(text)
     if action and (observation := _OBSERVATION.search(shown, action.end())):
         found.append(observation)
     if runaway := _RUNAWAY.search(shown, 1):
@@ -94,19 +101,24 @@ def _marked(shown: str) -> list[re.Match[str]]:
     return found
 
 
-def _invented_pair(text: str, shown: str) -> Invented | None:
+def _invented_pair(text: str, shown: str, tools: Sequence[Tool]) -> Invented | None:
     """Return the first result in a notation that the model made up, after a call in it."""
-    floor = 0
+    floor, unsure = 0, None
     for match in _PAIR.finditer(shown):
         start = shown.rfind(f"{match['close'][0]}{match['call']}", floor, match.start("close"))
         head = _OPENER.match(shown, start) if start >= 0 else None
         body, floor = _WORD.search(shown, match.end()), match.end("close")
-        if head is None or body is None or not _belongs(match["call"], match["result"], body[0]):
+        if head is None or body is None:
             continue
-        if _is_call(text[head.end() : match.start("close")]):
-            names = match["call"], match["result"]
+        names = match["call"], match["result"]
+        is_named, is_declared = _is_call(text[head.end() : match.start("close")], tools)
+        meant = is_named or (is_declared and _PHRASES["call_name"].search(names[0]) is not None)
+        if meant and _belongs(*names, body[0]):
             return Invented(match["tag"], match.start("tag"), len(text), called=True, pair=names)
-    return None
+        answered = _ANSWERED.match(shown, match.end()) if is_declared and unsure is None else None
+        if answered is not None and answered["close"] == names[1]:
+            unsure = Invented(match["tag"], match.start("tag"), len(text), called=True, pair=names, sure=False)
+    return unsure
 
 
 def _belongs(call: str, result: str, first: str) -> bool:
@@ -115,13 +127,17 @@ def _belongs(call: str, result: str, first: str) -> bool:
     return stems[0] == stems[1] or _PHRASES["result_name"].search(result) is not None or first == "{"
 
 
-def _is_call(text: str) -> bool:
-    """Return True if a text is the JSON of one call or several."""
+def _is_call(text: str, tools: Sequence[Tool]) -> tuple[bool, bool]:
+    """Return whether a text is the JSON of one call or several, and whether it has the name or arguments of a tool."""
     decoded = jsontext.decode_at(text.strip(), 0)
     if decoded.failed or decoded.end < len(text.strip()):
-        return False
+        return False, False
     calls, _ = calls_of(Reader(plain_view(""), ()), decoded.value)
-    return bool(calls) and all(call.arguments is not None for call in calls)
+    if calls and all(call.arguments is not None for call in calls):
+        return True, any(call.name == tool.name for call in calls for tool in tools)
+    value = decoded.value if isinstance(decoded.value, dict) else {}
+    members = [(tool, {key: item for key, item in value.items() if item != tool.name}) for tool in tools]
+    return False, any(declared.infer((tool,), arguments) is not None for tool, arguments in members)
 
 
 def _is_called(shown: str, marker: str, start: int) -> bool:

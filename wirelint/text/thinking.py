@@ -200,8 +200,9 @@ _SENTENCES = tuple(
 )
 _SENTENCE_FAMILIES = frozenset(name for name, _, _ in SENTENCES)
 # `analysis` before any other word counts only together with the end.
-_ANALYSIS_LOOSE = re.compile(r"analysis(?=[\"'“(*]?[A-Z])")
-_ANALYSIS_HEAD = "analysis"
+_ANALYSIS_LOOSE = re.compile(r"(?:assistant\s?)?analysis(?=[\"'“(*]?[A-Z])")
+_CHANNEL_HEADS = tuple(f"{who}{name}" for name in ("analysis", "commentary") for who in ("", "assistant", "assistant "))
+_ANALYSIS_HEADS = 3
 # A channel's name on the first line, followed by whole sentences, unlike a list of words.
 _THOUGHT_CUT = re.compile(r"t(?:h(?:o(?:u(?:g(?:h(?:t(?:\n[^\n]{0,24})?)?)?)?)?)?)?")
 _THOUGHT = re.compile(r"thought\n(?=[^\n]{24})(?=\S+(?: \S+){3})")
@@ -255,6 +256,13 @@ def _behind(text: str) -> Thinking | None:
         if _has_words(text, found):
             return found
     return None
+
+
+def ends_sentences(text: str, found: Thinking) -> bool:
+    """Return True if a lone closing tag follows whole sentences, or is parted from the answer as templates part it."""
+    before, tag = text[: found.body[1]], text[found.body[1] : found.end]
+    parted = "\n" in tag or text.startswith("\n\n", found.end)
+    return _has_words(text, found) and (parted or before.endswith(_SENTENCE_END))
 
 
 def _has_words(text: str, found: Thinking) -> bool:
@@ -322,14 +330,32 @@ def _residue(text: str, start: int) -> Thinking | None:
     if final := FINAL_RESPONSE.search(text):
         body = (start, final.start())
         return Thinking(final[0], "residue", start, final.end(), body, True, True)
-    head = _PHRASES["analysis"].match(text, start) or _ANALYSIS_LOOSE.match(text, start)
-    if head and (tail := _PHRASES["final"].search(text, head.end())):
-        return _bare("analysis", head, tail)
+    if found := _channels(text, start):
+        return found
     if (head := _PHRASES["analysis"].match(text, start)) and not head[0].endswith("\n") and text[head.end()].isupper():
         return Thinking("analysis", "residue", start, len(text), (head.end(), len(text)), False, True)
     if head := _THOUGHT.match(text, start):
         return Thinking("thought", "residue", start, len(text), (head.end(), len(text)), False, True)
     return None
+
+
+def _channels(text: str, start: int) -> Thinking | None:
+    """Return reasoning or a preamble between the names of channels.
+
+    A preamble between both, `analysis…assistantcommentary…assistantfinal`, is left for the next search.
+    """
+    head = _PHRASES["analysis"].match(text, start) or _ANALYSIS_LOOSE.match(text, start)
+    first = head or _PHRASES["preamble"].match(text, start)
+    tail = _PHRASES["final"].search(text, first.end()) if first else _PHRASES["alone"].search(text, start)
+    stop = tail.start() if tail is not None else len(text)
+    if head and (again := _PHRASES["again"].search(text, head.end(), stop)):
+        is_next = tail is not None and _PHRASES["preamble"].match(text, again.end()) is not None
+        end = again.end() if is_next else again.end("channel")
+        return Thinking("analysis", "residue", head.start(), end, (head.end(), again.start()), True, True)
+    if tail is None or (first is None and is_mention(text, *tail.span())):
+        return None
+    begin, body = first.span() if first is not None else (start, start)
+    return Thinking("analysis", "residue", begin, tail.end(), (body, tail.start()), True, True)
 
 
 def _paired(tag: Tag, evidence: Evidence, opener: re.Match[str], closer: re.Match[str] | None, size: int) -> Thinking:
@@ -392,9 +418,11 @@ def residue_head(text: str, start: int, model: str) -> bool | None:
         return True
     if _THOUGHT_CUT.fullmatch(rest):
         return None
-    if rest and _ANALYSIS_HEAD.startswith(rest[: len(_ANALYSIS_HEAD)]) and len(rest) < len(_ANALYSIS_HEAD) + 10:
+    harmony = family(model) == "gpt-oss"
+    heads = _CHANNEL_HEADS if harmony else _CHANNEL_HEADS[:_ANALYSIS_HEADS]
+    if rest and any(head.startswith(rest[: len(head)]) and len(rest) < len(head) + 10 for head in heads):
         return None
-    if family(model) == "gpt-oss" and _ANALYSIS_LOOSE.match(text, start):
+    if harmony and (_ANALYSIS_LOOSE.match(text, start) or _PHRASES["preamble"].match(text, start)):
         return True
     if family(model) in _SENTENCE_FAMILIES:
         if any(begins.match(text, start) for begins, _ in _SENTENCES):
