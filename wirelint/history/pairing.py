@@ -280,7 +280,7 @@ def _is_known(id_: str | None, *, needed: bool) -> bool:
 def removals(request: Request, found: Sequence[Answer]) -> dict[str, tuple[Edit, ...]]:
     """Return the edits that remove results from a history, by the results' pointers; none for those that must stay."""
     history = history_of(request.api)
-    if history.blocks:
+    if history.has_blocks:
         return _blocks(request, history, found)
     gone = {answer.position for answer in found}
     spoken = any(message.role != "system" for n, message in enumerate(request.messages) if n not in gone)
