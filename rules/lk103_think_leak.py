@@ -85,7 +85,7 @@ class ThinkLeak(Rule):
 
         live, inside = not asks_about_thinking_tags(request), context.ledger.begins_inside(exchange)
         mover = ReasoningMover(context, request, self.repair, applies, live=live, inside=inside)
-        thoughts = StripThoughts(self, context, lambda call: _without_thought(request, call))
+        thoughts = StripThoughts(self, context, lambda call: _without_thoughts(request, call))
         return Chained(mover.phase, mover, thoughts)
 
     def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
@@ -123,41 +123,44 @@ class ThinkLeak(Rule):
         )
 
     def _check_arguments(self, request: Request, call: ToolCall) -> Iterator[Finding]:
-        if (leak := _leak(request, call)) is not None:
+        if (leak := next(_leaks(request, call), None)) is not None:
             path, value, found = leak
             where = f"the value of {path}" if path else "the arguments"
             yield self.part_finding(
                 call,
                 f"reasoning ({found.tag}) leaked into {where} of {call.name}: {excerpt(value)!r}",
                 confidence="medium",
-                fix=fix_of(_without_thought(request, call)),
+                fix=fix_of(_without_thoughts(request, call)),
             )
 
 
-def _leak(request: Request, call: ToolCall) -> tuple[str, str, Thinking] | None:
-    """Return the first value of a call with leaked reasoning: its path, the value, and the reasoning."""
+def _leaks(request: Request, call: ToolCall) -> Iterator[tuple[str, str, Thinking]]:
+    """Yield the values of a call with leaked reasoning: the path, the value, and the reasoning."""
     if not may_hold_thinking(call.arguments.text):
-        return None
+        return
     arguments = call.arguments.value
     for path, value in [("", call.arguments.text)] if call.arguments.rest else strings(arguments):
         found = find_in_argument(value)
         if found is None or instructions_hold(request, *literals(found)):
             continue
         if not (is_data(path) or writes_file(arguments)) or _precedes_data(request, value, found):
-            return path, value, found
-    return None
+            yield path, value, found
 
 
-def _without_thought(request: Request, call: ToolCall) -> Change | None:
-    """Return the arguments of a call without its leaked reasoning, if they are evident."""
-    leak = _leak(request, call) if call.form == "function" else None
-    if leak is None or is_data(leak[0]) or writes_file(call.arguments.value):
+def _without_thoughts(request: Request, call: ToolCall) -> Change | None:
+    """Return the arguments of a call without its leaked reasoning, as far as it is evident."""
+    if call.form != "function" or writes_file(call.arguments.value):
         return None  # a file may be about tags
-    path, value, found = leak
-    follows = found.evidence == "closed" and value[found.end :].strip()
-    if follows and not (ends_sentences(value, found) and not request_holds(request, *literals(found))):
-        return None
-    return unthought(call, path, found, request.tool(call.name))
+    leaks = _leaks(request, call)
+    thoughts = {path: found for path, value, found in leaks if not is_data(path) and _is_evident(request, value, found)}
+    return unthought(call, thoughts, request.tool(call.name))
+
+
+def _is_evident(request: Request, value: str, found: Thinking) -> bool:
+    """Return True if a thought is not text about tags: a lone closing tag before a value needs more than its place."""
+    if found.evidence != "closed" or not value[found.end :].strip():
+        return True
+    return ends_sentences(value, found) and not request_holds(request, *literals(found))
 
 
 def _precedes_data(request: Request, value: str, found: Thinking) -> bool:

@@ -176,7 +176,7 @@ class Changes:
             change.id = now.id if now.id != start.id else None
             change.name = now.name if now.name != start.name else None
             change.input = now.input if now.input != start.input else None
-            change.emptied = bool(start.given) and not now.given
+            change.emptied = (bool(start.given) and not now.given) or (start.input is not None and now.input is None)
             change.item_id = now.item_id
 
     def _relabel(self, own: Sequence[Event], out: Sequence[Event]) -> None:

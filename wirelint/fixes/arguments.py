@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from wirelint.arguments.argument_faults import breaks, concatenated, flaw
+from wirelint.arguments.argument_faults import concatenated, flaw, is_broken
 from wirelint.arguments.argument_markup import Polluted, Rewritten, may_be_polluted, polluted, rewrite
 from wirelint.arguments.argument_repairs import (
     Change,
@@ -177,15 +177,33 @@ class StripThoughts(ArgumentRewriter):
         return self._judge(call)
 
 
-def unthought(call: ToolCall, key: str, found: Thinking, tool: Tool | None) -> Change | None:
-    """Return the arguments without the thought at an edge of a value; None if the value is not evident.
+def unthought(call: ToolCall, thoughts: Mapping[str, Thinking], tool: Tool | None) -> Change | None:
+    """Return the arguments without the thoughts at an edge of their values; None if no value is evident.
 
     A thought before a lone closing tag stays where the value began in an earlier event of a stream, which has left.
     """
-    arguments, text = call.arguments.mapping, call.arguments.text
-    value = (arguments or {}).get(key)
-    if arguments is None or not isinstance(value, str):
+    arguments, text = call.arguments.mapping or {}, call.arguments.text
+    kept: dict[str, str] = {}
+    for key, found in thoughts.items():
+        if isinstance(value := arguments.get(key), str) and (rest := _without(value, found)) is not None:
+            kept[key] = rest
+    cleaned: dict[str, Json] = {**arguments, **kept}
+    offset = ThoughtWatcher().feed(text)
+    ending = continuation(text[:offset], cleaned)
+    made = Rewritten(text[:offset] + ending, offset) if ending is not None else rewrite(text, kept)
+    if (
+        not kept
+        or made is None
+        or call.event_at(made.offset) != call.event_at(offset)
+        or accepts(tool, cleaned) is False
+    ):
         return None
+    what = f"the reasoning in the value of {excerpt(', '.join(kept))}"
+    return Change(made.text, "unsafe", f"remove {what}", f"removed {what}", offset=made.offset)
+
+
+def _without(value: str, found: Thinking) -> str | None:
+    """Return a value without the thought before or after it; None if the value is not evident."""
     rest = value[found.end :].strip()
     if not rest:  # a thought or a lone closing tag at the end
         tag = NATIVE_TAG.search(value, found.body[1]) if found.evidence == "closed" else None
@@ -193,16 +211,7 @@ def unthought(call: ToolCall, key: str, found: Thinking, tool: Tool | None) -> C
     else:
         is_leading = found.whole and not value[: found.start].strip()
         kept = rest if is_leading else ""
-    if not (found.native and kept.strip()) or may_hold_thinking(kept):
-        return None
-    cleaned: dict[str, Json] = {**arguments, key: kept}
-    offset = ThoughtWatcher().feed(text)
-    ending = continuation(text[:offset], cleaned)
-    made = Rewritten(text[:offset] + ending, offset) if ending is not None else rewrite(text, {key: kept})
-    if made is None or call.event_at(made.offset) != call.event_at(offset) or accepts(tool, cleaned) is False:
-        return None
-    what = f"the reasoning {'before' if rest else 'after'} the value of {excerpt(key)}"
-    return Change(made.text, "unsafe", f"remove {what}", f"removed {what}", offset=made.offset)
+    return kept if found.native and kept.strip() and not may_hold_thinking(kept) else None
 
 
 def unmarked(call: ToolCall, found: Polluted, tool: Tool | None) -> Change | None:
@@ -292,7 +301,7 @@ class GrowingDeltas(WaitingRewriter):
         if not before:
             call.before = text
             return (event,)
-        if breaks(before + text):
+        if is_broken(before + text):
             return self.wait_for(event)
         call.is_plain()
         return (event,)

@@ -239,7 +239,9 @@ def find_in_argument(text: str) -> Thinking | None:
     if (behind := _behind(text)) is not None:
         return behind
     closed = _closed(text, tuple(tag for tag in _ORPHANS if tag.native))
-    return closed if closed is not None and closed.body[1] > closed.body[0] else None
+    if closed is None or (closed.body[0] == closed.body[1] and text[closed.end : closed.end + 1] in ("", " ")):
+        return None  # ` </think> means …`
+    return closed
 
 
 def _behind(text: str) -> Thinking | None:
@@ -259,10 +261,10 @@ def _behind(text: str) -> Thinking | None:
 
 
 def ends_sentences(text: str, found: Thinking) -> bool:
-    """Return True if a lone closing tag follows whole sentences, or is parted from the answer as templates part it."""
+    """Return True if a lone closing tag follows whole sentences or nothing, or is parted from the answer."""
     before, tag = text[: found.body[1]], text[found.body[1] : found.end]
     parted = "\n" in tag or text.startswith("\n\n", found.end)
-    return _has_words(text, found) and (parted or before.endswith(_SENTENCE_END))
+    return not before.strip() or (_has_words(text, found) and (parted or before.endswith(_SENTENCE_END)))
 
 
 def _has_words(text: str, found: Thinking) -> bool:
