@@ -150,7 +150,8 @@ def _tag(table: Mapping[str, Any]) -> Tag:
     compiled = [re.compile(pattern, flags) for pattern in (opener, closer, cut(opener), cut(closer), loose)]
     places = frozenset(table.get("places", ("edge", "inner", "orphan")))
     word = name[1:-1] if native and not {"opener", "closer"} & table.keys() else ""
-    return Tag(name, compiled[0], compiled[1], native, places, *compiled[2:], word)
+    begins, ends, cut_opener, cut_closer, loose_opener = compiled
+    return Tag(name, begins, ends, native, places, cut_opener, cut_closer, loose_opener, word)
 
 
 def _any(patterns: Iterable[re.Pattern[str]], ahead: str = "") -> re.Pattern[str]:
