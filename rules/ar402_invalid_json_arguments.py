@@ -90,7 +90,7 @@ class InvalidJsonArguments(Rule):
         tool = exchange.request.tool(call.name) if exchange.request is not None else None
         found = flaw(call, tool)
         if found is None:
-            if call.start_input is not None and traits(exchange.api).text_only and concatenated(call) is None:
+            if call.start_input is not None and traits(exchange.api).has_only_strings and concatenated(call) is None:
                 yield self._untexted(call)
             return
         if REDACTED in call.arguments.text:

@@ -7,14 +7,7 @@ from dataclasses import replace
 
 from wirelint.apis.traits import traits
 from wirelint.fixes.calls import CallHeads, Head, Renumber, fix_items, has_head, report_items
-from wirelint.history.id_demands import (
-    Demand,
-    KimiK2,
-    complaint,
-    demand_of,
-    is_broken_native,
-    is_kimi_k2,
-)
+from wirelint.history.id_demands import Demand, KimiK2, complaint, demand_of, is_broken_native, is_kimi_k2
 from wirelint.history.ids import restore
 from wirelint.history.pairing import Pair, pair, rename, rename_repeats
 from wirelint.model import Arguments, Exchange, Text, ToolCall
@@ -117,7 +110,7 @@ class NonconformingId(Rule):
         given: set[str] = set()
         if complained is None and not isinstance(demand, KimiK2):  # the issuer of an id accepts it
             given = {call.id for call in ledger.calls(exchange.conversation) if call.api == exchange.api}
-        needed = traits(exchange.api).call_ids
+        needed = traits(exchange.api).has_call_ids
         taken = {each.call.id for each in pairs if each.call.id}
         seen: set[str] = set()
         for ordinal, each in enumerate(pairs):

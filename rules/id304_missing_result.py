@@ -54,12 +54,12 @@ class MissingResult(Rule):
         answered = {_key(each, each.position) for each in pairs if each.answer is not None}
         last = len(request.messages) - 1
         for each in pairs:
-            known = bool(each.call.id) or not traits(request.api).call_ids
+            known = bool(each.call.id) or not traits(request.api).has_call_ids
             if not known or each.position == last or REDACTED in (each.call.id or ""):
                 continue
             if each.answer is None and _key(each, each.position + 1) not in answered:
                 yield self._report(exchange, each, f"has no result, and {_next(request, each.position)} follows")
-            elif each.answer is not None and history.next_message and _late(request, each):
+            elif each.answer is not None and history.has_results_next and _late(request, each):
                 place = each.answer.result.pointer
                 yield self._report(exchange, each, f"has no result in the next message; it comes later, at {place}")
 

@@ -218,7 +218,7 @@ class _Known:
 
     def __init__(self, exchange: Exchange) -> None:
         request = exchange.request
-        self._needs_ids = traits(exchange.api).call_ids
+        self._needs_ids = traits(exchange.api).has_call_ids
         pairs = pair(request).pairs if request is not None else ()
         self._earlier: dict[str, Pair | Answer] = {each.call.id: each for each in pairs if each.call.id}
         self._turns = _turns(request) if request is not None and is_kimi_k3(exchange.model) else None
@@ -296,7 +296,7 @@ def _together(one: Pair, two: Pair) -> bool:
 def _groups(request: Request) -> dict[str, list[Pair]]:
     """Return the calls of a history by id."""
     groups: dict[str, list[Pair]] = {}
-    needed = traits(request.api).call_ids
+    needed = traits(request.api).has_call_ids
     for each in pair(request).pairs:
         if each.call.id or (needed and each.call.id is not None):
             groups.setdefault(each.call.id, []).append(each)

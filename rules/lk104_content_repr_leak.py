@@ -9,19 +9,7 @@ from wirelint.apis.traits import history_of, is_signed, is_text, traits
 from wirelint.events import Delta, Event, Start
 from wirelint.fixes.rewriters import PassingRewriter
 from wirelint.model import Exchange, Message, Opaque, Request, Text
-from wirelint.rule import (
-    REDACTED,
-    Confidence,
-    Edit,
-    Finding,
-    Fix,
-    FixPolicy,
-    RequestFix,
-    RewriteContext,
-    Rewriter,
-    Rule,
-    excerpt,
-)
+from wirelint.rule import REDACTED, Edit, Finding, Fix, FixPolicy, RequestFix, RewriteContext, Rewriter, Rule, excerpt
 from wirelint.state.ledger import Ledger
 from wirelint.text.asking import demands_json
 from wirelint.text.content_reprs import (
@@ -136,7 +124,7 @@ class ContentReprLeak(Rule):
             text,
             leak.part.pointer,
             span=(first.start, first.end),
-            confidence=_confidence(first),
+            confidence="high" if first.whole and first.syntax != "JSON" else "medium",
             fix=Fix("safe", "replace the structure by its text") if leak.edit is not None else None,
         )
 
@@ -254,7 +242,3 @@ def _edit(request: Request, part: Text) -> Edit | None:
     blocks = content if field == "text" and isinstance(content, list) else []
     others = any(isinstance(one, dict) and not is_text(one) for one in blocks)
     return Edit("remove", block) if others and not is_signed(at(request.body, block)) else None
-
-
-def _confidence(found: ContentRepr) -> Confidence:
-    return "high" if found.whole and found.syntax != "JSON" else "medium"

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 from wirelint.history.handed_back import Back, handed_back
 from wirelint.model import Exchange
-from wirelint.rule import REDACTED, Confidence, Finding, Rule, excerpt
+from wirelint.rule import REDACTED, Finding, Rule, excerpt
 from wirelint.state.ledger import Ledger
-from wirelint.state.mcp_ledger import McpLedger, Served, digest_of
+from wirelint.state.mcp_ledger import McpLedger, digest_of
 
 
 class UnexecutedCall(Rule):
@@ -56,13 +56,14 @@ class UnexecutedCall(Rule):
                 continue
             if _may_have_passed(back, fresh, wire):
                 continue
+            listed = all(wire.was_listed_before(served, back.call.id) for served in serving)
             shown = f"the result {excerpt(back.result.text)!r}" if back.result.text.strip() else "an empty result"
             yield self.finding(
                 "request",
                 f"{back.name} has {shown}, but no call of {serving[0].name} ever reached the MCP server at "
                 f"{serving[0].server}",
                 back.result.pointer,
-                confidence=_confidence(back, serving, wire),
+                confidence="high" if listed else "medium",
             )
 
 
@@ -71,8 +72,3 @@ def _may_have_passed(back: Back, fresh: list[Back], wire: McpLedger) -> bool:
     others = {digest_of(one.call.arguments) for one in fresh if one is not back and one.name == back.name}
     known = wire.earlier(back.call.id)
     return any(one.digest not in others and one.number > known for one in wire.passed(back.name, back.declared))
-
-
-def _confidence(back: Back, serving: tuple[Served, ...], wire: McpLedger) -> Confidence:
-    """Return high confidence if the server listed its tools before the call was made."""
-    return "high" if all(wire.was_listed_before(served, back.call.id) for served in serving) else "medium"

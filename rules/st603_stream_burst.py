@@ -84,7 +84,7 @@ class StreamBurst(Rule):
 
     def _alone(self, exchange: Exchange, size: int, first: float) -> Iterator[Finding]:
         """Yield a finding on a stream of one event. A short reply counts where the API sends other events first."""
-        opens = traits(exchange.api).opens
+        opens = traits(exchange.api).has_opening_events
         if opens or size >= _SHORT:
             yield self.finding(
                 "response",

@@ -55,7 +55,7 @@ class TruncatedStream(Rule):
         stopped = bool(reply.choices) and all(choice.finish_reason for choice in reply.choices)
         if stopped or (reply.finished and not reply.choices):
             return
-        if reply.terminated and not traits(exchange.api).finishes:
+        if reply.terminated and not traits(exchange.api).has_finish_reason:
             return
         open_ = [choice for choice in reply.choices if not choice.finish_reason]
         if open_ and all(lacks_finish_reason(exchange, choice) for choice in open_):

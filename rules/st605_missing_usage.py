@@ -73,7 +73,7 @@ class MissingUsage(Rule):
         severity: Severity | None
         if exchange.api in _ASKABLE and request.wants_usage:
             message, severity = "was asked for its token counts and ends without them", None
-        elif traits(exchange.api).always_reports_usage:
+        elif traits(exchange.api).has_usage_unasked:
             message, severity = f"ends without token counts, which {exchange.api} always sends", "info"
         else:
             return

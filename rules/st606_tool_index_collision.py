@@ -59,14 +59,14 @@ class ToolIndexCollision(Rule):
                 continue
             others = tuple(found.piece for found in announced(call, exchange.api) if found.verdict == "anew")
             if others:
-                yield self._shared(call, others, parts=not traits(exchange.api).ends_repeat)
+                yield self._shared(call, others, parts=not traits(exchange.api).has_repeated_calls)
             elif call.pieces[0].index is None and call.form != "legacy" and not _needs_none(exchange):
                 yield self._missing(call)
 
     def rewriter(self, context: RewriteContext) -> Rewriter | None:
         if not context.streamed or not context.permit.allows(self.code, "safe"):
             return None
-        if traits(context.exchange.api).ends_repeat:
+        if traits(context.exchange.api).has_repeated_calls:
             return None
 
         def numbered(start: Start) -> None:
@@ -106,6 +106,6 @@ class ToolIndexCollision(Rule):
 
 def _needs_none(exchange: Exchange) -> bool:
     """Return True if calls have no number by design."""
-    if not traits(exchange.api).call_index:
+    if not traits(exchange.api).has_call_index:
         return True
     return (urlsplit(exchange.url).hostname or "").endswith(_WITHOUT_INDEX)

@@ -76,9 +76,10 @@ class SilentHang(Rule):
             return
         whole = exchange.request is not None and not exchange.request.stream
         unsure = good or (whole and exchange.end == "client-left")
+        missing = "no response bytes" if status is None else "no answer bytes"
         yield self.finding(
             "response",
-            f"{_nothing(exchange)} for {seconds(silence)}{_meanwhile(exchange)}{_outcome(exchange, answered)}",
+            f"{missing} for {seconds(silence)}{_meanwhile(exchange)}{_outcome(exchange, answered)}",
             severity="info" if good else "warning" if exchange.open else None,
             confidence="medium" if unsure or exchange.open else None,
             layer="tool" if mcp else "model" if exchange.status is not None and not failed else None,
@@ -106,10 +107,6 @@ def _answered(exchange: Exchange) -> float | None:
     if exchange.reply is None and (exchange.open or exchange.end in _ENDS) and exchange.status < 300:
         return None
     return exchange.timing.first_byte if exchange.timing.first_byte is not None else 0.0
-
-
-def _nothing(exchange: Exchange) -> str:
-    return "no response bytes" if exchange.status is None else "no answer bytes"
 
 
 def _meanwhile(exchange: Exchange) -> str:

@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from wirelint.apis.traits import RAW_APIS, ended_by_itself, has_stop_words, output_tokens
-from wirelint.model import Choice, Exchange, Part, Reply, Request, Text
+from wirelint.model import Choice, Exchange, Reply, Request, Text
 from wirelint.rule import Finding, Rule
 from wirelint.state.ledger import Ledger
 
@@ -67,7 +67,11 @@ class EmptyResponse(Rule):
         request, reply = exchange.request, exchange.reply
         if reply is None or request is None:
             return
-        empty = [choice for choice in reply.choices if not any(_says(part) for part in choice.parts)]
+        empty = [
+            choice
+            for choice in reply.choices
+            if all(isinstance(part, Text) and part.text.isspace() for part in choice.parts)
+        ]
         if reply.choices and not empty:
             return
         if not exchange.ok or reply.error is not None or not reply.finished or exchange.end == "client-left":
@@ -96,10 +100,6 @@ class EmptyResponse(Rule):
             confidence="medium" if exchange.api in RAW_APIS else None,
             layer="gateway" if lost else None,
         )
-
-
-def _says(part: Part) -> bool:
-    return not isinstance(part, Text) or not part.text.isspace()
 
 
 def _wants_nothing(request: Request) -> bool:

@@ -193,7 +193,7 @@ def _unknown_to_clients(request: Request, reason: str) -> bool:
 def _must_announce(request: Request) -> bool:
     """Return True if the finish reason must announce calls. For a forced function OpenAI documents `stop`."""
     own = traits(request.api)
-    return own.tells_calls and not (own.choosing_ends and request.tool_choice.mode == "named")
+    return own.has_reason_for_calls and not (own.has_plain_end_if_forced and request.tool_choice.mode == "named")
 
 
 def _is_understood(choice: Choice, reply: Reply) -> bool:

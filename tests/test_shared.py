@@ -99,7 +99,7 @@ def test_a_labelled_fault_is_repaired_as_labelled(case: Case) -> None:
     assert wanted["finish_reason"] in (None, choice.finish_reason)
     assert choice.reasoning.strip() == wanted.get("reasoning", choice.reasoning.strip())
     ids = [call.id for call in choice.calls]
-    assert not traits(result.after.api).call_ids or (all(ids) and len(set(ids)) == len(ids))
+    assert not traits(result.after.api).has_call_ids or (all(ids) and len(set(ids)) == len(ids))
     again = dataclasses.replace(case.records[-1], response_body=result.delivered)
     assert run([*case.records[:-1], again]).delivered == result.delivered
 

@@ -53,9 +53,9 @@ def test_every_api_has_a_consistent_row(name: str) -> None:
     own = traits(name)
     assert name == "openai.chat" or own is not traits("openai.chat")
     assert ending(own.ended) == "ended"
-    assert ending(own.calls) == ("calls" if own.tells_calls else "ended")
-    assert own.call_ids == (own.id_model is not None)
-    assert not own.raw or own.calls_at is None
+    assert ending(own.calls) == ("calls" if own.has_reason_for_calls else "ended")
+    assert own.has_call_ids == (own.id_model is not None)
+    assert not own.is_raw or own.calls_at is None
 
 
 @pytest.mark.parametrize("api", [name for name in MODELS if name not in RAW_APIS])
@@ -69,7 +69,7 @@ def test_calls_and_results_are_where_the_table_says(api: str) -> None:
     for part in parts:
         found, place = (part.id, layout.call_id) if isinstance(part, ToolCall) else (part.call_id, layout.result_id)
         assert at(request.body, f"{part.pointer}/{place}") == found
-        assert found == id_ or not traits(api).call_ids
+        assert found == id_ or not traits(api).has_call_ids
     assert isinstance(at(request.body, layout.place), list)
     path = parts[1].pointer.removeprefix(layout.place).split("/")
     assert path[1].isdecimal()

@@ -85,7 +85,7 @@ def content(api: str, reply: Reply) -> list[Any]:
         for part in choice.parts:
             kind, words = shown(part)
             if isinstance(part, ToolCall):
-                calls.append((part.id if traits(api).call_ids else None, part.name, part.arguments.mapping))
+                calls.append((part.id if traits(api).has_call_ids else None, part.name, part.arguments.mapping))
             elif kind in texts:
                 texts[kind] += words
             elif kind != "sealed":

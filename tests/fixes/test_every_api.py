@@ -188,14 +188,14 @@ FAULTS = {
                                 CALLING, "unsafe", (), ends="ended"),
     "calls that end in stop": Fault(
         "finish-reason-mismatch", Talk(ASK, calls=(Call("get_weather", WHERE),), tools=TOOLS, finish="stop"),
-        tuple(api for api in CALLING if traits(api).tells_calls), "safe", (("get_weather", WHERE),), ends="calls"),
+        tuple(api for api in CALLING if traits(api).has_reason_for_calls), "safe", (("get_weather", WHERE),), ends="calls"),
     "calls that end in nothing": Fault(
         "finish-reason-mismatch", Talk(ASK, calls=(Call("get_weather", WHERE),), tools=TOOLS),
-        tuple(api for api in CALLING if traits(api).tells_calls), "safe", (("get_weather", WHERE),), ends="calls",
+        tuple(api for api in CALLING if traits(api).has_reason_for_calls), "safe", (("get_weather", WHERE),), ends="calls",
         change=_without_reason, forms=(False, True)),
     "no call where one is promised": Fault(
         "finish-reason-mismatch", Talk(ASK, "It rains.", tools=TOOLS, finish="tool"),
-        tuple(api for api in CALLING if traits(api).tells_calls), "safe", (), "It rains.", ends="ended"),
+        tuple(api for api in CALLING if traits(api).has_reason_for_calls), "safe", (), "It rains.", ends="ended"),
     "one id for two": Fault(
         "duplicate-id", Talk(ASK, calls=(TWO[0], Call("get_weather", {"city": "Rome"}, TWO[0].id)), tools=TOOLS),
         tuple(api for api in CALLING if api != "ollama.chat"), "unsafe",
@@ -206,7 +206,7 @@ FAULTS = {
         change=_one_item_id),
     "an empty id": Fault(
         "duplicate-id", Talk(ASK, calls=(Call("get_weather", WHERE, ""),), tools=TOOLS),
-        tuple(api for api in CALLING if traits(api).call_ids), "unsafe", (("get_weather", WHERE),), ends="calls"),
+        tuple(api for api in CALLING if traits(api).has_call_ids), "unsafe", (("get_weather", WHERE),), ends="calls"),
     "an id and a name in each delta": Fault(
         "id-unstable", Talk(ASK, calls=TWO[:1], tools=TOOLS, step=4), ("openai.chat", "mistral.chat"), "safe",
         (("get_weather", WHERE),), ends="calls", change=in_calls(_said_again), forms=(True,)),
@@ -215,7 +215,7 @@ FAULTS = {
         tuple(api for api in CALLING if api not in OBJECTS), "safe", (("get_weather", WHERE),), ends="calls"),
     "two calls under one index": Fault(
         "tool-index-collision", Talk(ASK, calls=TWO, tools=TOOLS),
-        tuple(api for api in CALLING if traits(api).call_index and not traits(api).ends_repeat), "safe",
+        tuple(api for api in CALLING if traits(api).has_call_index and not traits(api).has_repeated_calls), "safe",
         (("get_weather", WHERE), ("get_weather", {"city": "Rome"})), ends="calls",
         change=in_calls(_one_index), forms=(True,)),
     "two items under one index": Fault(
@@ -292,8 +292,8 @@ def _check(fault: Fault, api: str, choice: Choice) -> None:
     if fault.calls is not None:
         assert [(call.name, call.arguments.value) for call in choice.calls] == list(fault.calls)
         ids = [call.id for call in choice.calls]
-        assert len(set(ids)) == len(ids) or not own.call_ids
-        assert all(ids) or not own.call_ids
+        assert len(set(ids)) == len(ids) or not own.has_call_ids
+        assert all(ids) or not own.has_call_ids
     if fault.text is not None:
         assert choice.text.strip() == fault.text
     if fault.reasoning is not None:

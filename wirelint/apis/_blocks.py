@@ -1,6 +1,6 @@
 r"""Readers and writers that the APIs with content blocks share: Anthropic, Bedrock's Converse, Cohere.
 
-Theory of operation. A block starts, brings text and stops. Every event names its block by an index:
+Theory of operation. A block starts, has text and stops. Every event names its block by an index:
 
     data: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}
     data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"Hi"}}
@@ -159,7 +159,7 @@ class BlockStreamWriter(ABC):
         self._starts: dict[int, Start] = {}
         self._numbers: dict[int, int] = {}
         self._next: Counter[str] = Counter()
-        self._wire: dict[Key, int] = {}  # the block that a (group, index) of the wire means now
+        self._wire: dict[Key, int] = {}  # the current block of a (group, index) of the wire
         self._altered = False
         self._open: int | None = None
         self._ended: set[int] = set()  # blocks that were stopped here, before the wire stopped them
@@ -230,7 +230,7 @@ class BlockStreamWriter(ABC):
         return b"".join(self._rewritten(Frame(0, b"", None, None), (), out))
 
     def _mark_altered(self, events: Sequence[Event], out: Sequence[Event]) -> None:
-        """Note whether blocks were inserted or removed. From then on blocks are numbered here."""
+        """Record whether blocks were inserted or removed. From then on blocks are numbered here."""
         before, after = {id(event) for event in events}, {id(event) for event in out}
         made = any(isinstance(event, (Start, Close)) and id(event) not in before for event in out)
         gone = any(isinstance(event, (Start, Close)) and id(event) not in after for event in events)

@@ -32,17 +32,7 @@ from wirelint.apis._blocks import (
     part_of,
     read_messages,
 )
-from wirelint.apis.reading import (
-    compact,
-    error_of,
-    is_misshapen,
-    mapping,
-    mappings,
-    misshapen,
-    number,
-    schema,
-    text,
-)
+from wirelint.apis.reading import compact, error_of, is_misshapen, mapping, mappings, misshapen, number, schema, text
 from wirelint.apis.spec import ApiSpec
 from wirelint.apis.writing import dump, frame_document, framed
 from wirelint.events import CallUpdate, Delta, Done, Event, Failure, Finish, Frame, Other, Start, StreamViolation
@@ -120,7 +110,7 @@ def read_request(body: Mapping[str, Json], path: str = "") -> Request:
     model, verb = (unquote(found["model"]), found["verb"] or "") if found is not None else ("", "")
     config = mapping(body.get("toolConfig"))
     tools = tuple(_tools(config.get("tools")))
-    stored = "promptVariables" in body or ":prompt/" in model  # a stored prompt brings its own messages and tools
+    stored = "promptVariables" in body or ":prompt/" in model  # a stored prompt has its own messages and tools
     return Request(
         api="bedrock.converse",
         model=model or text(body.get("modelId")) or "",

@@ -20,16 +20,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from wirelint.apis._blocks import BlockReader, BlockStreamWriter, Key, WireEvent, only, part_of
 from wirelint.apis._choices import read_chat
-from wirelint.apis.reading import (
-    error_of,
-    is_conversation,
-    is_misshapen,
-    mapping,
-    mappings,
-    misshapen,
-    number,
-    text,
-)
+from wirelint.apis.reading import error_of, is_conversation, is_misshapen, mapping, mappings, misshapen, number, text
 from wirelint.apis.spec import ApiSpec
 from wirelint.apis.writing import (
     MADE,
@@ -42,9 +33,7 @@ from wirelint.apis.writing import (
     set_or_drop,
     text_of,
 )
-from wirelint.apis.writing import (
-    WholeWriter as BaseWriter,
-)
+from wirelint.apis.writing import WholeWriter as BaseWriter
 from wirelint.events import (
     CallUpdate,
     Delta,
@@ -278,7 +267,7 @@ def _call_of(calls: Json) -> dict[str, Json]:
 
 
 def _group_of(start: Start) -> str:
-    """Return what a block is numbered with: content blocks, calls, or nothing."""
+    """Return the kind with which a block is numbered: content blocks, calls, or none."""
     match start.kind:
         case "tool_call":
             return _CALL

@@ -8,8 +8,8 @@ Nearly every event of a streamed reply is the one before it with another text:
 A pattern is compiled from one parsed event and confirmed by the next one: all bytes are fixed but the text, the members
 that no reader looks at (`IGNORED`), and blanks between the closing brackets (Anthropic pads its events with them:
 `"}       }`). A matching event has a text and nothing else that a reader reads, so parsing would give the same text.
-What matches the text's gap is a JSON string without an unescaped quotation mark, and the text of the two events that made
-the pattern stood there and nowhere else; so nothing is guessed. A pattern holds until an event of another kind arrives.
+The text's gap matches a JSON string without an unescaped quotation mark, and in the two events that made the pattern the
+text was there and nowhere else; so nothing is guessed. A pattern holds until an event of another kind arrives.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class DeltaPattern:
 
 
 class PatternLearner:
-    """Makes a pattern from the events of one stream. `pattern` is what the next event probably matches."""
+    """Makes a pattern from the events of one stream. The next event probably matches `pattern`."""
 
     __slots__ = ("_before", "_failures", "pattern")
 

@@ -50,19 +50,7 @@ from wirelint.apis.reading import (
     text,
 )
 from wirelint.apis.spec import ApiSpec
-from wirelint.events import (
-    Close,
-    Delta,
-    Done,
-    Event,
-    Failure,
-    Finish,
-    Frame,
-    Other,
-    Start,
-    StreamViolation,
-    Usage,
-)
+from wirelint.events import Close, Delta, Done, Event, Failure, Finish, Frame, Other, Start, StreamViolation, Usage
 from wirelint.model import (
     Arguments,
     HostedCall,

@@ -178,8 +178,8 @@ _OUTCOMES: Mapping[bool | None, str] = {True: "error", False: "ok", None: ""}
 class Reader(ReplyReader):
     """Reader of replies: one block for each part of each message.
 
-    The first answer has the pointer of an answer alone. Every other message of a stream or a batch, and what comes before
-    that answer, has its number in its pointer.
+    The first answer has the pointer of a single answer. Pointers of all other messages of a stream or a batch begin with
+    their number.
     """
 
     def __init__(self, *, streamed: bool) -> None:

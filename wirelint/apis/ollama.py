@@ -1,7 +1,7 @@
 r"""Ollama's own API: `POST …/api/chat` and `POST …/api/generate`.
 
 Replies are JSON lines, since `stream` is true unless the request declines; with `stream: false` one such document is
-the body. Each line carries a piece of the message. The last one, with `done: true`, has the finish reason and token counts.
+the body. Each line holds a piece of the message. The last one, with `done: true`, has the finish reason and token counts.
 Source: the vendor's API reference, and recordings of servers from 0.1 to 0.12.
 
     {"model":"m","message":{"role":"assistant","content":"Hi"},"done":false}

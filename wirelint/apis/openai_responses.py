@@ -99,7 +99,7 @@ _CLIENT_TOOLS: dict[str, str] = {
 }
 """Types of tools that the vendor defines and the client runs, with the names of their calls."""
 _LOADING = frozenset({"tool_search", "mcp"})
-"""Types of tools that bring further tools, whose names the body does not show."""
+"""Types of tools that add further tools, whose names the body does not show."""
 _SUMMARIES = frozenset({"compaction", "compaction_summary"})
 """Items that replace all messages before them."""
 

@@ -107,7 +107,7 @@ def _call(kind: str, item: Mapping[str, Json], place: str) -> ItemPart:
 
 
 def _is_hosted(item: Mapping[str, Json]) -> bool:
-    """Return True if the provider runs this call, though clients can be asked to run its type."""
+    """Return True if the provider runs this call, although clients may have to run its type."""
     match item.get("type"):
         case "tool_search_call":
             return item.get("execution") != "client"

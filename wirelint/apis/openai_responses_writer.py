@@ -25,9 +25,7 @@ from typing import NamedTuple
 
 from wirelint.apis.openai_responses_items import CALLS
 from wirelint.apis.reading import mapping, mappings, number, text
-from wirelint.apis.writing import (
-    WholeWriter as BaseWriter,
-)
+from wirelint.apis.writing import WholeWriter as BaseWriter
 from wirelint.apis.writing import (
     block_events,
     deltas_by_block,

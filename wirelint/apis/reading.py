@@ -119,7 +119,7 @@ def misshapen(value: Json) -> str:
 
 
 def words_of(value: Json) -> str:
-    """Return what content of another JSON type says: its text, or else the value as JSON.
+    """Return the text of content of another JSON type, or else the value as JSON.
 
     >>> words_of({"type": "text", "text": "Hi"})
     'Hi'
@@ -142,8 +142,8 @@ def is_misshapen(value: Json) -> bool:
 class Reading(NamedTuple):
     """The documents that a frame completed, whether it held `[DONE]`, and its violations.
 
-    Each document comes with the frame whose data it is. Where documents and frames do not coincide, that is a frame with
-    the same number that represents the document alone.
+    Each document has a frame whose data it is. If a frame holds other than one document, this is a frame of the same number
+    for the document alone.
     """
 
     documents: list[tuple[dict[str, Json], Frame]]

@@ -36,14 +36,6 @@ class ReaderFactory(Protocol):
     def __call__(self, *, streamed: bool) -> ReplyReader: ...
 
 
-def _any_path(path: str) -> bool:
-    return True
-
-
-def _no_other(method: str, path: str, headers: Headers, body: Json) -> bool:
-    return False
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiSpec:
     """One API. To add one, write a module with an `ApiSpec` and list it in `wirelint.apis.APIS`."""
@@ -57,9 +49,9 @@ class ApiSpec:
     reply_reader: ReaderFactory
     stream_writer: Callable[[], ReplyWriter]
     whole_writer: Callable[[], ReplyWriter]
-    serves: Callable[[str], bool] = _any_path
+    serves: Callable[[str], bool] = lambda _path: True
     """Return True if requests of this API may come at a path. Checked before `claims`, and cached."""
-    claims_other: Callable[[str, str, Headers, Json], bool] = _no_other
+    claims_other: Callable[[str, str, Headers, Json], bool] = lambda _method, _path, _headers, _body: False
     """Return True if a request that is not a POST of an object belongs to this API: method, path, headers, body."""
     channel: Literal["model", "mcp"] = "model"
     """The other end: a model, or a server of tools."""

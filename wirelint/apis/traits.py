@@ -41,41 +41,41 @@ class Traits:
     arguments: Literal["text", "object", "block"] = "text"
     """Form of arguments on the wire: JSON in a string; an object; or `block`, an object in a whole body that a stream sends
     as text after a start with an empty object."""
-    text_only: bool = False
+    has_only_strings: bool = False
     """True if an object in the place of text is a fault, since clients of the API accept a string and nothing else."""
-    call_ids: bool = True
+    has_call_ids: bool = True
     """True if every call has an id. Otherwise calls are known by their order, and an id is an extra."""
-    call_index: bool = True
+    has_call_index: bool = True
     """True if the calls of a stream are numbered, so that a number can be missing or used twice."""
-    ends_repeat: bool = False
+    has_repeated_calls: bool = False
     """True if the end of a call repeats the whole call. Then an id alone starts no other call, and two calls that share a
     number cannot be separated."""
     id_model: str | None = "call_" + "A" * 24
     """A call id in the vendor's format. None: the vendor sends no ids."""
-    strict_ids: bool = False
+    has_strict_ids: bool = False
     """True if ids consist of letters, digits, `_` and `-` only, so that `functions.NAME:N` may be refused."""
     blocks: bool = False
     """True if a reply is a sequence of content blocks that start and stop one after the other."""
-    head_everywhere: bool = False
+    has_id_in_each_event: bool = False
     """True if each event of a stream repeats the id of the reply."""
-    finishes: bool = True
+    has_finish_reason: bool = True
     """True if a complete reply always has a finish reason."""
-    raw: bool = False
+    is_raw: bool = False
     """True if the prompt is the output of a chat template, so that the reply contains the model's own markup."""
     framings: frozenset[str] = frozenset({"events"})
     """The stream framings that the writer supports. A stream in another framing passes unchanged."""
-    choosing_ends: bool = False
+    has_plain_end_if_forced: bool = False
     """True if a reply to a forced function ends like any other (documented by OpenAI)."""
-    always_reports_usage: bool = False
+    has_usage_unasked: bool = False
     """True if streams end with token counts even if the request does not ask for them."""
 
     @property
-    def opens(self) -> bool:
+    def has_opening_events(self) -> bool:
         """Return True if streams of the API begin with events that carry no content yet."""
-        return self.blocks or self.ends_repeat
+        return self.blocks or self.has_repeated_calls
 
     @property
-    def tells_calls(self) -> bool:
+    def has_reason_for_calls(self) -> bool:
         """Return True if the finish reason distinguishes a reply with calls from one without."""
         return self.calls != self.ended
 
@@ -103,9 +103,9 @@ class History:
     """Place of a call's arguments, below the call's pointer."""
     blocks: bool = False
     """True if calls and results are blocks of messages, and a message must not be empty."""
-    next_message: bool = False
+    has_results_next: bool = False
     """True if results must be in the message right after their calls."""
-    counted: bool = False
+    is_counted: bool = False
     """True if the API refuses a history with more results than calls, with or without ids."""
 
 
@@ -214,7 +214,7 @@ def output_tokens(usage: Mapping[str, Json] | None) -> int | None:
 
 def is_raw(api: str, request: Request | None) -> bool:
     """Return True if the reply is the model's text with its template's markup, which no server parses for the client."""
-    if traits(api).raw:
+    if traits(api).is_raw:
         return True
     raw: Json = request.body.get("raw") if request is not None and api == "ollama.generate" else None
     return raw is True

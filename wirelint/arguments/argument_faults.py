@@ -229,10 +229,15 @@ def has_ended(exchange: Exchange, choice: Choice, call: ToolCall) -> bool:
 def lacks_finish_reason(exchange: Exchange, choice: Choice) -> bool:
     """Return True if a candidate holds complete calls, one with a name, and ends without a finish reason.
 
-    In APIs that announce calls by the finish reason alone (`Traits.tells_calls`), clients then wait or run nothing.
+    Clients of APIs with a reason for calls (`Traits.has_reason_for_calls`) then wait or run nothing.
     """
     reply = exchange.reply
-    if reply is None or choice.finish_reason is not None or not choice.calls or not traits(exchange.api).tells_calls:
+    if (
+        reply is None
+        or choice.finish_reason is not None
+        or not choice.calls
+        or not traits(exchange.api).has_reason_for_calls
+    ):
         return False
     if not reply.terminated or reply.error is not None or any(fault.kind in UNREAD for fault in reply.faults):
         return False
@@ -243,7 +248,7 @@ def lacks_finish_reason(exchange: Exchange, choice: Choice) -> bool:
 
 
 def is_normal_end(reason: str) -> bool:
-    """Return True if a finish reason says that the model ended by itself."""
+    """Return True if, by its finish reason, the model ended by itself."""
     return ending(reason) in ("ended", "stopped", "calls")
 
 

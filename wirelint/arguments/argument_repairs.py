@@ -51,7 +51,7 @@ class Separated:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A repair of a call's arguments. `text` is the whole text; `title` says what to do, `done` what was done.
+    """A repair of a call's arguments. `text` is the whole text; `title` names the repair as an order, `done` as a fact.
 
     `separated` are further calls found in the arguments, which follow the call. `offset`: the start of the fault.
     """
@@ -399,7 +399,11 @@ def _judge(call: ToolCall, exchange: Exchange, ledger: Ledger) -> PastFault | No
     if own.arguments != "text" and isinstance(given, str) and _damage(call, place, given, as_object=True) is not None:
         return None
     if own.arguments == "text":
-        words = _as_text(given, call) if isinstance(given, str) else _instead_of_text(given, text_only=own.text_only)
+        words = (
+            _as_text(given, call)
+            if isinstance(given, str)
+            else _instead_of_text(given, has_only_strings=own.has_only_strings)
+        )
     else:
         words = None if isinstance(given, dict) else f"{type_words(given)} instead of an object"
     if not words:
@@ -438,9 +442,9 @@ def _as_text(given: str, call: ToolCall) -> str | None:
     return f"bare text instead of an object: {excerpt(given, 40)!r}"
 
 
-def _instead_of_text(given: Json, *, text_only: bool) -> str | None:
+def _instead_of_text(given: Json, *, has_only_strings: bool) -> str | None:
     if isinstance(given, dict):
-        return "JSON itself where the API has JSON as text" if text_only else None
+        return "JSON itself where the API has JSON as text" if has_only_strings else None
     return f"{type_words(given)} where the API has an object as text"
 
 

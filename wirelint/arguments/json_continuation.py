@@ -1,12 +1,12 @@
-"""JSON text that arrives in pieces: a scanner of it, and the rest of a text whose beginning has been sent already.
+"""JSON text in pieces: a scanner, and the rest of a text whose beginning has already been sent.
 
 Theory of operation. The scanner is a pushdown automaton over RFC 8259. Runs of characters that cannot change its state
-(the inside of a string, white space, the digits of a number) are passed by one regular expression, so a piece costs what
-it has in tokens, and nothing is ever read twice. It keeps offsets and a stack of brackets, no text.
+(the inside of a string, white space, the digits of a number) are skipped by one regular expression, so the time depends
+on the number of tokens, and nothing is read twice. It keeps offsets and a stack of brackets, no text.
 
-`continuation` removes the token that the end of the prefix cuts, closes the open containers, and decodes that: all of it
-must be part of the wanted value. Then it completes the cut token and writes the missing members. A prefix with other
-content has no continuation.
+`continuation` removes the cut token at the end of the prefix, closes the open containers, and decodes the result, all of
+which must be part of the wanted value. Then it completes the cut token and writes the missing members. A prefix with
+other content has no continuation.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ class Scanner:
     `top` is the first character of the top-level value, at `top_at`; empty before it. `filled`: that value is an object and
     has a key. `closed` is the offset after the top-level value, `second` the offset of further text after it. `broken` is
     the first invalid character. `comma` is a comma between members or elements that no valid text follows yet. `lost`: the
-    scanner has stopped at too deep or too long a value. `at` is the state, `open`
-    the brackets that are open, `token_at` the offset of the last key or value, `in_key` says whether a key has begun.
+    scanner has stopped at too deep or too long a value. `at` is the state, `open` the open brackets, `token_at` the offset
+    of the last key or value, `in_key` whether a key has begun.
     """
 
     __slots__ = (
@@ -266,7 +266,7 @@ def continuation(prefix: str, value: Json) -> str | None:
 
 
 def write(value: Json) -> str:
-    """Return a value as JSON text, without white space; escaped to ASCII where it holds what UTF-8 cannot carry."""
+    """Return a value as JSON text without white space; escaped to ASCII if it holds lone surrogates."""
     try:
         return orjson.dumps(value).decode()
     except TypeError:  # lone surrogates, integers of more than 64 bits

@@ -84,7 +84,7 @@ _THINGS = _PHRASES.text("things")
 class Sign:
     """The sign of a placeholder. `why` completes "… is": `no path but what documentation writes for one`.
 
-    `void`: it spells that there is no value, so nothing is lost without it. `stem`: the text that a source of the value
+    `void`: it stands for no value, so it can be removed. `stem`: the text that a source of the value
     would hold. `word`: an ordinary word, so that its occurrence in a long prompt is no source. `form`: the form of values,
     so that its description in a declaration or a prompt is no source.
     """
@@ -220,7 +220,7 @@ def refused(arguments: Mapping[str, Json], error: str) -> Iterator[Refused]:
 
 
 def named_parameters(arguments: Mapping[str, Json], error: str) -> Iterator[tuple[str, bool]]:
-    """Yield the parameters that an error of the tool names: given ones that are unknown (True), and missing ones."""
+    """Yield the parameters in a tool's error: given ones that are unknown (True), and missing ones."""
     error = error[:_LONGEST_ERROR]
     for phrase, is_given in ((_PHRASES["unknown_parameter"], True), (_PHRASES["missing_parameter"], False)):
         names = (next(filter(None, found.groups()), "") for found in phrase.finditer(error))
@@ -337,7 +337,7 @@ class KnownText:
         return folded in described.casefold() or bool(stem and stem in self.of_users)
 
     def _names(self, value: str) -> bool:
-        """Return True if a user gave a word as a value: a person named `Null`, or `set it to null`."""
+        """Return True if a user wrote a word as a value: a person named `Null`, or `set it to null`."""
         word = re.escape(value)
         given = re.compile(
             rf"(?<![\w'\"`.]){word}(?!\w)" if value.istitle() else rf"(?<!\w)(?:{_BEFORE_A_VALUE})\s{word}(?!\w)"
@@ -447,7 +447,7 @@ def _is_nullable(name: str, tool: Tool) -> bool:
 
 
 def _guessed_places(arguments: dict[str, Json], tool: Tool, known: KnownText) -> Iterator[Invention]:
-    """Yield a path that is only a word of the query: nothing says that it exists."""
+    """Yield a path that is only a word of the query: it may not exist."""
     needed = required(tool)
     places = [
         (name, value)

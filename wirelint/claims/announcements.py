@@ -1,8 +1,7 @@
-"""Announcements at the end of a text: an action that the model says comes next, but does not carry out.
+"""Announcements at the end of a text: actions that the model promises as the next step and does not carry out.
 
-Only the end of a text counts: an announcement that is followed by the answer, a question, an offer or a block of text has
-been kept, or waits for the user. Sentences that speak of a condition, of another time or of the user's part announce
-nothing.
+Only the end of a text counts: where the answer, a question, an offer or a block of text follows, the model kept its promise
+or waits for the user. Sentences with a condition, about another time or about the user's part announce nothing.
 """
 
 from __future__ import annotations
@@ -33,14 +32,14 @@ _LONGEST_ASSENT = 60
 _FOREIGN_ASKS = tuple(re.compile(rf"\b(?:{alternatives(table)})\b", re.IGNORECASE) for table in ASKED[:-2])
 _VOICED = _PHRASES.text("voiced")
 _GENRE = _VOICED.replace("|scene|", "|scene (?:about|where|between|with|set|in which)|")
-"""Of a bare phrase: "the night scene" is one of a home as well."""
+"""For bare phrases: "the night scene" may belong to a home."""
 _NAMES_GENRE = _PHRASES.pattern("names_genre", intent_bases=_INTENT_BASES, genre=_GENRE)
 _LONGEST_PHRASE = 160
 _BESIDES = _PHRASES.pattern("besides", intent_bases=_INTENT_BASES)
 
 
 def asked(text: str) -> frozenset[Kind]:
-    """Return the kinds of action that a user's words ask for."""
+    """Return the kinds of action that a user orders."""
     kinds: set[Kind] = set()
     text = _PHRASES["how_to"].sub(" ", text)
     for match in _ASKS.finditer(text):
@@ -55,26 +54,26 @@ def asked(text: str) -> frozenset[Kind]:
 
 
 def accepted_offer(words: str, before: str) -> frozenset[Kind]:
-    """Return the kinds of action that a reply has offered and the user has agreed to: "Shall I refund it?" "Yes please"."""
+    """Return the kinds of action that a reply offered and the user accepted: "Shall I refund it?" "Yes please"."""
     if len(words) > _LONGEST_ASSENT or not _PHRASES["assent"].match(words):
         return frozenset()
     return frozenset(kind for match in _OFFER.finditer(before[-600:]) for kind in BASE.get(match["verb"].lower(), ()))
 
 
 def asks_about_past(text: str) -> bool:
-    """Return True if a user asks about what was done before, not for something to be done."""
+    """Return True if a user wants an account of earlier actions instead of a new one."""
     return _PHRASES["looks_back"].search(text) is not None
 
 
 def asks_for_text(text: str) -> bool:
-    """Return True if a user asks for a text, in which "I" is whoever the text speaks for."""
+    """Return True if a user orders a text, whose "I" may be anybody."""
     if _PHRASES["composes"].search(text) is not None:
         return True
     return len(text) <= _LONGEST_PHRASE and "?" not in text and _NAMES_GENRE.match(text) is not None
 
 
 def orders_beside_text(text: str) -> frozenset[Kind]:
-    """Return the kinds of action that are ordered beside a text to be composed: "draft a note and send it to Ann"."""
+    """Return the kinds of action that a user orders beside a text: "draft a note and send it to Ann"."""
     payload = _PHRASES["payload"].search(text)
     order = text[: payload.start()] if payload else text
     kinds: set[Kind] = set()
@@ -85,15 +84,15 @@ def orders_beside_text(text: str) -> frozenset[Kind]:
 
 
 def plays(text: str) -> bool:
-    """Return True if a text asks for a part to be played: what its "I" has done is fiction, or somebody's past."""
+    """Return True if a text orders the model to play a role, so that actions of its "I" are fiction."""
     return _PHRASES["plays"].search(text) is not None
 
 
 @dataclass(frozen=True, slots=True)
 class Announcement:
-    """An action that a text says comes next. `start`, `end`: its sentence. `at_once`: it is about to happen.
+    """An action that a text announces. `start`, `end`: offsets of its sentence. `at_once`: it is about to happen.
 
-    `bare`: a gerund is all there is ("Searching the code for callers."), which can be the answer to a question as well.
+    `bare`: a gerund alone ("Searching the code for callers."), which may also answer a question.
     """
 
     kinds: frozenset[Kind]
@@ -139,7 +138,7 @@ _SOON_WORDS = frozenset(part for table in SOON for verb in table for part in ver
 
 
 def may_announce(text: str, *, thought: bool = False) -> bool:
-    """Return True if the end of a text can hold an announcement, told cheaply."""
+    """Return True if the end of a text may hold an announcement. A cheap check."""
     tail = text[-_TAIL:].replace("\n", " \n")
     if _OPENERS.occur_in(tail) or _is_doing(tail) or (thought and _MAY_THINK.search(tail)):
         return True
@@ -149,7 +148,7 @@ def may_announce(text: str, *, thought: bool = False) -> bool:
 
 
 def _is_doing(text: str) -> bool:
-    """Return True if a gerund stands where an action goes on: at the beginning of a sentence or a clause, behind "I'm"."""
+    """Return True if a gerund begins a sentence or a clause, or follows "I'm"."""
     end = text.find("ing")
     while end >= 0:
         start = end
@@ -167,9 +166,9 @@ def _is_doing(text: str) -> bool:
 
 
 def announcement(prose: Prose, *, thought: bool = False) -> Announcement | None:
-    """Return the action that a text ends on announcing, or None: it ends on something else, asks, offers or waits.
+    """Return the action that the end of a text announces; None for other ends, questions, offers and pleas.
 
-    `thought`: the text is reasoning, in which a model speaks to itself.
+    `thought`: the text is reasoning, which addresses nobody.
     """
     last = _last(prose, thought=thought)
     if last is None:
@@ -181,7 +180,7 @@ def announcement(prose: Prose, *, thought: bool = False) -> Announcement | None:
 
 
 def says_nothing(prose: Prose) -> bool:
-    """Return True if a text only begs for patience or nods: "Sure. One moment please."."""
+    """Return True if a text only agrees or begs for patience: "Sure. One moment please."."""
     return len(prose.text) < 200 and all(
         _PHRASES["acknowledged"].match(_WAIT.sub(" ", sentence.masked))
         or (_FILLER.match(sentence.masked) and _announced(prose, sentence, thought=False) is None)
@@ -190,7 +189,7 @@ def says_nothing(prose: Prose) -> bool:
 
 
 def announced_verb(prose: Prose, verbs: Iterable[str]) -> Announcement | None:
-    """Return the announcement at the end of a text whose verb is one of `verbs`, which no table has."""
+    """Return the announcement at the end of a text with one of `verbs`, which are in no table."""
     last = prose.sentences[-1] if prose.sentences else None
     match = (
         _PHRASES["any_soon"].search(last.masked) if last is not None and not (last.question or last.bullet) else None
@@ -205,7 +204,7 @@ def announced_verb(prose: Prose, verbs: Iterable[str]) -> Announcement | None:
 
 
 def is_alone(prose: Prose, found: Announcement) -> bool:
-    """Return True if an announcement is all that a text says, nods and pleas for patience aside."""
+    """Return True if a text has nothing but an announcement, assent and pleas for patience."""
     others = [sentence for sentence in prose.sentences if not found.start <= sentence.start < found.end]
     return len(prose.text) < _LONGEST_ALONE and all(
         _PHRASES["acknowledged"].match(_WAIT.sub(" ", sentence.masked)) or _FILLER.match(sentence.masked)
@@ -214,9 +213,7 @@ def is_alone(prose: Prose, found: Announcement) -> bool:
 
 
 def _last(prose: Prose, *, thought: bool) -> Sentence | None:
-    """Return the last sentence that is more than a plea for patience; None when the text ends on code, a quotation or
-    a table.
-    """
+    """Return the last sentence before pleas for patience; None for a text that ends with code, a quotation or a table."""
     for sentence in reversed(prose.sentences[-3:]):
         if sentence.question:
             return None
@@ -234,7 +231,7 @@ def _announced(prose: Prose, sentence: Sentence, *, thought: bool) -> Announceme
 
 
 def _is_put_off(sentence: Sentence) -> bool:
-    """Return True if a sentence waits for something, or asks for it."""
+    """Return True if a sentence makes the action depend on something else."""
     return _PHRASES["not_now"].search(_WAIT.sub(" ", sentence.masked)) is not None
 
 
@@ -268,7 +265,7 @@ def _announce(prose: Prose, sentence: Sentence, kinds: frozenset[Kind], verb: st
 
 
 def decision(prose: Prose, names: Iterable[str]) -> tuple[Announcement, str] | None:
-    """Return the declared tool that the end of a thought decides to call by its name: `Next: look_up(plant="thyme")`.
+    """Return the tool that the end of a thought decides to call, by its name: `Next: look_up(plant="thyme")`.
 
     The sentence before the last one counts if the last only carries it out: `We need to use look_up. Let me do that now.`
     """

@@ -1,10 +1,9 @@
-"""Claims of a text: actions that it says are finished.
+"""Claims of a text: actions that the text reports as finished.
 
-Theory of operation. A claim is a finished action in the first person or in a form that amounts to it: "I searched …",
+Theory of operation. A claim is a finished action in the first person or in an equivalent form: "I searched …",
 "After reading …, I can confirm", "Deleted.", "The mail has been sent", "The search returned nothing". Patterns run
-over single sentences of masked prose (`prose`), so nothing quoted and no code is ever a claim. What makes
-the sentence unreal (a condition before the verb, a modal, a hedge, a question) or negates it leaves no claim. Whether
-a claim concerns a tool at all is not decided here: see `toolkinds`.
+over single sentences of masked prose (`prose`), so quotations and code are never claims. A condition before the verb, a
+modal, a hedge, a question or a negation leaves no claim. `toolkinds` decides which tool a claim concerns, if any.
 
 Patterns are flat alternatives with bounded gaps, so that a text is read in linear time.
 """
@@ -40,14 +39,12 @@ _PHRASES = lexicon.Phrases("claims")
 
 # Claims in other languages than English: German, French, Spanish, Portuguese, Italian, Chinese, Japanese.
 #
-# A claim is told by an auxiliary or a particle beside a finished form (`actions.DONE`); one that stands behind a condition
-# or a negation of its language is none.
-
+# A claim is an auxiliary or a particle beside a finished form (`actions.DONE`), without a condition or negation before it.
 
 FOREIGN_CONDITION = re.compile(r"\b(?:wenn|falls|sobald|si|quando)\b", re.IGNORECASE)
-# Finished forms stand in the order of `actions.DONE`.
+# In the order of `actions.DONE`.
 _GERMAN, _FRENCH, _SPANISH, _PORTUGUESE, _ITALIAN, _CHINESE, _JAPANESE = (alternatives(table) for table in DONE)
-# Spanish and Portuguese preterites stand for themselves: "Envié el correo", "Enviei o e-mail".
+# Spanish and Portuguese preterites need no auxiliary: "Envié el correo", "Enviei o e-mail".
 _SPANISH_PAST, _PORTUGUESE_PAST = (
     alternatives(word for word in table if word.endswith(("é", "í", "ei", "ri")) and " " not in word)
     for table in (DONE[2], DONE[3])
@@ -106,13 +103,13 @@ def verb_of(match: re.Match[str]) -> str:
     return next(word for name, word in match.groupdict().items() if word and name.startswith("verb")).lower()
 
 
-# The forms in which finished actions are told, and what makes them unreal: the patterns that `claims` runs.
+# Patterns that `claims` runs: forms of finished actions, and signs that an action is not real.
 #
 # Flat alternatives with bounded gaps, over one sentence at a time.
 
 LONGEST_OBJECT = 240
 MOST_CLAIMS = 16
-"""Claims of one sentence that are looked at: more are no prose."""
+"""Claims of one sentence that are read. A sentence with more is no prose."""
 ADVERBS = _PHRASES.text("adverbs")
 PAST_VERB = alternatives({*PAST, *PARTICIPLE} - {"run"})
 PARTICIPLE_VERB = alternatives(PARTICIPLE)
@@ -125,7 +122,7 @@ MANAGED = _PHRASES.pattern("managed", base=alternatives(BASE))
 AFTER = _PHRASES.pattern("after", gerund_participle=alternatives({*GERUND, *PARTICIPLE}))
 PASSIVE = _PHRASES.pattern("passive", participle_verb=PARTICIPLE_VERB)
 IN_DOING = re.compile(rf"\b(?:after|having|by|from) (?P<verb>{alternatives({*GERUND, *PARTICIPLE})})\b", re.IGNORECASE)
-"""An act in a subordinate clause. Like finds, it counts only beside news about the user's question."""
+"""An action in a subordinate clause. Like a find, it counts only beside news about the user's question."""
 TERSE = _PHRASES.pattern("terse", participle=alternatives(word.capitalize() for word in PARTICIPLE))
 MARKED = re.compile(r"^(?:[✅✔☑🎉👍✓]\ufe0f?|\*\*)")
 UNREAL = _PHRASES.pattern("unreal")
@@ -147,7 +144,7 @@ I_THEN = re.compile(r"I(?:['’](?:ve|d)| have)? ([\w-]+)")
 AFTER_I = frozenset(verb.split(" ")[0] for table in (PAST, PARTICIPLE) for verb in table) | frozenset(
     _PHRASES.words("after_i")
 )
-"""Words that can follow "I" where something was done."""
+"""Words that can follow "I" in a claim."""
 LOOKED = Cues("earch", "uery", "ookup", "found", "returned", "esults", "tool")
 CAME_OF_IT = Cues(*_PHRASES.words("came_of_it"))
 CONCLUDED = Cues(*_PHRASES.words("concluded"))
@@ -156,10 +153,10 @@ PASSIVE_SIGNS = Cues("been", "successfully", "is now", "are now")
 
 
 Form = Literal["said", "after", "outcome", "passive", "terse", "missed", "state", "stands", "news"]
-"""How a claim is made. `outcome`: told by its result ("the search returned …"); `terse`: without a subject ("Deleted.");
-`missed`: something that was not found, which says that it was looked for; `state`: that of a thing that was switched;
-`stands`: that of a thing that was ordered ("is reserved"), which is worth something only as an answer to the order;
-`news`: that of something found or told by the way, which is worth something only beside particulars."""
+"""Form of a claim. `outcome`: the result of an action ("the search returned …"). `terse`: no subject ("Deleted.").
+`missed`: a thing that was not found, which implies a search. `state`: the state of a switched device. `stands`: the state
+of an ordered thing ("is reserved"), which counts only as an answer to the order. `news`: a find, or an action in a
+subordinate clause, which counts only beside particulars."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,12 +173,12 @@ class Claim:
 
 
 def claims(prose: Prose) -> Iterator[Claim]:
-    """Yield the claims of a text, in the order in which they stand; several of one sentence are possible."""
+    """Yield the claims of a text in order. A sentence may have several."""
     letter: int | None = None
     looked_until = 0
-    told_until = -1  # the end of the paragraph in which a story of another time has begun
+    story_until = -1  # the end of a paragraph with a story of another time
     for number, sentence in enumerate(prose.sentences):
-        if sentence.start < told_until or sentence.question:
+        if sentence.start < story_until or sentence.question:
             continue
         found = tuple(islice(_claims_of(prose, sentence, number), MOST_CLAIMS))
         if not found:
@@ -194,15 +191,15 @@ def claims(prose: Prose) -> Iterator[Claim]:
         begun = max(prose.masked.rfind("\n\n", looked_until, sentence.start) + 1, looked_until)
         looked_until = sentence.end
         if _PHRASES["elsewhen"].search(prose.masked, begun, sentence.end):
-            told_until = _paragraph_end(prose.masked, sentence.end)
+            story_until = _paragraph_end(prose.masked, sentence.end)
         else:
             yield from found
 
 
 def may_claim(text: str) -> bool:
-    """Return True if a text can hold a claim in the first person, by its outcome or in another language, told cheaply.
+    """Return True if a text may hold a claim: in the first person, by its outcome, or in another language.
 
-    What a long text says without a subject ("Deleted."), or did not find, is not looked for.
+    A cheap check. In a long text, claims without a subject ("Deleted.") and missed things do not count.
     """
     flat = text.replace("\n", " ")
     if "e've " in flat or "e’ve " in flat or "e have " in flat:
@@ -226,7 +223,7 @@ def _paragraph_end(text: str, at: int) -> int:
 
 
 def letter_start(text: str) -> int:
-    """Return the offset of a letter that a reply offers, in which somebody else speaks. The text's length if there is none.
+    """Return the offset of a letter for somebody else to send; the text's length if there is none.
 
     A salutation on the first line is the reply's own, unless a signature closes it.
     """
@@ -239,7 +236,7 @@ def letter_start(text: str) -> int:
 
 
 def _in_template(prose: Prose, sentence: Sentence) -> bool:
-    """Return True if a sentence stands in a paragraph with fields to be filled in."""
+    """Return True if a sentence is in a paragraph of a template, with fields to fill in."""
     if "{" not in prose.masked and "[" not in prose.masked:
         return False
     begun = prose.masked.rfind("\n\n", 0, sentence.start) + 1
@@ -247,13 +244,13 @@ def _in_template(prose: Prose, sentence: Sentence) -> bool:
 
 
 def _claims_of(prose: Prose, sentence: Sentence, number: int) -> Iterator[Claim]:
-    own = [*islice(_said(prose, sentence), MOST_CLAIMS), *_managed(prose, sentence), *_told(prose, sentence)]
+    own = [*islice(_said(prose, sentence), MOST_CLAIMS), *_managed(prose, sentence), *_by_outcome(prose, sentence)]
     yield from own
     if not own:
         yield from _news(prose, sentence)
         yield from _impersonal(prose, sentence, number)
         if found := foreign_claim(sentence.masked):
-            # A German verb ends its clause: the object stands before it.
+            # A German verb ends its clause, so the object is before it.
             yield _claim(prose, sentence, *found, 0)
 
 
@@ -267,7 +264,7 @@ def _said(prose: Prose, sentence: Sentence) -> Iterator[Claim]:
         idiom = IDIOM.match(line, match.start("verb")) or (verb == "run" and not match["have"])
         idiom = idiom or _would(match, verb)
         if not idiom and _is_real(line, match.start()) and not HYPHENATED.search(before):
-            # "the query I just ran": the object stands before
+            # "the query I just ran": the object is before the verb
             relative = RELATIVE.search(_before(line, match.start()))
             at = max(match.start() - len(relative[0]), 0) if relative else match.end()
             yield _claim(prose, sentence, _kinds(verb), verb, "said", at)
@@ -303,7 +300,7 @@ def _managed(prose: Prose, sentence: Sentence) -> Iterator[Claim]:
             yield _claim(prose, sentence, BASE[verb], verb, "said", match.end())
 
 
-def _told(prose: Prose, sentence: Sentence) -> Iterator[Claim]:
+def _by_outcome(prose: Prose, sentence: Sentence) -> Iterator[Claim]:
     """Yield claims by their outcome: "After reading …, I can confirm", "The search returned …", "I couldn't find any …"."""
     line = sentence.masked
     after = AFTER.search(line) if AFTER_SIGNS.occur_in(line) and CONCLUDED.occur_in(line) else None
@@ -323,7 +320,7 @@ def _told(prose: Prose, sentence: Sentence) -> Iterator[Claim]:
 
 
 def _impersonal(prose: Prose, sentence: Sentence, number: int) -> Iterator[Claim]:
-    """Yield claims without a subject that acts: "All tests pass", "Email sent to Bo.", "Deleted."."""
+    """Yield claims without an acting subject: "All tests pass", "Email sent to Bo.", "Deleted."."""
     line = sentence.masked
     passive = PASSIVE.search(line) if PASSIVE_SIGNS.occur_in(line) else None
     noted = NOTED.match(line) if len(line) < 200 and not _PHRASES["finite"].search(line) else None
@@ -353,12 +350,12 @@ def _impersonal(prose: Prose, sentence: Sentence, number: int) -> Iterator[Claim
 
 
 def _news(prose: Prose, sentence: Sentence) -> Iterator[Claim]:
-    """Yield finds, and acts in a subordinate clause: "after looking it up"."""
+    """Yield finds, and actions in a subordinate clause: "after looking it up"."""
     line = sentence.masked
     found = _PHRASES["found"].search(line) if " found " in line else None
     if found and _is_real(line, found.start()):
         yield _claim(prose, sentence, frozenset({"search"}), "found", "news", found.end())
-    doing = IN_DOING.search(line) if "ing " in line and _may_tell_how(line) else None
+    doing = IN_DOING.search(line) if "ing " in line and _may_have_clause(line) else None
     if doing and _is_real(line, doing.start()):
         verb = doing["verb"].lower()
         kinds = GERUND.get(verb) or PARTICIPLE[verb]
@@ -366,14 +363,14 @@ def _news(prose: Prose, sentence: Sentence) -> Iterator[Claim]:
             yield _claim(prose, sentence, kinds, verb, "news", doing.end())
 
 
-def _may_tell_how(line: str) -> bool:
-    """Return True if a line has a word that an act stands behind which is told by the way."""
+def _may_have_clause(line: str) -> bool:
+    """Return True if a line has a word that begins a subordinate clause with an action."""
     lower = line.lower()
     return "by " in lower or "from " in lower or "after " in lower or "hav" in lower
 
 
 def _opens(sentence: Sentence, number: int) -> bool:
-    """Return True if a sentence is one with which a reply begins, not an item of what may be a change log."""
+    """Return True if a sentence opens a reply and is no item of a list, which may be a change log."""
     return number < 2 and not sentence.bullet
 
 
@@ -381,7 +378,7 @@ def _claim(prose: Prose, sentence: Sentence, kinds: frozenset[Kind], verb: str, 
     start = sentence.start
     clause = _PHRASES["clause_end"].search(sentence.masked, at, at + LONGEST_OBJECT) if at else None
     if clause and clause[0] == ":" and verb in LOOKED_INTO:
-        # "I checked the repository: there are two open issues": what was looked for stands behind the colon
+        # "I checked the repository: there are two open issues": the object is behind the colon
         container = sentence.masked[at : clause.start()]
         clause = None if _PHRASES["container"].match(container) else clause
     shown = prose.text[start + at : start + clause.start() if clause else sentence.end]
@@ -402,7 +399,7 @@ def _kinds(verb: str) -> frozenset[Kind]:
 
 
 def _would(match: re.Match[str], verb: str) -> bool:
-    """Return True if "I'd run" is "I would run": the participle is the base form, and no adverb says that it is past."""
+    """Return True if "I'd run" is "I would run": the participle is the base form, and no adverb marks the past."""
     have = match["have"]
     return have is not None and have.endswith("d") and verb in BASE and not PAST_ADVERB.search(match[0])
 
@@ -413,19 +410,19 @@ def _before(line: str, at: int) -> str:
 
 
 def _is_real(line: str, at: int) -> bool:
-    """Return True if what stands before a verb in its sentence leaves the claim a fact."""
+    """Return True if the words before a verb do not make its action unreal."""
     before = _before(line, at)
     return not (UNREAL.search(before) or FOREIGN_CONDITION.search(before))
 
 
 def reported_outcomes(prose: Prose, names: Iterable[str]) -> Iterator[tuple[str, Claim]]:
-    """Yield outcomes that a text ascribes to tools, with their names: "search_docs returned nothing"."""
+    """Yield outcomes of tools that a text names, with the names: "search_docs returned nothing"."""
     for name in names:
         if name not in prose.text or not MADE_NAME.search(name):
             continue
         told = re.compile(rf"(?<![\w/.]){re.escape(name)}(?:\(\))?`? (?:tool |call )?{ANSWERED}")
         for sentence in prose.sentences:
-            # Names stand in code spans, which the mask hides.
+            # Names are often in code spans, which the mask hides.
             match = told.search(prose.text, sentence.start, sentence.end)
             if match and not sentence.question and _is_real(sentence.masked, match.start() - sentence.start):
                 kinds: frozenset[Kind] = frozenset({"search"})
@@ -441,16 +438,10 @@ def bare_done(prose: Prose) -> Claim | None:
     return Claim(frozenset(), "done", "terse", prose.text, 0, match.end())
 
 
-# Finished acts that a short reply reports, found by grammar alone: any verb, with or without a subject.
+# Words of the user's last message that a text repeats: the object of an order, whatever noun it has.
 #
-# What makes a sentence unreal (a condition, a negation, another time, a question) leaves no act in it. `performed` decides
-# whether an act is that of a tool.
-
-
-# Words that a text repeats of the user's last words: the object of an order, whatever noun it has.
-#
-# Nouns are countless, and tables of them never complete. A reply that announces or claims what was ordered, though, says it
-# of the same thing, mostly by the same word: "list the pods" of "which pods crash?".
+# No table of nouns is complete. But a reply that announces or claims an ordered action mostly repeats the user's word for
+# its object: "list the pods" of "which pods crash?".
 
 _LEAST = 3
 _LONGEST = 2_000
@@ -475,7 +466,7 @@ def folded(text: str) -> str:
 
 
 def shared_words(text: str, words: str) -> frozenset[str]:
-    """Return the words of some weight that a text has in common with what the user said."""
+    """Return the content words that a text shares with the user's words."""
     return _weighty(text) & _weighty(words)
 
 
@@ -500,9 +491,12 @@ def _weighty(text: str) -> frozenset[str]:
     return frozenset(found)
 
 
+# Finished actions that a short reply reports, found by grammar alone: any verb, with or without a subject. A condition, a
+# negation, another time or a question leaves no action. `order_check.performed` decides whether a tool did it.
+
 LONGEST_REPLY = 500
 FEW = 4
-"""Sentences of a reply that may report acts; the rest are talk."""
+"""First sentences of a reply, in which it may report actions."""
 _ED = r"[A-Za-z][a-z]+(?:-[a-z]+)?(?<!\bne)(?<!\bse)(?<!\bfe)(?<!\bspe)(?<!\bexce)(?<!\binde)(?<!\bhundr)(?<!\bproce)ed"
 _FINISHED = rf"(?:{_ED}|{alternatives(PARTICIPLES)})"
 _PAST = rf"(?:{_ED}|{alternatives(PASTS)}|set|put|cut|shut|split|reset)"
@@ -518,7 +512,7 @@ _YOURS = re.compile(rf"^(?P<who>You)(?:['’]ve| have)? (?P<verb>{_PAST})\b")
 """News that only a tool can give: "you rolled a 9"."""
 _FORMS = (_PERFECT, _WELL, _IS, _PHRASES["state"], _NOTE, _PHRASES["comes_off"])
 _SHOWS = re.compile(rf"[:：][\s*]*$|[:：]\s*[{CODE}{QUOTE}\"“«„`]")
-"""Behind a colon is the product."""
+"""A colon with the product behind it."""
 _DONE_IN_CHINESE = re.compile(r"已(?:经|為|为|将|把)?[\u4e00-\u9fff]|[\u4e00-\u9fff](?:成功|完成|完毕)[。！]?$")
 _ROMANCE = ("e", *(f"{vowel}{sign}{end}" for vowel in "aiu" for sign in "dt" for end in "oaie"))
 _ROOT = 3
@@ -527,10 +521,10 @@ DONE_CHINESE = "已"
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """A finished act: its verb and its sentence.
+    """A finished action: its verb and its sentence.
 
-    `said`: in the first person; `weak`: may be a state as well; `past`: may be of any time; `yours`: told as one of the
-    user; `abroad`: in another language than English, where `verb` is the root, and in Chinese the particle `DONE_CHINESE`.
+    `said`: in the first person. `weak`: may be a state. `past`: may be of any time. `yours`: with the user as the subject.
+    `abroad`: in another language than English; `verb` is then the root, or in Chinese the particle `DONE_CHINESE`.
     """
 
     verb: str
@@ -543,24 +537,24 @@ class Act:
 
 
 def accounts(prose: Prose) -> bool:
-    """Return True if a reply is short prose that neither regrets nor asks for something."""
+    """Return True if a reply is short prose without regret, request, letter or template."""
     if len(prose.text) > LONGEST_REPLY or prose.fenced or "|" in prose.masked:
         return False
     return not regrets(prose) and not _is_for_others(prose)
 
 
 def regrets(prose: Prose) -> bool:
-    """Return True if a reply is more, or less, than an account of what was done."""
+    """Return True if a reply expresses regret, doubt or a request beside its account."""
     return _PHRASES["unsure"].search(_PHRASES["closing"].sub("", prose.masked)) is not None
 
 
 def _is_for_others(prose: Prose) -> bool:
-    """Return True if a reply offers a letter or a template, in which somebody else speaks."""
+    """Return True if a reply offers a letter or a template for somebody else to use."""
     return letter_start(prose.text) < len(prose.text) or TEMPLATE.search(prose.masked) is not None
 
 
 def acts(prose: Prose) -> Iterator[Act]:
-    """Yield the acts of the first sentences of a text."""
+    """Yield the finished actions of the first sentences of a text."""
     for sentence in prose.sentences[:FEW]:
         if sentence.question or not _MAY_FINISH.search(sentence.masked):
             continue
@@ -595,7 +589,7 @@ def _of(line: str, sentence: Sentence) -> Iterator[Act]:
 
 
 def _abroad(line: str, sentence: Sentence) -> Act | None:
-    """Return the act of a sentence in the perfect tense of another language, with the root of its participle."""
+    """Return the action of a sentence in the perfect tense of another language, with the root of its participle."""
     if not line.isascii() and _DONE_IN_CHINESE.search(line) and not _PHRASES["unreal_chinese"].search(line):
         return Act(DONE_CHINESE, sentence, abroad=True)
     match = _PHRASES["perfect_abroad"].search(line)

@@ -1,8 +1,8 @@
 """Contradictions between a reply and the results of its own turn.
 
-Each check answers one question, and says nothing as soon as one result of the turn supports the text: hits denied,
-hits that were never counted, a failure told as a success, tests that did not pass, an argument that was not sent,
-details that no result can have given. A text that owns up to the error anywhere contradicts nothing.
+Each check looks for one contradiction: denied hits, invented counts, a failure reported as success, tests that did not
+pass, an argument that was not sent, details that no result can contain. One result of the turn that supports the text
+silences a check, and so does a text that admits the error anywhere.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _DID = re.compile(rf"\bI(?:['’]ve| have)? (?:{alternatives(PARTICIPLE)})\b")
 
 
 def admits(prose: Prose) -> bool:
-    """Return True if a text owns up to a fault anywhere. "Without errors" owns up to none."""
+    """Return True if a text admits a fault anywhere. "Without errors" does not."""
     return _PHRASES["admits"].search(_PHRASES["no_fault"].sub(" ", prose.masked)) is not None
 
 
@@ -59,7 +59,7 @@ def _acts(fact: Fact) -> bool:
 
 
 def false_runs(prose: Prose, sentences: Sequence[Sentence], known: Sequence[Fact]) -> Iterator[Contradiction]:
-    """Yield programs and acts that a text reports as successful although every call that could be meant failed."""
+    """Yield programs and actions that a text reports as successful although every matching call failed."""
     acting = [fact for fact in known if _acts(fact)]
     if not acting or not all(fact.outcome.error for fact in acting) or admits(prose):
         return
@@ -86,7 +86,7 @@ def false_runs(prose: Prose, sentences: Sequence[Sentence], known: Sequence[Fact
 
 
 def false_acts(prose: Prose, known: Sequence[Fact]) -> Iterator[Contradiction]:
-    """Yield acts of any verb reported as done although every call of the turn failed and used one tool."""
+    """Yield actions, with any verb, reported as done although all calls of the turn are of one tool and failed."""
     if not known or not all(fact.outcome.error for fact in known) or len({fact.able.tool.name for fact in known}) > 1:
         return
     if admits(prose) or (known[-1].able.kinds and not _acts(known[-1])):
@@ -112,7 +112,7 @@ def false_successes(prose: Prose, known: Sequence[Fact]) -> Iterator[Contradicti
                 if claim.form in ("terse", "passive") and len(known) == 1 and claim.kinds & known[0].able.kinds
                 else []
             )
-        if not fitting and _was_meant(claim, prose, known):
+        if not fitting and _is_of_calls(claim, prose, known):
             fitting = list(known)
         if not fitting or not all(fact.outcome.error for fact in fitting):
             continue
@@ -122,10 +122,8 @@ def false_successes(prose: Prose, known: Sequence[Fact]) -> Iterator[Contradicti
         return
 
 
-def _was_meant(claim: Claim, prose: Prose, known: Sequence[Fact]) -> bool:
-    """Return True if an act without a known noun is that of the calls, all of which failed: "I've replaced x by y in
-    a.".
-    """
+def _is_of_calls(claim: Claim, prose: Prose, known: Sequence[Fact]) -> bool:
+    """Return True if an action without a known noun is that of failed calls: "I've replaced x by y in a."."""
     if claim.form != "said" or prose.fenced or claim.kinds <= {"search", "read"}:
         return False
     if not all(fact.outcome.error and claim.kinds & fact.able.kinds for fact in known):
@@ -137,7 +135,7 @@ def _was_meant(claim: Claim, prose: Prose, known: Sequence[Fact]) -> bool:
 
 
 def partial_failures(prose: Prose, sentences: Sequence[Sentence], together: Sequence[Fact]) -> Iterator[Contradiction]:
-    """Yield reports that all of several calls, made together to one tool, succeeded although one failed."""
+    """Yield reports that several parallel calls of one tool succeeded although one failed."""
     acting = [fact for fact in together if _acts(fact)]
     failed = [fact for fact in acting if fact.outcome.error]
     if not failed or len(failed) == len(acting) or len({fact.able.tool.name for fact in acting}) != 1 or admits(prose):
@@ -187,9 +185,9 @@ def false_test_reports(prose: Prose, sentences: Sequence[Sentence], known: Seque
 
 @remembered
 def _tests(text: str) -> tuple[bool, frozenset[tuple[int, str]]]:
-    """Return whether a result reports failures, and its numbers of tests."""
+    """Return True if a result reports failures, and its numbers of tests."""
     lower = text.lower()
-    if "fail" not in lower and "passed" not in lower:  # found out a hundred times as fast
+    if "fail" not in lower and "passed" not in lower:  # a hundred times as fast
         return False, frozenset()
     return _PHRASES["failed"].search(text) is not None, _figures(text)
 
@@ -200,7 +198,7 @@ def _figures(text: str) -> frozenset[tuple[int, str]]:
 
 # Hits that a text denies or miscounts: "there are none" against fourteen, or against an error; twelve against three.
 #
-# The noun decides what is denied or counted: a word for hits of any kind, or a noun of the tool that looked.
+# The noun decides: a general word for hits, or a noun of the tool that looked.
 
 _PLAIN = frozenset(_PHRASES.words("plain"))
 _NUMERALS = dict(
@@ -220,7 +218,7 @@ def _looking(known: Sequence[Fact]) -> list[Fact]:
 def denied_hits(
     prose: Prose, sentences: Sequence[Sentence], known: Sequence[Fact], words: str = ""
 ) -> Iterator[Contradiction]:
-    """Yield denials of hits. `words` are the user's, which name the hits in the user's own language."""
+    """Yield denials of hits. `words`: the user's last message, which names the hits in the user's own language."""
     looking = _looking(known)
     if not looking or any(fact.outcome.empty for fact in looking):
         return
@@ -257,7 +255,7 @@ def empty_places(
 ) -> Iterator[Contradiction]:
     """Yield calendars, inboxes and carts reported as empty although the only result lists their contents.
 
-    `words`: what the user asked; a part of the place of which they spoke is all of it.
+    `words`: the user's last message. A part of a place ("this afternoon") counts only if the user named it.
     """
     if len(known) != 1 or not known[0].outcome.counts or known[0].outcome.empty or "read" not in known[0].able.kinds:
         return
@@ -277,13 +275,13 @@ def empty_places(
 
 
 def _has_none(prose: Prose, sentence: Sentence, fact: Fact) -> bool:
-    """Return True if a sentence says that there are none of what a tool lists, and the text takes nothing from the list."""
+    """Return True if a sentence denies the things that a tool listed, and the text uses nothing of the list."""
     things = any(_are_hits(one, [fact]) for one in _PHRASES["no_things"].finditer(sentence.masked))
     return things and not _cites(prose, [fact]) and not _retells(prose, sentence, [fact])
 
 
 def _denies(sentence: Sentence, looking: Sequence[Fact], words: str, *, failed: bool) -> re.Match[str] | None:
-    """Return the match of a denial: of hits of any kind, of the tool's own nouns, after an error of anything."""
+    """Return the match of a denial: of hits, of the tool's nouns, or, after an error, of anything."""
     line = sentence.masked
     if zero := _PHRASES["zero"].search(line):
         return zero
@@ -300,12 +298,12 @@ def _denies(sentence: Sentence, looking: Sequence[Fact], words: str, *, failed: 
 
 
 def _are_hits(match: re.Match[str], looking: Sequence[Fact]) -> bool:
-    """Return True if one of the nouns behind a "no" names what a tool looks for, in the plural."""
+    """Return True if one of the nouns behind a "no" names the hits of a tool, in the plural."""
     return any(noun and noun.endswith("s") and _is_hit(noun, looking) for noun in (match["one"], match["two"]))
 
 
 def _is_hit(noun: str, looking: Sequence[Fact]) -> bool:
-    """Return True if a noun names what a tool looks for: "no mails" of `search_inbox`, "12 pods" of `list_pods`."""
+    """Return True if a noun names the hits of a tool: "no mails" of `search_inbox`, "12 pods" of `list_pods`."""
     words = words_of(noun)
     own = {word for fact in looking for word in fact.able.words}
     own |= {word for fact in looking for word in words_of(fact.arguments) if len(word) > 3}
@@ -314,7 +312,7 @@ def _is_hit(noun: str, looking: Sequence[Fact]) -> bool:
 
 
 def _is_absence(fact: Fact, told: str) -> bool:
-    """Return True if the error itself says that the very thing does not exist, so that "none found" retells it fairly.
+    """Return True if the error itself reports that the thing does not exist, so that "none found" is a fair summary.
 
     "Order not found" may become "no orders"; "workspace not found" may not become "no results".
     """
@@ -333,7 +331,7 @@ def _is_absence(fact: Fact, told: str) -> bool:
 
 
 def _elsewhere(shown: str, looking: Sequence[Fact]) -> bool:
-    """Return True if the target of a denial is something that no call of the turn asked for."""
+    """Return True if a denial is about a target that no call of the turn looked for."""
     asked = " ".join(fact.arguments for fact in looking).lower()
     targets = [word.lower().rstrip(".-") for word in _PHRASES["target"].findall(shown) if word.lower() not in _PLAIN]
     return bool(targets and asked.strip() not in ("", "{}")) and not any(
@@ -342,16 +340,14 @@ def _elsewhere(shown: str, looking: Sequence[Fact]) -> bool:
 
 
 def _cites(prose: Prose, looking: Sequence[Fact]) -> bool:
-    """Return True if the text names something that only a result told it."""
+    """Return True if the text contains a token that only a result contains."""
     asked = " ".join(fact.arguments for fact in looking)
     told = " ".join(fact.result.text[:20_000] for fact in looking)
     return any(token in told and token not in asked for token in _PHRASES["token"].findall(prose.text))
 
 
 def _retells(prose: Prose, denial: Sentence, looking: Sequence[Fact]) -> bool:
-    """Return True if the text tells, beside the denial, of the hits: by a word for what comes near, or by their own
-    words.
-    """
+    """Return True if the text reports the hits beside the denial: as near misses, or in their own words."""
     if _PHRASES["nearest"].search(prose.masked):
         return True
     asked = set(_PHRASES["title_word"].findall(" ".join(fact.arguments for fact in looking).lower()))
@@ -378,7 +374,7 @@ def wrong_counts(prose: Prose, sentences: Sequence[Sentence], known: Sequence[Fa
 
 
 def _told_number(sentence: Sentence, fact: Fact) -> int | None:
-    """Return the number of hits that a sentence reports: of hits of any kind, or named by the tool that looked."""
+    """Return the number of hits in a sentence: with a general word for hits, or with a noun of the tool."""
     match = _PHRASES["counted"].search(sentence.masked)
     if match is None:
         things = _COUNTED_THINGS.finditer(sentence.masked)
@@ -392,13 +388,13 @@ def _told_number(sentence: Sentence, fact: Fact) -> int | None:
 
 
 _PRIVATE: frozenset[Topic] = frozenset({"order", "data", "ticket", "calendar", "mail"})
-"""Topics that no model knows by itself."""
+"""Topics that no model knows without a tool."""
 
 
 def contradictions(
     prose: Prose, known: Sequence[Fact], ran: Sequence[Ran], request: Request | None = None
 ) -> Iterator[Contradiction]:
-    """Yield the statements of a text that the facts of its turn contradict."""
+    """Yield statements of a text that the facts of its turn contradict."""
     sentences = [sentence for sentence in prose.sentences if not sentence.question]
     words = last_words(request) if request is not None else ""
     yield from denied_hits(prose, sentences, known, words)
@@ -417,7 +413,7 @@ def contradictions(
 
 
 def _together(request: Request, ran: Sequence[Ran]) -> tuple[Fact, ...]:
-    """Return the results of the calls that were made last, all in one reply."""
+    """Return the results of the last calls, which one reply made."""
     last = next((message for message in reversed(request.turn) if message.calls), None)
     made = {call.id for call in last.calls} if last is not None else set()
     return facts(request, [one for one in ran if one.call is not None and one.call.id in made])
@@ -426,7 +422,7 @@ def _together(request: Request, ran: Sequence[Ran]) -> tuple[Fact, ...]:
 def _unheard(
     prose: Prose, sentences: Sequence[Sentence], known: Sequence[Fact], request: Request
 ) -> Iterator[Contradiction]:
-    """Yield figures and days of private data (orders, tables, calendars) when every result is an error."""
+    """Yield figures and days of private data (orders, tables, calendars) if every result is an error."""
     if not known or not all(fact.outcome.error for fact in known) or admits(prose):
         return
     if not all(fact.able.topics & _PRIVATE and fact.able.kinds & {"search", "read", "run"} for fact in known):
@@ -443,7 +439,7 @@ def _unheard(
 
 
 def _unheard_lines(prose: Prose, known: Sequence[Fact], request: Request) -> Iterator[Contradiction]:
-    """Yield cited lines of files ("src/a.py:12") when the search had no match and nobody named the file."""
+    """Yield cited lines of files ("src/a.py:12") if the search had no match and no text names the file."""
     if not known or not all(fact.outcome.empty or _PHRASES["no_output"].match(fact.result.text) for fact in known):
         return
     if not any(fact.able.shell or "search" in fact.able.kinds for fact in known):
@@ -484,7 +480,7 @@ def _wrong_argument(prose: Prose, sentences: Sequence[Sentence], ran: Sequence[R
 
 
 def _details(prose: Prose, sentences: Sequence[Sentence], known: Sequence[Fact]) -> Iterator[Contradiction]:
-    """Yield details of the requested thing when every result is an error and the text does not admit it."""
+    """Yield details of the requested thing if every result is an error and the text does not admit it."""
     if not known or not all(fact.outcome.error for fact in known) or admits(prose):
         return
     targets = {
@@ -508,9 +504,7 @@ def _details(prose: Prose, sentences: Sequence[Sentence], known: Sequence[Fact])
 
 
 def _refers(sentence: Sentence, known: Sequence[Fact]) -> bool:
-    """Return True if a statement is about the thing that every call of the turn was about: "the file sets", "your
-    order has".
-    """
+    """Return True if a statement is about the object of every call of the turn: "the file sets", "your order has"."""
     subject = _PHRASES["subject"].match(sentence.masked)
     if subject is None:
         return False
@@ -518,13 +512,13 @@ def _refers(sentence: Sentence, known: Sequence[Fact]) -> bool:
     return all(words & fact.able.words or topics_of(subject["noun"]) & fact.able.topics for fact in known)
 
 
-# Errors of servers of tools (MCP) among the results of a turn, and what a reply makes of them.
+# Errors of MCP servers among the results of a turn, and statements of a reply about them.
 
 _REDACTED = "[redacted:"
 _HEAD = 4000
 _LONGEST = 400
 _FEWEST = 3
-"""Words of an error that are its own: fewer may stand in any text."""
+"""Least number of words that identify an error. Fewer may be in any text."""
 _LEADS = frozenset({"error", "mcp", "tool", "failed", "exception"})
 
 
@@ -538,8 +532,7 @@ def error_of(passed: Sequence[Passed]) -> Passed | None:
 def mcp_errors(request: Request, ran: Sequence[Ran], ledger: Ledger) -> tuple[Fact, ...]:
     """Return the results of the turn if one of them is an error of an MCP server, else nothing.
 
-    That it is one is told by what the server answered on this wire, or by the result itself: some clients hand on the
-    envelope in which a server sends it.
+    The server's answer on this wire shows it, or the result itself: some clients pass on the JSON of the server.
     """
     results = [result for message in request.turn for result in message.results]
     failed = (
@@ -569,9 +562,7 @@ def misreported_errors(
 
 
 def _passes_on(text: str, served: Sequence[Fact]) -> bool:
-    """Return True if a reply says an error in the server's own words: "Shelf C is locked, so the item stays where it
-    is".
-    """
+    """Return True if a reply quotes an error of the server: "Shelf C is locked, so the item stays where it is"."""
     said = f" {' '.join(_WORD.findall(text[:_HEAD].casefold()))} "
     for fact in served:
         words = _WORD.findall(fact.result.text[:_LONGEST].casefold()) if fact.outcome.error else []
@@ -583,6 +574,6 @@ def _passes_on(text: str, served: Sequence[Fact]) -> bool:
 
 
 def _is_envelope(text: str) -> bool:
-    """Return True if a result is what an MCP server sends when a tool fails, handed on as it is."""
+    """Return True if a result is the unchanged JSON of a failed MCP call."""
     start = text[:_HEAD]
     return '"isError"' in start and '"content"' in text and "true" in start.partition('"isError"')[2][:6]

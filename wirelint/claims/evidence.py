@@ -1,7 +1,6 @@
 """Calls that ran in the present turn, and their outcomes: an error, nothing, or a number of hits.
 
-Text protocols count as well: a user message that is itself the result of a tool is evidence, though no API field says
-so.
+Text protocols count too: a user message may be the result of a tool without any API field for it.
 """
 
 from __future__ import annotations
@@ -42,16 +41,16 @@ _RESULT_MARKS = Cues(*_PHRASES.words("result_marks"))
 _RESULT_WORDS = Cues(*(f"{giver}{given}" for giver in ("tool", "function", "command") for given in _GIVEN))
 _RESULT_ENDS = Cues(*_GIVEN)
 _SUMMARY_WORDS = ("previous conv", "summary", "compacted", "earlier in", "so far")
-"""In lower case, what has to stand in a text that one of these patterns matches: much sooner looked for than they are."""
+"""Words in lower case, of which every match of the pattern has one. Searching for them is much faster."""
 
 
 _LOOKED_AT = 64
-"""Open calls among which the one is looked for that a result without an id answers."""
+"""Open calls that may belong to a result without an id."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """A call of the turn with its result; either may be missing from what the client sent."""
+    """A call of the turn with its result. The client may have sent only one of them."""
 
     call: ToolCall | None
     result: ToolResult | None
@@ -70,7 +69,7 @@ class Outcome:
 
 
 def last_words(request: Request) -> str:
-    """Return the user's last words without reminders of the client; empty when no user spoke."""
+    """Return the user's last message without reminders of the client; empty without one."""
     last = request.last_user
     return last.words if last is not None else ""
 
@@ -78,7 +77,7 @@ def last_words(request: Request) -> str:
 def anything_ran(request: Request) -> bool:
     """Return True if any call, result or hosted tool is in the turn, in an API field or, in text protocols, as text.
 
-    True also where the server holds a part of the turn, which may have any.
+    True also where the server holds a part of the turn, which is unknown.
     """
     if request.hosted or not request.tools_known or not request.shows_turn:
         return True
@@ -126,9 +125,7 @@ def _next_of(calls: deque[ToolCall], name: str | None) -> ToolCall | None:
 
 
 def was_summarised(request: Request) -> bool:
-    """Return True if not all of the conversation is on record: it begins with a summary or in the middle, or the server
-    holds a part of it.
-    """
+    """Return True if the request lacks a part of the conversation: the server holds it, or a summary replaces it."""
     if request.is_partial:
         return True
     spoken = [message for message in request.messages if message.role != "system"]
@@ -139,7 +136,7 @@ def was_summarised(request: Request) -> bool:
 
 
 def introduces(request: Request, word: str) -> bool:
-    """Return True if a text of the conversation brings the content of `word` with it: a heading or label, then a block."""
+    """Return True if a text of the conversation contains what `word` names: a heading or label, then a block."""
     if not word:
         return False
     spelled = re.escape(word)
@@ -153,7 +150,7 @@ def introduces(request: Request, word: str) -> bool:
 
 
 def supplies_results(request: Request) -> bool:
-    """Return True if the prompt itself carries what a tool would have found: passages, documents, search results."""
+    """Return True if the prompt contains material that a tool would find: passages, documents, search results."""
     return any(_PHRASES["supplied"].search(message.text) for message in request.messages if message.role != "assistant")
 
 
@@ -194,9 +191,9 @@ def _told(text: str, marked: bool) -> Outcome:
 
 
 def failed_command(text: str, arguments: str) -> bool:
-    """Return True if what a shell, a compiler or a database printed is its refusal: by the first or the last of few lines.
+    """Return True if the output of a shell, a compiler or a database is an error, by the first or last of few lines.
 
-    A command that shows a text may show one that speaks of errors.
+    Commands that show a file do not count: the file may be about errors.
     """
     if len(text) > _LONGEST_FAILURE or _PHRASES["shows_text"].search(arguments):
         return False
@@ -243,7 +240,7 @@ def _says_error(document: dict[str, Json], depth: int = 0) -> bool:
     status = next((told[key] for key in ("status", "status_code", "statuscode", "outcome") if told.get(key)), None)
     if isinstance(status, str):
         plain = status.lower().replace(" ", "_")
-        # A record may have such a state too: only a short answer with its reason speaks of itself.
+        # A record may have such a state too: only a short answer with a reason is about itself.
         refused = plain in _REFUSALS and len(told) <= 4 and bool(told.keys() & _REASONS)
         return refused or plain in ("error", "failed", "failure")
     if isinstance(status, int) and not isinstance(status, bool):
@@ -268,7 +265,7 @@ def _counts(text: str, document: Json) -> Iterator[int]:
 def _counts_of(document: dict[str, Json], depth: int) -> Iterator[int]:
     lists = [value for key, value in document.items() if isinstance(value, list) and key.lower() not in _FAULT_KEYS]
     if len(lists) == 1 and lists[0] and all(isinstance(one, dict) for one in lists[0]):
-        yield len(lists[0])  # the only list of an answer is what was found, whatever its name
+        yield len(lists[0])  # the only list of an answer holds the hits, whatever its name
     for key, value in document.items():
         plain = key.lower().replace("-", "_")
         if plain in _COUNT_KEYS and isinstance(value, int) and not isinstance(value, bool):
@@ -283,10 +280,9 @@ def _counts_of(document: dict[str, Json], depth: int) -> Iterator[int]:
 
 
 def on_record(claim: Claim, request: Request, wanted: frozenset[Kind]) -> bool:
-    """Return True if an earlier call of the history may be what the claim speaks of.
+    """Return True if the claim may be about an earlier call of the history.
 
-    It is when its arguments hold what the claim names, and when the user has not just asked for another action of the
-    kind.
+    It is if the arguments of the call hold a name from the claim, or if the user has not just ordered such an action.
     """
     same = calls_before(claim, request)
     if not same:
@@ -303,7 +299,7 @@ def on_record(claim: Claim, request: Request, wanted: frozenset[Kind]) -> bool:
 
 
 def _is_new(marks: set[str], calls: list[ToolCall], request: Request) -> bool:
-    """Return True if a claim names what the user has just named, and what neither those calls nor any result speaks of."""
+    """Return True if a claim repeats a name from the user's last message that no result holds."""
     words = last_words(request).lower()
     named = [mark for mark in marks if mark in words]
     if not named or not all(call.arguments.mapping for call in calls):
@@ -313,9 +309,7 @@ def _is_new(marks: set[str], calls: list[ToolCall], request: Request) -> bool:
 
 
 def _heard_of(name: str, calls: list[ToolCall], request: Request) -> bool:
-    """Return True if a file may be among what the calls had to do with: they name it, a result does, or they name no
-    file.
-    """
+    """Return True if calls may concern a file: they name it, they name no file, or a result names it."""
     name = name.lower()
     if any(not PATH.search(call.arguments.text) or name in call.arguments.text.lower() for call in calls):
         return True
@@ -323,7 +317,7 @@ def _heard_of(name: str, calls: list[ToolCall], request: Request) -> bool:
 
 
 def calls_before(claim: Claim, request: Request) -> list[ToolCall]:
-    """Return the calls on record that could have done what is claimed."""
+    """Return the calls of the history that could have done the claimed action."""
     able = [
         (call, ability(request.tool(call.name) or Tool(call.name, call.pointer))) for call in request.calls if call.name
     ]
@@ -331,7 +325,7 @@ def calls_before(claim: Claim, request: Request) -> list[ToolCall]:
 
 
 def brought_along(claim: Claim, request: Request) -> bool:
-    """Return True if what was read or changed came with the conversation."""
+    """Return True if the conversation contains the material that the claim is about."""
     if not claim.kinds & {"read", "search", "write"}:
         return False
     if claim.kinds & {"read", "search"} and supplies_results(request):
@@ -343,9 +337,7 @@ def brought_along(claim: Claim, request: Request) -> bool:
 
 
 def tools_used(request: Request) -> tuple[Ability, ...]:
-    """Return the abilities of the tools that were called in the conversation; none when any of it may have been
-    anything.
-    """
+    """Return the abilities of the tools that the conversation called; none if there may be unknown ones."""
     if request.hosted or not request.tools_known or request.is_partial:
         return ()
     if not any(message.calls for message in request.turn):
@@ -357,7 +349,7 @@ def tools_used(request: Request) -> tuple[Ability, ...]:
     return abilities(tools) if len(tools) == len(declared) else ()
 
 
-# The results of a turn, each with what it says and what its call could do; and statements that contradict them.
+# The results of a turn, each with its outcome and the abilities of its tool; and statements that contradict them.
 
 
 @dataclass(frozen=True, slots=True)
@@ -386,7 +378,7 @@ class Fact:
 
 
 def facts(request: Request, ran: Sequence[Ran]) -> tuple[Fact, ...]:
-    """Return the results of a turn, each with the ability of the tool that gave it."""
+    """Return the results of a turn with their outcomes and the abilities of their tools."""
     made: list[Fact] = []
     for one in ran:
         if one.result is None:

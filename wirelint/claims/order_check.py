@@ -1,12 +1,12 @@
-"""Orders that a reply says it carries out or has carried out, found without tables of verbs and nouns.
+"""Orders that a reply claims to carry out or to have carried out, found without tables of verbs and nouns.
 
-Theory of operation. Tools are countless (they spin samples, trim clips, post journal entries), and so are their verbs and
-nouns; no table holds them all. Three texts meet in such a lie, though: the order, the declaration of the tool, and the
-reply. A finished form of any verb is looked for in a short reply, by its grammar alone, and it counts when its verb stands
-in the tool's declaration or in the order, and its thing in another of the three. Words are compared by their stems.
+Theory of operation. Tools spin samples, trim clips, post journal entries: no table holds all their verbs and nouns. But a
+false claim repeats words of three texts: the order, the declaration of the tool, and the reply. Grammar alone finds the
+finished form of a verb in a short reply. It counts if the verb is in the tool's declaration or in the order, and the
+object is in another of the three texts. Words are compared by their stems.
 
-A reply may tell as well what the user did, what the conversation brought along, or what it did to a text. Hence an order
-has to be one: no question, no account, no material of its own; and the reply has to be short prose that regrets nothing.
+A reply may also report actions of the user, material of the conversation, or its own work on a text. So the user's message
+must be an order (no question, no account, no material), and the reply must be short prose without regret.
 """
 
 from __future__ import annotations
@@ -39,30 +39,29 @@ from wirelint.text.prose import Cues, Prose, Sentence
 
 _PHRASES = lexicon.Phrases("order_check")
 
-# The only possible tool of an announcement or a claim, where none of its nouns is known.
+# The only possible tool of an announcement or a claim without a known noun.
 #
-# What links them is then not a field of nouns but the order itself: the reply speaks of the very thing that the user spoke
-# of, its verb is the kind of thing that the tool does, and there is nothing else in the reply that it could be about.
-
+# The order links them: the reply names the object of the order, its verb is of a kind that the tool does, and nothing else
+# in the reply can be the object.
 
 _SEEN = frozenset({"encontrado", "revisado", "revisé"})
-"""Forms that may be about a text as well."""
+"""Forms that may be about a text."""
 _LOOKED_UP = frozenset(_PHRASES.words("looked_up"))
 _HANDED_OVER = re.compile(r"\n|：|:(?=\s|[\u3040-\u9fff])|[\"“„«「`]")
-"""Marks of a message that brings its material with it."""
+"""Marks of a message that contains its material."""
 _MATERIAL = re.compile(r"\n|：|:(?=\s|[\u3040-\u9fff])")
-"""An order to make something that quotes its name."""
+"""The same marks without quotation marks: an order to make something may quote its name."""
 _LONGEST_PLAIN_ORDER = 200
 _PASSED_ON: frozenset[Kind] = frozenset({"send", "book", "delete", "run", "control"})
-"""Kinds of action of which the material is handed on, and comes back from nowhere."""
+"""Kinds of action that pass material on, and do not return it."""
 _MADE: frozenset[Kind] = frozenset({"create", "send", "book", "delete", "run", "control"})
 _WRITING: frozenset[Kind] = frozenset({"write", "create"})
 _OUTSIDE: frozenset[Kind] = frozenset({"search", "send", "book", "delete", "run", "control"})
-"""Kinds of action that nobody does within a reply."""
+"""Kinds of action that are impossible within a reply."""
 
 
 def meant(found: Announcement, prose: Prose, words: str, able: Iterable[Ability]) -> Ability | None:
-    """Return the tool of an announcement that is a whole reply, or that goes on with the order."""
+    """Return the tool of an announcement that is a whole reply, or that repeats words of the order."""
     told = prose.masked[found.start : found.end]
     if (
         _PHRASES["never"].search(told)
@@ -90,7 +89,7 @@ def meant(found: Announcement, prose: Prose, words: str, able: Iterable[Ability]
 
 
 def _is_elsewhere(text: str, one: Ability) -> bool:
-    """Return True if what is spoken of belongs to a field with which a tool has nothing to do."""
+    """Return True if all topics of a text are foreign to a tool."""
     topics = topics_in(text)
     return bool(topics and one.topics and not topics & one.topics)
 
@@ -98,7 +97,7 @@ def _is_elsewhere(text: str, one: Ability) -> bool:
 def ordered(claim: Claim, prose: Prose, words: str, heard: str, able: Sequence[Ability]) -> Ability | None:
     """Return the tool of a claim that repeats the words of the user's order.
 
-    `heard`: all that was said in the conversation; particulars that are not in it are news from somewhere.
+    `heard`: all texts of the conversation. Particulars that are not in them are news.
     """
     wanted = asked(words) & claim.kinds
     handed = (_MATERIAL if wanted & _MADE else _HANDED_OVER).search(words.strip()) and not wanted & _PASSED_ON
@@ -121,7 +120,7 @@ def ordered(claim: Claim, prose: Prose, words: str, heard: str, able: Sequence[A
         or _PHRASES["cannot"].search(told)
     ):
         return None
-    # "I just checked.": of what, the rest of the reply tells
+    # "I just checked.": the rest of the reply names the object
     shared = shared_words(prose.text if _PHRASES["bare"].match(claim.object) else claim.object, words)
     if claim.form in ("said", "after"):
         enough = len(shared) >= _least(claim, wanted, news=is_news(prose.text, heard))
@@ -152,12 +151,12 @@ def ordered(claim: Claim, prose: Prose, words: str, heard: str, able: Sequence[A
 
 @lru_cache(maxsize=16)
 def _is_reckoned(text: str) -> bool:
-    """Return True if a text shows how it was reckoned. Each claim of a text asks, and 100 KB take 5 ms (`tests.fuzz`)."""
+    """Return True if a text shows its calculation. Cached for the claims of a text: 100 KB take 5 ms (`tests.fuzz`)."""
     return _PHRASES["reckoned"].search(text) is not None
 
 
 def _least(claim: Claim, wanted: frozenset[Kind], *, news: bool) -> int:
-    """Return how many words of the order a claim must repeat."""
+    """Return the number of words of the order that a claim must repeat."""
     if news and claim.verb in _LOOKED_UP and not is_thought(claim.object):
         return 0
     if wanted or ("search" in claim.kinds and claim.verb not in _SEEN):
@@ -166,13 +165,13 @@ def _least(claim: Claim, wanted: frozenset[Kind], *, news: bool) -> int:
 
 
 def is_news(text: str, heard: str) -> bool:
-    """Return True if a text gives figures of some length that nobody has named before."""
+    """Return True if a text has figures of two digits or more that the conversation does not have."""
     return any(figure not in heard for figure in _figures(text))
 
 
 @lru_cache(maxsize=16)
 def _figures(text: str) -> frozenset[str]:
-    """Return the figures of some length in a text. Each claim of it asks, and 100 KB take 1 ms (`tests.fuzz`)."""
+    """Return the figures of two digits or more. Cached for the claims of a text: 100 KB take 1 ms (`tests.fuzz`)."""
     return frozenset([figure for figure in _PHRASES["particular"].findall(text) if len(figure) > 1])
 
 
@@ -194,7 +193,7 @@ def announcement_by_name(prose: Prose, words: str, able: Iterable[Ability]) -> t
 
 
 def is_brief(prose: Prose) -> bool:
-    """Return True if a reply is as short as one has to be to be told by the verb of a tool's name or of the order."""
+    """Return True if a reply is short enough for claims in the verb of a tool's name or of the order."""
     return len(prose.text.strip()) <= _LONGEST_PLAIN_ORDER
 
 
@@ -241,7 +240,7 @@ def _own_verbs(able: Iterable[Ability]) -> Mapping[str, Ability]:
 
 @lru_cache(maxsize=8)
 def _verbs_of_all(able: tuple[Ability, ...]) -> Mapping[str, Ability]:
-    """Return the verbs of all tools, cached for the rules that ask about one request."""
+    """Return the verbs of all tools, cached for the rules that check one request."""
     verbs: dict[str, Ability] = {}
     for one in able:
         for verb in _verbs_of(one.tool.name, one.tool.description[:_LONGEST_LEAD]):
@@ -306,19 +305,19 @@ def _is_of(word: str, stem: str) -> bool:
 
 _LONGEST_ORDER = 300
 _LIGHT = frozenset(map(stem, _PHRASES.words("light")))
-"""Verbs that say of anything that it was done."""
+"""Verbs that fit every object."""
 _STATES = frozenset({"on", "off", "open", "closed", "running", "playing", "heating", "charging"})
 _SMALL = frozenset(map(stem, _PHRASES.words("small")))
 _IN_THE_HEAD = frozenset(map(stem, _PHRASES.words("in_the_head")))
 """Verbs of actions that need no tool."""
 _GENERAL = frozenset(map(stem, (word for word in BASE if " " not in word)))
-"""Verbs that are said of texts and thoughts as well."""
+"""Verbs that also fit texts and thoughts."""
 _LEAST = 4
 _LOOKS: frozenset[Kind] = frozenset({"search", "read"})
 
 
 _WRITTEN: frozenset[Topic] = frozenset({"knowledge", "web", "file", "mail"})
-"""Topics that a model may quote by heart, or the user may have shown."""
+"""Topics that a model may quote from memory, or that the user may have shown."""
 _SIGNS_OF_SOURCES = Cues("ccording to", "ased on", "er the ", "er your ", "er our ")
 _SIGNS_OF_READING = Cues(
     *_SIGNS_OF_SOURCES.words, " shows", " reads", " reports", " indicates", " registers",
@@ -330,7 +329,7 @@ _OPENS_WITH = 8
 
 
 def answering(prose: Prose, words: str) -> tuple[Act, ...]:
-    """Return the acts that a short reply reports in answer to an order; `performed` reads them. Mostly none."""
+    """Return the actions that a short reply reports after an order, for `performed`. Mostly none."""
     if len(prose.text) > LONGEST_REPLY or not is_order(words):
         return ()
     told = tuple(acts(prose))
@@ -346,10 +345,10 @@ def performed(
     able: Sequence[Ability],
     called: Iterable[str],
 ) -> tuple[Claim, Ability] | None:
-    """Return the act of a tool that a short reply reports in answer to an order, and the tool.
+    """Return the action of a tool that a short reply reports after an order, and the tool.
 
-    `told`: its acts (`answering`); `words`: the order; `heard`: all that was said; `before`: what the model said last;
-    `called`: names of tools that were called earlier, whose acts a reply may tell of.
+    `told`: the actions of the reply (`answering`). `words`: the order. `heard`: all texts of the conversation. `before`:
+    the model's last message. `called`: tools that were called earlier, whose actions a reply may report.
     """
     done = set(called)
     idle = [one for one in able if one.tool.name not in done]
@@ -382,11 +381,11 @@ def carried_out(prose: Prose, one: Ability, arguments: str) -> Sentence | None:
 
 
 Reading: TypeAlias = tuple[Sentence, re.Match[str]]
-"""A sentence that reports a reading, and its words."""
+"""A sentence that reports the value of an instrument, and the match of its words."""
 
 
 def readings(prose: Prose, words: str) -> tuple[Reading, ...]:
-    """Return the sentences of a short reply that report an instrument's value; `read_off` reads them. Mostly none."""
+    """Return the sentences of a short reply that report an instrument's value, for `read_off`. Mostly none."""
     if len(prose.text) > LONGEST_REPLY or not words or not _SIGNS_OF_READING.occur_in(prose.masked):
         return ()
     told = tuple(_readings(prose))
@@ -411,9 +410,9 @@ def _reading(line: str) -> re.Match[str] | None:
 def read_off(
     prose: Prose, told: Iterable[Reading], words: str, heard: str, able: Sequence[Ability], called: Iterable[str]
 ) -> tuple[Claim, Ability] | None:
-    """Return a reported value of an instrument that nobody read: "according to the sensor, it is at 18 %".
+    """Return a reported value of an instrument that no call has read: "according to the sensor, it is at 18 %".
 
-    `told`: the readings of the reply (`readings`); all else as for `performed`.
+    `told`: the readings of the reply (`readings`). The other parameters are those of `performed`.
     """
     done = set(called)
     for sentence, found in told:
@@ -447,7 +446,7 @@ def _shown(prose: Prose, sentence: Sentence) -> str:
 
 
 def is_order(words: str) -> bool:
-    """Return True if a user wants something done: no question, no account of what was done, no text to be worked on."""
+    """Return True if a message orders an action: no question, no account, no text to work on."""
     return 0 < len(words) <= _LONGEST_ORDER and _is_order(words)
 
 
@@ -472,9 +471,9 @@ def _stems(text: str) -> frozenset[str]:
 def _links(
     act: Act, one: Ability, words: str, heard: str, told: str, *, texts: bool = False, ran: bool = False
 ) -> bool:
-    """Return True if an act is what the order wanted and the tool does.
+    """Return True if an action fits the order and the tool.
 
-    `told`: its sentence as written; `texts`: it may be done to a text; `ran`: it was tried.
+    `told`: its sentence as written. `texts`: its object may be a text. `ran`: a call tried it.
     """
     line = act.sentence.masked
     if act.abroad:
@@ -488,7 +487,7 @@ def _links(
     own, wanted = verb in name, verb in order
     echoed = bool(shared) or bool(said & order) or (own and named and _PHRASES["it"].search(words) is not None)
     if _PHRASES["stated"].search(words) and (wanted or re.search(rf"\b{re.escape(act.verb)}\b", words.lower())):
-        return False  # the user has told it
+        return False  # the user reported it
     if act.yours:
         return own and wanted and news
     if texts and not (own and named):
@@ -528,7 +527,7 @@ def _links(
 
 
 def _links_abroad(act: Act, one: Ability, words: str, told: str) -> bool:
-    """Return True if the root is one of the tool's, or of the order's, and what is spoken of that of both."""
+    """Return True if the root is that of a word of the tool or of the order, and the object is in both."""
     if act.verb == DONE_CHINESE:
         asked = _PHRASES["question_chinese"].search(words) is None
         return asked and bool(shared_words(told, words)) and shares_signs(told, one.tool)
@@ -552,7 +551,7 @@ def _links_abroad(act: Act, one: Ability, words: str, told: str) -> bool:
 
 
 def _is_outside(act: Act, told: str, words: str) -> bool:
-    """Return True if an act in the very verb of the order is no work of the head: it names what has a name outside."""
+    """Return True if an action in the verb of the order has an outer object: an identifier of the order."""
     if stem(act.verb) in _IN_THE_HEAD or _PHRASES["goes_on"].search(told):
         return False
     return any(mark in told for mark in _PHRASES["identifier"].findall(words))

@@ -1,9 +1,9 @@
-"""Side effects: which claimed actions reach outside of the conversation, so that only a tool can do them.
+"""Side effects: claimed actions that reach outside of the conversation, so that only a tool can do them.
 
-"I've written a function", "I read your question", "I created an outline below" are acts of the reply itself: what
-they speak of stands in the text, or was given by the user. "I've saved it to utils.py", "I read the log file", "I
-sent the mail" are not. What decides is the object: a path, an address or a noun of the outside world reaches out; a
-noun for a piece of text does not, and nothing reaches out that the user brought along.
+"I've written a function", "I read your question", "I created an outline below" are actions of the reply itself: their
+object is in the text, or the user provided it. "I've saved it to utils.py", "I read the log file", "I sent the mail" are
+not. The object decides: a path, an address or a noun of the outside world reaches out. A noun for a piece of text does
+not, and nor does anything that the user provided.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Reach(IntEnum):
 _TEXTUAL = frozenset(_PHRASES.words("textual"))
 _TEXTUAL_CJK = _PHRASES.words("textual_cjk")
 _RESHAPES = frozenset(["merged", "compiled"])
-"""Verbs of programs that are as well done to what stands in a text."""
+"""Verbs of programs that also fit parts of a text."""
 _ALONE = frozenset(_PHRASES.words("alone"))
 _TELLING_ALONE = frozenset({
     "search", "searching", "look up", "looking up", "google", "googling", "query", "send", "sending", "email", "emailing",
@@ -42,7 +42,7 @@ _TELLING_ALONE = frozenset({
     "refund", "refunding", "schedule", "scheduling", "notify", "notifying", "escalate", "escalating",
     *(word for table in SOON for word in table),
 })  # fmt: skip
-"""Verbs that announce an action outside whatever they are said of."""
+"""Verbs that announce an outside action with any object."""
 _LOOKS = frozenset(_PHRASES.words("looks"))
 _LOOKED_AT: frozenset[Topic] = frozenset({"file", "knowledge", "web", "data", "run"})
 _FETCHES = frozenset(_PHRASES.words("fetches"))
@@ -83,12 +83,12 @@ def reach(claim: Claim, prose: Prose, able: Ability) -> Reach:
     if "control" in kinds and topics_in(claim.object) & {"device"}:
         ranks.append(Reach.SURE)
     own = max(ranks)
-    # A word of the tool's own name is worth something even where it may mean a text: create_report, submit_request.
+    # A word of the tool's name counts a little even if it may name a text: create_report, submit_request.
     return Reach.MAYBE if own is Reach.NO and shared and not prose.fenced and prose.words < 400 else own
 
 
 def shows(claim: Claim, prose: Prose) -> bool:
-    """Return True if what was done stands in the reply: "put aside in the plan below", "I've merged them: [1, 2]"."""
+    """Return True if the reply shows the product: "put aside in the plan below", "I've merged them: [1, 2]"."""
     if "send" in claim.kinds:
         return False
     if _PHRASES["tabled"].match(prose.text, claim.end):
@@ -106,7 +106,7 @@ def has_place(text: str) -> bool:
 
 
 def heads_text(text: str) -> bool:
-    """Return True if the first noun that is known names a piece of text."""
+    """Return True if the first known noun names a piece of text."""
     for word in _PHRASES["word"].findall(_PHRASES["code"].sub(" ", text).lower()):
         singular = word[:-1] if word.endswith("s") else word
         if word in _TEXTUAL or singular in _TEXTUAL:
@@ -117,7 +117,7 @@ def heads_text(text: str) -> bool:
 
 
 def of_a_text(text: str, tool: Tool) -> bool:
-    """Return True if a word of a tool's name only tells which piece of a text is meant: its background paragraph."""
+    """Return True if a word of a tool's name only qualifies a piece of text: the background paragraph."""
     own = set(name_words(tool.name))
     words = _PHRASES["word"].findall(text.lower())
     about = _PHRASES["about"].search(text.lower())
@@ -181,7 +181,7 @@ def _send(claim: Claim, *, given: bool) -> Reach:
 
 def _run(claim: Claim) -> Reach:
     if claim.verb in _NEEDS_NAME:
-        return Reach.MAYBE  # as much as the tool that is named is worth
+        return Reach.MAYBE  # the named tool decides
     if claim.verb in _ALONE or _PHRASES["code"].search(claim.object) or has_place(claim.object):
         return Reach.SURE
     return Reach.SURE if topics_in(claim.object) & {"run", "file", "data"} else Reach.NO
@@ -194,17 +194,17 @@ def _book(claim: Claim) -> Reach:
 
 
 def is_given(text: str) -> bool:
-    """Return True if a text speaks of what the user has handed over: a message, a snippet, what stands above."""
+    """Return True if a text is about material of the user: a message, a snippet, the text above."""
     return _PHRASES["given"].search(text) is not None
 
 
 def is_thought(text: str) -> bool:
-    """Return True if a text speaks of what is thought over, not of what is looked at."""
+    """Return True if a text is about a thought, not about a thing that can be read."""
     return _PHRASES["thoughts"].search(text) is not None
 
 
 def acts_outside(found: Announcement, prose: Prose, able: Ability) -> bool:
-    """Return True if an announced action is one for a tool: "let me read the file", not "let me write the introduction"."""
+    """Return True if an announced action needs a tool: "let me read the file", not "let me write the introduction"."""
     if names(able.tool, found.object) or found.verb in _NEEDS_NAME:
         return True
     given = _PHRASES["given"].search(found.object)
@@ -235,9 +235,9 @@ def acts_outside(found: Announcement, prose: Prose, able: Ability) -> bool:
 
 
 def acts_loosely(found: Announcement, able: Ability) -> bool:
-    """Return True if an action that is about to happen can only be one for a tool, though no noun of it is known.
+    """Return True if an immediate action needs a tool though its noun is unknown.
 
-    "Let me read the stylesheet first:" ends a reply; nobody reads in a reply, so a tool that reads was meant.
+    "Let me read the stylesheet first:" ends a reply. Reading is impossible in a reply, so it announces a tool that reads.
     """
     if not found.at_once or found.verb not in _LOOKS or not found.kinds & able.kinds & {"search", "read"}:
         return False
@@ -249,11 +249,11 @@ def acts_loosely(found: Announcement, able: Ability) -> bool:
 
 
 def mends(found: Announcement, able: Ability) -> bool:
-    """Return True if a tool that edits files is what "I'll fix it now" can only mean."""
+    """Return True if a tool edits files, and the announcement is like "I'll fix it now"."""
     edits = bool(able.topics & {"file"}) and "write" in able.kinds and not able.shell
     return edits and found.verb in _MENDS and _PHRASES["mended_now"].match(found.object) is not None
 
 
 def _then_acts(text: str) -> bool:
-    """Return True if what follows in the sentence is the work of tools: "write the module and then run the tests"."""
+    """Return True if a sentence continues with work for tools: "write the module and then run the tests"."""
     return re.search(r"\b(?:module|tests?|file|component|script|class|fix|change|patch)\b", text) is not None

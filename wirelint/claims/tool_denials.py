@@ -1,7 +1,7 @@
-"""Denials of tools: "I don't have any search tool", said by a model that was given one.
+"""Denials of tools: "I don't have any search tool" from a model with a declared one.
 
-A denial that says for what there is no tool counts only where a declared tool is for that: "I have no tool that books
-flights" is true of a model that can look up the weather.
+A denial with a purpose counts only if a declared tool serves that purpose: "I have no tool that books flights" is true of
+a model with a weather tool.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _ABROAD = Cues("kein", "werkzeug", "outil", "herramient", "ferrament", "strument
 
 @dataclass(frozen=True, slots=True)
 class Denial:
-    """A denial. `said` is its sentence, at `start` of the text. `outright`: of tools, and not of abilities alone."""
+    """A denial. `said`: its sentence, at `start` of the text. `outright`: of tools, not only of abilities."""
 
     said: str
     start: int
@@ -40,14 +40,14 @@ class Denial:
 
 
 def may_deny(text: str) -> bool:
-    """Return True if a text has words that a denial is made of: a look that costs less than the search."""
+    """Return True if a text has words of a denial. Cheaper than the search."""
     lowered = text.lower()
     here = _NEGATIONS.occur_in(lowered) and _THINGS.occur_in(lowered)
     return here or not text.isascii() or _ABROAD.occur_in(lowered)
 
 
 def denial(text: str, asked: str, tools: Sequence[Tool]) -> Denial | None:
-    """Return the first denial of an ability that a declared tool has. `asked`: the user's last words."""
+    """Return the first denial of an ability that a declared tool has. `asked`: the user's last message."""
     return next(_denials(unquoted(text), asked, tools), None) if may_deny(text) else None
 
 
@@ -81,9 +81,7 @@ def _denials(text: str, asked: str, tools: Sequence[Tool]) -> Iterator[Denial]:
 
 
 def _is_undone(deed: str, tools: Sequence[Tool]) -> bool:
-    """Return True if what there is no tool for is something that no declared one does: "to delete files", of a reader
-    of files.
-    """
+    """Return True if no declared tool does the denied deed: "to delete files" where a tool reads files."""
     found = _PHRASES["deed"].match(deed)
     verb = found["verb"].lower() if found is not None else ""
     kinds = BASE.get(verb) or GERUND.get(verb) or BASE.get(verb.removesuffix("s"))
@@ -93,7 +91,7 @@ def _is_undone(deed: str, tools: Sequence[Tool]) -> bool:
 
 
 def _is_for_another(said: re.Match[str], text: str, tools: Sequence[Tool]) -> bool:
-    """Return True if a denial in another language is about a deed that no tool does: "kein Werkzeug, um zu löschen"."""
+    """Return True if a denial in another language is about a deed of no tool: "kein Werkzeug, um zu löschen"."""
     words = _PHRASES["to_the_end"].match(text, said.end())
     told = [_plain(word) for word in _PHRASES["word"].findall(words[0])] if words is not None else []
     kinds = {kind for word in told for stem, kinds in _STEMS.items() if word.startswith(stem) for kind in kinds}
@@ -104,18 +102,18 @@ def _is_for_another(said: re.Match[str], text: str, tools: Sequence[Tool]) -> bo
 
 
 def _about(text: str) -> frozenset[str]:
-    """Return the words of a text that say what it is about."""
+    """Return the content words of a text."""
     return words_of(" ".join(word for word in _PHRASES["word"].findall(text.lower()) if word not in _EMPTY))
 
 
 def _is_any(match: re.Match[str]) -> bool:
-    """Return True if it is tools of any kind that are not there: "any tools", "no functions", and not "a tool for that"."""
+    """Return True if a denial is about all tools: "any tools", "no functions", and not "a tool for that"."""
     plain = " ".join(match[0].lower().split())
     return not re.search(r"\b(?:an?|the|this|that) (?:\w+ )?(?:tool|function|plugin)\b|\bfor (?:that|this|it)\b", plain)
 
 
 def _meets(about: frozenset[str], tools: Sequence[Tool]) -> bool:
-    """Return True if words name what a declared tool is for: by its own words, or by a field that both belong to."""
+    """Return True if words name the purpose of a declared tool: by its own words, or by a shared topic."""
     if not about:
         return False
     topics = {topic for word in about for topic in TOPIC_OF.get(word, ())}
@@ -127,7 +125,7 @@ def _meets(about: frozenset[str], tools: Sequence[Tool]) -> bool:
 
 
 def _names(about: frozenset[str], tools: Sequence[Tool]) -> bool:
-    """Return True if a text shares a word with the tools' names, verbs that many names begin with aside."""
+    """Return True if a text shares a word with the tools' names, except for common verbs."""
     topics = {topic for word in about for topic in TOPIC_OF.get(word, ())}
     return any(
         about & (_about(_spelled(tool.name)) - _VERBS) or topics & topics_of(_spelled(tool.name)) for tool in tools
@@ -147,7 +145,7 @@ _STEMS = {
     for word, kinds in table.items()
     if len(_plain(word)) >= 5 and " " not in word
 }
-"""Verbs of orders without their endings: other forms of them begin so."""
+"""Verbs of orders without their endings, which are beginnings of their other forms."""
 
 
 def _spelled(name: str) -> str:

@@ -1,8 +1,8 @@
-"""Abilities of declared tools, read from names and descriptions, and which actions fit them.
+"""Abilities of declared tools, read from names and descriptions, and the actions that fit them.
 
-A tool is read as an *ability*: kinds of action (its verbs), topics (its nouns), and whether it is a shell, which can
-do anything to files and programs. A claim and a tool meet when a kind fits and they share a topic or a word, or when
-one of the two names no topic at all and the verb alone is telling.
+An *ability* has kinds of action (the verbs), topics (the nouns), and a mark for shells, which can do anything to files and
+programs. A claim fits a tool if they share a kind and a topic or a word, or if one of the two has no topic and the verb
+alone is specific.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _LONGEST_LEAD = 400
 """Characters of a description in which its first sentence is looked for."""
 _TELLS_OF: frozenset[Kind] = frozenset({"search", "read"})
 _TELLING: frozenset[Kind] = frozenset({"search", "send", "book", "delete"})
-"""Kinds whose verbs say enough by themselves: nobody searches, sends, books or deletes inside a text."""
+"""Kinds whose verbs need no noun: nobody searches, sends, books or deletes inside a text."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,7 +57,7 @@ def abilities(tools: Iterable[Tool]) -> tuple[Ability, ...]:
 
 @lru_cache(maxsize=8)
 def _abilities(tools: tuple[Tool, ...]) -> tuple[Ability, ...]:
-    """Return the abilities of some tools, cached for the rules that ask about one request."""
+    """Return the abilities of some tools, cached for the rules that check one request."""
     return tuple(ability(tool) for tool in tools if not tool.hosted)
 
 
@@ -68,7 +68,7 @@ def ability(tool: Tool) -> Ability:
 
 @lru_cache(maxsize=4096)
 def _read(name: str, description: str, type_: str) -> tuple[frozenset[Kind], frozenset[Topic], frozenset[str], bool]:
-    """Return kinds, topics, words and whether the tool is a shell, cached for requests that repeat the declaration."""
+    """Return kinds, topics, words and True for a shell, cached for requests that repeat the declaration."""
     named = _PHRASES["camel"].sub("_", name).replace("-", "_").replace(".", "_").lower()
     parts = name_words(name)
     sentence = re.split(r"(?<=[.!?。])\s|\n", description, maxsplit=1)[0][:200]
@@ -100,9 +100,7 @@ def name_words(name: str) -> list[str]:
 
 
 def _kinds_of_all(words: Iterable[str]) -> set[Kind]:
-    """Return the kinds of a tool's verbs. A word that is a noun as well is one behind a verb: "list mail", "search
-    posts".
-    """
+    """Return the kinds of a tool's verbs. A word that may be a noun is one behind a verb: "list mail", "search posts"."""
     kinds: set[Kind] = set()
     before = ""
     for word in words:
@@ -142,12 +140,12 @@ def topics_in(text: str, verb: str = "") -> frozenset[Topic]:
 
 
 def does(able: Ability, kinds: frozenset[Kind]) -> bool:
-    """Return True if a tool does anything of these kinds, whatever it does it to. One without a verb tells of its noun."""
+    """Return True if a tool does anything of these kinds, to any object. A tool without a verb searches and reads."""
     return any(_FITTING[kind] & (able.kinds or _TELLS_OF) for kind in kinds)
 
 
 def fits(able: Ability, kinds: frozenset[Kind], verb: str, text: str) -> bool:
-    """Return True if a tool could do an action of one of `kinds` to what `text` speaks of."""
+    """Return True if a tool could do an action of one of `kinds` to an object in `text`."""
     if names(able.tool, text):
         return True
     if not does(able, kinds):
@@ -159,7 +157,7 @@ def fits(able: Ability, kinds: frozenset[Kind], verb: str, text: str) -> bool:
     if shared:
         return True
     if "sql" in able.words and "search" in kinds and not topics & _OUTSIDE_TABLES:
-        return True  # tables hold whatever the user speaks of
+        return True  # tables may hold any object
     if able.shell:
         return not topics and bool(kinds & {"run", "delete"}) and _PHRASES["code"].search(text) is not None
     if topics:
@@ -168,14 +166,14 @@ def fits(able: Ability, kinds: frozenset[Kind], verb: str, text: str) -> bool:
 
 
 def shares_signs(text: str, tool: Tool) -> bool:
-    """Return True if a text has a word of Chinese in common with a description, beside the verb with which that begins."""
+    """Return True if a text shares a Chinese word with a description, apart from the verb at its beginning."""
     described = tool.description[:_LONGEST_LEAD]
     pairs = {run[at : at + 2] for run in _PHRASES["signs"].findall(described) for at in range(2, len(run) - 1)}
     return any(pair in text for pair in pairs)
 
 
 def tool_by_words(able: Iterable[Ability], text: str) -> Ability | None:
-    """Return the tool that a text speaks of by the words of its name: "the currency converter" of `convert_currency`."""
+    """Return the tool that a text names by words: "the currency converter" for `convert_currency`."""
     noun = _PHRASES["tool_noun"].match(text)
     words = words_of(noun[0]) - _STOP - {"service", "search", "lookup", "engine"} if noun else frozenset()
     return next((one for one in able if words & words_of(" ".join(name_words(one.tool.name)))), None)
@@ -191,10 +189,10 @@ _SHORT_RESULT = 300
 
 
 def cannot(able: Ability, kinds: frozenset[Kind]) -> bool:
-    """Return True if it is certain that a tool does nothing of the kinds: all it says of itself is of other kinds.
+    """Return True if a tool certainly does nothing of the kinds: its name and description are all about other kinds.
 
-    A tool that says nothing, runs commands, or passes on what it is given can do anything; so can a side effect that its
-    description speaks of.
+    A tool without a verb, one that runs commands, and one that forwards requests can do anything. A side effect in its
+    description counts as well.
     """
     named = _PHRASES["camel"].sub("_", able.tool.name).replace("-", "_").replace(".", "_").lower()
     if able.shell or not able.kinds or able.kinds & {"run"} or _PHRASES["anything"].search(named):
@@ -205,9 +203,7 @@ def cannot(able: Ability, kinds: frozenset[Kind]) -> bool:
 
 
 def reports(result: str, kinds: frozenset[Kind]) -> bool:
-    """Return True if a result may report an action of the kinds: by a finished form in a long text, by any word in a
-    short one.
-    """
+    """Return True if a result may report an action of the kinds: by a finished form, or in a short text by any word."""
     return _tells(_SIDE_EFFECTS if len(result) <= _SHORT_RESULT else _REPORTS, result, kinds)
 
 

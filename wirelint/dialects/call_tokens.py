@@ -20,7 +20,7 @@ _TYPES = frozenset({"function", "custom", "tool"})
 
 @dataclass(slots=True)
 class _DeepSeekCalls(Calls):
-    """The calls in a run of tokens. `fenced`: whether the first body stood in a fence; None before it."""
+    """The calls in a run of tokens. `fenced`: whether the first body was in a fence; None before it."""
 
     fenced: bool | None = None
 

@@ -228,7 +228,7 @@ def read_dots(reader: Reader, position: int) -> Reading:
         return reader.block("dots_function_call", position, found.end, found.calls)
     if reading := read(reader, position, _DOTS_INVOKE):
         return reading
-    # Only dots writes the tag, so it is a call even if its inside is unreadable, unless a sentence goes on after it.
+    # Only dots writes the tag, so it is a call even if its inside is unreadable, unless a sentence continues after it.
     end = position + len(wrapper[0].rstrip())
     called = reader.char(end) in ("", "\n", "<", "{", "[")
     return reader.block("dots_function_call", position, end) if called else None

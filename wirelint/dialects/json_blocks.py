@@ -318,7 +318,7 @@ def _read_tagged(reader: Reader, position: int) -> Reading:
 
 
 _GIGACHAT = table(__name__, "gigachat")
-# What may follow the tokens if they call: a sentence about them goes on otherwise.
+# What may follow the tokens if they call: a sentence about them continues in another way.
 _BEGINNINGS = ("", "\n", "\r", "{", "[", "`")
 
 

@@ -81,7 +81,7 @@ class Arguments(NamedTuple):
 def read_arguments(
     reader: Reader, position: int, stop: Pattern, *, starts: str = '{"', to_stop: bool = False
 ) -> Arguments:
-    """Read the arguments at a position. `stop`: what may follow them in the notation, which ends damaged ones.
+    """Read the arguments at a position. `stop`: the text that may follow them in the notation, and ends damaged ones.
 
     Nothing before a stop means no arguments. At the end of the text an object must be whole. `starts`: the characters
     that JSON may begin with. `to_stop`: damaged arguments reach to the stop.

@@ -25,7 +25,7 @@ _LONGEST_TOKEN = 12  # characters at the end of a window that may be the cut hal
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """A value, the offset after it, and whether it was valid JSON as it stood.
+    """A value, the offset after it, and whether it was valid JSON.
 
     `missing`: the number of brackets that are missing at the end. `failed`: no value; the text was read up to `end`.
     """
@@ -235,8 +235,4 @@ def _finite(digits: str) -> float:
     return number
 
 
-def _nothing(_: str) -> None:
-    return None
-
-
-_DECODER = json.JSONDecoder(strict=False, parse_constant=_nothing)
+_DECODER = json.JSONDecoder(strict=False, parse_constant=lambda _: None)

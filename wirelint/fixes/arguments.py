@@ -83,13 +83,13 @@ class CompleteJson(ArgumentRewriter):
     def keeps_start(self, start: Start) -> bool:
         if start.input in _EMPTY:
             return False
-        return self._own.text_only or not isinstance(start.input, dict)
+        return self._own.has_only_strings or not isinstance(start.input, dict)
 
     def judge(self, call: ToolCall) -> Change | None:
         found = flaw(call, self._tool(call.name))
         if found is not None:
             return repair_flaw(call, found, self._tool(call.name))
-        if call.start_input is not None and self._own.text_only and concatenated(call) is None:
+        if call.start_input is not None and self._own.has_only_strings and concatenated(call) is None:
             return write_as_text(call)
         return None
 

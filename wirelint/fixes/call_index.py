@@ -73,7 +73,9 @@ class _UpdateJudge(WaitingRewriter):
         match event:
             case Start(kind="tool_call"):
                 given = event.input not in (None, {}, "", [])
-                self._calls[event.block] = Succession(event.id, event.name, given=given, repeated=self._own.ends_repeat)
+                self._calls[event.block] = Succession(
+                    event.id, event.name, given=given, repeated=self._own.has_repeated_calls
+                )
                 self._choices[event.block] = event.choice
                 return self.begins(event)
             case CallUpdate() if (calls := self._calls.get(event.block)) is not None:
@@ -162,7 +164,7 @@ class ReplyIds(PassingRewriter):
     def __init__(self, context: RewriteContext, record: Callable[[ReplyMeta, str], None]) -> None:
         self._context = context
         self._record = record
-        self._everywhere = traits(context.exchange.api).head_everywhere
+        self._everywhere = traits(context.exchange.api).has_id_in_each_event
         self._first: str | None = None
         self._stray = self._over = self._recorded = False
         self._stamped: Frame | None = None

@@ -178,7 +178,7 @@ class FinishReasons(PassingRewriter):
 
     def _missing(self, frame: Frame | None) -> list[Finish]:
         """Return the ends that candidates lack."""
-        if self._unread or not traits(self._context.exchange.api).tells_calls:
+        if self._unread or not traits(self._context.exchange.api).has_reason_for_calls:
             return []
         ended = [(choice, content) for choice, content in self._contents.items() if content.lacks_finish_reason]
         for _, content in ended:

@@ -127,7 +127,7 @@ def _promote(exchange: Exchange, request: Request, position: int, leaks: tuple[L
     if not answers or len(answers) != len(calls):
         return None
     used = {each.call.id for each in pair(request).pairs if each.call.id}
-    demand, needed = demand_of(exchange), traits(request.api).call_ids
+    demand, needed = demand_of(exchange), traits(request.api).has_call_ids
     for call, answer in zip(calls, answers, strict=True):
         id_ = answer.result.call_id
         if id_ in used or not (id_ or not needed) or not _answers_call(call, answer.result, demand):
@@ -165,7 +165,7 @@ def _answers(request: Request, position: int) -> list[Answer]:
     end = position + 1
     while end < len(request.messages) and request.messages[end].results:
         end += 1
-        if history_of(request.api).next_message:
+        if history_of(request.api).has_results_next:
             break
     here = [answer for answer in orphans(request) if position < answer.position < end] if end > position + 1 else []
     count = sum(len(message.results) for message in request.messages[position + 1 : end])

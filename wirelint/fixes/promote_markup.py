@@ -597,10 +597,10 @@ class MarkupPromoter(TextRewriter):
         """Yield the end of a candidate that has calls now."""
         own = traits(self.request.api)
         if not isinstance(event, Finish):
-            if own.tells_calls:
+            if own.has_reason_for_calls:
                 yield Finish(choice, own.calls, own.finish_at.format(choice), event.frame)
             yield event
-        elif not own.tells_calls or event.reason == own.calls or ending(event.reason) in _HONEST:
+        elif not own.has_reason_for_calls or event.reason == own.calls or ending(event.reason) in _HONEST:
             yield event
         else:
             yield event._replace(reason=own.calls)

@@ -1,37 +1,33 @@
-"""Results that a request hands to the model for the first time, compared with what MCP servers answered."""
+"""Results that a request returns to the model for the first time, compared with the answers of MCP servers."""
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
+
+import orjson
 
 from wirelint import lexicon
 from wirelint.claims.evidence import outcome
-from wirelint.model import Arguments, Message, Request, Tool, ToolCall, ToolResult
+from wirelint.model import Arguments, Json, Message, Request, Tool, ToolCall, ToolResult
 from wirelint.state.mcp_ledger import McpLedger, Passed, digest_of
 
 if TYPE_CHECKING:
     from wirelint.state.ledger import Ledger
-import html
-from typing import Literal
-
-import orjson
-
-from wirelint.model import Json
 
 _PHRASES = lexicon.Phrases("handed_back")
 
 # Changes of a tool's result on its way into a history: another format, shortened, or altered.
 #
-# Theory of operation. Clients wrap results, print them as JSON or out of it, join blocks, add notes. What is left
-# through all
-# of that are the words and numbers. A result whose words are all there is the same, whatever stands around them. Where some
-# are missing and nothing strange has come in, it was shortened. Where strange words stand for missing ones, it was altered.
+# Theory of operation. Clients wrap results, print them as JSON or extract them from it, join blocks, add notes. Words and
+# numbers survive all of that. A result with all words of the answer is the same. A result that lacks words and has no
+# strange ones is shortened. A result with strange words in place of missing ones is altered.
 
 Retelling = Literal["same", "marked", "shortened", "lost", "altered"]
-"""`marked`: something was left out, and the text says so. `lost`: nothing of it is left."""
+"""`marked`: a part is missing, and the text mentions that. `lost`: nothing is left."""
 
 _WORD = re.compile(r"\w+")
 _ESCAPED = re.compile(r"\\+(?:[nrt\"'/\\]|u([0-9a-fA-F]{4}))")
@@ -47,7 +43,7 @@ def compare_result(told: str, truth: str) -> Retelling:
         return "same"
     read = set(_words(told))
     said = read | set(_bare(told))
-    # A number in JSON may be spelled in several ways: as it stands, and as it is read.
+    # A number in JSON has several spellings: the written one, and the decoded one.
     given, spelled = set(_words(truth)), set(_bare(truth))
     if given <= said or spelled <= said:
         return "same"
@@ -75,14 +71,11 @@ def _words(text: str, depth: int = 0) -> Iterator[str]:
 
 
 def _bare(text: str) -> Iterator[str]:
-    """Yield the words of a text as they stand, whatever it is; escapes of JSON and HTML undone."""
-    plain = _ESCAPED.sub(_unescaped, html.unescape(text) if "&" in text else text)
+    """Yield the words of a text as written, with escapes of JSON and HTML undone."""
+    text = html.unescape(text) if "&" in text else text
+    plain = _ESCAPED.sub(lambda escape: chr(int(escape[1], 16)) if escape[1] else " ", text)
     for word in _WORD.findall(plain):
         yield "null" if word == "None" else word.casefold()
-
-
-def _unescaped(escape: re.Match[str]) -> str:
-    return chr(int(escape[1], 16)) if escape[1] else " "
 
 
 def _of(value: Json, depth: int) -> Iterator[str]:
@@ -128,27 +121,27 @@ class Back:
 
     @property
     def admits(self) -> bool:
-        """Return True if the result says that the call failed, or was not carried out."""
+        """Return True if the result reports that the call failed or did not run."""
         if outcome(self.result).error or self._fails:
             return True
         return len(self.result.text) <= _LONGEST_REFUSAL and _PHRASES["not_run"].search(self.result.text) is not None
 
     @property
     def _fails(self) -> bool:
-        """Return True if the result is a note, in whatever words, that something went wrong."""
+        """Return True if the result is a short note about a failure, in any words."""
         text = self.result.text
         return len(text) <= _LONGEST_NOTE and _PHRASES["fails"].search(_PHRASES["no_fault"].sub(" ", text)) is not None
 
     def takes_up(self, truth: str) -> bool:
-        """Return True if a result speaks of what the server answered: then its words are of that, not of the call."""
+        """Return True if a result repeats the words of the server's answer, so that it is about the answer."""
         told, given = set(_WEIGHTY.findall(self.result.text.casefold())), set(_WEIGHTY.findall(truth.casefold()))
         return not outcome(self.result).error and len(told) >= _FEW and 2 * len(told & given) >= len(told)
 
 
 def handed_back(request: Request, ledger: Ledger, conversation: str | None = None) -> Iterator[Back]:
-    """Yield the results behind the last message of the assistant; older ones were judged when they came.
+    """Yield the results after the last message of the assistant. Older ones were checked in earlier requests.
 
-    Where a request goes on from a reply that the provider keeps, the call is the one that passed on this wire.
+    If a request continues a reply that the provider keeps, the call is the one that passed on this wire.
     """
     fresh: list[ToolResult] = []
     messages = request.messages
@@ -164,7 +157,7 @@ def handed_back(request: Request, ledger: Ledger, conversation: str | None = Non
 
 
 def _calls_before(messages: tuple[Message, ...], position: int) -> list[ToolCall]:
-    """Return the calls of the assistant's last messages, which some APIs split in several."""
+    """Return the calls of the assistant's last turn, which some APIs split into several messages."""
     calls: list[ToolCall] = []
     while position and messages[position - 1].role == "assistant":
         position -= 1
@@ -193,7 +186,7 @@ def never_ran(tool: Tool, wire: McpLedger) -> str:
 
 
 def confirmed(request: Request, ledger: Ledger) -> frozenset[str]:
-    """Return the pointers of results that are what a server on this wire has answered to their calls."""
+    """Return the pointers of results that equal the answers of servers on this wire."""
     wire = ledger.tools
     if not wire:
         return frozenset()

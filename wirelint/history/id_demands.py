@@ -1,10 +1,9 @@
 """Forms of tool-call ids that targets demand: by model name and API, by host, by an error's text.
 
-Theory of operation. Most servers take any id. Five targets do not, and each is an object of one small class that judges
-an id and mints an acceptable one from it. A model's name decides for Kimi K2 (whose templates were trained on one form, so
-that others work badly rather than fail) and, with the API, for Claude; the API alone decides for Converse; the host decides
-where the vendor's own service checks and the many others that serve the same models do not (Mistral, OpenAI). An error
-reply that names the constraint decides before all of them.
+Theory of operation. Most servers accept any id. Five targets do not: each is a small class that checks an id and makes an
+acceptable one from it. The model's name decides for Kimi K2 (trained on one form, so other forms work badly instead of
+failing) and, with the API, for Claude. The API alone decides for Converse. The host decides for Mistral and OpenAI, whose
+own services check ids while other hosts of the same models do not. An error reply that names a constraint takes precedence.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ _PHRASES = lexicon.Phrases("id_demands")
 
 
 class Demand(Protocol):
-    """A target's demand of ids. `form` completes "the target wants"."""
+    """A target's demand on ids. `form` completes "the target wants"."""
 
     @property
     def target(self) -> str: ...
@@ -41,19 +40,19 @@ class Demand(Protocol):
     def form(self) -> str: ...
 
     def fault(self, id_: str, name: str | None) -> str | None:
-        """Return the fault of an id, as a clause; None when the target takes it."""
+        """Return the fault of an id as a clause; None for an acceptable id."""
         ...
 
     def mint(self, id_: str, name: str | None, ordinal: int, taken: Collection[str]) -> str | None:
-        """Return an id that the target takes, made from a refused one; equal at every run.
+        """Return an acceptable id made from a refused one, the same in every run.
 
-        `ordinal` is the number that a counted id gets; it, or the next that is free.
+        `ordinal`: the number of a counted id, or the first one to try if it is taken.
         """
         ...
 
 
 class KimiK2:
-    """Kimi K2. Any foreign id is fine; a broken native one misleads the model, and parsers that split it."""
+    """Kimi K2. It accepts any foreign id. A broken native one misleads the model, and parsers that split it."""
 
     target = "Kimi K2"
     form = "`functions.NAME:N`"
@@ -124,7 +123,7 @@ class Bounded:
 
 
 class Limited(Bounded):
-    """OpenAI's limits on length: one to 64 characters everywhere, 40 on older routes, which then say so."""
+    """OpenAI's limits on length: 1 to 64 characters, and 40 on older routes, whose errors name that limit."""
 
     def __init__(self, limit: int) -> None:
         super().__init__("OpenAI's API", f"1 to {limit} characters", "call_", 24, most=limit)
@@ -142,7 +141,7 @@ class Anthropic(Bounded):
 
 
 class Converse(Bounded):
-    """Bedrock's Converse. It takes up to 64 characters and passes them on; Claude behind it takes fewer kinds of them."""
+    """Bedrock's Converse. It accepts up to 64 characters; Claude behind it accepts fewer kinds of characters."""
 
     def __init__(self, *, claude: bool = False) -> None:
         kept = "a-zA-Z0-9_-" if claude else "a-zA-Z0-9_.:-"
@@ -151,7 +150,7 @@ class Converse(Bounded):
 
 
 def _digest(text: str, taken: Collection[str], prefix: str, length: int) -> str:
-    """Return an id of a prefix and letters and digits made from a text; the same every time, and none that is taken."""
+    """Return an untaken id of a prefix and digits of a hash, the same in every run."""
     for salt in range(len(taken) + 1):
         made = hashlib.sha256(f"{salt}:{text}".encode("utf-8", "surrogatepass")).hexdigest()
         if f"{prefix}{made[:length]}" not in taken:
@@ -165,7 +164,7 @@ _CLAUDE = re.compile(r"claude", re.IGNORECASE)
 
 
 def is_kimi_k2(model: str) -> bool:
-    """Return True if a model's name, as any host writes it, means one of the K2 family (K2, K2 Thinking, K2.5, K2.6)."""
+    """Return True for a model of the K2 family (K2, K2 Thinking, K2.5, K2.6), in the spelling of any host."""
     return _KIMI_K2.search(model) is not None
 
 
@@ -174,7 +173,7 @@ def is_kimi_k3(model: str) -> bool:
 
 
 def demand_of(exchange: Exchange) -> Demand | None:
-    """Return the demand of an exchange's target; None where any id will do, or where it is unknown."""
+    """Return the demand of an exchange's target; None if it accepts any id, or if its demand is unknown."""
     if is_kimi_k2(exchange.model):
         return KimiK2()
     host = urlsplit(exchange.url).hostname or ""
@@ -188,7 +187,7 @@ def demand_of(exchange: Exchange) -> Demand | None:
 
 
 def is_openai(url: str) -> bool:
-    """Return True if a request goes to OpenAI's own service, or to the one that Azure runs."""
+    """Return True if a request goes to OpenAI's own service or to Azure's."""
     host = urlsplit(url).hostname or ""
     return any(_is(host, domain) for domain in _OPENAI)
 
@@ -206,7 +205,7 @@ _PATTERN_OF_AWS = re.compile(r"a-zA-Z0-9_.:-", re.IGNORECASE)
 
 
 def complaint(exchange: Exchange) -> Demand | None:
-    """Return the demand in the error reply of an exchange, when it speaks of ids at all."""
+    """Return the demand in an error reply; None if the error is not about ids."""
     error = exchange.reply.error if exchange.reply is not None else None
     if error is None:
         return None
@@ -225,18 +224,18 @@ def complaint(exchange: Exchange) -> Demand | None:
 
 
 def is_broken_native(id_: str, name: str | None) -> bool:
-    """Return True if an id is a mangled `functions.NAME:N` for a call of this very function."""
+    """Return True if an id is a mangled `functions.NAME:N` for a call of this function."""
     origin = restore(id_, name)
     return bool(name) and origin is not None and (origin.id or "").startswith(f"functions.{(name or '').strip()}:")
 
 
-# Ids of the items of a Responses history that are not what the vendor made: `call_…` where `fc_…` was.
+# Wrong ids of items in a Responses history: `call_…` in place of `fc_…`.
 #
-# Theory of operation. An item that the model made has an id of its own (`fc_…`, `msg_…`, `rs_…`); a call has another one,
-# that pairs it with its output (`call_id`). Clients that know one id per call put it into both. OpenAI's service looks at
-# the first letters of an item's id and refuses the whole request; other servers of this API make item ids of any form. So
-# an id counts as wrong only there, or where a reply refuses it. The API takes items without an id, so a wrong one can go:
-# nothing refers to it but the vendor's own store, which never had it.
+# Theory of operation. An item of the model has an id of its own (`fc_…`, `msg_…`, `rs_…`), and a call has another id that
+# pairs it with its output (`call_id`). Clients with one id per call put it into both. OpenAI's service checks the first
+# letters of an item's id and refuses the whole request; other servers of this API make item ids of any form. So an id is
+# wrong only at OpenAI, or if a reply refuses it. The API accepts items without an id, so a wrong id can be removed: only
+# the vendor's store refers to it, and does not have it.
 
 _BEGINNINGS = {
     "message": "msg",
@@ -254,7 +253,7 @@ _REFUSED = re.compile(r"input\[(\d{1,6})\]\.id\b")
 
 @dataclass(frozen=True, slots=True)
 class ItemId:
-    """A wrong id of an item. `mixed_up`: it is recognisably the id of something else, or no id at all."""
+    """A wrong id of an item. `mixed_up`: it is the id of something else, or no id at all."""
 
     pointer: str
     id: str
@@ -289,14 +288,14 @@ def wrong_item_ids(exchange: Exchange) -> Iterator[ItemId]:
             fault = "the API refuses it"
         if fault is None or (refused and n not in refused and not is_openai(exchange.url)):
             continue
-        # Thoughts that the server does not find by their id are lost; they may be unreadable without it.
+        # Without its id the server may lose a thought.
         edit = None if kind == "reasoning" else Edit("remove", f"/input/{n}/id")
         what = f"`{name}` item" if (name := text(item.get("name"))) else f"{kind} item"
         yield ItemId(f"/input/{n}", id_, what, fault, mix is not None, n in refused, edit)
 
 
 def _mix(id_: str, item: Mapping[str, Json], begins: str) -> str | None:
-    """Return what else an id belongs to, as a clause."""
+    """Return the other owner of an id as a clause; None without one."""
     if id_ and id_ == item.get("call_id") and not id_.startswith(begins):
         return "it is the id of its call"
     if is_placeholder(id_) or is_placeholder(id_.partition("_")[2]):
@@ -329,29 +328,28 @@ def _refused(exchange: Exchange) -> frozenset[int]:
     return frozenset(int(number) for number in _REFUSED.findall(words[:10_000]))
 
 
-# Ids for calls that a repair makes: in the form that the conversation's upstream gives them, and no id twice.
+# Ids for calls that a fix makes: in the form of the conversation's upstream, and unique.
 #
-# Theory of operation. What reads the id next is the client, which sends it back, and the upstream, which may demand a form
-# or was trained on one. So the form is looked for from the strictest to the vaguest: what the target demands (Mistral's
-# nine characters), what the model itself writes (Kimi's counted ids), the other ids of the reply, the ids that really
-# passed in this conversation or stand in its history, the API's own. An id is drawn from the exchange's seed, so that the
-# same exchange gets the same ids whenever and wherever it is repaired; a counted one goes on from the numbers of the
-# history.
+# Theory of operation. The client reads the id and sends it back to the upstream, which may demand a form or was trained on
+# one. The form comes from the first of these sources: the target's demand (Mistral's nine characters), the model's own form
+# (Kimi's counted ids), other ids of the reply, ids that passed in this conversation or are in its history, the API. An id
+# is drawn from the exchange's seed, so that an exchange gets the same ids in every run. Counted ids continue the numbers of
+# the history.
 
 
 _ALPHANUMERIC = string.digits + string.ascii_letters
 _COUNTED = re.compile(r"(?:(?P<prefix>functions)[. ])?[\w.-]+:(?P<number>[0-9]{1,9})")
-# Makers whose ids can be drawn anew; others count, or are made by clients and no upstream ever gave them.
+# Makers whose ids can be drawn anew. Other forms are counters, or forms of clients.
 _DRAWN = frozenset(_PHRASES.words("drawn"))
 _PLAIN_MODEL = traits("").id_model
 _KEPT_END = re.compile(r"_\d{1,3}\Z")
 _TELLING = 9
 _MOST_LOOKED_AT = 256
-"""Ids of the reply whose numbers are looked at; beyond it only equal ids are avoided."""
+"""Ids of a reply whose numbers are compared. In a longer reply, only equal ids are avoided."""
 
 
 class _History(NamedTuple):
-    """The ids of a request: all of them, the next number of counted ones, and the last call's that has a known form."""
+    """The ids of a request, the next number of counted ids, and the last id of a known form."""
 
     ids: frozenset[str]
     next_number: int
@@ -362,10 +360,10 @@ _NOTHING = _History(frozenset(), 0, None)
 
 
 def mint(context: RewriteContext, name: str | None) -> str:
-    """Return an id that the target takes, made from a refused one; equal at every run.
+    """Return a new id for a call that a fix makes.
 
-    Unique among the ids of the request and those taken. The same at every run over the exchange, if ids are asked for in
-    the same order.
+    It differs from the ids of the request and those taken. Every run over the
+    exchange gives the same ids in the same order.
     """
     request = context.exchange.request
     history = _history_of(request) if request is not None else _NOTHING
@@ -373,14 +371,16 @@ def mint(context: RewriteContext, name: str | None) -> str:
     if prefix is not None and name and not re.search(r"[\s:]", name):
         new = _count(context, f"{prefix}{name}", history)
     else:
-        new = _draw(context, _model_id(context, history), history)
+        sample = _model_id(context, history)
+        while (new := _imitate(sample, context.seed())) in context.taken or new in history.ids:
+            pass
     context.taken.add(new)
     return new
 
 
 def mint_where_used(context: RewriteContext, name: str | None) -> str | None:
-    """Return a new id; None where the API's calls need none and no call of this conversation came with one."""
-    if traits(context.exchange.api).call_ids:
+    """Return a new id; None if the API needs no ids and no call of this conversation had one."""
+    if traits(context.exchange.api).has_call_ids:
         return mint(context, name)
     request = context.exchange.request
     history = _history_of(request) if request is not None else _NOTHING
@@ -389,17 +389,17 @@ def mint_where_used(context: RewriteContext, name: str | None) -> str | None:
 
 
 def _counted_prefix(context: RewriteContext, history: _History) -> str | None:
-    """Return the prefix of counted ids: `functions.` (Kimi K2), nothing (K3); None where ids are not counted."""
+    """Return the prefix of counted ids: `functions.` (Kimi K2), empty (K3); None for ids that are not counted."""
     model = context.exchange.model
-    # Where ids are strict a client may refuse such an id; it is given only to one that has been given it before.
-    if traits(context.exchange.api).strict_ids or not (is_kimi_k2(model) or is_kimi_k3(model)):
+    # Clients of APIs with strict ids may refuse such an id, so only those that have received one get it.
+    if traits(context.exchange.api).has_strict_ids or not (is_kimi_k2(model) or is_kimi_k3(model)):
         return None if isinstance(demand_of(context.exchange), Mistral) else _counted_before(context, history)
     return "functions." if is_kimi_k2(model) else ""
 
 
 def _counted_before(context: RewriteContext, history: _History) -> str | None:
-    told = traits(context.exchange.api).strict_ids  # what passed elsewhere is no word of this client's
-    counted = _COUNTED.fullmatch((history.sample if told else _sample(context, history)) or "")
+    strict = traits(context.exchange.api).has_strict_ids  # ids of other exchanges are no evidence for this client
+    counted = _COUNTED.fullmatch((history.sample if strict else _sample(context, history)) or "")
     if counted is None:
         return None
     return "functions." if counted["prefix"] else ""
@@ -416,7 +416,7 @@ def _count(context: RewriteContext, stem: str, history: _History) -> str:
 
 
 def _model_id(context: RewriteContext, history: _History) -> str:
-    """Return an id whose form the new one takes."""
+    """Return an id as the model of a new one."""
     exchange = context.exchange
     demand = demand_of(exchange)
     if isinstance(demand, Mistral):
@@ -429,9 +429,7 @@ def _model_id(context: RewriteContext, history: _History) -> str:
 
 
 def _sample(context: RewriteContext, history: _History) -> str | None:
-    """Return an id of a known form: of this reply, else the last that the conversation's upstream gave, else of the
-    history.
-    """
+    """Return an id of a known form: of this reply, else the last from the upstream, else of the history."""
     if len(context.taken) <= _MOST_LOOKED_AT:
         siblings = [id_ for id_ in context.taken if id_ not in history.ids and form_of(id_) is not None]
         if siblings:
@@ -439,13 +437,6 @@ def _sample(context: RewriteContext, history: _History) -> str | None:
     issued = context.ledger.calls(context.exchange.conversation)[-8:]
     passed = (call.id for call in reversed(issued) if form_of(call.id) is not None)
     return next(passed, history.sample)
-
-
-def _draw(context: RewriteContext, sample: str, history: _History) -> str:
-    while True:
-        new = _imitate(sample, context.seed())
-        if new not in context.taken and new not in history.ids:
-            return new
 
 
 def _imitate(sample: str, seed: str) -> str:
@@ -471,7 +462,7 @@ def _imitate(sample: str, seed: str) -> str:
 
 
 def _alphabet(text: str) -> str:
-    """Return the characters that ids like this are made of."""
+    """Return the alphabet of ids like this."""
     used = set(text) - set("-_")
     # A few characters can be digits by chance.
     narrow: tuple[str, ...] = (string.digits, string.digits + "abcdef") if len(text) >= _TELLING else ()
@@ -481,7 +472,7 @@ def _alphabet(text: str) -> str:
     return _ALPHANUMERIC
 
 
-@lru_cache(maxsize=1)  # asked again for every call of a reply
+@lru_cache(maxsize=1)  # needed for every call of a reply
 def _history_of(request: Request) -> _History:
     calls = request.calls
     ids = [call.id for call in calls if call.id]

@@ -1,15 +1,15 @@
 """Tool-call ids: forms of vendors, ways in which clients mangle them, and matching.
 
 Theory of operation. An id is opaque to an honest client: it comes with a call and goes back, unchanged, on the call and
-on its result. Three questions follow from that, each answered by a pure function over strings.
+on its result. Three pure functions over strings follow from that.
 
-- `form_of`: which vendor makes ids like this? For telling a well-formed id of somebody else from a broken one.
-- `match`: may this id of a result be that id of a call, altered? Tried from the mildest alteration (white space) to the
-  hardest (a digest); what survives nearly all of them are the letters and digits in one case, the `key`.
-- `restore`: what was this id before it was altered, judged by its form alone? Answered only where the form leaves one
-  answer: `functions<own name><digits>` can come from nothing but `functions.NAME:N`, two ids joined by a bar were two.
+- `form_of` returns the vendor that makes such ids, which separates foreign ids from broken ones.
+- `match` compares the id of a result with that of a call, from the mildest alteration (white space) to the hardest (a
+  digest). The letters and digits in one case, the `key`, survive nearly all alterations.
+- `restore` returns the original of an id by its form alone, if only one is possible: `functions<own name><digits>` comes
+  from `functions.NAME:N`, and two ids joined by a bar were two.
 
-An id that was cut, hashed or replaced cannot be restored from itself; for those the ledger knows what really passed.
+The form of a cut, hashed or replaced id does not show its original; the ledger has the ids that passed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Certainty = Literal["high", "medium", "low"]
 
 
 _LONGEST = 1024
-"""Characters of the longest id: longer strings are no ids."""
+"""Greatest length of an id."""
 
 
 class Form(NamedTuple):
@@ -54,7 +54,7 @@ class Match(NamedTuple):
 
 
 class Origin(NamedTuple):
-    """The original of an altered id. `id` is None when the form shows the damage and not the original."""
+    """The original of an altered id. `id` is None if the form shows the damage but not the original."""
 
     id: str | None
     how: str
@@ -92,7 +92,7 @@ def is_drawn(id_: str, name: str | None) -> bool:
     return len(plain) >= _DRAWN and not named and not plain.rstrip("0123456789").isalpha()
 
 
-# --- is one id another one altered? ---------------------------------------------------------------------------------
+# --- altered ids ----------------------------------------------------------------------------------------------------
 
 _PREFIX = re.compile(r"(?:chatcmpl-?tool|functions?|tooluse|toolu|call|tool|fc)[^A-Za-z0-9]?")
 _OTHER_PREFIX = re.compile(r"(?:call|toolu|tooluse|tool|fc)[_-](?=functions)")
@@ -278,7 +278,7 @@ def _digests(id_: str) -> tuple[str, ...]:
     return tuple(make(text, usedforsecurity=False).hexdigest() for make in makers for text in data)
 
 
-# --- what was an id before? -----------------------------------------------------------------------------------------
+# --- originals of ids -----------------------------------------------------------------------------------------------
 
 _OTHER_KIND = re.compile(r"(?:fco?|ctco?|msg|rs|item|resp|gen|req|chatcmpl)[_-](?!tool)[A-Za-z0-9]")
 _JOINED_BARE = re.compile(r"call(?P<id>[A-Za-z0-9]{24})fc[0-9a-f]{6,}")
@@ -291,14 +291,12 @@ _DIGEST_SUFFIX = re.compile(r"_[0-9a-f]{8}$")
 
 
 def is_other_kind(id_: str) -> bool:
-    """Return True if an id is that of another thing: of an output item, a message, a reply. Never of a call, by its
-    prefix.
-    """
+    """Return True if the prefix of an id belongs to an output item, a message or a reply, never to a call."""
     return _OTHER_KIND.match(id_) is not None
 
 
 def is_placeholder(id_: str) -> bool:
-    """Return True if an id is what a program writes when it has none: `undefined`, `null`, `defaulttoolid`."""
+    """Return True for a placeholder that programs write without an id: `undefined`, `null`, `defaulttoolid`."""
     return _PHRASES["placeholder"].fullmatch(id_.strip()) is not None
 
 
@@ -330,10 +328,10 @@ def _restore(id_: str, name: str | None) -> Origin | None:
 
 
 def native_id(id_: str, name: str | None) -> str | None:
-    """Return `functions.NAME:N` where an id is that or can be nothing else: the prefix, the own name, a number."""
+    """Return `functions.NAME:N` for an id that is this or can only come from this: prefix, own name, number."""
     if not name or not key(name):
         return None
-    name = name.strip()  # a name with a blank is another rule's finding; the id is sound
+    name = name.strip()  # another rule reports a name with a blank; the id is correct
     written = _DIGEST_SUFFIX.sub("", id_)
     for candidate in dict.fromkeys((id_, written)):
         folded, stem = key(unquote(candidate)), "functions" + key(name)
@@ -348,7 +346,7 @@ def native_id(id_: str, name: str | None) -> str | None:
 def restore_counted(id_: str, name: str | None, prefix: str) -> Origin | None:
     """Return the original of `read0` or `read_0` on a call of `read` where the model's ids are `read:0` with a prefix.
 
-    Too little to go by unless the model is known: clients make up ids of this form too, with longer numbers.
+    Only for a known model: clients make ids of this form too, with longer numbers.
     """
     if not name or ":" in id_ or not id_[-1:].isdecimal() or not key(name):
         return None

@@ -1,14 +1,14 @@
 """Ids of a history that were altered after they passed, and their originals.
 
-Theory of operation. Calls and results are paired first (`pairing`), so an id is judged with its counterpart. What really
-passed decides (`Ledger`): the same id, then the same letters and digits, then the same call under another id. Where
-nothing passed, the form of an id decides in the few cases in which it can (`ids.restore`).
+Theory of operation. Calls and results are paired first (`pairing`), so an id is compared together with its counterpart.
+The recorded calls (`Ledger`) are searched for the same id, then for the same letters and digits, then for the same call
+under another id. If none was recorded, the form of an id decides in the few cases in which it can (`ids.restore`).
 
-Where the server keeps a part of the conversation, a result without its call is held against what passed alone.
+If the server keeps a part of the conversation, a result without its call is compared with the recorded calls only.
 
-An id is restored only where that makes no two calls share one which did not share one before. That the same function was
-called with the same arguments tells which call a history means, and no more: where call and result agree on an id that the
-target takes, the client has ids of its own, and they stay.
+An id is restored only if no two calls with different ids then share one. An equal function with equal arguments identifies
+the call, but is no reason to change its id: if call and result agree on an id that the target accepts, the client makes its
+own ids, and they stay.
 """
 
 from __future__ import annotations
@@ -20,17 +20,7 @@ from typing import Literal, TypeAlias
 
 from wirelint.apis.traits import traits
 from wirelint.history.id_demands import KimiK2, demand_of, is_broken_native, is_kimi_k2, is_kimi_k3
-from wirelint.history.ids import (
-    Match,
-    Origin,
-    form_of,
-    is_drawn,
-    is_placeholder,
-    key,
-    match,
-    restore,
-    restore_counted,
-)
+from wirelint.history.ids import Match, Origin, form_of, is_drawn, is_placeholder, key, match, restore, restore_counted
 from wirelint.history.pairing import Pair, pair
 from wirelint.model import Arguments, Exchange, ToolCall, ToolResult
 from wirelint.state.ledger import Issued, Ledger
@@ -62,7 +52,7 @@ class Mangling:
 
     @property
     def given(self) -> str:
-        """The id as it stands in the request."""
+        """The id in the request."""
         part = self.part
         return (part.id if isinstance(part, ToolCall) else part.call_id) or ""
 
@@ -72,7 +62,7 @@ def manglings(exchange: Exchange, ledger: Ledger) -> Iterator[Mangling]:
     request = exchange.request
     if request is None:
         return
-    pairs, needed = pair(request).pairs, traits(request.api).call_ids
+    pairs, needed = pair(request).pairs, traits(request.api).has_call_ids
     left = {answer.result.call_id for answer in pair(request).orphans}
     history = {each.call.id for each in pairs if each.call.id}
     found = []
@@ -194,7 +184,7 @@ def _by_form(id_: str, name: str | None, model: str) -> Origin | None:
 
 
 def _better(other: str, id_: str) -> bool:
-    """Return whether, of two ids of which one is the other altered, the result's is the original one."""
+    """Return True if the result's id is the original, and that of the call the altered one."""
     if (id_ == other.casefold() and not other.isupper()) or not id_ or is_placeholder(id_):
         return True
     return form_of(other) is not None and form_of(id_) is None and len(key(other)) >= len(key(id_))
@@ -213,7 +203,7 @@ def _passed(call: ToolCall, exchange: Exchange, ledger: Ledger, history: set[str
     if len(alike) == 1:
         found = match(alike[0].id, id_, name)
         if found is None and id_ and alike[0].api != exchange.api:
-            return None  # ids without anything in common, at another service: it was asked the same
+            return None  # unrelated ids at another service: it got the same prompt
         how = found.how if found is not None else _REPLACED if id_ else "nothing in its place"
         return Origin(alike[0].id, how, "high" if found is not None else "medium")
     if not id_:
@@ -232,10 +222,10 @@ def _passed(call: ToolCall, exchange: Exchange, ledger: Ledger, history: set[str
 
 
 def _foreign(id_: str, name: str) -> bool:
-    """Return True if an id is well-formed as some vendor's own: one that another model gave, not one that a client made up.
+    """Return True if an id has the form of a vendor: it comes from another model, not from the client.
 
-    Nine letters and digits are too little to tell when they spell the function's name. A UUID says nothing of a vendor:
-    clients that keep calls in a store of their own put one in the place of every id.
+    Nine letters and digits that spell the function's name are no such form. Neither is a UUID: clients that keep calls in
+    their own store replace every id by one.
     """
     maker = form_of(id_)
     if maker == "a generator of UUIDs" and len(id_) == _BARE_UUID:
@@ -244,9 +234,9 @@ def _foreign(id_: str, name: str) -> bool:
 
 
 def _alike(call: ToolCall, conversation: str | None, ledger: Ledger, history: set[str]) -> list[Issued]:
-    """Calls that passed with the same function and arguments, and whose ids were never heard of again.
+    """Return recorded calls with the same function and arguments whose ids were never sent back.
 
-    An id that did come back belongs to another run of the same prompt.
+    An id that was sent back belongs to another run of the same prompt.
     """
     return [
         issued
@@ -259,17 +249,18 @@ def _alike(call: ToolCall, conversation: str | None, ledger: Ledger, history: se
 
 
 def _qualifies(id_: str, issued: str) -> bool:
-    """Return True if an id is a counter of one reply (`call_0`) with something put before it: ids of that kind come
-    again and again, and a client that keeps calls by id has to tell them apart.
+    """Return True if an id is a counter of one reply (`call_0`) with a prefix.
+
+    Such counters repeat with each reply, so a client that keeps calls by id needs the prefix.
     """
     counter, tail = _OF_A_REPLY.fullmatch(issued), _QUALIFIED.search(id_[-64:])
     return counter is not None and tail is not None and tail["stem"].endswith(counter["stem"])
 
 
 def _takes(exchange: Exchange, call: ToolCall) -> bool:
-    """Return True if the target takes the id of a call as it is, as far as its demands are known.
+    """Return True if the target accepts the id of a call, as far as its demands are known.
 
-    Kimi K2 takes any id, and stops calling tools when its own are replaced.
+    Kimi K2 accepts any id, but stops calling tools if its own ids are replaced.
     """
     demand = demand_of(exchange)
     if isinstance(demand, KimiK2):
@@ -279,7 +270,7 @@ def _takes(exchange: Exchange, call: ToolCall) -> bool:
 
 
 def _forced(exchange: Exchange, call: ToolCall, original: str) -> bool:
-    """Return True if the target would refuse the original, or be misled by it, and takes what stands there now."""
+    """Return True if the target would refuse the original, or be misled by it, and accepts the current id."""
     demand = demand_of(exchange)
     if demand is None or not call.id:
         return False

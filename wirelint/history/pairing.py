@@ -1,13 +1,14 @@
 """Pairing of the calls and results of a request's history: by exact id, then by similarity.
 
-Theory of operation. Results are taken in order. One whose id is that of an open call answers it; where several open calls
-share the id, the latest turn's first. What is left over is then compared with the calls that nothing has answered, those
-of the turn just before it first: the mildest alteration wins (`ids.match`). Where that fails, the only unanswered calls
-of a turn and the only left-over results after it belong together if the ids of one side say nothing at all (`undefined`,
-a bare number, the id of a message). What remains are results without a call, and calls without a result.
+Theory of operation. Results are taken in order. A result with the id of an open call answers it; if several open calls
+share the id, it answers the first one of the latest turn. The results left over are compared with the unanswered calls,
+beginning with those of the turn just before: the smallest alteration wins (`ids.match`). If none matches, the unanswered
+calls of a turn and the left-over results after it are paired in order, provided that there are as many of each and that
+the ids of one side identify nothing (`undefined`, a bare number, the id of a message). The rest are results without a
+call, and calls without a result.
 
-Where an API does without ids (Gemini, Ollama), or one side leaves them out, a result answers the first open call of its
-function in the turn before it. Gemini goes by that alone: as many results as calls, in their order.
+If an API has no ids (Gemini, Ollama), or one side omits them, a result answers the first open call of its function in the
+turn before it. Gemini pairs by order alone: as many results as calls.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A call of the history, the position of its message, and what answers it (None: nothing does)."""
+    """A call of the history, the position of its message, and its answer (None: there is none)."""
 
     call: ToolCall
     position: int
@@ -84,7 +85,7 @@ def pair(request: Request) -> Pairing:
 class _Pairer:
     def __init__(self, request: Request) -> None:
         self.history, self.messages = history_of(request.api), request.messages
-        self.ids_needed = traits(request.api).call_ids
+        self.ids_needed = traits(request.api).has_call_ids
         self.pairs: list[Pair] = []
         self.results: list[Answer] = []
         self.hosted: set[str | None] = set()
@@ -168,12 +169,12 @@ class _Pairer:
             if answer.result.name in (None, call.name) and not (id_ and call.id):
                 self._answer(number, answer)
                 return True
-        # Unknown is not wrong: nothing says which call it answers, or that there is none.
+        # Unknown is not wrong: it may answer any call.
         return self._again(answer) if free else True
 
     def _again(self, answer: Answer) -> bool:
         """Return True if a result may be one more of a call that was answered, where nobody counts them."""
-        if self.history.counted:
+        if self.history.is_counted:
             return False
         before = bisect.bisect_left(self.pairs, answer.position, key=lambda pair: pair.position)
         turn = answer.position - 1
@@ -217,7 +218,7 @@ class _Pairer:
         return True
 
     def _pair_by_place(self, left: Sequence[Answer]) -> None:
-        """Pair the rest of a turn in order, if its ids say nothing and there are as many calls as results."""
+        """Pair the rest of a turn in order, if its ids identify nothing and there are as many calls as results."""
         turns: dict[int, list[Answer]] = {}
         for answer in left:
             turns.setdefault(self._turn_before(answer.position), []).append(answer)
@@ -229,7 +230,7 @@ class _Pairer:
             couples = list(zip(unanswered.get(position, ()), answers, strict=False))
             how = "something that is no id in its place"
             certain = all(self._says_nothing(number, answer) for number, answer in couples)
-            if not certain and self.history.counted:
+            if not certain and self.history.is_counted:
                 how = "another id in its place"
                 certain = all(self.pairs[number].call.name == answer.result.name for number, answer in couples)
             if certain and len(couples) == len(answers) == len(unanswered.get(position, ())):
@@ -250,35 +251,34 @@ class _Pairer:
         return self.pairs[place - 1].position if place else -1
 
 
-# Fixes of tool results that answer no call: removed, or kept as the user's words where they hold a place.
+# Fixes of tool results that answer no call: removed, or kept as text if their message is needed.
 #
-# Theory of operation. In OpenAI's chat and in Responses a result is a message or an item of its own and can go. With
-# Anthropic, Converse and Gemini it is a block of a user message, and a message must hold something. One that is left empty
-# goes as a whole, unless the history would then begin with the assistant, end with it, or let it speak twice in a row: APIs
-# and chat templates refuse that, or take an answer at the end for one that is to be continued. There the result stays, as
-# plain text.
+# Theory of operation. In OpenAI's chat and in Responses a result is a message or an item and can be removed. With
+# Anthropic, Converse and Gemini it is a block of a user message, and a message must not be empty. An empty message is
+# removed, unless the history would then begin or end with the assistant, or have two assistant messages in a row: APIs
+# and chat templates refuse that, or continue an assistant message at the end. In these cases the result becomes plain text.
 
 _CONTENT = frozenset({"text", "image", "document"})
-"""Blocks of a result that may stand in a user message too."""
+"""Blocks of a result that a user message may hold too."""
 _CONVERSE = ("text", "image", "document", "video")
 _ASSISTANT = (None, "assistant", "model")
 
 
 def orphans(request: Request) -> tuple[Answer, ...]:
-    """Return the results of a history that answer no call, as far as can be known."""
+    """Return the results of a history that are known to answer no call."""
     found = pair(request).orphans
     if not found or request.is_partial:
         return ()
-    needed = traits(request.api).call_ids
-    return tuple(one for one in found if _told(one.result.call_id, needed=needed))
+    needed = traits(request.api).has_call_ids
+    return tuple(one for one in found if _is_known(one.result.call_id, needed=needed))
 
 
-def _told(id_: str | None, *, needed: bool) -> bool:
+def _is_known(id_: str | None, *, needed: bool) -> bool:
     return not needed if id_ is None else "[redacted:" not in id_
 
 
 def removals(request: Request, found: Sequence[Answer]) -> dict[str, tuple[Edit, ...]]:
-    """Return the edits that take results out of a history, by the results' pointers; nothing for those that must stay."""
+    """Return the edits that remove results from a history, by the results' pointers; none for those that must stay."""
     history = history_of(request.api)
     if history.blocks:
         return _blocks(request, history, found)
@@ -288,7 +288,7 @@ def removals(request: Request, found: Sequence[Answer]) -> dict[str, tuple[Edit,
 
 
 def keeps_words(edits: Sequence[Edit]) -> bool:
-    """Return True if the edits of a result keep what it says as text."""
+    """Return True if the edits of a result keep its content as text."""
     return any(edit.op == "replace" for edit in edits)
 
 
@@ -296,9 +296,7 @@ def _blocks(request: Request, history: History, found: Sequence[Answer]) -> dict
     by_message: dict[int, dict[str, str]] = {}
     for answer in found:
         place = answer.result.pointer.split("/")
-        if (
-            len(place) > 4 and place[2].isdecimal() and place[4].isdecimal()
-        ):  # not in a message that stands alone where a row should
+        if len(place) > 4 and place[2].isdecimal() and place[4].isdecimal():  # the messages are an array
             by_message.setdefault(int(place[2]), {})[answer.result.pointer] = "/".join(place[:5])
     body = at(request.body, history.place)
     messages = body if isinstance(body, list) else []
@@ -312,10 +310,10 @@ def _blocks(request: Request, history: History, found: Sequence[Answer]) -> dict
 def _taken_out(
     messages: Sequence[Json], number: int, blocks: Mapping[str, str], gone: dict[int, str | None], history: History
 ) -> dict[str, tuple[Edit, ...]]:
-    """Return the edits for the results of one message, which joins `gone` when nothing is left of it.
+    """Return the edits for the results of one message. If all of it is removed, it is added to `gone`.
 
-    `blocks`: the pointers of the results' blocks, by those of the results. `gone` holds, for each message before it that
-    is taken out, who speaks in the last one before that which stays.
+    `blocks` maps pointers of results to those of their blocks. `gone` maps each removed message to the role of the last
+    message before it that remains.
     """
     message = messages[number]
     content = message.get(history.content or "") if isinstance(message, dict) else None
@@ -400,10 +398,11 @@ def give_id(part: ToolCall | ToolResult, new: str, api: str) -> Edit:
 
 
 def rename(pair: Pair, new: str, api: str) -> Iterator[Edit]:
-    """Yield the edits that give a call and its result an id; none for what has it already, or may go without one and
-    does.
+    """Yield the edits that give a call and its result an id.
+
+    None for a part that has this id, or has none and needs none.
     """
-    needed = traits(api).call_ids
+    needed = traits(api).has_call_ids
     if pair.call.id != new and (needed or pair.call.id):
         yield give_id(pair.call, new, api)
     if pair.answer is not None and pair.answer.result.call_id != new and (needed or pair.answer.result.call_id):
@@ -419,10 +418,9 @@ def rename_repeats(repeats: Iterable[Answer], names: Mapping[str, str], api: str
 
 
 def next_id(id_: str, name: str | None, model: str, demand: Demand | None, taken: Collection[str]) -> str:
-    """Return an id for another call that shares `id_`: the next number of a counted one, else the same with a number
-    behind it.
+    """Return an id for another call that shares `id_`: the next number of a counted one, else `id_` and a number.
 
-    The same one every time, so that what a prompt cache has stored stays valid. `name` is the called function's.
+    The result depends on the arguments alone, so a prompt cache stays valid. `name` is the called function's.
 
     >>> next_id("functions.read:0", "read", "kimi-k2", None, {"functions.read:0"})
     'functions.read:1'
@@ -470,22 +468,22 @@ def _count(stem: str, number: int, taken: Collection[str]) -> str:
 
 # Announcements within a streamed call: some begin another call, some merely carry another id.
 #
-# Theory of operation. The wire's index says which call an event belongs to, and servers get it wrong in two ways: one index
-# for several calls, and another id with every event of one call. What tells them apart is whether the call before was
-# complete when the announcement came, and what follows it. A `Succession` follows the calls under one index, event by
-# event: the rules replay a finished call through it, the repairs ask it while the call passes, so both judge alike.
+# Theory of operation. The index of an event names the call that it belongs to, and servers make two mistakes: one index
+# for several calls, and another id in every event of one call. They differ in whether the call before was complete when
+# the announcement came, and in what follows it. A `Succession` reads the calls under one index, event by event: the rules
+# replay a finished call through it, and the repairs use it while the call streams, so both reach the same verdict.
 
 CheckResult = Literal["same", "stray", "anew"]
-"""`same`: it goes on with the call. `stray`: it does, under another id. `anew`: another call begins."""
+"""`same`: the call continues. `stray`: it continues under another id. `anew`: another call begins."""
 
 
 class Succession:
-    """The calls under one index. `id` and `name` are those of the call that is being written.
+    """The calls under one index. `id` and `name` are those of the current call.
 
-    A new id alone may be a server that makes one up for every event, and another name may be the rest of the first; with
-    the arguments complete before it, or with both at once, it is another call. Where a server was seen making up ids, an
-    announcement after the arguments that says nothing but another id is one more of them, and so it is where the event that
-    ends a call repeats its id.
+    A new id alone may come from a server that makes one up for every event, and another name may be the rest of the first.
+    If the arguments before it are complete, or both are new, another call begins. If the server is known to make up ids,
+    an announcement with nothing but another id after the arguments is one more of them; likewise if the event that ends a
+    call repeats its id.
     """
 
     __slots__ = ("_given", "_repeated", "_scanner", "id", "name", "unstable")
@@ -559,7 +557,9 @@ def announced(call: ToolCall, api: str) -> Iterator[Announced]:
     if not call.pieces:
         return
     first, *later = call.pieces
-    calls = Succession(first.id, first.name, given=call.start_input is not None, repeated=traits(api).ends_repeat)
+    calls = Succession(
+        first.id, first.name, given=call.start_input is not None, repeated=traits(api).has_repeated_calls
+    )
     calls.text(call.deltas[: later[0].offset] if later else "")
     ends = [*(two.offset for _, two in pairwise(later)), len(call.deltas)]
     for piece, end in zip(later, ends, strict=False):

@@ -1,7 +1,6 @@
-"""The order of a request's messages: what APIs and prompt templates forbid, and the words of their refusals.
+"""The order of a request's messages: orders that APIs and prompt templates forbid, and the words of their refusals.
 
-Which call a result answers is told by `pairing`; here it is only asked where the two stand. A result without any call is no
-matter of order.
+`pairing` finds the call of a result; this module compares their places. Results without a call are not its subject.
 """
 
 from __future__ import annotations
@@ -15,16 +14,16 @@ from wirelint.history.pairing import pair
 from wirelint.model import Json, Message, Request, Text, ToolResult
 
 Kind = Literal[
-    "assistant-first",  # nobody has spoken to the assistant yet
-    "assistant-last",  # the assistant is to answer itself
-    "same-role",  # two messages of the user, or of the assistant, one after the other
-    "system-late",  # instructions after the conversation has begun, or in it where they have a field of their own
-    "user-after-tool",  # the user speaks before the assistant has read the result
+    "assistant-first",  # no user message comes before it
+    "assistant-last",  # there is no user message to answer
+    "same-role",  # two messages in a row of the user, or of the assistant
+    "system-late",  # instructions amid the conversation, or among the messages of an API with a field for them
+    "user-after-tool",  # a user message directly after a tool result
     "result-before-call",
-    "result-apart",  # other messages stand between a call and its result
-    "result-not-first",  # words before the results, in one message
+    "result-apart",  # other messages between a call and its result
+    "result-not-first",  # text before the results of one message
     "call-turn",  # Gemini: a call that answers neither the user nor a result
-    "item-apart",  # Responses: an item without the one that it goes with
+    "item-apart",  # Responses: an item without its companion
 ]
 
 _RESULTS: frozenset[Kind] = frozenset({"result-before-call", "result-apart"})
@@ -38,8 +37,8 @@ CONTRACTS: dict[str, frozenset[Kind]] = {
     "google.generate_content": _RESULTS,
     "ollama.chat": frozenset({"result-before-call"}),
 }
-"""What each API forbids by its own reference, and does refuse. Recordings show that newer models of several vendors take an
-assistant who speaks first, two messages of one role, or instructions on the way: of these only a refusal tells."""
+"""Orders that each API forbids in its reference and refuses. Recordings show that newer models of several vendors accept an
+assistant's message first, two messages of one role, and late instructions; only a refusal makes these wrong."""
 
 _TURNS: frozenset[Kind] = frozenset({"assistant-first", "same-role", "system-late", "user-after-tool"})
 _LAST: frozenset[Kind] = frozenset({"assistant-last"})
@@ -66,7 +65,7 @@ _ITEM = re.compile(r"[Ii]tem '(\w{1,128})'")
 
 @dataclass(frozen=True, slots=True)
 class Misplaced:
-    """A message, or a part of one, in a place where some API does not want it. `what` completes a sentence about it."""
+    """A message or part in a forbidden place. `what` completes "this message …"."""
 
     kind: Kind
     pointer: str
@@ -74,13 +73,13 @@ class Misplaced:
 
 
 def refused(error: Json) -> frozenset[Kind]:
-    """Return the kinds of order that an error refuses; nothing when it is about other things."""
+    """Return the kinds of order that an error refuses; none if it is about other things."""
     words = words_of(error)
     return frozenset(kind for pattern, kinds in _REFUSALS if words and pattern.search(words) for kind in kinds)
 
 
 def words_of(error: Json) -> str:
-    """Return the words of an error, wherever in it they are."""
+    """Return all texts in an error."""
     if isinstance(error, dict):
         return " ".join(filter(None, (words_of(value) for value in error.values())))
     if isinstance(error, list):
@@ -89,14 +88,14 @@ def words_of(error: Json) -> str:
 
 
 def misplaced(request: Request, kinds: frozenset[Kind], error: Json = None) -> Iterator[Misplaced]:
-    """Yield the misplaced messages and parts of the given kinds: of each kind the first."""
+    """Yield the first misplaced message or part of each of these kinds."""
     found: dict[Kind, Misplaced] = {}
     for find in (_turns, _parts, _results):
         for one in find(request, kinds):
             if one.kind in kinds:
                 found.setdefault(one.kind, one)
     if not found.keys().isdisjoint({"same-role", "system-late", "assistant-first"}):
-        found.pop("user-after-tool", None)  # which few forbid
+        found.pop("user-after-tool", None)  # few APIs forbid it
     yield from found.values()
     if "item-apart" in kinds:
         yield from _items(request, words_of(error))
@@ -124,7 +123,7 @@ def _turns(request: Request, kinds: frozenset[Kind]) -> Iterator[Misplaced]:
 
 
 def _goes_on(request: Request) -> bool:
-    """Return True if the caller says that the assistant is to go on with its own words."""
+    """Return True if the last message is a prefix for the assistant to continue."""
     messages = request.body.get("messages")
     last = messages[-1] if isinstance(messages, list) and messages else None
     return isinstance(last, dict) and (last.get("prefix") is True or last.get("partial") is True)
@@ -162,7 +161,7 @@ def _results(request: Request, kinds: frozenset[Kind]) -> Iterator[Misplaced]:
     leads: list[int] = []
     lead = -1
     for position, message in enumerate(request.messages):
-        leads.append(lead)  # the last message before it that brings no results
+        leads.append(lead)  # the last message before it without results
         lead = lead if message.results else position
     for each in pair(request).pairs:
         answer = each.answer
@@ -174,12 +173,12 @@ def _results(request: Request, kinds: frozenset[Kind]) -> Iterator[Misplaced]:
         elif leads[answer.position] != each.position:
             between = request.messages[leads[answer.position]].role
             if message.role != "tool" and _answered_late(request, each.position, answer.position):
-                continue  # a matter of `missing-result`
+                continue  # `missing-result` reports it
             yield _misplaced("result-apart", result, f"and the {between}'s message stands between its call and it")
 
 
 def _answered_late(request: Request, call: int, result: int) -> bool:
-    """Return True if the assistant has gone on before a result came, where results are in the user's messages."""
+    """Return True if the assistant's next message comes before a result in a user message."""
     between = request.messages[call + 1 : min(result, call + 1 + _LOOKED_AT)]
     return any(message.role == "assistant" for message in between)
 
@@ -189,9 +188,7 @@ def _misplaced(kind: Kind, result: ToolResult, what: str) -> Misplaced:
 
 
 def _items(request: Request, words: str) -> Iterator[Misplaced]:
-    """Yield the item that an error of Responses names: reasoning without what followed it, or a call without its
-    reasoning.
-    """
+    """Yield the item that an error of Responses names: reasoning without its call, or a call without its reasoning."""
     named = _ITEM.search(words)
     items = request.body.get("input")
     if named is None or not isinstance(items, list):

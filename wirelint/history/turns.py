@@ -1,12 +1,12 @@
 """A history as turns of the user's side and the assistant, in a form that survives clients' changes.
 
-The same words come back in many shapes: one message or several, a string or a list of parts, trimmed, without thinking,
-with other ids, with arguments written anew. A turn is all that one side says before the other one speaks again. Its `mark`
-is equal for equal turns whatever the shape: the calls of an assistant by name and by what their arguments mean, else its
-words, white space and thinking aside; the words of a user without what clients put beside them, and what tools gave.
-System messages are no part of it: they carry the date.
+Clients send the same content in many shapes: one message or several, a string or a list of parts, trimmed, without
+thinking, with other ids, with arguments in another JSON text. A turn is all content of one side up to the next of the
+other. Its `mark` is the same for every shape: of an assistant, the names of calls and the values of their arguments, or
+its text without white space and thinking; of a user, the text without clients' reminders, and the tool results. System
+messages are left out: they hold the date.
 
-A mark costs as much as the turn is long. `size` costs nothing, and tells nearly all turns apart.
+Computing a mark takes time in proportion to the turn. `size` is cheap, and differs between nearly all turns.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _THINKING = re.compile(r"<(think|thinking|thought|reasoning)>")
 
 
 class Turn:
-    """The words of one side until the other speaks. `said` are a user's words without reminders."""
+    """The content of one side, up to the next of the other."""
 
     __slots__ = ("_ends", "_mark", "_parts", "_size", "assistant")
 
@@ -63,7 +63,7 @@ class Turn:
 
     @property
     def empty(self) -> bool:
-        """Return True if nothing is said in it that a client would send back."""
+        """Return True if it has no content that a client would send back."""
         for part in self._parts:
             if part.text.strip() if isinstance(part, _WORDS) else isinstance(part, (ToolCall, ToolResult, Opaque)):
                 return False
@@ -94,9 +94,9 @@ class Turn:
 
     @property
     def ends(self) -> tuple[str, str]:
-        """Its beginning and its end, of which one survives when it was cut or something was added.
+        """Its beginning and its end: a client that cuts or adds something leaves one of them.
 
-        Of calls it is what is called; empty where nothing can be told.
+        Both are the functions' names if it has calls, and empty if it is too short.
         """
         if self._ends is None:
             called = " ".join(part.name or "" for part in self._parts if isinstance(part, ToolCall))
@@ -127,7 +127,7 @@ def turns_of(request: Request) -> list[Turn]:
 
 
 def answers(reply: Reply | None, asked: Sequence[Turn]) -> list[Turn]:
-    """Return the turns that a reply adds to a history, one per candidate, joined to what the assistant has begun."""
+    """Return the turns that a reply adds to a history, one per candidate, each joined to an unfinished assistant turn."""
     if reply is None:
         return []
     begun = asked[-1] if asked and asked[-1].assistant else Turn(True, [])
@@ -221,10 +221,10 @@ _EMPTY = frozenset({"", "-", "0", "null", "nil", "none", "undefined", "default",
 
 
 def session_of(request: Request, headers: Mapping[str, str]) -> str | None:
-    """Return the name that the client gives the conversation, as it stands there; None when it gives none.
+    """Return the client's unchanged name of the conversation; None if it has none.
 
-    `headers` are lower-cased. A `prompt_cache_key` counts where it was drawn for one conversation (`019a…-73c1-…`): what
-    can be read (`support-bot-v2`) is mostly the name of a prompt that many conversations share.
+    `headers` are lower-cased. A `prompt_cache_key` counts if it was drawn for one conversation (`019a…-73c1-…`): a
+    readable one (`support-bot-v2`) is usually the name of a prompt that many conversations share.
     """
     if request.api == "mcp":
         return headers.get("mcp-session-id") or None

@@ -49,9 +49,9 @@ Reach: TypeAlias = Sequence[tuple[str | None, float]]
 """A conversation and those that it branched off from, the nearest first, each with the last exchange that they share."""
 
 _PASSAGE = re.compile(r"'[^']*\s[^']*'|\"[^\"]*\s[^\"]*\"")
-"""Quoted text of several words: what a model or a person said."""
+"""Quoted text of several words, by a model or a person."""
 _STRUCTURE = re.compile(r"[{\[].*", re.DOTALL)
-"""What is quoted of JSON and of Python, up to the end: it may be shortened anywhere."""
+"""Quoted JSON or Python, up to the end: it may be shortened anywhere."""
 _MINTED = re.compile(r"(?=[A-Za-z_-]{0,64}\d)[A-Za-z0-9]+[A-Za-z0-9_-]{7,}")
 """Words with a digit in them, long enough to be an id."""
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
@@ -139,7 +139,7 @@ class Issues:
             key = _key(finding, content)
             entries = self._entries(key, reach)
             number = taken.get(key, 0)
-            if finding.side == "response":  # what earlier exchanges had is none of this reply
+            if finding.side == "response":  # earlier exchanges' faults are not those of this reply
                 number = max(number, _first_of(exchange, entries))
             taken[key] = number + 1
             before = entries.get(number)
@@ -154,8 +154,10 @@ class Issues:
     def _of_a_reply(
         self, finding: Finding, content: bytes, taken: dict[str, int], reach: Reach, same: _Entry | None
     ) -> _Entry | None:
-        """Return the given issue, else an issue of a reply with equal rule and content and at least this severity. Each
-        is used once."""
+        """Return `same`, else an issue of a reply with equal rule and content and at least this severity.
+
+        Each is used once.
+        """
         key = _reply_key(finding, content)
         if same is not None:
             taken[key] = taken.get(key, 0) + bool(same.reply)

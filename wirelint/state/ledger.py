@@ -103,7 +103,7 @@ class Ledger:
         self._by_content: dict[str, dict[str | None, dict[str, Issued]]] = {}
         self._complaints: OrderedDict[tuple[str, str], Demand] = OrderedDict()
         self._inside: OrderedDict[tuple[str, str] | str, bool] = OrderedDict()
-        """Whether the last text of a conversation, and of a target, began inside a thought."""
+        """Whether the last text of a conversation, or of a target, began inside a thought."""
         self._lineage = Lineage()
         self._placed: tuple[Exchange, Place | None] | None = None
         self._begun: OrderedDict[str | None, Trunk] = OrderedDict()
@@ -242,7 +242,7 @@ class Ledger:
     def _keep_state(self, exchange: Exchange) -> None:
         request, reply, host = exchange.request, exchange.reply, urlsplit(exchange.url).netloc
         if request is not None and request.previous and exchange.status == 404 and exchange.api == "anthropic.messages":
-            self._states.pop((host, request.previous), None)  # the thread is gone, whoever said so
+            self._states.pop((host, request.previous), None)  # the thread is gone
         if request is None or reply is None or not exchange.ok or reply.error is not None:
             return
         state = state_after(exchange, server_state(request, exchange.url, self))

@@ -1,24 +1,23 @@
-"""Which exchange goes on from which: conversations linked by what is said in them.
+"""Links between exchanges: which one continues which, found by their content.
 
-Theory of operation. Every exchange is a `Node`: what it asked beyond the node it goes on from, and what was answered. A
-request is looked up by the last thing that the assistant says in it: nodes that gave this very answer are candidates, and
-so are those that issued the ids of its calls. A candidate is followed back, turn by turn, as long as it agrees with the
-history. One that agrees to the beginning is where the request comes from. Where none does (a client has cleared old
-results, cut the beginning, written a summary), the one that agrees for longest is, if what agrees is telling.
+Theory of operation. Every exchange is a `Node`: the turns that it adds to the node it continues, and its answers. A
+request is looked up by its last assistant turn: candidates are the nodes that gave this answer, or issued the ids of its
+calls. A candidate is compared with the history turn by turn, backwards. The request continues the candidate that agrees
+down to the beginning. If none does (a client has cleared old results, cut the beginning, written a summary), it continues
+the one with the longest agreement, provided that this is distinctive (`is_telling`).
 
-Equal words are a sign only between exchanges of one client with one model at one host (`Scope`). Ids that were drawn, and
-the id of a reply that is continued, are one everywhere. Where several exchanges gave the same calls under ids of which the
-history has none, nothing tells which of them it goes on from, and it goes on from none: so it is when one prompt is
-sent many times side by side.
+Equal text links only exchanges of one client with one model at one host (`Scope`). Random ids, and the id of a reply that
+is continued, link all exchanges. If several exchanges gave the same calls, and the history has none of their ids, it is
+linked to none of them: this happens when one prompt is sent many times in parallel.
 
-What goes on from the end of a conversation belongs to it. What goes on from an earlier place, or asks the same again and
-gets another answer, is a branch: a conversation of its own, whose trunk is the other one up to that place. A request
-without any history begins a conversation, unless its words hold the summary that an earlier exchange was asked for.
+An exchange that continues the end of a conversation belongs to it. One that continues an earlier place, or repeats a
+request and gets another answer, is a branch: a conversation of its own, whose trunk is the other one up to that place. A
+request without a history begins a conversation, unless its text holds the summary that an earlier exchange produced.
 
-A history is not hashed anew for each of its requests. Its turns are compared by their sizes, and marks are made of its
-last two turns; of more only where sizes differ, or where several candidates agree. What remains is a look at every message.
+To save time, turns are compared by size, and only the last two are hashed; more only if sizes differ or several
+candidates agree. Every message is still visited once.
 
-Conversations are forgotten whole, the least recently used one first, and a trunk after its branches.
+Conversations are forgotten as a whole, the least recently used first, and a trunk after its branches.
 """
 
 from __future__ import annotations
@@ -36,15 +35,15 @@ from wirelint.model import Exchange, Link, Request, Text, ToolCall
 from wirelint.text.prose import quoted_lines, summary_lines
 from wirelint.text.remembered import sha256
 
-# Exchanges as the lineage remembers them, and indexes of them.
+# Remembered exchanges and their indexes.
 
 COMPARED = 64
-"""Exchanges that say the same, of which no more are looked at: the latest."""
+"""Most exchanges with equal content that are compared: the latest ones."""
 
 
 @dataclass(slots=True, eq=False)
-class Said:
-    """A turn as it is remembered. `size` is that in the latest request, since clients change a turn at most once."""
+class KnownTurn:
+    """A remembered turn. `size` is that of the latest request, since clients change a turn at most once."""
 
     mark: bytes
     size: Size
@@ -52,7 +51,7 @@ class Said:
     ends: tuple[str, str] = ("", "")
 
     @classmethod
-    def of(cls, turn: Turn) -> Said:
+    def of(cls, turn: Turn) -> KnownTurn:
         return cls(turn.mark, turn.size, turn.ids, turn.ends if turn.assistant else ("", ""))
 
     def resembles(self, turn: Turn) -> bool:
@@ -61,7 +60,7 @@ class Said:
 
 
 class Scope(NamedTuple):
-    """Client, model and host of an exchange. Equal words in two scopes are no sign of one conversation.
+    """Client, model and host of an exchange. Equal text in two scopes does not link them.
 
     `client` is the identity of the client in the headers of its requests.
     """
@@ -84,9 +83,9 @@ _CLIENT = ("authorization", "x-api-key", "api-key", "x-goog-api-key", "user-agen
 class Node:
     """An exchange: the turns that its request adds to those of `parent`, and its answers. `number` counts exchanges.
 
-    `replies` are the ids that the API gave the answers, `lines` what a summary among them is known by.
-    `broken`: there was no answer, or not all of one. `cut`: what it goes on from has been forgotten.
-    `repeated`: several exchanges said the same, words and ids; `exchange` is the last of them.
+    `replies` are the API's ids of the answers, `lines` the marks of a summary among them.
+    `broken`: the answer is missing or incomplete. `cut`: the node that it continues has been forgotten.
+    `repeated`: several exchanges are equal in text and ids; `exchange` is the last of them.
     """
 
     exchange: str
@@ -94,8 +93,8 @@ class Node:
     scope: Scope
     conversation: str | None
     parent: Node | None
-    asked: tuple[Said, ...]
-    answers: tuple[Said, ...]
+    asked: tuple[KnownTurn, ...]
+    answers: tuple[KnownTurn, ...]
     children: list[Node] = field(default_factory=list)
     lines: tuple[bytes, ...] = ()
     replies: list[str] = field(default_factory=list)
@@ -105,7 +104,7 @@ class Node:
 
     @property
     def continued(self) -> bool:
-        """Return True if its conversation has gone on from here."""
+        """Return True if its conversation continues after it."""
         return any(
             child.conversation == self.conversation and (child.children or not child.broken) for child in self.children
         )
@@ -145,21 +144,21 @@ class Index:
         return found if len(found) <= COMPARED else dict(reversed([*islice(reversed(found.items()), COMPARED)]))
 
 
-def asks_the_same(node: Node, added: Sequence[Turn]) -> bool:
-    """Return True if a node was asked these turns. Equal calls with other ids belong to another conversation."""
+def has_same_request(node: Node, added: Sequence[Turn]) -> bool:
+    """Return True if a node's request adds these turns. Equal calls with other ids belong to another conversation."""
     if len(node.asked) != len(added):
         return False
     both = zip(reversed(node.asked), reversed(added), strict=True)
     return all(said.mark == turn.mark and said.ids == turn.ids for said, turn in both)
 
 
-def said_the_same(node: Node, made: Sequence[Turn]) -> bool:
+def has_same_answers(node: Node, made: Sequence[Turn]) -> bool:
     """Return True if a node has given all of these answers."""
     said = [(answer.mark, answer.ids) for answer in node.answers]
     return not [turn for turn in made if (turn.mark, turn.ids) not in said]
 
 
-def mark_of(turns: Iterable[Turn | Said]) -> bytes:
+def mark_of(turns: Iterable[Turn | KnownTurn]) -> bytes:
     return b"".join([turn.mark for turn in turns])
 
 
@@ -216,7 +215,7 @@ def agree(node: Node, turns: Sequence[Turn], at: int, *, exact: bool = False) ->
     return Agreement(whole, like, ids, agreed, not node.continued, node.number, same_ids)
 
 
-def _path(node: Node) -> Iterator[tuple[Said, ...]]:
+def _path(node: Node) -> Iterator[tuple[KnownTurn, ...]]:
     """Yield the turns that lead to a node, from its answers back, with all of its several answers."""
     current: Node | None = node
     while current is not None:
@@ -232,12 +231,12 @@ def _root(node: Node) -> Node:
     return node
 
 
-def _same_ids(said: Iterable[Said], turn: Turn) -> bool:
+def _same_ids(said: Iterable[KnownTurn], turn: Turn) -> bool:
     ids = [key(id_) for id_ in turn.ids]
     return any(ids) and any(ids == [key(id_) for id_ in one.ids] for one in said)
 
 
-def _equal(said: Said, turn: Turn, *, exact: bool) -> bool:
+def _equal(said: KnownTurn, turn: Turn, *, exact: bool) -> bool:
     if not exact and said.size == turn.size:
         return True
     return said.mark == turn.mark
@@ -269,16 +268,16 @@ def drawn_ids(calls: Iterable[ToolCall]) -> Iterator[str]:
 
 
 _LOOKED_BACK = 8
-"""Turns of the assistant, from the last one back, by which a request is looked up."""
+"""Number of last assistant turns by which a request is looked up."""
 _FOLLOWED = 16
-"""Candidates that are followed back though they asked something else."""
+"""Most candidates with another request that are compared."""
 Trunk: TypeAlias = tuple[tuple[str | None, int], ...]
-"""Conversations that another one branched off from, the nearest first, each with the last exchange that they share."""
+"""Conversations that another one branched off from, the nearest first, each with their last common exchange."""
 
 
 @dataclass(slots=True, eq=False)
 class _Conversation:
-    """`base` is what its name was made of."""
+    """`base` is the text that its name is derived from."""
 
     base: str
     trunk: Trunk
@@ -286,10 +285,9 @@ class _Conversation:
 
 
 class Place(NamedTuple):
-    """The place of an exchange among conversations. `parent` is the node that it continues, `added` the turns beyond
-    that.
+    """The place of an exchange among conversations. `parent` is the node that it continues, `added` the turns after it.
 
-    `twin`: an earlier exchange with the same question and answer. `edited`: answers that the client has changed since.
+    `twin`: an earlier exchange with equal request and answer. `edited`: answers that the client has changed since.
     """
 
     conversation: str | None
@@ -304,15 +302,13 @@ class Place(NamedTuple):
 
     @property
     def link(self) -> Link | None:
-        """The exchange that this one goes on from; None if several said the very same, since nothing tells them apart."""
+        """The exchange that this one continues; None if several are equal."""
         parent = self.parent
         return Link(parent.exchange, self.how) if parent is not None and not parent.repeated else None
 
 
 class _Found(NamedTuple):
-    """The node that a history continues, the number of its turns that the node covers, and answers that were
-    changed.
-    """
+    """The node that a history continues, the number of turns that it covers, and changed answers."""
 
     node: Node | None
     at: int
@@ -353,7 +349,7 @@ class Lineage:
         parent, at = found.node, found.at
         if parent is None and (parent := self._summarised(turns, scope)) is not None:
             how = "compaction"
-        # What an assistant has begun to say is said again in the answer that goes on with it.
+        # The answer repeats the assistant turn that it continues.
         added = tuple(turns[at:-1] if turns and turns[-1].assistant else turns[at:])
         session = session_of(request, exchange.request_headers)
         if session is not None:
@@ -373,7 +369,7 @@ class Lineage:
         if place.twin is not None and place.twin.conversation == conversation:
             self._repeat(place.twin, exchange)
             return
-        asked, made = (tuple(map(Said.of, turns)) for turns in (place.added, place.answers))
+        asked, made = (tuple(map(KnownTurn.of, turns)) for turns in (place.added, place.answers))
         node = Node(
             exchange.id,
             self._number,
@@ -417,14 +413,17 @@ class Lineage:
 
     def _beyond(self, node: Node | None, turns: Sequence[Turn], at: int, scope: Scope) -> _Found:
         """Return a later node that differs in its answer only: cut, extended, or without one."""
-        edited = [(node, turns[at - 1])] if node is not None and not _has_said(node, turns[at - 1]) else []
+        edited = [(node, turns[at - 1])] if node is not None and not _has_answer(node, turns[at - 1]) else []
         while at + 2 < len(turns) and turns[at + 1].assistant:
             asked, said = turns[at : at + 1], turns[at + 1]
             nodes = node.children if node is not None else [*self._openings.latest(mark_of(asked)).values()]
             alike = [
                 one
                 for one in reversed(nodes[-COMPARED:])
-                if one.scope == scope and not one.children and asks_the_same(one, asked) and _may_have_said(one, said)
+                if one.scope == scope
+                and not one.children
+                and has_same_request(one, asked)
+                and _may_have_answer(one, said)
             ]
             if not alike or (len(alike) > 1 and said.calls):
                 break
@@ -486,8 +485,12 @@ class Lineage:
         """Return the place of an exchange that is sent again: after a failure, or with the same answer."""
         newest = reversed(parent.children) if parent is not None else self._openings.newest(mark_of(added))
         for one in islice(newest, COMPARED):
-            same = bool(made) and said_the_same(one, made)
-            if one.scope != scope or not (same or (one.broken and not one.children)) or not asks_the_same(one, added):
+            same = bool(made) and has_same_answers(one, made)
+            if (
+                one.scope != scope
+                or not (same or (one.broken and not one.children))
+                or not has_same_request(one, added)
+            ):
                 continue
             thread = self._conversations.get(one.conversation)
             if thread is not None:
@@ -513,10 +516,11 @@ class Lineage:
         thread = self._conversations.get(parent.conversation)
         if parent.conversation is None or thread is None:
             return Place(parent.conversation, parent, how, added, made, thread.base if thread is not None else "", ())
-        asked_before = not made and any(asks_the_same(child, added) for child in parent.children)
+        asked_before = not made and any(has_same_request(child, added) for child in parent.children)
         if how == "turn" and not parent.continued and not asked_before:
             return Place(parent.conversation, parent, how, added, made, thread.base, thread.trunk)
-        trunk = ((parent.conversation, parent.number), *_until(thread.trunk, parent.number))
+        number = parent.number
+        trunk = ((parent.conversation, number), *((name, min(last, number)) for name, last in thread.trunk))
         place = Place(self._name(thread.base), parent, "fork", added, made, thread.base, trunk)
         return place._replace(how=how) if how == "compaction" else place
 
@@ -539,15 +543,15 @@ class Lineage:
             self._replies[node.scope.host, reply] = node
 
     def _learn(self, node: Node, turn: Turn) -> None:
-        """Record the form that a client has given to an answer."""
+        """Record the client's form of an answer."""
         if len(node.answers) < COMPARED:
             self._weight += 1 + len(turn.ids)
-            node.answers = (*node.answers, Said.of(turn))
+            node.answers = (*node.answers, KnownTurn.of(turn))
             self._answers.add([turn.mark], node)
             self._calls.add([key(id_) for id_ in turn.ids], node)
 
     def _repeat(self, node: Node, exchange: Exchange) -> None:
-        """Take in an exchange that says what an earlier one said: the two are one node."""
+        """Add an exchange that equals an earlier one: they share a node."""
         node.exchange, node.repeated = exchange.id, True
         if exchange.reply is not None and exchange.reply.id and len(node.replies) < COMPARED:
             node.replies.append(exchange.reply.id)
@@ -610,16 +614,12 @@ def _answers(exchange: Exchange, turns: Sequence[Turn]) -> Iterator[Turn]:
                 yield turn
 
 
-def _until(trunk: Trunk, number: int) -> Trunk:
-    return tuple((conversation, min(last, number)) for conversation, last in trunk)
-
-
-def _has_said(node: Node, turn: Turn) -> bool:
+def _has_answer(node: Node, turn: Turn) -> bool:
     return any(answer.mark == turn.mark for answer in node.answers)
 
 
-def _may_have_said(node: Node, turn: Turn) -> bool:
-    """Return True if an answer is one of a node's in another form, or was given in the place of one that never came."""
+def _may_have_answer(node: Node, turn: Turn) -> bool:
+    """Return True if an answer may be another form of one of a node's, or replace its missing one."""
     return not node.answers or any(answer.resembles(turn) for answer in node.answers)
 
 

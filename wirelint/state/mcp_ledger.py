@@ -35,7 +35,7 @@ _SHOWN = 400
 class Passed:
     """A `tools/call` seen on the wire, with `text` and `error` of its result once `answered`.
 
-    `whole` is False if the result holds more than text; `error` is None if the server did not say.
+    `whole` is False if the result holds more than text; `error` is None if the result lacks the field.
     """
 
     number: int

@@ -1,24 +1,22 @@
-"""What a server that keeps conversations holds under a reply, where the client holds something else.
+"""Differences between a conversation that a server keeps and the one that the client has.
 
 Theory of operation. With `previous_response_id` (OpenAI's Responses), a stored conversation or a message thread
-(Anthropic) the next request carries nothing but new items, and results name their calls by id:
+(Anthropic) the next request holds new items only, and results name their calls by id:
 
     {"previous_response_id": "resp_1", "input": [{"type": "function_call_output", "call_id": "call_A", "output": "7"}]}
 
-The server knows `call_A` only if it made it. After a repair of reply `resp_1` it may not have: the call came out of
-text, has a new id, or is half of two calls that were glued together. The same is true without any repair when a stream
-gives one call two ids: the server stores the last one, and many clients keep the first. Which id a client keeps is not
-known when the stream passes, and the last id is not known when the first has to leave. So the difference is settled in
-the next request, where both are known: ids are translated back, calls that the server never made are put before their
-results, and calls that the client never got are answered. A client that sends the whole history has its calls in it,
-and needs none of this.
+The server knows `call_A` only if it made it. After a repair of reply `resp_1` it may not have: the call was found in
+text, has a new id, or is half of two joined calls. Without any repair the same happens when a stream gives one call two
+ids: the server stores the last one, and many clients keep the first. While the stream passes, it is unknown which id a
+client keeps, and what the last id will be. So the difference is settled in the next request, where both are known: ids
+are translated back, calls that the server never made are inserted before their results, and calls that the client never
+got are answered. A client that sends the whole history needs none of this.
 
-No translation helps where a call that the client got repaired is still broken at the server: arguments that are no
-JSON, two calls glued together, a name that no tool has, one id for two calls. Servers refuse such a history, or go on
-as if the call had never succeeded. The reply is then left behind. OpenAI's Responses can continue from any reply, so
-the next request continues from the one before, and carries what came since as the client has it. A message thread can
-be continued only once from each reply, but a server may forget it at any time. The SDKs then send the whole history in
-a new thread:
+Translation is not enough if a repaired call is still broken at the server: arguments that are no JSON, two joined calls,
+an unknown tool name, one id for two calls. Servers refuse such a history, or treat the call as failed. The reply is then
+abandoned. OpenAI's Responses can continue from any reply, so the next request continues from the one before, and holds
+the client's version of everything since. A message thread can be continued only once from each reply, but a server may
+forget it at any time. The SDKs then send the whole history in a new thread:
 
 {"type": "error", "error": {"type": "not_found_error", "message": "…", "details": {"error_code": "thread_not_found"}}}
 
@@ -46,21 +44,21 @@ from wirelint.text.escaping import excerpt, printable
 from wirelint.text.pointers import at
 
 CODE, NAME = "IN002", "server-state"
-"""What the repairs of a continuing request are listed under: they belong to repairs of the reply before, of any rule."""
+"""Code and name of repairs in a continuing request: they follow from repairs of the reply before, of any rule."""
 
 _PATCH = 2000
-"""Characters of a patch's side that are kept."""
+"""Most characters of a patch's before or after that are kept."""
 _UNANSWERED = "This call was not run: wirelint took it out of the reply."
 _LOST = (
     "wirelint repaired a call of the reply before, which the thread does not have. Send the full conversation again."
 )
 _HELPER = "message-thread"
 _LONGEST = 4 << 20
-"""Bytes of a conversation that is kept to be sent again."""
+"""Most bytes of a conversation that is kept to be sent again."""
 
 
 class Replay(NamedTuple):
-    """Conversation as the client has it: `items` (a JSON array) that follow the reply `previous`, or None."""
+    """The client's conversation: `items` (a JSON array) that follow the reply `previous`; None: they begin it."""
 
     previous: str | None
     items: bytes
@@ -68,12 +66,12 @@ class Replay(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ServerState:
-    """What the server holds under a reply, as far as the client holds something else.
+    """The server's conversation after a reply, where it differs from the client's.
 
     `ids` are the server's ids by those of the client, `added` the calls that only the client has, by id, and `dropped`
-    those that only the server has. `tools` are the tools that a thread keeps, None where requests declare them anew.
-    `broken`: the server holds a call in a form that it cannot go on from. `replay` leaves the reply behind; everything
-    else is then the state under the reply that it continues from.
+    those that only the server has. `tools` are the tools that a thread keeps, None if every request declares them.
+    `broken`: the server cannot continue from its form of a call. `replay` abandons the reply; the other fields then
+    describe the reply that it continues from.
     """
 
     ids: Mapping[str, str] = field(default_factory=dict)
@@ -171,7 +169,7 @@ def _repair(title: str, pointer: str, before: str, after: str) -> AppliedFix:
     return AppliedFix(CODE, NAME, "safe", "request", printable(title), pointer, None, before, excerpt(after, _PATCH))
 
 
-# --- where a reply and what the client got of it differ -----------------------------------------------------------------
+# --- differences between a reply and its delivered form -----------------------------------------------------------------
 
 
 class _Made(NamedTuple):
@@ -182,8 +180,7 @@ class _Made(NamedTuple):
 
 
 def _differences(exchange: Exchange, reply: Reply) -> ServerState:
-    """Return ids of the client by the server's, calls that only one side has, and whether a call of the server is
-    broken."""
+    """Return the state after a reply: changed ids, calls that only one side has, and whether a server's call is broken."""
     delivered = exchange.delivered
     made = [one for call in reply.calls for one in _made(call, exchange.api)]
     ids = {id_: one.ids[-1] for one in made for id_ in one.ids[:-1]}
@@ -209,8 +206,7 @@ def _differences(exchange: Exchange, reply: Reply) -> ServerState:
 
 
 def _replay(exchange: Exchange, before: ServerState | None) -> Replay | None:
-    """Return the conversation up to the end of a reply as the client has it; None if it is unknown or cannot be sent
-    again."""
+    """Return the client's conversation up to the end of a reply; None if it is unknown or cannot be sent again."""
     request, delivered = exchange.request, exchange.delivered
     if request is None or request.stored or request.on_server == "anywhere":
         return None
@@ -250,7 +246,7 @@ def _items(parts: Sequence[Part]) -> list[Json] | None:
 
 
 def _made(call: ToolCall, api: str) -> Iterator[_Made]:
-    """Yield the server's calls in one call of a reply: several if a stream gave them one index."""
+    """Yield the server's calls that a reply has as one: several if they shared an index in the stream."""
     parts: list[tuple[int, list[str | None], str | None]] = [(0, [call.id], call.name)]
     for found in announced(call, api) if call.pieces else ():
         if found.verdict == "anew":

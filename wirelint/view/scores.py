@@ -108,7 +108,7 @@ def _finish(exchange: Exchange, choice: Choice | None) -> Finish:
             return "tool_calls"
         case "ended" | "stopped":
             # Some APIs have one finish reason for text and calls.
-            return "tool_calls" if choice and choice.calls and not traits(exchange.api).tells_calls else "stop"
+            return "tool_calls" if choice and choice.calls and not traits(exchange.api).has_reason_for_calls else "stop"
         case _:
             return "other"
 
