@@ -357,7 +357,9 @@ class MarkupWatcher(TailWatcher):
             if text[end : end + 1] == '"' and tail is not None:
                 self._wrong = self._length - len(text) + place
                 return place
-            if (tail is not None and end == len(text)) or _may_close(text[end : end + _LONGEST_LITERAL]):
+            if (tail is not None and end == len(text)) or (
+                len(text) - end <= _LONGEST_LITERAL and _may_close(text[end:])
+            ):
                 return place
             place = max(end, place + 1)
         return len(text)

@@ -21,7 +21,8 @@ import orjson
 from wirelint.jsonvalues import Json, common_length
 
 _SPACE = re.compile(r"[ \t\r\n]*")
-_STRING_BODY = re.compile(r'[^"\\\x00-\x1f]*')
+_STRING_BODY = re.compile(r'(?:[^"\\\x00-\x1f]+|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*+')
+"""Characters and whole escapes. A text with a `\\n` every ten characters takes ten times as long if each is read alone."""
 _TOKEN_BODY = re.compile(r"[-+.0-9A-Za-z]*")
 _WHOLE_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _NUMBER_BEGUN = re.compile(r"-?(?:(?:0|[1-9][0-9]*)(?:\.(?:[0-9]+(?:[eE][+-]?[0-9]*)?)?|[eE][+-]?[0-9]*)?)?")

@@ -177,6 +177,17 @@ def plain_pattern(openers: Iterable[Opener]) -> str:
     return full_pattern(openers).replace("(?P<name>", "(?:")
 
 
+def any_of(words: Iterable[str]) -> str:
+    """Return the pattern source of any of some words, the longest first. Their common beginnings are read once."""
+    rests: dict[str, list[str]] = defaultdict(list)
+    for word in words:
+        rests[word[:1]].append(word[1:])
+    options = [re.escape(first) + any_of(rest) for first, rest in sorted(rests.items()) if first]
+    if "" in rests and options:
+        options.append("")
+    return options[0] if len(options) == 1 else f"(?:{'|'.join(options)})" if options else ""
+
+
 def cut_pattern(openers: Iterable[Opener], *, empty: bool = False) -> str:
     """Return the pattern source that matches a proper prefix of an opener at the end of the text, also an empty one."""
     return ("" if empty else "(?=[\\s\\S])") + "(?:" + "|".join(_cut(opener) for opener in openers) + ")"
@@ -274,22 +285,26 @@ def expand(opener: Opener) -> Iterator[Opener]:
 
 _LEAD = 4
 _GAP = r"[\s|/]"
+_LONGEST_GAP = 12
 """Characters between the bracket of a tag and its name."""
 
 
-def first_letters(opener: Opener, lead: str = "") -> Iterator[str]:
-    """Yield the first four literal characters of an opener without gaps; empty if it begins with a class."""
+def first_letters(opener: Opener, lead: str = "", *, barred: bool = False) -> Iterator[str]:
+    """Yield the first four literal characters of an opener without gaps; empty if it begins with a class.
+
+    `barred`: bars that must be there are a gap too.
+    """
     if len(lead) >= _LEAD or not opener:
         yield lead[:_LEAD]
         return
     match opener[0]:
         case str(literal):
-            yield from first_letters(opener[1:], lead + (literal if lead else literal.lstrip("|/ \n")))
+            yield from first_letters(opener[1:], lead + (literal if lead else literal.lstrip("|/ \n")), barred=barred)
         case Either(options):
             for option in options:
-                yield from first_letters((*option, *opener[1:]), lead)
-        case Run(chars, least=0) if not lead and re.fullmatch(r"(?:\\[stn |]|[ |/])+", chars):
-            yield from first_letters(opener[1:], lead)
+                yield from first_letters((*option, *opener[1:]), lead, barred=barred)
+        case Run(chars, least) if not (lead or (least and not barred)) and re.fullmatch(r"(?:\\[stn |]|[ |/])+", chars):
+            yield from first_letters(opener[1:], lead, barred=barred)
         case _:
             yield lead
 
@@ -500,15 +515,16 @@ def _filtered(openers: Iterable[Opener]) -> str:
     tame: dict[str, list[Opener]] = {}
     wild: list[Opener] = []
     for opener in openers:
-        leads = set(first_letters(opener))
+        leads = set(first_letters(opener, barred=True))
         if "" in leads:
             wild.append(opener)
         for lead in leads if "" not in leads else ():
             tame.setdefault(lead, []).append(opener)
     if len(tame) < _LEAD:
         return full_pattern(openers)
-    leading = "|".join(map(re.escape, sorted(tame)))
-    options = [rf"(?={_GAP}{{0,8}}(?:{leading})){full_pattern(dict.fromkeys(itertools.chain(*tame.values())))}"]
+    options = [
+        rf"(?={_GAP}{{0,{_LONGEST_GAP}}}{any_of(tame)}){full_pattern(dict.fromkeys(itertools.chain(*tame.values())))}"
+    ]
     return "(?:" + "|".join([*options, *([full_pattern(wild)] if wild else [])]) + ")"
 
 

@@ -133,6 +133,7 @@ class Reader:
         self.work = 0
         self.dead: dict[object, int] = {}
         self._found: dict[Pattern, tuple[int, Match | None]] = {}
+        self._names: dict[str, str] = {}
 
     def match(self, pattern: Pattern, position: int) -> Match | None:
         """Return the match of a pattern at a position."""
@@ -254,7 +255,11 @@ class Reader:
         return self.view.cut(start, end)
 
     def resolve(self, written: str) -> str:
-        return declared.resolve(written, self.tools)
+        """Return the declared name for a written one. A looping text calls one tool thousands of times."""
+        name = self._names.get(written)
+        if name is None:
+            name = self._names[written] = declared.resolve(written, self.tools)
+        return name
 
     def tool(self, written: str) -> Tool | None:
         """Return the declared tool for a written name."""

@@ -11,13 +11,15 @@ Text is searched with its bars and underscores normalised one by one (`｜` → 
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 from wirelint import lexicon
-from wirelint.dialects.openers import may_go_on
+from wirelint.dialects.openers import any_of, may_go_on
 from wirelint.text.families import family
 from wirelint.text.prose import Cues
 
@@ -60,12 +62,11 @@ Strength = Literal["sure", "edge", "unknown"]
 # Tokens that frame thinking: `thinking` reports them.
 _THINKING = frozenset(_PHRASES.words("thinking"))
 _BARS = str.maketrans("｜▁", "|_")
-_UNBARRED = sorted((token for token in SURE | EDGES if not re.fullmatch(r"<\|[^|]+\|>", token)), key=len, reverse=True)
+_UNBARRED = [token for token in SURE | EDGES if not re.fullmatch(r"<\|[^|]+\|>", token)]
 _UNBARRED_CUT = frozenset({token[:size] for token in _UNBARRED for size in range(1, len(token))})
 _TOKEN = re.compile(
     r"<\|{1,2} ?[^|<>\s]{1,40} ?\|{1,2}>|</?\|{1,2} ?(?:DSML|GCML) ?\|{1,2}|</?ifm\|[a-z_]{1,24}>"
-    r"|<SPECIAL_\d{1,3}>|<mask:\d{1,3}>|</?co: ?\d{1,3}(?:[,:\[\]\d ]{0,40}\d\]?)?>|"
-    + "|".join(map(re.escape, _UNBARRED))
+    r"|<SPECIAL_\d{1,3}>|<mask:\d{1,3}>|</?co: ?\d{1,3}(?:[,:\[\]\d ]{0,40}\d\]?)?>|" + any_of(_UNBARRED)
 )
 TOKEN_FIRSTS = "<[]"
 """The characters that tokens begin with."""
@@ -84,6 +85,8 @@ _SPEAKER = "ASSISTANT:"
 _GEMMA_CUT = re.compile(r"(?:m(?:o(?:d(?:e(?:l)?)?)?)?)?|model\n\s*")
 _LONGEST_BEGINNING = 200
 _LONGEST_CUT = 48
+_MOST_TOKENS = 2048
+"""Tokens of one text, beyond which it is a vocabulary or a loop, and none counts."""
 _TOKEN_BEGINS = re.compile(r"[<\[\]]")
 _CUT_BARRED = re.compile(r"<(?:/|/?\|{1,2}(?: ?[^|<>\s]{0,40}(?: ?\|{0,2})?)?)?")
 _CUT = re.compile(r"<\|[^|<>\s]{2,40}\|?\Z")
@@ -152,7 +155,9 @@ def find(text: str) -> tuple[Occurrence, ...]:
     if not may_hold_token(text):
         return ()
     shadow = _shadow(text)
-    found = [_occurrence(shadow, match) for match in _TOKEN.finditer(shadow)]
+    found = [_occurrence(shadow, match) for match in itertools.islice(_TOKEN.finditer(shadow), _MOST_TOKENS + 1)]
+    if len(found) > _MOST_TOKENS:
+        return ()
     found = [one for one in found if one.token not in _THINKING]
     if cut := _cut_token(shadow):
         found.append(cut)
@@ -233,11 +238,19 @@ def _shadow(text: str) -> str:
 
 
 def _occurrence(shadow: str, match: re.Match[str]) -> Occurrence:
-    token, end, role = _spelling(match[0]), match.end(), ""
+    token, strength = _known(match[0])
+    end, role = match.end(), ""
     word = _XTML_WORD if token in _XTML else _PHRASES["header_word"] if token in _HEADERS else None
     if word is not None and (header := word.match(shadow, end)):
         end, role = header.end(), header["role"]
-    return Occurrence(token, match.start(), end, _strength(token), role)
+    return Occurrence(token, match.start(), end, strength, role)
+
+
+@lru_cache(maxsize=1024)
+def _known(written: str) -> tuple[str, Strength]:
+    """Return the normalised spelling of a token, and its strength. A looping text repeats few tokens thousands of times."""
+    token = _spelling(written)
+    return token, _strength(token)
 
 
 _BARRED = re.compile(r"<\|{1,2} ?([^|<>\s]+) ?\|{1,2}>")

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 
 from wirelint.dialects import FAMILIES, OPENERS
-from wirelint.dialects.openers import expand, first_letters, has_name, heads, word_start
+from wirelint.dialects.openers import any_of, expand, first_letters, has_name, heads, word_start
 from wirelint.model import Choice, Part, Reasoning, Refusal, Reply, Text
 from wirelint.text.control_tokens import EDGES, SURE
 from wirelint.text.fabricated_results import LINE_HEADS
@@ -126,12 +126,12 @@ def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
         if bracket in _OPENING and any(map(str.isalnum, lead)) and not (lead.isalpha() and len(lead) < 3):
             after.setdefault(bracket, set()).add(lead)
     options = [
-        f"{first}(?={rest}{_GAP}(?:{'|'.join(map(re.escape, sorted(leads)))}))"
+        f"{first}(?={rest}{_GAP}{any_of(leads)})"
         for bracket, leads in sorted(after.items())
         for first, rest in _ESCAPES.get(bracket, ((re.escape(bracket), ""),))
     ]
     lines = sorted({head.strip() for opener in OPENERS.kinds["line"] for head in heads(opener)} - {"{"})
-    options.append(rf"\n(?=[ \t>*#-]{{0,8}}(?:{'|'.join(map(re.escape, (*lines, *LINE_HEADS)))}))")
+    options.append(rf"\n(?=[ \t>*#-]{{0,8}}{any_of((*lines, *LINE_HEADS))})")
     options += [r"<(?=<{7})", r"\[(?=\[{7})", _KEYS]
     words = [rf"{first}{word_start(first)}(?={re.escape(cue[1:])})" for cue in _WORD_CUES for first in cue[0]]
     return re.compile("|".join(options)), re.compile("|".join(words))
