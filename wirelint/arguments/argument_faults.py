@@ -361,6 +361,9 @@ def canonical(value: Json) -> str:
     return json.dumps(value, sort_keys=True)
 
 
+NO_VALUES = frozenset({"none", "undefined", "null", "nil"})
+
+
 @dataclass(frozen=True, slots=True)
 class Flaw:
     """The fault of arguments that are no JSON object. `repaired`: the most likely value, None if that needs a guess."""
@@ -382,14 +385,18 @@ def flaw(call: ToolCall, tool: Tool | None) -> Flaw | None:
         return Flaw(f"empty, and {', '.join(needed[:4])} must be given") if needed else None
     if len(arguments.values) == 1 and not arguments.rest:
         return _other_value(arguments.values[0], needs_some=bool(needed))
+    if (word := arguments.text.strip(_BLANK)).lower() in NO_VALUES:
+        return Flaw(f"{word} instead of an object", repaired=None if needed else {})
     return _unreadable(arguments)
 
 
 def _other_value(value: Json, *, needs_some: bool) -> Flaw:
+    words, nothing = f"{type_words(value)} instead of an object", None if needs_some else dict[str, Json]()
     match value:
         case str():
-            if not value.strip(_BLANK):  # `""` for no arguments, which servers refuse when clients echo it
-                return Flaw("an empty string instead of an object", repaired=None if needs_some else {})
+            bare = value.strip(_BLANK).lower()
+            if not bare or bare in NO_VALUES:  # `""` for no arguments, which servers refuse when clients echo it
+                return Flaw(words if bare else "an empty string instead of an object", repaired=nothing)
             inner = Arguments(value)
             if inner.mapping is not None:
                 return Flaw("a JSON object encoded twice", "gateway", inner.mapping)
@@ -398,9 +405,11 @@ def _other_value(value: Json, *, needs_some: bool) -> Flaw:
                 within = _unreadable(inner)
                 if within.repaired is not None or text.startswith("{"):  # a fence may hold any code
                     return Flaw(f"a string with damaged JSON in it, {within.words}", "gateway", within.repaired)
-            return Flaw("a string instead of an object")
+            return Flaw(words)
+        case None | []:
+            return Flaw(words, repaired=nothing, harmless=value is None and not needs_some)
         case _:
-            return Flaw(f"{type_words(value)} instead of an object", harmless=value is None and not needs_some)
+            return Flaw(words)
 
 
 def type_words(value: Json) -> str:
