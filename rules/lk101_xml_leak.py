@@ -15,7 +15,7 @@ from wirelint.rule import (
     Rewriter,
     Rule,
     Severity,
-    counted,
+    amount,
     excerpt,
 )
 from wirelint.state.ledger import Ledger
@@ -128,7 +128,7 @@ def _severity(leak: Leak) -> Severity:
 
 def _fix(leak: Leak) -> Fix | None:
     if leak.promotable:
-        return Fix("unsafe", f"promote to {counted(len(leak.calls), 'call')} of {excerpt(', '.join(leak.names))}")
+        return Fix("unsafe", f"promote to {amount(len(leak.calls), 'call')} of {excerpt(', '.join(leak.names))}")
     if leak.duplicate and leak.declared and not isinstance(leak.part, Reasoning):
         return Fix("unsafe", "drop the markup")
     return None

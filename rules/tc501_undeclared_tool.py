@@ -19,7 +19,7 @@ from wirelint.fixes.calls import (
 )
 from wirelint.fixes.rewriters import Chained
 from wirelint.model import Exchange, Request, ToolCall
-from wirelint.rule import Finding, Fix, Layer, RewriteContext, Rewriter, Rule, Safety, counted, excerpt
+from wirelint.rule import Finding, Fix, Layer, RewriteContext, Rewriter, Rule, Safety, amount, excerpt
 from wirelint.state.ledger import Ledger
 
 
@@ -169,4 +169,4 @@ def _fix(shown: str, matched: Match | None) -> Fix:
 
 
 def _calls(inside: tuple[Use, ...]) -> str:
-    return f"{counted(len(inside), 'call')} of {', '.join(dict.fromkeys(use.name for use in inside))}"
+    return f"{amount(len(inside), 'call')} of {', '.join(dict.fromkeys(use.name for use in inside))}"

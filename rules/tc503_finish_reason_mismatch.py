@@ -7,7 +7,7 @@ from wirelint.arguments.argument_faults import UNREAD, lacks_finish_reason
 from wirelint.events import Finish, Frame, StreamViolation
 from wirelint.fixes.finish import MARKUP, Content, FinishReasons, without_calls
 from wirelint.model import Choice, Exchange, Opaque, Reply, Request
-from wirelint.rule import Finding, Fix, RewriteContext, Rewriter, Rule, Safety, counted, excerpt
+from wirelint.rule import Finding, Fix, RewriteContext, Rewriter, Rule, Safety, amount, excerpt
 from wirelint.state.ledger import Ledger
 
 
@@ -169,7 +169,7 @@ class FinishReasonMismatch(Rule):
 
 def _calls(choice: Choice) -> str:
     names = ", ".join(call.name or "?" for call in choice.calls)
-    return f"{counted(len(choice.calls), 'call')} ({excerpt(names)})"
+    return f"{amount(len(choice.calls), 'call')} ({excerpt(names)})"
 
 
 def _with_calls(request: Request, forms: Set[str]) -> str:

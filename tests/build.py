@@ -11,7 +11,7 @@ import itertools
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from wirelint.capture.record import Record
 from wirelint.capture.replay import replay
@@ -26,7 +26,14 @@ _HERE = frozenset(APIS)
 """APIs whose shapes are written in this file."""
 FORMS = tuple(itertools.product(APIS, (False, True)))
 STRING = {"type": "string"}
+T = TypeVar("T")
 _TIMES = ("started", "first_byte_ms", "first_token_ms", "duration_ms")
+
+
+def some(value: T | None) -> T:
+    """The value, which must be there."""
+    assert value is not None
+    return value
 
 
 def forms(*apis: str) -> tuple[tuple[str, bool], ...]:

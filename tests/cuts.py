@@ -7,7 +7,7 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from tests.build import as_record
+from tests.build import as_record, some
 from tests.selection import is_complete, sampled
 from wirelint.capture.replay import begin, respond
 from wirelint.engine import Engine
@@ -38,8 +38,7 @@ def split(body: bytes, places: Sequence[int]) -> list[bytes]:
 def read_cut(record: Mapping[str, Any], places: Sequence[int], number: int = 1) -> Exchange:
     """The exchange of a record whose reply arrives in pieces: those of its chunks, cut further."""
     made = as_record(record, number)
-    session = begin(made)
-    assert session is not None
+    session = some(begin(made))
     respond(session, made)
     start = 0
     for data, at in arrived(made.response_body or b"", made.chunks):

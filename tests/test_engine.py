@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.build import Call, Talk, User, as_record, chunk, exchange, read, schema, sse
+from tests.build import Call, Talk, User, as_record, chunk, exchange, read, schema, some, sse
 from wirelint.engine import Engine, Session, lower
 from wirelint.model import End, Exchange
 from wirelint.rule import Finding, Rule
@@ -41,8 +41,7 @@ def begin(path: str, body: Any, headers: dict[str, str] | None = None, method: s
     ],
 )
 def test_llm_traffic_is_known_by_path_header_and_shape(path: str, body: Any, headers: dict[str, str], api: str) -> None:
-    session = begin(path, body, headers)
-    assert session is not None
+    session = some(begin(path, body, headers))
     assert api == session.api.name
 
 
@@ -70,10 +69,9 @@ def test_everything_else_is_none_of_ours(path: str, body: Any, method: str) -> N
 
 def finish(record: dict[str, Any], end: End, max_body: int | None = None) -> Exchange:
     made = as_record(record)
-    session = Session.begin(
-        id="x", method="POST", url=made.url, headers={}, body=made.request_body or b"", max_body=max_body
+    session = some(
+        Session.begin(id="x", method="POST", url=made.url, headers={}, body=made.request_body or b"", max_body=max_body)
     )
-    assert session is not None
     session.respond(made.status, lower(made.response_headers))
     session.feed(made.response_body or b"", 40.0)
     return session.finish(end)
@@ -101,8 +99,7 @@ def test_a_body_over_the_limit_is_left_unread_and_judged_by_no_rule() -> None:
 def test_times_are_those_that_were_handed_in() -> None:
     talk = Talk((User("go"),), reasoning="", calls=(Call("f", {"x": 1}),), tools={"f": schema(x="integer")})
     made = as_record(talk.record("openai.chat", True))
-    session = begin("/v1/chat/completions", made.request_body)
-    assert session is not None
+    session = some(begin("/v1/chat/completions", made.request_body))
     session.respond(200, {"content-type": "text/event-stream"})
     first, _, rest = (made.response_body or b"").partition(b"\n\n")
     session.feed(first + b"\n\n", 120.0)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.build import chunk, exchange, read, sse
+from tests.build import chunk, exchange, read, some, sse
 from tests.test_registry import draft
 from wirelint.cli import main
 from wirelint.engine import Engine, Session
@@ -87,8 +87,7 @@ def test_whatever_a_rule_raises_the_traffic_passes_as_it_came(tmp_path: Path, ra
 
     assert mend_request(head, body, [rule], Ledger(), permit).body is body
     assert answer_request(head, [rule], Ledger(), permit).answer is None
-    session = Session.begin(id="1", method="POST", url=head.url, headers={}, body=body)
-    assert session is not None
+    session = some(Session.begin(id="1", method="POST", url=head.url, headers={}, body=body))
     session.respond(200, {"content-type": EVENTS})
     assert rewrite_reply(session, STREAM, [rule], Ledger(), permit).body == STREAM
     told: list[str] = []

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.build import REGISTRY, Call, Talk, User, as_record, exchange, schema, sse
+from tests.build import REGISTRY, Call, Talk, User, as_record, exchange, schema, some, sse
 from wirelint.capture.offline import Checked, Fixed, check, fix
 from wirelint.capture.record import Record
 from wirelint.fix import FixPolicy
@@ -66,8 +66,7 @@ def got(fixed: Fixed) -> tuple[ToolCall, ...]:
 
 
 def sent(fixed: Fixed) -> dict[str, Any]:
-    body = fixed.record.forwarded.body if fixed.record.forwarded is not None else fixed.record.request_body
-    assert body is not None
+    body = some(fixed.record.forwarded.body if fixed.record.forwarded is not None else fixed.record.request_body)
     made: dict[str, Any] = json.loads(body)
     return made
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import wirelint.apis
-from tests.build import REGISTRY
+from tests.build import REGISTRY, some
 from tests.cuts import cuts
 from tests.fixes.drive import run
 from tests.shared import SHARED, Case, cases, some_traffic, traffic_labels
@@ -90,8 +90,7 @@ def test_a_labelled_fault_is_repaired_as_labelled(case: Case) -> None:
     result, wanted = run(list(case.records)), case.fix
     assert wanted is not None
     assert not result.faults
-    assert result.after.reply is not None
-    choice = result.after.reply.choices[0]
+    choice = some(result.after.reply).choices[0]
     assert [{"name": call.name, "arguments": call.arguments.value} for call in choice.calls] == [
         {name: call[name] for name in ("name", "arguments")} for call in wanted["tool_calls"]
     ]

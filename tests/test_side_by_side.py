@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.build import REGISTRY, Assistant, Call, Result, Talk, User, as_record, schema
+from tests.build import REGISTRY, Assistant, Call, Result, Talk, User, as_record, schema, some
 from wirelint.capture.offline import Fixed, fix
 from wirelint.capture.record import Record
 from wirelint.fix import FixPolicy
@@ -83,8 +83,7 @@ def test_no_exchange_is_linked_to_another_sample(ids: str) -> None:
     passed = run(interleaved(talks, "openai.chat", False))
     by_id = {item.record.id: number for number, item in passed}
     for number, item in passed:
-        assert item.exchange is not None
-        link = item.exchange.link
+        link = some(item.exchange).link
         assert link is None or by_id[link.exchange] == number
         assert link is not None or ids != "ids that were drawn" or item.record.id.endswith("/2")
 
@@ -95,8 +94,7 @@ def test_no_conversation_holds_two_samples(ids: str) -> None:
     talks = [conversation(number, issued, kept) for number in range(SAMPLES)]
     samples: dict[str | None, set[int]] = {}
     for number, item in run(interleaved(talks, "openai.chat", False)):
-        assert item.exchange is not None
-        samples.setdefault(item.exchange.conversation, set()).add(number)
+        samples.setdefault(some(item.exchange).conversation, set()).add(number)
     assert not [name for name, numbers in samples.items() if len(numbers) > 1]
 
 
@@ -118,8 +116,7 @@ def test_an_id_that_was_mangled_in_a_known_way_is_restored_to_that_of_its_own_sa
         before = 2 - int(item.record.id.rpartition("/")[2])
         assert [finding.name for finding in told(item)] == ["mangled-id"] * before
         if before:
-            assert item.record.forwarded is not None
-            messages = json.loads(item.record.forwarded.body or b"")["messages"]
+            messages = json.loads(some(item.record.forwarded).body or b"")["messages"]
             results = [message["tool_call_id"] for message in messages if message["role"] == "tool"]
             assert results == [issued(number, turn) for turn in range(before)]
 
@@ -144,8 +141,7 @@ def test_two_clients_with_the_same_prompt_are_two(other: str) -> None:
     two["request"]["headers"] |= more.get("headers", {})
     first = as_record({**one.record("openai.chat", False), "id": "one"})
     (_, _), (_, item) = run([(1, first), (2, as_record({**two, "id": "two"}))])
-    assert item.exchange is not None
-    assert item.exchange.link is None
+    assert some(item.exchange).link is None
     assert item.record.forwarded is None
     assert not told(item)
 

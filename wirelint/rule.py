@@ -28,7 +28,7 @@ from wirelint.model import Severity as Severity
 from wirelint.model import Side as Side
 from wirelint.state.issues import Issue as Issue
 from wirelint.text.escaping import REDACTED as REDACTED
-from wirelint.text.escaping import counted as counted
+from wirelint.text.escaping import amount as amount
 from wirelint.text.escaping import excerpt as excerpt
 from wirelint.text.escaping import listed as listed
 from wirelint.text.escaping import printable

@@ -12,7 +12,7 @@ from mitmproxy.addonmanager import traverse
 from mitmproxy.test import taddons
 
 from tests.addon.build import captured, flow_of, head_of, pass_through
-from tests.build import Talk, chunk, sse
+from tests.build import Talk, chunk, some, sse
 from wirelint.addon import addon as module
 from wirelint.addon.addon import Inspector
 from wirelint.addon.classify import end_reason_of
@@ -28,8 +28,7 @@ CUT["response"]["body"] = sse(chunk({"content": "half"}), done=False)
 def test_an_exchange(inspector: Inspector, tmp_path: Path) -> None:
     flow = pass_through(inspector, RECORD)
     inspector.response(flow)
-    assert flow.response is not None
-    assert flow.response.raw_content == BODY
+    assert some(flow.response).raw_content == BODY
     assert flow.comment == "ok · acme-1 · openai.chat"
     (line,) = captured(inspector, tmp_path)
     assert (line["id"], line["api"], line["end"], line["response"]["body"]) == (
@@ -106,8 +105,7 @@ def test_flows_of_a_file_are_judged_and_not_written_again(
     with taddons.context(Inspector()) as context:
         asyncio.run(context.cycle(inspector, flow))
     assert flow.marked == marked
-    assert flow.response is not None
-    assert flow.response.stream is False
+    assert some(flow.response).stream is False
     assert captured(inspector, tmp_path) == []
 
 

@@ -126,13 +126,6 @@ def test_words_of_others_stay() -> None:
     assert (flow.marked, flow.metadata["theirs"]) == (":moneybag:", 1)
 
 
-def test_a_second_verdict_replaces_the_first() -> None:
-    flow = tflow.tflow(resp=True)
-    annotate(flow, annotation(with_findings(("bad", "error"))))
-    annotate(flow, annotation(CLEAN))
-    assert (flow.comment, flow.marked) == ("ok · 2 calls · acme-1 · openai.chat", "")
-
-
 def test_a_repaired_exchange_has_what_came_in_beside_it() -> None:
     flow = tflow.tflow(resp=True)
     annotate(flow, annotation(MENDED), MENDED.record)

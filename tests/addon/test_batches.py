@@ -8,10 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.build import APIS, Call, Talk, as_record, chunk, schema, sse
+from tests.build import APIS, Call, Talk, as_record, chunk, schema, some, sse
 from tests.fixes.drive import open_session
-from tests.fixes.test_prefilter import WORDS
 from wirelint.engine import Session
+
+WORDS = (
+    "the ", "ferry", " function", "s", ".find:0", " to", "=self", " analysis", "assistant", "final", " Observation", ":",
+    "call", " count", " mm:", "antml:", "invoke", " think", "ing", '{"name": "find"', "`code`", "*", "#", " | ", "…", "語",
+    "\n", ".\n", "\n\n", "Then", "\n- two", "\nObserved", "\nCalls", "\nHuman", "\n{", "\nfin", "## Return", "/think",
+    "<b>", " < b", "<", "[", "[0]", "[1](", "<String>", "<=", " << 2", "<div class", "<a href=", "[i][j]", " x<y", ". ",
+    "Here is my response:", " thought", "DSML", " 3 ", ", ",
+)  # fmt: skip
 
 
 def told(session: Session) -> tuple[str, ...]:
@@ -62,6 +69,5 @@ def test_events_that_are_alike_are_taken_in_together(monkeypatch: pytest.MonkeyP
     body = sse(*(chunk({"content": f" {number}"}) for number in range(20)), chunk({}, "stop")).encode()
     session.feed_all([(event + b"\n\n", 1.0) for event in body.split(b"\n\n") if event])
     assert taken == [17]  # all but the three that the pattern is made from
-    reply = session.finish().reply
-    assert reply is not None
+    reply = some(session.finish().reply)
     assert reply.choices[0].text == "".join(f" {number}" for number in range(20))

@@ -6,7 +6,7 @@ import dataclasses
 import json
 
 from tests.addon.build import recorder_of, result_of_record
-from tests.build import FORMS, REGISTRY, Call, Talk, User, as_record, schema
+from tests.build import FORMS, REGISTRY, Call, Talk, User, as_record, schema, some
 from tests.state.test_issues import mangled
 from wirelint.addon.annotate import annotation
 from wirelint.addon.check_result import judge, names_of, read
@@ -39,8 +39,7 @@ def test_with_a_secret_it_is_the_verdict_on_the_redacted_record() -> None:
         result = result_of_record(TALK.record(api, stream))
         assert result.findings, (api, stream)
         assert KEY not in repr(result.record) + json.dumps(result.annotations())
-        again = replay(result.record)
-        assert again is not None
+        again = some(replay(result.record))
         assert Engine(REGISTRY.rules).check(again) == result.findings
 
 
@@ -51,21 +50,18 @@ def test_a_secret_in_a_header_or_the_address_only() -> None:
     result = result_of_record(record)
     assert result.exchange is not None
     assert KEY not in f"{result.exchange.url} {result.exchange.request_headers} {result.record}"
-    again = replay(result.record)
-    assert again is not None
+    again = some(replay(result.record))
     assert (again.conversation, again.url) == (result.exchange.conversation, result.exchange.url)
 
 
 def test_a_key_names_no_conversation_and_a_session_does() -> None:
     record = Talk().record("openai.chat", False)
-    plain = result_of_record(record).exchange
-    assert plain is not None
+    plain = some(result_of_record(record).exchange)
     assert plain.request is not None
     for name in ("authorization", "x-api-key", "api-key", "x-goog-api-key"):
         assert conversation_of(plain.request, {name: KEY}) == conversation_of(plain.request, {})
     record["request"]["headers"] |= {"authorization": f"Bearer {KEY}", "x-session-id": f"s-{KEY}"}
-    exchange = result_of_record(record).exchange
-    assert exchange is not None
+    exchange = some(result_of_record(record).exchange)
     assert exchange.conversation != plain.conversation
     assert exchange.conversation == conversation_of(plain.request, exchange.request_headers)
 

@@ -11,7 +11,7 @@ from mitmproxy.test import tflow
 from tests.addon.build import flow_of, head_of, pass_through
 from tests.addon.test_addon import BODY, CUT, RECORD
 from tests.addon.test_websocket import CLEAN, LEAK, answered, asked, say, socket
-from tests.build import Talk, User
+from tests.build import Talk, User, some
 from wirelint.addon import exchange_cache
 from wirelint.addon.addon import Inspector
 from wirelint.addon.exchange_cache import ExchangeCache
@@ -97,8 +97,7 @@ def _timeless(pages: list[str]) -> list[str]:
 def test_a_flow_that_was_edited_is_judged_again(inspector: Inspector) -> None:
     flow = ended(inspector, CUT)
     flow.backup()
-    assert flow.response is not None
-    flow.response.content = BODY
+    some(flow.response).content = BODY
     page = shown(flow, "response")[1]
     assert "All is well." in page
     assert "truncated-stream" not in page
@@ -230,11 +229,9 @@ def test_messages_that_begin_and_end_an_exchange_of_a_socket(
     assert "‼ error xml-leak" in ours[3]
     again = http.HTTPFlow.from_state(flow.get_state())
     assert isinstance(again, http.HTTPFlow)
-    assert again.websocket is not None
-    assert "‼ error xml-leak" in of_message(again, again.websocket.messages[-1])[1]
+    assert "‼ error xml-leak" in of_message(again, some(again.websocket).messages[-1])[1]
     other = socket()
     other.request.path = "/chat"
     say(inspector, other, True, b'{"type": "response.create"}')
     say(inspector, other, False, b'{"type": "error"}')
-    assert other.websocket is not None
-    assert NAME not in [of_message(other, message)[0] for message in other.websocket.messages]
+    assert NAME not in [of_message(other, message)[0] for message in some(other.websocket).messages]

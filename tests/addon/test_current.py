@@ -8,15 +8,14 @@ from typing import Any
 import pytest
 
 from tests.addon.build import result_of_record
-from tests.build import Call, Talk, schema
+from tests.build import Call, Talk, schema, some
 from wirelint.addon.idle_queue import CurrentLedger
 from wirelint.model import Exchange
 from wirelint.state.ledger import Ledger, SeenFrom
 
-EXCHANGE = result_of_record(
-    Talk(calls=(Call("a", id="call_7"),), tools={"a": schema()}).record("openai.chat", True)
-).exchange
-assert EXCHANGE is not None
+EXCHANGE = some(
+    result_of_record(Talk(calls=(Call("a", id="call_7"),), tools={"a": schema()}).record("openai.chat", True)).exchange
+)
 CONVERSATION = EXCHANGE.conversation
 
 QUESTIONS: dict[str, tuple[Any, ...]] = {

@@ -20,7 +20,7 @@ from mitmproxy.io import FlowReader
 from mitmproxy.test import taddons
 
 from tests.addon.build import captured, flow_of
-from tests.build import FORMS, Talk, User, as_record
+from tests.build import FORMS, Talk, User, as_record, some
 from wirelint.addon import exchange_fix as module
 from wirelint.addon.addon import Inspector
 from wirelint.addon.streamed_reply import HttpReply
@@ -57,8 +57,7 @@ def answered(inspector: Inspector, talk: Talk, api: str = "openai.chat", **heade
 def test_a_whole_reply(inspector: Inspector, tmp_path: Path, api: str, coding: str) -> None:
     flow = answered(inspector, QUIET, api, content_encoding=coding)
     inspector.response(flow)
-    response = flow.response
-    assert response is not None
+    response = some(flow.response)
     assert "They say HELLO and go." in (response.text or "")
     assert response.headers["content-encoding"] == coding
     assert response.headers["content-length"] == str(len(response.raw_content or b""))
@@ -190,8 +189,7 @@ def test_a_reply_that_another_addon_made(inspector: Inspector, tmp_path: Path, a
 def test_a_held_reply_that_is_cut_off(inspector: Inspector, tmp_path: Path) -> None:
     """mitmproxy drops what it had of it, and tells the client."""
     flow = answered(inspector, QUIET)
-    assert flow.response is not None
-    flow.response.raw_content = None
+    some(flow.response).raw_content = None
     flow.error = mitmproxy_flow.Error("peer closed connection")
     inspector.error(flow)
     (line,) = captured(inspector, tmp_path)

@@ -13,7 +13,7 @@ from mitmproxy import http
 from mitmproxy.io import FlowReader
 
 from tests.addon.build import flow_of, head_of, result_of_record
-from tests.build import Talk
+from tests.build import Talk, some
 from wirelint.addon.annotate import annotation, captured_copy, prefixed
 from wirelint.addon.check_result import CheckResult
 from wirelint.capture.flow_metadata import times_of
@@ -104,5 +104,4 @@ def test_bytes_of_headers_that_are_no_utf8() -> None:
     result = result_of_record(RECORD)
     record = replace(result.record, response_headers=(("x-odd", b"\xff".decode("utf-8", "surrogateescape")),))
     copy = copy_of(flow_with_reply(), replace(result, record=record))
-    assert copy.response is not None
-    assert copy.response.headers.fields == ((b"x-odd", b"\xff"),)
+    assert some(copy.response).headers.fields == ((b"x-odd", b"\xff"),)

@@ -37,30 +37,6 @@ def made(
     return IdleQueue(work, busy, clock, most), done, clock
 
 
-async def settle(waiting: IdleQueue[str], clock: Clock) -> None:
-    async with asyncio.timeout(20):
-        while len(waiting):
-            clock.now += 0.5
-            await asyncio.sleep(0)
-
-
-@pytest.mark.parametrize("busy", [False, True])
-def test_all_is_done_in_order(busy: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("wirelint.addon.idle_queue._WAITS", 0.01)
-
-    async def run() -> list[str]:
-        waiting, done, clock = made(busy=lambda: busy)
-        for item in "abc":
-            waiting.put(item, 1)
-        assert done == []
-        await settle(waiting, clock)
-        waiting.put("d", 1)
-        await settle(waiting, clock)
-        return done
-
-    assert asyncio.run(run()) == ["a", "b", "c", "d"]
-
-
 def test_only_so_much_waits() -> None:
     async def run() -> None:
         waiting, done, _ = made(most=10)
@@ -71,25 +47,6 @@ def test_only_so_much_waits() -> None:
         assert (done, len(waiting)) == (["a", "b", "large"], 0)
 
     asyncio.run(run())
-
-
-def test_draining_does_the_rest_at_once() -> None:
-    async def run() -> None:
-        waiting, done, _ = made()
-        waiting.put("a", 1)
-        waiting.put("b", 1)
-        waiting.drain()
-        assert (done, len(waiting)) == (["a", "b"], 0)
-        await asyncio.sleep(0.02)  # the timer finds nothing
-        assert done == ["a", "b"]
-
-    asyncio.run(run())
-
-
-def test_without_a_loop_nothing_waits() -> None:
-    waiting, done, _ = made()
-    waiting.put("a", 1)
-    assert (done, len(waiting)) == (["a"], 0)
 
 
 def _nothing() -> None: ...
@@ -161,29 +118,6 @@ def threaded(gate: threading.Event) -> tuple[IdleQueue[str], list[tuple[str, str
         return lambda: done.append(("judged", item, threading.get_ident() == here))
 
     return IdleQueue(work, lambda: False, most=4 * LARGE), done
-
-
-def test_a_large_piece_is_read_by_a_thread_while_the_loop_goes_on() -> None:
-    async def run() -> list[tuple[str, str, bool]]:
-        gate = threading.Event()
-        waiting, done = threaded(gate)
-        for item, size in (("a", 1), ("B", LARGE), ("c", 1)):
-            waiting.put(item, size)
-        for _ in range(5):
-            await asyncio.sleep(0.01)
-        assert done == [("read", "a", True), ("judged", "a", True)]
-        gate.set()
-        async with asyncio.timeout(20):
-            while len(waiting):
-                await asyncio.sleep(0.001)
-        return done[2:]
-
-    assert asyncio.run(run()) == [
-        ("read", "B", False),
-        ("judged", "B", True),
-        ("read", "c", True),
-        ("judged", "c", True),
-    ]
 
 
 def test_who_needs_all_that_waits_waits_for_the_thread() -> None:

@@ -16,7 +16,6 @@ from wirelint.addon import log
 from wirelint.addon.check_result import shorten
 from wirelint.capture.redact import Redactor
 from wirelint.rule import AppliedFix, Finding
-from wirelint.text.escaping import printable
 
 CLEAN = result_of_record(
     Talk(calls=(Call("a"),), tools={"a": schema()}, request={"stream_options": {"include_usage": False}}).record(
@@ -103,21 +102,6 @@ def test_many_findings_are_counted(caplog: pytest.LogCaptureFixture) -> None:
     log.log_exchange(replace(MIXED, findings=MIXED.findings * 20))
     assert len(caplog.records) == 14
     assert caplog.records[-1].getMessage() == "  … 68 more: wirelint show 3f2a9c11"
-
-
-ESCAPED = {
-    "plain": ("Grüße ☂ 漢", "Grüße ☂ 漢"),
-    "line ends": ("a\r\nb\u2028c", "a\\r\\nb\\u2028c"),
-    "terminal orders": ("\x1b]0;title\x07", "\\u001b]0;title\\u0007"),
-    "a lone surrogate": ("\ud800", "\\ud800"),
-    "direction": ("a\u202eb", "a\\u202eb"),
-}
-
-
-@pytest.mark.parametrize("name", ESCAPED)
-def test_one_line(name: str) -> None:
-    given, shown = ESCAPED[name]
-    assert printable(given) == shown
 
 
 def test_an_output_that_cannot_show_it(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:

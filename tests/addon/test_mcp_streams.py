@@ -12,6 +12,7 @@ from mitmproxy import http
 from mitmproxy.test import taddons, tflow
 
 from tests.addon.build import captured
+from tests.build import some
 from tests.rules.mcp import call, note, request, result, text
 from wirelint.addon import mcp_streams as module
 from wirelint.addon.addon import Inspector
@@ -78,8 +79,7 @@ def test_an_answer_on_the_stream_of_a_session(tmp_path: Path, status: int) -> No
         feed(stream, later)  # nobody has asked
         stream.response.raw_content = None  # type: ignore[union-attr]
         inspector.response(stream)
-        assert stream.response is not None
-        assert stream.response.raw_content == ENDPOINT + progress + event(ANSWER) + later
+        assert some(stream.response).raw_content == ENDPOINT + progress + event(ANSWER) + later
 
     lines = run(tmp_path, play)
     first = (ENDPOINT + progress + event(ANSWER)).decode()

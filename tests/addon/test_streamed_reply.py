@@ -17,7 +17,7 @@ from mitmproxy import flow as mitmproxy_flow
 from mitmproxy import http
 
 from tests.addon.build import captured, flow_of, head_of
-from tests.build import Talk, as_record
+from tests.build import Talk, as_record, some
 from wirelint.addon import streamed_reply as module
 from wirelint.addon.addon import Inspector
 from wirelint.addon.recorder import ExchangeRecorder
@@ -66,8 +66,7 @@ def begin(inspector: Inspector, record: dict[str, Any], **headers: str) -> http.
 
 def feed(flow: http.HTTPFlow, pieces: Iterable[bytes], *, end: bool = True) -> bytes:
     """What the client gets. Nothing that is sent may be empty."""
-    assert flow.response is not None
-    stream = flow.response.stream
+    stream = some(flow.response).stream
     assert callable(stream)
     out: list[bytes] = []
     for piece in [*pieces, *([b""] if end else [])]:
@@ -102,8 +101,7 @@ def test_clean_replies_pass_byte_for_byte(
     flow = begin(inspector, record, content_encoding=coding)
     assert feed(flow, cut(CODINGS[coding](body_of(record)), size)) == body_of(record)
     inspector.response(flow)
-    assert flow.response is not None
-    assert flow.response.raw_content == body_of(record)
+    assert some(flow.response).raw_content == body_of(record)
     (line,) = captured(inspector, tmp_path)
     assert line["response"]["body"].encode() == body_of(record)
     assert not {"delivered", "forwarded", "fixes"} & line.keys()
@@ -121,8 +119,7 @@ def test_a_repair_does_not_depend_on_the_cut(inspector: Inspector, tmp_path: Pat
     assert text_of(got) == SAID
     assert line["delivered"]["body"].encode() == got
     assert line["response"]["body"].encode() == body_of(record)
-    assert flow.response is not None
-    assert flow.response.raw_content == got
+    assert some(flow.response).raw_content == got
     assert [finding["name"] for finding in line["findings"]] == ["murmur"]
 
 

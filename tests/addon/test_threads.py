@@ -9,7 +9,7 @@ from typing import Any
 from mitmproxy import http
 
 from tests.addon.build import flow_of
-from tests.build import Call, Talk, User, as_record, schema
+from tests.build import Call, Talk, User, as_record, schema, some
 from wirelint.addon.addon import Inspector
 
 TOOLS = {"dig": schema(["at"], at={"type": "string"})}
@@ -49,8 +49,7 @@ def continued(helper: str = "BetaToolRunner, message-thread") -> dict[str, Any]:
 
 def test_a_thread_that_holds_another_call_is_lost_once(inspector: Inspector, tmp_path: Path) -> None:
     made = passes(inspector, begun(Call("Dig", OAK, "toolu_1")))
-    assert made.response is not None
-    assert [block["name"] for block in made.response.json()["content"]] == ["dig"]
+    assert [block["name"] for block in some(made.response).json()["content"]] == ["dig"]
     told, again = passes(inspector, continued()), passes(inspector, continued())
     assert told.response is not None
     assert told.response.status_code == 404
@@ -58,8 +57,7 @@ def test_a_thread_that_holds_another_call_is_lost_once(inspector: Inspector, tmp
     assert error["type"] == "error"
     assert error["error"]["type"] == "not_found_error"
     assert error["error"]["details"] == {"error_code": "thread_not_found"}
-    assert again.response is not None
-    assert again.response.status_code == 200  # a client that does not send the whole is let through
+    assert some(again.response).status_code == 200  # a client that does not send the whole is let through
     inspector.done()
     lines = [json.loads(line) for path in tmp_path.glob("captures/*/*.jsonl") for line in path.read_text().splitlines()]
     assert [fix["code"] for fix in lines[1]["fixes"]] == ["IN002"]
@@ -70,13 +68,11 @@ def test_a_thread_that_holds_another_call_is_lost_once(inspector: Inspector, tmp
 def test_a_healthy_thread_goes_on(inspector: Inspector) -> None:
     passes(inspector, begun(Call("dig", OAK, "toolu_1")))
     flow = passes(inspector, continued())
-    assert flow.response is not None
-    assert flow.response.status_code == 200
+    assert some(flow.response).status_code == 200
     assert flow.request.content == as_record(continued()).request_body
 
 
 def test_a_client_that_may_not_send_the_whole_goes_on(inspector: Inspector) -> None:
     passes(inspector, begun(Call("Dig", OAK, "toolu_1")))
     flow = passes(inspector, continued("BetaToolRunner"))
-    assert flow.response is not None
-    assert flow.response.status_code == 200
+    assert some(flow.response).status_code == 200

@@ -16,7 +16,7 @@ from mitmproxy.flow import Flow
 from mitmproxy.test import taddons
 
 from tests.addon.build import pass_through
-from tests.build import Call, Talk, schema
+from tests.build import Call, Talk, schema, some
 from wirelint.addon import addon as inspector_module
 from wirelint.addon.addon import Inspector
 from wirelint.addon.idle_queue import LARGE
@@ -72,8 +72,7 @@ def test_beside_others_it_waits_and_comes(context: taddons.context, tmp_path: Pa
             order.append(flow.id)
             inspector.response(flow)
             assert not is_judged(flow)
-            assert flow.response is not None
-            assert flow.response.raw_content, "the body is there at once"
+            assert some(flow.response).raw_content, "the body is there at once"
         while not all(map(is_judged, flows)):
             await asyncio.sleep(0.001)
         assert not is_judged(other)

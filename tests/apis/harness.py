@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.build import some
 from wirelint.apis import ApiSpec, by_name
 from wirelint.apis.writing import MADE
 from wirelint.events import CallUpdate, Close, Delta, Event, Finish, Fold, Frame, ReplyMeta, Start, StreamViolation
@@ -50,9 +51,7 @@ class Shape:
 
 
 def the(name: str) -> ApiSpec:
-    api = by_name(name)
-    assert api is not None
-    return api
+    return some(by_name(name))
 
 
 def raw(given: Any) -> bytes:
@@ -101,9 +100,7 @@ def understood(api: str, *pieces: bytes) -> tuple[list[Frame], list[Event], Repl
 
 
 def reply_of(api: str, body: bytes) -> Reply:
-    reply = understood(api, body)[2]
-    assert reply is not None
-    return reply
+    return some(understood(api, body)[2])
 
 
 def facts(reply: Reply | None) -> Any:

@@ -11,7 +11,7 @@ from tests.apis.harness import understood
 from tests.apis.shapes_bedrock import stream
 from tests.apis.talk_bedrock_converse import delta, said, stop
 from tests.apis.test_writers import check_bedrock
-from tests.build import REGISTRY, exchange, read
+from tests.build import REGISTRY, exchange, read, some
 from wirelint.engine import Session
 from wirelint.fix import FixPolicy
 from wirelint.rewrite import ReplyStream
@@ -37,15 +37,12 @@ def test_a_token_is_removed_while_the_stream_passes(size: int) -> None:
     pytest.importorskip("botocore")
     body = stream(delta(0, said("Hello, all is ")), delta(0, said("well.<|im_")), delta(0, said("end|>")), stop(0))
     url = "http://llm.test/model/acme/converse-stream"
-    session = Session.begin(id="1", method="POST", url=url, headers={}, body=json.dumps(ASK).encode())
-    assert session is not None
+    session = some(Session.begin(id="1", method="POST", url=url, headers={}, body=json.dumps(ASK).encode()))
     session.respond(200, {"content-type": aws_eventstream.CONTENT_TYPE})
-    fixing = ReplyStream.begin(session, REGISTRY.select(["control-token-leak"]), Ledger(), FixPolicy("unsafe"))
-    assert fixing is not None
+    fixing = some(ReplyStream.begin(session, REGISTRY.select(["control-token-leak"]), Ledger(), FixPolicy("unsafe")))
     made = b"".join(b"".join(fixing.feed(body[at : at + size], 1.0)) for at in range(0, len(body), size))
     made += b"".join(fixing.end())
     assert not fixing.faults
     check_bedrock(made)
-    reply = understood("bedrock.converse", made)[2]
-    assert reply is not None
+    reply = some(understood("bedrock.converse", made)[2])
     assert reply.choices[0].text == "Hello, all is well."

@@ -10,7 +10,7 @@ import pytest
 from tests.apis.harness import Shape
 from tests.apis.shapes import wrapped
 from tests.apis.talk_google_generate_content import record
-from tests.build import REGISTRY, Assistant, Call, Result, Talk, User, as_record
+from tests.build import REGISTRY, Assistant, Call, Result, Talk, User, as_record, some
 from wirelint.capture.offline import Fixed, fix
 from wirelint.fix import FixPolicy
 
@@ -64,8 +64,7 @@ def test_the_wrapper_changes_nothing(name: str, stream: bool) -> None:
     made = record(talk, stream)
     bare, within = fixed(made), fixed(wrap(made, stream))
     assert within.exchange is not None
-    assert bare.exchange is not None
-    assert (within.exchange.api, within.exchange.model) == ("google.generate_content", bare.exchange.model)
+    assert (within.exchange.api, within.exchange.model) == ("google.generate_content", some(bare.exchange).model)
     assert [one.name for one in within.findings] == [one.name for one in bare.findings]
     for one, other in zip(within.findings, bare.findings, strict=True):
         prefix = "/request" if one.side == "request" else "/response"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.build import chunk, sse
+from tests.build import chunk, some, sse
 from wirelint.apis.delta_pattern import DeltaPattern
 from wirelint.engine import Session
 from wirelint.events import Delta, Frame
@@ -43,8 +43,7 @@ def _like(text: str, form: bytes = EVENT) -> DeltaPattern | None:
     ],
 )
 def test_the_text_of_what_is_alike(raw: bytes, text: str | None) -> None:
-    like = _like(" ferry")
-    assert like is not None
+    like = some(_like(" ferry"))
     assert like.text(raw) == text
 
 
@@ -81,15 +80,13 @@ def test_events_that_show_nothing(event: Delta) -> None:
     ],
 )
 def test_what_the_next_event_confirms(event: Delta, confirmed: bool) -> None:
-    like = _like("moon")
-    assert like is not None
+    like = some(_like("moon"))
     assert like.is_confirmed_by(event) is confirmed
 
 
 def test_a_name_may_be_spelt_otherwise() -> None:
     form = b'data: {"model":"a\\/b","choices":[{"index":0,"delta":{"content":"%s"}}]}\n\n'
-    like = _like("moon", form)
-    assert like is not None
+    like = some(_like("moon", form))
     assert like.text(form % b"sun") == "sun"
 
 
@@ -116,8 +113,7 @@ IGNORING = DeltaPattern.of(_delta(" ferry", IDLE_EVENT % (2, b"8", b" ferry", 10
     ],
 )
 def test_values_that_nobody_reads_may_differ(raw: bytes, text: str | None) -> None:
-    assert IGNORING is not None
-    assert IGNORING.text(raw) == text
+    assert some(IGNORING).text(raw) == text
 
 
 @pytest.mark.parametrize(
@@ -130,8 +126,7 @@ def test_values_that_nobody_reads_may_differ(raw: bytes, text: str | None) -> No
     ],
 )
 def test_no_other_values_may_differ(form: bytes) -> None:
-    like = DeltaPattern.of(_delta("b", form % (b"b", b"1")))
-    assert like is not None
+    like = some(DeltaPattern.of(_delta("b", form % (b"b", b"1"))))
     assert like.text(form % (b"c", b"1")) == "c"
     assert like.text(form % (b"c", b"2")) is None
 
@@ -176,8 +171,7 @@ def test_a_session_reads_the_same_with_it_and_without(form: str, cut: str, monke
 def _read(pieces: list[bytes]) -> str:
     body = b'{"model": "m", "stream": true, "messages": [{"role": "user", "content": "When?"}]}'
     url = "https://llm.example/v1/chat/completions"
-    session = Session.begin(id="x", method="POST", url=url, headers={}, body=body)
-    assert session is not None
+    session = some(Session.begin(id="x", method="POST", url=url, headers={}, body=body))
     session.respond(200, {"content-type": "text/event-stream"})
     for number, piece in enumerate(pieces):
         session.feed(piece, float(number))

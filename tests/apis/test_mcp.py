@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tests.build import as_record
+from tests.build import as_record, some
 from wirelint.capture.replay import replay
 from wirelint.model import Exchange, Rpc, ToolResult
 
@@ -17,8 +17,7 @@ def passed(request: Any, reply: Any = "", *, method: str = "POST", kind: str = "
     headers = {"mcp-session-id": "s-1", "accept": "text/event-stream"}
     sent = {"url": "http://t.test/mcp", "method": method, "headers": headers, "body": request}
     answer = {"status": 200, "headers": {"content-type": kind}, "body": reply}
-    exchange = replay(as_record({"request": sent, "response": answer}))
-    assert exchange is not None
+    exchange = some(replay(as_record({"request": sent, "response": answer})))
     assert exchange.api == "mcp"
     return exchange
 
@@ -35,10 +34,8 @@ def test_a_batch_has_the_pointers_of_its_array() -> None:
 
 def test_an_opened_stream_has_no_request_message() -> None:
     exchange = passed(None, f"event: message\ndata: {json.dumps(NOTE)}\n\n", method="GET", kind="text/event-stream")
-    assert exchange.request is not None
-    assert exchange.request.messages == ()
-    assert exchange.reply is not None
-    (note,) = exchange.reply.choices[0].parts
+    assert some(exchange.request).messages == ()
+    (note,) = some(exchange.reply).choices[0].parts
     assert isinstance(note, Rpc)
     assert note.event == 0
 
@@ -54,7 +51,6 @@ def test_a_result_has_its_outcome() -> None:
     for said, known in (({"isError": True}, True), ({"isError": False}, False), ({}, None), ({"isError": "no"}, None)):
         reply = {"jsonrpc": "2.0", "id": 1, "result": {"content": [{"type": "text", "text": "x"}], **said}}
         exchange = passed(CALL, json.dumps(reply))
-        assert exchange.reply is not None
-        (result,) = exchange.reply.choices[0].parts
+        (result,) = some(exchange.reply).choices[0].parts
         assert isinstance(result, ToolResult)
         assert (result.is_error, result.call_id, result.pointer) == (known, "1", "/result")

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.apis.harness import raw, the
-from tests.build import Talk, exchange, read
+from tests.build import Talk, exchange, read, some
 from wirelint.apis import channel_of, read_request, recognise, recognise_reply
 from wirelint.engine import Session
 from wirelint.model import (
@@ -109,13 +109,11 @@ def test_a_request_reads_as(row: dict[str, Any]) -> None:
 @pytest.mark.parametrize("stream", [False, True])
 def test_a_session_passes_the_path_on(stream: bool) -> None:
     for api in ("google.generate_content", "bedrock.converse"):
-        request = read(Talk(model="acme-2.5").record(api, stream)).request
-        assert request is not None
+        request = some(read(Talk(model="acme-2.5").record(api, stream)).request)
         assert (request.model, request.stream) == ("acme-2.5", stream)
     path = "/v1/projects/p/locations/l/publishers/anthropic/models/claude-acme@1:streamRawPredict"
     body = {"anthropic_version": "vertex-2023-10-16", "max_tokens": 9, "messages": [{"role": "user", "content": "Hi"}]}
-    session = Session.begin(id="1", method="POST", url=f"http://llm.test{path}", headers={}, body=raw(body))
-    assert session is not None
+    session = some(Session.begin(id="1", method="POST", url=f"http://llm.test{path}", headers={}, body=raw(body)))
     assert session.request is not None
     assert (session.request.model, session.request.stream) == ("claude-acme@1", True)
 
@@ -143,7 +141,6 @@ def test_a_reply_is_recognised_without_its_request(document: Any, name: str | No
 def test_candidates_of_several_prompts_have_their_own_places() -> None:
     choices = [{"text": str(number), "index": number, "finish_reason": "stop"} for number in range(4)]
     body = {"model": "m", "prompt": ["Once", "Twice"], "n": 2}
-    found = read(exchange("/v1/completions", body, {"choices": choices})).reply
-    assert found is not None
+    found = some(read(exchange("/v1/completions", body, {"choices": choices})).reply)
     assert [one.parts[0].pointer for one in found.choices] == [f"/choices/{number}/text" for number in range(4)]
     assert found.choices[3].finish_pointer == "/choices/3/finish_reason"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.build import Assistant, Call, Result, Talk, User, read
+from tests.build import Assistant, Call, Result, Talk, User, read, some
 from wirelint.apis import APIS, channel_of
 from wirelint.apis.openai_chat import usage_report
 from wirelint.apis.traits import (
@@ -106,8 +106,7 @@ STOPS: list[tuple[str, dict[str, Any], bool]] = [
 
 @pytest.mark.parametrize(("api", "more", "expected"), STOPS)
 def test_stop_sequences(api: str, more: dict[str, Any], expected: bool) -> None:
-    request = read(Talk((User("Hi."),), "Hi.", request=more).record(api, False)).request
-    assert request is not None
+    request = some(read(Talk((User("Hi."),), "Hi.", request=more).record(api, False)).request)
     assert has_stop_words(request) is expected
 
 

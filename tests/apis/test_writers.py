@@ -38,7 +38,7 @@ from tests.apis.shapes_responses import CITED
 from tests.apis.talk_deepinfra_inference import token
 from tests.apis.talk_google_generate_content import SIGNATURE
 from tests.apis.talk_google_generate_content import reply as gemini_reply
-from tests.build import sse
+from tests.build import some, sse
 from wirelint.apis.openai_completions import FormError
 from wirelint.apis.traits import traits
 from wirelint.apis.writing import MADE
@@ -337,8 +337,7 @@ def test_text_behind_a_call_is_another_block(api: str) -> None:
 def test_events_leave_in_the_framing_of_the_stream(name: str, framing: str | None) -> None:
     written = rewrite("bedrock.converse", SHAPES["bedrock.converse"][name].stream, calling(CALLS[1], reason="tool_use"))
     frames, _, reply = understood("bedrock.converse", written)
-    assert reply is not None
-    assert essence(reply)[0][-1] == ("call", 'look {"at": "y"}')
+    assert essence(some(reply))[0][-1] == ("call", 'look {"at": "y"}')
     assert {frame.event for frame in frames} == {framing}
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.build import schema
+from tests.build import schema, some
 from wirelint.arguments.argument_faults import concatenated, flaw
 from wirelint.model import Arguments, Tool, ToolCall
 
@@ -47,8 +47,7 @@ CONCATENATED = {
 
 @pytest.mark.parametrize(("text", "expected"), CONCATENATED.items(), ids=CONCATENATED)
 def test_concatenated(text: str, expected: tuple[str, int, int]) -> None:
-    found = concatenated(call(text))
-    assert found is not None
+    found = some(concatenated(call(text)))
     assert (found.shape, len(found.values), found.offset) == expected
     assert flaw(call(text), NEEDS) is None
     assert concatenated(call(text, form="custom")) is None
@@ -57,11 +56,9 @@ def test_concatenated(text: str, expected: tuple[str, int, int]) -> None:
 
 def test_the_non_empty_value_is_kept() -> None:
     for text in ('{}{"a":1}', '{"a":1}{}', 'null{"a":1}', '{"a":1}{"a":1}'):
-        found = concatenated(call(text))
-        assert found is not None
+        found = some(concatenated(call(text)))
         assert found.kept == {"a": 1}
-    nothing = concatenated(call("{}{}"))
-    assert nothing is not None
+    nothing = some(concatenated(call("{}{}")))
     assert nothing.kept == {}
 
 
@@ -135,8 +132,7 @@ FLAWED: dict[str, tuple[str, str, Any]] = {
 @pytest.mark.parametrize(("text", "expected"), FLAWED.items(), ids=lambda value: repr(value)[:40])
 def test_flawed(text: str, expected: tuple[str, str, Any]) -> None:
     words, layer, repaired = expected
-    found = flaw(call(text), NEEDS)
-    assert found is not None
+    found = some(flaw(call(text), NEEDS))
     assert words in found.words
     assert (found.layer, found.repaired) == (layer, repaired)
     assert found.cut == ("cut off" in words)
@@ -156,8 +152,7 @@ def test_healthy(text: str) -> None:
 @pytest.mark.parametrize("tool", [FREE, None, Tool("t", "/tools/0")], ids=["nothing required", "no tool", "no schema"])
 def test_empty_arguments_without_required_parameters(tool: Tool | None) -> None:
     assert flaw(call(""), tool) is None
-    found = flaw(call("null"), tool)
-    assert found is not None
+    found = some(flaw(call("null"), tool))
     assert found.harmless
 
 

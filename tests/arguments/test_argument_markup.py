@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.build import Talk, User, read, schema
+from tests.build import Talk, User, read, schema, some
 from wirelint.arguments.argument_markup import (
     GONE,
     may_be_polluted,
@@ -77,15 +77,12 @@ NOT_FOUND: dict[str, Json] = {
 
 
 def request(said: str = "Pack it.") -> Request:
-    found = read(Talk((User(said),)).record("openai.chat", False)).request
-    assert found is not None
-    return found
+    return some(read(Talk((User(said),)).record("openai.chat", False)).request)
 
 
 @pytest.mark.parametrize(("arguments", "cleaned", "markup"), FOUND.values(), ids=FOUND)
 def test_found(arguments: Json, cleaned: Json, markup: str) -> None:
-    found = polluted(arguments, TOOL, request())
-    assert found is not None
+    found = some(polluted(arguments, TOOL, request()))
     assert (found.cleaned, found.markup) == (cleaned, markup)
     assert may_be_polluted(json.dumps(arguments))
 
@@ -129,8 +126,7 @@ CASES: dict[str, tuple[str, dict[str, Any], str]] = {
 @pytest.mark.parametrize("name", CASES)
 def test_changes(name: str) -> None:
     text, changes, wanted = CASES[name]
-    made = rewrite(text, changes)
-    assert made is not None
+    made = some(rewrite(text, changes))
     assert made.text == wanted
     assert made.text[: made.offset] == text[: made.offset]
     after = {**json.loads(text), **changes}

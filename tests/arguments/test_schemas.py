@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.build import schema
+from tests.build import schema, some
 from wirelint.arguments import schemas
 from wirelint.arguments.schemas import match
 from wirelint.dialects.declared import required
@@ -150,14 +150,12 @@ BROKEN: dict[str, tuple[dict[str, Any], Any, list[str]]] = {
 
 @pytest.mark.parametrize(("declared", "value", "expected"), BROKEN.values(), ids=BROKEN)
 def test_violations(declared: dict[str, Any], value: Any, expected: list[str]) -> None:
-    compiled = schemas.validator(tool(declared))
-    assert compiled is not None
+    compiled = some(schemas.validator(tool(declared)))
     assert [f"{found.where} {found.keyword}: {found.words}" for found in compiled.violations(value)] == expected
 
 
 def test_evidence_is_short_and_bounded() -> None:
-    compiled = schemas.validator(tool({"additionalProperties": {"type": "integer"}}))
-    assert compiled is not None
+    compiled = some(schemas.validator(tool({"additionalProperties": {"type": "integer"}})))
     found = compiled.violations({f"k{n}": "x" * 5_000 for n in range(500)})
     assert len(found) <= 50
     assert all(len(violation.words) < 120 for violation in found)
@@ -190,8 +188,7 @@ COERCED: dict[str, tuple[Any, Any, Any]] = {
 
 @pytest.mark.parametrize(("declared", "value", "expected"), COERCED.values(), ids=COERCED)
 def test_coerced(declared: Any, value: Any, expected: Any) -> None:
-    compiled = schemas.validator(tool(of(declared)))
-    assert compiled is not None
+    compiled = some(schemas.validator(tool(of(declared))))
     given_ = {"x": value, "y": [1]}
     made = compiled.coerced(given_)
     assert made == (None if expected is None else {"x": expected, "y": [1]})
@@ -201,14 +198,12 @@ def test_coerced(declared: Any, value: Any, expected: Any) -> None:
 
 
 def test_null_can_be_spelled() -> None:
-    compiled = schemas.validator(tool(of({"type": ["integer", "null"]})))
-    assert compiled is not None
+    compiled = some(schemas.validator(tool(of({"type": ["integer", "null"]}))))
     assert compiled.coerced({"x": "null"}) == {"x": None}
 
 
 def test_a_missing_parameter_is_not_coerced_away() -> None:
-    compiled = schemas.validator(tool(schema(x="integer", y="integer")))
-    assert compiled is not None
+    compiled = some(schemas.validator(tool(schema(x="integer", y="integer"))))
     assert compiled.coerced({"x": "1"}) is None
 
 
@@ -293,8 +288,7 @@ def test_certain(name: str) -> None:
 
 @pytest.mark.parametrize(("written", "meant"), LIKELY.items(), ids=LIKELY)
 def test_likely(written: str, meant: str) -> None:
-    found = match(written, TOOLS)
-    assert found is not None
+    found = some(match(written, TOOLS))
     assert (found.name, found.certain) == (meant, False)
 
 
@@ -318,8 +312,7 @@ def test_ambiguous(written: str, declared: tuple[str, ...]) -> None:
 
 
 def test_exact_wins_over_folded() -> None:
-    found = match("functions.read", ("Read", "read"))
-    assert found is not None
+    found = some(match("functions.read", ("Read", "read")))
     assert found.name == "read"
 
 

@@ -17,6 +17,7 @@ import orjson
 
 from tests.bench import payloads
 from tests.bench.payloads import Api, Kind
+from tests.build import some
 from wirelint.capture.format import encode
 from wirelint.capture.record import Record
 from wirelint.capture.redact import Redactor
@@ -140,8 +141,7 @@ def _exchange(
 
 def _repaired(body: _Body, rules: Sequence[Rule]) -> bytes:
     """What the client gets, every repair permitted."""
-    rewriting = ReplyStream.begin(_session(body), rules, Ledger(), FixPolicy("unsafe"))
-    assert rewriting is not None
+    rewriting = some(ReplyStream.begin(_session(body), rules, Ledger(), FixPolicy("unsafe")))
     out = [piece for at, data in enumerate(body.pieces) for piece in rewriting.feed(data, float(at))]
     return b"".join(out + rewriting.end())
 
@@ -150,8 +150,7 @@ def _session(body: _Body, request: bytes | None = None) -> Session:
     """A session in which the head of the reply has come."""
     request = request or payloads.request(body.api, 1000, stream=len(body.pieces) > 1)
     path = payloads.PATHS[body.api]
-    session = Session.begin(id="bench", method="POST", url=f"http://llm.test{path}", headers={}, body=request)
-    assert session is not None
+    session = some(Session.begin(id="bench", method="POST", url=f"http://llm.test{path}", headers={}, body=request))
     session.respond(200, {"content-type": body.kind})
     return session
 

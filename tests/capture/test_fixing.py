@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.build import FORMS, REGISTRY, Talk, User, as_record, schema
+from tests.build import FORMS, REGISTRY, Talk, User, as_record, schema, some
 from tests.capture.shouts import NONE, SAFE, UNSAFE, load_rule, record
 from wirelint.capture.format import changes, decode, encode
 from wirelint.capture.offline import Checked, Fixed, check, fix, true_headers
@@ -42,8 +42,7 @@ def _one(rules: Sequence[Rule], permit: FixPolicy, record: Record) -> Fixed:
 
 def _text(sent: Sent | None) -> str:
     assert sent is not None
-    assert sent.body is not None
-    return sent.body.decode()
+    return some(sent.body).decode()
 
 
 @pytest.mark.parametrize(("api", "stream"), FORMS)
@@ -60,10 +59,8 @@ def test_both_sides_are_repaired(rules: tuple[Rule, ...], api: str, stream: bool
     assert [finding.side for finding in fixed.findings] == ["request", "response"]
     assert fixed.remaining == ()
     assert fixed.exchange is not None
-    assert fixed.exchange.delivered is not None
-    assert fixed.exchange.delivered.choices[0].text == "Why so calm?"
-    assert fixed.exchange.reply is not None
-    assert fixed.exchange.reply.choices[0].text == "Why so LOUD?"
+    assert some(fixed.exchange.delivered).choices[0].text == "Why so calm?"
+    assert some(fixed.exchange.reply).choices[0].text == "Why so LOUD?"
 
 
 PERMITS: dict[str, tuple[FixPolicy, str, list[str], list[str]]] = {
@@ -147,9 +144,8 @@ def test_repair_begins_with_what_came_in(rules: tuple[Rule, ...]) -> None:
 
 def test_the_head_of_a_live_run_stays_with_its_body(rules: tuple[Rule, ...]) -> None:
     made = _one(rules, SAFE, as_record(record(answer="LOUD"))).record
-    assert made.delivered is not None
     head = (("x-wirelint", "fix=safe"), ("transfer-encoding", "chunked"))
-    live = dataclasses.replace(made, delivered=Sent(head, made.delivered.body))
+    live = dataclasses.replace(made, delivered=Sent(head, some(made.delivered).body))
     assert changes(_one(rules, SAFE, live).record) == changes(live)
     other = dataclasses.replace(live, delivered=Sent(head, b"something else"))
     assert changes(_one(rules, SAFE, other).record) == changes(made)

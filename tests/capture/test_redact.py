@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.build import some
 from tests.capture.test_tokens import TABLE
 from wirelint.capture.format import encode
 from wirelint.capture.record import Record
@@ -62,8 +63,7 @@ def test_text_in_json(text: str, expected: str | None) -> None:
         json.dumps({"content": text}).replace("/", "\\/"),
         json.dumps({"a": json.dumps({"b": text})}),
     ):
-        redacted = R.body(body.encode())
-        assert redacted is not None
+        redacted = some(R.body(body.encode()))
         if expected is None:
             assert redacted == body.encode()
             continue
@@ -83,8 +83,7 @@ VALUES = [(*row, True) for row in TABLE["secret_members"]] + [(*row, False) for 
 @pytest.mark.parametrize(("name", "value", "secret"), VALUES)
 def test_json_keys(name: str, value: str, secret: bool) -> None:
     for body in (json.dumps({"a": 1, name: value, "z": "end"}), json.dumps({"arguments": json.dumps({name: value})})):
-        redacted = R.body(body.encode())
-        assert redacted is not None
+        redacted = some(R.body(body.encode()))
         assert (redacted != body.encode()) is secret
         assert json.loads(redacted).keys() == json.loads(body).keys()
         assert MARK.search(redacted.decode()) is not None or not secret
@@ -163,8 +162,7 @@ def test_off() -> None:
 
 def test_broken_documents() -> None:
     for body in (f'{{"a": "{KEY}', f'{{"a": 1 {KEY} "', f'{{"api_key": "{KEY}\\', f"[{KEY}", '{"password": "hunter2'):
-        redacted = R.body(body.encode())
-        assert redacted is not None
+        redacted = some(R.body(body.encode()))
         assert KEY.encode() not in redacted
         assert b"hunter2" not in redacted
 

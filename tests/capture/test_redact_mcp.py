@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.build import as_record
+from tests.build import as_record, some
 from tests.rules.mcp import call, listed, note, post, request, result, text
 from wirelint.capture.format import encode
 from wirelint.capture.redact import Redactor
@@ -49,10 +49,8 @@ def test_secrets_go_and_messages_stay(record: dict[str, Any]) -> None:
     assert after is not None
     assert after.api == "mcp"
     for one, other in ((before, after),):
-        assert one.request is not None
-        assert other.request is not None
-        assert [kinds(list(message.parts)) for message in one.request.messages] == [
-            kinds(list(message.parts)) for message in other.request.messages
+        assert [kinds(list(message.parts)) for message in some(one.request).messages] == [
+            kinds(list(message.parts)) for message in some(other.request).messages
         ]
         said = [[kinds(list(choice.parts)) for choice in reply.choices] for reply in (one.reply, other.reply) if reply]
         assert said[:1] == said[1:]
@@ -77,9 +75,7 @@ def test_what_is_no_secret_stays() -> None:
 
 def test_a_result_of_the_same_secret_is_the_same_result() -> None:
     clean = Redactor(b"a key for the tests").record(as_record(post(ASKED, GAVE)))
-    exchange = replay(clean)
-    assert exchange is not None
-    assert exchange.reply is not None
-    (given,) = exchange.reply.choices[0].parts
+    exchange = some(replay(clean))
+    (given,) = some(exchange.reply).choices[0].parts
     assert isinstance(given, ToolResult)
     assert "[redacted:" in given.text

@@ -15,7 +15,7 @@ import pytest
 from tests.apis.shapes_bedrock import CLAUDE_EVENTS, HELLO, carried, stream
 from tests.apis.talk_bedrock_converse import delta, said, stop
 from tests.apis.talk_google_generate_content import array, reply
-from tests.build import as_record, exchange
+from tests.build import as_record, exchange, some
 from tests.selection import sampled
 from wirelint.capture import streams
 from wirelint.capture.record import Record
@@ -123,8 +123,7 @@ def test_every_cut(channel: str, text: str, expected: str) -> None:
     build = CHANNELS[channel]
     for pieces in _cuts(text):
         for body in (_stream(build, pieces), _stream(build, pieces, ascii_only=False, line="\r\n")):
-            redacted = R.body(body)
-            assert redacted is not None
+            redacted = some(R.body(body))
             assert _joined(build, redacted) == expected, pieces
             assert len(_texts(redacted)) == len(pieces) + 1
             assert R.body(redacted) == redacted
@@ -296,8 +295,7 @@ def test_messages_of_aws(body: bytes) -> None:
         id="1", method="POST", url="http://llm.test/model/acme/converse-stream", request_headers=headers,
         request_body=b"{}", status=200, response_headers=(), response_body=body, chunks=((1.0, len(body)),),
     )  # fmt: skip
-    clean = Redactor().record(record).response_body
-    assert clean is not None
+    clean = some(Redactor().record(record).response_body)
     assert clean != body
     text = spoken(clean)
     assert SPOKEN not in text

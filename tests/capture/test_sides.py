@@ -9,6 +9,7 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
+from tests.build import some
 from wirelint.capture.flow_metadata import NAMES, beside_received, beside_sent, restore
 from wirelint.capture.format import decode, encode, schema
 from wirelint.capture.record import Record, Sent
@@ -153,17 +154,13 @@ def test_secrets_are_taken_out_of_all_of_it() -> None:
     for secret in (KEY, password, password[:9], KEY[9:]):
         assert secret not in line
     clean = redactor.record(record)
-    assert clean.forwarded is not None
-    assert clean.forwarded.headers == (("authorization", f"Bearer {redactor.mark(KEY)}"),)
+    assert some(clean.forwarded).headers == (("authorization", f"Bearer {redactor.mark(KEY)}"),)
     assert [(fix.before, fix.after) for fix in clean.fixes[:1]] == [(redactor.mark(password), redactor.mark(KEY))]
     assert redactor.record(clean).fixes == clean.fixes
     assert Redactor(b"key", enabled=False).record(record) is record
 
 
 def test_the_ids_that_the_client_got_are_known() -> None:
-    exchange = replay(CHANGED)
-    assert exchange is not None
-    assert exchange.reply is not None
-    assert exchange.delivered is not None
-    assert [call.id for call in exchange.reply.choices[0].calls] == ["call_1"]
-    assert [call.id for call in exchange.delivered.choices[0].calls] == ["call_2"]
+    exchange = some(replay(CHANGED))
+    assert [call.id for call in some(exchange.reply).choices[0].calls] == ["call_1"]
+    assert [call.id for call in some(exchange.delivered).choices[0].calls] == ["call_2"]

@@ -19,6 +19,7 @@ from typing import Final
 
 import pytest
 
+from tests.build import some
 from wirelint.capture.format import encode
 from wirelint.capture.readers import Problem, read
 from wirelint.capture.record import Record
@@ -181,29 +182,6 @@ def test_a_part_that_is_lost_between_two_files_of_an_exchange(tmp_path: Path, mo
     assert len(said) == 1
 
 
-def test_putting_never_waits_for_the_disk(tmp_path: Path) -> None:
-    """`put` comes back while the writer is stuck in the entry before."""
-    store, _ = _store(tmp_path)
-    gate = threading.Event()
-    _queue(store, "exchanges.jsonl", lambda: b"1\n" if gate.wait(PATIENCE) else b"late\n")
-    for number in range(2, 100):
-        _put(store, str(number))
-    gate.set()
-    store.close(PATIENCE)
-    assert _lines(tmp_path) == [str(number) for number in range(1, 100)]
-
-
-def test_a_removed_folder_is_made_again(tmp_path: Path) -> None:
-    folder = tmp_path / "captures"
-    store, _ = _store(folder)
-    _put(store, "before")
-    _until(lambda: store.counts.written == 1)
-    shutil.rmtree(folder)
-    _put(store, "after")
-    assert store.close(PATIENCE)
-    assert _lines(folder) == ["after"]
-
-
 @pytest.mark.parametrize("name", [LINES, "flows.mitm"])
 def test_a_removed_file_starts_a_new_part(tmp_path: Path, name: str) -> None:
     store, _ = _store(tmp_path)
@@ -363,8 +341,7 @@ def test_kill_9(tmp_path: Path) -> None:
         [sys.executable, "-c", WRITER, str(tmp_path), "100000000"], stdout=subprocess.PIPE, text=True
     )
     try:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "going\n"
+        assert some(process.stdout).readline() == "going\n"
         process.send_signal(signal.SIGKILL)
     finally:
         process.kill()

@@ -16,6 +16,7 @@ from mitmproxy import http
 from mitmproxy.io import FlowReader, FlowWriter
 from mitmproxy.test import tflow
 
+from tests.build import some
 from tests.capture.shouts import NONE, SAFE, UNSAFE, load_rule, record
 from wirelint.capture.format import changes
 from wirelint.capture.offline import Fixed, fix
@@ -187,8 +188,7 @@ def test_har(repair: AppliedFix, tmp_path: Path, indent: int | None) -> None:
     read = _read(tmp_path / "target")
     assert [bool(item.fixes) for item in read] == [True, False, True]
     assert b"LOUD" in (read[0].response_body or b"")
-    assert read[0].delivered is not None
-    assert b"calm" in (read[0].delivered.body or b"")
+    assert b"calm" in (some(read[0].delivered).body or b"")
     assert repair(out) == out
     assert json.loads(repair(out, NONE))["log"]["entries"][1] == before[1]
 
@@ -208,8 +208,7 @@ def test_har_texts_are_written_as_they_were(
     out = repair(_har(_entry("", "LOUD é", **content), creator=creator))
     made = json.loads(out)["log"]["entries"][0]["response"]["content"]
     (read,) = _read(tmp_path / "target")
-    assert read.delivered is not None
-    expected = read.delivered.body or b""
+    expected = some(read.delivered).body or b""
     assert "calm é" in expected.decode()
     shown = {
         "text": expected.decode(),
@@ -277,8 +276,7 @@ def test_flows(repair: AppliedFix, tmp_path: Path, coding: bool) -> None:
         assert message.headers["content-length"] == str(len(message.raw_content or b""))
     read = _read(tmp_path / "target")[1]
     assert read.response_body == record("LOUD", "LOUD")["response"]["body"].encode()
-    assert read.delivered is not None
-    assert read.delivered.body == flow.response.raw_content
+    assert some(read.delivered).body == flow.response.raw_content
     assert [item.side for item in read.fixes] == ["request", "response"]
     assert "fixes" not in read.annotations
 
@@ -293,8 +291,7 @@ def test_flows_twice(repair: AppliedFix, tmp_path: Path) -> None:
     assert [changes(item) for item in _read(tmp_path / "target")] == [{}, {}]
     back = _load(tmp_path / "target")[0]
     assert isinstance(back, http.HTTPFlow)
-    assert back.response is not None
-    assert back.response.text == record("LOUD SCREAM", "LOUD SCREAM")["response"]["body"]
+    assert some(back.response).text == record("LOUD SCREAM", "LOUD SCREAM")["response"]["body"]
 
 
 def test_flows_that_cannot_be_read_are_left_out(repair: AppliedFix) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.build import some
 from wirelint.dialects import declared, jsontext
 from wirelint.dialects.reader import views
 from wirelint.model import Json, Tool
@@ -125,8 +126,7 @@ UNREADABLE = [
     ("text", "value", "missing"), [case[1:] for case in REPAIRS], ids=[case[0] for case in REPAIRS]
 )
 def test_repair(text: str, value: Json, missing: int) -> None:
-    repaired = jsontext.repair(text)
-    assert repaired is not None
+    repaired = some(jsontext.repair(text))
     assert (repaired.value, repaired.missing) == (value, missing)
 
 

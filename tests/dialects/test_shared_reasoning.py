@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.build import FORMS, Talk, lint
+from tests.build import FORMS, Talk, lint, some
 from tests.fixes.drive import run
 from tests.shared import SHARED
 from wirelint.text import control_tokens
@@ -42,8 +42,7 @@ def talk(vector: dict[str, Any]) -> Talk:
 
 @pytest.mark.parametrize("vector", named("reasoning"))
 def test_reasoning_is_found(vector: dict[str, Any]) -> None:
-    found = find(vector["text"])
-    assert found is not None
+    found = some(find(vector["text"]))
     assert vector["text"][slice(*found.body)].strip() == vector["reasoning"].strip()
 
 
@@ -51,9 +50,7 @@ def test_reasoning_is_found(vector: dict[str, Any]) -> None:
 def test_tokens_are_found(vector: dict[str, Any]) -> None:
     text = vector["text"]
     head = run(talk(vector).record("openai.chat", False), ["control-token-leak"]).before
-    assert head.request is not None
-    framing = Framer(head, head.request).framing(text)
-    assert framing is not None
+    framing = some(Framer(head, some(head.request)).framing(text))
     counted = {place for token in framing.tokens for place in range(token.start, token.end)}
     place = 0
     for token in vector["control_tokens"]:

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.build import as_record
+from tests.build import as_record, some
 from tests.fixes.argument_streams import APIS, anthropic, block, cuts, message, openai, piece, streamed, whole
 from tests.fixes.drive import SAFE, UNSAFE, Result, run
 from wirelint.fix import MOST_HELD, FixPolicy
@@ -28,8 +28,7 @@ EACH = pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
 
 
 def _calls(result: Result) -> list[ToolCall]:
-    assert result.after.reply is not None
-    return [call for choice in result.after.reply.choices for call in choice.calls]
+    return [call for choice in some(result.after.reply).choices for call in choice.calls]
 
 
 def _arguments(result: Result) -> list[Any]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.build import REGISTRY, as_record, chunk, exchange, sse
+from tests.build import REGISTRY, as_record, chunk, exchange, some, sse
 from tests.cuts import split
 from tests.rewrite.mending import UNSAFE, head
 from wirelint.capture.offline import fix
@@ -59,17 +59,13 @@ def passed(
 ) -> tuple[bytes, ReplyStream]:
     body = json.dumps(ASKED).encode()
     mended = mend_request(head(body, "openai.chat"), body, rules, Ledger(), permit)
-    assert mended.request is not None
-    session = Session.begin(id="1", method="POST", url=f"https://llm.test{PATH}", headers={}, body=body)
-    assert session is not None
+    session = some(Session.begin(id="1", method="POST", url=f"https://llm.test{PATH}", headers={}, body=body))
     session.respond(200, {"content-type": "text/event-stream"})
-    rewriting = ReplyStream.begin(session, rules, Ledger(), permit, request=mended.request)
-    assert rewriting is not None
+    rewriting = some(ReplyStream.begin(session, rules, Ledger(), permit, request=some(mended.request)))
     assert came.encode() == b"".join(pieces)
     out = [one for piece in pieces for one in rewriting.feed(piece)] + rewriting.end()
     assert all(out)
-    reply = session.finish().reply
-    assert reply is not None
+    reply = some(session.finish().reply)
     assert reply.usage == (COUNTS if '"total_tokens"' in came else None), "the counts are counted all the same"
     return b"".join(out), rewriting
 

@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from tests.build import FORMS, Talk, schema
+from tests.build import FORMS, Talk, schema, some
 from tests.fixes.drive import SAFE, run
 
 TOOLS = {"get_tide": ("The tide at a harbour.", schema(harbour="string"))}
@@ -30,8 +30,7 @@ CUT = {
 def test_fabricated_results_are_cut(text: str, left: str | None, api: str, stream: bool) -> None:
     record = dataclasses.replace(BASE, text=text).record(api, stream)
     result = run(record, ["fabricated-result", "xml-leak", "finish-reason-mismatch"])
-    reply = result.after.reply
-    assert reply is not None
+    reply = some(result.after.reply)
     said = reply.choices[0].text.strip()
     assert said == (text[: text.index("Observation")].strip() if left is None else left)
     assert [repair.safety for repair in result.repairs if repair.name == "fabricated-result"] == ["unsafe"]

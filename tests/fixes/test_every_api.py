@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.apis import talk_bedrock_converse as converse
-from tests.build import REGISTRY, Assistant, Call, Result, Talk, User, schema
+from tests.build import REGISTRY, Assistant, Call, Result, Talk, User, schema, some
 from tests.fixes import test_contract as contract
 from tests.fixes.drive import run
 from tests.selection import is_complete
@@ -281,8 +281,7 @@ def test_a_fault_is_found_and_repaired(fault: Fault, api: str, streamed: bool) -
     if fault.safety is None:
         return
     assert result.left == (), result.delivered.decode("utf-8", "replace")
-    reply = result.after.reply
-    assert reply is not None
+    reply = some(result.after.reply)
     assert [one.kind for one in reply.faults] == []
     _check(fault, api, reply.choices[0])
 
@@ -334,17 +333,14 @@ def test_framing_is_fixed_in_every_api(api: str, damage: Callable[[str, str], st
     assert [repair.safety for repair in result.repairs] == ["safe"]
     assert result.left == (), result.delivered.decode()
     before, after = result.before.reply, result.after.reply
-    assert before is not None
-    assert after is not None
-    assert [choice.text for choice in after.choices] == [choice.text for choice in before.choices]
+    assert [choice.text for choice in some(after).choices] == [choice.text for choice in some(before).choices]
 
 
 @pytest.mark.parametrize("api", [api for api in ALL if traits(api).id_model is not None and api in CALLING])
 @pytest.mark.parametrize("streamed", [False, True])
 def test_a_made_id_has_the_form_of_the_vendor(api: str, streamed: bool) -> None:
     result = run(record_of(FAULTS["markup"], api, streamed), ["xml-leak"])
-    assert result.after.reply is not None
-    made, model = result.after.reply.choices[0].calls[0].id or "", traits(api).id_model or ""
+    made, model = some(result.after.reply).choices[0].calls[0].id or "", traits(api).id_model or ""
     kept = model.rstrip("A")
     assert made.startswith(kept)
     assert len(made) == len(model)

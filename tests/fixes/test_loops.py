@@ -8,7 +8,7 @@ from itertools import product
 
 import pytest
 
-from tests.build import Talk, User, schema
+from tests.build import Talk, User, schema, some
 from tests.fixes.drive import run
 from tests.selection import sampled
 from wirelint.text.loops import MOST_MARKS
@@ -56,7 +56,6 @@ def test_loops_take_bounded_time(unit: str, stream: bool) -> None:
 def test_text_before_too_many_marks_is_fixed_in_any_pieces(api: str, step: int) -> None:
     said = CALL + "\nand then\n" + "a <tool_call> b " * (2 * MOST_MARKS)
     done = run(talk(said, step or 7).record(api, bool(step)), ["xml-leak"])
-    assert done.after.reply is not None
-    choice = done.after.reply.choices[0]
+    choice = some(done.after.reply).choices[0]
     assert [(call.name, call.arguments.mapping) for call in choice.calls] == [("look", {"q": "ferry"})]
     assert choice.text.strip() == said.removeprefix(CALL).strip()

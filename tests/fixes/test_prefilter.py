@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.build import APIS, REGISTRY, Talk, as_record, schema
+from tests.build import APIS, REGISTRY, Talk, as_record, schema, some
 from tests.fixes.drive import UNSAFE, open_session
 from wirelint.apis.delta_pattern import DeltaPattern
 from wirelint.capture.record import Record
@@ -19,13 +19,6 @@ from wirelint.rewrite.pipeline import Pipeline
 from wirelint.state.ledger import Ledger
 
 TOOLS = {"find": schema(place="string"), "to": schema(place="string"), "call": schema(place="string")}
-WORDS = (
-    "the ", "ferry", " function", "s", ".find:0", " to", "=self", " analysis", "assistant", "final", " Observation", ":",
-    "call", " count", " mm:", "antml:", "invoke", " think", "ing", '{"name": "find"', "`code`", "*", "#", " | ", "…", "語",
-    "\n", ".\n", "\n\n", "Then", "\n- two", "\nObserved", "\nCalls", "\nHuman", "\n{", "\nfin", "## Return", "/think",
-    "<b>", " < b", "<", "[", "[0]", "[1](", "<String>", "<=", " << 2", "<div class", "<a href=", "[i][j]", " x<y", ". ",
-    "Here is my response:", " thought", "DSML", " 3 ", ", ",
-)  # fmt: skip
 
 
 @pytest.mark.parametrize("api", APIS)
@@ -38,8 +31,7 @@ def test_a_word_that_waits_leaves_with_the_next(api: str, varied: bool) -> None:
     if varied:  # an event that says more than the one before it is read before it leaves
         events = [event.replace(b"{", b'{"obfuscation":"%d",' % number, 1) for number, event in enumerate(events)]
         record["response"]["body"] = b"".join(events).decode()
-    rewriting = ReplyStream.begin(open_session(as_record(record)), REGISTRY.rules, Ledger(), UNSAFE)
-    assert rewriting is not None
+    rewriting = some(ReplyStream.begin(open_session(as_record(record)), REGISTRY.rules, Ledger(), UNSAFE))
     steps = [rewriting.feed(event) for event in events]
     steps.append(rewriting.end())
     assert b"".join(itertools.chain(*steps)) == b"".join(events)
@@ -59,8 +51,7 @@ def test_blanks_without_end_are_not_waited_for_without_end() -> None:
     record = talk.record("openai.chat", True)
     body = record["response"]["body"].encode()
     events = [event + b"\n\n" for event in body.split(b"\n\n") if event]
-    rewriting = ReplyStream.begin(open_session(as_record(record)), REGISTRY.rules, Ledger(), UNSAFE)
-    assert rewriting is not None
+    rewriting = some(ReplyStream.begin(open_session(as_record(record)), REGISTRY.rules, Ledger(), UNSAFE))
     longest = waits = 0
     out: list[bytes] = []
     for event in events:
@@ -110,8 +101,7 @@ def test_fixes_are_those_without_the_prefilter(parts: list[str], step: int, api:
 
 def _repaired(record: Record) -> tuple[object, ...]:
     """What the client gets of a reply, and what is said of it."""
-    rewriting = ReplyStream.begin(open_session(record), REGISTRY.rules, Ledger(), UNSAFE)
-    assert rewriting is not None
+    rewriting = some(ReplyStream.begin(open_session(record), REGISTRY.rules, Ledger(), UNSAFE))
     events = [event + b"\n\n" for event in (record.response_body or b"").split(b"\n\n") if event]
     out = [piece for event in events for piece in rewriting.feed(event)]
     out += rewriting.end()

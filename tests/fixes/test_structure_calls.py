@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tests.build import Assistant, Call, Result, Talk, User, chunk, schema, sse
+from tests.build import Assistant, Call, Result, Talk, User, chunk, schema, some, sse
 from tests.fixes.argument_streams import anthropic, block, openai
 from tests.fixes.drive import UNSAFE, run
 from wirelint.model import Choice, Reply
@@ -213,8 +213,7 @@ def _check(record: Mapping[str, Any], want: Want) -> None:
     assert done.faults == ()
     assert sorted(repair.code for repair in done.repairs) == sorted(want.rules)
     assert done.changed is bool(want.rules)
-    reply = done.after.reply
-    assert reply is not None
+    reply = some(done.after.reply)
     has = _has(reply.choices)
     before = {call.id for choice in done.before.reply.choices for call in choice.calls} if done.before.reply else set()
     made = [
@@ -293,8 +292,7 @@ def test_a_call_that_began_under_the_number_of_another_is_stopped() -> None:
     record["response"]["body"] = done.delivered.decode()
     again = run(record, [*RULES, "ST601"], UNSAFE)
     assert again.repairs == ()
-    assert again.after.reply is not None
-    assert [call.id for call in again.after.reply.choices[0].calls] == ["a", "b"]
+    assert [call.id for call in some(again.after.reply).choices[0].calls] == ["a", "b"]
 
 
 def test_text_behind_the_end_stands_in_a_block_that_is_closed() -> None:

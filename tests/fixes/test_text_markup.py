@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.build import FORMS, Call, Talk, User, schema
+from tests.build import FORMS, Call, Talk, User, schema, some
 from tests.dialects.writers import JSON_WRITERS, TEXT_WRITERS
 from tests.fixes.drive import run
 from tests.fixes.passing import ANTHROPIC, OPENAI, Passed, send
@@ -160,8 +160,7 @@ def test_every_vector_is_read_in_a_stream_as_in_a_body(path: Path) -> None:
 def test_structured_calls_beside_the_markup(made: Any, left: str, changed: bool, api: str, stream: bool) -> None:
     talk = Talk(text=f"Wait. {HERMES}", calls=[Call("find_ferry", made)], tools=TOOLS)
     done = run(talk.record(api, stream), RULE)
-    assert done.after.reply is not None
-    choice = done.after.reply.choices[0]
+    choice = some(done.after.reply).choices[0]
     assert (choice.text, len(choice.calls), done.changed) == (left, 1, changed)
     assert [repair.title for repair in done.repairs] == (
         ["dropped the markup of a call of find_ferry"] if changed else []
@@ -178,8 +177,7 @@ def test_markup_in_reasoning_becomes_a_call_unless_an_answer_follows(
     text: str, reasoning: str, calls: int, api: str, stream: bool
 ) -> None:
     done = run(Talk(text=text, reasoning=reasoning, tools=TOOLS).record(api, stream), RULE)
-    assert done.after.reply is not None
-    choice = done.after.reply.choices[0]
+    choice = some(done.after.reply).choices[0]
     assert (len(choice.calls), done.changed) == (calls, bool(calls))
     assert choice.reasoning == (reasoning if not calls else "A ferry, then.\n")
 
@@ -251,8 +249,7 @@ def test_a_stream_is_repaired_as_a_body(parts: list[str], steps: list[int], api:
 def test_markup_that_is_put_back_behind_later_text_is_noted(api: str) -> None:
     talk = Talk(text=f"Wait. {HERMES} It is there.", calls=[Call("find_ferry", {"harbour": "Tromsø"})], tools=TOOLS)
     done = run(talk.record(api, True), RULE)
-    assert done.after.reply is not None
-    assert done.after.reply.choices[0].text == f"Wait. It is there.{HERMES} "
+    assert some(done.after.reply).choices[0].text == f"Wait. It is there.{HERMES} "
     assert done.notes == (PUT_BACK,)
 
 

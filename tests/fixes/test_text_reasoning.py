@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.build import Talk, User, as_record, schema
+from tests.build import Talk, User, as_record, schema, some
 from tests.fixes.drive import Result, run
 from tests.fixes.passing import ANTHROPIC, OPENAI, send
 from tests.selection import sampled
@@ -53,8 +53,7 @@ def test_reasoning_and_tokens_leave_the_text_at_every_cut(case: Mapping[str, Any
 def test_thinking_comes_before_text_and_no_block_is_empty(stream: bool) -> None:
     talk = Talk(text="<think>Hm, hm.</think>\n\nHello!", step=3)
     done = run(talk.record(ANTHROPIC, stream), ["think-leak"])
-    assert done.after.reply is not None
-    assert [type(part).__name__ for part in done.after.reply.choices[0].parts] == ["Reasoning", "Text"]
+    assert [type(part).__name__ for part in some(done.after.reply).choices[0].parts] == ["Reasoning", "Text"]
     assert done.delivered.count(b'"type": "text"') + done.delivered.count(b'"type":"text"') == 1
 
 
@@ -67,8 +66,7 @@ def test_an_answer_with_a_lone_closing_tag_behind_it_stays(text: str, step: int,
     for api in APIS:
         if channel_of(api.name) == "model":
             done = run(Talk(text=text, step=step).record(api.name, stream))
-            assert done.after.reply is not None
-            assert "4" in done.after.reply.choices[0].text, api.name
+            assert "4" in some(done.after.reply).choices[0].text, api.name
 
 
 SENTENCE = "They greet me, so I greet."
@@ -116,6 +114,5 @@ def test_a_thought_that_takes_too_long_leaves_as_text_without_its_tag() -> None:
 
 
 def _said(done: Result) -> tuple[str, str]:
-    assert done.after.reply is not None
-    choice = done.after.reply.choices[0]
+    choice = some(done.after.reply).choices[0]
     return choice.text, choice.reasoning.strip()

@@ -22,7 +22,7 @@ from types import FrameType
 
 import click
 
-from tests.build import REGISTRY
+from tests.build import REGISTRY, some
 from tests.fuzz.shapes import APIS, PLACES, STEPS, Place, Shape, record, shapes
 from wirelint.addon.idle_queue import LARGE
 from wirelint.capture.format import encode
@@ -82,10 +82,15 @@ def pieces_of(made: Record, stream: bool) -> list[bytes]:
 
 
 def begin(made: Record) -> Session:
-    session = Session.begin(
-        id=made.id, method=made.method, url=made.url, headers=lower(made.request_headers), body=made.request_body or b""
+    session = some(
+        Session.begin(
+            id=made.id,
+            method=made.method,
+            url=made.url,
+            headers=lower(made.request_headers),
+            body=made.request_body or b"",
+        )
     )
-    assert session is not None
     session.respond(made.status, lower(made.response_headers))
     return session
 
@@ -103,8 +108,7 @@ def repair(made: Record, pieces: Sequence[bytes], cost: Cost) -> None:
     """Under `unsafe`: the reply on its way to the client."""
     session = begin(made)
     session.request  # noqa: B018 - read when it came
-    rewriting = ReplyStream.begin(session, REGISTRY.rules, Ledger(), UNSAFE)
-    assert rewriting is not None
+    rewriting = some(ReplyStream.begin(session, REGISTRY.rules, Ledger(), UNSAFE))
     for piece in pieces:
         cost.call(partial(rewriting.feed, piece, 1.0))
     cost.call(rewriting.end)
@@ -115,11 +119,9 @@ def relay(made: Record, pieces: Sequence[bytes], cost: Cost) -> None:
     asked = {"type": "response.create", **json.loads(made.request_body or b"{}")}
     fields = lower(made.request_headers)
     body = json.dumps(asked).encode()
-    session = Session.begin(id=made.id, method="GET", url=socket_url(made.url), headers=fields, body=body)
-    assert session is not None
+    session = some(Session.begin(id=made.id, method="GET", url=socket_url(made.url), headers=fields, body=body))
     session.respond(STATUS, lower(HEADERS))
-    rewriting = ReplyStream.begin(session, REGISTRY.rules, Ledger(), UNSAFE)
-    assert rewriting is not None
+    rewriting = some(ReplyStream.begin(session, REGISTRY.rules, Ledger(), UNSAFE))
     for piece in pieces:
         message = piece.partition(b"data: ")[2].strip()
         cost.call(lambda: (rewriting.feed(as_line(message), 1.0), closes(message)))  # noqa: B023 - called at once

@@ -8,7 +8,7 @@ import random
 import time
 from collections.abc import Iterator, Sequence
 
-from tests.build import REGISTRY
+from tests.build import REGISTRY, some
 from tests.cuts import split
 from wirelint.capture.record import Record
 from wirelint.capture.replay import begin, finish, respond
@@ -70,16 +70,14 @@ def _answered(record: Record, chance: random.Random) -> Iterator[Violation]:
     findings = _judge(whole)
     yield from _faults("judging", findings)
     for places in cuts:
-        other = _read(record, split(body, places))
-        assert other is not None
+        other = some(_read(record, split(body, places)))
         if repr(other.reply) != repr(whole.reply):  # a reply is equal to itself alone
             yield "any cut reads the same", f"cut at {places[:8]}"
             break
         if (told := _judge(other)) != findings:
             yield "any cut finds the same", f"cut at {places[:8]}: {_differ(findings, told)}"
             break
-    session = _session(record)
-    assert session is not None
+    session = some(_session(record))
     if rewrite_reply(session, body, REGISTRY.rules, Ledger(), NO_FIXES).body is not body:
         yield "without repairs nothing changes", "the reply"
     yield from _repaired(record, body, cuts)
@@ -145,8 +143,7 @@ def _judge(exchange: Exchange) -> tuple[Finding, ...]:
 
 def _rewrite(record: Record, pieces: Sequence[bytes]) -> tuple[bytes, ReplyStream | None, int]:
     """What the client gets, and the most bytes that had come and not left."""
-    session = _session(record)
-    assert session is not None
+    session = some(_session(record))
     asked: Request | None = None
     rewriting = ReplyStream.begin(session, REGISTRY.rules, Ledger(), UNSAFE, request=asked)
     if rewriting is None:

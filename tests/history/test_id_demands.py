@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.build import Assistant, Call, Result, Talk, User, exchange, read
+from tests.build import Assistant, Call, Result, Talk, User, exchange, read, some
 from wirelint.fix import FixPolicy, RewriteContext
 from wirelint.history.id_demands import (
     Anthropic,
@@ -113,8 +113,7 @@ DEMANDS = [KimiK2(), Mistral(), Anthropic(), Limited(40), Converse(), Converse(c
 def test_what_is_made_is_accepted_new_and_always_the_same(demand: Demand, id_: str) -> None:
     taken: list[str] = []
     for ordinal in range(4):
-        made = demand.mint(id_, "look", ordinal, taken)
-        assert made is not None
+        made = some(demand.mint(id_, "look", ordinal, taken))
         assert demand.fault(made, "look") is None
         assert made not in taken
         assert demand.mint(id_, "look", ordinal, taken) == made

@@ -6,6 +6,7 @@ import hashlib
 
 import pytest
 
+from tests.build import some
 from wirelint.history.ids import (
     is_placeholder,
     match,
@@ -48,8 +49,7 @@ KIMI = "functions.read_map:3"
     ],
 )
 def test_one_id_is_another_altered(one: str, other: str, how: str, certainty: str) -> None:
-    found = match(one, other, "read_map")
-    assert found is not None
+    found = some(match(one, other, "read_map"))
     assert how in found.how
     assert found.certainty == certainty
 
@@ -99,8 +99,7 @@ def test_strangers_do_not_match(one: str, other: str) -> None:
     ],
 )
 def test_what_an_id_was_before(id_: str, name: str | None, before: str) -> None:
-    origin = restore(id_, name)
-    assert origin is not None
+    origin = some(restore(id_, name))
     assert origin.id == before
     assert restore(before, name) is None
 
@@ -108,8 +107,7 @@ def test_what_an_id_was_before(id_: str, name: str | None, before: str) -> None:
 @pytest.mark.parametrize("id_", ["undefined", "NULL", "None", "[object Object]", "call_undefined", "defaulttoolid"])
 def test_the_words_for_no_id(id_: str) -> None:
     assert is_placeholder(id_)
-    origin = restore(id_, "go")
-    assert origin is not None
+    origin = some(restore(id_, "go"))
     assert origin.id is None
 
 

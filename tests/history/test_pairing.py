@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.build import Assistant, Call, Result, Talk, User, exchange, read
+from tests.build import Assistant, Call, Result, Talk, User, exchange, read, some
 from wirelint.fix import Edit
 from wirelint.history.pairing import Pairing, orphans, pair, removals
 from wirelint.model import Json, Request
@@ -25,9 +25,7 @@ def results(*ids: str | None) -> list[Result]:
 
 
 def request(*turns: User | Assistant | Result, api: str = "openai.chat") -> Request:
-    found = read(Talk(turns).record(api, False)).request
-    assert found is not None
-    return found
+    return some(read(Talk(turns).record(api, False)).request)
 
 
 def shape(pairing: Pairing) -> tuple[list[str | None], int, int]:
@@ -118,8 +116,7 @@ def test_gemini_pairs_by_name_and_place() -> None:
         ([(call, "a1", "f")], [(response, "x9", "h")], [None]),
     ):
         contents = [{"role": "model", "parts": functions(*first)}, {"role": "user", "parts": functions(*second)}]
-        found = read(exchange("/v1beta/models/acme-1:generateContent", {"contents": contents}, {})).request
-        assert found is not None
+        found = some(read(exchange("/v1beta/models/acme-1:generateContent", {"contents": contents}, {})).request)
         places = [
             None if each.answer is None else int(each.answer.result.pointer.split("/")[4]) for each in pair(found).pairs
         ]
@@ -133,8 +130,7 @@ def test_the_answer_to_a_hosted_call_is_no_orphan() -> None:
     record = exchange(
         "/v1/messages", {"model": "m", "max_tokens": 9, "messages": messages}, {"type": "message", "content": []}
     )
-    found = read(record).request
-    assert found is not None
+    found = some(read(record).request)
     assert pair(found).orphans == ()
 
 
@@ -148,15 +144,13 @@ def test_words_of_results_elsewhere() -> None:
     ]
     told = {"toolResult": {"toolUseId": "lost", "content": blocks, "status": "success"}}
     body: dict[str, Any] = {"messages": [{"role": "user", "content": [told]}], "inferenceConfig": {}}
-    made = read(exchange("/model/acme-1/converse", body, {})).request
-    assert made is not None
+    made = some(read(exchange("/model/acme-1/converse", body, {})).request)
     kept: list[Json] = [{"text": "look"}, {"text": '{"n":1}'}, {"image": {"format": "png", "source": {}}}]
     assert list(removals(made, orphans(made)).values()) == [(Edit("replace", "/messages/0/content", kept),)]
 
     part = {"functionResponse": {"name": "dig", "response": {"root": 3, "stone": None}}}
     body = {"contents": [{"role": "function", "parts": [part]}, {"role": "model", "parts": [{"text": "Well."}]}]}
-    made = read(exchange("/v1beta/models/acme-1:generateContent", body, {})).request
-    assert made is not None
+    made = some(read(exchange("/v1beta/models/acme-1:generateContent", body, {})).request)
     wanted = (
         Edit("replace", "/contents/0/parts", [{"text": '{"root":3,"stone":null}'}]),
         Edit("replace", "/contents/0/role", "user"),
@@ -172,15 +166,13 @@ def test_pictures_stay_with_the_words() -> None:
         {"role": "assistant", "content": "Well."},
     ]
     body = {"model": "acme-1", "max_tokens": 9, "messages": messages}
-    made = read(exchange("/v1/messages", body, {})).request
-    assert made is not None
+    made = some(read(exchange("/v1/messages", body, {})).request)
     wanted = Edit("replace", "/messages/0/content", [{"type": "text", "text": "look"}, picture])
     assert list(removals(made, orphans(made)).values()) == [(wanted,)]
 
 
 def test_an_object_in_the_place_of_a_row_stays() -> None:
     body = {"contents": {"role": "user", "parts": {"functionResponse": {"name": "dig", "response": {}}}}}
-    made = read(exchange("/v1beta/models/acme-1:generateContent", body, {})).request
-    assert made is not None
+    made = some(read(exchange("/v1beta/models/acme-1:generateContent", body, {})).request)
     assert len(orphans(made)) == 1
     assert removals(made, orphans(made)) == {}

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.build import some
 from wirelint.launch.processes import CommandError, run_command
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -111,7 +112,6 @@ def test_what_we_are_told_reaches_the_command() -> None:
     asked = command(sys.executable, "-c", script)
     process = subprocess.Popen(asked, env=environment(), stdout=subprocess.PIPE, text=True)
     with process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
+        assert some(process.stdout).readline() == "ready\n"
         process.send_signal(signal.SIGTERM)
         assert process.wait(BOUND) == 4

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.build import some
 from tests.docs.test_shown import FILES, LASTING, ROOT, WRITTEN, Shown, commands
 from tests.live.harness import PATIENCE
 from tests.selection import sampled
@@ -46,10 +47,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (here / "bin" / name).chmod(0o755)
     (here / "bin" / "python").symlink_to(sys.executable)
     (here / "agent.py").write_text("", encoding="utf-8")
-    shown = re.search(
-        r"```toml\n(# agent\.toml.*?)```", (ROOT / "docs" / "mock.md").read_text(encoding="utf-8"), re.DOTALL
+    shown = some(
+        re.search(r"```toml\n(# agent\.toml.*?)```", (ROOT / "docs" / "mock.md").read_text(encoding="utf-8"), re.DOTALL)
     )
-    assert shown is not None
     (here / "agent.toml").write_text(shown[1], encoding="utf-8")
     (here / "captures" / "RUN").mkdir(parents=True)
     (here / "captures" / "RUN" / "flows.mitm").write_bytes(b"")

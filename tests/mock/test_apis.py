@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.apis.talk_bedrock_converse import record as converse_record
-from tests.build import Assistant, Call, Result, Talk, User, lint, read, schema
+from tests.build import Assistant, Call, Result, Talk, User, lint, read, schema, some
 from tests.fixes.drive import run
 from wirelint.mock.answer import Answer, Pause
 from wirelint.mock.plan import MARKUP
@@ -98,8 +98,7 @@ def ask(route: Route, talk: Talk, stream: bool, scenario: str = "") -> tuple[Ans
 
 def said(exchange: Exchange) -> tuple[str, str, list[tuple[str, Any]]]:
     """Text, reasoning and calls of the reply."""
-    assert exchange.reply is not None
-    parts = [part for choice in exchange.reply.choices for part in choice.parts]
+    parts = [part for choice in some(exchange.reply).choices for part in choice.parts]
     text = "".join(part.text for part in parts if isinstance(part, Text))
     thought = "".join(part.text for part in parts if isinstance(part, Reasoning))
     return text, thought, [(part.name or "", part.arguments.value) for part in parts if isinstance(part, ToolCall)]
@@ -172,8 +171,7 @@ def test_a_call_leaks_as_the_markup_of_each_dialect(dialect: str) -> None:
     _, record = ask(ROUTES[0], Talk(history=(QUESTION,), tools=TOOLS), True, f"fault=xml-leak;dialect={dialect}")
     result = run(record, ["xml-leak"])
     assert dialect.removesuffix("_xml").removesuffix("_antml") in result.findings[0].message
-    assert result.after.reply is not None
-    assert [call.name for call in result.after.reply.choices[0].calls] == ["get_weather"]
+    assert [call.name for call in some(result.after.reply).choices[0].calls] == ["get_weather"]
 
 
 @BOTH
@@ -189,8 +187,7 @@ def test_an_error_in_a_stream(route: Route) -> None:
     if "bedrock" in route.id:
         pytest.importorskip("botocore")
     _, record = ask(route, Talk(history=(QUESTION,)), True, "fault=error-in-200")
-    reply = read(record).reply
-    assert reply is not None
+    reply = some(read(record).reply)
     assert reply.error is not None
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.build import FORMS, REGISTRY, Call, Talk, User, as_record, schema
+from tests.build import FORMS, REGISTRY, Call, Talk, User, as_record, schema, some
 from tests.cuts import cuts
 from tests.fixes.drive import SAFE, UNSAFE, Result, run
 from tests.policy.test_judging import SHELF
@@ -73,8 +73,7 @@ def repaired(text: str, said: Talk, form: tuple[str, bool], permit: FixPolicy = 
 
 
 def calls(result: Result) -> list[tuple[str | None, Any]]:
-    assert result.after.reply is not None
-    return [(call.name, call.arguments.value) for call in result.after.reply.choices[0].calls]
+    return [(call.name, call.arguments.value) for call in some(result.after.reply).choices[0].calls]
 
 
 def ids(form: tuple[str, bool]) -> str:
@@ -125,8 +124,7 @@ def test_arguments_are_changed(name: str, form: tuple[str, bool]) -> None:
 def test_a_blocked_call_says_so_in_text(form: tuple[str, bool]) -> None:
     result = repaired(BELOW.format(action="block", more=""), talk(lookup(shelf="Harbour"), text="One moment."), form)
     assert calls(result) == []
-    assert result.after.reply is not None
-    choice = result.after.reply.choices[0]
+    choice = some(result.after.reply).choices[0]
     assert choice.text.startswith("One moment.")
     assert 'wirelint blocked a call of `lookup`: policy a shelf: shelf "Harbour" is no directory' in choice.text
     plain = Talk(history=(User("x"),), text="One moment.").record(*form)
@@ -168,11 +166,9 @@ def test_a_report_changes_nothing(form: tuple[str, bool]) -> None:
 def _waits(said: Talk) -> list[int]:
     """How many events of a stream are held back after each of them."""
     record = as_record(said.record("openai.chat", True))
-    session = Session.begin(id="x", method="POST", url=record.url, headers={}, body=record.request_body or b"")
-    assert session is not None
+    session = some(Session.begin(id="x", method="POST", url=record.url, headers={}, body=record.request_body or b""))
     session.respond(200, {"content-type": "text/event-stream"})
-    rewriting = ReplyStream.begin(session, [rule(WORKSPACE)], Ledger(), UNSAFE)
-    assert rewriting is not None
+    rewriting = some(ReplyStream.begin(session, [rule(WORKSPACE)], Ledger(), UNSAFE))
     events = [event + b"\n\n" for event in (record.response_body or b"").split(b"\n\n") if event]
     out = [b"".join(rewriting.feed(event)) for event in events]
     return [n + 1 - b"".join(out[: n + 1]).count(b"\n\n") for n in range(len(events))]
@@ -226,6 +222,4 @@ def test_of_two_calls_one_is_blocked(form: tuple[str, bool]) -> None:
     said = talk(lookup(shelf="Harbour"), Call("note", {"text": "see Harbour"}, "call_f6e5d4c3b2a1"))
     result = repaired(BELOW.format(action="block", more=""), said, form)
     assert calls(result) == [("note", {"text": "see Harbour"})]
-    assert result.before.reply is not None
-    assert result.after.reply is not None
-    assert result.after.reply.choices[0].finish_reason == result.before.reply.choices[0].finish_reason
+    assert some(result.after.reply).choices[0].finish_reason == some(result.before.reply).choices[0].finish_reason

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.build import as_record, exchange, read
+from tests.build import as_record, exchange, read, some
 from tests.fixes.drive import SAFE, UNSAFE
 from tests.policy.test_repairs import BELOW, WORKSPACE, rule
 from wirelint.engine import Engine
@@ -97,8 +97,7 @@ def test_other_bytes_of_a_request_stay() -> None:
 
 def test_a_blocked_call_is_answered_instead_of_the_server() -> None:
     head = read(record(message({"shelf": "Harbour"}, id_="a")))
-    answer = answer_request(head, [rule(BLOCK)], Ledger(), UNSAFE).answer
-    assert answer is not None
+    answer = some(answer_request(head, [rule(BLOCK)], Ledger(), UNSAFE).answer)
     document: Any = answer.document
     assert document["id"] == "a"
     assert document["result"]["isError"] is True
@@ -126,12 +125,10 @@ def test_other_requests_are_sent(name: str) -> None:
 
 def test_of_a_batch_the_rest_is_sent() -> None:
     blocked, other = message({"shelf": "Harbour"}, id_=1), message({"shelf": "letters"}, id_=2)
-    answer = answer_request(read(record([other, blocked, blocked])), [rule(BLOCK)], Ledger(), UNSAFE).answer
-    assert answer is not None
+    answer = some(answer_request(read(record([other, blocked, blocked])), [rule(BLOCK)], Ledger(), UNSAFE).answer)
     assert [one["id"] for one in answer.document] == [1, 1]  # type: ignore[union-attr,call-overload,index]
     assert apply(json.dumps([other, blocked, blocked]).encode(), answer.edits) == json.dumps([other]).encode()
-    whole = answer_request(read(record([blocked])), [rule(BLOCK)], Ledger(), UNSAFE).answer
-    assert whole is not None
+    whole = some(answer_request(read(record([blocked])), [rule(BLOCK)], Ledger(), UNSAFE).answer)
     assert (len(whole.document), whole.edits) == (1, ())  # type: ignore[arg-type]
 
 

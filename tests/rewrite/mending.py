@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.build import REGISTRY
+from tests.build import REGISTRY, some
 from wirelint.capture.record import Record
 from wirelint.capture.replay import replay
 from wirelint.fix import FixPolicy
@@ -15,9 +15,7 @@ UNSAFE, SAFE = FixPolicy("unsafe"), FixPolicy("safe")
 
 def head(body: bytes, api: str, url: str = "https://llm.test") -> Exchange:
     path = "/v1/messages" if api == "anthropic.messages" else "/v1/chat/completions"
-    found = replay(Record("r1", "POST", url + path, (("anthropic-version", "2023-06-01"),), body))
-    assert found is not None
-    return found
+    return some(replay(Record("r1", "POST", url + path, (("anthropic-version", "2023-06-01"),), body)))
 
 
 def mend(

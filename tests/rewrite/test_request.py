@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.build import APIS, REGISTRY, Assistant, Call, Result, Talk, User, as_record, read
+from tests.build import APIS, REGISTRY, Assistant, Call, Result, Talk, User, as_record, read, some
 from tests.rewrite.mending import SAFE, UNSAFE, head, mend
 from wirelint.apis import by_name
 from wirelint.capture.record import Record
@@ -110,8 +110,7 @@ def test_a_request_is_repaired_and_keeps_its_spelling(came: str, wanted: str, co
     made = mend(came.encode(), api)
     assert made.body.decode() == wanted
     assert [repair.code for repair in made.repairs] == codes.split()
-    assert made.request is not None
-    assert made.request.body == json.loads(wanted)
+    assert some(made.request).body == json.loads(wanted)
     assert made.faults == ()
     assert mend(made.body, api).body is made.body
 
@@ -166,8 +165,7 @@ def test_a_refused_id_is_renamed_as_the_error_demands() -> None:
     body = green(turn(called(LONG[:50])), told(LONG[:50])).encode()
     error = {"error": {"message": "Invalid 'messages[1].tool_calls[0].id': expected a string with maximum length 40"}}
     record = Record("r1", "POST", "https://llm.test/v1/chat/completions", (), body, 400, (), json.dumps(error).encode())
-    exchange = replay(record)
-    assert exchange is not None
+    exchange = some(replay(record))
     made = mend_request(exchange, body, REGISTRY.rules, Ledger(), SAFE)
     assert made.body == body.replace(LONG[:50].encode(), LONG[:40].encode())
     # A target that has refused such ids is sent none any more.
@@ -260,8 +258,7 @@ def test_odd_messages_stay(content: Any, role: Any, api: str) -> None:
         "max_tokens": 9,
         "messages": [{"role": "user", "content": "Go."}, odd, odd],
     }
-    understood = by_name(api)
-    assert understood is not None
+    understood = some(by_name(api))
     exchange = dataclasses.replace(head(green(SAY).encode(), api), request=understood.read_request(document))
     body = json.dumps(document).encode()
     made = mend_request(exchange, body, REGISTRY.rules, Ledger(), FixPolicy("unsafe", clean_history=True))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.build import REGISTRY, Talk, User, as_record
+from tests.build import REGISTRY, Talk, User, as_record, some
 from wirelint.capture.replay import replay
 from wirelint.fix import NO_FIXES
 from wirelint.model import Exchange, Json
@@ -21,9 +21,7 @@ def exchange(url: str = "https://api.openai.com/v1/chat/completions", silent: st
     record = dict(Talk((User("Hello"),), text="Hello.").record("openai.chat", False))
     headers = {"x-wirelint-ignore": silent} if silent else {}
     record["request"] = {**record["request"], "url": url, "headers": headers}
-    made = replay(as_record(record))
-    assert made is not None
-    return made
+    return some(replay(as_record(record)))
 
 
 def codes(scopes: Scopes, of: Exchange | None = None) -> set[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.build import Assistant, Call, Result, Talk, User, lint, read
+from tests.build import Assistant, Call, Result, Talk, User, lint, read, some
 from wirelint.model import Exchange
 from wirelint.state.ledger import Ledger, conversation_of
 
@@ -35,8 +35,7 @@ def name_of(user: str = ASK.text) -> str | None:
 
 def test_a_call_is_found_under_its_id_in_any_conversation() -> None:
     ledger = ledger_of(call(A), call(B, "Another attic?"))
-    found = ledger.issued(A, name_of())
-    assert found is not None
+    found = some(ledger.issued(A, name_of()))
     assert (found.id, found.name, found.conversation) == (A, "look", name_of())
     assert ledger.issued(A, "elsewhere") == found
     assert ledger.issued(A.lower()) is None
@@ -91,8 +90,7 @@ def test_the_least_recently_used_conversation_is_forgotten(bound: dict[str, int]
 )
 def test_what_belongs_to_one_conversation(one: Exchange, other: Exchange, same: bool) -> None:
     assert (one.conversation == other.conversation) is same
-    assert one.request is not None
-    assert one.conversation == conversation_of(one.request, one.request_headers)
+    assert one.conversation == conversation_of(some(one.request), one.request_headers)
 
 
 def test_a_request_without_a_user_belongs_to_none() -> None:

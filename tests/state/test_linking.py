@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.build import Assistant, Call, Result, Talk, Turn, User, read
+from tests.build import Assistant, Call, Result, Talk, Turn, User, read, some
 from wirelint.engine import Engine
 from wirelint.model import Arguments, Choice, Exchange, Link, Message, Part, Reply, Request, Text, ToolCall, ToolResult
 from wirelint.state.ledger import Ledger
@@ -373,8 +373,7 @@ def test_a_branch_knows_the_calls_of_its_trunk_and_no_others() -> None:
     assert [call.id for call in ledger.calls(exchange.conversation)] == ["call_1", "call_3"]
     assert [call.id for call in ledger.alike("look", '{"n": 1}', exchange.conversation)] == ["call_1"]
     assert ledger.alike("look", '{"n": 2}', exchange.conversation) == ()
-    found = ledger.returned("call_1", exchange.conversation)
-    assert found is not None
+    found = some(ledger.returned("call_1", exchange.conversation))
     assert found.exchange == "e2"
 
 
@@ -402,8 +401,7 @@ def test_one_long_conversation_loses_its_oldest_exchanges_and_goes_on() -> None:
         one = Passed(f"e{number}", (*history, ("user", f"more {number}")), ("assistant", f"well {number}"))
         history = one.path
         exchange = exchange_of(one)
-        place = lineage.place(exchange)
-        assert place is not None
+        place = some(lineage.place(exchange))
         lineage.record(replace(exchange, conversation=place.conversation), place)
         seen.add(place.conversation)
     assert len(seen) == 1
@@ -413,8 +411,7 @@ def test_nothing_stays_behind_when_all_is_forgotten() -> None:
     lineage, world = Lineage(most=40), World(random.Random(7), calls=True)
     for _ in range(400):
         exchange = exchange_of(world.step())
-        place = lineage.place(exchange)
-        assert place is not None
+        place = some(lineage.place(exchange))
         lineage.record(replace(exchange, conversation=place.conversation), place)
     kept = [len(value) for value in vars(lineage).values() if not isinstance(value, int)]
     assert max(kept) <= 40, kept

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.build import Talk, User
+from tests.build import Talk, User, some
 from tests.cli.test_check import CUT, write
 from wirelint.capture.format import decode
 from wirelint.capture.replay import replay
@@ -126,8 +126,7 @@ def test_the_plugin_loads_next_to_nothing() -> None:
 
 def test_clean_in_every_form(tmp_path: Path) -> None:
     record = decode(CLEAN, "here", "record 1")
-    exchange = replay(record)
-    assert exchange is not None
+    exchange = some(replay(record))
     subjects: list[Any] = [CLEAN, record, exchange, [CLEAN, record], str(write(tmp_path / "a.jsonl", CLEAN)), tmp_path]
     for subject in subjects:
         assert_clean(subject)
@@ -135,8 +134,7 @@ def test_clean_in_every_form(tmp_path: Path) -> None:
 
 def test_faults_in_every_form(tmp_path: Path) -> None:
     record = decode(CUT, "here", "record 1")
-    exchange = replay(record)
-    assert exchange is not None
+    exchange = some(replay(record))
     subjects: list[Any] = [CUT, record, exchange, [CLEAN, record], write(tmp_path / "cut.jsonl", CUT)]
     for subject in subjects:
         with pytest.raises(AssertionError, match=r"(?s)1 error\n\n.*ST604 truncated-stream.*Mercury, Ve"):

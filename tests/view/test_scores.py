@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.build import REGISTRY, Assistant, Call, Result, Talk, User, as_record, schema
+from tests.build import REGISTRY, Assistant, Call, Result, Talk, User, as_record, schema, some
 from wirelint.capture.offline import Checked, Fixed, check, fix
 from wirelint.capture.record import Record
 from wirelint.fix import FixPolicy
@@ -57,8 +57,7 @@ FORMS = [(api, stream) for api in ("openai.chat", "anthropic.messages") for stre
 def test_what_becomes_of_a_reply(
     api: str, stream: bool, said: Talk, finish: str, calls: int, valid: int, successful: bool
 ) -> None:
-    seen = observe(checked(said.record(api, stream)))
-    assert seen is not None
+    seen = some(observe(checked(said.record(api, stream))))
     assert seen.outcome is not None
     assert (seen.outcome.finish, seen.outcome.calls, seen.outcome.valid) == (finish, calls, valid)
     assert seen.outcome.is_successful is successful
@@ -94,9 +93,10 @@ def test_what_the_client_got_is_scored_when_asked_for() -> None:
     assert isinstance(fixed, Fixed)
     assert fixed.record.delivered is not None
     upstream, client = (observe(checked(fixed.record), delivered=side) for side in (False, True))
-    assert upstream is not None
-    assert client is not None
-    assert (upstream.outcome, client.outcome) == (Outcome("stop", 0, 0, ()), Outcome("tool_calls", 1, 1, ("tide",)))
+    assert (some(upstream).outcome, some(client).outcome) == (
+        Outcome("stop", 0, 0, ()),
+        Outcome("tool_calls", 1, 1, ("tide",)),
+    )
 
 
 TWO_TOOLS = {"tide": schema(["port"], port="string"), "moon": schema()}

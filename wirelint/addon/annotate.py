@@ -28,8 +28,8 @@ from wirelint.capture.writers.flows import flow_bytes, make_flow
 from wirelint.engine import INTERNAL_NAME
 from wirelint.model import Exchange, Json
 from wirelint.rule import Finding
-from wirelint.text.escaping import printable
-from wirelint.view.findings import counted, flat, worst
+from wirelint.text.escaping import counted, printable
+from wirelint.view.findings import flat, worst
 
 MARKERS = {"error": ":bangbang:", "warning": ":warning:"}
 """By severity. Exchanges with nothing worse than an info are not marked."""

@@ -29,8 +29,8 @@ from wirelint.fix import FixPolicy
 from wirelint.model import Side
 from wirelint.registry import Registry, RuleError, safeties
 from wirelint.rule import Rule
-from wirelint.text.escaping import printable
-from wirelint.view.findings import counted, known_note, tally
+from wirelint.text.escaping import counted, printable
+from wirelint.view.findings import known_note, tally
 from wirelint.view.html import write_report
 
 _TRIED = "fix tried"

@@ -22,8 +22,8 @@ from wirelint.apis import channel_of
 from wirelint.capture.redact import Redactor
 from wirelint.model import Exchange
 from wirelint.rule import Finding
-from wirelint.text.escaping import printable
-from wirelint.view.findings import counted, known_note, place, tally
+from wirelint.text.escaping import counted, printable
+from wirelint.view.findings import known_note, place, tally
 
 logger = logging.getLogger("wirelint")
 

@@ -26,8 +26,8 @@ from rich.text import Text
 from wirelint.addon.check_result import CheckResult, shorten
 from wirelint.model import Exchange
 from wirelint.rule import AppliedFix, Finding
-from wirelint.text.escaping import ERRORS, printable
-from wirelint.view.findings import MARKS, STYLES, counted, known_note, place, worst
+from wirelint.text.escaping import ERRORS, counted, printable
+from wirelint.view.findings import MARKS, STYLES, known_note, place, worst
 from wirelint.view.screen import Screen, hung
 
 LOOK = "wirelint_look"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Collection
 from typing import Protocol
 
@@ -312,7 +313,7 @@ _ESCAPES = (("\\/", "/"), ("\\u003c", "<"), ("\\u003C", "<"), ("\\u003e", ">"), 
 _CUT_ESCAPES = ("\\u003", "\\u00", "\\u0", "\\u", "\\")
 
 
-class TailWatcher:
+class TailWatcher(ABC):
     """Base of watchers of markup in an argument text that is still arriving. They keep the end of the text."""
 
     __slots__ = ("_length", "_tail", "_wrong")
@@ -330,16 +331,21 @@ class TailWatcher:
     def complete(self) -> bool:
         return False
 
+    def feed(self, piece: str) -> int:
+        self._length += len(piece)
+        return self._search(piece) if self._wrong is None else self._wrong
+
+    @abstractmethod
+    def _search(self, piece: str) -> int:
+        """Search the kept end and the next piece. Returns the offset up to which the argument text may leave."""
+
 
 class MarkupWatcher(TailWatcher):
     """Watcher of closing tags at the end of strings of an argument text that is still arriving."""
 
     __slots__ = ()
 
-    def feed(self, piece: str) -> int:
-        self._length += len(piece)
-        if self._wrong is not None:
-            return self._wrong
+    def _search(self, piece: str) -> int:
         if not self._tail and "<" not in piece and "\\" not in piece:
             return self._length
         text = self._tail + piece

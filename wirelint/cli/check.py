@@ -43,7 +43,8 @@ from wirelint.cli.progress import Bar
 from wirelint.model import Json
 from wirelint.rule import Finding, Rule
 from wirelint.state.issues import evidence, fingerprint, place_pattern
-from wirelint.view.findings import counted, visible
+from wirelint.text.escaping import counted
+from wirelint.view.findings import visible
 from wirelint.view.formats import FORMATS, begin
 from wirelint.view.stats import Statistics
 

@@ -22,7 +22,8 @@ from wirelint.cli.options import Selection, force_option, inform, paths_argument
 from wirelint.cli.progress import Bar
 from wirelint.model import Json, Severity
 from wirelint.rule import SEVERITIES, Finding
-from wirelint.view.findings import counted, flat
+from wirelint.text.escaping import counted
+from wirelint.view.findings import count_by_severity, flat
 
 _SUFFIXES = {".har": "har", ".mitm": "mitm", ".flow": "mitm", ".flows": "mitm", ".jsonl": "jsonl"}
 _SHOWN = 3
@@ -97,8 +98,7 @@ def export(
         raise click.ClickException(str(error)) from error
     if not count:
         raise click.ClickException("No exchange matches; nothing written")
-    kinds = ", ".join(counted(found[name], name) for name in SEVERITIES if found[name])
-    inform(f"wrote {output}: {count} of {counted(total, 'exchange')}, {kinds or 'no findings'}")
+    inform(f"wrote {output}: {count} of {counted(total, 'exchange')}, {count_by_severity(found) or 'no findings'}")
     return 2 if bar.problems else 0
 
 

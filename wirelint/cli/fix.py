@@ -32,8 +32,9 @@ from wirelint.cli.options import (
 )
 from wirelint.cli.progress import Bar
 from wirelint.settings import Scopes
+from wirelint.text.escaping import counted
 from wirelint.view.bodies import write_patch
-from wirelint.view.findings import Writer, counted
+from wirelint.view.findings import Writer
 from wirelint.view.formats import FORMATS, begin
 from wirelint.view.stats import FixStatistics
 

@@ -23,8 +23,8 @@ from wirelint.cli.options import (
 )
 from wirelint.cli.progress import Bar
 from wirelint.model import Json
+from wirelint.text.escaping import counted
 from wirelint.view import scorecard, scores
-from wirelint.view.findings import counted
 from wirelint.view.html import write_report
 
 _HEAD = 64

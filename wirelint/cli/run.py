@@ -26,8 +26,8 @@ from wirelint.launch.environment import BASE_URLS, AddressError
 from wirelint.launch.processes import CommandError, Place, PrivateProxy, StartError, run_command
 from wirelint.model import Json
 from wirelint.rule import SEVERITIES
-from wirelint.text.escaping import no_guard
-from wirelint.view.findings import count_by_severity, counted
+from wirelint.text.escaping import counted, no_guard
+from wirelint.view.findings import count_by_severity
 from wirelint.view.screen import Screen
 
 _set_option = click.option(

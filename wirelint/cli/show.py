@@ -19,8 +19,8 @@ from wirelint.cli import completion
 from wirelint.cli.guidance import guided
 from wirelint.cli.options import Selection, format_option, inform, occurrences_option, rule_options
 from wirelint.cli.progress import Bar
+from wirelint.text.escaping import counted
 from wirelint.view.bodies import render_wire
-from wirelint.view.findings import counted
 from wirelint.view.paths import Paths, path_document, render_path, render_trails
 from wirelint.view.screen import Screen
 from wirelint.view.text import list_exchanges, render_conversation

@@ -137,10 +137,7 @@ class ThoughtWatcher(TailWatcher):
 
     __slots__ = ()
 
-    def feed(self, piece: str) -> int:
-        self._length += len(piece)
-        if self._wrong is not None:
-            return self._wrong
+    def _search(self, piece: str) -> int:
         text, start = self._tail + piece, self._length - len(self._tail) - len(piece)
         last = max(len(text) - LONGEST_TAG, 0)
         self._tail = ""

@@ -31,7 +31,7 @@ from wirelint.fixes.calls import make_call, write_arguments
 from wirelint.fixes.text import Candidate, MakeRepair, Pause, TextBlock, TextBuffer, TextDecider, TextRewriter
 from wirelint.history.id_demands import mint_where_used
 from wirelint.model import Arguments, Choice, Part, Reasoning, Refusal, Request, Text, ToolCall
-from wirelint.text.escaping import counted
+from wirelint.text.escaping import amount
 from wirelint.text.markup import BETWEEN, MOST_MASKED, OWN_FENCE, Said, judge, masked, may_quote, siblings
 from wirelint.text.quoting import is_quoted
 
@@ -590,7 +590,7 @@ class MarkupPromoter(TextRewriter):
 
     def _record(self, promotion: Promotion, what: str, after: str) -> None:
         names = ", ".join(dict.fromkeys(call.name for call in promotion.calls))
-        title = f"{what} {counted(len(promotion.calls), 'call')} of {names}"
+        title = f"{what} {amount(len(promotion.calls), 'call')} of {names}"
         self.record(promotion.block, title, event=promotion.event, before=promotion.text.strip(), after=after)
 
     def _finish(self, choice: int, event: Event) -> Iterator[Event]:

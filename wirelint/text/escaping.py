@@ -40,8 +40,13 @@ def listed(names: Sequence[str], most: int) -> str:
 
 
 def counted(count: int, noun: str) -> str:
+    """Return a count with its noun: `1 file`, `2 files`."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def amount(count: int, noun: str) -> str:
     """Return `a call` for one, `3 calls` for more."""
-    return f"a {noun}" if count == 1 else f"{count} {noun}s"
+    return f"a {noun}" if count == 1 else counted(count, noun)
 
 
 _ACTIVE = re.compile(

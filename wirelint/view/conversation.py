@@ -39,7 +39,8 @@ from wirelint.model import (
     ToolResult,
 )
 from wirelint.rule import Finding
-from wirelint.view.findings import counted, worst_first
+from wirelint.text.escaping import counted
+from wirelint.view.findings import worst_first
 
 Look = Literal["text", "thinking", "call", "result", "failed", "remark"]
 """The kind of a turn for styling. `failed`: a tool result that is an error."""

@@ -11,7 +11,7 @@ from wirelint.fix import AppliedFix
 from wirelint.model import Confidence, Json, Layer, Side
 from wirelint.rule import SEVERITIES, Finding, Fix, Severity
 from wirelint.state.issues import Issue, fingerprint
-from wirelint.text.escaping import printable
+from wirelint.text.escaping import counted, printable
 
 _WORDS = {
     "severity": get_args(Severity),
@@ -83,11 +83,6 @@ def worst_first(findings: Iterable[Finding]) -> list[Finding]:
 def worst(findings: Iterable[Finding]) -> Severity | None:
     """Return the highest severity among findings; None if there are none."""
     return min((finding.severity for finding in findings), key=SEVERITIES.index, default=None)
-
-
-def counted(count: int, noun: str) -> str:
-    """Return a count with its noun: `1 file`, `2 files`."""
-    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def tally(findings: Sequence[Finding]) -> str:

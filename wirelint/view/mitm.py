@@ -20,9 +20,9 @@ from wirelint.capture.offline import Checked
 from wirelint.capture.record import Record
 from wirelint.model import Exchange, Side
 from wirelint.rule import Finding
+from wirelint.text.escaping import counted
 from wirelint.view.conversation import ConversationView, Later, Look, Row, Turn, context_turns, response_turns
 from wirelint.view.findings import (
-    counted,
     fix_of,
     known_note,
     place,

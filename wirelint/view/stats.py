@@ -15,7 +15,8 @@ from wirelint.capture.offline import Checked, Fixed
 from wirelint.fix import SAFETIES, FixPolicy
 from wirelint.model import Json
 from wirelint.rule import SEVERITIES, Finding
-from wirelint.view.findings import STYLES, counted, fix_of
+from wirelint.text.escaping import counted
+from wirelint.view.findings import STYLES, count_by_severity, fix_of
 from wirelint.view.screen import Screen, hung
 
 _NONE = "-"
@@ -112,11 +113,7 @@ class Statistics:
 
     def summary(self, problems: int = 0) -> str:
         """One line for the end of a run. `problems`: inputs that could not be read, so nothing is claimed of them."""
-        found = [
-            counted(count, severity)
-            for severity in ("error", "warning", "info")
-            if (count := self.severities[severity])
-        ]
+        found = count_by_severity(self.severities)
         skipped = f" ({self.skipped} skipped)" if self.skipped else ""
         unrecognised = f" ({self.unrecognised} unrecognised{skipped})" if self.unrecognised else ""
         nothing = "nothing found in what could be read" if problems or self.unread else "nothing found"
@@ -127,7 +124,7 @@ class Statistics:
             f"; bodies of {counted(self.unread, 'exchange')} not read (too large or damaged)" if self.unread else ""
         )
         read = f"{counted(self.exchanges, 'exchange')}{unrecognised} in {counted(len(self.sources), 'file')}"
-        return f"{read}: {', '.join(found) or nothing}{unread}{again}"
+        return f"{read}: {found or nothing}{unread}{again}"
 
     def hint(self) -> str:
         """Return the number of fixable findings and the command, in one line; empty if none is fixable."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.build import some
 from tests.view.html.browser import Tab, chromium
 from tests.view.html.pages import LEAK, page, sample
 from wirelint.capture.offline import Checked
@@ -212,8 +213,7 @@ def hostile() -> list[Checked]:
         place=EVIL,
         timing=Timing(1_770_000_000.0, duration=20.0),
     )
-    exchange = replay(record)
-    assert exchange is not None
+    exchange = some(replay(record))
     address = f"javascript:owned=1//{EVIL}"
     odd = replace(
         record,
@@ -306,8 +306,7 @@ def many(count: int) -> Iterator[Checked]:
     """Checked exchanges, a third with a finding, none alike."""
     judged = []
     for record in sample():
-        exchange = replay(record)
-        assert exchange is not None
+        exchange = some(replay(record))
         judged.append((record, exchange))
     made_up = Finding(
         "XX901", "made-up", "warning", "high", "model", "response", "said so", "/choices/0/message/content"

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from markupsafe import Markup
 
+from tests.build import some
 from tests.view.html.pages import LEAK, Page, page, sample
 from wirelint.capture.offline import Checked
 from wirelint.capture.readers import Problem
@@ -54,11 +55,9 @@ def test_silences(chunks: tuple[tuple[float, int], ...], timing: Timing, gaps: l
 def test_a_ping_ends_no_silence_and_ticks_are_bounded() -> None:
     chunks = ((100.0, 9), (1500.0, 2), (3000.0, 9))
     arrivals = Arrivals([100.0, 1500.0, 3000.0], [1, 2, 3], [1], 0)
-    drawn = build_timeline(chunks, Timing(duration=3000.0), arrivals)
-    assert drawn is not None
+    drawn = some(build_timeline(chunks, Timing(duration=3000.0), arrivals))
     assert drawn["gaps"] == [[100.0, 3000.0]]
-    many = build_timeline([(float(n), 3) for n in range(50_000)], Timing())
-    assert many is not None
+    many = some(build_timeline([(float(n), 3) for n in range(50_000)], Timing()))
     ticks = many["ticks"]
     assert isinstance(ticks, list)
     assert len(ticks) <= 601
@@ -77,14 +76,12 @@ def test_summary_counts_and_draws() -> None:
     (rule,) = summary.counts("rule")
     assert (rule.name, rule.note, rule.total, rule.affected, rule.worst) == ("XX901", "made-up", 2, 1, "error")
     assert [(count.name, count.exchanges) for count in summary.counts("provider")] == [("llm.test", 7)]
-    chart = summary.chart()
-    assert chart is not None
+    chart = some(summary.chart())
     assert (chart.timed, chart.start) == (True, "2026-02-02 02:40:00")
     assert {bar.kind for bar in chart.bars} == {"error", "clean"}
     assert all(0 <= bar.x <= 600 and bar.y >= 0 and bar.y + bar.height <= 100.01 for bar in chart.bars)
     summary.add(Checked(replace(sample()[0], timing=Timing()), None))
-    chart = summary.chart()
-    assert chart is not None
+    chart = some(summary.chart())
     assert not chart.timed
 
 
@@ -109,8 +106,7 @@ def test_rows_and_details(made: Page) -> None:
 
 
 def test_the_page_is_locked_and_whole(made: Page) -> None:
-    policy = re.search(r'Content-Security-Policy" content="([^"]+)"', made.html)
-    assert policy is not None
+    policy = some(re.search(r'Content-Security-Policy" content="([^"]+)"', made.html))
     rules = dict(rule.split(" ", 1) for rule in policy[1].replace("&#39;", "'").split("; "))
     assert (rules["default-src"], rules["base-uri"], rules["form-action"]) == ("'none'",) * 3
     for tag in ("script", "style"):
