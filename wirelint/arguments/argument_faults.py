@@ -361,6 +361,7 @@ def canonical(value: Json) -> str:
     return json.dumps(value, sort_keys=True)
 
 
+_TYPE = "json"
 NO_VALUES = frozenset({"none", "undefined", "null", "nil"})
 
 
@@ -434,6 +435,8 @@ def _unreadable(arguments: Arguments) -> Flaw:
     if text.startswith("```"):
         inner = Arguments(text.partition("\n")[2].strip(_BLANK).removesuffix("```"))
         return Flaw("in a code fence", repaired=inner.mapping or repair_damaged(inner.text))
+    if (typed := Arguments(text.removeprefix(_TYPE)).mapping) is not None:
+        return Flaw("behind the name of their type", "gateway", typed)
     if arguments.values:
         return Flaw(f"followed by {excerpt(arguments.rest, 30)!r}", "gateway", _before_closers(arguments))
     if (bare := unquoted(text)) is not None:
@@ -451,6 +454,7 @@ def between_tokens(text: str) -> str | None:
         if token.start > start:
             break
         start = max(start, token.end)
+        start += len(_TYPE) * text.startswith(_TYPE, start)  # `<|constrain|>json<|message|>{…}`
     start = _after_tags(text, start)
     while start < end:
         while text[end - 1] in _BLANK and end - 1 > start:
@@ -494,9 +498,9 @@ def _without_tokens(text: str) -> Flaw | None:
 
 
 def _before_closers(arguments: Arguments) -> dict[str, Json] | None:
-    """Return the object before surplus brackets or commas; None before any other text."""
+    """Return the object before surplus brackets, commas or the end of a fence; None before any other text."""
     value = arguments.values[0]
-    return value if isinstance(value, dict) and not arguments.rest.strip(f"}}],{_BLANK}") else None
+    return value if isinstance(value, dict) and not arguments.rest.strip(f"}}],`{_BLANK}") else None
 
 
 _HALF_TOKEN = re.compile(r"[\w.+-]{1,12}|\\?u[0-9A-Fa-f]{0,3}")
