@@ -12,10 +12,10 @@ from wirelint.claims.announcements import (
     asks_about_past,
     asks_for_text,
     orders_beside_text,
-    plays,
+    orders_role,
 )
 from wirelint.claims.claims import Claim, bare_done, claims, may_claim, reported_outcomes
-from wirelint.claims.evidence import brought_along, calls_before, on_record, tools_used
+from wirelint.claims.evidence import calls_before, has_material, may_be_on_record, tools_used
 from wirelint.claims.order_check import (
     answering,
     claim_by_name,
@@ -131,7 +131,7 @@ class FabricatedCall(Rule):
     def _judge(self, request: Request, choice: Choice, ledger: Ledger) -> Iterator[Finding]:
         found: list[tuple[int, Text, Claim, Ability]] = []
         for part in choice.parts:
-            if not isinstance(part, Text) or not _worth_reading(part.text):
+            if not isinstance(part, Text) or not _may_hold_claim(part.text):
                 continue
             for number, claim in enumerate(claims(read := prose.read(part.text))):
                 able = abilities(request.tools)
@@ -171,7 +171,7 @@ class FabricatedCall(Rule):
         )
 
 
-def _worth_reading(text: str) -> bool:
+def _may_hold_claim(text: str) -> bool:
     """Return True if a text may hold a claim: a short text in any form, a long one only with a subject."""
     return REDACTED not in text and (len(text) <= _LONGEST_TERSE or may_claim(text))
 
@@ -181,7 +181,7 @@ def _unbacked(request: Request, choice: Choice, used: tuple[Ability, ...]) -> It
     names = {one.tool.name for one in used}
     idle = [one for one in abilities(request.tools) if one.tool.name not in names]
     for part in choice.parts:
-        if not idle or not isinstance(part, Text) or not _worth_reading(part.text):
+        if not idle or not isinstance(part, Text) or not _may_hold_claim(part.text):
             continue
         read = prose.read(part.text)
         for claim in claims(read):
@@ -212,7 +212,7 @@ def _weigh(claim: Claim, read: Prose, request: Request, fitting: Ability) -> int
         return 0
     if (asks_about_past(words) or claim.earlier) and any(message.role == "assistant" for message in request.messages):
         return 0 if calls_before(claim, request) else 1
-    if on_record(claim, request, wanted):
+    if may_be_on_record(claim, request, wanted):
         return 0
     weight = {Reach.SURE: 3, Reach.MAYBE: 1}[reached]
     if claim.verb == "results":
@@ -231,7 +231,7 @@ def _weigh(claim: Claim, read: Prose, request: Request, fitting: Ability) -> int
         weight = 2
     if (asks_for_text(words) and not _is_ordered_beside(words, claim)) or _is_quoted_back(claim, words):
         return 0
-    if brought_along(claim, request) or evidence.was_summarised(request):
+    if has_material(claim, request) or evidence.was_summarised(request):
         weight = min(weight, 1)
     return weight
 
@@ -320,7 +320,7 @@ def _ordered(claim: Claim, read: Prose, request: Request, able: tuple[Ability, .
         return None
     conversation = " ".join(message.text for message in request.messages)
     fitting = ordered(claim, read, words, conversation, able)
-    if fitting is None or brought_along(claim, request) or calls_before(claim, request):
+    if fitting is None or has_material(claim, request) or calls_before(claim, request):
         return None
     return fitting
 
@@ -365,7 +365,7 @@ def _orders_no_action(request: Request, words: str) -> bool:
 
 def _is_fiction(request: Request) -> bool:
     """Return True if the user asked the model to play a role."""
-    return any(message.speaks and plays(message.words[-4000:]) for message in request.messages[-6:])
+    return any(message.speaks and orders_role(message.words[-4000:]) for message in request.messages[-6:])
 
 
 def _bare(read: Prose, request: Request) -> tuple[Claim, Ability] | None:

@@ -126,18 +126,18 @@ class FabricatedResult(Rule):
 
 def _fabricated(request: Request, text: str) -> Invented | None:
     found = invented_result(text, tuple(tool for tool in request.tools if not tool.hosted))
-    return found if found is not None and _counts(request, found) else None
+    return found if found is not None and _is_fabrication(request, found) else None
 
 
-def _counts(request: Request, found: Invented) -> bool:
+def _is_fabrication(request: Request, found: Invented) -> bool:
     """Return True if the reply cannot have a result of this form: nobody wants it, and the program would write it."""
     if _mentions(found.marker, evidence.last_words(request)):
         return False
     if found.pair is None:
         return found.called or _has_results(request, found.marker)
-    told = [message.text for message in request.messages if message.role != "assistant"]
-    told = [text for text in told if any(_names(text, name) for name in found.pair)]
-    return not asks_about_calls(request) and all(lays_down(text, found.marker) for text in told)
+    texts = [message.text for message in request.messages if message.role != "assistant"]
+    texts = [text for text in texts if any(_names(text, name) for name in found.pair)]
+    return not asks_about_calls(request) and all(lays_down(text, found.marker) for text in texts)
 
 
 def _names(text: str, name: str) -> bool:

@@ -10,9 +10,9 @@ from wirelint.claims.announcements import (
     announcement,
     asks_for_text,
     decision,
+    is_without_content,
     may_announce,
     orders_beside_text,
-    says_nothing,
 )
 from wirelint.claims.order_check import announcement_by_name, meant
 from wirelint.claims.side_effects import acts_loosely, acts_outside, mends
@@ -204,7 +204,7 @@ def _ending(choice: Choice) -> Text | Reasoning | None:
     """Return the part at the end of a reply: its last text, or the reasoning if the text is missing or says nothing."""
     shown = [part for part in choice.parts if isinstance(part, Text) and part.text.strip()]
     for part in shown:
-        if len(part.text) >= 200 or not says_nothing(prose.read(part.text)):
+        if len(part.text) >= 200 or not is_without_content(prose.read(part.text)):
             return shown[-1]
     thought = [part for part in choice.parts if isinstance(part, Reasoning) and part.text.strip() and not part.opaque]
     return thought[-1] if thought else None

@@ -59,7 +59,7 @@ class MissingResult(Rule):
                 continue
             if each.answer is None and _key(each, each.position + 1) not in answered:
                 yield self._report(exchange, each, f"has no result, and {_next(request, each.position)} follows")
-            elif each.answer is not None and history.has_results_next and _late(request, each):
+            elif each.answer is not None and history.has_results_next and _is_late(request, each):
                 place = each.answer.result.pointer
                 yield self._report(exchange, each, f"has no result in the next message; it comes later, at {place}")
 
@@ -88,7 +88,7 @@ def _next(request: Request, position: int) -> str:
     return words.get(message.role, f"a {message.role} message")
 
 
-def _late(request: Request, each: Pair) -> bool:
+def _is_late(request: Request, each: Pair) -> bool:
     """Return True if an assistant's message lies between a call and its result, after merging neighbours of one role."""
     if each.answer is None or each.answer.position < each.position:
         return False

@@ -284,11 +284,11 @@ def _twins(group: Sequence[Pair], turns: Sequence[int] | None) -> Iterator[tuple
     """Yield neighbouring calls of one id that are different calls."""
     for one, two in itertools.pairwise(group):
         scoped = turns is not None and turns[one.position] != turns[two.position]
-        if _together(one, two) or not (scoped or not two.call.id or _resent(one, two)):
+        if _are_in_one_message(one, two) or not (scoped or not two.call.id or _is_resent(one, two)):
             yield one, two
 
 
-def _together(one: Pair, two: Pair) -> bool:
+def _are_in_one_message(one: Pair, two: Pair) -> bool:
     """Return True if two calls are in one message. Items of their own (Responses) may be sent again alone."""
     return one.position == two.position and (not two.call.id or one.call.pointer.count("/") > 2)
 
@@ -330,7 +330,7 @@ def _renumber(
             yield each, id_
 
 
-def _resent(one: Pair, two: Pair) -> bool:
+def _is_resent(one: Pair, two: Pair) -> bool:
     same = one.call.name == two.call.name and one.call.arguments == two.call.arguments
     if not same or one.answer is None or two.answer is None:
         return same

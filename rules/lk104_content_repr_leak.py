@@ -234,7 +234,7 @@ def _edit(request: Request, part: Text) -> Edit | None:
         says = next((one.says for one in find_untyped(part.text)), None)
     if says is None or at(request.body, part.pointer) != part.text:
         return None  # the text is joined from several places
-    if says.strip() or not history_of(request.api).blocks:
+    if says.strip() or not history_of(request.api).has_blocks:
         return Edit("replace", part.pointer, says)
     # APIs with blocks refuse blank text; the block is removed if its message has other blocks.
     block, _, field = part.pointer.rpartition("/")

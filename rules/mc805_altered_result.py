@@ -51,7 +51,7 @@ class AlteredResult(Rule):
             if REDACTED in back.result.text or back.result.is_error is True:
                 continue
             outcomes = [(compare_result(back.result.text, one.text), one) for one in passed]
-            if any(how in ("same", "marked") for how, _ in outcomes) or _admits(back, passed):
+            if any(how in ("same", "marked") for how, _ in outcomes) or _reports_own_failure(back, passed):
                 continue
             yield self._differs(back, *outcomes[-1])
 
@@ -70,7 +70,7 @@ class AlteredResult(Rule):
         )
 
 
-def _admits(back: Back, passed: Sequence[Passed]) -> bool:
+def _reports_own_failure(back: Back, passed: Sequence[Passed]) -> bool:
     """Return True if the history says that the call failed, in words that are not the server's."""
     return back.admits and not any(back.takes_up(one.text) for one in passed)
 

@@ -60,7 +60,7 @@ class EmptyResponse(Rule):
         """Yield a finding on a response without a body, which has no reply to check."""
         if exchange.status != 200 or exchange.reply is not None or exchange.request is None:
             return
-        if exchange.response_headers.get("content-length") == "0" and not _wants_nothing(exchange.request):
+        if exchange.response_headers.get("content-length") == "0" and not _may_be_empty(exchange.request):
             yield self.finding("response", "status 200, and an empty body", layer="gateway")
 
     def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
@@ -76,7 +76,7 @@ class EmptyResponse(Rule):
             return
         if not exchange.ok or reply.error is not None or not reply.finished or exchange.end == "client-left":
             return
-        if any(fault.kind in _UNREAD for fault in reply.faults) or _wants_nothing(request):
+        if any(fault.kind in _UNREAD for fault in reply.faults) or _may_be_empty(request):
             return
         if not reply.choices:
             has_facts = reply.id or reply.model or (reply.streamed and reply.terminated)
@@ -102,7 +102,7 @@ class EmptyResponse(Rule):
         )
 
 
-def _wants_nothing(request: Request) -> bool:
+def _may_be_empty(request: Request) -> bool:
     if request.max_tokens is not None and 0 <= request.max_tokens <= 1:
         return True
     body = request.body

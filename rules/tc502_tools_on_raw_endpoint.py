@@ -96,7 +96,7 @@ class ToolsOnRawEndpoint(Rule):
         request, reply = exchange.request, exchange.reply
         if request is None or reply is None or not request.tools or exchange.api in _CHAT:
             return
-        if not exchange.ok or reply.error is not None or not _free_to_call(request):
+        if not exchange.ok or reply.error is not None or not _may_call(request):
             return
         dropped = _dropped(exchange)
         if dropped is not None and not any(choice.calls for choice in reply.choices):
@@ -132,7 +132,7 @@ class ToolsOnRawEndpoint(Rule):
                 return
 
 
-def _free_to_call(request: Request) -> bool:
+def _may_call(request: Request) -> bool:
     """Return True if the model had tools, may call them, and has not shown that it knows them."""
     if request.tool_choice.mode == "none" or not request.client_tools:
         return False

@@ -60,7 +60,7 @@ class FinishReasonMismatch(Rule):
                 if lacks_finish_reason(exchange, choice):
                     yield self._report_missing_reason(choice, request)
                 continue
-            if any(call.name for call in choice.calls) and _unknown_to_clients(request, reason):
+            if any(call.name for call in choice.calls) and _is_unknown_to_clients(request, reason):
                 yield self._report_wrong_reason(choice, reason, request)
             elif not choice.calls and (right := without_calls(request.api, reason)) is not None:
                 if _is_understood(choice, reply):
@@ -84,7 +84,7 @@ class FinishReasonMismatch(Rule):
         def correct(stop: Finish, content: Content) -> str | None:
             reason = None
             if content.forms:
-                if content.named and _unknown_to_clients(request, stop.reason):
+                if content.named and _is_unknown_to_clients(request, stop.reason):
                     reason = _with_calls(request, content.forms)
             elif content.text and not content.hidden and not content.markup:
                 reason = without_calls(request.api, stop.reason)
@@ -183,7 +183,7 @@ def _own_word(request: Request, reason: str, forms: Set[str]) -> str | None:
     return own_word(request.api, reason)
 
 
-def _unknown_to_clients(request: Request, reason: str) -> bool:
+def _is_unknown_to_clients(request: Request, reason: str) -> bool:
     """Return True if clients that go by the reason of a reply with calls take it for one without."""
     if not _must_announce(request):
         return False

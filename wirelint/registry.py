@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib.util
 import inspect
 import re
@@ -17,6 +16,7 @@ from wirelint.guard import as_exception, guard
 from wirelint.policy import Policies
 from wirelint.rule import SEVERITIES, Rule, Safety, read_example
 from wirelint.rule import RuleError as RuleError
+from wirelint.tables import hint
 
 _FILE = re.compile(r"[a-z]{2}\d{3}_[a-z0-9_]+\.py$")
 _CODE = re.compile(r"[A-Z]{2}\d{3}$")
@@ -77,7 +77,7 @@ class Registry:
 
     def find(self, selector: str) -> tuple[Rule, ...]:
         """Return the rules that a selector names. Raises RuleError, with similar names, if there is none."""
-        rules = tuple(rule for rule in self.rules if _matches(rule, selector))
+        rules = tuple(rule for rule in self.rules if _specificity(rule, selector) > 0)
         if not rules:
             raise self._unknown(selector)
         return rules
@@ -91,13 +91,7 @@ class Registry:
 
     def _unknown(self, key: str) -> RuleError:
         names = [known for rule in self.rules for known in (rule.name, rule.code)]
-        near = difflib.get_close_matches(key, names, 3, 0.5)
-        hint = f"did you mean {' or '.join(near)}?" if near else "see `wirelint rules`"
-        return RuleError(f"unknown rule {key!r}; {hint}")
-
-
-def _matches(rule: Rule, selector: str) -> bool:
-    return _specificity(rule, selector) > 0
+        return RuleError(f"unknown rule {key!r}; {hint(key, names, most=3, cutoff=0.5) or 'see `wirelint rules`'}")
 
 
 def _specificity(rule: Rule, selector: str) -> int:

@@ -25,6 +25,8 @@ from urllib.parse import urlsplit
 
 from wirelint.fix import NO_FIXES, FixPolicy
 from wirelint.model import Exchange
+from wirelint.policy import NO_POLICIES
+from wirelint.policy.file import load as load_policies
 from wirelint.registry import Registry, RuleError, rank
 from wirelint.rule import Finding, Holding, Limits, MissingInfo, Rule, Safety, Severity, one_line
 from wirelint.tables import ConfigError, Table, read_toml
@@ -379,9 +381,6 @@ class Config:
                 table = "tool.wirelint." if self.source.endswith(_PROJECT) else ""
                 raise ConfigError(f"{self.source}: {table}{prefix}{error}") from error
 
-    def time(self, name: str, default: float) -> float:
-        return dict(self.times).get(name, default)
-
     def scopes(self, registry: Registry, given: Layer, times: Mapping[str, float] | None = None) -> Scopes:
         """Return the rules in force. `given`, `times`: the layer and the limits of a run's options."""
         limits = Limits(**{**dict(self.times), **(times or {})})
@@ -407,6 +406,16 @@ def load(path: Path) -> Config:
     if found is None:
         raise ConfigError(f"{path}: no table [tool.wirelint] in it; write one, or name another file")
     return found
+
+
+def load_rules(folders: Sequence[Path] = (), policy: Path | None = None) -> Registry:
+    """Return the registry, with the argument policies of a file in force. Raises RuleError and ConfigError."""
+    return Registry.load(folders).under(load_policies(policy) if policy is not None else NO_POLICIES)
+
+
+def split(texts: Iterable[str], separator: str = ",") -> tuple[str, ...]:
+    """Return the items of texts, each of which may hold several."""
+    return tuple(item.strip() for text in texts for item in text.replace(separator, ",").split(",") if item.strip())
 
 
 def _read(path: Path, shown: str) -> Config | None:

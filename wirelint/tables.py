@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -46,9 +46,8 @@ class Table:
         """Raise an error for any other key."""
         for key in self.values:
             if key not in keys:
-                near = difflib.get_close_matches(key.replace("_", "-"), keys, 1, 0.6)
-                known = ", ".join(keys)
-                raise self.error(key, f"no such key; {hint(near, f'the keys are {known}')}")
+                near = hint(key.replace("_", "-"), keys) or f"the keys are {', '.join(keys)}"
+                raise self.error(key, f"no such key; {near}")
 
     def names(self, key: str, example: str = '"one", "two"') -> tuple[str, ...] | None:
         """One or several names: a text or a list in the file."""
@@ -114,13 +113,14 @@ class Table:
         for word in words:
             if value == word:
                 return word
-        near: list[str] = difflib.get_close_matches(str(value), list(map(str, words)), 1, 0.6)
-        allowed = ", ".join(words)
-        raise self.error(key, f"{shown(value)} is not allowed; {hint(near, f'write one of {allowed}')}")
+        near = hint(str(value), words) or f"write one of {', '.join(words)}"
+        raise self.error(key, f"{shown(value)} is not allowed; {near}")
 
 
-def hint(near: Sequence[str], otherwise: str) -> str:
-    return f"did you mean {near[0]}?" if near else otherwise
+def hint(word: str, known: Iterable[str], *, most: int = 1, cutoff: float = 0.6) -> str:
+    """Return `did you mean A or B?`, or nothing if no known word resembles this one. `cutoff` as in `difflib`."""
+    near = difflib.get_close_matches(word, list(known), most, cutoff)
+    return f"did you mean {' or '.join(near)}?" if near else ""
 
 
 def shown(value: object) -> str:

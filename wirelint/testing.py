@@ -1,58 +1,42 @@
 """For people's own tests: `assert_clean`, whose failure reads like `wirelint check`, and a real mitmdump with the addon.
 
-Theory of operation of the proxy. The process listens at a free port and prints it. A client has its reply before the
-exchange is written down, so reading waits until nothing is pending: `GET /.wirelint/pending` (`addon.status`) answers
-`{"pending": 0}`. Every wait has a limit. The process is ended by its pid. The demonstration uses it as well.
+A client has its reply before the exchange is written down, so reading waits until the proxy has none pending. Every wait
+has a limit. The demonstration uses the proxy as well.
 """
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import http.client
 import io
-import json
 import os
-import re
-import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from importlib.util import find_spec
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Self, TypeAlias, TypeVar
+from typing import Self, TypeAlias
 
 from wirelint import settings
-from wirelint.capture.format import FormatError, decode
+from wirelint.capture.format import FormatError, decode, read_lines
 from wirelint.capture.offline import Checked, check
 from wirelint.capture.readers import Problem, read
 from wirelint.capture.record import Record
 from wirelint.engine import Engine
+from wirelint.launch.processes import PrivateProxy
 from wirelint.model import Exchange, Json, Severity
-from wirelint.policy.checks import RealDisk
-from wirelint.policy.file import load
-from wirelint.registry import Registry, RuleError, shipped
+from wirelint.registry import RuleError
 from wirelint.rule import SEVERITIES, Finding
 from wirelint.view.findings import read_finding
 from wirelint.view.formats import begin
 from wirelint.view.stats import Statistics
 
-_START, _STOP, _WAIT, _QUIET, _POLL = 60.0, 10.0, 10.0, 2.0, 0.02
-"""Seconds: to start, to end, for pending exchanges, for those of the test before, between two looks."""
-_PATH = "/.wirelint/pending"
-_LISTENS = re.compile(r"listening at \S*?:(\d+)\b")
-_SHOWN = 600
-
-T = TypeVar("T")
-Word = TypeVar("Word", bound=str)
-
-
-class ProxyError(RuntimeError):
-    """The proxy did not start; the text has its output."""
+_WAIT, _QUIET, _POLL = 10.0, 2.0, 0.02
+"""Seconds: for pending exchanges, for those of the test before, between two looks."""
 
 
 class Process:
-    """A mitmdump. `options` by name, with or without the prefix `wirelint_`: `fix="safe"`."""
+    """A mitmdump in front of an upstream. Raises StartError.
+
+    `options` by name, with or without the prefix `wirelint_`: `fix="safe"`.
+    """
 
     def __init__(
         self,
@@ -67,27 +51,18 @@ class Process:
         self._before: set[Path] = set()
         self._before.update(self.files())
         self._output = folder / "output.txt"
-        self.port = 0
         folder.mkdir(parents=True, exist_ok=True)
-        command, environment = self._command(options, confdir), {**os.environ, "PYTHONUNBUFFERED": "1"}
-        with self._output.open("wb") as out:
-            self._process = subprocess.Popen(
-                command, stdout=out, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, cwd=cwd, env=environment
-            )
-        try:
-            self._wait_for_port()
-        except BaseException:
-            self.stop()
-            raise
-
-    @property
-    def url(self) -> str:
+        given = {"confdir": str(confdir), "wirelint_captures": str(self.captures)}
+        given |= {f"wirelint_{name.removeprefix('wirelint_')}": text for name, text in options.items()}
+        settings = [f"{name}={text}" for name, text in given.items()]
+        environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+        self._process = PrivateProxy([upstream], settings, self._output, environment=environment, cwd=cwd)
+        self.url = f"http://127.0.0.1:{self._process.start().bases[upstream]}"
         """The URL of the proxy, without a path."""
-        return f"http://127.0.0.1:{self.port}"
 
     @property
     def alive(self) -> bool:
-        return self._process.poll() is None
+        return self._process.alive
 
     @property
     def log(self) -> str:
@@ -96,7 +71,12 @@ class Process:
 
     def settle(self, timeout: float = _WAIT) -> bool:
         """Wait until all exchanges are checked and written. Returns False if some are still pending."""
-        return bool(_until(lambda: self._pending() == 0, timeout))
+        end = time.monotonic() + timeout
+        while pending := self._process.pending():
+            if time.monotonic() > end:
+                break
+            time.sleep(_POLL)
+        return not pending
 
     def files(self) -> list[Path]:
         """Return the files of exchanges that this process has written."""
@@ -105,11 +85,7 @@ class Process:
 
     def lines(self) -> list[dict[str, Json]]:
         """Return the exchanges that were written, in the order in which they ended."""
-        found: list[dict[str, Json]] = []
-        for path in self.files():
-            with path.open("rb") as file:
-                found += [json.loads(line) for line in file if line.endswith(b"\n")]
-        return found
+        return [line for path in self.files() for line in read_lines(path)]
 
     def __enter__(self) -> Self:
         return self
@@ -119,50 +95,7 @@ class Process:
 
     def stop(self) -> None:
         if self.alive:
-            self._process.terminate()
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self._process.wait(_STOP)
-        if self.alive:
-            self._process.kill()
-            self._process.wait()
-
-    def _command(self, options: Mapping[str, str], confdir: Path) -> list[str]:
-        settings = {"confdir": str(confdir), "flow_detail": "0", "wirelint_captures": str(self.captures)}
-        settings |= {f"wirelint_{name.removeprefix('wirelint_')}": text for name, text in options.items()}
-        status = find_spec("wirelint.addon.status")
-        scripts = (str(shipped("addons") / "inspector.py"), str(status.origin if status is not None else ""))
-        return [
-            # -P: modules in the folder of the tests must not be imported by the proxy.
-            *(sys.executable, "-P", "-c", "from mitmproxy.tools.main import mitmdump; mitmdump()"),
-            *("--mode", f"reverse:{self.upstream}", "--listen-host", "127.0.0.1", "--listen-port", "0"),
-            *(part for script in scripts for part in ("-s", script)),
-            *(part for name, text in settings.items() for part in ("--set", f"{name}={text}")),
-        ]
-
-    def _wait_for_port(self) -> None:
-        found = _until(lambda: _LISTENS.search(self.log) or not self.alive, _START)
-        if isinstance(found, re.Match):
-            self.port = int(found[1])
-            # With a wrong option it listens for a moment before it ends.
-            if _until(lambda: self._pending() is not None or not self.alive, _START) and self.alive:
-                return
-        output = " ".join(line for line in self.log.splitlines() if line.strip())[-_SHOWN:]
-        raise ProxyError(f"the proxy in front of {self.upstream} did not start: {output or 'no output'}")
-
-    def _pending(self) -> int | None:
-        """Return the number of exchanges not written yet; None if the proxy does not answer, 0 if it has ended."""
-        if not self.alive:
-            return 0
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=_WAIT)
-        try:
-            connection.request("GET", _PATH)
-            answer = json.loads(connection.getresponse().read())
-        except (OSError, ValueError, http.client.HTTPException):
-            return None
-        finally:
-            connection.close()
-        pending = answer.get("pending") if isinstance(answer, dict) else None
-        return pending if isinstance(pending, int) else None
+            self._process.stop(0)
 
 
 class Proxy:
@@ -214,17 +147,6 @@ def _started(line: Mapping[str, Json]) -> float:
     return float(started) if isinstance(started, (int, float)) else float("inf")
 
 
-def _until(ready: Callable[[], T], timeout: float) -> T | None:
-    """Return the first true value of `ready`; None when the time is over."""
-    end = time.monotonic() + timeout
-    while True:
-        if found := ready():
-            return found
-        if time.monotonic() > end:
-            return None
-        time.sleep(_POLL)
-
-
 Subject: TypeAlias = "Exchange | Record | Mapping[str, Json] | str | Path | Iterable[Record | Mapping[str, Json]]"
 Rules: TypeAlias = "str | Sequence[str]"
 
@@ -254,7 +176,8 @@ def findings_of(
     subject: Subject, *, select: Rules = (), ignore: Rules = (), isolated: bool = False
 ) -> tuple[Checked, ...]:
     """Return the exchanges of a subject with their findings. Arguments and errors as in `assert_clean`."""
-    rules = _rules(_names(select), _names(ignore), isolated=isolated)
+    names = (settings.split([given] if isinstance(given, str) else given) for given in (select, ignore))
+    rules = _rules(*names, isolated=isolated)
     if isinstance(subject, Exchange):
         record = Record(subject.id, subject.method, subject.url, source="exchange")
         return (Checked(record, subject, Engine(rules).check(subject)),)
@@ -292,26 +215,17 @@ def _record(value: Mapping[str, Json], number: int) -> Record:
 
 def _rules(select: tuple[str, ...], ignore: tuple[str, ...], *, isolated: bool) -> settings.Scopes:
     config = settings.NO_CONFIG if isolated else settings.find(Path.cwd())
-    known = _registry(config.rules)
+    known = _load_rules(config.rules, config.policy)
     given = settings.Layer(select=select or None, ignore=ignore)
     try:
         given.check(known)
     except RuleError as error:
         raise ValueError(str(error)) from error
     config.check(known)
-    if config.policy is not None:
-        known = known.under(load(config.policy, RealDisk()))
     return config.scopes(known, given)
 
 
-@functools.cache
-def _registry(folders: tuple[Path, ...]) -> Registry:
-    return Registry.load(folders)
-
-
-def _names(given: Rules) -> tuple[str, ...]:
-    texts = [given] if isinstance(given, str) else given
-    return tuple(name.strip() for text in texts for name in text.split(",") if name.strip())
+_load_rules = functools.cache(settings.load_rules)
 
 
 def _printed(checked: Sequence[Checked]) -> str:

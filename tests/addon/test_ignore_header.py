@@ -158,9 +158,9 @@ def test_a_proxy_reads_it(config: str) -> None:
     settings = given(config)
     assert {rule.code[:2] for rule in settings.rules} == {"LK"}
     assert (settings.redact, settings.hold, settings.rules[0].limits.stall) == (False, 7.0, 9.0)
-    assert settings.permit.most == "safe"
+    assert settings.rules.default.permit.most == "safe"
     assert settings.repairs
-    assert given("off").permit is NO_FIXES
+    assert given("off").rules.default.permit is NO_FIXES
 
 
 def test_options_win(config: str) -> None:
@@ -175,9 +175,9 @@ def test_what_is_given_is_known_from_what_is_usual(config: str) -> None:
     with taddons.context(inspector) as context:
         context.configure(inspector, wirelint_captures="", wirelint_config=config)
         assert options.given(context.options) == {"wirelint_captures", "wirelint_config"}
-        assert options.read_from(context.options).permit.most == "safe"
+        assert options.read_from(context.options).rules.default.permit.most == "safe"
         context.configure(inspector, wirelint_fix="off")
-        assert options.read_from(context.options).permit is NO_FIXES
+        assert options.read_from(context.options).rules.default.permit is NO_FIXES
 
 
 WRONG = {

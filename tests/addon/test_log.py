@@ -13,9 +13,9 @@ from mitmproxy.log import LegacyLogEvents
 from tests.addon.build import result_of_record
 from tests.build import Call, Talk, chunk, schema, sse
 from wirelint.addon import log
-from wirelint.addon.check_result import shorten
 from wirelint.capture.redact import Redactor
 from wirelint.rule import AppliedFix, Finding
+from wirelint.text.escaping import shorten
 
 CLEAN = result_of_record(
     Talk(calls=(Call("a"),), tools={"a": schema()}, request={"stream_options": {"include_usage": False}}).record(

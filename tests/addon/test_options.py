@@ -97,7 +97,7 @@ PERMITS: dict[str, tuple[dict[str, str], set[str]]] = {
 @pytest.mark.parametrize("name", PERMITS)
 def test_permits(name: str) -> None:
     given, allowed = PERMITS[name]
-    permit = read(**given).permit
+    permit = read(**given).rules.default.permit
     assert bool(permit) == (given.get("fix", "off") != "off")
     found = {f"{code} {safety}" for code in ("LK101", "ID301") for safety in SAFETIES if permit.allows(code, safety)}
     assert found == allowed
@@ -106,7 +106,7 @@ def test_permits(name: str) -> None:
 
 def test_what_else_repairs_need() -> None:
     settings = read(fix="unsafe", clean_history="off", header="off", hold="2.5 s")
-    assert (settings.permit.clean_history, settings.header, settings.hold) == (False, False, 2.5)
+    assert (settings.rules.default.permit.clean_history, settings.header, settings.hold) == (False, False, 2.5)
     assert (read().header, read().hold) == (True, 30.0)
 
 

@@ -73,8 +73,8 @@ def test_calls_and_results_are_where_the_table_says(api: str) -> None:
     assert isinstance(at(request.body, layout.place), list)
     path = parts[1].pointer.removeprefix(layout.place).split("/")
     assert path[1].isdecimal()
-    assert (len(path) > 2) == layout.blocks
-    assert not layout.blocks or (path[2] == layout.content and path[3].isdecimal())
+    assert (len(path) > 2) == layout.has_blocks
+    assert not layout.has_blocks or (path[2] == layout.content and path[3].isdecimal())
 
 
 RAW: list[tuple[str, dict[str, Any], bool]] = [

@@ -48,7 +48,7 @@ def test_the_first_wrong_value(text: str, expected: int | None) -> None:
         for place in range(0, len(text), step):
             safe = watcher.feed(text[place : place + step])
         assert safe == (len(text) if expected is None else expected)
-        assert watcher.suspicious == (expected is not None)
+        assert watcher.is_suspicious == (expected is not None)
 
 
 # id: (argument text, the part that may be sent)
@@ -72,7 +72,7 @@ def test_watching(text: str, leaves: str) -> None:
         safe = [watcher.feed(text[start : start + size]) for start in range(0, len(text), size)]
         assert safe[-1] == len(leaves)
         assert safe == sorted(safe)
-        assert watcher.suspicious is (len(leaves) < len(text) and text.endswith("}"))
+        assert watcher.is_suspicious is (len(leaves) < len(text) and text.endswith("}"))
 
 
 def test_every_beginning_of_a_closing_tag_waits() -> None:
@@ -114,7 +114,7 @@ def test_held_text(name: str) -> None:
             before, safe = safe, watcher.feed(text[start : start + size])
             assert safe >= before
             assert safe <= wanted
-        assert watcher.suspicious is (kept is not None), size
+        assert watcher.is_suspicious is (kept is not None), size
         assert safe == wanted, size
 
 

@@ -54,7 +54,7 @@ def test_all_keys(tmp_path: Path) -> None:
     assert (route.layer.ignore, route.layer.fix, route.layer.select) == (("LK101",), "off", None)
     assert config.rules == (tmp_path / "mine",)
     assert (config.policy, config.baseline) == (tmp_path / "policies.toml", tmp_path / "known.json")
-    assert (config.time("stall", 30.0), config.time("hang", 60.0)) == (12.0, 60.0)
+    assert config.times == (("stall", 12.0),)
     live = {"captures": str(tmp_path / "wire"), "max_body": "1m", "hold": "2.5", "redact": "off", "header": "off"}
     assert dict(config.live) == live
 

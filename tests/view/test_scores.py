@@ -18,7 +18,6 @@ from wirelint.view.scores import (
     Comparison,
     Observation,
     Outcome,
-    Trigger,
     compare,
     observe,
     request_key,
@@ -133,8 +132,9 @@ def test_triggering_and_similarity() -> None:
     found, unanswered = compare(reference, candidate)
     made = only(found)
     assert (made.model, made.pairs, made.unmatched, unanswered) == ("b", 4, 0, 0)
-    assert made.trigger == Trigger(1, 1, 1, 1)
-    assert (made.trigger.precision, made.trigger.recall, made.trigger.f1) == (0.5, 0.5, 0.5)
+    counts, shares = made.triggering()
+    assert list(counts.values()) == [1, 1, 1, 1]
+    assert shares == {"precision": 0.5, "recall": 0.5, "f1": 0.5}
     assert made.similarity == 0.5
     assert (made.card.successful, made.reference.successful) == (2, 2)
 
@@ -187,4 +187,5 @@ def test_each_model_meets_all_of_the_reference_and_repeats_pair_off_in_order() -
 
 def test_failures_are_no_calls() -> None:
     made = only(compare(run(ask("Hove", call("Hove"))), run(ask("Hove", status=500)))[0])
-    assert (made.trigger.recall, made.trigger.precision, made.similarity, made.card.failed) == (0.0, None, 0.0, 1)
+    _, shares = made.triggering()
+    assert (shares["recall"], shares["precision"], made.similarity, made.card.failed) == (0.0, None, 0.0, 1)

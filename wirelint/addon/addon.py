@@ -326,10 +326,6 @@ class Inspector:
         """Return True if a reply is in progress. A `GET` stream of MCP is open all the time and does not count."""
         return any(found.recorder.method != "GET" for found in self._open.values())
 
-    def _start_settling(self, ended: EndedExchange) -> Callable[[], None]:
-        """Read an ended exchange, possibly in a thread. Return the rest of the work, for the loop."""
-        return functools.partial(self._catch_up, ended, self._read_ended(ended))
-
     def _catch_up(self, ended: EndedExchange, reading: Reading | Exception) -> None:
         try:
             self._finish(ended, reading)

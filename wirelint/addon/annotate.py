@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from mitmproxy import http
 
-from wirelint.addon.check_result import CheckResult, names_of, shorten
+from wirelint.addon.check_result import CheckResult, names_of
 from wirelint.capture.flow_metadata import NAMES, beside_received, beside_sent, times_of
 from wirelint.capture.format import encode
 from wirelint.capture.offline import Checked
@@ -28,7 +28,7 @@ from wirelint.capture.writers.flows import flow_bytes, make_flow
 from wirelint.engine import INTERNAL_NAME
 from wirelint.model import Exchange, Json
 from wirelint.rule import Finding
-from wirelint.text.escaping import counted, printable
+from wirelint.text.escaping import counted, printable, shorten
 from wirelint.view.findings import flat, worst
 
 MARKERS = {"error": ":bangbang:", "warning": ":warning:"}

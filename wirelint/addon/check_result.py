@@ -171,11 +171,6 @@ def _result(
     )
 
 
-def shorten(text: str, limit: int) -> str:
-    """Cut a text to `limit` characters; the last one shows that it is cut."""
-    return text if len(text) <= limit else f"{text[: limit - 1]}…"
-
-
 def names_of(findings: tuple[Finding, ...]) -> list[str]:
     """Return the names of findings, each once, worst and surest first."""
     return list(dict.fromkeys(finding.name for finding in sorted(findings, key=_rank))) if findings else []

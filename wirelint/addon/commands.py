@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from mitmproxy import command, ctx, exceptions, flow, http, types
 
 from wirelint.addon.annotate import annotate, annotation
-from wirelint.addon.check_result import CheckResult, shorten
+from wirelint.addon.check_result import CheckResult
 from wirelint.addon.exchange_cache import AddonState, ExchangeCache, ExchangeLookup
 from wirelint.addon.log import finding_line, say
 from wirelint.capture.cases import NoFindingError, encode_case, reproduce
@@ -29,7 +29,7 @@ from wirelint.fix import FixPolicy
 from wirelint.model import Side
 from wirelint.registry import Registry, RuleError, safeties
 from wirelint.rule import Rule
-from wirelint.text.escaping import counted, printable
+from wirelint.text.escaping import counted, printable, shorten
 from wirelint.view.findings import known_note, tally
 from wirelint.view.html import write_report
 

@@ -177,11 +177,10 @@ class ExchangeFixer:
 
     def ready(self, response: http.Response, reply: HttpReply, before: bool | Stream) -> None:
         """Prepare the fix of a reply whose head has arrived. `before`: its stream setting without wirelint."""
-        try:
+        with self._failures.caught("preparing the repair of the reply", self._recorder, readable=True):
             self._ready(response, reply, before)
-        except Exception as error:  # fail open: it passes as it comes
-            response.stream = reply
-            self._failures.add(self._recorder, "preparing the repair of the reply", error)
+            return
+        response.stream = reply  # it passes as it comes
 
     def _ready(self, response: http.Response, reply: HttpReply, before: bool | Stream) -> None:
         recorder, settings = self._recorder, self._settings

@@ -16,13 +16,13 @@ from mitmproxy.log import LegacyLogEvents
 from rich.text import Text
 
 from wirelint.addon import terminal_log
-from wirelint.addon.check_result import CheckResult, shorten
+from wirelint.addon.check_result import CheckResult
 from wirelint.addon.recorder import ExchangeRecorder
 from wirelint.apis import channel_of
 from wirelint.capture.redact import Redactor
 from wirelint.model import Exchange
 from wirelint.rule import Finding
-from wirelint.text.escaping import counted, printable
+from wirelint.text.escaping import counted, printable, shorten
 from wirelint.view.findings import known_note, place, tally
 
 logger = logging.getLogger("wirelint")

@@ -5,7 +5,6 @@ option is text, is parsed in `configure`, and each error is one line with option
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 import tomllib
@@ -18,16 +17,13 @@ from mitmproxy import ctx, exceptions, optmanager
 
 from wirelint.addon.log import logger
 from wirelint.engine import Session
-from wirelint.fix import SAFETIES, FixPolicy
-from wirelint.policy import NO_POLICIES
-from wirelint.policy.checks import RealDisk
-from wirelint.policy.file import load as load_policies
+from wirelint.fix import SAFETIES
 from wirelint.registry import Registry, RuleError
-from wirelint.rule import Limits, Safety
-from wirelint.settings import NO_CONFIG, Config, Layer, Scope, Scopes
+from wirelint.rule import Safety
+from wirelint.settings import NO_CONFIG, Config, Layer, Scope, Scopes, load_rules, split
 from wirelint.settings import find as find_config
 from wirelint.settings import load as load_config
-from wirelint.tables import ConfigError
+from wirelint.tables import ConfigError, hint
 
 
 class Option(NamedTuple):
@@ -76,12 +72,6 @@ class Settings:
     mitm_compat: bool
     keep_flows: int | None
     policies: bool = False
-    """Of the replies that were repaired, or could have been, since this is in force: streams, and whole ones."""
-
-    @property
-    def permit(self) -> FixPolicy:
-        """Return the fixes allowed where no route matches."""
-        return self.rules.default.permit
 
     def scope_of(self, session: Session | None) -> Scope:
         """Return the scope of an exchange whose request has arrived. Raises parse errors."""
@@ -137,8 +127,7 @@ def misspelt(deferred: Mapping[str, object]) -> str | None:
     """Return an error for a misspelt option."""
     for name in deferred:
         if name.startswith("wirelint_") and name not in _NAMES:
-            near = difflib.get_close_matches(name, _NAMES, 1, 0.0)
-            return f"{name} is no option; did you mean {near[0]}?"
+            return f"{name} is no option; {hint(name, _NAMES, cutoff=0.0)}"
     return None
 
 
@@ -164,11 +153,12 @@ def read(options: Mapping[str, str | None], given: Collection[str] | None = None
     if config.policy is not None and "policy" not in given:
         values["policy"] = str(config.policy)
     values |= {key: value for key, value in config.live if key not in given}
-    known = _registry(values, config, given, _limits(values, config, given))
+    times: dict[str, float] = {key: _seconds(values, key) for key in ("stall", "burst", "hang") if key in given}
+    known = _registry(values, config, given)
     _check(selection, known, values)
     try:
         config.check(known)
-        return _settings(values, known, Scopes(known, config.layer, config.routes, selection))
+        return _settings(values, known, config.scopes(known, selection, times))
     except ConfigError as error:
         raise SettingError(str(error)) from error
     except SettingError as error:
@@ -203,23 +193,15 @@ def _config(value: str) -> Config:
 def _selection(values: Mapping[str, str], given: Collection[str]) -> Layer:
     """Return the rule selection of the options; defaults leave it to the configuration."""
 
-    def items(key: str) -> tuple[str, ...]:
-        return tuple(_items(values[key]))
-
     fix, clean = _safety(values["fix"]), _switch(values, "clean_history")
     return Layer(
-        select=items("select") or None,
-        ignore=items("ignore"),
+        select=split([values["select"]]) or None,
+        ignore=split([values["ignore"]]),
         fix=(fix or "off") if "fix" in given else None,
-        fixable=items("fixable") or None,
-        unfixable=items("unfixable") or None,
+        fixable=split([values["fixable"]]) or None,
+        unfixable=split([values["unfixable"]]) or None,
         clean_history=clean if "clean_history" in given else None,
     )
-
-
-def _limits(values: Mapping[str, str], config: Config, given: Collection[str]) -> Limits:
-    times = ((key, _seconds(values, key)) for key in ("stall", "burst", "hang"))
-    return Limits(*(time if key in given else config.time(key, time) for key, time in times))
 
 
 def _blamed(error: SettingError, config: Config) -> SettingError:
@@ -241,19 +223,17 @@ def _check(selection: Layer, known: Registry, values: Mapping[str, str]) -> None
         raise SettingError(f"wirelint_{key}={values[key]}: {said}") from error
 
 
-def _registry(values: Mapping[str, str], config: Config, given: Collection[str], limits: Limits) -> Registry:
+def _registry(values: Mapping[str, str], config: Config, given: Collection[str]) -> Registry:
     """Return all rules."""
-    folders = [Path(item).expanduser() for item in _items(values["rules"], os.pathsep)]
+    folders = [Path(item).expanduser() for item in split([values["rules"]], os.pathsep)]
     value = values["policy"]
     try:
-        policies = load_policies(Path(value).expanduser(), RealDisk()) if value else NO_POLICIES
-        registry = Registry.load([*config.rules, *folders]).under(policies)
+        return load_rules([*config.rules, *folders], Path(value).expanduser() if value else None)
     except RuleError as error:
         raise SettingError(f"wirelint_rules={values['rules']}: {error}") from error
     except ConfigError as error:
         source = f"wirelint_policy={value}" if "policy" in given else f"{config.source}: policy"
         raise SettingError(f"{source}: {error}") from error
-    return Registry(tuple(rule.within(limits) for rule in registry.rules))
 
 
 def _safety(value: str) -> Safety | None:
@@ -312,12 +292,6 @@ def _count(value: str) -> int | None:
     if not (value.isascii() and value.isdigit() and len(value) <= 9 and int(value) > 0):
         raise SettingError(f"wirelint_keep_flows={value}: not a number of flows; write one such as 1000, or all")
     return int(value)
-
-
-def _items(value: str, *separators: str) -> list[str]:
-    for separator in separators:
-        value = value.replace(separator, ",")
-    return [item.strip() for item in value.split(",") if item.strip()]
 
 
 def _text(value: object) -> str:

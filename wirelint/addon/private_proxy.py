@@ -1,9 +1,10 @@
 """Private mitmproxy of one command: the child process of `wirelint run` and `wirelint doctor`.
 
 The parent talks to it over standard input and output, one JSON line each. First the child reports its ports, all bound
-at port 0: one HTTP proxy port, and one base URL per vendor. Then it waits for `{"stop": SECONDS}`, the grace period
-for exchanges in progress. End of input means that the parent is gone; it stops at once. mitmproxy's output goes to
-standard error."""
+at port 0: one HTTP proxy port, and one base URL per vendor. Then it answers `{"pending": true}` with the number of
+exchanges not yet written (a client has its reply before its exchange is checked and captured), until
+`{"stop": SECONDS}`, the grace period for exchanges in progress. End of input means that the parent is gone; it stops at
+once. mitmproxy's output goes to standard error."""
 
 from __future__ import annotations
 
@@ -82,9 +83,18 @@ class ParentLink:
         )
 
     def _listen(self, loop: asyncio.AbstractEventLoop) -> None:
-        line = sys.stdin.readline()
-        seconds = float(json.loads(line)["stop"]) if line else 0.0
+        seconds = 0.0
+        for line in sys.stdin:
+            message = json.loads(line)
+            if "stop" in message:
+                seconds = float(message["stop"])
+                break
+            loop.call_soon_threadsafe(self._say_pending)
         loop.call_soon_threadsafe(lambda: self._begin(self._drain(seconds)))
+
+    def _say_pending(self) -> None:
+        inspector = ctx.master.addons.get("wirelint")  # type: ignore[no-untyped-call]
+        self._say({"pending": inspector.pending if isinstance(inspector, Inspector) else 0})
 
     async def _drain(self, seconds: float) -> None:
         inspector = ctx.master.addons.get("wirelint")  # type: ignore[no-untyped-call]

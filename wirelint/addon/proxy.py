@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import difflib
 import io
 import itertools
 import logging
@@ -26,6 +25,7 @@ from wirelint.addon import options as ours
 from wirelint.launch.environment import is_loopback
 from wirelint.launch.listening import find_bind_error
 from wirelint.registry import shipped
+from wirelint.tables import hint
 
 Tool = Literal["mitmdump", "mitmweb", "mitmproxy"]
 
@@ -212,9 +212,8 @@ def complaints(tool: Tool, given: Any, port: str) -> Iterator[str]:
         for name, value in given.deferred.items():
             # Options from mitmproxy's config.yaml may be for other runs.
             if hasattr(value, "val") and not name.startswith("wirelint_"):
-                near = difflib.get_close_matches(name, given.keys(), 1)
-                hint = f"did you mean {near[0]}?" if near else f"{tool} --options lists those there are"
-                yield f"--set {name}: neither mitmproxy nor wirelint has this option; {hint}"
+                near = hint(name, given.keys()) or f"{tool} --options lists those there are"
+                yield f"--set {name}: neither mitmproxy nor wirelint has this option; {near}"
     for mode in given.mode if given.server else ():
         spec = mode_specs.ProxyMode.parse(mode)
         number = spec.listen_port(given.listen_port)

@@ -23,10 +23,10 @@ from mitmproxy.addons.termlog import TermLogHandler
 from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
-from wirelint.addon.check_result import CheckResult, shorten
+from wirelint.addon.check_result import CheckResult
 from wirelint.model import Exchange
 from wirelint.rule import AppliedFix, Finding
-from wirelint.text.escaping import ERRORS, counted, printable
+from wirelint.text.escaping import ERRORS, counted, printable, shorten
 from wirelint.view.findings import MARKS, STYLES, known_note, place, worst
 from wirelint.view.screen import Screen, hung
 

@@ -101,7 +101,7 @@ class History:
     result_id: str = "tool_call_id"
     arguments: str = "function/arguments"
     """Place of a call's arguments, below the call's pointer."""
-    blocks: bool = False
+    has_blocks: bool = False
     """True if calls and results are blocks of messages, and a message must not be empty."""
     has_results_next: bool = False
     """True if results must be in the message right after their calls."""

@@ -293,7 +293,7 @@ def concatenated(call: ToolCall) -> Concatenated | None:
             (*call.start_input.values, *deltas.values), deltas.rest, _shape(call.start_input, deltas), start=True
         )
     arguments = _unwrapped(call.arguments)
-    if not arguments.values or (len(arguments.values) == 1 and not _goes_on(arguments)):
+    if not arguments.values or (len(arguments.values) == 1 and not _continues(arguments)):
         return None
     offset = arguments.ends[0] if arguments is call.arguments else 0
     return Concatenated(arguments.values, arguments.rest, _shape(arguments), start=False, offset=offset)
@@ -319,10 +319,10 @@ def _grown(call: ToolCall) -> tuple[str, int] | None:
             offset = offset or start
         begun = piece
     counts = steps > 1 or (steps == 1 and Arguments(begun).mapping is not None)
-    return (begun, offset) if counts and breaks(call.deltas) else None
+    return (begun, offset) if counts and is_broken(call.deltas) else None
 
 
-def breaks(text: str) -> bool:
+def is_broken(text: str) -> bool:
     """Return True if a text is no JSON object, whole or cut."""
     scanner = Scanner()
     scanner.feed(text)
@@ -335,7 +335,7 @@ def _unwrapped(arguments: Arguments) -> Arguments:
     return Arguments(value) if isinstance(value, str) else arguments
 
 
-def _goes_on(arguments: Arguments) -> bool:
+def _continues(arguments: Arguments) -> bool:
     """Return True if another object, or more members, follow the first object: `{…}{…`, `{…},{…`, `{…},"k":1}`."""
     rest = arguments.rest
     return (

@@ -22,12 +22,12 @@ from wirelint.model import Json, Tool
 class Watcher(Protocol):
     """Watcher of an argument text. `feed` returns the length of the text that may be sent.
 
-    `suspicious`: there is a fault, or may be, and the whole text must be checked. `complete`: a value has ended and nothing
+    `is_suspicious`: there may be a fault, so the whole text must be checked. `complete`: a value has ended and nothing
     follows it.
     """
 
     @property
-    def suspicious(self) -> bool: ...
+    def is_suspicious(self) -> bool: ...
 
     @property
     def complete(self) -> bool: ...
@@ -38,7 +38,7 @@ class Watcher(Protocol):
 class Everything:
     """Watcher that holds a whole call back."""
 
-    suspicious = True
+    is_suspicious = True
     complete = False
 
     def feed(self, piece: str) -> int:
@@ -64,7 +64,7 @@ class ValuesWatcher(_ScannerWatcher):
     __slots__ = ()
 
     @property
-    def suspicious(self) -> bool:
+    def is_suspicious(self) -> bool:
         scanner = self._scanner
         return scanner.second is not None or (scanner.top not in ("", "{") and not self._is_prose)
 
@@ -93,7 +93,7 @@ class SyntaxWatcher(_ScannerWatcher):
     __slots__ = ()
 
     @property
-    def suspicious(self) -> bool:
+    def is_suspicious(self) -> bool:
         scanner = self._scanner
         return scanner.broken is not None or scanner.second is not None or scanner.top not in ("", "{")
 
@@ -129,7 +129,7 @@ class KindWatcher:
         self._head: str | None = ""
 
     @property
-    def suspicious(self) -> bool:
+    def is_suspicious(self) -> bool:
         return self._scanner.wrong is not None
 
     @property
@@ -220,13 +220,13 @@ class VoidWatcher:
     the comma before the member, which a repair removes too.
     """
 
-    __slots__ = ("_scanner", "_tail", "_tail_at", "suspicious")
+    __slots__ = ("_scanner", "_tail", "_tail_at", "is_suspicious")
 
     def __init__(self, names: Collection[str]) -> None:
         self._scanner = _Members(frozenset(names))
         self._tail = ""
         self._tail_at = 0
-        self.suspicious = False
+        self.is_suspicious = False
 
     @property
     def complete(self) -> bool:
@@ -234,7 +234,7 @@ class VoidWatcher:
 
     def feed(self, piece: str) -> int:
         scanner = self._scanner
-        if self.suspicious:
+        if self.is_suspicious:
             return self._tail_at
         text = self._tail + piece
         scanner.feed(piece)
@@ -242,7 +242,7 @@ class VoidWatcher:
             member, value = scanner.begun[0]
             word = text[value - self._tail_at :][:_LONGEST].lower()
             if word in _BEGUN or word.startswith(_WORDS):
-                self.suspicious = word not in _BEGUN
+                self.is_suspicious = word not in _BEGUN
                 return self._keep(text, member)
             scanner.begun.pop(0)
         return self._keep(text, scanner.member if scanner.is_between else scanner.length)
@@ -324,7 +324,7 @@ class TailWatcher(ABC):
         self._wrong: int | None = None
 
     @property
-    def suspicious(self) -> bool:
+    def is_suspicious(self) -> bool:
         return self._wrong is not None
 
     @property

@@ -263,7 +263,7 @@ def continuation(prefix: str, value: Json) -> str | None:
         rest = _Beginning(prefix, scanner).rest(value)
     except ValueError:
         return None
-    return rest if _says(prefix + rest, value) else None
+    return rest if _has_value(prefix + rest, value) else None
 
 
 def write(value: Json) -> str:
@@ -283,7 +283,7 @@ def same(one: Json, other: Json) -> bool:
     return type(one) is type(other) and one == other
 
 
-def _says(text: str, value: Json) -> bool:
+def _has_value(text: str, value: Json) -> bool:
     try:
         return same(json.loads(text), value)
     except (ValueError, RecursionError):
@@ -388,7 +388,7 @@ def _rest_of_token(token: str, value: Json) -> str:
     if isinstance(value, str):
         return _rest_of_string(token, value)
     if isinstance(value, int | float) and not isinstance(value, bool):
-        return "" if _says(token, value) else _rest_of_number(token, value)
+        return "" if _has_value(token, value) else _rest_of_number(token, value)
     if isinstance(value, dict | list) or not written.startswith(token):
         raise ValueError
     return written[len(token) :]

@@ -370,12 +370,12 @@ def inventions(arguments: dict[str, Json], tool: Tool, known: KnownText) -> Iter
         schema = declared(tool.schema, leaf.path)
         described = describe(schema)
         found = sign(value, leaf.name, described) or found
-        if _takes(leaf, tool) and not _lists(schema) and not known.holds(value, found, tool, described):
+        if _allows(leaf, tool) and not _has_enum(schema) and not known.holds(value, found, tool, described):
             yield Invention(leaf, found, _instead(leaf, found, tool))
     yield from _guessed_places(arguments, tool, known)
 
 
-def _takes(leaf: Leaf, tool: Tool) -> bool:
+def _allows(leaf: Leaf, tool: Tool) -> bool:
     """Return True if the schema allows a value of this type; otherwise that is another fault."""
     root: Json = plain(tool)
     return ("string" if isinstance(leaf.value, str) else "number") in kinds(declared(root, leaf.path), root)
@@ -408,7 +408,7 @@ def _listed(value: Json) -> list[Json]:
     return value if isinstance(value, list) else []
 
 
-def _lists(schema: Json) -> bool:
+def _has_enum(schema: Json) -> bool:
     """Return True if a schema enumerates the values: then any other one is `schema-violation`."""
     if not isinstance(schema, dict):
         return False
@@ -433,7 +433,7 @@ def omittable(tool: Tool) -> frozenset[str]:
         for name, schema in properties.items()
         if sign("null", name) is not None
         and isinstance(schema, dict)
-        and not _lists(schema)
+        and not _has_enum(schema)
         and (name not in needed or _is_nullable(name, tool))
     )
 
@@ -470,7 +470,11 @@ def _guessed_places(arguments: dict[str, Json], tool: Tool, known: KnownText) ->
         if not any(folded != query and _has_word(query, folded) for query in queries):
             continue
         schema = declared(tool.schema, (name,))
-        if not isinstance(schema, dict) or _lists(schema) or _is_named_elsewhere(folded, queries, known, tool, schema):
+        if (
+            not isinstance(schema, dict)
+            or _has_enum(schema)
+            or _is_named_elsewhere(folded, queries, known, tool, schema)
+        ):
             continue
         found = Sign("a word of the query; nothing says that there is such a place", "low")
         yield Invention(Leaf((name,), name, value), found)

@@ -9,7 +9,7 @@ None, and rules skip it. `format` is not checked. Nothing is fetched: a referenc
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -339,17 +339,12 @@ def member(schema: Json, key: str, root: Json, depth: int = 0) -> Json:
     """Return a schema that a member of an object must fit; None without one."""
     if not isinstance(schema, dict) or depth > _SCHEMA_PLACES_DEEPEST:
         return None
-    found: list[Json] = []
-    properties = schema.get("properties")
+    own, properties = schema.get("additionalProperties"), schema.get("properties")
     if isinstance(properties, dict) and key in properties:
-        found.append(properties[key])
-    elif "patternProperties" not in schema:
-        found.append(schema.get("additionalProperties"))
-    found += [member(part, key, root, depth + 1) for part in _parts(schema, root)]
-    for options in _alternatives(schema):
-        fitting = [option for option in options if "object" in kinds(option, root, depth + 1)]
-        found.append(_one_of([member(option, key, root, depth + 1) for option in fitting]))
-    return _all_of(found)
+        own = properties[key]
+    elif "patternProperties" in schema:
+        own = None
+    return _combined(own, schema, root, depth + 1, "object", lambda part: member(part, key, root, depth + 1))
 
 
 def element(schema: Json, number: int, root: Json, depth: int = 0) -> Json:
@@ -359,12 +354,22 @@ def element(schema: Json, number: int, root: Json, depth: int = 0) -> Json:
     items, first = schema.get("items"), schema.get("prefixItems")
     if isinstance(items, list):
         items, first = schema.get("additionalItems"), items
-    found = [first[number] if isinstance(first, list) and number < len(first) else items]
-    found += [element(part, number, root, depth + 1) for part in _parts(schema, root)]
-    for options in _alternatives(schema):
-        fitting = [option for option in options if "array" in kinds(option, root, depth + 1)]
-        found.append(_one_of([element(option, number, root, depth + 1) for option in fitting]))
-    return _all_of(found)
+    own = first[number] if isinstance(first, list) and number < len(first) else items
+    return _combined(own, schema, root, depth + 1, "array", lambda part: element(part, number, root, depth + 1))
+
+
+def _combined(
+    own: Json, schema: dict[str, Json], root: Json, depth: int, kind: str, inner: Callable[[Json], Json]
+) -> Json:
+    """Return `own` and what the other schemas for the value demand. `inner`: the schema for the place in one of them."""
+    choices = (
+        _one_of([inner(option) for option in options if kind in kinds(option, root, depth)])
+        for options in _alternatives(schema)
+    )
+    demands: list[Json] = [
+        each for each in (own, *map(inner, _parts(schema, root)), *choices) if isinstance(each, dict)
+    ]
+    return {"allOf": demands} if len(demands) > 1 else demands[0] if demands else None
 
 
 def _declared(declared: Json) -> Kinds:
@@ -388,13 +393,6 @@ def _alternatives(schema: dict[str, Json]) -> Iterable[list[Json]]:
         options = schema.get(keyword)
         if isinstance(options, list) and options:
             yield options
-
-
-def _all_of(found: list[Json]) -> Json:
-    said: list[Json] = [schema for schema in found if isinstance(schema, dict)]
-    if len(said) <= 1:
-        return said[0] if said else None
-    return {"allOf": said}
 
 
 def _one_of(options: list[Json]) -> Json:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import base64
 import binascii
+import contextlib
 import dataclasses
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from importlib import resources
+from pathlib import Path
 from typing import get_args
 
 import orjson
@@ -144,6 +146,15 @@ def decode_all(value: Json, source: str, place: str) -> list[Record]:
         for number, one in enumerate(before if isinstance(before, list) else (), 1)
     ]
     return [*prior, record]
+
+
+def read_lines(file: Path) -> Iterator[dict[str, Json]]:
+    """Yield the objects of an `exchanges.jsonl`; an incomplete last line is left out, a missing file has none."""
+    with contextlib.suppress(OSError), file.open("rb") as lines:
+        for line in lines:
+            with contextlib.suppress(orjson.JSONDecodeError):
+                if isinstance(value := orjson.loads(line), dict):
+                    yield value
 
 
 def is_prior(record: Record) -> bool:

@@ -23,7 +23,6 @@ from wirelint.capture.secrets import (
     harmless,
     holds_secret,
     is_secret_name,
-    shapes_in,
     split_scheme,
 )
 
@@ -66,7 +65,8 @@ class Scope(NamedTuple):
         nearby = tuple([secret for secret in known if is_near(secret, text)])
         if nothing:
             return cls((), nearby, False)
-        return cls(shapes_in(text), nearby, _PAIR_HINT.search(text.lower()) is not None)
+        shapes = tuple(shape for shape in SHAPES if shape.hint(text))
+        return cls(shapes, nearby, _PAIR_HINT.search(text.lower()) is not None)
 
 
 def find_in_text(text: str, scope: Scope, depth: int = 0) -> list[Span]:

@@ -429,11 +429,6 @@ SHAPES: tuple[Shape, ...] = (
 )
 
 
-def shapes_in(text: str) -> tuple[Shape, ...]:
-    """The shapes whose hint `text` holds."""
-    return tuple(shape for shape in SHAPES if shape.hint(text))
-
-
 def find_shapes(text: str, shapes: tuple[Shape, ...] = SHAPES) -> Iterator[Span]:
     """Secrets with a shape, in no particular order. Spans may overlap."""
     for hint, find in shapes:

@@ -83,7 +83,7 @@ def orders_beside_text(text: str) -> frozenset[Kind]:
     return frozenset(kinds)
 
 
-def plays(text: str) -> bool:
+def orders_role(text: str) -> bool:
     """Return True if a text orders the model to play a role, so that actions of its "I" are fiction."""
     return _PHRASES["plays"].search(text) is not None
 
@@ -179,7 +179,7 @@ def announcement(prose: Prose, *, thought: bool = False) -> Announcement | None:
     return None if any(sentence.question for sentence in prose.sentences[-4:]) else found
 
 
-def says_nothing(prose: Prose) -> bool:
+def is_without_content(prose: Prose) -> bool:
     """Return True if a text only agrees or begs for patience: "Sure. One moment please."."""
     return len(prose.text) < 200 and all(
         _PHRASES["acknowledged"].match(_WAIT.sub(" ", sentence.masked))

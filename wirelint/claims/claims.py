@@ -186,7 +186,7 @@ def claims(prose: Prose) -> Iterator[Claim]:
         letter = letter_start(prose.text) if letter is None else letter
         if sentence.start >= letter:
             return
-        if _in_template(prose, sentence) or _PHRASES["labelled"].match(sentence.masked):
+        if _is_in_template(prose, sentence) or _PHRASES["labelled"].match(sentence.masked):
             continue
         begun = max(prose.masked.rfind("\n\n", looked_until, sentence.start) + 1, looked_until)
         looked_until = sentence.end
@@ -235,7 +235,7 @@ def letter_start(text: str) -> int:
     return found.start() if found else len(text)
 
 
-def _in_template(prose: Prose, sentence: Sentence) -> bool:
+def _is_in_template(prose: Prose, sentence: Sentence) -> bool:
     """Return True if a sentence is in a paragraph of a template, with fields to fill in."""
     if "{" not in prose.masked and "[" not in prose.masked:
         return False
@@ -262,7 +262,7 @@ def _said(prose: Prose, sentence: Sentence) -> Iterator[Claim]:
     for match in SAID.finditer(line):
         verb, before = match["verb"].lower(), _before(line, match.start("verb"))
         idiom = IDIOM.match(line, match.start("verb")) or (verb == "run" and not match["have"])
-        idiom = idiom or _would(match, verb)
+        idiom = idiom or _is_conditional(match, verb)
         if not idiom and _is_real(line, match.start()) and not HYPHENATED.search(before):
             # "the query I just ran": the object is before the verb
             relative = RELATIVE.search(_before(line, match.start()))
@@ -344,7 +344,7 @@ def _impersonal(prose: Prose, sentence: Sentence, number: int) -> Iterator[Claim
         yield _claim(prose, sentence, PARTICIPLE[stands["verb"]], stands["verb"], "stands", 0)
     elif (through := _PHRASES["went_through"].match(line)) and not BY_OTHERS.search(line) and not UNREAL.search(line):
         yield _claim(prose, sentence, frozenset({"run"}), through["verb"], "stands", 0)
-    elif terse and not line.rstrip("* ").endswith((":", "：")) and (MARKED.match(line) or _opens(sentence, number)):
+    elif terse and not line.rstrip("* ").endswith((":", "：")) and (MARKED.match(line) or _is_start(sentence, number)):
         verb = terse["verb"].lower()
         yield _claim(prose, sentence, _kinds(verb), verb, "terse", terse.end())
 
@@ -369,7 +369,7 @@ def _may_have_clause(line: str) -> bool:
     return "by " in lower or "from " in lower or "after " in lower or "hav" in lower
 
 
-def _opens(sentence: Sentence, number: int) -> bool:
+def _is_start(sentence: Sentence, number: int) -> bool:
     """Return True if a sentence opens a reply and is no item of a list, which may be a change log."""
     return number < 2 and not sentence.bullet
 
@@ -398,7 +398,7 @@ def _kinds(verb: str) -> frozenset[Kind]:
     return PAST.get(verb) or PARTICIPLE[verb]
 
 
-def _would(match: re.Match[str], verb: str) -> bool:
+def _is_conditional(match: re.Match[str], verb: str) -> bool:
     """Return True if "I'd run" is "I would run": the participle is the base form, and no adverb marks the past."""
     have = match["have"]
     return have is not None and have.endswith("d") and verb in BASE and not PAST_ADVERB.search(match[0])
@@ -420,10 +420,10 @@ def reported_outcomes(prose: Prose, names: Iterable[str]) -> Iterator[tuple[str,
     for name in names:
         if name not in prose.text or not MADE_NAME.search(name):
             continue
-        told = re.compile(rf"(?<![\w/.]){re.escape(name)}(?:\(\))?`? (?:tool |call )?{ANSWERED}")
+        report = re.compile(rf"(?<![\w/.]){re.escape(name)}(?:\(\))?`? (?:tool |call )?{ANSWERED}")
         for sentence in prose.sentences:
             # Names are often in code spans, which the mask hides.
-            match = told.search(prose.text, sentence.start, sentence.end)
+            match = report.search(prose.text, sentence.start, sentence.end)
             if match and not sentence.question and _is_real(sentence.masked, match.start() - sentence.start):
                 kinds: frozenset[Kind] = frozenset({"search"})
                 yield name, Claim(kinds, name, "outcome", match[0], sentence.start, sentence.end)
@@ -523,20 +523,20 @@ DONE_CHINESE = "已"
 class Act:
     """A finished action: its verb and its sentence.
 
-    `said`: in the first person. `weak`: may be a state. `past`: may be of any time. `yours`: with the user as the subject.
-    `abroad`: in another language than English; `verb` is then the root, or in Chinese the particle `DONE_CHINESE`.
+    `is_own`: in the first person. `is_by_user`: the user is the subject. `may_be_past`: it may be of any time.
+    `is_foreign`: in another language than English; `verb` is then the root, or in Chinese the particle `DONE_CHINESE`.
     """
 
     verb: str
     sentence: Sentence
-    said: bool = False
-    weak: bool = False
-    past: bool = False
-    yours: bool = False
-    abroad: bool = False
+    is_own: bool = False
+    may_be_state: bool = False
+    may_be_past: bool = False
+    is_by_user: bool = False
+    is_foreign: bool = False
 
 
-def accounts(prose: Prose) -> bool:
+def is_account(prose: Prose) -> bool:
     """Return True if a reply is short prose without regret, request, letter or template."""
     if len(prose.text) > LONGEST_REPLY or prose.fenced or "|" in prose.masked:
         return False
@@ -571,12 +571,12 @@ def acts(prose: Prose) -> Iterator[Act]:
 
 
 def _of(line: str, sentence: Sentence) -> Iterator[Act]:
-    if (said := _SAID_BY_ME.search(line)) and not UNREAL.search(line[: said.start()]):
-        yield Act(said["verb"].lower(), sentence, said=True)
-        yield from (Act(more["verb"].lower(), sentence, said=True) for more in _THEN.finditer(line, said.end()))
+    if (match := _SAID_BY_ME.search(line)) and not UNREAL.search(line[: match.start()]):
+        yield Act(match["verb"].lower(), sentence, is_own=True)
+        yield from (Act(more["verb"].lower(), sentence, is_own=True) for more in _THEN.finditer(line, match.end()))
         return
     if yours := _YOURS.match(line):
-        yield Act(yours["verb"].lower(), sentence, yours=True)
+        yield Act(yours["verb"].lower(), sentence, is_by_user=True)
         return
     if sentence.bullet:
         line = line.rpartition(": ")[2]
@@ -591,7 +591,7 @@ def _of(line: str, sentence: Sentence) -> Iterator[Act]:
 def _abroad(line: str, sentence: Sentence) -> Act | None:
     """Return the action of a sentence in the perfect tense of another language, with the root of its participle."""
     if not line.isascii() and _DONE_IN_CHINESE.search(line) and not _PHRASES["unreal_chinese"].search(line):
-        return Act(DONE_CHINESE, sentence, abroad=True)
+        return Act(DONE_CHINESE, sentence, is_foreign=True)
     match = _PHRASES["perfect_abroad"].search(line)
     if match is None or _PHRASES["unreal_abroad"].search(line):
         return None
@@ -601,7 +601,7 @@ def _abroad(line: str, sentence: Sentence) -> Act | None:
         if verb.endswith(_ROMANCE)
         else _PHRASES["prefix"].sub("", verb).removesuffix("t").removesuffix("en")
     )
-    return Act(root, sentence, abroad=True) if len(root) >= _ROOT else None
+    return Act(root, sentence, is_foreign=True) if len(root) >= _ROOT else None
 
 
 def _without_subject(line: str, sentence: Sentence) -> Iterator[Act]:
@@ -617,6 +617,11 @@ def _without_subject(line: str, sentence: Sentence) -> Iterator[Act]:
             continue
         groups = match.groupdict()
         verb = (groups["verb"] or groups["verb2"]).lower()
-        yield Act(verb, sentence, weak=form is _IS and groups["now"] is None, past=groups.get("past") is not None)
+        yield Act(
+            verb,
+            sentence,
+            may_be_state=form is _IS and groups["now"] is None,
+            may_be_past=groups.get("past") is not None,
+        )
         yield from (Act(more["verb"].lower(), sentence) for more in _THEN.finditer(line, match.end()))
         return

@@ -91,8 +91,8 @@ def false_acts(prose: Prose, known: Sequence[Fact]) -> Iterator[Contradiction]:
         return
     if admits(prose) or (known[-1].able.kinds and not _acts(known[-1])):
         return
-    if told := carried_out(prose, known[-1].able, known[-1].arguments):
-        yield _misreported(told, known[-1])
+    if sentence := carried_out(prose, known[-1].able, known[-1].arguments):
+        yield _misreported(sentence, known[-1])
 
 
 def false_successes(prose: Prose, known: Sequence[Fact]) -> Iterator[Contradiction]:
@@ -168,14 +168,14 @@ def false_test_reports(prose: Prose, sentences: Sequence[Sentence], known: Seque
             yield Contradiction(sentence.start, sentence.end, tested[-1].shown)
             return
         if len(tested) == 1 and figures:
-            told = _figures(sentence.masked)
+            stated = _figures(sentence.masked)
             if (
-                any(word == other and number != figure for number, word in told for figure, other in figures)
-                and not told & figures
+                any(word == other and number != figure for number, word in stated for figure, other in figures)
+                and not stated & figures
             ):
                 yield Contradiction(sentence.start, sentence.end, tested[-1].shown)
                 return
-            wrong = [one for one in told if one not in figures and one[1] in {word for _, word in figures}]
+            wrong = [one for one in stated if one not in figures and one[1] in {word for _, word in figures}]
             if wrong and not re.search(
                 r"\b(?:previously|before|earlier|were|was|of|from|fixed|now)\b", sentence.masked
             ):
@@ -241,7 +241,7 @@ def denied_hits(
         if zero and not failed and _retells(prose, sentence, looking):
             return
         narrowed = (_PHRASES["others"] if failed else _PHRASES["narrowed"]).search(sentence.masked)
-        if zero and not narrowed and not _elsewhere(shown[zero.start() :], looking):
+        if zero and not narrowed and not _is_elsewhere(shown[zero.start() :], looking):
             yield Contradiction(
                 sentence.start,
                 sentence.end,
@@ -311,7 +311,7 @@ def _is_hit(noun: str, looking: Sequence[Fact]) -> bool:
     return bool(words & own) or bool(topics_of(noun) & topics)
 
 
-def _is_absence(fact: Fact, told: str) -> bool:
+def _is_absence(fact: Fact, denial: str) -> bool:
     """Return True if the error itself reports that the thing does not exist, so that "none found" is a fair summary.
 
     "Order not found" may become "no orders"; "workspace not found" may not become "no results".
@@ -321,7 +321,7 @@ def _is_absence(fact: Fact, told: str) -> bool:
         return False
     if "search" not in fact.able.kinds or fact.able.shell or len(text) < 24:
         return True
-    nouns = {word.rstrip("s") for word in re.findall(r"[a-z]+", told.lower()) if len(word) > 3} - {
+    nouns = {word.rstrip("s") for word in re.findall(r"[a-z]+", denial.lower()) if len(word) > 3} - {
         "found",
         "nothing",
         "result",
@@ -330,7 +330,7 @@ def _is_absence(fact: Fact, told: str) -> bool:
     return any(noun in text for noun in nouns)
 
 
-def _elsewhere(shown: str, looking: Sequence[Fact]) -> bool:
+def _is_elsewhere(shown: str, looking: Sequence[Fact]) -> bool:
     """Return True if a denial is about a target that no call of the turn looked for."""
     asked = " ".join(fact.arguments for fact in looking).lower()
     targets = [word.lower().rstrip(".-") for word in _PHRASES["target"].findall(shown) if word.lower() not in _PLAIN]
@@ -342,8 +342,8 @@ def _elsewhere(shown: str, looking: Sequence[Fact]) -> bool:
 def _cites(prose: Prose, looking: Sequence[Fact]) -> bool:
     """Return True if the text contains a token that only a result contains."""
     asked = " ".join(fact.arguments for fact in looking)
-    told = " ".join(fact.result.text[:20_000] for fact in looking)
-    return any(token in told and token not in asked for token in _PHRASES["token"].findall(prose.text))
+    results = " ".join(fact.result.text[:20_000] for fact in looking)
+    return any(token in results and token not in asked for token in _PHRASES["token"].findall(prose.text))
 
 
 def _retells(prose: Prose, denial: Sentence, looking: Sequence[Fact]) -> bool:
@@ -351,9 +351,9 @@ def _retells(prose: Prose, denial: Sentence, looking: Sequence[Fact]) -> bool:
     if _PHRASES["nearest"].search(prose.masked):
         return True
     asked = set(_PHRASES["title_word"].findall(" ".join(fact.arguments for fact in looking).lower()))
-    told = set(_PHRASES["title_word"].findall(" ".join(fact.result.text[:20_000] for fact in looking).lower()))
+    titles = set(_PHRASES["title_word"].findall(" ".join(fact.result.text[:20_000] for fact in looking).lower()))
     rest = f"{prose.text[: denial.start]} {prose.text[denial.end :]}".lower()
-    return len(set(_PHRASES["title_word"].findall(rest)) & (told - asked)) >= 2
+    return len(set(_PHRASES["title_word"].findall(rest)) & (titles - asked)) >= 2
 
 
 def wrong_counts(prose: Prose, sentences: Sequence[Sentence], known: Sequence[Fact]) -> Iterator[Contradiction]:
@@ -362,12 +362,12 @@ def wrong_counts(prose: Prose, sentences: Sequence[Sentence], known: Sequence[Fa
         return
     fact = looking[0]
     for sentence in sentences:
-        told = _told_number(sentence, fact)
+        stated = _told_number(sentence, fact)
         nothing = fact.outcome.counts == {0}
-        if told is None or (_PHRASES["recalled"] if nothing else _PHRASES["narrowed"]).search(sentence.masked):
+        if stated is None or (_PHRASES["recalled"] if nothing else _PHRASES["narrowed"]).search(sentence.masked):
             continue
-        if told > max(fact.outcome.counts) and not re.search(
-            rf"(?<!\d){told}(?!\d)", f"{fact.result.text} {fact.arguments}"
+        if stated > max(fact.outcome.counts) and not re.search(
+            rf"(?<!\d){stated}(?!\d)", f"{fact.result.text} {fact.arguments}"
         ):
             yield Contradiction(sentence.start, sentence.end, fact.shown, "warning", "medium")
             return
@@ -408,8 +408,8 @@ def contradictions(
     yield from _details(prose, sentences, known)
     if request is not None:
         yield from partial_failures(prose, sentences, _together(request, ran))
-        yield from _unheard(prose, sentences, known, request)
-        yield from _unheard_lines(prose, known, request)
+        yield from _unknown_figures(prose, sentences, known, request)
+        yield from _unknown_lines(prose, known, request)
 
 
 def _together(request: Request, ran: Sequence[Ran]) -> tuple[Fact, ...]:
@@ -419,7 +419,7 @@ def _together(request: Request, ran: Sequence[Ran]) -> tuple[Fact, ...]:
     return facts(request, [one for one in ran if one.call is not None and one.call.id in made])
 
 
-def _unheard(
+def _unknown_figures(
     prose: Prose, sentences: Sequence[Sentence], known: Sequence[Fact], request: Request
 ) -> Iterator[Contradiction]:
     """Yield figures and days of private data (orders, tables, calendars) if every result is an error."""
@@ -427,27 +427,27 @@ def _unheard(
         return
     if not all(fact.able.topics & _PRIVATE and fact.able.kinds & {"search", "read", "run"} for fact in known):
         return
-    heard = " ".join([*(message.text for message in request.messages), *(fact.arguments for fact in known)])
-    heard = f"{heard} {' '.join(result.text for result in request.results)}".lower()
+    conversation = " ".join([*(message.text for message in request.messages), *(fact.arguments for fact in known)])
+    conversation = f"{conversation} {' '.join(result.text for result in request.results)}".lower()
     for sentence in sentences:
         line = sentence.masked
         if not _PHRASES["stated"].search(line) or _PHRASES["offered"].search(line):
             continue
-        if any(figure.lower() not in heard for figure in _PHRASES["particulars"].findall(line)):
+        if any(figure.lower() not in conversation for figure in _PHRASES["particulars"].findall(line)):
             yield _unsupported(sentence, known)
             return
 
 
-def _unheard_lines(prose: Prose, known: Sequence[Fact], request: Request) -> Iterator[Contradiction]:
+def _unknown_lines(prose: Prose, known: Sequence[Fact], request: Request) -> Iterator[Contradiction]:
     """Yield cited lines of files ("src/a.py:12") if the search had no match and no text names the file."""
     if not known or not all(fact.outcome.empty or _PHRASES["no_output"].match(fact.result.text) for fact in known):
         return
     if not any(fact.able.shell or "search" in fact.able.kinds for fact in known):
         return
     cited = [] if _PHRASES["negated"].search(prose.masked) else _PHRASES["line_of"].findall(prose.text)
-    heard = " ".join(message.text for message in request.messages) if cited else ""
-    heard += " ".join(fact.arguments for fact in known)
-    if cited and not any(path in heard for path, _ in cited):
+    conversation = " ".join(message.text for message in request.messages) if cited else ""
+    conversation += " ".join(fact.arguments for fact in known)
+    if cited and not any(path in conversation for path, _ in cited):
         found = _PHRASES["line_of"].search(prose.text)
         if found is not None:
             yield Contradiction(found.start(), found.end(), known[-1].shown)
@@ -489,7 +489,7 @@ def _details(prose: Prose, sentences: Sequence[Sentence], known: Sequence[Fact])
         for word in re.findall(r"\"([^\"\s]{3,200})\"(?!\s*:)", fact.arguments)
         if re.search(r"[./_\d-]", word)
     }
-    told = " ".join(f"{fact.result.text} {fact.arguments}" for fact in known)
+    sources = " ".join(f"{fact.result.text} {fact.arguments}" for fact in known)
     for sentence in sentences:
         shown = prose.text[sentence.start : sentence.end]
         named = any(target in shown.lower() for target in targets) or _refers(sentence, known)
@@ -498,7 +498,7 @@ def _details(prose: Prose, sentences: Sequence[Sentence], known: Sequence[Fact])
         rest = shown
         for target in targets:
             rest = re.sub(re.escape(target), " ", rest, flags=re.IGNORECASE)
-        if any(figure.strip('"“”') not in told for figure in _PHRASES["figures"].findall(rest)):
+        if any(figure.strip('"“”') not in sources for figure in _PHRASES["figures"].findall(rest)):
             yield _unsupported(sentence, known)
             return
 
@@ -563,12 +563,12 @@ def misreported_errors(
 
 def _passes_on(text: str, served: Sequence[Fact]) -> bool:
     """Return True if a reply quotes an error of the server: "Shelf C is locked, so the item stays where it is"."""
-    said = f" {' '.join(_WORD.findall(text[:_HEAD].casefold()))} "
+    match = f" {' '.join(_WORD.findall(text[:_HEAD].casefold()))} "
     for fact in served:
         words = _WORD.findall(fact.result.text[:_LONGEST].casefold()) if fact.outcome.error else []
         while words and words[0] in _LEADS:
             words = words[1:]
-        if len(words) >= _FEWEST and f" {' '.join(words)} " in said:
+        if len(words) >= _FEWEST and f" {' '.join(words)} " in match:
             return True
     return False
 

@@ -135,7 +135,7 @@ def was_summarised(request: Request) -> bool:
     return any(mentions(text, _SUMMARY_WORDS) and _PHRASES["summary"].search(text) for text in heard)
 
 
-def introduces(request: Request, word: str) -> bool:
+def contains_named(request: Request, word: str) -> bool:
     """Return True if a text of the conversation contains what `word` names: a heading or label, then a block."""
     if not word:
         return False
@@ -224,28 +224,28 @@ def _is_error(text: str, document: Json) -> bool:
 
 
 def _says_error(document: dict[str, Json], depth: int = 0) -> bool:
-    told = {key.lower().replace("-", "_"): value for key, value in document.items()}
-    if told.get("iserror") is True or told.get("is_error") is True:
+    fields = {key.lower().replace("-", "_"): value for key, value in document.items()}
+    if fields.get("iserror") is True or fields.get("is_error") is True:
         return True
-    if any(told.get(key) not in _NO_ERROR for key in _ERROR_KEYS) and not any(
-        told.get(key) for key in _LIST_KEYS - {"content"}
+    if any(fields.get(key) not in _NO_ERROR for key in _ERROR_KEYS) and not any(
+        fields.get(key) for key in _LIST_KEYS - {"content"}
     ):
         return True
-    if told.get("errors") not in _NO_ERROR and told.get("data", 1) is None:
+    if fields.get("errors") not in _NO_ERROR and fields.get("data", 1) is None:
         return True  # GraphQL
-    if told.get("ok") is False or told.get("success") is False:
+    if fields.get("ok") is False or fields.get("success") is False:
         return True
     if depth:
         return False
-    status = next((told[key] for key in ("status", "status_code", "statuscode", "outcome") if told.get(key)), None)
+    status = next((fields[key] for key in ("status", "status_code", "statuscode", "outcome") if fields.get(key)), None)
     if isinstance(status, str):
         plain = status.lower().replace(" ", "_")
         # A record may have such a state too: only a short answer with a reason is about itself.
-        refused = plain in _REFUSALS and len(told) <= 4 and bool(told.keys() & _REASONS)
+        refused = plain in _REFUSALS and len(fields) <= 4 and bool(fields.keys() & _REASONS)
         return refused or plain in ("error", "failed", "failure")
     if isinstance(status, int) and not isinstance(status, bool):
         return 400 <= status < 600
-    inner = next(iter(told.values())) if len(told) == 1 else None
+    inner = next(iter(fields.values())) if len(fields) == 1 else None
     return isinstance(inner, dict) and _says_error(inner, depth + 1)
 
 
@@ -279,7 +279,7 @@ def _counts_of(document: dict[str, Json], depth: int) -> Iterator[int]:
 # Evidence in the history that supports a claim: earlier calls, and content that arrived with the conversation.
 
 
-def on_record(claim: Claim, request: Request, wanted: frozenset[Kind]) -> bool:
+def may_be_on_record(claim: Claim, request: Request, wanted: frozenset[Kind]) -> bool:
     """Return True if the claim may be about an earlier call of the history.
 
     It is if the arguments of the call hold a name from the claim, or if the user has not just ordered such an action.
@@ -293,7 +293,7 @@ def on_record(claim: Claim, request: Request, wanted: frozenset[Kind]) -> bool:
     if _is_new(marks, same, request):
         return False
     place = PATH.search(claim.object)
-    if place is not None and not _heard_of(place[0].rsplit("/", 1)[-1], same, request):
+    if place is not None and not _may_concern_file(place[0].rsplit("/", 1)[-1], same, request):
         return False
     return not wanted & claim.kinds
 
@@ -308,7 +308,7 @@ def _is_new(marks: set[str], calls: list[ToolCall], request: Request) -> bool:
     return not any(mark in text for mark in named for text in results)
 
 
-def _heard_of(name: str, calls: list[ToolCall], request: Request) -> bool:
+def _may_concern_file(name: str, calls: list[ToolCall], request: Request) -> bool:
     """Return True if calls may concern a file: they name it, they name no file, or a result names it."""
     name = name.lower()
     if any(not PATH.search(call.arguments.text) or name in call.arguments.text.lower() for call in calls):
@@ -324,7 +324,7 @@ def calls_before(claim: Claim, request: Request) -> list[ToolCall]:
     return [call for call, one in able if fits(one, claim.kinds, claim.verb, claim.object)]
 
 
-def brought_along(claim: Claim, request: Request) -> bool:
+def has_material(claim: Claim, request: Request) -> bool:
     """Return True if the conversation contains the material that the claim is about."""
     if not claim.kinds & {"read", "search", "write"}:
         return False
@@ -332,7 +332,7 @@ def brought_along(claim: Claim, request: Request) -> bool:
         return True
     place = PATH.search(claim.object)
     if place is not None:
-        return introduces(request, place[0].rsplit("/", 1)[-1])
+        return contains_named(request, place[0].rsplit("/", 1)[-1])
     return "read" in claim.kinds and brings_content(request)
 
 

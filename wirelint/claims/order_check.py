@@ -27,13 +27,13 @@ from wirelint.claims.claims import (
     UNREAL,
     Act,
     Claim,
-    accounts,
     acts,
     folded,
+    is_account,
     regrets,
     shared_words,
 )
-from wirelint.claims.side_effects import heads_text, is_given, is_thought, of_a_text, shows
+from wirelint.claims.side_effects import heads_text, is_given, is_thought, qualifies_text, shows_product
 from wirelint.claims.toolkinds import Ability, does, name_words, shares_signs, topics_in
 from wirelint.text.prose import Cues, Prose, Sentence
 
@@ -62,9 +62,9 @@ _OUTSIDE: frozenset[Kind] = frozenset({"search", "send", "book", "delete", "run"
 
 def meant(found: Announcement, prose: Prose, words: str, able: Iterable[Ability]) -> Ability | None:
     """Return the tool of an announcement that is a whole reply, or that repeats words of the order."""
-    told = prose.masked[found.start : found.end]
+    text = prose.masked[found.start : found.end]
     if (
-        _PHRASES["never"].search(told)
+        _PHRASES["never"].search(text)
         or is_given(found.object)
         or _PHRASES["people"].search(found.object)
         or _PHRASES["plain_goes_on"].search(found.object)
@@ -94,10 +94,10 @@ def _is_elsewhere(text: str, one: Ability) -> bool:
     return bool(topics and one.topics and not topics & one.topics)
 
 
-def ordered(claim: Claim, prose: Prose, words: str, heard: str, able: Sequence[Ability]) -> Ability | None:
+def ordered(claim: Claim, prose: Prose, words: str, known: str, able: Sequence[Ability]) -> Ability | None:
     """Return the tool of a claim that repeats the words of the user's order.
 
-    `heard`: all texts of the conversation. Particulars that are not in them are news.
+    `known`: all texts of the conversation. Particulars that are not in them are news.
     """
     wanted = asked(words) & claim.kinds
     handed = (_MATERIAL if wanted & _MADE else _HANDED_OVER).search(words.strip()) and not wanted & _PASSED_ON
@@ -107,27 +107,27 @@ def ordered(claim: Claim, prose: Prose, words: str, heard: str, able: Sequence[A
         or prose.fenced
         or _is_reckoned(prose.text)
         or claim.earlier
-        or shows(claim, prose)
+        or shows_product(claim, prose)
     ):
         return None
-    told = prose.text[claim.start : claim.end]
-    if _PHRASES["quoted_behind"].search(told):
+    text = prose.text[claim.start : claim.end]
+    if _PHRASES["quoted_behind"].search(text):
         return None
     if (
         is_given(claim.object)
         or heads_text(claim.object)
-        or _PHRASES["people"].search(told)
-        or _PHRASES["cannot"].search(told)
+        or _PHRASES["people"].search(text)
+        or _PHRASES["cannot"].search(text)
     ):
         return None
     # "I just checked.": the rest of the reply names the object
     shared = shared_words(prose.text if _PHRASES["bare"].match(claim.object) else claim.object, words)
     if claim.form in ("said", "after"):
-        enough = len(shared) >= _least(claim, wanted, news=is_news(prose.text, heard))
+        enough = len(shared) >= _least(claim, wanted, news=is_news(prose.text, known))
     elif claim.form == "news":
         near = any(words_of(claim.object) & one.words for one in able if does(one, claim.kinds))
         enough = (
-            (near or bool(shared_words(told, words))) and is_news(prose.text, heard) and not is_thought(claim.object)
+            (near or bool(shared_words(text, words))) and is_news(prose.text, known) and not is_thought(claim.object)
         )
     elif claim.form == "stands":
         enough = bool(wanted and shared)
@@ -139,7 +139,7 @@ def ordered(claim: Claim, prose: Prose, words: str, heard: str, able: Sequence[A
         return None
     if not enough or not (wanted or claim.kinds & (_OUTSIDE | {"read"})):
         return None
-    able = [one for one in able if not of_a_text(claim.object, one.tool)]
+    able = [one for one in able if not qualifies_text(claim.object, one.tool)]
     fitting = (one for one in able if does(one, claim.kinds) and not _is_elsewhere(claim.object, one))
     if claim.kinds <= _WRITING and not _PHRASES["named"].search(claim.object):
         # a text may have been worked on, unless the thing is the tool's
@@ -164,9 +164,9 @@ def _least(claim: Claim, wanted: frozenset[Kind], *, news: bool) -> int:
     return 1 if news and "read" in claim.kinds and not is_thought(claim.object) else 2
 
 
-def is_news(text: str, heard: str) -> bool:
+def is_news(text: str, known: str) -> bool:
     """Return True if a text has figures of two digits or more that the conversation does not have."""
-    return any(figure not in heard for figure in _figures(text))
+    return any(figure not in known for figure in _figures(text))
 
 
 @lru_cache(maxsize=16)
@@ -199,10 +199,10 @@ def is_brief(prose: Prose) -> bool:
 
 def claim_by_name(prose: Prose, words: str, able: Iterable[Ability]) -> tuple[Claim, Ability] | None:
     """Return a claim in the verb of a tool's name whose product the reply does not show: "I've translated document 8."."""
-    told = prose.text.strip()
-    if not is_brief(prose) or "\n" in told or "\n" in words.strip():
+    text = prose.text.strip()
+    if not is_brief(prose) or "\n" in text or "\n" in words.strip():
         return None
-    if _PHRASES["shown"].search(told) and not is_news(told, words):
+    if _PHRASES["shown"].search(text) and not is_news(text, words):
         return None
     verbs = _own_verbs(able)
     for sentence in prose.sentences if verbs else ():
@@ -221,7 +221,7 @@ def claim_by_name(prose: Prose, words: str, able: Iterable[Ability]) -> tuple[Cl
             continue
         rest = prose.text[sentence.start + match.end() : sentence.end]
         if not is_given(rest) and (
-            shared_words(prose.text[sentence.start : sentence.end], words) or is_news(told, words)
+            shared_words(prose.text[sentence.start : sentence.end], words) or is_news(text, words)
         ):
             return Claim(frozenset(), verb, "said", rest, sentence.start, sentence.end), verbs[verb]
     return None
@@ -276,7 +276,7 @@ _STEM = 5
 def claim_in_order_verb(prose: Prose, words: str, able: Iterable[Ability]) -> tuple[Claim, Ability] | None:
     """Return a claim in another language that uses the verb of the order: "Redémarre-le." "J'ai redémarré …"."""
     order = _PHRASES["order"].match(words)
-    told = prose.text.strip()
+    text = prose.text.strip()
     if (
         order is None
         or order["verb"].lower() in AHEAD
@@ -285,7 +285,7 @@ def claim_in_order_verb(prose: Prose, words: str, able: Iterable[Ability]) -> tu
         or "?" in words
     ):
         return None
-    if _HANDED_OVER.search(words.strip()) or _HANDED_OVER.search(told):
+    if _HANDED_OVER.search(words.strip()) or _HANDED_OVER.search(text):
         return None
     stem = folded(order["verb"])[:_STEM]
     for sentence in prose.sentences:
@@ -332,44 +332,44 @@ def answering(prose: Prose, words: str) -> tuple[Act, ...]:
     """Return the actions that a short reply reports after an order, for `performed`. Mostly none."""
     if len(prose.text) > LONGEST_REPLY or not is_order(words):
         return ()
-    told = tuple(acts(prose))
-    return told if told and accounts(prose) else ()
+    found = tuple(acts(prose))
+    return found if found and is_account(prose) else ()
 
 
 def performed(
     prose: Prose,
-    told: Iterable[Act],
+    actions: Iterable[Act],
     words: str,
-    heard: str,
+    known: str,
     before: str,
     able: Sequence[Ability],
     called: Iterable[str],
 ) -> tuple[Claim, Ability] | None:
     """Return the action of a tool that a short reply reports after an order, and the tool.
 
-    `told`: the actions of the reply (`answering`). `words`: the order. `heard`: all texts of the conversation. `before`:
-    the model's last message. `called`: tools that were called earlier, whose actions a reply may report.
+    `actions`: those of the reply (`answering`). `words`: the order. `known`: all its texts. `before`: the model's
+    last message. `called`: tools that were called earlier, whose actions a reply may report.
     """
     done = set(called)
     idle = [one for one in able if one.tool.name not in done]
     texts = len(before) > LONGEST_REPLY or "```" in before
-    for act in told:
+    for act in actions:
         for one in idle:
-            if _links(act, one, words, heard, _shown(prose, act.sentence), texts=texts):
+            if _links(act, one, words, known, _shown(prose, act.sentence), texts=texts):
                 sentence = act.sentence
                 kinds = PARTICIPLE.get(act.verb, frozenset())
                 rest = prose.text[sentence.start : sentence.end]
                 return Claim(
-                    kinds, act.verb, "said" if act.said else "passive", rest, sentence.start, sentence.end
+                    kinds, act.verb, "said" if act.is_own else "passive", rest, sentence.start, sentence.end
                 ), one
     return None
 
 
 def carried_out(prose: Prose, one: Ability, arguments: str) -> Sentence | None:
     """Return the sentence of a short reply that reports a call of a tool with these arguments as carried out."""
-    if not accounts(prose):
+    if not is_account(prose):
         return None
-    done = (act for act in acts(prose) if not act.weak and not act.yours)
+    done = (act for act in acts(prose) if not act.may_be_state and not act.is_by_user)
     return next(
         (
             act.sentence
@@ -388,8 +388,8 @@ def readings(prose: Prose, words: str) -> tuple[Reading, ...]:
     """Return the sentences of a short reply that report an instrument's value, for `read_off`. Mostly none."""
     if len(prose.text) > LONGEST_REPLY or not words or not _SIGNS_OF_READING.occur_in(prose.masked):
         return ()
-    told = tuple(_readings(prose))
-    return told if told and not regrets(prose) else ()
+    found = tuple(_readings(prose))
+    return found if found and not regrets(prose) else ()
 
 
 def _readings(prose: Prose) -> Iterator[Reading]:
@@ -408,18 +408,18 @@ def _reading(line: str) -> re.Match[str] | None:
 
 
 def read_off(
-    prose: Prose, told: Iterable[Reading], words: str, heard: str, able: Sequence[Ability], called: Iterable[str]
+    prose: Prose, reported: Iterable[Reading], words: str, known: str, able: Sequence[Ability], called: Iterable[str]
 ) -> tuple[Claim, Ability] | None:
     """Return a reported value of an instrument that no call has read: "according to the sensor, it is at 18 %".
 
-    `told`: the readings of the reply (`readings`). The other parameters are those of `performed`.
+    `reported`: the readings of the reply (`readings`). The other parameters are those of `performed`.
     """
     done = set(called)
-    for sentence, found in told:
+    for sentence, found in reported:
         groups = found.groupdict()
         noun = groups["noun"] or groups["noun2"]
         sure = (
-            is_news(sentence.masked, heard)
+            is_news(sentence.masked, known)
             if found.re is _PHRASES["read_off"]
             else bool(shared_words(prose.text, words))
         )
@@ -469,30 +469,30 @@ def _stems(text: str) -> frozenset[str]:
 
 
 def _links(
-    act: Act, one: Ability, words: str, heard: str, told: str, *, texts: bool = False, ran: bool = False
+    act: Act, one: Ability, words: str, known: str, text: str, *, texts: bool = False, ran: bool = False
 ) -> bool:
     """Return True if an action fits the order and the tool.
 
-    `told`: its sentence as written. `texts`: its object may be a text. `ran`: a call tried it.
+    `text`: its sentence as written. `texts`: its object may be a text. `ran`: a call tried it.
     """
     line = act.sentence.masked
-    if act.abroad:
-        return _links_abroad(act, one, words, told)
+    if act.is_foreign:
+        return _has_common_root(act, one, words, text)
     name, described = _named(one.tool.name, one.tool.description)
     verb, order = stem(act.verb), _stems(words)
-    said = _stems(told) - {verb}
-    named, thing = bool(said & name), bool(said & (name | described | _fields(one)))
-    shared = shared_words(told, words)
-    news = is_news(line, heard)
+    stems = _stems(text) - {verb}
+    named, thing = bool(stems & name), bool(stems & (name | described | _fields(one)))
+    shared = shared_words(text, words)
+    news = is_news(line, known)
     own, wanted = verb in name, verb in order
-    echoed = bool(shared) or bool(said & order) or (own and named and _PHRASES["it"].search(words) is not None)
+    echoed = bool(shared) or bool(stems & order) or (own and named and _PHRASES["it"].search(words) is not None)
     if _PHRASES["stated"].search(words) and (wanted or re.search(rf"\b{re.escape(act.verb)}\b", words.lower())):
         return False  # the user reported it
-    if act.yours:
+    if act.is_by_user:
         return own and wanted and news
     if texts and not (own and named):
         return False
-    if (heads_text(line) and not named and not said & described & order) or of_a_text(line, one.tool):
+    if (heads_text(line) and not named and not stems & described & order) or qualifies_text(line, one.tool):
         return False
     if is_given(line) and not (own and (named or (thing and shared))):
         return False
@@ -501,15 +501,15 @@ def _links(
         return False
     if one.kinds and one.kinds <= _LOOKS and not own:
         return False
-    if act.past:
+    if act.may_be_past:
         return (own or wanted or verb in described) and thing and len(shared) > 1
-    if act.weak and not (echoed and (news or own or wanted or (named and len(shared) > 1))):
+    if act.may_be_state and not (echoed and (news or own or wanted or (named and len(shared) > 1))):
         return False
     if own:
         return thing or (
             bool(shared)
-            and (act.sentence.bullet or not _PHRASES["goes_on"].search(told))
-            and (verb not in _GENERAL or _is_outside(act, told, words))
+            and (act.sentence.bullet or not _PHRASES["goes_on"].search(text))
+            and (verb not in _GENERAL or _is_outside(act, text, words))
         )
     if act.verb in _STATES or act.verb[-1].isdigit():
         switches = act.verb in one.tool.description.lower().split()
@@ -517,20 +517,20 @@ def _links(
     if verb in described:
         return thing and echoed
     if wanted:
-        return (thing and (named or bool(shared))) or (len(shared) > 1 and _is_outside(act, told, words))
+        return (thing and (named or bool(shared))) or (len(shared) > 1 and _is_outside(act, text, words))
     kinds = PARTICIPLE.get(act.verb, frozenset())
     light = verb in _LIGHT
     fitting = light or bool(kinds - _LOOKS and does(one, kinds - _LOOKS))
     if light and len(shared) > 1 and order & name:
         return True
-    return fitting and thing and ((echoed and (named or len(shared) > 1)) or (named and (news or act.said or ran)))
+    return fitting and thing and ((echoed and (named or len(shared) > 1)) or (named and (news or act.is_own or ran)))
 
 
-def _links_abroad(act: Act, one: Ability, words: str, told: str) -> bool:
+def _has_common_root(act: Act, one: Ability, words: str, text: str) -> bool:
     """Return True if the root is that of a word of the tool or of the order, and the object is in both."""
     if act.verb == DONE_CHINESE:
         asked = _PHRASES["question_chinese"].search(words) is None
-        return asked and bool(shared_words(told, words)) and shares_signs(told, one.tool)
+        return asked and bool(shared_words(text, words)) and shares_signs(text, one.tool)
     own = {
         folded(word) for word in (*name_words(one.tool.name), *_PHRASES["letters"].findall(one.tool.description[:200]))
     }
@@ -540,21 +540,21 @@ def _links_abroad(act: Act, one: Ability, words: str, told: str) -> bool:
         len(act.verb) >= _LEAST and any(word.startswith(act.verb) for word in own)
     )
     wanted = any(word.startswith(act.verb) for word in order)
-    said = {folded(word) for word in _PHRASES["letters"].findall(told)}
-    thing = {word for word in said & own if len(word) >= _LEAST and not word.startswith(act.verb)}
-    shared = shared_words(told, words)
+    roots = {folded(word) for word in _PHRASES["letters"].findall(text)}
+    thing = {word for word in roots & own if len(word) >= _LEAST and not word.startswith(act.verb)}
+    shared = shared_words(text, words)
     return (
         bool(shared)
-        and not heads_text(told)
+        and not heads_text(text)
         and ((rooted and (bool(thing) or len(shared) > 1)) or (wanted and bool(thing)))
     )
 
 
-def _is_outside(act: Act, told: str, words: str) -> bool:
+def _is_outside(act: Act, text: str, words: str) -> bool:
     """Return True if an action in the verb of the order has an outer object: an identifier of the order."""
-    if stem(act.verb) in _IN_THE_HEAD or _PHRASES["goes_on"].search(told):
+    if stem(act.verb) in _IN_THE_HEAD or _PHRASES["goes_on"].search(text):
         return False
-    return any(mark in told for mark in _PHRASES["identifier"].findall(words))
+    return any(mark in text for mark in _PHRASES["identifier"].findall(words))
 
 
 def _fields(one: Ability) -> frozenset[str]:

@@ -55,7 +55,7 @@ def reach(claim: Claim, prose: Prose, able: Ability) -> Reach:
     """Return the certainty that only a tool, `able`, can do the claimed action."""
     if claim.form in ("outcome", "missed", "state") or names(able.tool, claim.object):
         return Reach.SURE
-    if of_a_text(claim.object, able.tool) or (
+    if qualifies_text(claim.object, able.tool) or (
         "send" not in claim.kinds and _PHRASES["tabled"].match(prose.text, claim.end)
     ):
         return Reach.NO
@@ -64,7 +64,7 @@ def reach(claim: Claim, prose: Prose, able: Ability) -> Reach:
         return Reach.SURE
     found = _PHRASES["given"].search(claim.object)
     kinds = claim.kinds
-    if shows(claim, prose):
+    if shows_product(claim, prose):
         return Reach.NO
     ranks = [Reach.NO]
     if not found:
@@ -87,7 +87,7 @@ def reach(claim: Claim, prose: Prose, able: Ability) -> Reach:
     return Reach.MAYBE if own is Reach.NO and shared and not prose.fenced and prose.words < 400 else own
 
 
-def shows(claim: Claim, prose: Prose) -> bool:
+def shows_product(claim: Claim, prose: Prose) -> bool:
     """Return True if the reply shows the product: "put aside in the plan below", "I've merged them: [1, 2]"."""
     if "send" in claim.kinds:
         return False
@@ -116,7 +116,7 @@ def heads_text(text: str) -> bool:
     return any(mark in text for mark in _TEXTUAL_CJK)
 
 
-def of_a_text(text: str, tool: Tool) -> bool:
+def qualifies_text(text: str, tool: Tool) -> bool:
     """Return True if a word of a tool's name only qualifies a piece of text: the background paragraph."""
     own = set(name_words(tool.name))
     words = _PHRASES["word"].findall(text.lower())

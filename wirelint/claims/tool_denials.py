@@ -60,7 +60,7 @@ def _denials(text: str, asked: str, tools: Sequence[Tool]) -> Iterator[Denial]:
         if any(_is_undone(match[name] or "", tools) for name in _TAILS):
             continue
         about = _about(" ".join(groups))
-        if _meets(about, tools) if about else _is_any(match) or _meets(_about(asked), tools):
+        if _names_purpose(about, tools) if about else _is_any(match) or _names_purpose(_about(asked), tools):
             yield Denial(found.strip(), match.start(), outright=True)
     foreign = _PHRASES["foreign"].search(text)
     if foreign is not None and not _is_for_another(foreign, text, tools):
@@ -69,7 +69,7 @@ def _denials(text: str, asked: str, tools: Sequence[Tool]) -> Iterator[Denial]:
         about = _about(next(words for words in match.groupdict().values() if words))
         supposed = _PHRASES["if"].search(text[max(match.start() - 40, 0) : match.start()])
         acts = _PHRASES["acts"].match(match["unable"] or match["cannot"] or "") is not None
-        known = _names(about, tools) or (acts and _meets(about, tools))
+        known = _names(about, tools) or (acts and _names_purpose(about, tools))
         known = known and not _is_undone(match["object"] or match["unable"] or "", tools)
         if (
             known
@@ -90,11 +90,11 @@ def _is_undone(deed: str, tools: Sequence[Tool]) -> bool:
     return not any(does(able, kinds) or able.shell or not able.kinds for able in abilities(tools))
 
 
-def _is_for_another(said: re.Match[str], text: str, tools: Sequence[Tool]) -> bool:
+def _is_for_another(match: re.Match[str], text: str, tools: Sequence[Tool]) -> bool:
     """Return True if a denial in another language is about a deed of no tool: "kein Werkzeug, um zu löschen"."""
-    words = _PHRASES["to_the_end"].match(text, said.end())
-    told = [_plain(word) for word in _PHRASES["word"].findall(words[0])] if words is not None else []
-    kinds = {kind for word in told for stem, kinds in _STEMS.items() if word.startswith(stem) for kind in kinds}
+    words = _PHRASES["to_the_end"].match(text, match.end())
+    plain = [_plain(word) for word in _PHRASES["word"].findall(words[0])] if words is not None else []
+    kinds = {kind for word in plain for stem, kinds in _STEMS.items() if word.startswith(stem) for kind in kinds}
     kinds -= _FINDS
     return bool(kinds) and not any(
         does(able, frozenset(kinds)) or able.shell or not able.kinds for able in abilities(tools)
@@ -112,7 +112,7 @@ def _is_any(match: re.Match[str]) -> bool:
     return not re.search(r"\b(?:an?|the|this|that) (?:\w+ )?(?:tool|function|plugin)\b|\bfor (?:that|this|it)\b", plain)
 
 
-def _meets(about: frozenset[str], tools: Sequence[Tool]) -> bool:
+def _names_purpose(about: frozenset[str], tools: Sequence[Tool]) -> bool:
     """Return True if words name the purpose of a declared tool: by its own words, or by a shared topic."""
     if not about:
         return False

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import click
 import orjson
@@ -43,7 +42,7 @@ from wirelint.cli.progress import Bar
 from wirelint.model import Json
 from wirelint.rule import Finding, Rule
 from wirelint.state.issues import evidence, fingerprint, place_pattern
-from wirelint.text.escaping import counted
+from wirelint.text.escaping import counted, listed
 from wirelint.view.findings import visible
 from wirelint.view.formats import FORMATS, begin
 from wirelint.view.stats import Statistics
@@ -52,22 +51,15 @@ _FORMAT, _VERSION = "wirelint-baseline", 1
 _CURE = "write it again with --write-baseline"
 
 
-def baseline_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add `--baseline` and `--write-baseline` to a command."""
-    command = click.option(
-        "--write-baseline", is_flag=True, help="Record current findings as the baseline and exit 0."
-    )(command)
-    return click.option(
-        "--baseline", type=click.Path(path_type=Path), metavar="FILE", help="Leave out the findings in this baseline."
-    )(command)
-
-
 @guided("check")
 @paths_argument
 @rule_options(policy=True, limits=True)
 @format_option(list(FORMATS), "Format of the findings.")
 @output_option
-@baseline_options
+@click.option(
+    "--baseline", type=click.Path(path_type=Path), metavar="FILE", help="Leave out the findings in this baseline."
+)
+@click.option("--write-baseline", is_flag=True, help="Record current findings as the baseline and exit 0.")
 @occurrences_option
 @click.option("--statistics", is_flag=True, help="Print counts per rule instead of findings.")
 @click.option("--expect", is_flag=True, help="Verify findings against each case's `expect`.")
@@ -97,7 +89,7 @@ def check(
     rules = selection.scopes()
     if expect:
         return verify(paths, rules)
-    known = BaselineRun(baseline or selection.configuration.baseline, write=write_baseline)
+    known = Baseline(baseline or selection.configuration.baseline, write=write_baseline)
     counts = Statistics()
     with results(output) as out, Bar(paths, "checking") as bar:
         writer = begin(output_format, out, rules.everywhere)
@@ -128,51 +120,24 @@ def check(
 
 
 class Baseline:
-    """Known findings, and which of them occur in this run. `known`: codes of rules by fingerprint.
+    """Known findings, and which of them occur in this run, if there is a file of them (`path`).
 
-    Errors are click.ClickException with a message of one line: file, what is wrong, the cure.
+    `write`: record findings instead of leaving known ones out. Errors are click.ClickException with a message of one
+    line: file, what is wrong, the cure.
     """
 
-    def __init__(self, known: Mapping[str, str] | None = None) -> None:
-        self._known = dict(known or {})
+    def __init__(self, path: Path | None, *, write: bool) -> None:
+        if write and path is None:
+            raise click.UsageError("--write-baseline: where to? add --baseline FILE")
+        self._path, self._writes = path, write
+        self._known = {} if write or path is None else _load(path)
         self._seen = Counter[str]()
         self._found: dict[str, Finding] = {}
 
-    @classmethod
-    def load(cls, path: Path) -> Baseline:
-        try:
-            document: Json = orjson.loads(path.read_bytes())
-        except FileNotFoundError as error:
-            raise click.ClickException(f"{path}: no such file; --write-baseline writes it") from error
-        except OSError as error:
-            raise click.ClickException(f"{path}: {error.strerror or error}; name a readable baseline") from error
-        except orjson.JSONDecodeError as error:
-            raise click.ClickException(f"{path}: line {error.lineno}: not JSON: {error.msg}; {_CURE}") from error
-        if not isinstance(document, dict) or document.get("format") != _FORMAT:
-            raise click.ClickException(f"{path}: not a baseline of wirelint; {_CURE}")
-        version, entries = document.get("version"), document.get("findings")
-        if version != _VERSION:
-            raise click.ClickException(
-                f"{path}: version {version} is not {_VERSION}, which this wirelint reads; {_CURE}"
-            )
-        if not isinstance(entries, list):
-            raise click.ClickException(f"{path}: findings: not a list; {_CURE}")
-        known = {}
-        for number, entry in enumerate(entries, 1):
-            match entry:
-                case {"fingerprint": str(print_), "code": str(code)}:
-                    known[print_] = code
-                case _:
-                    raise click.ClickException(f"{path}: findings[{number}]: without fingerprint or code; {_CURE}")
-        return cls(known)
-
-    @property
-    def known(self) -> int:
-        """The number of findings that were known and not reported."""
-        return sum(count for print_, count in self._seen.items() if print_ in self._known)
-
     def new(self, checked: Checked) -> Checked:
         """Return the exchange without known findings."""
+        if self._path is None:
+            return checked
         new = []
         for finding in checked.findings:
             print_ = fingerprint(finding)
@@ -182,13 +147,22 @@ class Baseline:
                 new.append(finding)
         return checked if len(new) == len(checked.findings) else replace(checked, findings=tuple(new))
 
-    def gone(self, rules: Sequence[Rule]) -> Counter[str]:
-        """Known findings that did not occur, by the names of their rules, for rules that ran."""
+    def close(self, rules: Sequence[Rule]) -> None:
+        """Write the file, or report how many findings were known, and which of the rules that ran are gone."""
+        if self._path is None:
+            return
+        if self._writes:
+            inform(f"wrote {self._path}: {counted(self._write(self._path), 'finding')}")
+            return
+        if known := sum(count for print_, count in self._seen.items() if print_ in self._known):
+            inform(f"{counted(known, 'finding')} known from {self._path}, not shown")
         names = {rule.code: rule.name for rule in rules}
         missing = (code for print_, code in self._known.items() if not self._seen[print_])
-        return Counter(names[code] for code in missing if code in names)
+        if gone := Counter(names[code] for code in missing if code in names):
+            listed = ", ".join(f"{name} ({count})" for name, count in sorted(gone.items()))
+            inform(f"gone since {self._path}: {listed}; --write-baseline removes them")
 
-    def write(self, path: Path) -> int:
+    def _write(self, path: Path) -> int:
         """Write the findings of this run. Returns the number of fingerprints."""
         found = sorted(self._found.items(), key=lambda item: (item[1].code, place_pattern(item[1]), item[0]))
         document: Json = {
@@ -215,30 +189,31 @@ def _entry(print_: str, finding: Finding, count: int) -> Json:
     }
 
 
-class BaselineRun:
-    """The baseline of one run, if there is one. `write`: record findings instead of leaving known ones out."""
-
-    def __init__(self, path: Path | None, *, write: bool) -> None:
-        self._path, self._writes = path, write
-        if write and path is None:
-            raise click.UsageError("--write-baseline: where to? add --baseline FILE")
-        self._baseline = Baseline() if write or path is None else Baseline.load(path)
-
-    def new(self, checked: Checked) -> Checked:
-        return checked if self._path is None else self._baseline.new(checked)
-
-    def close(self, rules: Sequence[Rule]) -> None:
-        """Write the file, or report how many findings were known and which are gone."""
-        if self._path is None:
-            return
-        if self._writes:
-            inform(f"wrote {self._path}: {counted(self._baseline.write(self._path), 'finding')}")
-            return
-        if self._baseline.known:
-            inform(f"{counted(self._baseline.known, 'finding')} known from {self._path}, not shown")
-        if gone := self._baseline.gone(rules):
-            names = ", ".join(f"{name} ({count})" for name, count in sorted(gone.items()))
-            inform(f"gone since {self._path}: {names}; --write-baseline removes them")
+def _load(path: Path) -> dict[str, str]:
+    """Return the codes of rules by fingerprint."""
+    try:
+        document: Json = orjson.loads(path.read_bytes())
+    except FileNotFoundError as error:
+        raise click.ClickException(f"{path}: no such file; --write-baseline writes it") from error
+    except OSError as error:
+        raise click.ClickException(f"{path}: {error.strerror or error}; name a readable baseline") from error
+    except orjson.JSONDecodeError as error:
+        raise click.ClickException(f"{path}: line {error.lineno}: not JSON: {error.msg}; {_CURE}") from error
+    if not isinstance(document, dict) or document.get("format") != _FORMAT:
+        raise click.ClickException(f"{path}: not a baseline of wirelint; {_CURE}")
+    version, entries = document.get("version"), document.get("findings")
+    if version != _VERSION:
+        raise click.ClickException(f"{path}: version {version} is not {_VERSION}, which this wirelint reads; {_CURE}")
+    if not isinstance(entries, list):
+        raise click.ClickException(f"{path}: findings: not a list; {_CURE}")
+    known = {}
+    for number, entry in enumerate(entries, 1):
+        match entry:
+            case {"fingerprint": str(print_), "code": str(code)}:
+                known[print_] = code
+            case _:
+                raise click.ClickException(f"{path}: findings[{number}]: without fingerprint or code; {_CURE}")
+    return known
 
 
 # --- reproducers ------------------------------------------------------------------------------------------------------
@@ -317,7 +292,7 @@ def _summarise(chosen: Record, made: Case) -> None:
     if not made.complete:
         inform("not everything was tried; --steps and --seconds allow more")
     if made.plain:
-        inform(f"Unredacted text remains at {_listed(made.plain)}; review before sharing")
+        inform(f"Unredacted text remains at {visible(listed(made.plain, _SHOWN))}; review before sharing")
 
 
 def verify(paths: Sequence[str], rules: Sequence[Rule]) -> int:
@@ -366,10 +341,6 @@ def _choose(records: Sequence[Record], path: str, wanted: str | None, rules: Seq
             raise click.ClickException(f"{path}: no findings; there is nothing to reproduce")
     if len(found) > 1:
         ids = [one.id for one in found]
-        raise click.ClickException(f"{path}: {len(ids)} exchanges match; name one: {_listed(ids)}")
+        shown = visible(listed(ids, _SHOWN))
+        raise click.ClickException(f"{path}: {len(ids)} exchanges match; name one: {shown}")
     return found[0]
-
-
-def _listed(words: Sequence[str]) -> str:
-    more = f" and {len(words) - _SHOWN} more" if len(words) > _SHOWN else ""
-    return visible(", ".join(words[:_SHOWN])) + more

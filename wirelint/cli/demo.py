@@ -19,8 +19,9 @@ from rich.text import Text
 from wirelint.cli.guidance import guided
 from wirelint.launch.demo.clients import MissingSdkError, Step, drive, load_steps
 from wirelint.launch.demo.comparison import Score, compare
+from wirelint.launch.processes import StartError
 from wirelint.mock import serve
-from wirelint.testing import Process, ProxyError
+from wirelint.testing import Process
 from wirelint.view.findings import MARKS, STYLES, visible
 from wirelint.view.screen import Screen
 
@@ -73,7 +74,7 @@ def demo(captures: Path, vendor: bool) -> int:
                 files += proxy.files()
     except MissingSdkError as error:
         raise click.ClickException(f"the {error} SDK is not installed; pip install 'wirelint[demo]'") from error
-    except (ProxyError, OSError) as error:
+    except (StartError, OSError) as error:
         raise click.ClickException(str(error)) from error
     agree = _compare(files, console)
     if wrong:

@@ -13,11 +13,11 @@ import click
 from wirelint.capture.offline import check as check_records
 from wirelint.capture.readers import Problem, read
 from wirelint.cli.guidance import guided
-from wirelint.cli.options import load_rules
 from wirelint.cli.rules import body_text, fix_words, run_example
 from wirelint.model import Json
 from wirelint.registry import safeties, shipped, summary
 from wirelint.rule import Rule
+from wirelint.settings import load_rules
 from wirelint.view.findings import place, visible
 from wirelint.view.paths import Paths, render_path
 from wirelint.view.screen import Screen

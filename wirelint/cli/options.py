@@ -17,12 +17,9 @@ from click.core import ParameterSource
 
 from wirelint.cli import completion
 from wirelint.fix import FixPolicy
-from wirelint.policy import NO_POLICIES
-from wirelint.policy.checks import RealDisk
-from wirelint.policy.file import load as load_policies
 from wirelint.registry import Registry, RuleError
 from wirelint.rule import Limits
-from wirelint.settings import NO_CONFIG, Config, Layer, Scopes, find
+from wirelint.settings import NO_CONFIG, Config, Layer, Scopes, find, load_rules, split
 from wirelint.settings import load as load_config
 from wirelint.text.escaping import guarded
 
@@ -72,8 +69,8 @@ class Selection:
         given = replace(
             self._layer(),
             fix="unsafe" if unsafe else None,
-            fixable=_split(fixable) or None,
-            unfixable=_split(unfixable) or None,
+            fixable=split(fixable) or None,
+            unfixable=split(unfixable) or None,
             clean_history=clean_history,
         )
         scopes = self._scopes(config, given)
@@ -81,7 +78,7 @@ class Selection:
 
     def names(self, selectors: Sequence[str]) -> frozenset[str]:
         """Return the names of the rules that selectors match."""
-        return frozenset(rule.name for one in _split(selectors) for rule in self._registry.find(one))
+        return frozenset(rule.name for one in split(selectors) for rule in self._registry.find(one))
 
     @cached_property
     def configuration(self) -> Config:
@@ -97,7 +94,7 @@ class Selection:
         return load_rules((*config.rules, *self.folders), self.policy or config.policy)
 
     def _layer(self) -> Layer:
-        select, extend, ignore = (_split(one) for one in (self.select, self.extend_select, self.ignore))
+        select, extend, ignore = map(split, (self.select, self.extend_select, self.ignore))
         return Layer(select=select or None, extend_select=extend, ignore=ignore)
 
     def _scopes(self, config: Config, given: Layer) -> Scopes:
@@ -108,16 +105,6 @@ class Selection:
             raise click.ClickException(f"--{error}") from error
         config.check(registry)
         return config.scopes(registry, given, dict(self.times))
-
-
-def load_rules(folders: Sequence[Path] = (), policy: Path | None = None) -> Registry:
-    """Return the registry, with the argument policies of a file in force. Raises RuleError and ConfigError."""
-    policies = load_policies(policy, RealDisk()) if policy is not None else NO_POLICIES
-    return Registry.load(folders).under(policies)
-
-
-def _split(selectors: Sequence[str]) -> tuple[str, ...]:
-    return tuple(part.strip() for selector in selectors for part in selector.split(",") if part.strip())
 
 
 def _rule_option(name: str, text: str) -> Callable[[Command], Command]:

@@ -53,7 +53,6 @@ class Bar:
         self._source: str | None = None
         self._done = self._read = 0.0
         self._records = 0
-        self._is_shown = False
         self._sizes = dict(_sizes(self._paths)) if self.is_on else {}
         self._progress = Progress(
             TextColumn("{task.description}"), BarColumn(20, complete_style="cyan", finished_style="cyan"),
@@ -97,9 +96,8 @@ class Bar:
 
     def hide(self, before: TextIO | None = None) -> None:
         """Remove the bar until the next record. `before`: only if this output is on a terminal too."""
-        if self._is_shown and (before is None or before.isatty()):
+        if self._progress.live.is_started and (before is None or before.isatty()):
             self._progress.stop()
-            self._is_shown = False
 
     def _advance(self, record: Record) -> None:
         if record.source != self._source:
@@ -114,9 +112,7 @@ class Bar:
         size = self._sizes.get(record.source, 0)
         done = self._done + (min(self._read, size) if size else self._read)
         self._progress.update(self._task, completed=done, text=f"{self._records:,} exchanges, {decimal(int(done))}")
-        if not self._is_shown:
-            self._progress.start()
-            self._is_shown = True
+        self._progress.start()
         self._progress.refresh()
 
 

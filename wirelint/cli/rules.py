@@ -22,11 +22,12 @@ from wirelint.capture.format import decode
 from wirelint.capture.replay import replay
 from wirelint.cli import completion
 from wirelint.cli.guidance import guided
-from wirelint.cli.options import Selection, folders_option, format_option, load_rules, rule_options
+from wirelint.cli.options import Selection, folders_option, format_option, rule_options
 from wirelint.engine import Engine
 from wirelint.model import Json, Layer
 from wirelint.registry import safeties, shipped, summary
 from wirelint.rule import SEVERITIES, Finding, Rule
+from wirelint.settings import load_rules
 from wirelint.view.findings import MARKS, STYLES, place
 from wirelint.view.screen import Screen, hung
 

@@ -18,6 +18,7 @@ import click
 import orjson
 from rich.text import Text
 
+from wirelint.capture.format import read_lines
 from wirelint.cli.guidance import guided
 from wirelint.cli.options import format_option, inform
 from wirelint.launch import environment as env
@@ -192,10 +193,11 @@ class Summary:
 
     @classmethod
     def of(cls, parts: Iterable[Path]) -> Summary:
-        """Read the exchanges of some capture folders; an incomplete last line is left out."""
+        """Read the exchanges of some capture folders."""
         summary = cls()
         for part in parts:
-            summary._read(part / "exchanges.jsonl")
+            for record in read_lines(part / "exchanges.jsonl"):
+                summary._add(record)
         return summary
 
     @property
@@ -220,20 +222,6 @@ class Summary:
             yield f"  {code}  {name:<{width}}  {severity:<7}  {count}"
         if len(self.rules) > len(shown):
             yield f"  … and {len(self.rules) - len(shown)} more rules"
-
-    def _read(self, file: Path) -> None:
-        try:
-            lines = file.open("rb")
-        except OSError:
-            return
-        with lines:
-            for line in lines:
-                try:
-                    record: Json = orjson.loads(line)
-                except orjson.JSONDecodeError:
-                    continue
-                if isinstance(record, dict):
-                    self._add(record)
 
     def _add(self, record: dict[str, Json]) -> None:
         self.exchanges += 1

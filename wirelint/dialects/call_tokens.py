@@ -438,7 +438,7 @@ def _read_tagged_call(reader: Reader, call: Match, channel: Calls) -> None:
     if whole and (closer := reader.follow(_K3.call_end, channel.end)):
         channel.end = closer.end()
     else:
-        whole = whole and _goes_on(reader, channel, arguments)
+        whole = whole and _is_whole(reader, channel, arguments)
     channel.calls.append(reader.call(name, arguments, complete=whole and "" not in arguments))
 
 
@@ -452,7 +452,7 @@ def _read_object(reader: Reader, channel: Calls) -> dict[str, Json]:
     return decoded.value
 
 
-def _goes_on(reader: Reader, channel: Calls, arguments: dict[str, Json]) -> bool:
+def _is_whole(reader: Reader, channel: Calls, arguments: dict[str, Json]) -> bool:
     """Return True if a call without a closer is whole: its arguments are closed, or the next tag follows."""
     at = reader.space(channel.end)
     if reader.ended(at):

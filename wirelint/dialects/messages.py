@@ -425,7 +425,7 @@ def read_chatglm(reader: Reader, position: int) -> Reading:
         if token is None:
             break
         at = token.end()
-    if not turn.calls or not _ends(reader, turn):
+    if not turn.calls or not _is_end(reader, turn):
         reader.dead["glm4_0414"] = turn.end
         return None
     return reader.block("glm4_0414", start, turn.end, turn.calls, "weak")
@@ -465,7 +465,7 @@ def _read_glm_code(reader: Reader, header: Match, turn: _Turn) -> bool:
     return call.complete
 
 
-def _ends(reader: Reader, turn: _Turn) -> bool:
+def _is_end(reader: Reader, turn: _Turn) -> bool:
     """Return True if the message ends here: with the text, or with a token after which others speak."""
     if reader.match(_CHATGLM.token, turn.end):
         return True
@@ -487,7 +487,7 @@ class _Input:
 
 
 def read_react(reader: Reader, position: int) -> Reading:
-    if not reader.tools or _observed(reader, position):
+    if not reader.tools or _follows_observation(reader, position):
         return None
     if blob := reader.match(_REACT.blob, position):
         return _read_blob(reader, blob)
@@ -501,7 +501,7 @@ def read_react(reader: Reader, position: int) -> Reading:
     return _found(reader, head, tool, given)
 
 
-def _observed(reader: Reader, position: int) -> bool:
+def _follows_observation(reader: Reader, position: int) -> bool:
     """Return True if an observation precedes: after one that the model made up, the rest is made up too."""
     first = reader.dead.get("react")
     if first is None:

@@ -28,14 +28,14 @@ class _Body:
 
 def read_harmony(reader: Reader, position: int) -> Reading:
     header = reader.match(_HARMONY.header, position) or reader.match(_HARMONY.plain_header, position)
-    if header is not None and _goes_on(reader, header):
+    if header is not None and _may_continue(reader, header):
         return None
     if header is not None:
         return None if header["xml"] else _read_message(reader, header)
     return _read_stripped(reader, position)
 
 
-def _goes_on(reader: Reader, header: Match) -> bool:
+def _may_continue(reader: Reader, header: Match) -> bool:
     """Return True if more of a header may come: its name is not looked up before."""
     return reader.ended(header.end()) and not reader.over
 
@@ -80,7 +80,7 @@ def _without_type(reader: Reader, written: str) -> str:
 def _read_stripped(reader: Reader, position: int) -> Reading:
     """Read a message whose tokens the server has removed."""
     header = reader.match(_HARMONY.stripped, position)
-    if header is None or _goes_on(reader, header):
+    if header is None or _may_continue(reader, header):
         return None
     before = reader.shadow[max(reader.floor, position - 32) : position]
     glued = _HARMONY.glued.search(before) if header["channel"] is None else None

@@ -226,7 +226,7 @@ def _read_item(reader: Reader, grammar: Pairs, body: Body, tool: Tool | None) ->
 def _read_value(reader: Reader, head: Match, grammar: Pairs, body: Body) -> None:
     start = head.end()
     end = reader.first((grammar.value_end, grammar.key), start)
-    if end is not None and end.re is grammar.value_end and _reaches(reader, head, end, grammar):
+    if end is not None and end.re is grammar.value_end and _is_own_closer(reader, head, end, grammar):
         _add(body, head, reader.value(start, end.start()), grammar)
         body.end = end.end()
         return
@@ -244,7 +244,7 @@ def _cut_short(reader: Reader, stop: Match | None, grammar: Pairs, body: Body) -
     body.cut_off(stop.end() if stop is not None and stop.re is grammar.call_end else reader.stop(stop))
 
 
-def _reaches(reader: Reader, head: Match, end: Match, grammar: Pairs) -> bool:
+def _is_own_closer(reader: Reader, head: Match, end: Match, grammar: Pairs) -> bool:
     """Return True if a closer is that of this value. Without an opening tag it must not reach into another call."""
     if head["value"] is not None:
         return True

@@ -367,7 +367,7 @@ def _read_call(reader: Reader, opener: Match, name: str, closer: Pattern) -> Rea
     arguments = body.arguments(tool)
     if not declared.fits(tool, arguments):
         return None
-    whole = not body.cut and (body.closed or not _lacks(tool, body.keys))
+    whole = not body.cut and (body.closed or not _lacks_required(tool, body.keys))
     call = reader.call(name, arguments, complete=whole)
     return reader.block("tool_named_xml", opener.start(), body.end, (call,), "generic")
 
@@ -436,10 +436,10 @@ def _read_empty(reader: Reader, tag: Match) -> Reading:
 
 
 def _may_be_empty(reader: Reader, tool: Tool, start: int, end: int) -> bool:
-    return not _lacks(tool, set()) and (tool.name not in _HTML or reader.is_whole(start, end))
+    return not _lacks_required(tool, set()) and (tool.name not in _HTML or reader.is_whole(start, end))
 
 
-def _lacks(tool: Tool, keys: set[str]) -> bool:
+def _lacks_required(tool: Tool, keys: set[str]) -> bool:
     """Return True if a required parameter is missing."""
     return not keys.issuperset(declared.required(tool))
 

@@ -138,7 +138,7 @@ class ArgumentRewriter(ABC):
 
     def over_at_close(self, call: Call) -> bool:
         """Return True if the close of a block shows that the kept events need no change."""
-        return call.watcher is None or not call.watcher.suspicious
+        return call.watcher is None or not call.watcher.is_suspicious
 
     def finish(self, event: Finish) -> Finish:
         """Return the end of a candidate, whose calls are decided on."""
@@ -317,7 +317,7 @@ class ArgumentRewriter(ABC):
 
     def _decide(self, call: Call, *, final: bool) -> None:
         watcher = call.watcher
-        if watcher is None or not watcher.suspicious:
+        if watcher is None or not watcher.is_suspicious:
             if watcher is None or final or watcher.complete:
                 self._let_go(call)
             return

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from wirelint.arguments.argument_faults import breaks, concatenated, flaw
+from wirelint.arguments.argument_faults import concatenated, flaw, is_broken
 from wirelint.arguments.argument_markup import Polluted, Rewritten, may_be_polluted, polluted, rewrite
 from wirelint.arguments.argument_repairs import (
     Change,
@@ -301,7 +301,7 @@ class GrowingDeltas(WaitingRewriter):
         if not before:
             call.before = text
             return (event,)
-        if breaks(before + text):
+        if is_broken(before + text):
             return self.wait_for(event)
         call.is_plain()
         return (event,)

@@ -79,7 +79,7 @@ class _UpdateJudge(WaitingRewriter):
                 self._choices[event.block] = event.choice
                 return self.begins(event)
             case CallUpdate() if (calls := self._calls.get(event.block)) is not None:
-                if calls.undecided(event.id, event.name):
+                if calls.is_undecided(event.id, event.name):
                     return self.wait_for(event)
                 return self._judged(event, follows=False)
             case Delta() if (calls := self._calls.get(event.block)) is not None:

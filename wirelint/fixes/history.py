@@ -211,7 +211,7 @@ def with_calls(
     calls = [call for leak in leaks for call in leak.calls]
     made = [_called(request.api, call, answer.call_id) for call, answer in zip(calls, answers, strict=True)]
     history = history_of(request.api)
-    if history.blocks:
+    if history.has_blocks:
         place = f"{message.pointer}/{history.content}"
         yield Edit("replace", place, [*_rest(request, place, _remaining(message, leaks)), *made])
         return

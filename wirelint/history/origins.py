@@ -140,9 +140,9 @@ def _judge(each: Pair, exchange: Exchange, ledger: Ledger, history: set[str], le
     if origin is not None and origin.id == given:
         origin = None
     if alteration is None:
-        if origin is None or (origin.id is not None and _forced(exchange, each.call, origin.id)):
+        if origin is None or (origin.id is not None and _is_forced(exchange, each.call, origin.id)):
             return None
-        if origin.how == _REPLACED and origin.id not in left and _takes(exchange, each.call):
+        if origin.how == _REPLACED and origin.id not in left and _is_accepted(exchange, each.call):
             return None
         return _mangling(each, origin, "call and its result" if each.answer is not None else "call")
     if origin is None:  # the call's id is the good one, as far as can be known
@@ -166,7 +166,7 @@ def _origin(each: Pair, exchange: Exchange, ledger: Ledger, history: set[str]) -
     if (own is not None and own.id is not None) or each.answer is None or each.answer.match is None:
         return own
     other = each.answer.result.call_id or ""
-    if ledger.issued(other, exchange.conversation) is None and not _better(other, id_):
+    if ledger.issued(other, exchange.conversation) is None and not _is_result_original(other, id_):
         return own
     own = _by_form(other, name, exchange.model) if not id_ else None
     if own is not None and own.id is not None:
@@ -183,7 +183,7 @@ def _by_form(id_: str, name: str | None, model: str) -> Origin | None:
     return own
 
 
-def _better(other: str, id_: str) -> bool:
+def _is_result_original(other: str, id_: str) -> bool:
     """Return True if the result's id is the original, and that of the call the altered one."""
     if (id_ == other.casefold() and not other.isupper()) or not id_ or is_placeholder(id_):
         return True
@@ -199,7 +199,7 @@ def _passed(call: ToolCall, exchange: Exchange, ledger: Ledger, history: set[str
         if (near or is_drawn(issued.id, issued.name)) and issued.id not in history:
             found = match(issued.id, id_)
             return Origin(issued.id, found.how if found else "other characters", "high")
-    alike = [] if _foreign(id_, name) else _alike(call, conversation, ledger, history)
+    alike = [] if _is_foreign(id_, name) else _alike(call, conversation, ledger, history)
     if len(alike) == 1:
         found = match(alike[0].id, id_, name)
         if found is None and id_ and alike[0].api != exchange.api:
@@ -221,7 +221,7 @@ def _passed(call: ToolCall, exchange: Exchange, ledger: Ledger, history: set[str
     return None
 
 
-def _foreign(id_: str, name: str) -> bool:
+def _is_foreign(id_: str, name: str) -> bool:
     """Return True if an id has the form of a vendor: it comes from another model, not from the client.
 
     Nine letters and digits that spell the function's name are no such form. Neither is a UUID: clients that keep calls in
@@ -242,13 +242,13 @@ def _alike(call: ToolCall, conversation: str | None, ledger: Ledger, history: se
         issued
         for issued in ledger.alike(call.name or "", call.arguments.text, conversation)
         if issued.id not in history
-        and not _qualifies(call.id or "", issued.id)
+        and not _is_prefixed_counter(call.id or "", issued.id)
         and ledger.returned(issued.id, conversation) is None
         and ledger.returned(issued.id, issued.conversation) is None
     ]
 
 
-def _qualifies(id_: str, issued: str) -> bool:
+def _is_prefixed_counter(id_: str, issued: str) -> bool:
     """Return True if an id is a counter of one reply (`call_0`) with a prefix.
 
     Such counters repeat with each reply, so a client that keeps calls by id needs the prefix.
@@ -257,7 +257,7 @@ def _qualifies(id_: str, issued: str) -> bool:
     return counter is not None and tail is not None and tail["stem"].endswith(counter["stem"])
 
 
-def _takes(exchange: Exchange, call: ToolCall) -> bool:
+def _is_accepted(exchange: Exchange, call: ToolCall) -> bool:
     """Return True if the target accepts the id of a call, as far as its demands are known.
 
     Kimi K2 accepts any id, but stops calling tools if its own ids are replaced.
@@ -269,7 +269,7 @@ def _takes(exchange: Exchange, call: ToolCall) -> bool:
     return bool(id_) and not is_placeholder(id_) and (demand is None or demand.fault(call.id or "", call.name) is None)
 
 
-def _forced(exchange: Exchange, call: ToolCall, original: str) -> bool:
+def _is_forced(exchange: Exchange, call: ToolCall, original: str) -> bool:
     """Return True if the target would refuse the original, or be misled by it, and accepts the current id."""
     demand = demand_of(exchange)
     if demand is None or not call.id:

@@ -170,9 +170,9 @@ class _Pairer:
                 self._answer(number, answer)
                 return True
         # Unknown is not wrong: it may answer any call.
-        return self._again(answer) if free else True
+        return self._may_repeat(answer) if free else True
 
-    def _again(self, answer: Answer) -> bool:
+    def _may_repeat(self, answer: Answer) -> bool:
         """Return True if a result may be one more of a call that was answered, where nobody counts them."""
         if self.history.is_counted:
             return False
@@ -229,7 +229,7 @@ class _Pairer:
         for position, answers in turns.items():
             couples = list(zip(unanswered.get(position, ()), answers, strict=False))
             how = "something that is no id in its place"
-            certain = all(self._says_nothing(number, answer) for number, answer in couples)
+            certain = all(self._identifies_nothing(number, answer) for number, answer in couples)
             if not certain and self.history.is_counted:
                 how = "another id in its place"
                 certain = all(self.pairs[number].call.name == answer.result.name for number, answer in couples)
@@ -239,7 +239,7 @@ class _Pairer:
             else:
                 self.orphans += answers
 
-    def _says_nothing(self, number: int, answer: Answer) -> bool:
+    def _identifies_nothing(self, number: int, answer: Answer) -> bool:
         ids = (self.pairs[number].call.id or "", answer.result.call_id or "")
         counted = [id_.isdecimal() and len(id_) <= 3 for id_ in ids]
         strange = [is_other_kind(id_) for id_ in ids]
@@ -280,7 +280,7 @@ def _is_known(id_: str | None, *, needed: bool) -> bool:
 def removals(request: Request, found: Sequence[Answer]) -> dict[str, tuple[Edit, ...]]:
     """Return the edits that remove results from a history, by the results' pointers; none for those that must stay."""
     history = history_of(request.api)
-    if history.blocks:
+    if history.has_blocks:
         return _blocks(request, history, found)
     gone = {answer.position for answer in found}
     spoken = any(message.role != "system" for n, message in enumerate(request.messages) if n not in gone)
@@ -355,7 +355,7 @@ def _words(block: Mapping[str, Json]) -> Iterator[Json]:
     content = block.get("content")
     blocks: list[Json] = [{"type": "text", "text": content}] if isinstance(content, str) else []
     blocks += content if isinstance(content, list) else []
-    yield from (one for one in blocks if isinstance(one, dict) and one.get("type") in _CONTENT and _speaks(one))
+    yield from (one for one in blocks if isinstance(one, dict) and one.get("type") in _CONTENT and _has_content(one))
 
 
 def _of_converse(content: Json) -> Iterator[Json]:
@@ -365,7 +365,7 @@ def _of_converse(content: Json) -> Iterator[Json]:
             continue
         if "json" in one:
             yield {"text": orjson.dumps(one["json"]).decode()}
-        elif any(one.get(name) for name in _CONVERSE) and _speaks(one):
+        elif any(one.get(name) for name in _CONVERSE) and _has_content(one):
             yield one
 
 
@@ -377,7 +377,7 @@ def _of_gemini(response: Json) -> str:
     return "" if response in (None, {}) else orjson.dumps(response).decode()
 
 
-def _speaks(block: Mapping[str, Json]) -> bool:
+def _has_content(block: Mapping[str, Json]) -> bool:
     """Return True if a block is something else than blank text."""
     if block.get("type") != "text" and "text" not in block:
         return True
@@ -513,7 +513,7 @@ class Succession:
             piece = piece[self._scanner.second - before :] if self._scanner.second >= before else ""
             self._scanner = Scanner()
 
-    def undecided(self, id_: str | None, name: str | None) -> bool:
+    def is_undecided(self, id_: str | None, name: str | None) -> bool:
         """Return True if an announcement can only be judged by what follows it."""
         return self.judge(id_, name, follows=True) != self.judge(id_, name, follows=False)
 

@@ -118,11 +118,11 @@ def _turns(request: Request, kinds: frozenset[Kind]) -> Iterator[Misplaced]:
         elif before is not None and before.role == "tool" and role == "user":
             yield Misplaced("user-after-tool", message.pointer, "is the user's, right after a tool result")
         before, begun = message, begun or role != "system"
-    if before is not None and before.role == "assistant" and not _goes_on(request):
+    if before is not None and before.role == "assistant" and not _is_prefix(request):
         yield Misplaced("assistant-last", before.pointer, "is the last, and the assistant's")
 
 
-def _goes_on(request: Request) -> bool:
+def _is_prefix(request: Request) -> bool:
     """Return True if the last message is a prefix for the assistant to continue."""
     messages = request.body.get("messages")
     last = messages[-1] if isinstance(messages, list) and messages else None
@@ -172,12 +172,12 @@ def _results(request: Request, kinds: frozenset[Kind]) -> Iterator[Misplaced]:
             yield _misplaced("result-before-call", result, "which stands before its call")
         elif leads[answer.position] != each.position:
             between = request.messages[leads[answer.position]].role
-            if message.role != "tool" and _answered_late(request, each.position, answer.position):
+            if message.role != "tool" and _is_answered_late(request, each.position, answer.position):
                 continue  # `missing-result` reports it
             yield _misplaced("result-apart", result, f"and the {between}'s message stands between its call and it")
 
 
-def _answered_late(request: Request, call: int, result: int) -> bool:
+def _is_answered_late(request: Request, call: int, result: int) -> bool:
     """Return True if the assistant's next message comes before a result in a user message."""
     between = request.messages[call + 1 : min(result, call + 1 + _LOOKED_AT)]
     return any(message.role == "assistant" for message in between)

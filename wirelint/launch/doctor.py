@@ -44,6 +44,7 @@ from wirelint.launch.environment import (
     write_trust,
 )
 from wirelint.launch.processes import Place, PrivateProxy, StartError
+from wirelint.text.escaping import shorten
 
 HOST = "doctor.wirelint.invalid"
 PATH = "/wirelint-doctor"
@@ -448,5 +449,4 @@ def _run(command: Sequence[str], given: Mapping[str, str]) -> str:
 
 
 def _line(text: str) -> str:
-    words = " ".join("".join(one if one.isprintable() else " " for one in text).split())
-    return words if len(words) <= 140 else f"{words[:139]}…"
+    return shorten(" ".join("".join(one if one.isprintable() else " " for one in text).split()), 140)

@@ -51,7 +51,8 @@ class PrivateProxy:
     """mitmproxy with the addon, on ports that the system chose, for as long as the block lasts.
 
     `origins` are those of base URLs, `options` are mitmproxy's (`NAME=VALUE`), `chain` is a proxy to go through and
-    `login` its credentials. mitmproxy prints to the file `log`; None: this process's standard error.
+    `login` its credentials. mitmproxy runs in the folder `cwd`; it prints to the file `log`, None: this process's standard
+    error.
     """
 
     def __init__(
@@ -63,8 +64,9 @@ class PrivateProxy:
         chain: str = "",
         login: str = "",
         environment: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
     ) -> None:
-        self._log = log
+        self._log, self._cwd = log, cwd
         mode = f"upstream:{chain}" if chain else "regular"
         quiet = [one for one in ("flow_detail=0", "showhost=false") if not _is_set(one.partition("=")[0], options)]
         settings = [*quiet, *options]
@@ -76,6 +78,7 @@ class PrivateProxy:
         self._command = [sys.executable, "-P", "-c", code, ",".join(origins), *arguments]
         self._environment = {**(os.environ if environment is None else environment), "WIRELINT_UPSTREAM_AUTH": login}
         self._process: subprocess.Popen[str] | None = None
+        self._lines: queue.Queue[str] = queue.Queue()
 
     @property
     def pid(self) -> int:
@@ -97,12 +100,14 @@ class PrivateProxy:
                 stderr=log,
                 text=True,
                 env=self._environment,
+                cwd=self._cwd,
                 start_new_session=os.name == "posix",
             )
         finally:
             if log is not None:
                 log.close()
-        report = self._first_line()
+        threading.Thread(target=self._read, args=(self._process,), daemon=True).start()
+        report = self._line(_START)
         if not report:
             self.stop(0)
             raise StartError(f"mitmproxy did not start: {self.last_log_line()}")
@@ -117,11 +122,21 @@ class PrivateProxy:
         process = self._process
         if process is None:
             return
+        self._say({"stop": drain})
         try:
-            process.communicate(json.dumps({"stop": drain}) + "\n", timeout=drain + _STOP)
+            process.wait(drain + _STOP)
         except subprocess.TimeoutExpired:
             process.kill()
-            process.communicate()
+            process.wait()
+
+    def pending(self) -> int:
+        """Return the number of exchanges in progress or not yet written; 0 if the process has ended."""
+        if not self.alive:
+            return 0
+        self._say({"pending": True})
+        line = self._line(_STOP)
+        # A process that ends may say why instead: `{"failed": …}`.
+        return int(json.loads(line).get("pending", 0)) if line else 1
 
     def __enter__(self) -> PrivateProxy:
         return self
@@ -130,14 +145,28 @@ class PrivateProxy:
         if self.alive:
             self.stop(0)
 
-    def _first_line(self) -> str:
-        process = self._process
-        assert process is not None
+    def _say(self, value: object) -> None:
+        assert self._process is not None
+        assert self._process.stdin is not None
+        with contextlib.suppress(OSError, ValueError):  # it has ended, and its pipe is closed
+            self._process.stdin.write(json.dumps(value) + "\n")
+            self._process.stdin.flush()
+
+    def _read(self, process: subprocess.Popen[str]) -> None:
+        """Queue the lines of the process, and "" at their end; close the pipes."""
+        assert process.stdin is not None
         assert process.stdout is not None
-        lines: queue.Queue[str] = queue.Queue()
-        threading.Thread(target=lambda out=process.stdout: lines.put(out.readline()), daemon=True).start()
+        with process.stdout as out:
+            for line in out:
+                self._lines.put(line)
+        self._lines.put("")
+        with contextlib.suppress(OSError):
+            process.stdin.close()
+
+    def _line(self, timeout: float) -> str:
+        """Return the next line of the process; "" if it has ended or the time is over."""
         try:
-            return lines.get(timeout=_START)
+            return self._lines.get(timeout=timeout)
         except queue.Empty:
             return ""
 

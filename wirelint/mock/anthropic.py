@@ -12,15 +12,14 @@ from __future__ import annotations
 
 import base64
 import random
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar
 
-from wirelint.mock.answer import Event, Tag, encode_message
+from wirelint.mock.answer import Event, encode_message
 from wirelint.mock.api import (
     Api,
     Envelope,
     EventWriter,
-    estimate_tokens,
     last_user_text,
     messages_of,
     objects_in,
@@ -33,10 +32,12 @@ from wirelint.mock.api import (
 from wirelint.mock.plan import Ask, Call, Reply, decode_value, dump_json, mint_id, split_pieces
 from wirelint.model import Json
 
+_PING = Event("ping", '{"type": "ping"}', "ping")
+
 
 class Anthropic(Api):
     key = "anthropic"
-    ping = b'event: ping\ndata: {"type": "ping"}\n\n'
+    ping = _PING.encode()
 
     def read_request(self, body: dict[str, Json], target: str) -> Ask:
         messages = messages_of(body)
@@ -64,8 +65,11 @@ class Anthropic(Api):
         return self._message(ask, envelope, reply.tokens, content, self.finish[reply.finish])
 
     def make_events(self, replies: tuple[Reply, ...], ask: Ask, envelope: Envelope) -> list[Event]:
-        reply = replies[0]
-        writer = _Writer(rng=envelope.rng)
+        """Make the events; a ping follows the first start. JSON is padded against traffic analysis."""
+        reply, rng = replies[0], envelope.rng
+        writer = EventWriter(
+            lambda name, value: f"{dump_json({'type': name, **value})[:-1]}{' ' * rng.randrange(12)}}}"
+        )
         writer.add("open", "message_start", {"message": self._message(ask, envelope, 1, [], None)})
         blocks: list[tuple[list[Json], list[Json]]] = []
         if reply.reasoning:
@@ -81,10 +85,12 @@ class Anthropic(Api):
             call = reply.calls[index - first] if index >= first else None
             place: dict[str, Json] = {"index": first if call is not None and call.place == "first" else index}
             begun: list[Json] = [{"content_block": block} for block in starts]
-            writer.add_block(_BLOCK, {} if call is not None and call.place == "none" else place, begun, "delta", deltas)
+            writer.add_block(_BLOCK, {} if call is not None and call.place == "none" else place, begun, deltas)
         end: dict[str, Json] = {"finish": self.finish[reply.finish], "completion": reply.tokens}
         writer.add("finish", "message_delta", self.fill("end", end))
         writer.add("done", "message_stop", {})
+        for at in [at for at, event in enumerate(writer.events, 1) if event.tag == "start"][:1]:
+            writer.events.insert(at, _PING)
         return writer.events
 
     def _message(self, ask: Ask, envelope: Envelope, tokens: int, content: list[Json], finish: str | None) -> Json:
@@ -93,30 +99,11 @@ class Anthropic(Api):
         return self.fill("message", values)
 
 
-def count_tokens(body: dict[str, Json]) -> int:
-    """Return a plausible count of the input tokens, for `usage` and `count_tokens`."""
-    return estimate_tokens([body.get("system"), body.get("messages"), body.get("tools")])
-
-
 def _sign(rng: random.Random) -> str:
     return base64.b64encode(rng.randbytes(96)).decode()
 
 
 _BLOCK = ("content_block_start", "content_block_delta", "content_block_stop")
-
-
-@dataclass(slots=True, kw_only=True)
-class _Writer(EventWriter):
-    """Pads JSON with spaces before the last brace, against traffic analysis, and sends a ping after the first start."""
-
-    rng: random.Random
-
-    def add(self, tag: Tag, name: str, value: dict[str, Json]) -> None:
-        is_first = tag == "start" and not any(event.tag == "start" for event in self.events)
-        text = f"{dump_json({'type': name, **value})[:-1]}{' ' * self.rng.randrange(12)}}}"
-        self.events.append(Event(tag, text, name))
-        if is_first:
-            self.events.append(Event("ping", '{"type": "ping"}', "ping"))
 
 
 def _write_call(call: Call) -> tuple[list[Json], list[Json]]:

@@ -154,27 +154,23 @@ class Api(ABC):
 
 @dataclass(slots=True)
 class EventWriter:
-    """Collects the events of one stream. The default form has the event's name as `type` in its JSON."""
+    """Collects the events of one stream. `form` writes the JSON of an event, by default with its name as `type`."""
 
+    form: Callable[[str, dict[str, Json]], str] = lambda name, value: dump_json({"type": name, **value})
     events: list[Event] = field(default_factory=list)
 
     def add(self, tag: Tag, name: str, value: dict[str, Json]) -> None:
-        self.events.append(Event(tag, dump_json({"type": name, **value}), name))
+        self.events.append(Event(tag, self.form(name, value), name))
 
     def add_block(
-        self,
-        names: tuple[str, str, str],
-        place: dict[str, Json],
-        starts: Sequence[Json],
-        key: str,
-        deltas: Sequence[Json],
+        self, names: tuple[str, str, str], place: dict[str, Json], starts: Sequence[Json], deltas: Sequence[Json]
     ) -> None:
-        """Add the events of a block: its starts, its deltas as member `key`, its end. `place` is in each of them."""
+        """Add the events of a block: its starts, its deltas, its end. `place` is in each of them."""
         start, delta, stop = names
         for one in starts:
             self.add("start", start, place | object_of(one))
         for one in deltas:
-            self.add("delta", delta, {**place, key: one})
+            self.add("delta", delta, {**place, "delta": one})
         self.add("stop", stop, place)
 
 

@@ -7,11 +7,9 @@ https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStre
 
 from __future__ import annotations
 
-import random
 import string
-from dataclasses import dataclass
 
-from wirelint.mock.answer import Event, Tag, encode_message
+from wirelint.mock.answer import Event, encode_message
 from wirelint.mock.api import (
     Api,
     Envelope,
@@ -67,8 +65,8 @@ class Bedrock(Api):
         return self.fill("body", values | usage_of(replies, ask))
 
     def make_events(self, replies: tuple[Reply, ...], ask: Ask, envelope: Envelope) -> list[Event]:
-        reply = replies[0]
-        writer = _Writer(rng=envelope.rng)
+        reply, rng = replies[0], envelope.rng
+        writer = EventWriter(lambda _, value: dump_json({**value, "p": _PADDING[: rng.randrange(1, len(_PADDING))]}))
         writer.add("open", "messageStart", {"role": "assistant"})
         blocks: list[tuple[list[Json], list[Json]]] = []
         if reply.reasoning:
@@ -81,7 +79,7 @@ class Bedrock(Api):
             blocks.append(([start], [{"toolUse": {"input": piece}} for piece in split_pieces(call.text)]))
         names = ("contentBlockStart", "contentBlockDelta", "contentBlockStop")
         for index, (starts, deltas) in enumerate(blocks):
-            writer.add_block(names, {"contentBlockIndex": index}, starts, "delta", deltas)
+            writer.add_block(names, {"contentBlockIndex": index}, starts, deltas)
         writer.add("finish", "messageStop", {"stopReason": self.finish[reply.finish]})
         writer.add("done", "metadata", self.fill("end", usage_of(replies, ask)))
         return writer.events
@@ -90,14 +88,3 @@ class Bedrock(Api):
 def _text_of_result(result: dict[str, Json]) -> str:
     parts = objects_in(result.get("content"))
     return "\n".join(string_of(part.get("text")) or dump_json(part.get("json")) for part in parts)
-
-
-@dataclass(slots=True, kw_only=True)
-class _Writer(EventWriter):
-    """Adds padding of varying length."""
-
-    rng: random.Random
-
-    def add(self, tag: Tag, name: str, value: dict[str, Json]) -> None:
-        padding = _PADDING[: self.rng.randrange(1, len(_PADDING))]
-        self.events.append(Event(tag, dump_json({**value, "p": padding}), name))

@@ -57,14 +57,12 @@ class Cohere(OpenAIChat):
         for index, (kind, text) in enumerate((kind, text) for kind, text in texts.items() if text):
             begun: Json = {"delta": {"message": {"content": {"type": kind, kind: ""}}}}
             deltas: list[Json] = [{"message": {"content": {kind: piece}}} for piece in split_pieces(text)]
-            writer.add_block(
-                ("content-start", "content-delta", "content-end"), {"index": index}, [begun], "delta", deltas
-            )
+            writer.add_block(("content-start", "content-delta", "content-end"), {"index": index}, [begun], deltas)
         for index, call in enumerate(reply.calls):
             begun = {"delta": {"message": {"tool_calls": _write_call(call.id, call.name, "")}}}
             deltas = [{"message": {"tool_calls": {"function": {"arguments": one}}}} for one in split_pieces(call.text)]
             names = ("tool-call-start", "tool-call-delta", "tool-call-end")
-            writer.add_block(names, {"index": index}, [begun], "delta", deltas)
+            writer.add_block(names, {"index": index}, [begun], deltas)
         writer.add("finish", "message-end", {"delta": self._end(replies, ask)})
         return [*writer.events, Event("done", "[DONE]")]
 

@@ -27,7 +27,6 @@ The first reply whose `when` matches, and that is not used up, answers; without 
 
 from __future__ import annotations
 
-import difflib
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
@@ -39,6 +38,7 @@ from typing import Any
 from wirelint.mock.plan import DEFAULTS, Ask, Call, Mint, Options, Reply, dump_json
 from wirelint.mock.schema_values import load_table
 from wirelint.model import Json
+from wirelint.tables import hint
 
 HEADER = "x-wirelint-mock"
 """Request header that selects the scenario; in responses it names the scenario that was applied."""
@@ -71,8 +71,8 @@ class Scenario:
 
 def near(word: str, known: Iterable[str]) -> str:
     """Return `; did you mean A or B?`, or nothing if no known word resembles this one."""
-    matches = difflib.get_close_matches(word, list(known), n=3, cutoff=0.5)
-    return f"; did you mean {' or '.join(matches)}?" if matches else ""
+    found = hint(word, known, most=3, cutoff=0.5)
+    return f"; {found}" if found else ""
 
 
 def parse_scenario(text: str, *, separator: str = "+", base: Options | None = None) -> Scenario:

@@ -15,6 +15,7 @@ from importlib import resources
 from typing import Any
 
 from wirelint.model import Json
+from wirelint.text.pointers import at
 
 MAX_DEPTH = 12
 """Nesting at which recursive schemas end with an empty value."""
@@ -93,8 +94,9 @@ class _Maker:
         for _ in range(MAX_DEPTH):
             reference = schema.get("$ref")
             if isinstance(reference, str):
-                target = self._lookup(reference)
-                schema = target | {key: value for key, value in schema.items() if key != "$ref"}
+                target = at(self.root, f"/{reference.removeprefix('#').strip('/')}".rstrip("/"))
+                rest = {key: value for key, value in schema.items() if key != "$ref"}
+                schema = target | rest if isinstance(target, dict) else rest
                 continue
             options = next((schema[key] for key in ("anyOf", "oneOf") if isinstance(schema.get(key), list)), None)
             if isinstance(options, list) and options:
@@ -109,13 +111,6 @@ class _Maker:
             for part in parts:
                 schema = _merged(schema, self._resolved(part) if isinstance(part, dict) else {})
         return schema
-
-    def _lookup(self, reference: str) -> dict[str, Json]:
-        node: Json = self.root
-        for step in reference.removeprefix("#").strip("/").split("/"):
-            key = step.replace("~1", "/").replace("~0", "~")
-            node = node.get(key) if isinstance(node, dict) and key else node
-        return node if isinstance(node, dict) else {}
 
     def _object(self, schema: dict[str, Json], depth: int) -> dict[str, Json]:
         declared = schema.get("properties")

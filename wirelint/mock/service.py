@@ -15,8 +15,8 @@ import orjson
 
 from wirelint.mock import tools
 from wirelint.mock.answer import Answer, json_answer, shape_answer, stream_answer
-from wirelint.mock.anthropic import Anthropic, BedrockAnthropic, VertexAnthropic, count_tokens
-from wirelint.mock.api import Api, Envelope, RequestError
+from wirelint.mock.anthropic import Anthropic, BedrockAnthropic, VertexAnthropic
+from wirelint.mock.api import Api, Envelope, RequestError, estimate_tokens
 from wirelint.mock.bedrock import Bedrock
 from wirelint.mock.cohere import Cohere
 from wirelint.mock.fault import Fault, NotApplicableError, Turn
@@ -201,7 +201,9 @@ def _decode_body(body: bytes) -> dict[str, Json]:
 
 def _count(body: bytes) -> Answer:
     try:
-        return json_answer(200, {"input_tokens": count_tokens(_decode_body(body))})
+        asked = _decode_body(body)
+        tokens = estimate_tokens([asked.get("system"), asked.get("messages"), asked.get("tools")])
+        return json_answer(200, {"input_tokens": tokens})
     except RequestError as error:
         return json_answer(400, _ANTHROPIC.make_error(400, str(error)))
 

@@ -9,7 +9,7 @@ from typing import get_args
 
 from wirelint.model import Json, Severity
 from wirelint.policy import Action, Policies, Policy, Safety, Template
-from wirelint.policy.checks import CHECKS, Check, CheckError, Disk, NoDisk, make
+from wirelint.policy.checks import CHECKS, Check, CheckError, Disk, NoDisk, RealDisk, make
 from wirelint.tables import ConfigError, Table, parse_toml, read_toml, shown
 
 _SEVERITIES: tuple[Severity, ...] = get_args(Severity)
@@ -21,13 +21,14 @@ _KEYS = (*_OWN, *CHECKS)
 _FIELDS = ("value", "basename", "argument", "tool")
 
 
-def load(path: Path, disk: Disk | None = None) -> Policies:
-    """Return the policies of a file. `disk`: the file system they ask. Raises ConfigError."""
-    return _policies(read_toml(path, str(path), "policy file"), str(path), disk)
+def load(path: Path) -> Policies:
+    """Return the policies of a file. Raises ConfigError."""
+    return _policies(read_toml(path, str(path), "policy file"), str(path), RealDisk())
 
 
 def parse(text: str, source: str, disk: Disk | None = None) -> Policies:
-    """Return the policies in the text of a file. `source`: its name in errors. Raises ConfigError."""
+    """Return the policies in the text of a file. `source`: its name in errors. `disk`: the file system that they ask.
+    Raises ConfigError."""
     return _policies(parse_toml(text, source), source, disk)
 
 

@@ -103,7 +103,7 @@ class Node:
     repeated: bool = False
 
     @property
-    def continued(self) -> bool:
+    def is_continued(self) -> bool:
         """Return True if its conversation continues after it."""
         return any(
             child.conversation == self.conversation and (child.children or not child.broken) for child in self.children
@@ -149,13 +149,13 @@ def has_same_request(node: Node, added: Sequence[Turn]) -> bool:
     if len(node.asked) != len(added):
         return False
     both = zip(reversed(node.asked), reversed(added), strict=True)
-    return all(said.mark == turn.mark and said.ids == turn.ids for said, turn in both)
+    return all(known.mark == turn.mark and known.ids == turn.ids for known, turn in both)
 
 
 def has_same_answers(node: Node, made: Sequence[Turn]) -> bool:
     """Return True if a node has given all of these answers."""
-    said = [(answer.mark, answer.ids) for answer in node.answers]
-    return not [turn for turn in made if (turn.mark, turn.ids) not in said]
+    known = [(answer.mark, answer.ids) for answer in node.answers]
+    return not [turn for turn in made if (turn.mark, turn.ids) not in known]
 
 
 def mark_of(turns: Iterable[Turn | KnownTurn]) -> bytes:
@@ -195,24 +195,24 @@ def agree(node: Node, turns: Sequence[Turn], at: int, *, exact: bool = False) ->
 
     Beyond the last two turns, equal sizes count as agreement and ids are not compared, unless `exact`.
     """
-    same_ids = _same_ids(node.answers, turns[at])
-    agreed, heard, missed, ids, here, ended = 0, 0, 0, int(same_ids), at, False
-    for said in _path(node):
+    same_ids = _has_same_ids(node.answers, turns[at])
+    agreed, equal, missed, ids, here, ended = 0, 0, 0, int(same_ids), at, False
+    for known in _path(node):
         near = exact or here >= at - 1
         if here < 0:
             break
-        if any(_equal(one, turns[here], exact=near) for one in said):
-            agreed, heard = agreed + 1, heard + (not turns[here].assistant)
+        if any(_is_equal(one, turns[here], exact=near) for one in known):
+            agreed, equal = agreed + 1, equal + (not turns[here].assistant)
         elif turns[here].assistant:
             break
         else:
             missed += 1
-        ids += exact and here < at and _same_ids(said, turns[here])
+        ids += exact and here < at and _has_same_ids(known, turns[here])
         here -= 1
     else:
         ended = here < 0 or _root(node).cut
-    whole, like = ended and not missed, ended and heard >= missed
-    return Agreement(whole, like, ids, agreed, not node.continued, node.number, same_ids)
+    whole, like = ended and not missed, ended and equal >= missed
+    return Agreement(whole, like, ids, agreed, not node.is_continued, node.number, same_ids)
 
 
 def _path(node: Node) -> Iterator[tuple[KnownTurn, ...]]:
@@ -220,8 +220,8 @@ def _path(node: Node) -> Iterator[tuple[KnownTurn, ...]]:
     current: Node | None = node
     while current is not None:
         yield current.answers
-        for said in reversed(current.asked):
-            yield (said,)
+        for known in reversed(current.asked):
+            yield (known,)
         current = current.parent
 
 
@@ -231,21 +231,21 @@ def _root(node: Node) -> Node:
     return node
 
 
-def _same_ids(said: Iterable[KnownTurn], turn: Turn) -> bool:
+def _has_same_ids(known: Iterable[KnownTurn], turn: Turn) -> bool:
     ids = [key(id_) for id_ in turn.ids]
-    return any(ids) and any(ids == [key(id_) for id_ in one.ids] for one in said)
+    return any(ids) and any(ids == [key(id_) for id_ in one.ids] for one in known)
 
 
-def _equal(said: KnownTurn, turn: Turn, *, exact: bool) -> bool:
-    if not exact and said.size == turn.size:
+def _is_equal(known: KnownTurn, turn: Turn, *, exact: bool) -> bool:
+    if not exact and known.size == turn.size:
         return True
-    return said.mark == turn.mark
+    return known.mark == turn.mark
 
 
 def settle(node: Node, turns: Sequence[Turn], at: int) -> None:
     """Remembers the sizes that the turns of a history have in this client's shape."""
-    for said, turn in zip(_path(node), reversed(turns[: at + 1]), strict=False):
-        for one in said:
+    for known, turn in zip(_path(node), reversed(turns[: at + 1]), strict=False):
+        for one in known:
             if one.size != turn.size and one.mark == turn.mark:
                 one.size = turn.size
 
@@ -415,7 +415,7 @@ class Lineage:
         """Return a later node that differs in its answer only: cut, extended, or without one."""
         edited = [(node, turns[at - 1])] if node is not None and not _has_answer(node, turns[at - 1]) else []
         while at + 2 < len(turns) and turns[at + 1].assistant:
-            asked, said = turns[at : at + 1], turns[at + 1]
+            asked, answer = turns[at : at + 1], turns[at + 1]
             nodes = node.children if node is not None else [*self._openings.latest(mark_of(asked)).values()]
             alike = [
                 one
@@ -423,13 +423,13 @@ class Lineage:
                 if one.scope == scope
                 and not one.children
                 and has_same_request(one, asked)
-                and _may_have_answer(one, said)
+                and _may_have_answer(one, answer)
             ]
-            if not alike or (len(alike) > 1 and said.calls):
+            if not alike or (len(alike) > 1 and answer.calls):
                 break
             found = alike[0]
             node, at = found, at + 2
-            edited.append((found, said))
+            edited.append((found, answer))
         return _Found(node, at, tuple(edited))
 
     def _best(self, turns: Sequence[Turn], at: int, scope: Scope) -> Node | None:
@@ -455,8 +455,8 @@ class Lineage:
         seen: dict[int, Node] = {}
         for plain in drawn_ids(turn.calls):
             seen.update(self._calls.latest(plain))
-        said = self._answers.latest(turn.mark)
-        seen.update({number: node for number, node in said.items() if node.scope == scope})
+        answered = self._answers.latest(turn.mark)
+        seen.update({number: node for number, node in answered.items() if node.scope == scope})
         yield from seen.values()
 
     def _summarised(self, turns: Sequence[Turn], scope: Scope) -> Node | None:
@@ -496,8 +496,8 @@ class Lineage:
             if thread is not None:
                 twin = one if same else None
                 branch = how == "turn" and parent is not None and one.conversation != parent.conversation
-                said = "fork" if branch else how
-                return Place(one.conversation, parent, said, added, made, thread.base, thread.trunk, twin)
+                link = "fork" if branch else how
+                return Place(one.conversation, parent, link, added, made, thread.base, thread.trunk, twin)
         return None
 
     def _branch(
@@ -517,7 +517,7 @@ class Lineage:
         if parent.conversation is None or thread is None:
             return Place(parent.conversation, parent, how, added, made, thread.base if thread is not None else "", ())
         asked_before = not made and any(has_same_request(child, added) for child in parent.children)
-        if how == "turn" and not parent.continued and not asked_before:
+        if how == "turn" and not parent.is_continued and not asked_before:
             return Place(parent.conversation, parent, how, added, made, thread.base, thread.trunk)
         number = parent.number
         trunk = ((parent.conversation, number), *((name, min(last, number)) for name, last in thread.trunk))
@@ -609,8 +609,8 @@ def _answers(exchange: Exchange, turns: Sequence[Turn]) -> Iterator[Turn]:
         if reply is None or reply.error is not None:
             continue
         for turn in answers(reply, turns):
-            if (said := (turn.mark, turn.ids)) not in seen:
-                seen.add(said)
+            if (content := (turn.mark, turn.ids)) not in seen:
+                seen.add(content)
                 yield turn
 
 

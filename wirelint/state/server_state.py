@@ -302,7 +302,7 @@ def _content(call: ToolCall) -> str:
 def _insert_calls(request: Request, state: ServerState, answers: Sequence[Answer]) -> Iterator[RequestFix]:
     """Insert calls that the server never made before their results."""
     places: dict[str, list[ToolCall]] = {}
-    blocks = history_of(request.api).blocks
+    blocks = history_of(request.api).has_blocks
     for answer in answers:
         place = request.messages[answer.position].pointer
         first = place if blocks or not places else next(iter(places))  # items: all calls before the first result
@@ -350,7 +350,7 @@ def _answer(request: Request, calls: Sequence[ToolCall]) -> Iterator[RequestFix]
     title = f"answered the call of {names}, which was taken out of the reply before"
     history = history_of(request.api)
     value = at(request.body, history.place)
-    if not history.blocks:
+    if not history.has_blocks:
         items: list[Json] = [
             {
                 "type": "custom_tool_call_output" if call.form == "custom" else "function_call_output",

@@ -33,6 +33,11 @@ def excerpt(text: str, limit: int = 60) -> str:
     return f"{folded[:head]}…{folded[len(folded) - (limit - 1 - head) :]}"
 
 
+def shorten(text: str, limit: int) -> str:
+    """Cut a text to `limit` characters; the last one shows that it is cut."""
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
 def listed(names: Sequence[str], most: int) -> str:
     """Return the first `most` names and the number of the others: `a, b and 2 more`."""
     more = f" and {len(names) - most} more" if len(names) > most else ""

@@ -93,7 +93,10 @@ class Framer:
         frames = covered if thoughts else (*covered, *_frame_of_a_thought(text, tokens, covered))
         tokens = tuple(token for token in tokens if not _is_inside(token, tuple(sorted(frames))))
         framing = frame(text, tokens if self._raw else self.not_in_request(text, tokens))
-        if framing is None or ((self._asked or self._raw) and not has_other_speaker(framing)):
+        if framing is None:
+            return None
+        # No explanation of tokens contains the turn of another speaker.
+        if (self._asked or self._raw) and not any(token.other_speaker for token in framing.tokens):
             return None
         return None if self._raw and self._plays_other else framing
 
@@ -171,11 +174,6 @@ def remedy(text: str, framing: Framing, *, streamed: bool, calls: bool) -> Remed
     if not text[: overrun.start].strip() or (streamed and overrun.strength != "sure"):
         return None
     return Remedy("cut", 0, overrun.start)
-
-
-def has_other_speaker(framing: Framing) -> bool:
-    """Return True if the turn of another speaker begins, which no explanation of tokens contains."""
-    return any(token.other_speaker for token in framing.tokens)
 
 
 def _frame_of_a_thought(

@@ -20,7 +20,7 @@ from rich.table import Table
 from rich.text import Text
 
 from wirelint.model import Json
-from wirelint.text.escaping import printable
+from wirelint.text.escaping import printable, shorten
 from wirelint.view.findings import visible
 from wirelint.view.scores import Card, Comparison, percentile
 from wirelint.view.screen import Screen
@@ -77,10 +77,9 @@ def comparison_tables(comparisons: Sequence[Comparison]) -> list[Sheet]:
     headings = ("model", "pairs", "TP", "FP", "FN", "TN", "precision", "recall", "F1", "similar")
     rows = []
     for made in comparisons:
-        counts = made.trigger
-        numbers = (counts.true_positives, counts.false_positives, counts.false_negatives, counts.true_negatives)
-        shares = (counts.precision, counts.recall, counts.f1, made.similarity)
-        rows.append((_name(made.card), *map(str, (made.pairs, *numbers)), *map(share, shares)))
+        counts, shares = made.triggering()
+        numbers = map(str, (made.pairs, *counts.values()))
+        rows.append((_name(made.card), *numbers, *map(share, (*shares.values(), made.similarity))))
     cards = [card for made in comparisons for card in (made.card, made.reference)]
     return [Sheet("triggering, against the reference", headings, tuple(rows)), *score_tables(cards)]
 
@@ -218,13 +217,8 @@ def templates() -> Environment:
     here = Path(__file__).parent
     loader = FileSystemLoader([here, here / "html"])
     made = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    made.filters |= {"share": share, "short": _shorten, "visible": visible}
+    made.filters |= {"share": share, "short": lambda text: shorten(printable(text), _LONGEST_NAME), "visible": visible}
     return made
-
-
-def _shorten(text: str) -> str:
-    shown = printable(text)
-    return shown if len(shown) <= _LONGEST_NAME else f"{shown[: _LONGEST_NAME - 1]}…"
 
 
 def picture(cards: Sequence[Card]) -> Markup:
@@ -279,14 +273,14 @@ def card_document(card: Card) -> dict[str, Json]:
 
 def comparison_document(made: Comparison) -> dict[str, Json]:
     """Return a comparison as JSON."""
-    counts = ("true_positives", "false_positives", "false_negatives", "true_negatives")
+    counts, shares = made.triggering()
     return {
         "provider": made.provider,
         "model": made.model,
         "pairs": made.pairs,
         "unmatched": made.unmatched,
-        **{name: getattr(made.trigger, name) for name in counts},
-        **{name: _rounded(getattr(made.trigger, name), 4) for name in ("precision", "recall", "f1")},
+        **counts,
+        **{name: _rounded(value, 4) for name, value in shares.items()},
         "similarity": _rounded(made.similarity, 4),
         "candidate": card_document(made.card),
         "reference": card_document(made.reference),

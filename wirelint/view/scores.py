@@ -18,6 +18,7 @@ import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Literal, NamedTuple
 from urllib.parse import urlsplit
 
@@ -236,47 +237,18 @@ class Cards:
 
 
 @dataclass(slots=True)
-class Trigger:
-    """Counts of pairs by the endings of candidate and reference: in calls or not."""
-
-    true_positives: int = 0
-    false_positives: int = 0
-    false_negatives: int = 0
-    true_negatives: int = 0
-
-    @property
-    def precision(self) -> float | None:
-        return _share(self.true_positives, self.true_positives + self.false_positives)
-
-    @property
-    def recall(self) -> float | None:
-        return _share(self.true_positives, self.true_positives + self.false_negatives)
-
-    @property
-    def f1(self) -> float | None:
-        """The harmonic mean of precision and recall."""
-        wrong = self.false_positives + self.false_negatives
-        return _share(2 * self.true_positives, 2 * self.true_positives + wrong)
-
-    def add(self, expected: bool, found: bool) -> None:
-        self.true_positives += expected and found
-        self.false_negatives += expected and not found
-        self.false_positives += found and not expected
-        self.true_negatives += not expected and not found
-
-
-@dataclass(slots=True)
 class Comparison:
     """A model of the candidate run on the requests that both runs have. `unmatched`: requests the reference lacks.
 
-    `card` and `reference` score the replies to these requests only.
+    `card` and `reference` score the replies to these requests only. `triggered` counts them by whether the candidate and
+    the reference ended in calls.
     """
 
     provider: str
     model: str
     card: Card
     reference: Card
-    trigger: Trigger = field(default_factory=Trigger)
+    triggered: Counter[tuple[bool, bool]] = field(default_factory=Counter)
     similar: int = 0
     unmatched: int = 0
 
@@ -288,11 +260,20 @@ class Comparison:
     def similarity(self) -> float | None:
         return _share(self.similar, self.pairs)
 
+    def triggering(self) -> tuple[dict[str, int], dict[str, float | None]]:
+        """Return the counts of pairs as positives and negatives; and precision, recall and their harmonic mean."""
+        names = ("true_positives", "false_positives", "false_negatives", "true_negatives")
+        keys = product((True, False), repeat=2)
+        counts = {name: self.triggered[got, want] for name, (got, want) in zip(names, keys, strict=True)}
+        right, extra, missed, _ = counts.values()
+        f1 = _share(2 * right, 2 * right + extra + missed)
+        return counts, {"precision": _share(right, right + extra), "recall": _share(right, right + missed), "f1": f1}
+
     def add(self, expected: Observation, seen: Observation) -> None:
         self.reference.add(expected)
         self.card.add(seen)
         want, got = (one.outcome for one in (expected, seen))
-        self.trigger.add(*(one is not None and one.finish == "tool_calls" for one in (want, got)))
+        self.triggered[_ends_in_calls(got), _ends_in_calls(want)] += 1
         self.similar += _is_similar(want, got)
 
 
@@ -353,6 +334,10 @@ class _Answers:
     def _groups_of(self, name: tuple[str, str], body: bytes) -> tuple[tuple[object, ...], ...]:
         """Return the keys of groups of answers, the most similar first."""
         return (name, body), (body,), (name,), ()
+
+
+def _ends_in_calls(outcome: Outcome | None) -> bool:
+    return outcome is not None and outcome.finish == "tool_calls"
 
 
 def _is_similar(one: Outcome | None, other: Outcome | None) -> bool:

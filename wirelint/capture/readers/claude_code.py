@@ -98,7 +98,8 @@ class Lines(LineReader):
             return  # a summary, a snapshot; or copied from the session that this one goes on from
         thread, at = self._follow(value)
         message = value.get("message")
-        if value["type"] not in _SPOKEN or not isinstance(message, dict) or _is_synthetic(value, message):
+        is_spoken = value["type"] in _SPOKEN and value.get("isApiErrorMessage") is not True
+        if not is_spoken or not isinstance(message, dict) or message.get("model") == "<synthetic>":
             self._places[uuid] = thread, at
             return
         blocks = _blocks(message.get("content"))
@@ -171,7 +172,8 @@ class Lines(LineReader):
             return
         ongoing = thread if returned else self._branch(thread, at)
         if ongoing is thread:
-            yield from self._finish(thread, interrupted=_is_interruption(blocks))
+            interrupted = any(str(block.get("text", "")).startswith(_INTERRUPTED) for block in blocks)
+            yield from self._finish(thread, interrupted=interrupted)
         thread = ongoing
         prompt = not returned and value.get("isMeta") is not True
         _append(thread.messages, "user", blocks, prompt=prompt)
@@ -265,11 +267,3 @@ def _blocks(content: Json) -> list[Block]:
     if isinstance(content, str):
         return [{"type": "text", "text": content}]
     return [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
-
-
-def _is_synthetic(value: Mapping[str, Json], message: Mapping[str, Json]) -> bool:
-    return value.get("isApiErrorMessage") is True or message.get("model") == "<synthetic>"
-
-
-def _is_interruption(blocks: list[Block]) -> bool:
-    return any(str(block.get("text", "")).startswith(_INTERRUPTED) for block in blocks)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from wirelint.capture import har
@@ -22,13 +22,21 @@ _MEMBERS = ("forwarded", "delivered", "fixes")
 
 def write_lines(source: Path, items: Iterator[Fixed], target: Path) -> None:
     """Write a file of records, a line each. Lines that are no record are copied."""
+    with source.open("rb") as lines:
+        write_pieces("line", lines, items, target, _line)
+
+
+def write_pieces(
+    unit: str, pieces: Iterable[bytes], items: Iterator[Fixed], target: Path, make: Callable[[bytes, Record], bytes]
+) -> None:
+    """Write the pieces of a file to `target`: `make` of those that are records (`line 3`), the others as they are."""
     pending = next(items, None)
-    with source.open("rb") as lines, target.open("wb") as out:
-        for number, line in enumerate(lines, 1):
-            if pending is None or pending.record.place != f"line {number}":
-                out.write(line)
+    with target.open("wb") as out:
+        for number, piece in enumerate(pieces, 1):
+            if pending is None or pending.record.place != f"{unit} {number}":
+                out.write(piece)
                 continue
-            out.write(_line(line, pending.record))
+            out.write(make(piece, pending.record))
             pending = next(items, None)
     for _ in items:  # the reader reports problems of the file at its end
         pass

@@ -22,6 +22,7 @@ from wirelint.capture.flow_metadata import NAMES, beside_received, beside_sent, 
 from wirelint.capture.format import printable
 from wirelint.capture.offline import Fixed, true_headers
 from wirelint.capture.record import Headers, Record, Sent
+from wirelint.capture.writers.documents import write_pieces
 from wirelint.model import Json
 
 _LENGTH = re.compile(rb"\d{1,12}:")
@@ -32,16 +33,8 @@ _SIDES = tuple(f"{_OURS}{name}" for name in NAMES)
 
 def write(source: Path, items: Iterator[Fixed], target: Path) -> None:
     """Write a flow file. Bytes behind an unreadable flow are left out."""
-    pending = next(items, None)
-    with source.open("rb") as file, target.open("wb") as out:
-        for number, raw in enumerate(_flows(file), 1):
-            if pending is None or pending.record.place != f"flow {number}":
-                out.write(raw)
-                continue
-            out.write(_written(raw, pending.record))
-            pending = next(items, None)
-    for _ in items:  # the reader reports a broken end when it gets there
-        pass
+    with source.open("rb") as file:
+        write_pieces("flow", _flows(file), items, target, _written)
 
 
 def _flows(file: BinaryIO) -> Iterator[bytes]:

@@ -55,39 +55,48 @@ class Task:
 
 
 @dataclass(slots=True)
-class Outcome:
-    """The result of a run: calls that succeeded, calls that were refused, and the finish reasons."""
+class Score:
+    """Counts of runs: calls that were needed, that succeeded, and that the client could not run.
 
+    `finishes` counts finish reasons, `repairs` fixes by rule.
+    """
+
+    runs: int = 0
+    needed: int = 0
     succeeded: int = 0
     refused: int = 0
-    finishes: tuple[str, ...] = ()
+    replies: int = 0
+    finishes: Counter[str] = field(default_factory=Counter)
+    repairs: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def share(self) -> float:
+        return self.succeeded / self.needed if self.needed else 0.0
 
 
-def run(task: Task, wire: Wire) -> Outcome:
-    """Play one conversation to its end."""
-    messages = [*_earlier_messages(task), {"role": "user", "content": _write_question(task)}]
-    outcome = Outcome()
+def _run(task: Task, wire: Wire, score: Score) -> None:
+    """Play one conversation to its end, and add its counts."""
+    question = f"Search my notes, one search each: {', '.join(f'“{item}”' for item in task.items)}."
+    messages = [*_earlier_messages(task), {"role": "user", "content": question}]
+    score.runs += 1
+    score.needed += len(task.items)
     for _ in range(len(task.items) + _EXTRA):
         body = {"model": MODEL, "messages": messages, "tools": _TOOLS, "stream": task.stream}
         if task.stream:
             body["stream_options"] = {"include_usage": True}
         kind, reply = wire(json.dumps(body, ensure_ascii=False).encode())
         message, finish = _read_stream(reply) if kind.startswith("text/event-stream") else _read(reply)
-        outcome.finishes += (finish,)
+        score.replies += 1
+        score.finishes[finish] += 1
         if finish != "tool_calls" or not message["tool_calls"]:
             break
         messages.append(_keep(message, task.habit))
         for call, kept in zip(message["tool_calls"], messages[-1]["tool_calls"], strict=True):
             result = _call(call)
             succeeded = not result.startswith(FAILED)
-            outcome.succeeded += succeeded
-            outcome.refused += not succeeded
+            score.succeeded += succeeded
+            score.refused += not succeeded
             messages.append({"role": "tool", "tool_call_id": kept["id"], "content": result})
-    return outcome
-
-
-def _write_question(task: Task) -> str:
-    return f"Search my notes, one search each: {', '.join(f'“{item}”' for item in task.items)}."
 
 
 def _earlier_messages(task: Task) -> list[Json]:
@@ -159,26 +168,6 @@ _WORDS = (
 )  # fmt: skip
 
 
-@dataclass(slots=True)
-class Score:
-    """Counts of runs: calls that were needed, that succeeded, and that the client could not run.
-
-    `finishes` counts finish reasons, `repairs` fixes by rule.
-    """
-
-    runs: int = 0
-    needed: int = 0
-    succeeded: int = 0
-    refused: int = 0
-    replies: int = 0
-    finishes: Counter[str] = field(default_factory=Counter)
-    repairs: Counter[str] = field(default_factory=Counter)
-
-    @property
-    def share(self) -> float:
-        return self.succeeded / self.needed if self.needed else 0.0
-
-
 def tasks(runs: int = RUNS, seed: int = 0) -> list[Task]:
     """Return the tasks; each has other items, and about half of them stream."""
     habits = [habit for habit, many in _HABITS for _ in range(many)]
@@ -194,13 +183,7 @@ def play(made: Iterable[Task], wire: Wire, score: Score | None = None) -> Score:
     """Run tasks over a wire."""
     score = score or Score()
     for task in made:
-        outcome = run(task, wire)
-        score.runs += 1
-        score.needed += len(task.items)
-        score.succeeded += outcome.succeeded
-        score.refused += outcome.refused
-        score.replies += len(outcome.finishes)
-        score.finishes.update(outcome.finishes)
+        _run(task, wire, score)
     return score
 
 

@@ -23,10 +23,10 @@ import hashlib
 import inspect
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple, TypeAlias
 
 from markdown_it import MarkdownIt
 from markupsafe import Markup
@@ -95,7 +95,7 @@ def write_report(
     `all_occurrences`.
     """
     summary, cards, problems, rows = Summary(), Cards(), list[str](), list[Json]()
-    anchors, recurrences = Counter[str](), _Recurrences()
+    anchors, occurrences, shown_issues = Counter[str](), Occurrences(), list[_ShownIssue]()
     with tempfile.TemporaryFile() as data:
         blocks = Blocks(data)
         for item in items:
@@ -106,7 +106,10 @@ def write_report(
             item = item if all_occurrences else item.folded
             summary.add(item)
             cards.add(observe(item))
-            rows.append(recurrences.add(item, _anchored(make_row(item), anchors)))
+            occurrences.see(item)
+            row = _anchored(make_row(item), anchors)
+            rows.append(row)
+            shown_issues += _issues(item, row)
             try:
                 shown = make_detail(item, blocks)
             except Exception as error:  # fail open: one exchange that cannot be shown does not lose the others
@@ -115,7 +118,9 @@ def write_report(
         blocks.close()
         if not rows:
             return Written(out, 0, 0, 0, len(problems))
-        recurrences.close()
+        for source, here, issue, value in shown_issues:
+            if again := recurrence(occurrences.total(source, issue), here):
+                value["again"] = again
         codes = {count.name for count in summary.counts("rule")}
         scored = cards.ordered() if any(card.calls for card in cards.ordered()) else []
         own = [Section(scorecard.title(scored), scorecard.section(scored))] if scored else []
@@ -135,27 +140,15 @@ def write_report(
     return Written(out, out.stat().st_size, summary.exchanges, summary.affected, len(problems))
 
 
-class _Recurrences:
-    """Adds to the findings of rows how often their issues recurred, once all exchanges are known."""
+_ShownIssue: TypeAlias = tuple[str, str, Issue, Object]
+"""(capture, exchange, issue, its finding in a row): how often it recurred is known when all exchanges have been read."""
 
-    def __init__(self) -> None:
-        self._occurrences = Occurrences()
-        self._findings: list[tuple[str, str, Issue, Object]] = []
 
-    def add(self, checked: Checked, made: Object) -> Object:
-        self._occurrences.see(checked)
-        shown = made["findings"]
-        for finding, value in zip(
-            worst_first(checked.findings), shown if isinstance(shown, list) else (), strict=False
-        ):
-            if finding.issue is not None and isinstance(value, dict):
-                self._findings.append((checked.record.source, checked.record.id, finding.issue, value))
-        return made
-
-    def close(self) -> None:
-        for source, here, issue, value in self._findings:
-            if again := recurrence(self._occurrences.total(source, issue), here):
-                value["again"] = again
+def _issues(checked: Checked, row: Object) -> Iterator[_ShownIssue]:
+    shown = row["findings"]
+    for finding, value in zip(worst_first(checked.findings), shown if isinstance(shown, list) else (), strict=False):
+        if finding.issue is not None and isinstance(value, dict):
+            yield checked.record.source, checked.record.id, finding.issue, value
 
 
 def _anchored(made: Object, anchors: Counter[str]) -> Object:
