@@ -376,8 +376,15 @@ class Flaw:
     harmless: bool = False
 
 
-def flaw(call: ToolCall, tool: Tool | None) -> Flaw | None:
-    """Return the fault of arguments that are neither one JSON object nor concatenated values."""
+_MOST_LAYERS = 2
+"""Layers of tokens around arguments that are taken off. A text of `<|python<|python…` has one for each of its tokens."""
+
+
+def flaw(call: ToolCall, tool: Tool | None, layers: int = _MOST_LAYERS) -> Flaw | None:
+    """Return the fault of arguments that are neither one JSON object nor concatenated values.
+
+    `layers`: how often tokens at the edges of a text, and then at those of the text between them, are taken off.
+    """
     arguments = call.arguments
     if call.form == "custom" or arguments.mapping is not None or concatenated(call) is not None:
         return None
@@ -385,13 +392,13 @@ def flaw(call: ToolCall, tool: Tool | None) -> Flaw | None:
     if not arguments.text.strip(_BLANK):
         return Flaw(f"empty, and {', '.join(needed[:4])} must be given") if needed else None
     if len(arguments.values) == 1 and not arguments.rest:
-        return _other_value(arguments.values[0], needs_some=bool(needed))
+        return _other_value(arguments.values[0], layers, needs_some=bool(needed))
     if (word := arguments.text.strip(_BLANK)).lower() in NO_VALUES:
         return Flaw(f"{word} instead of an object", repaired=None if needed else {})
-    return _unreadable(arguments)
+    return _unreadable(arguments, layers)
 
 
-def _other_value(value: Json, *, needs_some: bool) -> Flaw:
+def _other_value(value: Json, layers: int, *, needs_some: bool) -> Flaw:
     words, nothing = f"{type_words(value)} instead of an object", None if needs_some else dict[str, Json]()
     match value:
         case str():
@@ -402,8 +409,8 @@ def _other_value(value: Json, *, needs_some: bool) -> Flaw:
             if inner.mapping is not None:
                 return Flaw("a JSON object encoded twice", "gateway", inner.mapping)
             text = value.lstrip(_BLANK)
-            if text.startswith(("{", "```")) or _without_tokens(value) is not None:
-                within = _unreadable(inner)
+            if text.startswith(("{", "```")) or _without_tokens(value, layers) is not None:
+                within = _unreadable(inner, layers)
                 if within.repaired is not None or text.startswith("{"):  # a fence may hold any code
                     return Flaw(f"a string with damaged JSON in it, {within.words}", "gateway", within.repaired)
             return Flaw(words)
@@ -428,9 +435,9 @@ def type_words(value: Json) -> str:
             return "a number"
 
 
-def _unreadable(arguments: Arguments) -> Flaw:
+def _unreadable(arguments: Arguments, layers: int) -> Flaw:
     text = arguments.text.strip(_BLANK)
-    if (framed := _without_tokens(text)) is not None:
+    if (framed := _without_tokens(text, layers)) is not None:
         return framed
     if text.startswith("```"):
         inner = Arguments(text.partition("\n")[2].strip(_BLANK).removesuffix("```"))
@@ -482,13 +489,13 @@ def _after_tags(text: str, start: int) -> int:
     return start
 
 
-def _without_tokens(text: str) -> Flaw | None:
+def _without_tokens(text: str, layers: int) -> Flaw | None:
     """Return the fault of arguments that are an object between tokens at their edges."""
-    between = between_tokens(text)
+    between = between_tokens(text) if layers else None
     if between is None:
         return None
     call = ToolCall(None, None, Arguments(between), "")
-    found = flaw(call, None) if between else None
+    found = flaw(call, None, layers - 1) if between else None
     value = call.arguments.mapping if found is None else found.repaired
     if between and value is None:
         return None

@@ -16,6 +16,7 @@ from wirelint.arguments.argument_markup import TAGS
 from wirelint.arguments.json_continuation import Scanner
 from wirelint.arguments.schemas import element, kinds, member, plain
 from wirelint.dialects.declared import properties_of
+from wirelint.dialects.openers import any_of
 from wirelint.model import Json, Tool
 
 
@@ -181,7 +182,11 @@ class _KindScanner(Scanner):
             if kind not in allowed and readable:
                 self.wrong = offset
         if character in "{[":
-            self._open.append((place, 0 if character == "[" else ""))
+            inner = place if isinstance(place, dict) and not _OUTER.issuperset(place) else None
+            self._open.append((inner, 0 if character == "[" else ""))
+
+    def _may_skip(self) -> bool:
+        return self._open[-1][0] is None
 
     def _place(self) -> Json:
         """Return the schema of the value that begins."""
@@ -205,6 +210,8 @@ class _KindScanner(Scanner):
         self._open.pop()
 
 
+_OUTER = frozenset({"type", "title", "description", "default", "examples", "enum", "const", "format", "nullable"})
+"""Keywords of a schema that say nothing of what is inside of a container."""
 _KINDS = {'"': "string", "{": "object", "[": "array", "t": "boolean", "f": "boolean", "n": "null"}
 
 
@@ -284,6 +291,9 @@ class _Members(Scanner):
             if self._depth == 1 and character == "{":
                 self.member, self.is_between = offset + 1, True
 
+    def _may_skip(self) -> bool:
+        return self._depth > 1
+
     def _key_text(self, text: str) -> None:
         if self._depth == 1:
             self._key.append(text)
@@ -302,7 +312,7 @@ class _Members(Scanner):
 # --- markup at the end of strings -------------------------------------------------------------------------------------
 
 # Closing tags in the spellings of JSON.
-_SPELT = rf"(?:<|\\u003[cC])(?:/|\\/)\s?(?:{'|'.join(map(re.escape, TAGS))})\s?(?:>|\\u003[eE])"
+_SPELT = rf"(?:<|\\u003[cC])(?:/|\\/)\s?(?:{any_of(TAGS)})\s?(?:>|\\u003[eE])"
 _TAIL = re.compile(rf"(?:{_SPELT}(?:\s|\\[nrt])*)+")
 _BEGINS = re.compile(r"<|\\(?=u|\Z)")
 _LONGEST_TAIL = 512
@@ -355,17 +365,15 @@ class MarkupWatcher(TailWatcher):
 
     def _look(self, text: str) -> int:
         """Return the offset from which on the text is undecided."""
-        place = 0
-        while begun := _BEGINS.search(text, place):
+        place, near = 0, len(text) - _LONGEST_LITERAL
+        while begun := (_TAIL.search(text, place) if place < near else None) or _BEGINS.search(text, max(place, near)):
             place = begun.start()
             tail = _TAIL.match(text, place)
             end = tail.end() if tail is not None else place
             if text[end : end + 1] == '"' and tail is not None:
                 self._wrong = self._length - len(text) + place
                 return place
-            if (tail is not None and end == len(text)) or (
-                len(text) - end <= _LONGEST_LITERAL and _may_close(text[end:])
-            ):
+            if (tail is not None and end == len(text)) or (end >= near and _may_close(text[end:])):
                 return place
             place = max(end, place + 1)
         return len(text)

@@ -69,6 +69,10 @@ class PythonCall:
         return None if bound is None else {**bound, **self.keywords}
 
 
+_MOST_CALLS = 256
+"""Calls of one row that are read. No reply has as many, but the row of a model in a loop goes on for its whole text."""
+
+
 @dataclass(slots=True)
 class PythonCalls(Calls):
     """Calls in a row. `whole`: the last one is not cut off."""
@@ -96,7 +100,7 @@ def read_calls(reader: Reader, position: int, closer: Pattern | None = None) -> 
     at = position
     while call := read_call(reader, at, closer):
         calls.append(call)
-        if not call.closed:
+        if not call.closed or len(calls) == _MOST_CALLS:
             break
         at = reader.space(call.end)
         if separator := reader.match(_SEPARATOR, at):

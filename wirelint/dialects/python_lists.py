@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import NamedTuple
 
 from wirelint.dialects import declared, json_calls, jsontext, python_calls
@@ -416,6 +417,7 @@ class _Values:
         return declared.coerce(text, own, self.schema) if typed else _literal(text), end.start()
 
 
+@lru_cache(maxsize=256)
 def _literal(text: str) -> Json:
     if text in _BARE_WORDS:
         return _BARE_WORDS[text]

@@ -30,6 +30,7 @@ import html
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal, NamedTuple, TypeAlias
 
 import regex
@@ -260,6 +261,12 @@ class Reader:
         if name is None:
             name = self._names[written] = declared.resolve(written, self.tools)
         return name
+
+    @cached_property
+    def names_and_keys(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The names of the declared tools, and of their parameters, in order."""
+        keys = {key for tool in self.tools.values() for key in declared.properties_of(tool.schema)}
+        return tuple(sorted(self.tools)), tuple(sorted(keys))
 
     def tool(self, written: str) -> Tool | None:
         """Return the declared tool for a written name."""

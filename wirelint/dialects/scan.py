@@ -122,6 +122,20 @@ def find(text: str, tools: Sequence[Tool] = (), start: int = 0) -> tuple[Block, 
 
     `tools` are the declared tools, which decide names, types and doubtful cases. Calls of other tools are returned too.
     """
+    known = _LATEST[0] if not start else None
+    if known is not None and known[0] is text and known[1] is tools:
+        return known[2]
+    found = _find(text, tools, start)
+    if not start:
+        _LATEST[0] = text, tools, found
+    return found
+
+
+_LATEST: list[tuple[str, Sequence[Tool], tuple[Block, ...]]] = [("", (), ())]
+"""The last text that was searched as a whole, and its markup: three rules ask for that of a reply, at up to 100 ms each."""
+
+
+def _find(text: str, tools: Sequence[Tool], start: int) -> tuple[Block, ...]:
     found: list[Block] = []
     for view in views(text):
         blocks = [_block(view, one) for one in _find_in(Reader(view, tools), start)]

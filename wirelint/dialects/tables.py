@@ -25,7 +25,6 @@ from importlib import resources
 from types import MappingProxyType
 from typing import Any, cast
 
-from wirelint.dialects.declared import properties_of
 from wirelint.dialects.openers import Opener, cut_pattern, parse, word_start
 from wirelint.dialects.reader import Match, Pattern, Reader
 
@@ -74,8 +73,7 @@ class Table:
 
     def pattern_for(self, reader: Reader, key: str) -> Pattern:
         """Return a pattern with the names of the declared tools; see `named`."""
-        keys = sorted({key for tool in reader.tools.values() for key in properties_of(tool.schema)})
-        return _with_names(self._named[key], tuple(sorted(reader.tools)), tuple(keys))
+        return _with_names(self._named[key], *reader.names_and_keys)
 
     def source(self, source: str, parts: Mapping[str, str] = MappingProxyType({})) -> str:
         """Return a pattern source with its parts in place. `parts` come before those of the table."""

@@ -63,7 +63,7 @@ class FabricationDecider(TextDecider):
         self._cutter = cutter
         self._text = TextBuffer()
         self._tail = ""
-        self._base = self._read = 0
+        self._base = self._read = self._judged = 0
         self._gone = self._left = self._quiet = False
 
     @property
@@ -139,6 +139,9 @@ class FabricationDecider(TextDecider):
         if self._read > _READ * len(text) + _SLACK:
             self._stop_deciding()
             return None
+        if len(text) == self._judged:  # another marker of the text that was judged
+            return None
+        self._judged = len(text)
         found = self._cutter.find(text)
         return found if found is not None and found.sure else None
 

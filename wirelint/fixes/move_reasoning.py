@@ -62,7 +62,7 @@ _CONTEXT = 128
 _LONGEST_LEAD = 1024
 _LONGEST_ANSWER_TAG = 16
 _MOST_LOOKS = 256
-_MOST_PAIRS = 32
+_MOST_PAIRS = 64
 """Tags in the middle of one text that are examined, and stretches of reasoning that are moved."""
 _KEPT = 4096
 """Characters of a thought that are kept for the record."""

@@ -170,7 +170,7 @@ class MarkupDecider(TextDecider):
         self._complete = self._parking = self._parked = self._closing = False
         self._names: set[str] = set()
         self._last: Promotion | None = None
-        self._scanned = self._last_size = 0
+        self._scanned = self._last_size = self._fences = 0
         self._in_reasoning = block.start.kind == "reasoning"
         self._answers = not self._in_reasoning
 
@@ -401,6 +401,10 @@ class MarkupDecider(TextDecider):
             return end  # it has left
         so_far, origin = self._quotation.text(), self._quotation.readable_from(base + start)
         if origin is None:
+            return end
+        self._fences += OWN_FENCE.match(text, start) is not None
+        if self._fences > MOST_MASKED:
+            promoter.warn(f"more than {MOST_MASKED} calls in fences in one text; the rest was left unchanged")
             return end
         moved = base - origin
         placed = tuple(replace(one, start=one.start + moved, end=one.end + moved) for one in run)

@@ -286,8 +286,7 @@ class Pipeline:
         self._put(())
 
     def _run(self, events: Sequence[Event], place: int, end: int | None = None) -> Sequence[Event]:
-        first = events[0] if len(events) == 1 else None
-        only_text = type(first) is Delta and first.block in self._texts
+        only_text = self._are_text(events)
         for number in range(place, len(self._stages) if end is None else end):
             stage = self._stages[number]
             if only_text and not self._heed[number] and stage.held is None:
@@ -302,12 +301,17 @@ class Pipeline:
                     out = [one for event in events for one in push(event)]
             except Exception as error:
                 raise PipelineError(self._names[number], error) from error
-            if only_text and (len(out) != 1 or out[0] is not first):
-                only_text = False
+            if not out:
+                return out
+            if len(out) > 1 or out[0] is not events[0]:
+                only_text = self._are_text(out)
             events = out
-            if not events:
-                break
         return events
+
+    def _are_text(self, events: Sequence[Event]) -> bool:
+        """Return True if all events are deltas of text. Thousands leave at once after a stretch of text that waited."""
+        texts = self._texts
+        return all(type(event) is Delta and event.block in texts for event in events)
 
 
 def stages_of(rules: Iterable[Rule], context: RewriteContext, faults: list[Finding]) -> Stages:

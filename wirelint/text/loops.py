@@ -4,7 +4,7 @@ Each place where markup may begin costs a look of all dialects, some 50 microsec
 reply has a few dozen such places. They are counted, and after `MOST_MARKS` of them rules and fixes take the rest of the
 text as plain. A *mark* is a bracket with the first letters of an opener, a closer or a token of `wirelint.dialects`,
 `control_tokens` or `thinking` (`<tool_`, `</think`, `[/INS`, `&lt;invo`), one of their words (`functions.`), or such a word
-at a line start (`Action:`); also each of many brackets in a row. HTML and code have next to none.
+at a line start (`Action:`); also a fence around JSON, and each of many brackets in a row. HTML and code have next to none.
 
 The count depends on the text alone: it is taken at each `STEP`-th character, for the marks that are `REACH` characters
 before it, so that streamed and whole texts become plain at the same character.
@@ -35,13 +35,15 @@ _BEFORE = 16
 _LEAD = 4
 _AT_ONCE = 8 * STEP
 """Characters that are searched together, so that little is searched past the limit."""
-_GAP = r"[\s|｜‖/]{0,6}"
+_GAP = r"[\s|｜‖/]{0,8}"
 _ESCAPES = {"<": (("<", ""), ("&", "(?:lt|#0{0,4}60|#[xX]0{0,4}3[cC]);"), (r"\\", "u003[cC]"))}
 """Spellings of a bracket: its first character and the rest, as sources of regular expressions."""
 _OPENING = "<[]◁✿`*"
-_FIRSTS = '<[]◁✿`*&\\"\n'
+_FIRSTS = "<[]◁✿`*&\\\"'\n"
 """First characters of the marks that are no words."""
-_KEYS = r'"(?=(?:arguments|parameters|tool_(?:calls|name|call_id|uses)|recipient_name)"\s{0,4}:)'
+_FENCED = r"`(?=``(?:tool_[a-z]|[a-zA-Z_]{0,16}\s{0,16}[{\[]))"
+_NAMED_TAG = r"<(?=[a-z:]{1,16}\s{0,4}[a-z_]{0,5}name\s{0,2}=|[\w:.-]{0,24}calls?\s{0,3}>)"
+_KEYS = r"""["'](?=(?:arguments|parameters|tool_(?:calls|name|call_id|uses)|recipient_name)["'])"""
 
 
 class MarkCount:
@@ -132,7 +134,7 @@ def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
     ]
     lines = sorted({head.strip() for opener in OPENERS.kinds["line"] for head in heads(opener)} - {"{"})
     options.append(rf"\n(?=[ \t>*#-]{{0,8}}{any_of((*lines, *LINE_HEADS))})")
-    options += [r"<(?=<{7})", r"\[(?=\[{7})", _KEYS]
+    options += [r"<(?=<{7})", r"\[(?=\[{7})", _FENCED, _NAMED_TAG, _KEYS]
     words = [rf"{first}{word_start(first)}(?={re.escape(cue[1:])})" for cue in _WORD_CUES for first in cue[0]]
     return re.compile("|".join(options)), re.compile("|".join(words))
 

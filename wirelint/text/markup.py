@@ -41,8 +41,9 @@ BETWEEN = re.compile(r"(?:\s|<\|[^|<>\s]{1,40}\|>|<start_function_response>)*")
 """Text between siblings."""
 _FENCE_BEGIN = re.compile(r"\s*(?:[`~]{3,}[^\n`]*\n\s*)?")
 _FENCE_END = re.compile(r"\s*(?:[`~]{3,}\s*)?")
-MOST_MASKED = 64
-"""Upper bound for the masked leaks of one text, since each costs a copy of the text."""
+MOST_MASKED = 16
+"""Upper bound for the masked leaks of one text, and for its leaks that are fences: each costs a copy of the text, which is
+parsed as Markdown."""
 _WORDS = re.compile(r"[^\n]")
 _QUOTES = {'"': '"', "“": "”", "«": "»", "'": "'"}
 
@@ -95,8 +96,11 @@ def leaks(exchange: Exchange) -> Iterator[Leak]:
     for choice in reply.choices:
         for part in choice.parts:
             if isinstance(part, Text | Reasoning | Refusal) and may_hold_markup(part.text, request.tools):
-                shown, left = part.text, MOST_MASKED
+                shown, left, fences = part.text, MOST_MASKED, 0
                 for blocks in siblings(part.text, find(part.text, request.tools)):
+                    fences += OWN_FENCE.match(part.text, blocks[0].start) is not None
+                    if fences > MOST_MASKED:
+                        break  # each is judged on a text of its own
                     leak = judge(request, choice, part, blocks, shown)
                     if leak is not None and left:
                         masks = may_quote(shown, *leak.span)
