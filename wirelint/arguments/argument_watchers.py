@@ -385,6 +385,8 @@ class MarkupWatcher(TailWatcher):
 
 def _may_close(text: str) -> bool:
     """Return True if a text is a prefix of a closing tag in a spelling of JSON."""
+    if "\\" not in text:
+        return text in _BEGUN_LITERALS
     for spelled, character in _ESCAPES:
         text = text.replace(spelled, character)
     cut = next((escape for escape in _CUT_ESCAPES if text.endswith(escape)), "")

@@ -394,6 +394,8 @@ class TextRewriter:
         if choice is None:
             return (event,)
         candidate = self._candidates[choice]
+        if not candidate.queue and not any(block.undecided for block in candidate.blocks):  # the usual case
+            return (event,)
         out = self._pause(candidate, "other")
         if candidate.queue:
             candidate.queue.append(Item(event))
