@@ -322,7 +322,7 @@ def test_events_beyond_a_bound_do_not_wait() -> None:
     result = run(record, [_Made(_Hold)], cuts=range(1 << 16, len(body), 1 << 16))
     assert result.delivered == body
     assert len(result.pieces) > 4096
-    assert result.notes == ("more than 4096 events waited for a repair; they were forwarded unchanged",)
+    assert result.notes == ("more than 3072 events waited for a repair; they were forwarded unchanged",)
 
 
 @pytest.mark.parametrize("record", STREAMS)
