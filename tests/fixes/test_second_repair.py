@@ -86,10 +86,19 @@ BODIES: dict[str, tuple[str, str, list[bytes]]] = {
             chunk(call("row\r", "c_1")),
         ],
     ),
+    "reasoning in a value of a call that leaked into the text": (
+        CHAT,
+        "hermes-3",
+        [
+            chunk({"content": '<tool_call>\n{"name": "row\\r", "arguments": {"pier": "9<think>Is it nine or ten?"}}\n'}),
+            chunk({"content": "</tool_call>"}),
+            chunk({}, reason="stop"),
+        ],
+    ),
     "two cut tokens at the end": (
         CHAT,
         "m",
-        [chunk({"content": "Pier 9"}), chunk({"content": "<|im"}), chunk({"content": "<|im_"}, reason="length")],
+        [chunk({"content": "Pier 9"}), chunk({"content": "<|im"}), chunk({"content": "\n<|im_"}, reason="length")],
     ),
 }
 
