@@ -29,7 +29,7 @@ class FabricatedResult(Rule):
     `[TOOL_RESULTS]`, `Observation:` after an action, a message in the tool's name) or after a call in its own markup
     (`<x_function_calls>`, `<x_function_result>`; JSON of a call in tags of any name, and the tags of a result right
     after it), whatever tools are declared. The arguments of a declared tool are a call too; if only the form shows a
-    result (`<do>{"room": 4}</do><done>yes</done>` and an answer), the finding is a warning without a fix. Also reports
+    result (`<do>{"room": 4}</do><done>yes</done>` and an answer), the finding is an info without a fix. Also reports
     a text that contradicts the results of its turn: "nothing found" against hits or an error, success against an error,
     another count, test outcome or argument.
 
@@ -89,7 +89,7 @@ class FabricatedResult(Rule):
                     (found.start, found.end),
                     f"the model fabricated a tool result: {excerpt(part.text[found.start : found.end], 90)!r}",
                     fix=_CUT if visible else None,
-                    severity="error" if visible else "info" if prose_marker else "warning",
+                    severity="error" if visible else "info" if prose_marker or not found.sure else "warning",
                     confidence="high" if visible else "medium" if found.sure and not prose_marker else "low",
                 )
                 return

@@ -18,7 +18,17 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import ClassVar, NamedTuple
 
-from wirelint.apis.reading import ReplyReader, mapping, mappings, misshapen, number, stated_reason, text, words_of
+from wirelint.apis.reading import (
+    ReplyReader,
+    lists_parts,
+    mapping,
+    mappings,
+    misshapen,
+    number,
+    stated_reason,
+    text,
+    words_of,
+)
 from wirelint.apis.writing import (
     MADE,
     WholeWriter,
@@ -99,8 +109,8 @@ class BlockReader(ReplyReader):
         return Start(self.blocks[key], kind, pointer, 0, frame, index, id_, name, value, form, item)
 
     def misshapen_content(self, content: Json, pointer: str, frame: Frame) -> Iterator[Event]:
-        """Yield an opaque block for content that is no list, where the API has a list of blocks."""
-        if content and not isinstance(content, list):
+        """Yield an opaque block for content that is no list of parts, where the API has a list of blocks."""
+        if content and not lists_parts(content):
             start = self.start(("content block", 0), "opaque", pointer, frame, name=misshapen(content), is_open=False)
             yield start
             yield Delta(start.block, words_of(content), frame)

@@ -29,6 +29,7 @@ from wirelint.apis.reading import (
     MISSHAPEN,
     compact,
     is_conversation,
+    lists_parts,
     mapping,
     mappings,
     misshapen,
@@ -173,7 +174,7 @@ class Reader(ChoiceReader):
         if isinstance(content, str):
             self.add_text(choice, "text", 0, place, content, frame)
             return
-        if not isinstance(content, list):
+        if not lists_parts(content):
             key: tuple[int, str, int] = choice, MISSHAPEN, 0
             if key not in self.blocks:
                 self.out.append(Start(self.new_block(key), "opaque", place, choice, frame, name=misshapen(content)))

@@ -118,6 +118,12 @@ def misshapen(value: Json) -> str:
     return MISSHAPEN + _SHAPES.get(type(value), "null")
 
 
+def lists_parts(value: Json) -> bool:
+    """Return True if content is a list of parts, and not of texts alone."""
+    kinds = set(map(type, value)) if isinstance(value, list) else {str}
+    return dict in kinds or str not in kinds
+
+
 def words_of(value: Json) -> str:
     """Return the text of content of another JSON type, or else the value as JSON.
 
@@ -127,8 +133,10 @@ def words_of(value: Json) -> str:
     if isinstance(value, str):
         return value
     listed = value if isinstance(value, list) else [value]
-    parts = [part for part in listed if isinstance(part, dict) and part.keys() <= {"type", "text"}]
-    texts = [words for part in parts if (words := text(part.get("text"))) is not None]
+    parts = [
+        part.get("text") if isinstance(part, dict) and part.keys() <= {"type", "text"} else part for part in listed
+    ]
+    texts = [part for part in parts if isinstance(part, str)]
     if texts and len(texts) == len(listed):
         return "".join(texts)
     return compact(value)

@@ -361,6 +361,10 @@ def canonical(value: Json) -> str:
     return json.dumps(value, sort_keys=True)
 
 
+_TYPE = "json"
+NO_VALUES = frozenset({"none", "undefined", "null", "nil"})
+
+
 @dataclass(frozen=True, slots=True)
 class Flaw:
     """The fault of arguments that are no JSON object. `repaired`: the most likely value, None if that needs a guess."""
@@ -389,14 +393,18 @@ def flaw(call: ToolCall, tool: Tool | None, layers: int = _MOST_LAYERS) -> Flaw 
         return Flaw(f"empty, and {', '.join(needed[:4])} must be given") if needed else None
     if len(arguments.values) == 1 and not arguments.rest:
         return _other_value(arguments.values[0], layers, needs_some=bool(needed))
+    if (word := arguments.text.strip(_BLANK)).lower() in NO_VALUES:
+        return Flaw(f"{word} instead of an object", repaired=None if needed else {})
     return _unreadable(arguments, layers)
 
 
 def _other_value(value: Json, layers: int, *, needs_some: bool) -> Flaw:
+    words, nothing = f"{type_words(value)} instead of an object", None if needs_some else dict[str, Json]()
     match value:
         case str():
-            if not value.strip(_BLANK):  # `""` for no arguments, which servers refuse when clients echo it
-                return Flaw("an empty string instead of an object", repaired=None if needs_some else {})
+            bare = value.strip(_BLANK).lower()
+            if not bare or bare in NO_VALUES:  # `""` for no arguments, which servers refuse when clients echo it
+                return Flaw(words if bare else "an empty string instead of an object", repaired=nothing)
             inner = Arguments(value)
             if inner.mapping is not None:
                 return Flaw("a JSON object encoded twice", "gateway", inner.mapping)
@@ -405,9 +413,11 @@ def _other_value(value: Json, layers: int, *, needs_some: bool) -> Flaw:
                 within = _unreadable(inner, layers)
                 if within.repaired is not None or text.startswith("{"):  # a fence may hold any code
                     return Flaw(f"a string with damaged JSON in it, {within.words}", "gateway", within.repaired)
-            return Flaw("a string instead of an object")
+            return Flaw(words)
+        case None | []:
+            return Flaw(words, repaired=nothing, harmless=value is None and not needs_some)
         case _:
-            return Flaw(f"{type_words(value)} instead of an object", harmless=value is None and not needs_some)
+            return Flaw(words)
 
 
 def type_words(value: Json) -> str:
@@ -432,6 +442,8 @@ def _unreadable(arguments: Arguments, layers: int) -> Flaw:
     if text.startswith("```"):
         inner = Arguments(text.partition("\n")[2].strip(_BLANK).removesuffix("```"))
         return Flaw("in a code fence", repaired=inner.mapping or repair_damaged(inner.text))
+    if (typed := Arguments(text.removeprefix(_TYPE)).mapping) is not None:
+        return Flaw("behind the name of their type", "gateway", typed)
     if arguments.values:
         return Flaw(f"followed by {excerpt(arguments.rest, 30)!r}", "gateway", _before_closers(arguments))
     if (bare := unquoted(text)) is not None:
@@ -449,6 +461,7 @@ def between_tokens(text: str) -> str | None:
         if token.start > start:
             break
         start = max(start, token.end)
+        start += len(_TYPE) * text.startswith(_TYPE, start)  # `<|constrain|>json<|message|>{…}`
     start = _after_tags(text, start)
     while start < end:
         while text[end - 1] in _BLANK and end - 1 > start:
@@ -492,9 +505,9 @@ def _without_tokens(text: str, layers: int) -> Flaw | None:
 
 
 def _before_closers(arguments: Arguments) -> dict[str, Json] | None:
-    """Return the object before surplus brackets or commas; None before any other text."""
+    """Return the object before surplus brackets, commas or the end of a fence; None before any other text."""
     value = arguments.values[0]
-    return value if isinstance(value, dict) and not arguments.rest.strip(f"}}],{_BLANK}") else None
+    return value if isinstance(value, dict) and not arguments.rest.strip(f"}}],`{_BLANK}") else None
 
 
 _HALF_TOKEN = re.compile(r"[\w.+-]{1,12}|\\?u[0-9A-Fa-f]{0,3}")

@@ -15,6 +15,7 @@ import orjson
 
 from wirelint.apis.traits import history_of, traits
 from wirelint.arguments.argument_faults import (
+    NO_VALUES,
     REDACTED,
     Concatenated,
     Flaw,
@@ -259,7 +260,6 @@ def _from(text: str, value: Json, watcher: Watcher) -> str | None:
 # alone. Servers refuse such a history, or their chat template raises.
 
 _EMPTY: tuple[Json, ...] = ([], None, "")
-_NO_VALUES = frozenset({"none", "undefined", "null", "nil"})
 _JSON = ("{", "[", '"', "`", "<")
 """First characters of JSON, and of the markup that servers and models put around it."""
 
@@ -477,6 +477,6 @@ def _bound(given: Json, tool: Tool | None) -> dict[str, Json] | None:
     value: Json = values[0] if len(values) == 1 else given
     if isinstance(value, list):
         return _bound(value, tool) if value else None
-    if not isinstance(value, str) or value.lstrip()[:1] in _JSON or value.strip().lower() in _NO_VALUES:
+    if not isinstance(value, str) or value.lstrip()[:1] in _JSON or value.strip().lower() in NO_VALUES:
         return None
     return bind(tool, value)

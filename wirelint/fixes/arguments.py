@@ -313,7 +313,8 @@ class GrowingDeltas(WaitingRewriter):
         assert isinstance(first, Delta)
         match event:
             case Delta(block=block, text=text) if block == first.block and text:
-                return text.startswith(first.text) and text != first.text
+                if text != first.text:
+                    return text.startswith(first.text)
             case CallUpdate(block=block) if block == first.block:
                 pass
             case _ if ends_call(self._calls[first.block].start, event):

@@ -115,7 +115,9 @@ def _invented_pair(text: str, shown: str, tools: Sequence[Tool]) -> Invented | N
         meant = is_named or (is_declared and _PHRASES["call_name"].search(names[0]) is not None)
         if meant and _belongs(*names, body[0]):
             return Invented(match["tag"], match.start("tag"), len(text), called=True, pair=names)
-        answered = _ANSWERED.match(shown, match.end()) if is_declared and unsure is None else None
+        if not is_declared or unsure is not None or any(map(_PHRASES["page"].match, names)):
+            continue
+        answered = _ANSWERED.match(shown, match.end())
         if answered is not None and answered["close"] == names[1]:
             unsure = Invented(match["tag"], match.start("tag"), len(text), called=True, pair=names, sure=False)
     return unsure
