@@ -119,7 +119,8 @@ def test_a_second_repair_changes_nothing(name: str) -> None:
     }
     if url == CHAT:
         asked["tools"] = [
-            {"type": "function", "function": {"name": name, "parameters": {"type": "object"}}} for name in ("row\r", "find")
+            {"type": "function", "function": {"name": name, "parameters": {"type": "object"}}}
+            for name in ("row\r", "find")
         ]
     record = build.as_record(
         {
