@@ -182,7 +182,7 @@ class _KindScanner(Scanner):
             if kind not in allowed and readable:
                 self.wrong = offset
         if character in "{[":
-            inner = place if isinstance(place, dict) and not _OUTER.issuperset(place) else None
+            inner = place if isinstance(place, dict) and not _INSIDE[character].isdisjoint(place) else None
             self._open.append((inner, 0 if character == "[" else ""))
 
     def _may_skip(self) -> bool:
@@ -210,8 +210,12 @@ class _KindScanner(Scanner):
         self._open.pop()
 
 
-_OUTER = frozenset({"type", "title", "description", "default", "examples", "enum", "const", "format", "nullable"})
-"""Keywords of a schema that say nothing of what is inside of a container."""
+_PARTS = ("allOf", "anyOf", "oneOf", "$ref")
+_INSIDE = {
+    "[": frozenset(("items", "prefixItems", "additionalItems", *_PARTS)),
+    "{": frozenset(("properties", "patternProperties", "additionalProperties", *_PARTS)),
+}
+"""By bracket: the keywords of a schema that say what is inside of a container."""
 _KINDS = {'"': "string", "{": "object", "[": "array", "t": "boolean", "f": "boolean", "n": "null"}
 
 
