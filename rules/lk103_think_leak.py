@@ -86,7 +86,7 @@ class ThinkLeak(Rule):
         live, inside = not asks_about_thinking_tags(request), context.ledger.begins_inside(exchange)
         mover = ReasoningMover(context, request, self.repair, applies, live=live, inside=inside)
         thoughts = StripThoughts(self, context, lambda call: _without_thoughts(request, call))
-        return Chained(mover.phase, mover, thoughts)
+        return Chained(None, mover, thoughts)
 
     def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         request, reply = exchange.request, exchange.reply

@@ -80,16 +80,30 @@ BODIES: dict[str, tuple[str, str, list[bytes]]] = {
         CHAT,
         "gemma-4",
         [
-            chunk({"content": "thought\nWhich "}),
-            chunk({"content": {"type": "text", "text": "pier?"}}),
+            chunk({"content": "thought\nThe user wants "}),
+            chunk({"content": {"type": "text", "text": "to row to pier "}}),
             chunk({"content": 9}),
             chunk(call("row\r", "c_1")),
+        ],
+    ),
+    "reasoning in a value of a call that leaked into the text": (
+        CHAT,
+        "hermes-3",
+        [
+            chunk({"content": '<tool_call>\n{"name": "find", "arguments": {"pier": "9<think>Is it nine or ten?"}}\n'}),
+            chunk({"content": "</tool_call>"}),
+            chunk({}, reason="stop"),
         ],
     ),
     "two cut tokens at the end": (
         CHAT,
         "m",
         [chunk({"content": "Pier 9"}), chunk({"content": "<|im"}), chunk({"content": "<|im_"}, reason="length")],
+    ),
+    "two cut tokens at the end, apart": (
+        CHAT,
+        "m",
+        [chunk({"content": "Pier 9"}), chunk({"content": "<|im_end|"}), chunk({"content": "\n<|im_"}, reason="length")],
     ),
 }
 
@@ -104,7 +118,10 @@ def test_a_second_repair_changes_nothing(name: str) -> None:
         "messages": [{"role": "user", "content": "Row."}],
     }
     if url == CHAT:
-        asked["tools"] = [{"type": "function", "function": {"name": "row\r", "parameters": {"type": "object"}}}]
+        asked["tools"] = [
+            {"type": "function", "function": {"name": name, "parameters": {"type": "object"}}}
+            for name in ("row\r", "find")
+        ]
     record = build.as_record(
         {
             "request": {

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.build import APIS, REGISTRY, Talk, User, forms, schema
+from tests.build import APIS, REGISTRY, Call, Talk, User, forms, schema
 from tests.fixes.drive import Result, run
 from tests.rules.case import Case, Fires, Silent, expand, fires, in_form, silent
 from tests.selection import rotated, sampled
@@ -63,3 +63,14 @@ def test_a_call_behind_an_opener_that_begins_nothing(api: str, before: str, step
     talk = Talk((User("Go on."),), leak, tools={"get_weather": schema(city="string")}, step=step)
     whole, streamed = (run([talk.record(api, stream)]) for stream in (False, True))
     assert _assembled(whole) == _assembled(streamed)
+
+
+@pytest.mark.parametrize("api", [api for api in APIS if "chat" in api])
+def test_text_behind_a_cut_is_cut_after_a_call(api: str) -> None:
+    """Markup beside a structured call is put back into the text, behind the token at which the text was cut."""
+    text = 'The tide turns. <|im_end|> <function=get_weather> {"name": "get_weather", "arguments": {"city": "Oslo"}}'
+    calls = [Call("get_weather", {"city": "Oslo"})]
+    talk = Talk((User("Go on."),), text, tools={"get_weather": schema(city="string")}, calls=calls, step=7)
+    whole, streamed = (run([talk.record(api, stream)]) for stream in (False, True))
+    assert _assembled(whole) == _assembled(streamed)
+    assert _assembled(streamed)[0][0] == "The tide turns."

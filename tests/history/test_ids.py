@@ -37,6 +37,7 @@ KIMI = "functions.read_map:3"
         ("functions.read_map_long:3", "functionsread_map_l", "its end cut off and `.` removed", "high"),
         (OPENAI, f"{OPENAI}|fc_0d", "a second id", "high"),
         (f"{OPENAI}|fc_0d", OPENAI, "the second id in it removed", "high"),
+        (f"{OPENAI}|fc_0d", f"{OPENAI}9|fc_0d", "something added to its end", "high"),
         (KIMI, "functions.read_map", "its end cut off", "high"),
         (OPENAI, OPENAI[:20], "its end cut off", "high"),
         (OPENAI, "call9QfXb", "its end cut off", "high"),

@@ -161,7 +161,10 @@ class ThoughtWatcher(TailWatcher):
 
 
 class StripThoughts(ArgumentRewriter):
-    """Removes reasoning in tags from the beginning of values. `judge` returns the change of a call."""
+    """Removes reasoning in tags from the edges of values. `judge` returns the change of a call."""
+
+    phase: ClassVar[float] = 3.15
+    """After markup has become calls, before other changes of arguments."""
 
     def __init__(self, rule: Rule, context: RewriteContext, judge: Callable[[ToolCall], Change | None]) -> None:
         super().__init__(rule, context)

@@ -82,9 +82,12 @@ class WaitingRewriter:
 
 
 class Chained:
-    """Several rewriters of one rule as one: each gets the events that the one before it returns."""
+    """Several rewriters of one rule as one: each gets the events that the one before it returns.
 
-    def __init__(self, phase: float, *rewriters: Rewriter) -> None:
+    `phase` is the place of them all in the pipeline; None: each has its own.
+    """
+
+    def __init__(self, phase: float | None, *rewriters: Rewriter) -> None:
         self.phase = phase
         self.parts = rewriters
 

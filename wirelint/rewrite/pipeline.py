@@ -316,7 +316,7 @@ class Pipeline:
 
 def stages_of(rules: Iterable[Rule], context: RewriteContext, faults: list[Finding]) -> Stages:
     """Return the rewriters of rules for a reply. A rule that fails to make its rewriter is reported in `faults`."""
-    made: list[tuple[int, str, str, Rewriter]] = []
+    made: list[tuple[float, str, str, Rewriter]] = []
     channel = channel_of(context.exchange.api)
     for rule in _able(tuple(rules)):
         if channel not in rule.channels:
@@ -326,10 +326,11 @@ def stages_of(rules: Iterable[Rule], context: RewriteContext, faults: list[Findi
         except Exception as error:  # fail open: the other rules repair what they can
             faults.append(internal(f"the repair of {rule.name}", error))
             continue
-        if rewriter is not None:
-            made.append((getattr(rewriter, "phase", 3), rule.code, rule.name, rewriter))
+        for part in getattr(rewriter, "parts", (rewriter,)) if rewriter is not None else ():
+            phase = getattr(rewriter, "phase", 3)
+            made.append((getattr(part, "phase", 3) if phase is None else phase, rule.code, rule.name, part))
     made.sort(key=lambda stage: stage[:2])
-    return [(name, part) for _, _, name, rewriter in made for part in getattr(rewriter, "parts", (rewriter,))]
+    return [(name, part) for _, _, name, part in made]
 
 
 @lru_cache(maxsize=32)

@@ -275,13 +275,14 @@ def _strength(token: str) -> Strength:
 
 def _cut_token(shadow: str) -> Occurrence | None:
     """Return a known token that the end of the text cuts off. Only one can be cut: of `<|im<|im_` none counts."""
-    cut = _search_cut(shadow, len(shadow.rstrip()))
-    if cut is None or _search_cut(shadow, cut.start()) is not None:
+    cut = _search_cut(shadow)
+    if cut is None or _search_cut(shadow[: cut.start()]) is not None:
         return None
     return Occurrence(cut[0], cut.start(), cut.end(), "unknown")
 
 
-def _search_cut(shadow: str, end: int) -> re.Match[str] | None:
+def _search_cut(shadow: str) -> re.Match[str] | None:
+    end = len(shadow.rstrip())
     cut = _CUT.search(shadow, max(end - 44, 0), end)
     known = cut is not None and any(token.startswith(cut[0]) and token != cut[0] for token in SURE)
     return cut if known else None
