@@ -95,6 +95,11 @@ BODIES: dict[str, tuple[str, str, list[bytes]]] = {
             chunk({}, reason="stop"),
         ],
     ),
+    "the name of a channel in two events, which only together begin a call": (
+        CHAT,
+        "gpt-oss",
+        [chunk({"content": piece}) for piece in ('on{"pier":"9"}', "comment", "ary to=functions.fi")],
+    ),
     "two cut tokens at the end": (
         CHAT,
         "m",

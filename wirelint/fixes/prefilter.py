@@ -134,8 +134,8 @@ class Prefilter:
     def may_start(self, text: str, inside: bool, before: str = "") -> bool:
         """Return True if an opener begins in a text, or may when more text has come.
 
-        `inside`: the text goes on in the middle of a line. `before` is the end of the text before it, at least `REACH`
-        characters; without it any character may have stood there.
+        `inside`: the text goes on in the middle of a line. `before` is the end of the text before it; if that has less
+        than `REACH` characters, any may have stood before them.
         """
         whole = before + text if before else text
         for found in self._openers.finditer(whole, len(before)):

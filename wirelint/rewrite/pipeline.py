@@ -107,7 +107,7 @@ class Pipeline:
         """
         if block != self._calm or not text:
             return False
-        if self._over != "yes" and self._may_start(text, self._in_line, self._tail if len(self._tail) == REACH else ""):
+        if self._over != "yes" and self._may_start(text, self._in_line, self._tail):
             return False
         if not self._in_line or "\n" in text:
             self._in_line = in_line(text, self._in_line)
