@@ -56,12 +56,12 @@ class ThinkLeak(Rule):
     for a model without a reasoning channel.
 
     ## Fix safety
-    Unsafe: a closed thought at the beginning of a value of a call is removed. Without its opening tag it is removed only
-    if sentences end before the closing tag, no message contains such tags, and the value has not left in a stream. In a
-    text, the reasoning moves to the API's own field, which changes the text that the client shows and keeps. In a
-    stream, text after an opening tag at the beginning passes as reasoning at once, all of it if the tag is never
-    closed. Reasoning without an opening tag moves in a whole body, or if one event holds it with the closing tag;
-    otherwise it has left as text.
+    Unsafe: a closed thought at an edge of a value of a call is removed, also inside objects and lists. Without its
+    opening tag it is removed only if sentences end before the closing tag, no message contains such tags, and the value
+    has not left in a stream. In a text, the reasoning moves to the API's own field, which changes the text that the
+    client shows and keeps. In a stream, text after an opening tag at the beginning passes as reasoning at once, all of
+    it if the tag is never closed. Reasoning without an opening tag moves in a whole body, or if one event holds it with
+    the closing tag; otherwise it has left as text, and the tag or the name of the channel is removed.
 
     ## References
     - vLLM and SGLang, reasoning parsers
@@ -152,7 +152,8 @@ def _without_thoughts(request: Request, call: ToolCall) -> Change | None:
     if call.form != "function" or writes_file(call.arguments.value):
         return None  # a file may be about tags
     leaks = _leaks(request, call)
-    thoughts = {path: found for path, value, found in leaks if not is_data(path) and _is_evident(request, value, found)}
+    evident = (leak for leak in leaks if not is_data(leak[0]) and _is_evident(request, leak[1], leak[2]))
+    thoughts = {(path, value): found for path, value, found in evident}
     return unthought(call, thoughts, request.tool(call.name))
 
 
