@@ -16,6 +16,7 @@ from wirelint.text.asking import asks_about_thinking_tags, instructions_hold, pr
 from wirelint.text.families import thinks
 from wirelint.text.markup import call_spans
 from wirelint.text.thinking import (
+    CHANNEL_LINES,
     Thinking,
     beginning,
     ends_sentences,
@@ -205,6 +206,8 @@ def _is_on(value: Json) -> bool:
 
 
 def _is_wanted(request: Request, found: Thinking) -> bool:
+    if found.tag == CHANNEL_LINES and all(instructions_hold(request, name) for name in CHANNEL_LINES.split(" … ")):
+        return True
     if instructions_hold(request, *literals(found)) or (not found.native and prompts_for_thinking_tags(request)):
         return True
     # An answer about tags contains tags; only a reply that begins with a whole pair leaks.
@@ -237,7 +240,8 @@ def _message(text: str, found: Thinking) -> str:
                 else f"an empty {found.tag} leaked into the text"
             )
         case "closed":
-            return f"the text holds the end of a {found.tag} block whose beginning is missing{shown}"
+            article = "an" if found.tag[0] in "aeiou" else "a"
+            return f"the text holds the end of {article} {found.tag} block whose beginning is missing{shown}"
         case "inner":
             return f"reasoning in {found.tag} leaked into the middle of the text{shown}"
         case "residue":
