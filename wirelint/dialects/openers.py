@@ -16,10 +16,10 @@ text (see `views`).
 
 `OpenerIndex` searches for the openers of all families at once. Their first piece gives them one of five kinds: literal,
 word, glued, line, text. Openers of the first three kinds are grouped by first character, line openers follow a line feed,
-so each group is one search that skips to a character. A group is searched for only if one of its cues occurs, the literals of its
-openers that are rarest in prose. After `<`, which is frequent in code, the next letters rule out most tags before all
-openers are tried. A tool's name is matched as any name, which is then looked up, so that nothing is compiled for the tools
-of a request.
+so each group is one search that skips to a character. A group is searched for only if one of its cues occurs, the
+literals of its openers that are rarest in prose. After `<`, which is frequent in code, the next letters rule out most tags
+before all openers are tried. A tool's name is matched as any name, which is then looked up, so that nothing is compiled for
+the tools of a request.
 """
 
 from __future__ import annotations
@@ -179,9 +179,9 @@ def word_start(first: str = "") -> str:
     return inside + "(?:" + "|".join([goes_on, *(f"(?<={head} {first})" for head in _HEADS)]) + ")"
 
 
-def sentence_end(first: str = "", more: str = "") -> str:
+def sentence_end(first: str = "") -> str:
     """Return the pattern source of the place behind the end of a sentence. `first` as in `word_start`."""
-    return rf"(?<=[.!?\"'){more}]{first})"
+    return rf"(?<=[.!?\"')]{first})"
 
 
 def full_pattern(openers: Iterable[Opener]) -> str:

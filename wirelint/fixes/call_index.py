@@ -128,8 +128,8 @@ class CallIds(_UpdateJudge):
 class LateIds(WaitingRewriter):
     """Moves the id of a call, and its name with it, from after its first arguments to its start.
 
-    `{"index":0,"function":{"name":"look_up","arguments":"{"}}`, then `{"index":0,"id":"call_1"}`: a start without an id waits
-    for one, or for the end of its candidate. `record` gets the call as it began and the update with the id.
+    `{"index":0,"function":{"name":"look_up","arguments":"{"}}`, then `{"index":0,"id":"call_1"}`: a start without an id
+    waits for one, or for the end of its candidate. `record` gets the call as it began and the update with the id.
     """
 
     def __init__(self, context: RewriteContext, record: Callable[[Start, CallUpdate], None]) -> None:

@@ -169,7 +169,7 @@ def _openers(literals: Iterable[str], words: Iterable[str], glued: Iterable[str]
     for first, rest in _options(words).items():
         options.append(first + word_start(first) + rest.removeprefix(first))
     for first, rest in _options(glued).items():
-        behind = rf"(?:{sentence_end(first, r'\n')}|(?<=\A{first}))"
+        behind = rf"(?:{sentence_end(first)}|(?<=\A{first})|(?<=\n{first}))"
         options.append(first + behind + rest.removeprefix(first))
     return "|".join(options)
 
