@@ -76,14 +76,14 @@ class Session:
         self.pattern: DeltaPattern | None = None
         """Pattern that the next event probably matches. An event that matches says its text and nothing else."""
         self.matched = False
-        """Whether the frame that was read last matched it."""
+        """True if the last frame matched the pattern."""
         self.listener: FrameListener | None = None
         self._whole: Reply | None = None
         self._size = 0
         self._closed = self.unread = False
-        """Whether reading was given up."""
+        """True if reading was given up."""
         self.unread_because: str | None = None
-        """What was missing to read the reply, where something was."""
+        """What was missing to read the reply; None if nothing was."""
         self._first_token: float | None = None
         self._log = ArrivalLog()
 

@@ -110,10 +110,10 @@ class Contentview:
     def __init__(self, viewer: ExchangeView) -> None:
         self._viewer = viewer
 
-    def prettify(self, data: bytes, metadata: contentviews.Metadata) -> str:
+    def prettify(self, data: bytes, metadata: Metadata) -> str:
         return plain(self._viewer.page(data, metadata.flow, metadata.http_message or metadata.websocket_message))
 
-    def render_priority(self, data: bytes, metadata: contentviews.Metadata) -> float:
+    def render_priority(self, data: bytes, metadata: Metadata) -> float:
         return (
             _OURS
             if self._viewer.claims(metadata.flow, metadata.http_message or metadata.websocket_message)
@@ -164,6 +164,14 @@ class Named(Protocol):
     name: str
 
 
+class Metadata(Protocol):
+    """The members of mitmproxy 12's `contentviews.Metadata` that are used."""
+
+    flow: object
+    http_message: object
+    websocket_message: object
+
+
 def _is_console() -> bool:
     return ctx.master.addons.get("consoleaddon") is not None  # type: ignore[no-untyped-call]
 
@@ -178,18 +186,18 @@ def _width() -> int:
 
 def install(viewer: ExchangeView) -> Callable[[], None]:
     """Add the view to mitmproxy, replacing that of an earlier load. Return a function that removes it."""
+    views: Any = contentviews  # its types differ between the versions
     if hasattr(contentviews, "Contentview"):
-        contentviews.add(Contentview(viewer))
+        views.add(Contentview(viewer))
         return lambda: None  # a later one takes its place; until then it knows no flow
-    old: Any = contentviews
     view = View(viewer)
-    if (earlier := old.get(NAME)) is not None:
-        old.remove(earlier)
-    old.add(view)
+    if (earlier := views.get(NAME)) is not None:
+        views.remove(earlier)
+    views.add(view)
 
     def remove() -> None:
-        if old.get(NAME) is view:
-            old.remove(view)
+        if views.get(NAME) is view:
+            views.remove(view)
 
     return remove
 
