@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 
-from tests.addon.build import recorder_of, result_of_record
+from tests.addon.build import feed, recorder_of, result_of_record
 from tests.build import FORMS, REGISTRY, Call, Talk, User, as_record, schema, some
 from tests.state.test_issues import mangled
 from wirelint.addon.annotate import annotation
@@ -70,7 +70,7 @@ def test_without_redaction_nothing_is_changed() -> None:
     record = TALK.record("openai.chat", True)
     made, recorder = as_record(record), recorder_of(record)
     recorder.respond(200, made.response_headers)
-    recorder.feed(made.response_body or b"", 1.0)
+    feed(recorder, made.response_body or b"", 1.0)
     result = judge(
         recorder,
         read(recorder, "complete", None, 1.0, Redactor(enabled=False)),
@@ -88,7 +88,7 @@ def test_the_ledger_takes_the_exchange_in_once() -> None:
     ):
         made, recorder = as_record(record), recorder_of(record)
         recorder.respond(200, made.response_headers)
-        recorder.feed(made.response_body or b"", 1.0)
+        feed(recorder, made.response_body or b"", 1.0)
         judge(recorder, read(recorder, "complete", None, 1.0, Redactor(b"key")), engine, Redactor(b"key"))
     assert len(list(engine.ledger.all_calls())) == 3
 
@@ -129,7 +129,7 @@ def test_later_turns_are_quiet_about_a_known_fault_and_the_capture_has_all() -> 
     for record in records:
         made, recorder = as_record(record), recorder_of(record, name=str(record["id"]))
         recorder.respond(200, made.response_headers)
-        recorder.feed(made.response_body or b"", 420.0)
+        feed(recorder, made.response_body or b"", 420.0)
         seen.append(
             judge(recorder, read(recorder, "complete", None, 1840.0, Redactor(b"key")), engine, Redactor(b"key"))
         )

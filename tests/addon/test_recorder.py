@@ -138,7 +138,7 @@ def test_memory_is_let_go_at_the_limit() -> None:
     recorder = recorder_of(RECORD, 4096)
     recorder.respond(200, ())
     for _ in range(200):
-        recorder.feed(b"x" * 1000, 1.0)
+        recorder.store_for_later(b"x" * 1000)
     assert recorder._raw.getvalue() == recorder._plain == b""
     assert some(recorder.session)._fold is None
 
