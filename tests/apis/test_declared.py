@@ -6,12 +6,8 @@ import json
 
 import orjson
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from tests.build import some
-from wirelint.apis import by_name, read_request
-from wirelint.apis.declared import Declared, Repeated, repeated
+from wirelint.apis.declared import Declared, Repeated
 from wirelint.model import Json, Tool
 
 SCHEMA: Json = {"type": "object", "properties": {"n": {"type": "integer", "minimum": 1}}}
@@ -38,20 +34,6 @@ def test_only_identical_declarations_are_read_once(one: Json, other: Json) -> No
     first = read(one)
     assert [tool.name for tool in read(other)] == [str(tool) for tool in other]  # type: ignore[union-attr]
     assert read(one) is first
-
-
-def test_tools_that_come_twice_are_decoded_once() -> None:
-    api = some(by_name("openai.chat"))
-    body = COMPACT.replace(b"tool_", b"one_of_a_kind_")
-    read = []
-    for _ in range(4):
-        document = repeated.document_of(body)
-        assert document == orjson.loads(body)
-        assert isinstance(document, dict)
-        read.append((document["tools"], read_request(api, document, "/v1/chat/completions").tools))
-    assert read[3][0] is read[2][0]
-    assert read[3][0] is not read[0][0]
-    assert all(tools is read[0][1] for _, tools in read)
 
 
 def knowing() -> Repeated:
@@ -95,20 +77,6 @@ def test_every_body_is_decoded_as_json(name: str) -> None:
     for before in (COMPACT, body, SPACED) * 3:
         known.document_of(before)
         assert known.document_of(body) == expected
-
-
-@given(
-    st.dictionaries(
-        st.sampled_from(["model", "tools", "a", "b"]), st.sampled_from([TOOLS, [TOOLS], {"tools": TOOLS}, 1])
-    ),
-    st.lists(st.sampled_from([COMPACT, SPACED]), max_size=3),
-    st.booleans(),
-)
-def test_any_body_is_decoded_as_json(body: dict[str, Json], before: list[bytes], spaced: bool) -> None:
-    known = knowing()
-    written = json.dumps(body).encode() if spaced else orjson.dumps(body)
-    for other in (*before, written, written):
-        assert known.document_of(other) == orjson.loads(other)
 
 
 def test_memory_is_bounded() -> None:
