@@ -17,6 +17,7 @@ from wirelint.capture.redact import Redactor
 from wirelint.capture.replay import delivered_reply, replay
 from wirelint.capture.streams import StreamStrings
 from wirelint.engine import Engine, internal, lower
+from wirelint.fix import AppliedFix
 from wirelint.model import End, Exchange, Json, Reply, Timing
 from wirelint.rule import SEVERITIES, Finding
 from wirelint.state.ledger import Unnamed
@@ -44,6 +45,18 @@ class CheckResult:
     def known(self) -> int:
         """Return the number of findings from earlier turns; they are captured, not reported."""
         return len(self.findings) - len(self.new)
+
+    @property
+    def new_fixes(self) -> list[AppliedFix]:
+        """Return the fixes that do not repeat those of earlier turns: not at the place of a known finding, and not of a
+        rule all of whose findings are known."""
+        places = {(one.code, one.side, one.pointer) for one in self.findings if one.is_known}
+        known = {place[:2] for place in places} - {(one.code, one.side) for one in self.new}
+        return [
+            fix
+            for fix in self.record.fixes
+            if (fix.code, fix.side, fix.pointer) not in places and (fix.code, fix.side) not in known
+        ]
 
     @property
     def worst(self) -> str:

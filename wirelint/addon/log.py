@@ -33,7 +33,7 @@ _MESSAGE = 400
 
 
 def log_exchange(result: CheckResult) -> None:
-    """Log an exchange, its findings and fixes."""
+    """Log an exchange, its new findings and fixes."""
     if not is_shown(logging.WARNING):
         return
     say(exchange_line(result), look=functools.partial(terminal_log.exchange_look, result))
@@ -42,7 +42,7 @@ def log_exchange(result: CheckResult) -> None:
         log_finding(finding)
     if len(new) > _SHOWN:
         _remark(f"… {len(new) - _SHOWN} more: wirelint show {result.record.id[:8]}")
-    fixes = result.record.fixes
+    fixes = result.new_fixes
     for fix in fixes[:_SHOWN]:
         line = f"  fixed {fix.name} [{fix.safety}] {shorten(fix.title, _MESSAGE)}"
         say(line, look=terminal_log.fix_look(fix))
