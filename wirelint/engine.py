@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 from urllib.parse import urlsplit
 
-from wirelint.apis import ApiSpec, ReplyReader, as_object, channel_of, read_request, recognise, repeated
+from wirelint.apis import ApiSpec, ReplyReader, as_object, channel_of, document_of, read_request, recognise
 from wirelint.apis.delta_pattern import DeltaPattern, PatternLearner
 from wirelint.apis.reading import Decoded
 from wirelint.events import Delta, Done, Event, Failure, Finish, Fold, Frame, Other, says_nothing
@@ -105,7 +105,7 @@ class Session:
         The request is parsed further when it is first asked for. `later`: that will be some time later, so its body is
         kept as bytes until then, since the decoded body takes ten times the memory.
         """
-        document = repeated.document_of(body)
+        document = document_of(body)
         parts = urlsplit(url)
         asked = "POST" if is_socket(parts.scheme) else method
         api = recognise(asked, parts.path, headers, document, parts.netloc)
@@ -126,7 +126,7 @@ class Session:
         """
         if self._asked is not None:
             asked, self._asked = self._asked, None
-            document = as_object(repeated.document_of(asked)) if isinstance(asked, bytes) else asked
+            document = as_object(document_of(asked)) if isinstance(asked, bytes) else asked
             self._request = read_request(self.api, document, urlsplit(self.url).path)
         return self._request
 

@@ -15,8 +15,8 @@ from mitmproxy.io import FlowReader
 from tests.addon.build import flow_of, head_of, result_of_record
 from tests.build import Talk, some
 from wirelint.addon.annotate import annotation, captured_copy, prefixed
-from wirelint.addon.check_result import CheckResult
 from wirelint.capture.flow_metadata import times_of
+from wirelint.capture.offline import Checked
 from wirelint.capture.readers import read
 from wirelint.capture.record import Record
 from wirelint.model import End
@@ -25,7 +25,7 @@ KEY = "sk-proj-Zq8Yw3Rt6Uv1Nm4Kc9Pd2Lf7Hb5Gx0S"
 RECORD = Talk(text=f"Grüße, {KEY}").record("openai.chat", True)
 
 
-def copy_of(flow: http.HTTPFlow, result: CheckResult) -> http.HTTPFlow:
+def copy_of(flow: http.HTTPFlow, result: Checked) -> http.HTTPFlow:
     make = captured_copy(flow, result.record, annotation(result))
     # What happens to the flow between the hook and the writer's thread must not show.
     flow.request.headers["authorization"] = "changed"

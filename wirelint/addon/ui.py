@@ -16,7 +16,6 @@ from typing import Any, Literal, Protocol
 from mitmproxy import contentviews, ctx, flow, http, websocket
 from mitmproxy.addonmanager import Loader
 
-from wirelint.addon.check_result import CheckResult
 from wirelint.addon.commands import Commands
 from wirelint.addon.exchange_cache import AddonState, ExchangeCache, ExchangeLookup
 from wirelint.addon.log import Failures
@@ -242,7 +241,7 @@ class LivePreview:
 
     def _step(self) -> None:
         self._timer = None
-        found = [one for one in self._found() if one.recorder.is_live]
+        found = list(self._found())
         start = self._turn % len(found) if len(found) > _AT_ONCE else 0
         self._turn = start + _AT_ONCE
         for one in [*found[start:], *found[:start]][:_AT_ONCE]:
@@ -352,11 +351,10 @@ class UserInterface:
         self.preview.done()
         self.retention.done()
 
-    def judged(self, flow: http.HTTPFlow, result: CheckResult) -> None:
+    def judged(self, flow: http.HTTPFlow, checked: Checked) -> None:
         """Cache the result of an exchange."""
         if is_shown():
-            checked = Checked(result.record, result.exchange, result.findings).folded
-            self._cache.keep(flow, checked, result.notes, result.record.id)
+            self._cache.keep(flow, checked.folded, checked.record.id)
             clear_console_cache()
 
     def show(self, flow: http.HTTPFlow) -> None:
