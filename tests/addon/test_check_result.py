@@ -15,6 +15,7 @@ from wirelint.capture.offline import Checked, check
 from wirelint.capture.redact import Redactor
 from wirelint.capture.replay import replay
 from wirelint.engine import Engine
+from wirelint.fix import AppliedFix
 from wirelint.rule import Finding
 from wirelint.view.findings import annotations_of, flat
 
@@ -104,7 +105,13 @@ def test_later_turns_are_quiet_about_a_known_fault_and_the_capture_has_all() -> 
     assert noted.metadata["wirelint.findings"] == ["mangled-id"]
     assert noted.metadata["wirelint.known"] == 2
     assert "+2 known" in noted.comment
+    fixes = [AppliedFix("ID301", "mangled-id", "safe", "request", "m", one.pointer) for one in last.findings]
+    fixed = dataclasses.replace(last, record=last.record.but(fixes=tuple(fixes)))
+    assert fixed.new_fixes == fixes[2:]
     quiet = dataclasses.replace(last, findings=last.findings[:2])
+    elsewhere = dataclasses.replace(fixes[0], pointer="/messages")
+    assert dataclasses.replace(quiet, record=last.record.but(fixes=(elsewhere,))).new_fixes == []
+    assert dataclasses.replace(last, record=last.record.but(fixes=(elsewhere,))).new_fixes == [elsewhere]
     assert annotation(quiet).marker == ""
     assert "mangled-id" not in f"{annotation(quiet)}"
     assert "+ 2 known from earlier turns" in exchange_line(quiet)
