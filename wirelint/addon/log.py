@@ -33,7 +33,7 @@ _MESSAGE = 400
 
 
 def log_exchange(checked: Checked) -> None:
-    """Log an exchange, its new findings and its fixes."""
+    """Log an exchange, its new findings and its new fixes."""
     if not is_shown(logging.WARNING):
         return
     checked = checked.folded
@@ -43,7 +43,7 @@ def log_exchange(checked: Checked) -> None:
         log_finding(finding)
     if len(findings) > _SHOWN:
         _remark(f"… {len(findings) - _SHOWN} more: wirelint show {record.id[:8]}")
-    fixes = record.fixes
+    fixes = checked.new_fixes
     for fix in fixes[:_SHOWN]:
         line = f"  fixed {fix.name} [{fix.safety}] {shorten(fix.title, _MESSAGE)}"
         say(line, look=terminal_log.fix_look(fix))

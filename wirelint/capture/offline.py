@@ -65,6 +65,19 @@ class Checked:
         known = tuple(finding for finding in self.findings if finding.is_known)
         return dataclasses.replace(self, findings=new, known=(*self.known, *known))
 
+    @property
+    def new_fixes(self) -> list[AppliedFix]:
+        """The fixes that do not repeat those of earlier exchanges: not at the place of a known finding, and not of a rule
+        all of whose findings are known."""
+        folded = self.folded
+        places = {(one.code, one.side, one.pointer) for one in folded.known}
+        known = {place[:2] for place in places} - {(one.code, one.side) for one in folded.findings}
+        return [
+            fix
+            for fix in self.record.fixes
+            if (fix.code, fix.side, fix.pointer) not in places and (fix.code, fix.side) not in known
+        ]
+
 
 class Occurrences:
     """Counts of each issue in some files. Complete after the last exchange."""
