@@ -88,8 +88,6 @@ class BatchAnswers:
         raw = response.raw_content
         if raw is None or self.done:
             return
-        if raw:
-            recorder.feed_whole(raw)
         try:
             replied = document_of(body_of(response, recorder.limit) or b"") if is_json(response) else None
         except TooLargeError:
@@ -215,12 +213,7 @@ class McpStreams:
 
     def mind(self, flow: http.HTTPFlow, recorder: ExchangeRecorder, *, streamed: bool, blocks: bool) -> None:
         """Track a reply whose head has arrived. `blocks`: calls may be answered by policies."""
-        if not (
-            streamed
-            and recorder.is_live
-            and recorder.session is not None
-            and channel_of(recorder.session.api.name) == "mcp"
-        ):
+        if not (streamed and recorder.session is not None and channel_of(recorder.session.api.name) == "mcp"):
             return
         if "text/event-stream" in dict(recorder.response_headers).get("content-type", "text/event-stream"):
             recorder.on_data = partial(self._heard, flow, recorder)
