@@ -272,8 +272,8 @@ class GrowingDeltas(WaitingRewriter):
     """Reduces deltas that each repeat all text before them. `record` gets the start and the second delta of each call.
 
     `{"ci`, `{"city":"O`, `{"city":"Oslo"}` are the deltas of one call; joined they are no JSON. The first passes. The
-    second begins like the first and breaks the JSON, which may be another fault, so it waits for the next delta, which
-    must begin like both, or for the end of the call, if the second alone is an object.
+    second begins like the first, which may be another fault, or an object in an object (`{"a":`, `{"a":1}`, `}`). So it
+    waits for the next delta, which must begin like both, or for the end of the call, if the second alone is an object.
     """
 
     phase = 4
@@ -307,20 +307,20 @@ class GrowingDeltas(WaitingRewriter):
         if not before:
             call.before = text
             return (event,)
-        if is_broken(before + text):
-            return self.wait_for(event)
-        call.is_plain()
-        return (event,)
+        return self.wait_for(event)
 
     def decides(self, first: Event, event: Event) -> bool | None:
         assert isinstance(first, Delta)
+        call = self._calls[first.block]
         match event:
             case Delta(block=block, text=text) if block == first.block and text:
+                if not (text.startswith(first.text) and is_broken(call.before + first.text + text)):
+                    return False
                 if text != first.text:
-                    return text.startswith(first.text)
+                    return True
             case CallUpdate(block=block) if block == first.block:
                 pass
-            case _ if ends_call(self._calls[first.block].start, event):
+            case _ if ends_call(call.start, event):
                 pass
             case _:
                 return None
