@@ -132,6 +132,11 @@ def _without_reason(documents: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return in_calls(empty)(documents)
 
 
+def _no_reason(_: int, value: dict[str, Any]) -> None:
+    for name in ("finish_reason", "stop_reason", "stopReason"):
+        value.pop(name, None)
+
+
 def _one_item_id(_: list[dict[str, Any]]) -> list[dict[str, Any]]:
     def rename(_: int, value: dict[str, Any]) -> None:
         for name in ("id", "item_id"):
@@ -203,6 +208,10 @@ FAULTS = {
         "finish-reason-mismatch", Talk(ASK, calls=(Call("get_weather", WHERE),), tools=TOOLS),
         tuple(api for api in CALLING if traits(api).has_reason_for_calls), "safe", (("get_weather", WHERE),), ends="calls",
         change=_without_reason, forms=(False, True)),
+    "calls that end without a reason": Fault(
+        "finish-reason-mismatch", Talk(ASK, calls=(Call("get_weather", WHERE),), tools=TOOLS),
+        tuple(api for api in CALLING if traits(api).has_reason_for_calls), "safe", (("get_weather", WHERE),), ends="calls",
+        change=in_calls(_no_reason), forms=(False, True)),
     "no call where one is promised": Fault(
         "finish-reason-mismatch", Talk(ASK, "It rains.", tools=TOOLS, finish="tool"),
         tuple(api for api in CALLING if traits(api).has_reason_for_calls), "safe", (), "It rains.", ends="ended"),
