@@ -36,6 +36,8 @@ METHODS = {
     "rewriter": "def rewriter(self, situation):\n        raise {0}",
     "push": "def rewriter(self, situation):\n        return Faulty()\nclass Faulty:\n    held = None\n"
     "    def push(self, event):\n        raise {0}\n    def release(self):\n        return ()",
+    "push of one of several": "def rewriter(self, situation):\n        return [Faulty()]\nclass Faulty:\n    held = None\n"
+    "    def push(self, event):\n        raise {0}\n    def release(self):\n        return ()",
     "a lazy push": "def rewriter(self, situation):\n        return Faulty()\nclass Faulty:\n    held = None\n"
     "    def push(self, event):\n        yield event\n        raise {0}\n    def release(self):\n        return ()",
     "held": "def rewriter(self, situation):\n        return Faulty()\nclass Faulty:\n    @property\n"
