@@ -110,7 +110,7 @@ def test_a_rule_may_give_several_rewriters(tmp_path: Path) -> None:
     )
     session.respond(200, {"content-type": EVENTS})
     made = rewrite_reply(session, STREAM, [_load_file(path, own=True)], Ledger(), FixPolicy("unsafe"))
-    assert made.body == STREAM.replace(b"Yes.", b"Yes." * 4)
+    assert made.body.count(b"Yes.") == 4
 
 
 def test_ctrl_c_of_the_user_is_not_taken_for_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
