@@ -62,8 +62,7 @@ def _copy(flow: http.HTTPFlow, fixed: Fixed) -> http.HTTPFlow:
     if copy.response is not None:
         _put(copy.response, came.delivered, came.response_headers, came.response_body, flow, "response")
     record = dataclasses.replace(came, id=copy.id, source="")
-    exchange = dataclasses.replace(fixed.exchange, id=copy.id) if fixed.exchange is not None else None
-    made = annotation(Checked(record, exchange, fixed.findings))
+    made = annotation(dataclasses.replace(fixed, record=record))
     copy.comment = copy.marked = ""
     annotate(copy, dataclasses.replace(made, comment=f"{_TRIED} · {made.comment}"), record)
     return copy
@@ -179,7 +178,7 @@ class Commands:
             return [f"{one.id[:8]}: nothing to repair"]
         made.append(tried.copy)
         fixed = tried.fixed
-        self._cache.keep(tried.copy, Checked(fixed.record, fixed.exchange, fixed.findings).folded)
+        self._cache.keep(tried.copy, fixed.folded)
         left = tally(fixed.remaining) or "none"
         many = counted(len(fixed.record.fixes), "repair")
         lines = [f"{one.id[:8]}: {many}, findings left: {left}; see the copy {tried.copy.id[:8]}"]
