@@ -30,7 +30,7 @@ class Checked:
 
     `because` explains an unrecognised exchange that looks like an API of models or tools, and is empty for other traffic.
     `known` are findings of earlier exchanges (`folded`); without folding, all of them are in `findings`.
-    `names`: API and model of a live exchange whose reading failed.
+    `names`: API and model, if they are not those of `exchange`.
     """
 
     record: Record
@@ -42,11 +42,11 @@ class Checked:
 
     @property
     def api(self) -> str:
-        return self.exchange.api if self.exchange is not None else self.names[0]
+        return self.names[0] or (self.exchange.api if self.exchange is not None else "")
 
     @property
     def model(self) -> str:
-        return self.exchange.model if self.exchange is not None else self.names[1]
+        return self.names[1] or (self.exchange.model if self.exchange is not None else "")
 
     @property
     def calls(self) -> int:
@@ -57,6 +57,11 @@ class Checked:
     @property
     def streamed(self) -> bool:
         return self.exchange is not None and self.exchange.reply is not None and self.exchange.reply.streamed
+
+    @property
+    def is_open(self) -> bool:
+        """Return True if the exchange is in progress."""
+        return self.exchange is not None and self.exchange.open
 
     @property
     def folded(self) -> Checked:
