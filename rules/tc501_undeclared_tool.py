@@ -90,7 +90,10 @@ class UndeclaredTool(Rule):
             self.record(context, safety, title, start.pointer, at=start, before=joined, after=matched.name)
             return Rename(matched.name)
 
-        heads = CallHeads(context, judge, lambda start: request.tool(start.name) is not None or None, 2)
+        def may_grow(name: str) -> bool:
+            return bool(name) and any(tool.startswith(name) and tool != name for tool in names)
+
+        heads = CallHeads(context, judge, lambda start: request.tool(start.name) is not None or None, 2, may_grow)
         if not context.permit.allows(self.code, "unsafe"):
             return (heads,)
 

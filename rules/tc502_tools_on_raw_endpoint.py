@@ -21,7 +21,9 @@ _TEXT = 1000
 _HEADER = 400
 """Characters of a header's value to search."""
 _DROPPED = re.compile(
-    r"(?<![a-z])(?:drop|remov|ignor|stripp|omitt|discard|unsupported|not?[ _-](?:be[ _-])?support)", re.IGNORECASE
+    r"(?<![a-z])(?:drop|remov|ignor|stripp|omitt|discard|filtered|exclud|skipp|unsupported"
+    r"|not?[ _-](?:be[ _-])?(?:support|forward|pass))",
+    re.IGNORECASE,
 )
 _TOOLS = re.compile(
     r"(?<![a-z0-9_])(?:tools|functions|tool_?config|(?:tool|function)[ _-](?:call(?:s|ing)?|use))(?![a-z0-9_])"

@@ -618,7 +618,8 @@ def _places(kind: Kind, openers: list[Opener]) -> str:
         case "word":
             return rf"{word_start()}[{''.join(sorted(map(re.escape, firsts)))}](?=[{chars}]*+\Z)"
         case "glued":
-            return rf"{sentence_end()}[{''.join(sorted(map(re.escape, firsts)))}](?=[{chars}]*+\Z)"
+            first = f"[{''.join(sorted(map(re.escape, firsts)))}]"  # before the look-behind, which is slow
+            return rf"{first}{sentence_end(first)}(?=[{chars}]*+\Z)"
         case "line":
             return rf"(?m:^)(?=[\s\S])(?=[{chars}]*+\Z)"
         case "text":

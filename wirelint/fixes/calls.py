@@ -229,8 +229,9 @@ class CallHeads(WaitingRewriter):
         judge: Callable[[Head], Rename | Renumber | Remove | None],
         is_settled: Callable[[Start], bool | None],
         phase: float,
+        may_grow: Callable[[str], bool] | None = None,
     ) -> None:
-        """`judge` returns the change of a call and records it.
+        """`judge` returns the change of a call and records it. `may_grow`: more of a name may follow the first arguments.
 
         `is_settled` returns True for a start that needs no judgement, False for one that can be judged at once, and None
         for one whose id or name may be incomplete.
@@ -238,7 +239,7 @@ class CallHeads(WaitingRewriter):
         super().__init__()
         self.phase = phase
         self._context = context
-        self._judge, self._is_settled = judge, is_settled
+        self._judge, self._is_settled, self._may_grow = judge, is_settled, may_grow
         self._names: dict[int, str] = {}
         """The original names of renamed calls."""
         self._ids: dict[int, str] = {}
@@ -247,6 +248,10 @@ class CallHeads(WaitingRewriter):
 
     def decides(self, first: Event, event: Event) -> bool | None:
         assert isinstance(first, Start)
+        if isinstance(event, Delta) and self._may_grow is not None:
+            said = (one for one in self._held if isinstance(one, Start | CallUpdate) and one.block == first.block)
+            if self._may_grow(joined_name([one.name for one in said])):
+                return None
         return completes_name(first, event) or None
 
     def settle(self, held: Sequence[Event], event: Event, decided: bool) -> Iterable[Event]:

@@ -199,7 +199,7 @@ _INNER = tuple(tag for tag in TAGS if "inner" in tag.places)
 _PROBES = Cues(*_PHRASES.words("probes"))
 _FEWEST_WORDS = 3
 """Least words of reasoning in a value without a pair of tags at its start."""
-_CLOSING_MARKS = ("/", "|>", "unused17")
+_CLOSING_MARKS = ("/", "|>", "unused17", "ctrl95")
 _SENTENCE_END = tuple(".!?…:)]}\"'`”*>|")
 
 _SENTENCES = tuple(
