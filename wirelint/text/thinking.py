@@ -50,7 +50,7 @@ _SPACE = re.compile(r"\s+")
 """Upper bound for the characters of a delimiter of reasoning."""
 _PHRASES = lexicon.Phrases("thinking")
 
-_GLUED_FINAL = rf"a{_PHRASES.text('behind')}"
+_GLUED_FINAL = "a" + _PHRASES.text("behind")
 CUT_TAG = re.compile(rf"(?:(?:[<\[◁&]|to=)[^<>\[\]\n]{{0,64}}|{_GLUED_FINAL}[a-z\n]{{0,16}})\Z")
 MAY_OPEN = re.compile(rf"[<\[◁]|to=|{_GLUED_FINAL}(?=s|\Z)")
 
