@@ -297,6 +297,8 @@ class Pipeline:
                 if len(events) == 1:
                     made = push(events[0])
                     out = made if type(made) is tuple or type(made) is list else [*made]
+                elif (push_all := getattr(stage, "push_all", None)) is not None:
+                    out = [*push_all(events)]
                 else:
                     out = [one for event in events for one in push(event)]
             except Exception as error:
