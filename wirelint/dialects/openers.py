@@ -550,9 +550,10 @@ class _Cut(NamedTuple):
     after_name: re.Pattern[str] | None = None
 
     def place(self, text: str, start: int, backwards: str, names: Collection[str]) -> int | None:
-        """Return the first offset from `start` on where an opener may be cut off. `backwards`: the end of the text, reversed.
+        """Return the first offset from `start` on where an opener may be cut off.
 
-        A text of `*` or of line ends has hundreds of places. Looking ahead from each of them took 0.2 ms at each delta.
+        `backwards` is the end of the text, reversed. A text of `*` or of line ends has hundreds of places: looking ahead
+        from each of them took 0.2 ms at each delta.
         """
         tail = self.tail.match(backwards)
         reach = min(self.reach, tail.end() if tail is not None else 0)
