@@ -112,7 +112,8 @@ def judge(recorder: ExchangeRecorder, reading: Reading, engine: Engine, redactor
     clean, exchange = reading
     findings = _faults(recorder, redactor)
     if exchange is not None:
-        if recorder.notes or exchange.notes:
+        recorder.notes += [note for note in exchange.notes if note not in recorder.notes]
+        if recorder.notes:
             exchange = exchange.but(notes=tuple(recorder.notes))
         exchange = engine.ledger.place(exchange)
         findings += engine.check(exchange)

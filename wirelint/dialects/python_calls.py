@@ -79,10 +79,6 @@ class PythonCall:
         return None if bound is None else {**bound, **self.keywords}
 
 
-_MOST_CALLS = 256
-"""Calls of one row that are read. No reply has as many, but the row of a model in a loop goes on for its whole text."""
-
-
 @dataclass(slots=True)
 class PythonCalls(Calls):
     """Calls in a row. `whole`: the last one is not cut off."""
@@ -110,7 +106,7 @@ def read_calls(reader: Reader, position: int, closer: Pattern | None = None) -> 
     at = position
     while call := read_call(reader, at, closer):
         calls.append(call)
-        if not call.closed or len(calls) == _MOST_CALLS:
+        if not call.closed:
             break
         at = reader.after(_BETWEEN, call.end)
     return PythonCalls(calls[-1].end, [call.native(reader) for call in calls], calls[-1].whole) if calls else None

@@ -1,13 +1,18 @@
 r"""Looping text: a model that repeats tags and tokens up to its token limit, and one that continues as the user.
 
-Each place where markup may begin costs a look of all dialects, some 50 microseconds, and each repair far more. A normal
-reply has a few dozen such places. They are counted, and after `MOST_MARKS` of them rules and fixes take the rest of the
-text as plain. A *mark* is a bracket with the first letters of an opener, a closer or a token of `wirelint.dialects`,
-`control_tokens` or `thinking` (`<tool_`, `</think`, `[/INS`, `&lt;invo`), one of their words (`functions.`), or such a word
-at a line start (`Action:`); also a fence around JSON, and each of many brackets in a row. HTML and code have next to none.
+Each place where markup may begin costs a look of all dialects, some 50 microseconds, and each repair far more. What follows
+is read piece by piece: an argument, a key, a bracket, at some 3 microseconds each. So both are counted, and after
+`MOST_MARKS` marks, or `MOST_SEPARATORS` separators behind the first mark, or some of both, rules and fixes take the rest of
+the text as plain. A note says so (`note_on`). A normal reply has a few dozen marks, and code has a separator in 14
+characters, JSON in 9.
 
-The count depends on the text alone: it is taken at each `STEP`-th character, for the marks that are `REACH` characters
-before it, so that streamed and whole texts become plain at the same character.
+A *mark* is a bracket with the first letters of an opener, a closer or a token of `wirelint.dialects`, `control_tokens` or
+`thinking` (`<tool_`, `</think`, `[/INS`, `&lt;invo`), one of their words (`functions.`), or such a word at a line start
+(`Action:`); also a fence around JSON, and each of many brackets in a row. HTML and code have next to none. A *separator* is
+a bracket, comma, colon or equals sign.
+
+The count depends on the text alone: it is taken at each `STEP`-th character, for the marks and separators that are `REACH`
+characters before it, so that streamed and whole texts become plain at the same character.
 """
 
 from __future__ import annotations
@@ -104,12 +109,21 @@ class MarkCount:
         return place
 
 
+@lru_cache(maxsize=8)
 def plain_from(text: str, names: frozenset[str] = frozenset()) -> int | None:
     """Return the offset of the plain rest of a whole text; None without one, which is usual."""
     marks = sum([text.count(first) for first in _FIRSTS]) + _words_in(text)
     if len(text) < STEP or marks * _WEIGHT + _separators_in(text, 0, len(text)) <= MOST_SEPARATORS:
         return None
     return MarkCount(names).add(text)
+
+
+def note_on(offset: int) -> str:
+    """Return the note on a reply with a text that is plain from an offset on."""
+    return (
+        f"more than {MOST_MARKS} tags and tokens, or {MOST_SEPARATORS:,} brackets and separators behind one, in a text of"
+        f" the reply; from its character {offset:,} on it was neither judged nor changed"
+    )
 
 
 def _separators_in(text: str, start: int, end: int) -> int:
