@@ -403,6 +403,8 @@ class OpenerIndex:
         plain = [opener for opener in held if not has_name(opener)]
         self._cuts = [_plain_cut(kind, some) for kind, some in _by_kind(plain).items()]
         self._named_cuts = [_named_cut(opener) for opener in held if has_name(opener)]
+        # A loop in deltas of a character has few ends, each of which takes 60 microseconds.
+        self._cut_at = lru_cache(maxsize=256)(self._find_cut)
 
     def groups_in(self, text: str, names: Collection[str]) -> list[_Group]:
         """Return the groups that may have an opener in a text, judged by their cues."""
@@ -431,6 +433,11 @@ class OpenerIndex:
 
     def cut(self, text: str, start: int, names: Collection[str]) -> int | None:
         """Return the first offset from `start` on where the end of the text may begin an opener that is not complete."""
+        before = max(start - _LONGEST_BEFORE, 0)
+        at = self._cut_at(text[before:], start - before, frozenset(names))
+        return at + before if at is not None else None
+
+    def _find_cut(self, text: str, start: int, names: frozenset[str]) -> int | None:
         cuts, backwards = (*self._cuts, *(self._named_cuts if names else ())), text[max(start - 1, 0) :][::-1]
         found = [cut.place(text, start, backwards, names) for cut in cuts]
         return min((place for place in found if place is not None), default=None)
