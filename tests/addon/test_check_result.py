@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 
-from tests.addon.build import recorder_of, result_of_record
+from tests.addon.build import feed, recorder_of, result_of_record
 from tests.build import FORMS, REGISTRY, Call, Talk, User, as_record, schema, some
 from tests.state.test_issues import mangled
 from wirelint.addon.annotate import annotation
@@ -15,9 +15,9 @@ from wirelint.capture.offline import Checked, check
 from wirelint.capture.redact import Redactor
 from wirelint.capture.replay import replay
 from wirelint.engine import Engine
+from wirelint.fix import AppliedFix
 from wirelint.rule import Finding
-from wirelint.state.ledger import conversation_of
-from wirelint.view.findings import flat
+from wirelint.view.findings import annotations_of, flat
 
 KEY = "sk-proj-Zq8Yw3Rt6Uv1Nm4Kc9Pd2Lf7Hb5Gx0S"
 TALK = Talk(
@@ -38,7 +38,7 @@ def test_with_a_secret_it_is_the_verdict_on_the_redacted_record() -> None:
     for api, stream in FORMS:
         result = result_of_record(TALK.record(api, stream))
         assert result.findings, (api, stream)
-        assert KEY not in repr(result.record) + json.dumps(result.annotations())
+        assert KEY not in repr(result.record) + json.dumps(annotations_of(result))
         again = some(replay(result.record))
         assert Engine(REGISTRY.rules).check(again) == result.findings
 
@@ -52,45 +52,6 @@ def test_a_secret_in_a_header_or_the_address_only() -> None:
     assert KEY not in f"{result.exchange.url} {result.exchange.request_headers} {result.record}"
     again = some(replay(result.record))
     assert (again.conversation, again.url) == (result.exchange.conversation, result.exchange.url)
-
-
-def test_a_key_names_no_conversation_and_a_session_does() -> None:
-    record = Talk().record("openai.chat", False)
-    plain = some(result_of_record(record).exchange)
-    assert plain.request is not None
-    for name in ("authorization", "x-api-key", "api-key", "x-goog-api-key"):
-        assert conversation_of(plain.request, {name: KEY}) == conversation_of(plain.request, {})
-    record["request"]["headers"] |= {"authorization": f"Bearer {KEY}", "x-session-id": f"s-{KEY}"}
-    exchange = some(result_of_record(record).exchange)
-    assert exchange.conversation != plain.conversation
-    assert exchange.conversation == conversation_of(plain.request, exchange.request_headers)
-
-
-def test_without_redaction_nothing_is_changed() -> None:
-    record = TALK.record("openai.chat", True)
-    made, recorder = as_record(record), recorder_of(record)
-    recorder.respond(200, made.response_headers)
-    recorder.feed(made.response_body or b"", 1.0)
-    result = judge(
-        recorder,
-        read(recorder, "complete", None, 1.0, Redactor(enabled=False)),
-        Engine(REGISTRY.rules),
-        Redactor(enabled=False),
-    )
-    assert (result.record.request_body, result.record.response_body) == (made.request_body, made.response_body)
-
-
-def test_the_ledger_takes_the_exchange_in_once() -> None:
-    engine = Engine(REGISTRY.rules)
-    for record in (
-        TALK.record("openai.chat", True),
-        Talk(calls=(Call("x", id="call_3Zr2kQmVw4TnXc1LbYd6HsPe"),)).record("openai.chat", True),
-    ):
-        made, recorder = as_record(record), recorder_of(record)
-        recorder.respond(200, made.response_headers)
-        recorder.feed(made.response_body or b"", 1.0)
-        judge(recorder, read(recorder, "complete", None, 1.0, Redactor(b"key")), engine, Redactor(b"key"))
-    assert len(list(engine.ledger.all_calls())) == 3
 
 
 def test_no_answer_at_all() -> None:
@@ -129,11 +90,11 @@ def test_later_turns_are_quiet_about_a_known_fault_and_the_capture_has_all() -> 
     for record in records:
         made, recorder = as_record(record), recorder_of(record, name=str(record["id"]))
         recorder.respond(200, made.response_headers)
-        recorder.feed(made.response_body or b"", 420.0)
+        feed(recorder, made.response_body or b"", 420.0)
         seen.append(
             judge(recorder, read(recorder, "complete", None, 1840.0, Redactor(b"key")), engine, Redactor(b"key"))
         )
-    assert [(len(result.findings), len(result.new), result.known) for result in seen] == [
+    assert [(len(result.findings), len(result.folded.findings), len(result.folded.known)) for result in seen] == [
         (0, 0, 0),
         (1, 1, 0),
         (2, 1, 1),
@@ -144,7 +105,13 @@ def test_later_turns_are_quiet_about_a_known_fault_and_the_capture_has_all() -> 
     assert noted.metadata["wirelint.findings"] == ["mangled-id"]
     assert noted.metadata["wirelint.known"] == 2
     assert "+2 known" in noted.comment
+    fixes = [AppliedFix("ID301", "mangled-id", "safe", "request", "m", one.pointer) for one in last.findings]
+    fixed = dataclasses.replace(last, record=last.record.but(fixes=tuple(fixes)))
+    assert fixed.new_fixes == fixes[2:]
     quiet = dataclasses.replace(last, findings=last.findings[:2])
+    elsewhere = dataclasses.replace(fixes[0], pointer="/messages")
+    assert dataclasses.replace(quiet, record=last.record.but(fixes=(elsewhere,))).new_fixes == []
+    assert dataclasses.replace(last, record=last.record.but(fixes=(elsewhere,))).new_fixes == [elsewhere]
     assert annotation(quiet).marker == ""
     assert "mangled-id" not in f"{annotation(quiet)}"
     assert "+ 2 known from earlier turns" in exchange_line(quiet)
@@ -152,8 +119,8 @@ def test_later_turns_are_quiet_about_a_known_fault_and_the_capture_has_all() -> 
     for result, checked in zip(seen, offline, strict=True):
         assert isinstance(checked, Checked)
         again = [flat(checked, finding) for finding in checked.findings]
-        assert result.annotations()["findings"] == again, "live and offline tell the same issues"
-    captured = last.annotations()["findings"]
+        assert annotations_of(result)["findings"] == again, "live and offline tell the same issues"
+    captured = annotations_of(last)["findings"]
     assert isinstance(captured, list)
     assert [(one["first_seen"], one["last_seen"], one["count"]) for one in captured if isinstance(one, dict)] == [
         ("e1", "e3", 3),

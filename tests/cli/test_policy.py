@@ -42,8 +42,8 @@ def test_the_example_is_carried_out(wirelint: Wirelint, tmp_path: Path, notes: P
     assert (
         messages
         == [
-            'search_notes: policy the workspace is known: workspace "default" is no absolute path',
-            f'search_notes: policy a directory that is there: subWorkspace "harbour" is no directory in {notes}',
+            'search_notes: policy known workspace: workspace "default" is no absolute path',
+            f'search_notes: policy existing directory: subWorkspace "harbour" is no directory in {notes}',
         ]
         * 2
     )

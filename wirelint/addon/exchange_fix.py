@@ -85,7 +85,6 @@ class ExchangeFixer:
         self._streams = streams
         self._reply: HttpReply | None = None
         self._added: BatchAnswers | None = None
-        self._held = False
 
     @classmethod
     def begin(
@@ -193,7 +192,7 @@ class ExchangeFixer:
             recorder.notes.append("another addon rewrites this reply while it streams; it was not repaired")
             return
         if not before and self._is_document(response):
-            self._held, response.stream = True, False
+            response.stream, recorder.is_held = False, True
             collect(self._flow, recorder, self._failures)
             return
         reply_stream = reply_stream_of(recorder, self._scope, settings, self._ledger)
@@ -222,19 +221,20 @@ class ExchangeFixer:
         with self._failures.caught("repairing the reply", recorder):
             if self._added is not None:
                 self._added.response(response)
-            elif self._reply is None and recorder.is_empty and response.raw_content and self._is_repairable(response):
-                self._rewrite(response, response.raw_content)
+            elif not response.stream and response.raw_content and self._is_repairable(response):
+                self._rewrite(response)
 
-    def _rewrite(self, response: http.Response, raw: bytes) -> None:
+    def _rewrite(self, response: http.Response) -> None:
         recorder, settings = self._recorder, self._settings
-        kept = recorder.store_whole(raw)
-        if kept is None or recorder.session is None:
+        pieces = recorder.take_queued()
+        if recorder.is_unread or recorder.session is None:
             return
-        plain, chunks = kept
         if not recorder.decoded_to_its_end:
             recorder.notes.append(f"{CUT_OFF}; it was not repaired")
-            recorder.feed_stored(plain, chunks)
+            recorder.session.feed_all(pieces)
             return
+        plain = b"".join(piece for piece, _ in pieces)
+        chunks = tuple((at, len(piece)) for piece, at in pieces if at is not None)
         made = rewrite_reply(
             recorder.session,
             plain,
@@ -266,10 +266,7 @@ class ExchangeFixer:
             self._reply.settle()
             response.raw_content = recorder.delivered.body if recorder.delivered is not None else recorder.raw_body()
             return True
-        if self._held and response.raw_content is None and recorder.is_collected:
-            response.raw_content = recorder.raw_body()
-            return True
-        if self._held and response.raw_content is None:
+        if recorder.is_held and not recorder.is_collected and response.raw_content is None:
             recorder.notes.append("the reply broke off while it was held for a repair; its bytes are lost")
             return True
         return False
@@ -285,11 +282,9 @@ def finish_body(
     with failures.caught("reading the reply", recorder):
         if recorder.status is None:
             recorder.respond(response.status_code, headers_of(response))
-        if response.raw_content is None and not recorder.is_live:
-            recorder.mark_unread("the reply was not recorded")
-        elif fixer is not None and fixer.end(response):
+        if fixer is not None and fixer.end(response):
             return
-        elif (
+        if (
             response.raw_content is None
             and recorder.is_empty
             and not (recorder.is_collected or isinstance(response.stream, HttpReply))
@@ -299,4 +294,4 @@ def finish_body(
             # The client got the received bytes; without this mitmproxy has no body to show, filter or save.
             response.raw_content = recorder.raw_body()
         elif recorder.is_empty:
-            recorder.feed_whole(recorder.recorded_body() or response.raw_content)
+            recorder.settle_body(response.raw_content)

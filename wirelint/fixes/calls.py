@@ -113,7 +113,7 @@ class CallRemover:
         self._emptied.add(choice)
         self._left[choice] -= 1
         own = traits(self._context.exchange.api)
-        if choice in self._texts and not own.blocks:
+        if choice in self._texts and not own.has_block_events:
             block, item = self._texts[choice]
             return [Delta(block, f"\n\n{text}", frame, item)]
         block = self._context.new_block()
@@ -121,7 +121,7 @@ class CallRemover:
             Start(block, "text", own.text_at.format(choice), choice, frame),
             Delta(block, text, frame),
         ]
-        if own.blocks:
+        if own.has_block_events:
             return [*begun, Close(block, frame)]
         self._texts[choice] = (block, -1)
         return begun
@@ -190,6 +190,7 @@ def fix_items(rule: Rule, exchange: Exchange, *, mixed_up: bool) -> Iterator[Req
 class ItemIds(PassingRewriter):
     """Gives a call of OpenAI's Responses a new item id if an earlier call's item has its id. `record` gets the old id."""
 
+    phase: ClassVar[float] = 3
     heeds_text: ClassVar[bool] = False
 
     def __init__(self, context: RewriteContext, record: Callable[[Start, str], None]) -> None:

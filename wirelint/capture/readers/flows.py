@@ -9,20 +9,25 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import BinaryIO, cast
 
+from mitmproxy import flow as mitm_flow
 from mitmproxy import http
 from mitmproxy.io import FlowReader
 
-from wirelint.capture.flow_metadata import NAMES, TIMES, restore, timed
+from wirelint.capture.flow_metadata import restored
 from wirelint.capture.format import read_end
 from wirelint.capture.readers.source import Input, Problem
 from wirelint.capture.record import Headers, Record
-from wirelint.model import End, Json, Timing, missing_of
+from wirelint.model import End, Json, Timing
 from wirelint.settings import HEADER
 from wirelint.wire.content_coding import CodingError, decode, why_unread
 from wirelint.wire.websocket import HEADERS, STATUS, socket_url, turns
 
 _OURS = "wirelint."
+END_HEADER = "x-wirelint-end"
+"""Header of a recorded response that tells how the exchange ended; other formats keep it."""
 _LEFT = "Client disconnected."
+# Said of either side of an HTTP/2 or HTTP/3 connection, with the name of the error code behind it.
+_RESET = ("stream reset by client", "stream closed by client")
 
 
 def read(data: Input, source: str) -> Iterator[Record | Problem]:
@@ -88,17 +93,14 @@ def _record(flow: http.HTTPFlow, source: str, number: int) -> Record:
     notes: list[Json] = []
     request_body = _body(flow.request, "request", notes)
     response_body = _body(flow.response, "response", notes) if flow.response is not None else None
-    annotations: dict[str, Json] = {
+    beside: dict[str, Json] = {
         name.removeprefix(_OURS): cast("Json", value)
         for name, value in flow.metadata.items()
         if isinstance(name, str) and name.startswith(_OURS)
     }
-    if notes:
-        earlier = annotations.get("notes")
-        annotations["notes"] = [*(earlier if isinstance(earlier, list) else []), *notes]
-    beside = {name: annotations.pop(name) for name in NAMES if name in annotations}
-    times = {name: annotations.pop(name) for name in TIMES if name in annotations}
-    error = annotations.pop("error", None)
+    is_unread = any("content-encoding" in str(note) for note in notes)
+    is_unread = is_unread or (flow.response is not None and response_body is None)
+    end = read_end(flow.response.headers.get(END_HEADER)) if flow.response is not None else None
     record = Record(
         id=flow.id,
         method=flow.request.method,
@@ -109,17 +111,14 @@ def _record(flow: http.HTTPFlow, source: str, number: int) -> Record:
         response_headers=headers_of(flow.response) if flow.response is not None else (),
         response_body=response_body,
         timing=_timing(flow),
-        end=read_end(annotations.pop("end", None))
-        or _end(flow, unread=any("content-encoding" in str(n) for n in notes)),
-        error=flow.error.msg if flow.error is not None else error if isinstance(error, str) else None,
-        missing=missing_of(annotations.pop("lacks", None)),
+        end=end or ("unread" if is_unread else end_of(flow)),
+        error=flow.error.msg if flow.error is not None else None,
         source=source,
         place=f"flow {number}",
         form="mitmproxy",
-        annotations=annotations,
+        annotations={"notes": notes} if notes else {},
     )
-    record = timed(record, times)
-    return restore(record, beside) if beside else record
+    return restored(record, beside)
 
 
 def asked_headers(flow: http.HTTPFlow) -> Headers:
@@ -161,12 +160,16 @@ def _body(message: http.Message, side: str, notes: list[Json]) -> bytes | None:
         return None
 
 
-def _end(flow: http.HTTPFlow, *, unread: bool) -> End:
-    if unread:
-        return "unread"
-    if flow.error is not None:
-        return "client-left" if flow.error.msg == _LEFT else "upstream-died"
-    return "complete" if flow.response is not None else "unknown"
+def end_of(flow: http.HTTPFlow) -> End:
+    """How a flow ended. "complete" means that HTTP ended correctly; the reply itself shows more."""
+    if flow.error is None:
+        return "complete" if flow.response is not None else "unknown"
+    message = flow.error.msg
+    # A flow that was killed on this side says nothing about the upstream either.
+    if message in (_LEFT, mitm_flow.Error.KILLED_MESSAGE):
+        return "client-left"
+    is_cancelled = message.startswith(_RESET) and "(CANCEL)" in message
+    return "client-left" if is_cancelled and not flow.request.http_version.startswith("HTTP/1") else "upstream-died"
 
 
 def _timing(flow: http.HTTPFlow) -> Timing:
