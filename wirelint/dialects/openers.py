@@ -84,7 +84,7 @@ NAME = Name()
 NAME_CHARS = r"[\w.-]"
 THOUGHT_ENDS = ("</think>", "</thinking>", "[/THINK]", "</seed:think>", "</mm:think>")
 NO_TAG = r"(?<![\w\"'|/\]=?-])"
-"""Look-behind for a `>` that may begin an opener: nearly every `>` ends a tag."""
+"""Look-behind assertion for a `>` that may begin an opener: nearly every `>` ends a tag."""
 _ANCHORS: dict[str, Piece] = {"^": LineStart(), r"\b": WordStart(), r"\A": TextStart(), "{tool}": NAME}
 _CONTROLS = {"n": "\n", "r": "\r", "t": "\t"}
 _NEVER = "(?!)"
@@ -212,7 +212,7 @@ def _forms(piece: Piece) -> _Forms:
             return _Forms(re.escape(piece), cut + r"\Z", len(piece), tuple(map(re.escape, piece)))
         case Run(chars, least, most):
             inside = chars.removesuffix("-") + r"\-" if chars.endswith("-") else chars
-            # A run at the end of the text may go on, or the next piece may follow.
+            # A run at the end of the text may continue, or the next piece may follow.
             return _Forms(f"[{chars}]{{{least},{most}}}", rf"[{chars}]{{0,{most}}}\Z", most, (inside,))
         case Either(options):
             full, cut = (f"(?:{'|'.join(map(form, options))})" for form in (_full, _cut))
@@ -508,7 +508,7 @@ def _without_first(opener: Opener) -> Opener:
 
 
 def _filtered(openers: Iterable[Opener]) -> str:
-    """Return the pattern source of any of the openers, behind a look-ahead for their first letters.
+    """Return the pattern source of any of the openers, after a look-ahead for their first letters.
 
     Without the look-ahead each `<` of a page of HTML costs a try of some 70 openers: a megabyte of `<` took 5 s.
     """
@@ -532,7 +532,8 @@ def _filtered(openers: Iterable[Opener]) -> str:
 
 
 class _Cut(NamedTuple):
-    """Openers of a kind that may be cut off. `places`: where one may begin, with nothing foreign up to the end of the text.
+    """Openers of one kind, for a search of those that the end of the text cuts off. `places`: the places where one may
+    begin, followed only by characters of openers up to the end of the text.
 
     `patterns` are by first character; those of lines and texts, which begin between characters, are under "". An opener
     with a tool's name may be cut off `inside_name`, or `after_name`.
@@ -585,7 +586,7 @@ def _named_cut(opener: Opener) -> _Cut:
 
 
 def _places(kind: Kind, openers: list[Opener]) -> str:
-    """Return the pattern source of the places where the end of a text may begin an opener of a kind."""
+    """Return the pattern source of the places near the end of a text where an opener of one kind may begin."""
     chars = "".join(dict.fromkeys(chars for opener in openers for piece in opener for chars in _forms(piece).alphabet))
     firsts = _first_characters(openers)
     match kind:
