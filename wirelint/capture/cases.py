@@ -67,8 +67,8 @@ def reproduce(
     steps: int = 2500,
     seconds: float = 30.0,
 ) -> Case:
-    """The minimal case of an exchange. `names`: the rules whose findings must remain (default: those of warning or worse,
-    else all). `prior`: what passed before it in the same file. Raises NoFindingError.
+    """Return the minimal case of an exchange. `names`: the rules whose findings must remain (default: those of warning
+    or worse, else all). `prior`: what passed before it in the same file. Raises NoFindingError.
 
     Findings are made `steps` times at most, for `seconds` at most; where the time ends first, the result may differ from
     one run to the next.
@@ -80,7 +80,7 @@ def reproduce(
 
 
 def encode_case(case: Case) -> bytes:
-    """The line of a case: a record with `expect`, and with `prior` if it needs any."""
+    """Return the line of a case: a record with `expect`, and with `prior` if it needs any."""
     extra: dict[str, Json] = {"expect": [_expected(finding) for finding in case.expect]}
     if case.prior:
         extra["prior"] = [orjson.loads(encode(_bare(one))) for one in case.prior]
@@ -88,13 +88,13 @@ def encode_case(case: Case) -> bytes:
 
 
 def expected(record: Record) -> list[dict[str, Json]] | None:
-    """The expected findings of a record; None if its line has no `expect`."""
+    """Return the expected findings of a record; None if its line has no `expect`."""
     expect = record.annotations.get("expect")
     return [item for item in expect if isinstance(item, dict)] if isinstance(expect, list) else None
 
 
 def disappointed(record: Record, findings: Iterable[Finding]) -> list[str]:
-    """The expected findings that are missing, a line each; for an empty expectation, the findings."""
+    """Return the expected findings that are missing, a line each; for an empty expectation, the findings."""
     found = [finding for finding in findings if finding.severity != "info"]
     expect = expected(record)
     if expect is None:
@@ -119,7 +119,7 @@ def _expected(finding: Finding) -> dict[str, Json]:
 
 
 def _bare(record: Record) -> Record:
-    """The record without the annotations of a live run."""
+    """Return the record without the annotations of a live run."""
     return dataclasses.replace(record, annotations={})
 
 
@@ -145,8 +145,8 @@ _Kind = tuple[str, str, str, str, str, str, str, str]
 
 
 def _kind(finding: Finding) -> _Kind:
-    """The parts of a finding that must stay: the form of its place, its fix, its message without quotations. Otherwise a
-    reduction would turn one fault into another."""
+    """Return the parts of a finding that must stay: the form of its place, its fix, its message without quotations.
+    Otherwise a reduction would turn one fault into another."""
     place = "/".join("*" if step.isdigit() else step for step in (finding.pointer or "").split("/"))
     safety = finding.fix.safety if finding.fix is not None else ""
     said = _QUOTED.sub("…", finding.message)
@@ -230,7 +230,7 @@ class _Reduction:
                     break
 
     def _reduce(self, record: Record, budget: Budget, before: int | None = None) -> tuple[Record, list[str]]:
-        """The smallest form of one record: that of the case, or a prior one."""
+        """Return the smallest form of one record: that of the case, or a prior one."""
 
         def holds(made: Record) -> bool:
             if before is None:
@@ -267,7 +267,7 @@ class _Reduction:
         return form.record(shrinker.value), [*places, *(["/response"] if form.opaque else [])]
 
     def _names(self, form: Draft, value: Json) -> frozenset[str]:
-        """The names of tools, which help a reader and say little about people."""
+        """Return the names of tools, which help a reader and say little about people."""
         exchange = self._judge(form.record(value), ())[1]
         if exchange is None:
             return frozenset()

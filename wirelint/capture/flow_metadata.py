@@ -36,7 +36,7 @@ _LARGEST = 4 << 20
 
 
 def beside_received(record: Record) -> dict[str, Json]:
-    """Metadata of a flow that shows the received messages."""
+    """Return metadata of a flow that shows the received messages."""
     forwarded, delivered = _bounded(record.forwarded), _bounded(record.delivered)
     if forwarded is not record.forwarded or delivered is not record.delivered:
         record = dataclasses.replace(record, forwarded=forwarded, delivered=delivered)
@@ -44,7 +44,7 @@ def beside_received(record: Record) -> dict[str, Json]:
 
 
 def beside_sent(record: Record) -> dict[str, Json]:
-    """Metadata of a flow that shows the sent messages."""
+    """Return metadata of a flow that shows the sent messages."""
     received: dict[str, Json] = {}
     if record.forwarded is not None:
         received["request"] = _received_message(record.request_headers, record.request_body)
@@ -57,7 +57,7 @@ def beside_sent(record: Record) -> dict[str, Json]:
 
 
 def times_of(record: Record) -> dict[str, Json]:
-    """Times of an exchange and of the chunks of its reply, for which a flow has no field."""
+    """Return times of an exchange and of the chunks of its reply, for which a flow has no field."""
     made: dict[str, Json] = {"timing": encode_timing(record.timing)}
     if record.chunks:
         made["chunks"] = encode_chunks(record.chunks)
@@ -65,7 +65,7 @@ def times_of(record: Record) -> dict[str, Json]:
 
 
 def timed(record: Record, beside: Mapping[str, Json]) -> Record:
-    """The record of a flow with the times of its metadata."""
+    """Return the record of a flow with the times of its metadata."""
     if not isinstance(beside.get("timing"), dict):
         return record
     timing, chunks = read_timing(beside["timing"]), read_chunks(beside.get("chunks"))
@@ -73,7 +73,7 @@ def timed(record: Record, beside: Mapping[str, Json]) -> Record:
 
 
 def restore(record: Record, beside: Mapping[str, Json]) -> Record:
-    """The record of a flow with both sides from its metadata. Unreadable metadata counts as absent."""
+    """Return the record of a flow with both sides from its metadata. Unreadable metadata counts as absent."""
     try:
         received = beside.get("received")
         request = read_sent(received.get("request")) if isinstance(received, dict) else None

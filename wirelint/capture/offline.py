@@ -94,12 +94,12 @@ class Occurrences:
                 self._again[key] = issue.last, self._again.get(key, ("", 0))[1] + 1
 
     def total(self, source: str, issue: Issue) -> Issue:
-        """An issue with its last exchange and its number of exchanges."""
+        """Return an issue with its last exchange and its number of exchanges."""
         last, count = self._again.get((source, issue.first, issue.id), (issue.last, 0))
         return dataclasses.replace(issue, last=last, count=count + 1)
 
     def totalled(self, checked: Checked) -> Checked:
-        """A checked exchange whose findings have the totals of their issues."""
+        """Return a checked exchange whose findings have the totals of their issues."""
         source = checked.record.source
         return dataclasses.replace(
             checked,
@@ -134,7 +134,7 @@ def check(
 
 
 def not_judged(missing: frozenset[MissingInfo]) -> Finding:
-    """The finding that says which information a file lacks, at its first exchange that lacks any."""
+    """Return the finding that says which information a file lacks, at its first exchange that lacks any."""
     return Finding(
         NOT_JUDGED, "not-judged", "info", "high", "wirelint", "response", f"not judged here: {missing_words(missing)}"
     )
@@ -265,7 +265,7 @@ class _Work:
         self._asked: Request | None = None
 
     def mend(self, session: Session, record: Record) -> Sent | None:
-        """The request to forward; None if it stays unchanged."""
+        """Return the request to forward; None if it stays unchanged."""
         body = record.request_body
         if not body or session.request is None or "request" in record.missing:
             return self._keep(record.forwarded, record, "request")
@@ -277,7 +277,7 @@ class _Work:
         return self._sent(record.forwarded, record.request_headers, made.body, made.repairs)
 
     def rewrite(self, session: Session, record: Record) -> Sent | None:
-        """The reply to deliver; None if it stays unchanged. The session reads the body."""
+        """Return the reply to deliver; None if it stays unchanged. The session reads the body."""
         body = record.response_body
         if not body:
             return self._keep(record.delivered, record, "response")
@@ -300,7 +300,7 @@ class _Work:
         return self._sent(record.delivered, record.response_headers, made.body, made.repairs)
 
     def _keep(self, sent: Sent | None, record: Record, side: Side) -> Sent | None:
-        """The message that a live run sent, where the received one is lost."""
+        """Return the message that a live run sent, where the received one is lost."""
         self.repairs += [repair for repair in record.fixes if repair.side == side]
         return sent
 
@@ -312,12 +312,12 @@ class _Work:
 
 
 def _named_by_place(record: Record) -> Record:
-    """A record whose id does not depend on the file name: fixes derive ids of calls from it."""
+    """Return a record whose id does not depend on the file name: fixes derive ids of calls from it."""
     return dataclasses.replace(record, id=record.place) if record.id.startswith(f"{record.source}:") else record
 
 
 def true_headers(headers: Headers, body: bytes) -> Headers:
-    """Headers for a decoded body: no content-encoding, and the right content-length."""
+    """Return headers for a decoded body: no content-encoding, and the right content-length."""
     made: list[tuple[str, str]] = []
     length = False
     for name, value in headers:
@@ -334,7 +334,7 @@ def true_headers(headers: Headers, body: bytes) -> Headers:
 
 
 def _remaining(fixed: Record, came: Exchange, engine: Engine) -> tuple[Finding, ...]:
-    """Findings on a fixed exchange, in the conversation of the received one and with the ledger as it is."""
+    """Return findings on a fixed exchange, in the conversation of the received one and with the ledger as it is."""
     exchange = replay(mended(fixed))
     if exchange is None:
         return ()

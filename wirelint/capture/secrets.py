@@ -91,7 +91,7 @@ def is_secret_header(name: str, value: str) -> bool:
 
 @lru_cache(maxsize=512)
 def _secret_word(header: str) -> str:
-    """The part of a header's name that announces a secret; empty if none does."""
+    """Return the part of a header's name that announces a secret; empty if none does."""
     lower = header.lower()
     match = None if _PHRASES["plain_header"].search(lower) else _PHRASES["secret_header"].search(lower)
     return match.group() if match is not None else ""
@@ -102,7 +102,7 @@ def _normal(name: str) -> str:
 
 
 def split_scheme(value: str) -> tuple[str, str]:
-    """The scheme word with its space, empty if there is none, and the secret."""
+    """Return the scheme word with its space, empty if there is none, and the secret."""
     match = _PHRASES["scheme"].match(value)
     if match is None or match.end() == len(value):
         return "", value
@@ -164,7 +164,8 @@ class Form:
         return self.compiled
 
     def find(self, text: str, anchor: int) -> tuple[Span | None, int]:
-        """The credential that has its anchor there, if there is one, and the place up to which this form has looked."""
+        """Return the credential that has its anchor there, if there is one, and the place up to which this form has
+        looked."""
         pattern = self._compiled()[1]
         last = anchor - self.back if self.prefix else anchor
         starts = range(max(anchor - self.back, 0), last + 1)
@@ -184,7 +185,7 @@ def _is_mixed_key(rest: str) -> bool:
 
 @cache
 def forms() -> tuple[Form, ...]:
-    """All forms of the table."""
+    """Return all forms of the table."""
     table = lexicon.load("secrets")
     alphabets: Mapping[str, str] = table["alphabets"]
     made: list[Form] = []
@@ -196,7 +197,8 @@ def forms() -> tuple[Form, ...]:
 
 
 def _prefixed(row: Mapping[str, Any], prefix: str, alphabet: str) -> Form:
-    """The form of one prefix. A short prefix has to begin a word, also in base64; a long one is no accident there."""
+    """Return the form of one prefix. A short prefix has to begin a word, also in base64; a long one is no accident
+    there."""
     least, exact, digit = row["least"], row.get("exact", False), row.get("digit", False)
     at = _anchor(prefix)
     literal, skipped, characters = re.escape(prefix), re.escape(prefix[at + 1 :]), f"[{alphabet}]"
@@ -217,7 +219,7 @@ def _prefixed(row: Mapping[str, Any], prefix: str, alphabet: str) -> Form:
 
 
 def _anchor(prefix: str) -> int:
-    """The place of the character to search for: the last separator, or the rarest of the others."""
+    """Return the place of the character to search for: the last separator, or the rarest of the others."""
     if prefix[-1] in _JOINS:
         return len(prefix) - 1
     found = max(map(prefix.rfind, _JOINS))
@@ -230,7 +232,8 @@ def _behind(text: str) -> str:
 
 @cache
 def signs(*others: tuple[str, str]) -> tuple[tuple[str, str], ...]:
-    """The characters to search for, and for each the regular expression of all that can be a form, and of `others`.
+    """Return the characters to search for, and for each the regular expression of all that can be a form, and of
+    `others`.
 
     Forms with characters before the anchor share assertions on the last of these and on what follows, which most places
     of ordinary text fail.
@@ -259,7 +262,7 @@ def signs(*others: tuple[str, str]) -> tuple[tuple[str, str], ...]:
 
 @cache
 def _scanners() -> tuple[tuple[str, re.Pattern[str], Sequence[Form]], ...]:
-    """The anchors, each with its sign and its forms."""
+    """Return the anchors, each with its sign and its forms."""
     return tuple(
         (anchor, re.compile(sign), [form for form in forms() if form.anchor == anchor]) for anchor, sign in signs()
     )
@@ -271,7 +274,7 @@ def may_hold_tokens(text: str) -> bool:
 
 
 def find_tokens(text: str) -> Iterator[Span]:
-    """Credentials of vendors in a text, in no particular order. Spans may overlap."""
+    """Yield credentials of vendors in a text, in no particular order. Spans may overlap."""
     for anchor, sign, candidates in _scanners():
         if anchor not in text:
             continue
@@ -349,7 +352,7 @@ class Shape(NamedTuple):
 
 
 def _row(row: Mapping[str, Any]) -> Shape:
-    """The shape of a row of the table `shapes`."""
+    """Return the shape of a row of the table `shapes`."""
     pattern, group = _PHRASES[row["pattern"]], row.get("group", 0)
     check = _CHECKS[row["check"]] if "check" in row else None
 
@@ -378,7 +381,7 @@ _HEXADECIMAL = re.compile(r"[0-9a-fA-F]+")
 
 
 def _find_aws(text: str) -> Iterator[Span]:
-    """The id of an AWS key, and the secret shortly after it, which has no shape of its own; a SHA-1 is none."""
+    """Yield the id of an AWS key, and the secret shortly after it, which has no shape of its own; a SHA-1 is none."""
     for key in _AWS_ID.finditer(text):
         yield Span(*key.span(), key.group())
         for match in _AWS_SECRET.finditer(text, key.end(), key.end() + _AWS_REACH):
@@ -430,7 +433,7 @@ SHAPES: tuple[Shape, ...] = (
 
 
 def find_shapes(text: str, shapes: tuple[Shape, ...] = SHAPES) -> Iterator[Span]:
-    """Secrets with a shape, in no particular order. Spans may overlap."""
+    """Yield secrets with a shape, in no particular order. Spans may overlap."""
     for hint, find in shapes:
         if hint(text):
             yield from find(text)

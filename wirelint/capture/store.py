@@ -297,7 +297,8 @@ class Store:
             self._condition.wait_for(lambda: self._closing, seconds)
 
     def _make_some(self, began: float) -> tuple[list[_Entry], list[list[_Made]]]:
-        """The oldest entries with their bytes. They stay in the queue until they are written, for they take memory."""
+        """Return the oldest entries with their bytes. They stay in the queue until they are written, for they take
+        memory."""
         entries: list[_Entry] = []
         made: list[list[_Made]] = []
         size = 0

@@ -112,7 +112,8 @@ class Statistics:
             console.print_lines(_lines(rules, console.width))
 
     def summary(self, problems: int = 0) -> str:
-        """One line for the end of a run. `problems`: inputs that could not be read, so nothing is claimed of them."""
+        """Return one line for the end of a run. `problems`: inputs that could not be read, so nothing is claimed of
+        them."""
         found = count_by_severity(self.severities)
         skipped = f" ({self.skipped} skipped)" if self.skipped else ""
         unrecognised = f" ({self.unrecognised} unrecognised{skipped})" if self.unrecognised else ""

@@ -33,7 +33,7 @@ _KINDS = "exchanges.jsonl, mitmproxy flow files, HAR, VCR cassettes, LHAR, Claud
 
 
 def read(paths: Iterable[str | Path]) -> Iterator[Record | Problem]:
-    """The records of files, of folders (every capture below them, sorted) and of `-` (standard input)."""
+    """Yield the records of files, of folders (every capture below them, sorted) and of `-` (standard input)."""
     for path in paths:
         if str(path) != "-" and os.path.isdir(path):
             yield from _read_folder(str(path))
@@ -42,7 +42,7 @@ def read(paths: Iterable[str | Path]) -> Iterator[Record | Problem]:
 
 
 def open_source(path: str | Path, source: str | None = None) -> Iterator[Record | Problem]:
-    """The records of one file, or of standard input for `-`. `source` names the file; the default is its path."""
+    """Yield the records of one file, or of standard input for `-`. `source` names the file; the default is its path."""
     source = source or str(path)
     if str(path) == "-":
         yield from _read_input(Input(sys.stdin.buffer), source)
@@ -91,7 +91,8 @@ def _sniff(data: Input) -> _Kind | None:
 
 
 def captures_below(folder: str | Path) -> Iterator[tuple[str, bool]]:
-    """The sorted paths of all captures below a folder. The second value is False for copies, which `read` leaves out."""
+    """Yield the sorted paths of all captures below a folder. The second value is False for copies, which `read` leaves
+    out."""
     read = set(_files(str(folder)))
     for path in _files(str(folder), copies=True):
         try:
@@ -120,13 +121,13 @@ def _read_folder(folder: str) -> Iterator[Record | Problem]:
 
 
 def _sniff_below(data: Input) -> _Kind | None:
-    """The kind of a file in a folder, or None, also for JSON that is no capture."""
+    """Return the kind of a file in a folder, or None, also for JSON that is no capture."""
     kind = _sniff(data)
     return None if kind == "json" and not _CAPTURE.search(data.peek(_HEAD)) else kind
 
 
 def _files(folder: str, *, copies: bool = False) -> Iterator[str]:
-    """The sorted files below a folder without hidden ones.
+    """Yield the sorted files below a folder without hidden ones.
 
     Flow files that repeat an exchanges.jsonl are left out, unless `copies` is true.
     """

@@ -130,7 +130,7 @@ class Lines(LineReader):
         return thread
 
     def _branch(self, thread: _Thread, at: int) -> _Thread:
-        """The thread of the next line: a branch if the line follows an earlier one than the last."""
+        """Return the thread of the next line: a branch if the line follows an earlier one than the last."""
         if at >= len(thread.messages) - (thread.reply is None):
             return thread
         return self._begin(thread.messages[: at + 1])
@@ -185,7 +185,7 @@ class Lines(LineReader):
         self._last[value.get("isSidechain") is True, str(value.get("agentId") or "")] = thread
 
     def _finish(self, thread: _Thread, *, interrupted: bool = False) -> Iterator[Record]:
-        """The exchange of the reply that a thread waits for, if any."""
+        """Yield the exchange of the reply that a thread waits for, if any."""
         reply, thread.reply = thread.reply, None
         if reply is None:
             return
@@ -228,12 +228,12 @@ class Lines(LineReader):
 
 
 def _headers(session: str) -> Headers:
-    """The headers of every request to the API, and the session's id."""
+    """Return the headers of every request to the API, and the session's id."""
     return _VERSION, *((("x-claude-code-session-id", session),) if session else ())
 
 
 def _end(thread: _Thread) -> int:
-    """The number of the last message of a thread, unfinished ones included."""
+    """Return the number of the last message of a thread, unfinished ones included."""
     reply = thread.reply
     return len(thread.messages) - 1 + (reply is not None) + bool(reply is not None and reply.results)
 
@@ -250,7 +250,7 @@ def _append(messages: list[_Message], role: str, blocks: list[Block], *, prompt:
 
 
 def _recent(messages: list[_Message]) -> list[_Message]:
-    """The end of a history, which begins with a user message."""
+    """Return the end of a history, which begins with a user message."""
     if sum(one.size for one in messages) <= _LONGEST:
         return messages
     size, start = 0, len(messages)

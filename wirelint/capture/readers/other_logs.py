@@ -37,7 +37,7 @@ class LharLines(LineReader):
         self._empty = self._entries = 0
 
     def add(self, value: Json, number: int, noun: str = "line") -> Iterator[Record]:
-        """The record of an entry. Raises FormatError."""
+        """Yield the record of an entry. Raises FormatError."""
         if not isinstance(value, dict) or not is_lhar(value):
             raise FormatError("neither a session nor an entry")
         if value["type"] == "session":
@@ -57,7 +57,7 @@ class LharLines(LineReader):
 
 
 def read_lhar(document: Mapping[str, Json], source: str) -> Iterator[Record | Problem]:
-    """The records of the wrapped form, `{"lhar": {"entries": […]}}`."""
+    """Yield the records of the wrapped form, `{"lhar": {"entries": […]}}`."""
     entries = as_mapping(document.get("lhar")).get("entries")
     if not isinstance(entries, list):
         yield Problem(source, "", "LHAR without entries", "export it again", fatal=True)
@@ -184,7 +184,7 @@ def _lacks(answer: Mapping[str, Json], *, folded: bool, raw: bool) -> frozenset[
 
 
 def _as_completion(answer: Mapping[str, Json]) -> dict[str, Json]:
-    """The reply of a completions endpoint, without the calls that the verifier parsed."""
+    """Return the reply of a completions endpoint, without the calls that the verifier parsed."""
     choices = answer.get("choices")
     made: list[Json] = []
     for choice in choices if isinstance(choices, list) else ():

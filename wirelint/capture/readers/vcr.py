@@ -43,12 +43,12 @@ _UNKNOWN_TAGS = ("tag:yaml.org,2002:python/", "!")
 
 
 def read(data: Input, source: str) -> Iterator[Record | Problem]:
-    """The records of a cassette in YAML."""
+    """Yield the records of a cassette in YAML."""
     return _read((_load(text) for text in _items(data.lines())), source)
 
 
 def read_document(document: Mapping[str, Json], source: str) -> Iterator[Record | Problem]:
-    """The records of a cassette in JSON."""
+    """Yield the records of a cassette in JSON."""
     interactions = document.get("interactions", document.get("http_interactions"))
     return _read(iter(interactions if isinstance(interactions, list) else ()), source)
 
@@ -62,7 +62,7 @@ def _read(interactions: Iterator[Any], source: str) -> Iterator[Record | Problem
 
 
 def _items(lines: Iterator[bytes]) -> Iterator[bytes]:
-    """The text of each interaction, a sequence of one item."""
+    """Yield the text of each interaction, a sequence of one item."""
     for line in lines:
         if _LIST.match(line.removeprefix(b"\xef\xbb\xbf").strip()) and not line.startswith((b" ", b"#")):
             break
@@ -113,7 +113,7 @@ for _tag in _UNKNOWN_TAGS:
 
 
 def _load(text: bytes) -> Any:
-    """The interaction of a text; a FormatError if it is broken."""
+    """Return the interaction of a text; a FormatError if it is broken."""
     yaml = YAML(typ="safe")
     yaml.version = (1, 1)  # type: ignore[assignment, unused-ignore]
     yaml.Constructor = _Constructor
@@ -206,7 +206,7 @@ def _bytes(body: Any) -> bytes | None:
 
 
 def _document(value: Any) -> bytes:
-    """A value as JSON. Its size with all aliases expanded is checked first."""
+    """Return a value as JSON. Its size with all aliases expanded is checked first."""
     left = _LARGEST
     waiting = [value]
     while waiting:

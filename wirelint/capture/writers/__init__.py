@@ -90,7 +90,7 @@ def write(source: Path, items: Iterable[Fixed], target: Path) -> None:
 
 
 def _writer(first: Fixed) -> _Write:
-    """The writer for the format of a file, by the place of its first record (`line 3`, `flow 2`, `entry 7`)."""
+    """Return the writer for the format of a file, by the place of its first record (`line 3`, `flow 2`, `entry 7`)."""
     match first.record.place.partition(" ")[0]:
         case "flow":
             # Loading mitmproxy takes most of a second, and only these files need it.
