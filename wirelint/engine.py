@@ -209,7 +209,7 @@ class Session:
             fold.extend(block, texts, number)
             if self.listener is not None and self.pattern is not None:
                 self.listener.add_texts(self.pattern, texts, sum([len(data) for data, *_ in pieces]))
-            self._mind_the_text(fold)
+            self._check_text_limit(fold)
         return True
 
     def _arrive_together(self, pieces: Sequence[tuple[bytes, float | None, str]], number: int) -> bool:
@@ -252,10 +252,10 @@ class Session:
             self._first_token = self._log.now if fold.first_token else None
         if len(events) == 1 and type(events[0]) is Other and says_nothing(frame):
             self._log.pass_over(frame.number)
-        self._mind_the_text(fold)
+        self._check_text_limit(fold)
         return events
 
-    def _mind_the_text(self, fold: Fold) -> None:
+    def _check_text_limit(self, fold: Fold) -> None:
         if fold.size > MOST_TEXT and fold.streamed:
             self.abandon()
 

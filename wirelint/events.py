@@ -101,7 +101,7 @@ class CallUpdate(NamedTuple):
 
 class Close(NamedTuple):
     """The end of a block, if the API has such an event (Anthropic's `content_block_stop`). In other APIs the next start
-    or stop ends the block. """
+    or stop ends the block."""
 
     block: int
     frame: Frame | None
@@ -194,7 +194,7 @@ _JOINED = 1024
 @dataclass(slots=True)
 class _Block:
     """A block that is still being assembled. Every 1024 `texts` are joined, since many short strings take several times
-    the memory of one long string. """
+    the memory of one long string."""
 
     start: Start
     texts: list[str] = field(default_factory=list)

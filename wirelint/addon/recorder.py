@@ -3,7 +3,7 @@
 Lifecycle: created with the request, `respond` at the reply's head, then bytes through `store_for_later` (read in
 batches), `feed` or `feed_whole`, and `close` once at the end. Bytes are read in batches because that costs a fraction
 of reading each chunk, and because no chunk waits for it. A recorder never holds more of a body than `limit`. Above it,
-and where a content coding cannot be decoded, the exchange is marked unread."""
+or if a content coding cannot be decoded, the exchange is marked unread."""
 
 from __future__ import annotations
 
@@ -129,7 +129,8 @@ class ExchangeRecorder:
         return coding
 
     def feed(self, data: bytes, at: float | None = None) -> None:
-        """Store and parse body bytes as they are on the wire. `at`: arrival in ms after the request."""
+        """Store and parse body bytes from the wire, with their content coding. `at`: arrival in ms after the
+        request."""
         plain = self.keep(data)
         if plain and self.session is not None:
             self.session.feed(plain, at)
@@ -139,7 +140,7 @@ class ExchangeRecorder:
         self._arrivals.add(self.now(), data)
 
     def feed_whole(self, data: bytes) -> None:
-        """Store and parse a buffered body as it is on the wire."""
+        """Store and parse a buffered body from the wire, with its content coding."""
         stored = self.store_whole(data)
         if stored is not None:
             self.feed_stored(*stored)
@@ -150,7 +151,7 @@ class ExchangeRecorder:
         return self._decoder is None or self._decoder.finished
 
     def store_whole(self, data: bytes) -> tuple[bytes, tuple[tuple[float, int], ...]] | None:
-        """Store a buffered body. Return its decoded bytes and their arrivals, or None if it is not to be parsed."""
+        """Store a buffered body. Return its decoded bytes and their arrivals, or None if it must not be parsed."""
         pieces: list[bytes] = []
         chunks: list[tuple[float, int]] = []
         for piece, at in arrived(data, self._arrivals.chunks):
@@ -204,13 +205,13 @@ class ExchangeRecorder:
         self._queued, self._queued_size = [], 0
 
     def keep(self, data: bytes) -> bytes | None:
-        """Store bytes and return them decoded, or None if they are not to be parsed."""
+        """Store bytes and return them decoded, or None if they must not be parsed."""
         if not self.store(data):
             return None
         return data if self._decoder is None else self._plain_of(data)
 
     def store(self, data: bytes) -> bool:
-        """Store bytes without decoding them. Return True if they are to be parsed."""
+        """Store bytes without decoding them. Return True if they should be parsed."""
         if self._is_closed or not data:
             return False
         self._size += len(data)
@@ -265,8 +266,8 @@ class ExchangeRecorder:
     def split(self) -> ExchangeRecorder | None:
         """Return the recorded part of an open MCP SSE stream as its own exchange; None if that is not possible now.
 
-        This recorder goes on behind it with the next id (`…~2`). `event: endpoint` names the session's address; it is
-        repeated at the head of every later part."""
+        This recorder continues after the part, with the next id (`…~2`). `event: endpoint` names the session's address;
+        it is repeated at the head of every later part."""
         raw, stream = self._raw.getvalue(), EventStream()
         frames = stream.feed(raw)
         if self._decoder is not None or self.is_unread or self._is_broken or stream.waiting or not frames:
@@ -354,7 +355,7 @@ class ExchangeRecorder:
             return self._readable(self._raw.getvalue())
         if not (self._is_broken or self.unknown_reason):
             return bytes(self._plain)
-        try:  # reading stopped somewhere; the bytes did not
+        try:  # parsing stopped early, but all bytes were stored
             coding = _coding(lower(self.response_headers).get("content-encoding"))
             return self._readable(decode(coding, self._raw.getvalue(), self.limit))
         except CodingError:

@@ -1,7 +1,7 @@
 """Delta debugging of JSON values, level by level (Zeller; Misherghi and Su): smaller values that still pass a test.
 
-Sans-I/O and deterministic: the same value and the same test give the same result. The test is what costs, so a `Budget`
-counts how often it is asked; when that is used up, what was reached so far is the result.
+Sans-I/O and deterministic: the same value and the same test give the same result. The test is expensive, so a `Budget`
+limits the number of tests; when it is used up, the smallest value so far is the result.
 """
 
 from __future__ import annotations
@@ -32,8 +32,9 @@ from wirelint.wire.aws_eventstream import content_of, with_content
 #
 #     {"request": <the body>, "response": <the body>} or {"request": …, "response": [{"n": 0, "data": …, "at": …}, …]}
 #
-# A stream is a list of its frames, each with the number of its bytes. A frame that holds one JSON document has that as
-# `data`, and its bytes are made from it again in the frame's own form; of any other there is the `text` as it stood.
+# A stream is a list of its frames, each with the number of its bytes. A frame that holds one JSON document has that
+# document as `data`, and its bytes are rebuilt from the document in the frame's own form; any other frame has its
+# unchanged `text`.
 
 _TEXTS = frozenset({"content", "text", "delta", "thinking", "reasoning", "reasoning_content", "arguments", "partial_json",
                      "refusal"})  # fmt: skip
@@ -44,8 +45,8 @@ _DATA = re.compile(rb"^data:[ ]?(.*)$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Draft:
-    """A record without its bodies, and the forms of the bodies. `pieces`: the bytes of a stream's frames. `messages`: these
-    are messages of AWS. `opaque`: the reply cannot be taken apart."""
+    """A record without its bodies, and the forms of the bodies. `pieces`: the bytes of a stream's frames. `messages`:
+    the frames are AWS messages. `opaque`: the reply cannot be split into parts."""
 
     base: Record
     value: Json

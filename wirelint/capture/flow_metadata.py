@@ -32,7 +32,7 @@ TIMES = ("timing", "chunks")
 """Further metadata of a flow in `flows.mitm`, in the form of `exchanges.jsonl`."""
 
 _LARGEST = 4 << 20
-"""Larger bodies are left out of the metadata, which mitmproxy copies now and then."""
+"""Largest body, in bytes, in the metadata, which mitmproxy copies now and then. Larger ones are left out."""
 
 
 def beside_received(record: Record) -> dict[str, Json]:
@@ -100,5 +100,5 @@ def _bounded(sent: Sent | None) -> Sent | None:
 
 
 def _plain(made: dict[str, Json]) -> dict[str, Json]:
-    """Without lone surrogates, which mitmproxy's files cannot hold."""
+    """Return metadata without lone surrogates, which mitmproxy's files cannot hold."""
     return {name: printable(value) for name, value in made.items()}

@@ -1,7 +1,7 @@
 """Encoder and decoder of the lines of `exchanges.jsonl`. `record.schema.json` is the specification.
 
-What is written is strict, what is read is not: a record made by hand needs `request` or `response` and nothing else,
-its bodies may be JSON instead of text, its headers an object, a list of pairs or the list of objects that HAR has.
+The encoder is strict, the decoder is lenient: a record made by hand needs only `request` or `response`; its bodies may
+be JSON instead of text, and its headers an object, a list of pairs or a list of objects as in HAR.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class FormatError(ValueError):
 
 
 def schema() -> dict[str, Json]:
-    """Return the JSON Schema (2020-12) of what `encode` writes."""
+    """Return the JSON Schema (2020-12) of the lines that `encode` writes."""
     document: dict[str, Json] = orjson.loads(
         resources.files("wirelint.capture").joinpath("record.schema.json").read_bytes()
     )
@@ -49,8 +49,8 @@ def schema() -> dict[str, Json]:
 
 
 def encode(record: Record, annotations: Mapping[str, Json] | None = None) -> bytes:
-    """Return one line with its line feed. `annotations` (api, model, conversation, findings, notes, …) go over the
-    record's own and never over what was on the wire.
+    """Return one line with its line feed. `annotations` (api, model, conversation, findings, notes, …) replace the
+    record's own annotations, never the recorded traffic.
     """
     extra = {**record.annotations, **(annotations or {})}
     line: dict[str, Json] = {

@@ -1,8 +1,9 @@
 """HAR 1.2: a reader of the files of mitmproxy, Chrome and Firefox, and the writer of `wirelint export`.
 
-Unknown stays what the format cannot hold: the end of an exchange (unless a response header `x-wirelint-end` names it), the
-times of chunks, and bodies that the writer left out. mitmproxy writes a missing body as an empty text, and text without
-a declared charset as Latin-1, which this reader undoes. An exported entry is read as the record that it was written from.
+Facts without a field in the format are unknown: the end of an exchange (unless a response header `x-wirelint-end` names
+it), the times of chunks, and bodies that the writer left out. mitmproxy writes a missing body as an empty text, and
+text without a declared charset as Latin-1, which this reader undoes. An exported entry is read as the record that it
+was written from.
 
 Source: HAR 1.2, http://www.softwareishard.com/blog/har-12-spec/.
 """

@@ -43,7 +43,7 @@ _ESCAPED = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 
 
 class Scope(NamedTuple):
-    """The parts of a search: shapes, known secrets, and values under telling names."""
+    """The parts of a search: shapes, known secrets, and values under names of secrets (`api_key`)."""
 
     shapes: tuple[Shape, ...]
     known: tuple[str, ...]
@@ -145,7 +145,8 @@ def _secret_value(name: str, value: str, offset: int) -> Span | None:
 
 
 def _find_pairs(text: str) -> Iterator[Span]:
-    """`"api_key": "…"` in prose, in code, in the repr of a Python dictionary, and where JSON is broken."""
+    """Yield secrets in pairs like `"api_key": "…"`: in prose, in code, in the repr of a Python dictionary, and in
+    broken JSON."""
     position = 0
     while (match := _PAIR.search(text, position)) is not None:
         # The quotation mark that opens the value may also open the next key of a broken document.
@@ -166,7 +167,8 @@ def _end_of_value(text: str, start: int, quote: str) -> int:
 
 
 def _find_known(text: str, secret: str) -> Iterator[Span]:
-    """Yield a secret of a header. Without digits it may be a word (`ollama-local`), and has to stand alone."""
+    """Yield the places of a header's secret in a text. A secret without digits may be a word (`ollama-local`), so only
+    separate occurrences count."""
     word = secret.replace("-", "").replace("_", "").isalpha()
     position = text.find(secret)
     while position >= 0:
@@ -195,7 +197,7 @@ def unescape(raw: str) -> str:
 def unescape_mapped(raw: str) -> tuple[str, list[int]]:
     """Return the text of a JSON literal, and the offset in `raw` of each of its characters and of its end.
 
-    An invalid escape stands for itself. Two halves of a surrogate pair are one character.
+    An invalid escape is kept. Two halves of a surrogate pair are one character.
     """
     characters: list[str] = []
     places: list[int] = []

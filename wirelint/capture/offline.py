@@ -80,7 +80,7 @@ class Checked:
 
 
 class Occurrences:
-    """Counts of each issue in some files. Complete after the last exchange."""
+    """Counts of each issue in a set of files. Complete after the last exchange."""
 
     def __init__(self) -> None:
         self._again: dict[tuple[str, str, str], tuple[str, int]] = {}
@@ -134,14 +134,15 @@ def check(
 
 
 def not_judged(missing: frozenset[MissingInfo]) -> Finding:
-    """Return the finding that says which information a file lacks, at its first exchange that lacks any."""
+    """Return the finding that lists the information missing in a file. It is reported at the first exchange that lacks
+    any."""
     return Finding(
         NOT_JUDGED, "not-judged", "info", "high", "wirelint", "response", f"not judged here: {missing_words(missing)}"
     )
 
 
 def check_record(record: Record, engine: Engine, report: Callable[[str, Exception], None] | None = None) -> Checked:
-    """Check the next record of a file. The engine's ledger takes it."""
+    """Check the next record of a file and record it in the engine's ledger."""
     try:
         exchange = replay(record)
         if exchange is None:
@@ -159,13 +160,13 @@ def check_record(record: Record, engine: Engine, report: Callable[[str, Exceptio
 # --- fixing ------------------------------------------------------------------------------------------------------------
 #
 # Theory of operation. A fix starts from the received bytes: the request of the client, the reply of the upstream. It
-# replaces the messages that a live run sent, or removes them where nothing is to be fixed any more. So the result depends
-# on the bytes and the options alone: fixing a capture twice gives the result of fixing it once, and the options of the live
-# run give the result of the live run. Two things stay that no fix made: a side whose original is lost, and a reply of
-# which the client got less than the upstream sent.
+# replaces the messages that a live run sent, or removes them if no fix applies any more. So the result depends on the
+# bytes and the options alone: fixing a capture twice gives the result of fixing it once, and the options of the live
+# run give the result of the live run. Two messages are kept although no fix made them: a side whose original is lost,
+# and a reply of which the client got less than the upstream sent.
 #
 # `findings` are those of the received bytes, as `wirelint check` reports them; `remaining` are those of the fixed exchange.
-# The ledger takes the exchange with the delivered reply: of this fix, else of the live run.
+# The ledger records the exchange with the delivered reply: of this fix, else of the live run.
 
 Report = Callable[[str, Exception], None]
 
@@ -287,7 +288,7 @@ class _Work:
             self._rules,
             self._ledger,
             self._permit,
-            # Without a known end the file is taken to hold the whole reply.
+            # If the end is unknown, the file counts as holding the whole reply.
             complete=record.end in ("complete", "unknown"),
             chunks=record.chunks,
             request=self._asked,
@@ -300,14 +301,14 @@ class _Work:
         return self._sent(record.delivered, record.response_headers, made.body, made.repairs)
 
     def _keep(self, sent: Sent | None, record: Record, side: Side) -> Sent | None:
-        """Return the message that a live run sent, where the received one is lost."""
+        """Return the message that a live run sent, because the received one is lost. Keep its fixes."""
         self.repairs += [repair for repair in record.fixes if repair.side == side]
         return sent
 
     def _sent(self, live: Sent | None, headers: Headers, body: bytes, repairs: Sequence[AppliedFix]) -> Sent:
         self.changed = True
         self.repairs += repairs
-        # The real headers of this body say more than made-up ones.
+        # The recorded headers of this body are better than reconstructed ones.
         return live if live is not None and live.body == body else Sent(true_headers(headers, body), body)
 
 
@@ -334,7 +335,7 @@ def true_headers(headers: Headers, body: bytes) -> Headers:
 
 
 def _remaining(fixed: Record, came: Exchange, engine: Engine) -> tuple[Finding, ...]:
-    """Return findings on a fixed exchange, in the conversation of the received one and with the ledger as it is."""
+    """Return findings on a fixed exchange, in the conversation of the received one. The ledger is not changed."""
     exchange = replay(mended(fixed))
     if exchange is None:
         return ()

@@ -1,8 +1,8 @@
 """Redaction of credentials in records, log lines and messages.
 
 A mark such as `[redacted:1f3a9c2e]` replaces a whole secret. Its digits are an HMAC-SHA256 of the secret under a key of the
-process: one key in a header, a query and a body gets one mark, and nobody can find the key by trying. Every byte around
-a secret stays. A second redaction changes nothing.
+process: one key in a header, a query and a body gets one mark, and the secret cannot be found by guessing. Every byte
+around a secret stays. A second redaction changes nothing.
 
 The redactor remembers some of the secrets in the headers and URLs of requests, and removes them from all other texts, such
 as an error message that quotes the key.
@@ -32,17 +32,17 @@ _SHORTEST_COOKIE = 16
 _REMEMBERED = 64
 _SHORTEST_TEXT = 6
 _GAP = "…"
-"""Stands for the middle of a long text in an excerpt, which may cut a secret in two."""
+"""Replaces the middle of a long text in an excerpt. An excerpt may cut a secret in two."""
 _SHORTEST_PIECE = 4
-# Keys that people give a local server that needs none. They are words of ordinary texts.
+# Keys that users set for a local server that needs none. They are words of ordinary texts.
 _DUMMIES = frozenset({"lm-studio", "not-needed", "notneeded", "no-key-required", "dummy-key", "anthropic", "openrouter",
                       "undefined", "placeholder", "anything", "localhost", "not-required", "vllm-local"})  # fmt: skip
 _USERINFO = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*://)([^/?#]*)@")
 
 
 def _header_secrets(name: str, value: str) -> list[str]:
-    """Return the secrets in one header of a request: each cookie, the key behind its scheme, the password of
-    `Basic`."""
+    """Return the secrets in one header of a request: each cookie, the key after its scheme (`Bearer …`), the password
+    of `Basic`."""
     if "cookie" in name.lower():
         values = [crumb.partition("=")[2].strip() for crumb in value.split(";")]
         return [crumb for crumb in values if len(crumb) >= _SHORTEST_COOKIE]
@@ -156,7 +156,7 @@ class Redactor:
             [*record.request_headers, *record.response_headers, *(one for side in sent for one in side.headers)]
         )
         values = [value for name, value in fields if not is_secret_header(name, value)]
-        # One quick look at all short texts together: looking at each of 30 headers takes ten times as long.
+        # One quick search of all short texts together: searching each of 30 headers takes ten times as long.
         is_clear = not Scope.of("\n".join([url, *values, *_texts(record.fixes)]), self._known)
 
         secrets: set[str] = set()
@@ -202,8 +202,8 @@ class Redactor:
         return Sent(self._fields(sent.headers, is_clear=is_clear), self._body(sent.body, secrets, strings)[0])
 
     def _fixes(self, fixes: tuple[AppliedFix, ...], found: set[str]) -> tuple[AppliedFix, ...]:
-        """Return fixes without the secrets of the bodies, whole or cut. A fix may quote a value without its telling
-        name."""
+        """Return fixes without the secrets of the bodies, whole or cut. A fix may quote a value without its name, by
+        which it would be recognised."""
         secrets = sorted(found, key=len, reverse=True)
         return tuple(
             dataclasses.replace(
@@ -230,7 +230,7 @@ class Redactor:
         return self.text(head + gap + tail)
 
     def _fields(self, headers: Headers, *, is_clear: bool) -> Headers:
-        """Header fields without secrets. `is_clear`: only fields with telling names hold any."""
+        """Header fields without secrets. `is_clear`: only fields with names of secrets hold any."""
         fields: list[tuple[str, str]] = []
         for name, value in headers:
             if is_secret_header(name, value):

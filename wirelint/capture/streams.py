@@ -57,7 +57,8 @@ _CONTAINERS = frozenset({"delta", "content_block"})
 
 _DEEPEST = 40
 _BLOCK = 1 << 18
-"""Bytes of a stream that `is_clean` takes at a time, up to the next blank line. This bounds its copies."""
+"""Bytes of a stream that `is_clean` searches at a time, up to the next blank line. This limits the size of its
+copies."""
 
 
 class Edit(NamedTuple):
@@ -141,7 +142,7 @@ def _edited(text: str, edits: list[Edit], mark: Callable[[str], str]) -> tuple[b
 
 
 def find_in_body(body: Body, known: tuple[str, ...]) -> list[Edit]:
-    """Return the edits that take all secrets out of a body, sorted."""
+    """Return the edits that remove all secrets from a body, sorted."""
     if body.framing == "whole":
         return [
             Edit(number, *span) for number in range(len(body.frames)) for span in _in_whole(body.text(number), known)
@@ -166,13 +167,13 @@ def _in_whole(text: str, known: tuple[str, ...]) -> list[Span]:
     if text.lstrip("\ufeff \t\r\n")[:1] not in ("{", "["):
         return find_in_text(text, scope)
     spans = find_in_json(text, scope)
-    if not is_json(text):  # cut off, or no JSON: a secret may stand outside of string literals
+    if not is_json(text):  # cut off, or no JSON: a secret may be outside of string literals
         spans = merge([*spans, *find_in_text(text, scope)])
     return spans
 
 
 def is_clean(body: bytes, strings: StreamStrings, known: tuple[str, ...]) -> bool:
-    """Return True if a quick look proves that a stream holds no secret. `strings` are all strings of the stream."""
+    """Return True if a quick search proves that a stream holds no secret. `strings` are all strings of the stream."""
     return not any(
         any(is_near(secret, text) for secret in known) or not harmless(text)
         for text in itertools.chain(_blocks(body), strings.joined())
@@ -180,7 +181,7 @@ def is_clean(body: bytes, strings: StreamStrings, known: tuple[str, ...]) -> boo
 
 
 def _blocks(body: bytes) -> Iterator[str]:
-    """Yield the text of a stream, some frames at a time. No sign of a secret goes over the end of a frame."""
+    """Yield the text of a stream, some frames at a time. No sign of a secret crosses the end of a frame."""
     if looks_like_messages(body[:12]):
         messages, rest = split(body)
         body = b"\n\n".join([*map(content_of, messages), rest])
@@ -336,7 +337,7 @@ class StreamStrings:
         return self.size == len(body)
 
     def add_document(self, document: dict[str, Json], emit: Emit = _Channel.add) -> None:
-        """Hand each string of a document with its channel to `emit`, in the order of the document."""
+        """Call `emit` with the channel and each string of a document, in the order of the document."""
         part = tuple([number for name in _PART_NUMBERS if isinstance(number := document.get(name), (str, int))])
         _walk(document, self._parts[part], emit, 0)
 

@@ -53,7 +53,7 @@ def is_own_error(text: str, tool: str, arguments: Mapping[str, Json] | None = No
     ):
         return True
     if reads:
-        return _tells_own_deed(bare, name) or (
+        return _reports_own_failure(bare, name) or (
             _PHRASES["looks"].search(name) is not None
             and _LISTED.search(name) is not None
             and _PHRASES["trace"].match(bare) is not None
@@ -101,7 +101,7 @@ def _fails(text: str, name: str) -> bool:
     )
 
 
-def _tells_own_deed(text: str, name: str) -> bool:
+def _reports_own_failure(text: str, name: str) -> bool:
     """Return True if a text is one line that says that the tool's own task failed: "failed to list issues: 401 …"."""
     found = (
         _PHRASES["own_verb"].match(text) if "\n" not in text and len(text) <= _LONGEST and _ASKS.search(name) else None

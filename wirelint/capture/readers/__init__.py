@@ -1,4 +1,5 @@
-"""Readers of captures: our records, mitmproxy's flows, HAR, cassettes, other logs. Content decides, not the file name.
+"""Readers of captures: wirelint's records, mitmproxy's flows, HAR, cassettes, other logs. The content of a file
+decides.
 
     from wirelint.capture.readers import read, Problem
 

@@ -1,6 +1,6 @@
 """Reader of mitmproxy's flow files, one flow at a time.
 
-The format has no checksums and no marks between flows, so everything behind a broken flow is lost.
+The format has no checksums and no marks between flows, so everything after a broken flow is lost.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from wirelint.wire.websocket import HEADERS, STATUS, socket_url, turns
 
 _OURS = "wirelint."
 END_HEADER = "x-wirelint-end"
-"""Header of a recorded response that tells how the exchange ended; other formats keep it."""
+"""Header of a recorded response that names the end of the exchange, for formats without a field for it."""
 _LEFT = "Client disconnected."
-# Said of either side of an HTTP/2 or HTTP/3 connection, with the name of the error code behind it.
+# Error messages for either side of an HTTP/2 or HTTP/3 connection, followed by the name of the error code.
 _RESET = ("stream reset by client", "stream closed by client")
 
 
@@ -170,7 +170,7 @@ def _body(message: http.Message, side: str, notes: list[Json]) -> bytes | None:
 
 
 def end_of(flow: http.HTTPFlow) -> End:
-    """How a flow ended. "complete" means that HTTP ended correctly; the reply itself shows more."""
+    """Return the end of a flow. "complete" means that HTTP ended correctly; the reply may still be incomplete."""
     if flow.error is None:
         return "complete" if flow.response is not None else "unknown"
     message = flow.error.msg

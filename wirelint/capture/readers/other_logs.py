@@ -1,9 +1,9 @@
 """Logs of other tools with bodies in JSON: LHAR of Context Lens, and results of K2-Vendor-Verifier.
 
-LHAR is `{"type": "session", …}` and `{"type": "entry", …}`, a line each or in one document. An entry has the bodies under
-`raw`, when it was exported in full: `request_body` a JSON value, `response_body` a JSON value or the text of the stream. In
-the other levels of privacy it has only counts, from which nothing can be judged. Source: schema/lhar.schema.json and
-src/lhar of larsderidder/context-lens.
+LHAR consists of `{"type": "session", …}` and `{"type": "entry", …}`, a line each or in one document. An entry that was
+exported in full has the bodies under `raw`: `request_body` a JSON value, `response_body` a JSON value or the text of
+the stream. With other levels of privacy it has only counts, which cannot be checked. Source: schema/lhar.schema.json
+and src/lhar of larsderidder/context-lens.
 """
 
 from __future__ import annotations

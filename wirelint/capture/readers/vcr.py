@@ -5,13 +5,13 @@
       response: {status: {code: 200, message: OK}, headers: {…}, body: {string: '…'}}
     version: 1
 
-Bodies are text, or bytes (`!!binary`, `base64_string`), under the content coding that they had unless the recorder undid
-it; some projects write JSON bodies as values (`parsed_body`). Responses of httpx in older cassettes are flat
-(`status_code`, `content`). Sources: vcrpy, vcr/serialize.py and vcr/stubs; pydantic-ai, tests/json_body_serializer.py.
+Bodies are text, or bytes (`!!binary`, `base64_string`), with their content coding unless the recorder removed it; some
+projects write JSON bodies as values (`parsed_body`). Responses of httpx in older cassettes are flat (`status_code`,
+`content`). Sources: vcrpy, vcr/serialize.py and vcr/stubs; pydantic-ai, tests/json_body_serializer.py.
 
-Theory of operation. The YAML of a cassette is read one interaction at a time: each is an item of a block sequence, and no
-line inside an item begins as far to the left as the item does. A YAML parser takes seconds for a megabyte and many times
-the memory; this way the first interaction is there at once, and one that is broken does not take the others with it.
+Theory of operation. The YAML of a cassette is read one interaction at a time: each is an item of a block sequence, and
+every line inside an item is indented more than the item. A YAML parser takes seconds for a megabyte and many times the
+memory; read in this way, the first interaction is available at once, and a broken one does not affect the others.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _items(lines: Iterator[bytes]) -> Iterator[bytes]:
         if start is None:
             found = _ITEM.match(line)
             if found is None and line.strip():
-                return  # `interactions: []`, or nothing that anybody writes
+                return  # `interactions: []`, or an unknown form
             start = b"" if found is None else found[1] + b"- "
             start = start or None
         elif line[:1].strip() and not line.startswith((start, b"#")):
@@ -175,7 +175,7 @@ def _body(message: Mapping[str, Any], headers: Headers, side: str, notes: list[J
     try:
         return decode(coding, raw)
     except CodingError as error:
-        # Recorders undo the coding and leave its header; text says that they did.
+        # Some recorders remove the coding and keep its header; a body that is text shows this.
         if raw.lstrip()[:1] in (b"{", b"[", b"d", b"e", b":", b""):
             return raw
         notes.append(why_unread(side, error))

@@ -32,7 +32,7 @@ _SIDES = tuple(f"{_OURS}{name}" for name in NAMES)
 
 
 def write(source: Path, items: Iterator[Fixed], target: Path) -> None:
-    """Write a flow file. Bytes behind an unreadable flow are left out."""
+    """Write a flow file. Bytes after an unreadable flow are left out."""
     with source.open("rb") as file:
         write_pieces("flow", _flows(file), items, target, _written)
 
