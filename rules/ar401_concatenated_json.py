@@ -1,12 +1,11 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from wirelint.arguments.argument_faults import Concatenated, concatenated, has_ended
 from wirelint.arguments.argument_repairs import separate_values
 from wirelint.events import Delta, Start
 from wirelint.fixes.arguments import EmptyStarts, GrowingDeltas, SeparateValues, fix_damage, report_damage
-from wirelint.fixes.rewriters import Chained
 from wirelint.model import Choice, Exchange, Reply, ToolCall
 from wirelint.rule import Finding, Fix, FixPolicy, RequestFix, RewriteContext, Rewriter, Rule, excerpt, fix_of
 from wirelint.state.ledger import Ledger
@@ -92,10 +91,10 @@ class ConcatenatedJson(Rule):
                     fix=Fix("safe", "add the item with empty arguments"),
                 )
 
-    def rewriter(self, context: RewriteContext) -> Rewriter | None:
+    def rewriter(self, context: RewriteContext) -> Sequence[Rewriter]:
         separate = SeparateValues(self, context)
         if not context.streamed or not context.permit.allows(self.code, "safe"):
-            return separate
+            return (separate,)
 
         def emptied(start: Start) -> None:
             title = f"{start.name or 'a call without a name'}: emptied the arguments that the item was added with"
@@ -106,7 +105,7 @@ class ConcatenatedJson(Rule):
             self.record(context, "safe", title, start.pointer, at=second, before=second.text)
 
         starts = (EmptyStarts(emptied),) if context.exchange.api == "openai.responses" else ()
-        return Chained(separate.phase, *starts, GrowingDeltas(context, reduced), separate)
+        return *starts, GrowingDeltas(context, reduced), separate
 
 
 def _evidence(call: ToolCall, found: Concatenated) -> str:

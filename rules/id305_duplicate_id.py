@@ -7,7 +7,6 @@ from dataclasses import replace
 from wirelint.apis.traits import traits
 from wirelint.events import Start
 from wirelint.fixes.calls import CallHeads, Head, ItemIds, Renumber, has_head
-from wirelint.fixes.rewriters import Chained
 from wirelint.history.id_demands import demand_of, is_kimi_k3, mint
 from wirelint.history.pairing import Answer, Pair, next_id, pair, rename
 from wirelint.model import Arguments, Choice, Exchange, Opaque, Reply, Request, Text, ToolCall, ToolResult
@@ -161,9 +160,9 @@ class DuplicateId(Rule):
                     fix=Fix("unsafe", "give the later item a new id"),
                 )
 
-    def rewriter(self, context: RewriteContext) -> Rewriter | None:
+    def rewriter(self, context: RewriteContext) -> Sequence[Rewriter]:
         if context.exchange.request is None or not context.permit.allows(self.code, "unsafe"):
-            return None
+            return ()
         known = _Known(context.exchange)
 
         def judge(head: Head) -> Renumber | None:
@@ -184,13 +183,13 @@ class DuplicateId(Rule):
 
         heads = CallHeads(context, judge, has_head, 3)
         if context.exchange.api != "openai.responses":
-            return heads
+            return (heads,)
 
         def separated(start: Start, id_: str) -> None:
             title = f"gave the output item of the call of `{excerpt(start.name or '')}` a new id"
             self.record(context, "unsafe", title, start.pointer, at=start, before=id_, after=start.item_id or "")
 
-        return Chained(heads.phase, ItemIds(context, separated), heads)
+        return ItemIds(context, separated), heads
 
     def _report_calls(self, id_: str, one: Pair, two: Pair, count: int) -> Finding:
         together = one.position == two.position

@@ -1,10 +1,9 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from wirelint.events import CallUpdate, ReplyMeta, StreamViolation
 from wirelint.fixes.call_index import CallIds, RepeatRemover, ReplyIds
-from wirelint.fixes.rewriters import Chained
 from wirelint.history.pairing import Announced, announced
 from wirelint.model import Exchange, Fault, ToolCall
 from wirelint.rule import Finding, Fix, RewriteContext, Rewriter, Rule, excerpt
@@ -73,9 +72,9 @@ class IdUnstable(Rule):
             if strays:
                 yield self._report_call(call, strays, exchange.api)
 
-    def rewriter(self, context: RewriteContext) -> Rewriter | None:
+    def rewriter(self, context: RewriteContext) -> Sequence[Rewriter]:
         if not context.streamed or not context.permit.allows(self.code, "safe"):
-            return None
+            return ()
 
         def kept(event: ReplyMeta | CallUpdate, first: str) -> None:
             what, pointer = ("the reply", "/id") if isinstance(event, ReplyMeta) else ("the call", None)
@@ -87,9 +86,7 @@ class IdUnstable(Rule):
             self.record(context, "safe", title, at=event, before=event.detail)
 
         calls = (CallIds(context, kept), RepeatRemover(repeated))
-        if _is_composed(context.exchange.model):
-            return Chained(1, *calls)
-        return Chained(1, ReplyIds(context, kept), *calls)
+        return calls if _is_composed(context.exchange.model) else (ReplyIds(context, kept), *calls)
 
     def _report_call(self, call: ToolCall, strays: list[Announced], api: str) -> Finding:
         first, second = excerpt(strays[0].id or ""), excerpt(strays[0].piece.id or "")

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from wirelint.arguments.argument_faults import claims_complete
 from wirelint.arguments.argument_markup import may_be_polluted, polluted, strings
@@ -9,7 +9,6 @@ from wirelint.arguments.schemas import match
 from wirelint.fix import SAFETIES
 from wirelint.fixes.arguments import StripMarkup, unmarked
 from wirelint.fixes.calls import CallHeads, Head, Rename
-from wirelint.fixes.rewriters import Chained
 from wirelint.fixes.tokens import TokenStripper
 from wirelint.model import Choice, Exchange, Reasoning, Refusal, Request, Text, ToolCall
 from wirelint.rule import (
@@ -84,14 +83,15 @@ class ControlTokenLeak(Rule):
                     case Text() | Reasoning() | Refusal():
                         yield from self._check_text(exchange, request, choice, part)
 
-    def rewriter(self, context: RewriteContext) -> Rewriter | None:
-        request, names = context.exchange.request, self._names(context)
+    def rewriter(self, context: RewriteContext) -> Sequence[Rewriter]:
+        request = context.exchange.request
         safe, unsafe = (context.permit.allows(self.code, safety) for safety in SAFETIES)
         if request is None or not (safe or unsafe):
-            return names
-        texts = TokenStripper(context, request, self.repair, safe=safe, unsafe=unsafe)
-        parts = [texts, *([names] if names is not None else ()), *([StripMarkup(self, context)] if unsafe else ())]
-        return Chained(texts.phase, *parts) if len(parts) > 1 else texts
+            return ()
+        made: list[Rewriter] = [TokenStripper(context, request, self.repair, safe=safe, unsafe=unsafe)]
+        if safe:
+            made.append(self._names(context, request))
+        return [*made, StripMarkup(self, context)] if unsafe else made
 
     def _check_text(self, exchange: Exchange, request: Request, choice: Choice, part: Said) -> Iterator[Finding]:
         framer = Framer(exchange, request)
@@ -145,11 +145,8 @@ class ControlTokenLeak(Rule):
             fix=Fix("safe", f"cut the name to {declared}") if declared else None,
         )
 
-    def _names(self, context: RewriteContext) -> CallHeads | None:
+    def _names(self, context: RewriteContext, request: Request) -> CallHeads:
         """Return the rewriter that cuts names of calls to those of declared tools."""
-        request = context.exchange.request
-        if request is None or not context.permit.allows(self.code, "safe"):
-            return None
 
         def judge(head: Head) -> Rename | None:
             name = head.name or ""
@@ -161,7 +158,7 @@ class ControlTokenLeak(Rule):
             self.record(context, "safe", title, head.start.pointer, at=head.start, before=name, after=declared)
             return Rename(declared)
 
-        return CallHeads(context, judge, lambda start: bool(start.name and in_name(start.name) is None) or None, 3)
+        return CallHeads(context, judge, lambda start: bool(start.name and in_name(start.name) is None) or None, 3.2)
 
     def _check_markup(self, exchange: Exchange, request: Request, choice: Choice, call: ToolCall) -> Iterator[Finding]:
         if call.form == "custom" or not may_be_polluted(call.arguments.text):

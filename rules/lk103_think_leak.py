@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from wirelint.apis.traits import is_raw, traits
 from wirelint.arguments.argument_markup import is_data, strings, writes_file
@@ -8,7 +8,6 @@ from wirelint.arguments.argument_repairs import Change
 from wirelint.fix import MOST_HELD
 from wirelint.fixes.arguments import StripThoughts, unthought
 from wirelint.fixes.move_reasoning import ReasoningMover
-from wirelint.fixes.rewriters import Chained
 from wirelint.model import Choice, Exchange, Json, Reasoning, Request, Text, ToolCall
 from wirelint.rule import Confidence, Finding, Fix, RewriteContext, Rewriter, Rule, excerpt, fix_of
 from wirelint.state.ledger import Ledger
@@ -73,20 +72,20 @@ class ThinkLeak(Rule):
     severity = "warning"
     layer = "gateway"
 
-    def rewriter(self, context: RewriteContext) -> Rewriter | None:
+    def rewriter(self, context: RewriteContext) -> Sequence[Rewriter]:
         exchange, request = context.exchange, context.exchange.request
         if request is None or is_raw(exchange.api, request) or _wants_raw(request):
-            return None
+            return ()
         if not context.permit.allows(self.code, "unsafe"):
-            return None
+            return ()
 
         def applies(found: Thinking, has_reasoning: bool) -> bool:
             return (found.leaks or has_reasoning or _may_think(exchange, request)) and not _is_wanted(request, found)
 
-        live, inside = not asks_about_thinking_tags(request), context.ledger.begins_inside(exchange)
+        live, ledger = not asks_about_thinking_tags(request), context.ledger
+        inside = ledger.knows_thoughts and ledger.begins_inside(exchange)
         mover = ReasoningMover(context, request, self.repair, applies, live=live, inside=inside)
-        thoughts = StripThoughts(self, context, lambda call: _without_thoughts(request, call))
-        return Chained(None, mover, thoughts)
+        return mover, StripThoughts(self, context, lambda call: _without_thoughts(request, call))
 
     def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         request, reply = exchange.request, exchange.reply

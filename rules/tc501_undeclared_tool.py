@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from wirelint.arguments.schemas import Match, match
 from wirelint.events import Start
@@ -17,7 +17,6 @@ from wirelint.fixes.calls import (
     uses,
     wraps,
 )
-from wirelint.fixes.rewriters import Chained
 from wirelint.model import Exchange, Request, ToolCall
 from wirelint.rule import Finding, Fix, Layer, RewriteContext, Rewriter, Rule, Safety, amount, excerpt
 from wirelint.state.ledger import Ledger
@@ -68,10 +67,10 @@ class UndeclaredTool(Rule):
             if call.name and not _is_known(call.name, joined, request):
                 yield self._finding(call, call.name, joined, request)
 
-    def rewriter(self, context: RewriteContext) -> Rewriter | None:
+    def rewriter(self, context: RewriteContext) -> Sequence[Rewriter]:
         request = context.exchange.request
         if request is None or not context.permit.allows(self.code, "safe") or not _knows_all_tools(request):
-            return None
+            return ()
         names = [tool.name for tool in request.client_tools]
 
         def judge(head: Head) -> Rename | Remove | None:
@@ -91,16 +90,16 @@ class UndeclaredTool(Rule):
             self.record(context, safety, title, start.pointer, at=start, before=joined, after=matched.name)
             return Rename(matched.name)
 
-        rewriter = CallHeads(context, judge, lambda start: request.tool(start.name) is not None or None, 2)
+        heads = CallHeads(context, judge, lambda start: request.tool(start.name) is not None or None, 2)
         if not context.permit.allows(self.code, "unsafe"):
-            return rewriter
+            return (heads,)
 
         def split(start: Start, written: str, inside: tuple[Use, ...]) -> None:
             title = f"unwrapped {_calls(inside)} from {excerpt(start.name or '')}"
             after = "\n".join(f"{use.name}({json.dumps(use.arguments, ensure_ascii=False)})" for use in inside)
             self.record(context, "unsafe", title, start.pointer, at=start, before=written, after=after)
 
-        return Chained(2, ParallelSplitter(context, request, split), rewriter)
+        return ParallelSplitter(context, request, split), heads
 
     def _finding(self, call: ToolCall, name: str, joined: str, request: Request) -> Finding:
         names = [tool.name for tool in request.client_tools]

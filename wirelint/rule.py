@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Protocol, Self, TypedDict, Unpack, get_args
@@ -239,8 +239,11 @@ class Rule:
         """Seconds during which no open exchange is due."""
         return math.inf
 
-    def rewriter(self, context: RewriteContext) -> Rewriter | None:
-        """Return the rewriter that fixes a reply in transit; None if the rule has no fix or the policy permits none."""
+    def rewriter(self, context: RewriteContext) -> Rewriter | Sequence[Rewriter] | None:
+        """Return what fixes a reply in transit: a rewriter, or several in order.
+
+        Return None if the rule has no fix or the policy permits none.
+        """
         return None
 
     def fix_request(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterable[RequestFix]:

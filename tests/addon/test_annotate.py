@@ -126,30 +126,12 @@ def test_words_of_others_stay() -> None:
     assert (flow.marked, flow.metadata["theirs"]) == (":moneybag:", 1)
 
 
-def test_a_repaired_exchange_has_what_came_in_beside_it() -> None:
-    flow = tflow.tflow(resp=True)
-    annotate(flow, annotation(MENDED), MENDED.record)
-    assert flow.metadata["wirelint.fixed"] == ["bad"]
-    came = flow.metadata["wirelint.received"]["response"]["body"]
-    assert came.encode() == CLEAN.record.response_body
-    assert json.loads(json.dumps(flow.metadata)) == flow.metadata
-    assert bool(flowfilter.match("~meta wirelint.fixed.*bad", flow))
-
-
 def test_what_stood_there_of_another_exchange_goes() -> None:
     """A flow that is played again brings the metadata of the first time."""
     flow = tflow.tflow(resp=True)
     annotate(flow, annotation(MENDED), MENDED.record)
     annotate(flow, annotation(CLEAN), CLEAN.record)
     assert not {"wirelint.received", "wirelint.fixes", "wirelint.fixed"} & flow.metadata.keys()
-
-
-def test_both_sides_of_a_flow_from_a_file_stay() -> None:
-    flow = tflow.tflow(resp=True)
-    annotate(flow, annotation(MENDED), MENDED.record)
-    received = flow.metadata["wirelint.received"]
-    annotate(flow, annotation(CLEAN))
-    assert flow.metadata["wirelint.received"] == received
 
 
 def test_control_characters_of_a_model_name() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.build import APIS, Call, Talk, as_record, chunk, schema, some, sse
+from tests.build import APIS, Call, Talk, as_record, schema
 from tests.fixes.drive import open_session
 from wirelint.engine import Session
 
@@ -53,21 +53,3 @@ def test_all_is_as_one_by_one(
     for piece, at in pieces:
         alone.feed(piece, at)
     assert told(together) == told(alone)
-
-
-def test_events_that_are_alike_are_taken_in_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    taken: list[int] = []
-    real = Session.feed_texts
-
-    def counted(self: Session, block: int, pieces: list[tuple[bytes, float | None, str]]) -> None:
-        taken.append(len(pieces))
-        real(self, block, pieces)
-
-    monkeypatch.setattr(Session, "feed_texts", counted)
-    record = as_record(Talk(text="x").record("openai.chat", True), 1)
-    session = open_session(record)
-    body = sse(*(chunk({"content": f" {number}"}) for number in range(20)), chunk({}, "stop")).encode()
-    session.feed_all([(event + b"\n\n", 1.0) for event in body.split(b"\n\n") if event])
-    assert taken == [17]  # all but the three that the pattern is made from
-    reply = some(session.finish().reply)
-    assert reply.choices[0].text == "".join(f" {number}" for number in range(20))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 
-from tests.addon.build import recorder_of, result_of_record
+from tests.addon.build import feed, recorder_of, result_of_record
 from tests.build import FORMS, REGISTRY, Call, Talk, User, as_record, schema, some
 from tests.state.test_issues import mangled
 from wirelint.addon.annotate import annotation
@@ -17,7 +17,6 @@ from wirelint.capture.replay import replay
 from wirelint.engine import Engine
 from wirelint.fix import AppliedFix
 from wirelint.rule import Finding
-from wirelint.state.ledger import conversation_of
 from wirelint.view.findings import annotations_of, flat
 
 KEY = "sk-proj-Zq8Yw3Rt6Uv1Nm4Kc9Pd2Lf7Hb5Gx0S"
@@ -53,45 +52,6 @@ def test_a_secret_in_a_header_or_the_address_only() -> None:
     assert KEY not in f"{result.exchange.url} {result.exchange.request_headers} {result.record}"
     again = some(replay(result.record))
     assert (again.conversation, again.url) == (result.exchange.conversation, result.exchange.url)
-
-
-def test_a_key_names_no_conversation_and_a_session_does() -> None:
-    record = Talk().record("openai.chat", False)
-    plain = some(result_of_record(record).exchange)
-    assert plain.request is not None
-    for name in ("authorization", "x-api-key", "api-key", "x-goog-api-key"):
-        assert conversation_of(plain.request, {name: KEY}) == conversation_of(plain.request, {})
-    record["request"]["headers"] |= {"authorization": f"Bearer {KEY}", "x-session-id": f"s-{KEY}"}
-    exchange = some(result_of_record(record).exchange)
-    assert exchange.conversation != plain.conversation
-    assert exchange.conversation == conversation_of(plain.request, exchange.request_headers)
-
-
-def test_without_redaction_nothing_is_changed() -> None:
-    record = TALK.record("openai.chat", True)
-    made, recorder = as_record(record), recorder_of(record)
-    recorder.respond(200, made.response_headers)
-    recorder.feed(made.response_body or b"", 1.0)
-    result = judge(
-        recorder,
-        read(recorder, "complete", None, 1.0, Redactor(enabled=False)),
-        Engine(REGISTRY.rules),
-        Redactor(enabled=False),
-    )
-    assert (result.record.request_body, result.record.response_body) == (made.request_body, made.response_body)
-
-
-def test_the_ledger_takes_the_exchange_in_once() -> None:
-    engine = Engine(REGISTRY.rules)
-    for record in (
-        TALK.record("openai.chat", True),
-        Talk(calls=(Call("x", id="call_3Zr2kQmVw4TnXc1LbYd6HsPe"),)).record("openai.chat", True),
-    ):
-        made, recorder = as_record(record), recorder_of(record)
-        recorder.respond(200, made.response_headers)
-        recorder.feed(made.response_body or b"", 1.0)
-        judge(recorder, read(recorder, "complete", None, 1.0, Redactor(b"key")), engine, Redactor(b"key"))
-    assert len(list(engine.ledger.all_calls())) == 3
 
 
 def test_no_answer_at_all() -> None:
@@ -130,7 +90,7 @@ def test_later_turns_are_quiet_about_a_known_fault_and_the_capture_has_all() -> 
     for record in records:
         made, recorder = as_record(record), recorder_of(record, name=str(record["id"]))
         recorder.respond(200, made.response_headers)
-        recorder.feed(made.response_body or b"", 420.0)
+        feed(recorder, made.response_body or b"", 420.0)
         seen.append(
             judge(recorder, read(recorder, "complete", None, 1840.0, Redactor(b"key")), engine, Redactor(b"key"))
         )

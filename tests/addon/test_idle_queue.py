@@ -80,32 +80,6 @@ def loop(monkeypatch: pytest.MonkeyPatch) -> Loop:
     return loop
 
 
-def test_with_traffic_what_has_waited_is_done_together_and_the_traffic_has_most_of_the_time(loop: Loop) -> None:
-    waiting, done, _ = made(busy=lambda: True, clock=loop.clock)
-    for item in "abcdefg":
-        waiting.put(item, 1)
-    loop.clock.now += 0.4
-    waiting.put("young", 1)
-    loop.fire()
-    assert done == ["a", "b", "c", "d", "e"]
-    loop.fire()
-    assert done == ["a", "b", "c", "d", "e", "f", "g"]
-    assert loop.pauses == pytest.approx([0.5, 0.095, 0.298])
-    loop.fire()
-    assert done[-1] == "young"
-
-
-def test_when_the_traffic_ends_nothing_waits_any_longer(loop: Loop) -> None:
-    busy = True
-    waiting, done, _ = made(busy=lambda: busy, clock=loop.clock)
-    waiting.put("a", 1)
-    busy = False
-    waiting.put("the last one", 1)
-    loop.fire()
-    assert done == ["a", "the last one"]
-    assert loop.pauses == pytest.approx([0.5, 0.005])
-
-
 def threaded(gate: threading.Event) -> tuple[IdleQueue[str], list[tuple[str, str, bool]]]:
     """A backlog whose large pieces are read when the gate opens; what was done of which piece, whether on the loop."""
     done: list[tuple[str, str, bool]] = []

@@ -8,14 +8,12 @@ import sys
 from dataclasses import replace
 
 import pytest
-from mitmproxy.log import LegacyLogEvents
 
 from tests.addon.build import result_of_record
 from tests.build import Call, Talk, chunk, schema, sse
 from wirelint.addon import log
 from wirelint.capture.redact import Redactor
 from wirelint.rule import AppliedFix, Finding
-from wirelint.text.escaping import shorten
 
 CLEAN = result_of_record(
     Talk(calls=(Call("a"),), tools={"a": schema()}, request={"stream_options": {"include_usage": False}}).record(
@@ -110,31 +108,6 @@ def test_an_output_that_cannot_show_it(monkeypatch: pytest.MonkeyPatch, caplog: 
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), "cp1252"))
     log.say("漢 ü …")
     assert caplog.records[-1].getMessage() == "\\u6f22 ü …"
-
-
-def test_shorten() -> None:
-    assert [shorten("abcdef", limit) for limit in (6, 5)] == ["abcdef", "abcd…"]
-
-
-SHOWN: dict[str, tuple[list[logging.Handler], int, bool]] = {
-    "by a terminal": ([logging.NullHandler(logging.INFO)], logging.INFO, True),
-    "not by a quiet one": ([logging.NullHandler(logging.ERROR)], logging.WARNING, False),
-    "a warning by a quieter one": ([logging.NullHandler(logging.WARNING)], logging.WARNING, True),
-    "by one of two": ([logging.NullHandler(logging.ERROR), logging.NullHandler()], logging.INFO, True),
-    "by the hook that is out of use": ([LegacyLogEvents(None)], logging.WARNING, False),  # type: ignore[arg-type]
-    "by nothing": ([], logging.WARNING, False),
-}
-
-
-@pytest.mark.parametrize("name", SHOWN)
-def test_lines_that_nobody_sees_are_not_made(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    handlers, level, shown = SHOWN[name]
-    monkeypatch.setattr(logging.getLogger(), "handlers", handlers)
-    assert log.is_shown(level) is shown
-    made: list[str] = []
-    monkeypatch.setattr(log.logger, "log", lambda level, text, line, **_: made.append(line))
-    log.say("a line", level)
-    assert made == (["a line"] if shown else [])
 
 
 ADDRESSES = {

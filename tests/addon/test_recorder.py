@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Callable
 
-import brotli
 import pytest
 from mitmproxy.test import tflow
 
 from tests.addon.build import Clock, recorder_of
 from tests.build import Talk, chunk, some, sse
-from tests.cuts import cuts, split
+from tests.cuts import split
 from wirelint.addon.log import Failures
 from wirelint.addon.recorder import ExchangeRecorder
 from wirelint.addon.streamed_reply import HttpReply, Stream
@@ -21,7 +19,6 @@ from wirelint.model import Timing
 
 RECORD = Talk(text="Ein Satz, übersät mit Häkchen: ✓✓✓.").record("openai.chat", True)
 PLAIN = RECORD["response"]["body"].encode()
-SQUEEZED = gzip.compress(PLAIN)
 
 
 def record_of(recorder: ExchangeRecorder) -> Record:
@@ -37,44 +34,6 @@ class Never(Failures):
 
 def reply_of(recorder: ExchangeRecorder, failures: Failures | None = None, inner: Stream | None = None) -> HttpReply:
     return HttpReply(tflow.tflow(resp=True), recorder, failures or Never(), inner)
-
-
-@pytest.mark.parametrize(
-    ("coding", "body"), [("", PLAIN), ("identity", PLAIN), ("GZIP", SQUEEZED), ("br", brotli.compress(PLAIN))]
-)
-def test_every_cut_gives_the_same_copy(coding: str, body: bytes) -> None:
-    for places in cuts(len(body)):
-        recorder = recorder_of(RECORD)
-        recorder.respond(200, (("content-type", "text/event-stream"), ("Content-Encoding", coding)))
-        stream = reply_of(recorder)
-        pieces = split(body, places)
-        assert [stream(piece) for piece in pieces] == pieces
-        assert stream(b"") == []
-        recorder.catch_up()
-        assert (recorder.raw_body(), record_of(recorder).response_body) == (body, PLAIN)
-        assert some(recorder.session).terminated
-
-
-def test_an_empty_piece_is_not_the_end() -> None:
-    recorder = recorder_of(RECORD)
-    recorder.respond(200, ())
-    stream = reply_of(recorder)
-    for piece in (b"", PLAIN[:30], b"", PLAIN[30:], b"", b""):
-        assert stream(piece) == (piece or [])
-    assert record_of(recorder).response_body == PLAIN
-
-
-def test_times_are_counted_from_the_request() -> None:
-    clock = Clock()
-    recorder = recorder_of(RECORD, clock=clock)
-    clock.time += 0.25
-    recorder.respond(200, ())
-    clock.time += 0.5
-    reply_of(recorder)(PLAIN)
-    assert (recorder.first_byte, recorder.now()) == (250.0, 750.0)
-    clock.time += 1.0
-    recorder.catch_up()
-    assert some(recorder.session).finish("complete").chunks == ((750.0, len(PLAIN)),)
 
 
 def test_pieces_are_read_together_each_as_of_its_time() -> None:
@@ -132,62 +91,3 @@ def test_a_reply_that_says_too_much_is_let_go() -> None:
     assert recorder.notes == ["the reply is too long to be judged; it passed unread"]
     assert (recorder.raw_body(), record_of(recorder).response_body) == (None, None)
     assert some(recorder.session).finish("complete").end == "unread"
-
-
-def test_memory_is_let_go_at_the_limit() -> None:
-    recorder = recorder_of(RECORD, 4096)
-    recorder.respond(200, ())
-    for _ in range(200):
-        recorder.feed(b"x" * 1000, 1.0)
-    assert recorder._raw.getvalue() == recorder._plain == b""
-    assert some(recorder.session)._fold is None
-
-
-def test_a_failure_goes_to_whoever_asked_and_nowhere_else(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("wirelint.addon.recorder._BATCH", 1)  # read at once, in the call of the stream
-    recorder, failures = recorder_of(RECORD), Failures()
-
-    def raising(data: bytes, at: float | None = None) -> None:
-        raise RuntimeError("no")
-
-    recorder.respond(200, (("content-encoding", "gzip"),))
-    some(recorder.session).feed = raising  # type: ignore[method-assign]
-    stream = reply_of(recorder, failures)
-    pieces = split(SQUEEZED, (15, 40))
-    assert [stream(piece) for piece in pieces] == pieces
-    recorder.catch_up()
-    assert [fault.message for fault in recorder.faults] == ["reading the reply failed: RuntimeError: no"]
-    assert record_of(recorder).response_body == PLAIN, "what passed is captured all the same"
-
-
-def test_faults_are_bounded() -> None:
-    recorder = recorder_of(RECORD)
-    for number in range(100):
-        recorder.fail("it", ValueError(number))
-        recorder.fail("it", ValueError(number))
-    assert len(recorder.faults) == 8
-
-
-INNER: dict[str, Callable[[bytes], object]] = {
-    "changes": lambda data: data.upper(),
-    "swallows": lambda data: [],
-    "adds": lambda data: [data, b"!"],
-}
-
-
-@pytest.mark.parametrize("name", INNER)
-def test_the_callable_of_another_addon_has_the_last_word(name: str) -> None:
-    recorder = recorder_of(RECORD)
-    recorder.respond(200, ())
-    stream = reply_of(recorder, None, INNER[name])  # type: ignore[arg-type]
-    assert stream(PLAIN) == INNER[name](PLAIN)
-    assert stream(b"") == INNER[name](b"")
-    assert record_of(recorder).response_body == PLAIN
-
-
-def test_after_the_end_nothing_is_kept() -> None:
-    recorder = recorder_of(RECORD)
-    recorder.respond(200, ())
-    recorder.close()
-    assert reply_of(recorder)(PLAIN) == PLAIN
-    assert recorder._raw.getvalue() == b""

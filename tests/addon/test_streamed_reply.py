@@ -161,7 +161,7 @@ def test_heads(inspector: Inspector, name: str) -> None:
 
 @pytest.mark.parametrize("talk", [QUIET, CLEAN, OPEN], ids=["quiet", "clean", "open"])
 @pytest.mark.parametrize("place", range(6))
-@pytest.mark.parametrize("culprit", ["feed", "keep", "now"])
+@pytest.mark.parametrize("culprit", ["feed", "store", "now"])
 def test_a_failure_of_ours_costs_no_byte(
     inspector: Inspector, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, culprit: str, place: int, talk: Talk
 ) -> None:

@@ -103,22 +103,6 @@ def test_sees_every_shape(name: str) -> None:
     assert not harmless(json.dumps({"content": json.dumps({"inner": text})}))
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "The task-management board, risk-averse as ever; see https://example.org/a-b?page=2 and mail.",
-        '{"id":"call_0123456789abcdefghijklmn","role":"tool","content":"key: value, token, secret santa","max_tokens":9}',
-        '{"id":"4f0c3c1e-93a0-4a53-9c43-0c4d6a1f2b3c","model":"claude-3-5-sonnet-20241022","stop_sequence":null}',
-        '{"usage":{"prompt_tokens":1,"completion_tokens_details":{"reasoning_tokens":0}},"hockey":"stick"}',
-        "def f(key=None, *args): **bold** *** --- 2 ** 3 == x @ y; A B C J K p.",
-        "Mail me@example.org, see https://example.org:8080/a?b=@c or 'http://h:1', \"http://[::1]:2\"@home, ://x:y z@w.",
-    ],
-    ids=["prose", "call", "uuid", "usage", "code", "addresses"],
-)
-def test_lets_ordinary_traffic_pass(text: str) -> None:
-    assert harmless(text)
-
-
 @given(st.one_of(texts(), documents()))
 def test_harmless_means_nothing_to_find(text: str) -> None:
     if harmless(text):
@@ -180,14 +164,6 @@ def test_secrets_cut_anywhere(written: list[str], form: str, data: st.DataObject
     cuts = sorted(data.draw(st.sets(st.integers(0, len(text)), max_size=12)))
     pieces = [text[start:end] for start, end in zip([0, *cuts], [*cuts, len(text)], strict=True)]
     body = stream(pieces, form)
-    quick = redacted(body)
-    with without_quick_look():
-        assert quick == redacted(body)
-
-
-@given(documents())
-def test_documents_come_out_the_same(text: str) -> None:
-    body = text.encode("utf-8", "surrogatepass")
     quick = redacted(body)
     with without_quick_look():
         assert quick == redacted(body)

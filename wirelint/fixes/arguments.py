@@ -120,6 +120,8 @@ class CoerceTypes(ArgumentRewriter):
 class StripMarkup(ArgumentRewriter):
     """Removes native markup that stuck to keys and values."""
 
+    phase: ClassVar[float] = 3.2
+
     def watch(self, call: Call) -> Watcher | None:
         return MarkupWatcher()
 

@@ -190,6 +190,7 @@ def fix_items(rule: Rule, exchange: Exchange, *, mixed_up: bool) -> Iterator[Req
 class ItemIds(PassingRewriter):
     """Gives a call of OpenAI's Responses a new item id if an earlier call's item has its id. `record` gets the old id."""
 
+    phase: ClassVar[float] = 3
     heeds_text: ClassVar[bool] = False
 
     def __init__(self, context: RewriteContext, record: Callable[[Start, str], None]) -> None:

@@ -1,4 +1,4 @@
-"""Base classes of rewriters: passing every event on, waiting for a deciding event, and several rewriters in a row."""
+"""Base classes of rewriters: passing every event on, and waiting for a deciding event."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
 from wirelint.events import Close, Delta, Done, Event, Finish, Start
-from wirelint.fix import Rewriter
-from wirelint.fixes.prefilter import is_patient
 
 
 class PassingRewriter:
@@ -79,39 +77,6 @@ class WaitingRewriter:
     def settle(self, held: Sequence[Event], event: Event, decided: bool) -> Iterable[Event]:
         """Return the events to send instead of the first of `held`. `event` is the event that decided."""
         return held[:1]
-
-
-class Chained:
-    """Several rewriters of one rule as one: each gets the events that the one before it returns.
-
-    `phase` is the place of them all in the pipeline; None: each has its own.
-    """
-
-    def __init__(self, phase: float | None, *rewriters: Rewriter) -> None:
-        self.phase = phase
-        self.parts = rewriters
-
-    @property
-    def patient(self) -> bool:
-        return all(map(is_patient, self.parts))
-
-    @property
-    def held(self) -> int | None:
-        return min((held for rewriter in self.parts if (held := rewriter.held) is not None), default=None)
-
-    def push(self, event: Event) -> Iterable[Event]:
-        return self._run((event,), 0)
-
-    def release(self) -> Iterable[Event]:
-        out: list[Event] = []
-        for place, rewriter in enumerate(self.parts):
-            out += self._run(rewriter.release(), place + 1)
-        return out
-
-    def _run(self, events: Iterable[Event], place: int) -> Iterable[Event]:
-        for rewriter in self.parts[place:]:
-            events = [made for event in events for made in rewriter.push(event)]
-        return events
 
 
 def first_frame(events: Sequence[Event]) -> int | None:

@@ -12,20 +12,20 @@ that shows it, the rewriters leave all text as it comes, in all blocks.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Literal, TypeAlias
 
-from wirelint.apis import ReplyWriter, channel_of
+from wirelint.apis import channel_of
 from wirelint.apis.traits import traits
 from wirelint.dialects.openers import THOUGHT_ENDS
 from wirelint.engine import Session, internal, within_limits
 from wirelint.events import CallUpdate, Close, Delta, Event, Finish, Frame, ReplyMeta, Start
-from wirelint.fix import AppliedFix, FixPolicy, RewriteContext, Rewriter
+from wirelint.fix import FixPolicy, RewriteContext, Rewriter
 from wirelint.fixes.prefilter import REACH, in_line, is_patient, prefilter_for
 from wirelint.model import Request
 from wirelint.rule import Finding, Rule
 from wirelint.settings import Kind
-from wirelint.state.ledger import HERE, Ledger, SeenFrom, completed
+from wirelint.state.ledger import Ledger, Unnamed, completed
 from wirelint.text.loops import MOST_MARKS, MarkCount
 from wirelint.wire.websocket import is_socket
 
@@ -322,15 +322,14 @@ def stages_of(rules: Iterable[Rule], context: RewriteContext, faults: list[Findi
         if channel not in rule.channels:
             continue
         try:
-            rewriter = rule.rewriter(context)
+            given = rule.rewriter(context) or ()
         except Exception as error:  # fail open: the other rules repair what they can
             faults.append(internal(f"the repair of {rule.name}", error))
             continue
-        for part in getattr(rewriter, "parts", (rewriter,)) if rewriter is not None else ():
-            phase = getattr(rewriter, "phase", 3)
-            made.append((getattr(part, "phase", 3) if phase is None else phase, rule.code, rule.name, part))
+        each = given if isinstance(given, Sequence) else (given,)
+        made += [(getattr(rewriter, "phase", 3), rule.code, rule.name, rewriter) for rewriter in each]
     made.sort(key=lambda stage: stage[:2])
-    return [(name, part) for _, _, name, part in made]
+    return [(name, rewriter) for _, _, name, rewriter in made]
 
 
 @lru_cache(maxsize=32)
@@ -347,80 +346,27 @@ def _last_said(events: Sequence[Event]) -> Delta | None:
     return last
 
 
-# Rewriters and writer of one reply. They are made when the first frame arrives.
+def context_of(session: Session, forwarded: Request | None, ledger: Ledger, permit: FixPolicy) -> RewriteContext:
+    """Return the facts for the rewriters of a reply. `forwarded`: the request that the upstream answers, if it is not
+    the client's own; new ids resemble its ids.
+    """
+    request = forwarded if forwarded is not None else session.request
+    if request is not None:
+        request = completed(request, session.url, ledger)
+    head = Unnamed.of(session.head(), ledger).but(request=request)
+    made = RewriteContext(head, ledger, permit, streamed=session.streamed, own=session.request)
+    asked = [one for one in (session.request, forwarded) if one is not None]
+    made.taken.update(c.id for one in asked for m in one.messages for c in m.calls if c.id)
+    if request is not None and request.is_partial:  # the server has calls that the body does not show
+        made.taken.update(issued.id for issued in ledger.calls(head.conversation))
+    return made
 
 
-class PipelineFactory:
-    """Parts of the repair of one reply. The rewriters fill `notes`, `repairs` and `faults`."""
-
-    def __init__(
-        self, session: Session, rules: Sequence[Rule], ledger: Ledger, permit: FixPolicy, request: Request | None
-    ) -> None:
-        """`request` is the one that the upstream answers, where that is not the client's own: new ids resemble its ids."""
-        self.notes: list[str] = []
-        self.repairs: list[AppliedFix] = []
-        self.faults: list[Finding] = []
-        self.writer: ReplyWriter | None = None
-        self.idle = False
-        """True if the pipeline was made and has no rewriters."""
-        self.session, self.rules, self._ledger, self._permit = session, rules, ledger, permit
-        self._forwarded = request
-
-    def pipeline(self) -> Pipeline:
-        """Make the rewriters and the writer. Call this when the framing of the reply is known."""
-        self.writer = self.session.api.reply_writer(streamed=self.session.streamed)
-        stages = stages_of(self.rules, self.context, self.faults) if self._is_written() else ()
-        self.idle = not stages
-        tools = [tool.name for tool in self.answered.tools] if self.answered is not None else ()
-        return Pipeline(stages, tools, self.context)
-
-    @cached_property
-    def answered(self) -> Request | None:
-        """The request that the upstream answers."""
-        request = self._forwarded if self._forwarded is not None else self.session.request
-        return completed(request, self.session.url, self._ledger) if request is not None else None
-
-    def tell(self, culprit: str, error: Exception) -> None:
-        """Record that something failed."""
-        fault = internal(culprit, error)
-        if fault not in self.faults and len(self.faults) < 8:
-            self.faults.append(fault)
-
-    def note(self, note: str) -> None:
-        """Record a note for the user."""
-        if note not in self.notes and len(self.notes) < 8:
-            self.notes.append(note)
-
-    @cached_property
-    def context(self) -> RewriteContext:
-        """Facts for the rewriters."""
-        session, request, notes, repairs = self.session, self.answered, self.notes, self.repairs
-        came = session.head()
-        head = came.but(conversation=HERE, request=request)
-        seen = SeenFrom(self._ledger, came)
-        made = RewriteContext(
-            head, seen, self._permit, streamed=session.streamed, own=session.request, notes=notes, repairs=repairs
-        )
-        asked = [one for one in (session.request, self._forwarded) if one is not None]
-        made.taken.update(c.id for one in asked for m in one.messages for c in m.calls if c.id)
-        if request is not None and request.is_partial:  # the server has calls that the body does not show
-            made.taken.update(issued.id for issued in seen.calls(HERE))
-        return made
-
-    def _is_written(self) -> bool:
-        """Return True if the reply is whole, or a stream in a form that the API has; a note is made if it is not.
-
-        The messages of a WebSocket are read as lines.
-        """
-        framing, on_socket = self.session.framing, is_socket(self.session.url.partition(":")[0])
-        if (
-            framing == "whole"
-            or framing in traits(self.session.api.name).framings
-            or (on_socket and framing == "lines")
-        ):
-            return True
-        self.note(f"the reply is a stream in a form that its API does not have ({framing}): it is passed on as it came")
-        return False
+def has_known_form(session: Session) -> bool:
+    """Return True if a reply is whole, or a stream in a form that its API has. WebSocket messages are read as lines."""
+    framing = session.framing
+    on_socket = is_socket(session.url.partition(":")[0])
+    return framing in ("whole", *traits(session.api.name).framings) or (on_socket and framing == "lines")
 
 
 def is_clean(session: Session, context: RewriteContext, rules: Sequence[Rule]) -> bool:

@@ -20,7 +20,7 @@ from wirelint.fix import Answer, AppliedFix, Edit, FixPolicy, RequestFix
 from wirelint.model import Exchange, Json, Request
 from wirelint.rewrite.edits import apply, with_member
 from wirelint.rule import Finding, Rule
-from wirelint.state.ledger import HERE, Ledger, SeenFrom, server_state
+from wirelint.state.ledger import Ledger, Unnamed, server_state
 from wirelint.state.server_state import CODE, Replay, ServerState, lost, resend, settle
 from wirelint.text.pointers import at
 
@@ -131,13 +131,14 @@ class _Work:
     """A request on its way through the rules."""
 
     def __init__(self, head: Exchange, body: bytes, ledger: Ledger, permit: FixPolicy) -> None:
-        self.exchange, self.body = head.but(conversation=HERE), body
+        self.exchange: Exchange = Unnamed.of(head, ledger)
+        self.body = body
         self.repairs: list[AppliedFix] = []
         self.faults: list[Finding] = []
         self.failed: set[str] = set()
         self.touched: dict[str, frozenset[str]] = {}
         """The outermost members that were changed since somebody emptied it, by the code of the rule that did."""
-        self._ledger, self._permit = SeenFrom(ledger, head), permit
+        self._ledger, self._permit = ledger, permit
         self._shifts: list[_Shift] = []
 
     def concerned(self, rules: Iterable[Rule]) -> list[Rule]:

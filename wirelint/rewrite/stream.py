@@ -19,13 +19,15 @@ import itertools
 from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
+from wirelint.apis import ReplyWriter
 from wirelint.apis.writing import same
-from wirelint.engine import Session
+from wirelint.engine import Session, internal
 from wirelint.events import Delta, Event, Frame, StreamViolation
-from wirelint.fix import AppliedFix, FixPolicy
+from wirelint.fix import AppliedFix, FixPolicy, RewriteContext
 from wirelint.model import Request
-from wirelint.rewrite.pipeline import Pipeline, PipelineError, PipelineFactory, is_clean
+from wirelint.rewrite.pipeline import Pipeline, PipelineError, Stages, context_of, has_known_form, is_clean, stages_of
 from wirelint.rule import Finding, Rule
 from wirelint.state.ledger import Ledger
 from wirelint.wire import Framing
@@ -135,10 +137,14 @@ class ReplyStream:
         longest_hold: float = LONGEST_HOLD,
         request: Request | None = None,
     ) -> None:
-        self.making = making = PipelineFactory(session, rules, ledger, permit, request)  # what it is made with
-        self.faults, self.notes, self.repairs = making.faults, making.notes, making.repairs
-        self._session = session
-        self._pipeline: Pipeline | None = None
+        self._session, self._rules, self._ledger, self._permit = session, rules, ledger, permit
+        self._forwarded = request
+        self._pipeline: Pipeline | None = None  # made with the writer when the first frame arrives
+        self._writer: ReplyWriter | None = None
+        self._idle = False  # the pipeline was made without rewriters
+        self.faults: list[Finding] = []
+        self.notes: list[str] = []
+        self.repairs: list[AppliedFix] = []
         self._queue: deque[Waiting] = deque()
         self._late: list[Event] = []
         self._kept = bytearray()  # what has come and is not handed out: the queue's frames, and what is no frame yet
@@ -161,7 +167,7 @@ class ReplyStream:
     ) -> ReplyStream | None:
         """Return the stream for a reply whose head has arrived, or None if nothing may repair it.
 
-        `request`: see `PipelineFactory`.
+        `request`: the one that the upstream answers, if it is not the client's own.
         """
         if not permit or not session.repairable:
             return None
@@ -186,7 +192,7 @@ class ReplyStream:
                 return self._give_up(self._session.unread_because or "the reply is too large to be repaired", out)
             for frame in frames:
                 self._take_next(frame, self._session.read(frame), out)
-            if self.making.idle:
+            if self._idle:
                 out += self._all_raw()
             if self.holding is not None or self._kept:
                 self._watch(at, out)
@@ -232,7 +238,7 @@ class ReplyStream:
             read = [(frame, self._session.read(frame)) for frame in self._session.close_frames()]
             last = self._session.close_events()
             whole = not (self._session.streamed or self._queue)
-            if whole and is_clean(self._session, self.making.context, self.making.rules):
+            if whole and is_clean(self._session, self._context, self._rules):
                 return self._all_raw()
             for frame, events in read:
                 self._take(frame, events)
@@ -243,6 +249,26 @@ class ReplyStream:
             return out
         except Exception as error:  # fail open
             return out + self._fail(error)
+
+    @cached_property
+    def _context(self) -> RewriteContext:
+        made = context_of(self._session, self._forwarded, self._ledger, self._permit)
+        made.notes, made.repairs = self.notes, self.repairs
+        return made
+
+    def _make_pipeline(self) -> Pipeline:
+        """Make the rewriters and the writer, once the framing of the reply is known."""
+        session = self._session
+        stages: Stages = ()
+        self._writer = session.api.reply_writer(streamed=session.streamed)
+        if has_known_form(session):
+            stages = stages_of(self._rules, self._context, self.faults)
+        else:
+            form = f"a stream in a form that its API does not have ({session.framing})"
+            self._note(f"the reply is {form}: it is passed on as it came")
+        self._idle = not stages
+        request = self._context.exchange.request
+        return Pipeline(stages, [tool.name for tool in request.tools] if request is not None else (), self._context)
 
     # --- frames -------------------------------------------------------------------------------------------------------
 
@@ -256,7 +282,7 @@ class ReplyStream:
             if text is None or not pipeline.may_pass(pattern.block, text):
                 return False
         except Exception as error:  # fail open: it is read like any other
-            self.making.tell("repairing the reply", error)
+            self._tell("repairing the reply", error)
             return False
         self._skipped.append((data, at, text))
         self._skipped_block = pattern.block
@@ -294,7 +320,7 @@ class ReplyStream:
         try:
             self._catch_up()
         except Exception as error:  # fail open: all that is concerned has left
-            self.making.tell("reading the reply", error)
+            self._tell("reading the reply", error)
             self._raw = True
 
     def _catch_up(self) -> None:
@@ -319,7 +345,7 @@ class ReplyStream:
 
     def _take(self, frame: Frame, events: Sequence[Event]) -> None:
         if self._pipeline is None:
-            self._pipeline = self.making.pipeline()
+            self._pipeline = self._make_pipeline()
         waiting = Waiting(frame, events, sent=self._skip, bare=self._session.matched)
         self._skip = 0
         self._queue.append(waiting)
@@ -327,7 +353,7 @@ class ReplyStream:
             if not self._pipeline:
                 waiting.out = list(events)
                 return
-            self.making.context.frame_events = events
+            self._context.frame_events = events
             place(self._pipeline.push(events), self._queue)
         except PipelineError as failure:
             self._drop_pipeline(failure)
@@ -362,8 +388,8 @@ class ReplyStream:
 
     def _written(self, waiting: Waiting) -> bytes:
         """Return the bytes of a frame as it leaves. Raises what the writer of the API raises."""
-        assert self.making.writer is not None
-        return self.making.writer.write(waiting.frame, waiting.events, waiting.out)
+        assert self._writer is not None
+        return self._writer.write(waiting.frame, waiting.events, waiting.out)
 
     def _release(self, out: list[bytes], last: Sequence[Event] = ()) -> None:
         """Have the rewriters hand on what they hold, after `last`, and write all frames."""
@@ -393,15 +419,15 @@ class ReplyStream:
         if not self._waits:
             self.holding = None
         elif not self._queue and len(self._kept) - self._skip > _LONGEST_EVENT:
-            self.making.note(f"an event of more than {_LONGEST_EVENT >> 20} MiB was passed on as it came")
+            self._note(f"an event of more than {_LONGEST_EVENT >> 20} MiB was passed on as it came")
             self._hand_out(out)
         elif len(self._queue) > _MOST_WAITING:
-            self.making.note(f"more than {_MOST_WAITING} events waited for a repair; they were forwarded unchanged")
+            self._note(f"more than {_MOST_WAITING} events waited for a repair; they were forwarded unchanged")
             self._hand_out(out)
         elif self.holding is None:
             self.holding = at
         elif at is not None and at - self.holding >= self.longest_hold:
-            self.making.note(f"text was held for {(at - self.holding) / 1000:.0f} s and released as it came")
+            self._note(f"text was held for {(at - self.holding) / 1000:.0f} s and released as it came")
             self._hand_out(out)
 
     @property
@@ -418,21 +444,32 @@ class ReplyStream:
 
     # --- when something goes wrong ------------------------------------------------------------------------------------
 
+    def _tell(self, culprit: str, error: Exception) -> None:
+        """Record that something failed."""
+        fault = internal(culprit, error)
+        if fault not in self.faults and len(self.faults) < 8:
+            self.faults.append(fault)
+
+    def _note(self, note: str) -> None:
+        """Record a note for the user."""
+        if note not in self.notes and len(self.notes) < 8:
+            self.notes.append(note)
+
     def _pass_raw(self, data: bytes, at: float | None) -> list[bytes]:
         try:
             self._session.feed(data, at)
         except Exception as error:  # fail open: the bytes go on, whatever reading them did
-            self.making.tell("reading the reply", error)
+            self._tell("reading the reply", error)
         return [data]
 
     def _give_up(self, note: str, out: list[bytes]) -> list[bytes]:
-        self.making.note(note)
+        self._note(note)
         self._release(out)
         return out + self._all_raw()
 
     def _drop_pipeline(self, failure: PipelineError) -> None:
         """Go on without rewriters. Waiting frames leave unchanged, and so do held events of earlier frames."""
-        self.making.tell(f"the repair of {failure.rule}", failure.error)
+        self._tell(f"the repair of {failure.rule}", failure.error)
         pipeline, self._pipeline = self._pipeline, Pipeline(())
         rescued = failure.rescued
         if pipeline is not None:
@@ -451,16 +488,16 @@ class ReplyStream:
         try:
             self._close(late, out)
         except Exception as error:  # fail open: what comes now does not wait for it
-            self.making.tell("repairing the reply", error)
+            self._tell("repairing the reply", error)
 
     def _close(self, late: Sequence[Event], out: list[bytes], before: bytes = b"") -> None:
         """Write events of no frame that waits. `before`: what leaves last before them, which may lack its line end."""
-        if late and self.making.writer is not None and (made := self.making.writer.close(late)):
+        if late and self._writer is not None and (made := self._writer.close(late)):
             self.changed = True
             out.append(missing_end(before, self._session.framing) + made)
 
     def _fail(self, error: Exception) -> list[bytes]:
-        self.making.tell("repairing the reply", error)
+        self._tell("repairing the reply", error)
         return self._all_raw()
 
     def _all_raw(self) -> list[bytes]:

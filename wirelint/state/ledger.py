@@ -15,9 +15,9 @@ import dataclasses
 import hashlib
 import math
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -38,7 +38,6 @@ __all__ = [
     "Issued",
     "Ledger",
     "Returned",
-    "SeenFrom",
     "completed",
     "content_of",
     "conversation_of",
@@ -365,98 +364,24 @@ def conversation_of(request: Request, headers: Mapping[str, str]) -> str | None:
 
 
 class Unnamed(Exchange):
-    """Exchange not placed by a ledger; its conversation is computed on first use."""
+    """Exchange that is not recorded yet; its conversation is computed on first use."""
 
     @classmethod
-    def of(cls, exchange: Exchange) -> Unnamed:
-        """Return the exchange without a conversation."""
+    def of(cls, exchange: Exchange, ledger: Ledger | None = None) -> Unnamed:
+        """Return the exchange without a conversation. `ledger` finds it; by default it follows from the request."""
         made = object.__new__(cls)
         made.__dict__.update(exchange.__dict__)
         made.__dict__.pop("conversation", None)
+        if ledger is not None:  # placed once, whatever becomes of the request in copies
+            made.__dict__["_find"] = cache(lambda: ledger.place(exchange).conversation)
         return made
 
     @cached_property
     def conversation(self) -> str | None:
+        find: Callable[[], str | None] | None = self.__dict__.get("_find")
+        if find is not None:
+            return find()
         return conversation_of(self.request, self.request_headers) if self.request is not None else None
-
-
-HERE = "\0"
-"""The conversation of an exchange that is not placed yet (`SeenFrom`)."""
-
-
-class SeenFrom(Ledger):
-    """View of the ledger for an exchange that has not ended. Its conversation is looked up on first use.
-
-    Rules get the exchange in the conversation `HERE`, which no conversation is named. Lookups in `HERE` use the
-    conversation that the exchange belongs to.
-    """
-
-    def __init__(self, ledger: Ledger, exchange: Exchange) -> None:  # it keeps nothing itself
-        self._ledger, self._exchange = ledger, exchange
-        self._found: Exchange | None = None
-
-    def _of(self, conversation: str | None) -> str | None:
-        if conversation != HERE:
-            return conversation
-        if self._found is None:
-            self._found = self._ledger.place(self._exchange)
-        return self._found.conversation
-
-    @property
-    def tools(self) -> McpLedger:
-        return self._ledger.tools
-
-    def place(self, exchange: Exchange) -> Exchange:
-        if exchange.conversation == HERE:
-            exchange = dataclasses.replace(exchange, conversation=self._exchange.conversation)
-        return self._ledger.place(exchange)
-
-    def lineage(self, conversation: str | None) -> tuple[str | None, ...]:
-        return self._ledger.lineage(self._of(conversation))
-
-    def issued(self, id_: str, conversation: str | None = None) -> Issued | None:
-        return self._ledger.issued(id_, self._of(conversation))
-
-    def named(self, id_: str, conversation: str | None = None) -> Issued | None:
-        return self._ledger.named(id_, self._of(conversation))
-
-    def calls(self, conversation: str | None) -> tuple[Issued, ...]:
-        return self._ledger.calls(self._of(conversation))
-
-    def similar(self, id_: str, conversation: str | None = None) -> tuple[Issued, ...]:
-        return self._ledger.similar(id_, self._of(conversation))
-
-    def alike(self, name: str, arguments: str, conversation: str | None) -> tuple[Issued, ...]:
-        return self._ledger.alike(name, arguments, self._of(conversation))
-
-    def all_calls(self) -> Iterator[Issued]:
-        return self._ledger.all_calls()
-
-    def returned(self, call_id: str, conversation: str | None) -> Returned | None:
-        return self._ledger.returned(call_id, self._of(conversation))
-
-    def complaint(self, exchange: Exchange) -> Demand | None:
-        return self._ledger.complaint(exchange)
-
-    def state_under(self, host: str, name: str) -> ServerState | None:
-        return self._ledger.state_under(host, name)
-
-    @property
-    def knows_thoughts(self) -> bool:
-        return self._ledger.knows_thoughts
-
-    def begins_inside(self, exchange: Exchange) -> bool:
-        if not self.knows_thoughts:
-            return False
-        if exchange.conversation == HERE:
-            exchange = dataclasses.replace(exchange, conversation=self._of(HERE))
-        return self._ledger.begins_inside(exchange)
-
-    def recognise(self, exchange: Exchange, findings: Sequence[Finding]) -> tuple[Finding, ...]:
-        return self._ledger.recognise(self.place(exchange), findings)
-
-    def record(self, exchange: Exchange, findings: Sequence[Finding] = ()) -> None:
-        self._ledger.record(exchange, findings)
 
 
 def _issued(exchange: Exchange, number: int) -> Iterator[Issued]:
