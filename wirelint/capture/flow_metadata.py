@@ -66,7 +66,8 @@ def times_of(record: Record) -> dict[str, Json]:
 
 
 def restored(record: Record, beside: Mapping[str, Json]) -> Record:
-    """The record of a flow or of an entry of a HAR with the values beside it: the other sides, times, end, annotations.
+    """Return the record of a flow or of an entry of a HAR with the values beside it: the other sides, times, end,
+    annotations.
 
     Unreadable values count as absent.
     """

@@ -87,7 +87,7 @@ def _sniff(data: Input) -> _Kind | None:
 
 
 def captures_below(folder: str | Path) -> Iterator[tuple[str, bool]]:
-    """The sorted paths of all captures below a folder, without hidden ones.
+    """Yield the sorted paths of all captures below a folder, without hidden ones.
 
     The second value is False for copies, which `read` leaves out: flow files beside an exchanges.jsonl.
     """
