@@ -49,7 +49,7 @@ Reading it as any value costs 12 microseconds, mostly for Python's parser: a tex
 
 @dataclass(slots=True)
 class PythonCall:
-    """A call as far as it has been read.
+    """A call, read up to `end`.
 
     `closed`: its parenthesis was there. `whole`: no argument is missing, because the parenthesis or the closer of the
     notation around the call follows the last one; else the text ends in it. `readable`: every argument so far is a

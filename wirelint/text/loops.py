@@ -1,10 +1,10 @@
 r"""Looping text: a model that repeats tags and tokens up to its token limit, and one that continues as the user.
 
-Each place where markup may begin costs a look of all dialects, some 50 microseconds, and each repair far more. What follows
-is read piece by piece: an argument, a key, a bracket, at some 3 microseconds each. So both are counted, and after
+At each place where markup may begin, all dialects are tried, for some 50 microseconds; a repair takes far longer. What
+follows is read piece by piece: an argument, a key, a bracket, at some 3 microseconds each. Both are counted, and after
 `MOST_MARKS` marks, or `MOST_SEPARATORS` separators behind the first mark, or some of both, rules and fixes take the rest of
-the text as plain. A note says so (`note_on`). A normal reply has a few dozen marks, and code has a separator in 14
-characters, JSON in 9.
+the text as plain. A note says so (`note_on`). A normal reply has a few dozen marks; code has a separator in 14 characters,
+JSON in 9.
 
 A *mark* is a bracket with the first letters of an opener, a closer or a token of `wirelint.dialects`, `control_tokens` or
 `thinking` (`<tool_`, `</think`, `[/INS`, `&lt;invo`), one of their words (`functions.`), or such a word at a line start
@@ -35,14 +35,14 @@ MOST_MARKS = 256
 MOST_SEPARATORS = 8192
 STEP = 512
 REACH = 80
-"""Characters from the start of a mark on that identify it."""
+"""Number of characters, from the start of a mark, that are enough to identify it."""
 _BEFORE = 16
 """Characters before a mark that decide whether a word begins there."""
 _LEAD = 4
 _AT_ONCE = 8 * STEP
-"""Characters that are searched together, so that little is searched past the limit."""
+"""Characters that are searched at a time, so that the search ends soon after the limit is reached."""
 _WEIGHT = MOST_SEPARATORS // MOST_MARKS
-"""Separators that are as much work as a mark."""
+"""Number of separators that take as long as a mark."""
 _SEPARATORS = "()[]{},:="
 _SEPARATOR = re.compile(f"[{re.escape(_SEPARATORS)}]")
 _GAP = r"[\s|｜‖/]{0,8}"
