@@ -197,7 +197,7 @@ class Failures:
 
 
 class FailOpen(NamedTuple):
-    """Context of `Failures.caught`: traffic goes on whatever its block raises."""
+    """Context of `Failures.caught`: traffic continues after any exception in its block."""
 
     failures: Failures
     culprit: str

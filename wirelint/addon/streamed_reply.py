@@ -130,7 +130,7 @@ class StreamedReply(ABC):
             return self._give_up(b"", error)
 
     def _feed(self, data: bytes) -> list[bytes]:
-        """Return the bytes for the client after `data` arrived. Raises whatever the fix raises."""
+        """Return the bytes for the client after `data` arrived. Raises the errors of the fix."""
         recorder, reply_stream = self._recorder, self._recorder.reply_stream
         with self._reading:
             recorder.store(data)
@@ -334,7 +334,7 @@ def collect(flow: http.HTTPFlow, recorder: ExchangeRecorder, failures: Failures)
 
 def can_collect(response: http.Response) -> bool:
     """Return True if mitmproxy may buffer a reply without delaying anything useful: a short JSON document."""
-    streamed = getattr(ctx.options, "stream_large_bodies", None)  # it may be shorter than ours
+    streamed = getattr(ctx.options, "stream_large_bodies", None)  # its limit may be lower than `_SHORT`
     return is_json(response) and is_within(response, _SHORT) and not streamed
 
 

@@ -170,8 +170,8 @@ class Documents:
     """Decoder of the JSON documents of a stream's frames. It reads like lenient clients and records violations.
 
     It undoes two faults of gateways: several documents in one event, one a line (the blank lines were lost), and one
-    document over several events (cut where a chunk ended). It holds the pieces of the latter until they make a document, or
-    until an event with a document of its own shows that they never will.
+    document over several events (cut where a chunk ended). It holds the pieces of the latter until they form a
+    document, or until an event with a complete document shows that they do not.
     """
 
     _LONGEST_SPLIT = 1 << 20

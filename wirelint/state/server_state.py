@@ -66,7 +66,7 @@ class Replay(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ServerState:
-    """The server's conversation after a reply, where it differs from the client's.
+    """The differences between the server's and the client's conversation after a reply.
 
     `ids` are the server's ids by those of the client, `added` the calls that only the client has, by id, and `dropped`
     those that only the server has. `tools` are the tools that a thread keeps, None if every request declares them.

@@ -33,7 +33,7 @@ _RESET = ("stream reset by client", "stream closed by client")
 def read(data: Input, source: str) -> Iterator[Record | Problem]:
     """Yield the exchanges of a flow file, also those over WebSockets. Flows of other protocols are skipped."""
     number = count = 0
-    # All that the reader asks of a file is `peek` and `read`.
+    # The reader uses only `peek` and `read` of a file.
     flows = iter(FlowReader(cast("BinaryIO", data)).stream())
     while True:
         try:
@@ -165,7 +165,7 @@ def end_of(flow: http.HTTPFlow) -> End:
     if flow.error is None:
         return "complete" if flow.response is not None else "unknown"
     message = flow.error.msg
-    # A flow that was killed on this side says nothing about the upstream either.
+    # A flow that was killed on this side does not show how the upstream ended either.
     if message in (_LEFT, mitm_flow.Error.KILLED_MESSAGE):
         return "client-left"
     is_cancelled = message.startswith(_RESET) and "(CANCEL)" in message
