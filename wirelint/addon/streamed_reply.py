@@ -194,7 +194,7 @@ class StreamedReply(ABC):
         elif received is not None and self._unchanged < len(received):
             body = received[: self._unchanged]
             recorder.notes.append(
-                f"{len(received) - self._unchanged} bytes were held back when {self.end_text}; nobody got them"
+                f"{len(received) - self._unchanged} bytes were held back when {self.end_text}; they were not delivered"
             )
         else:
             return

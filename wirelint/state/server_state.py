@@ -347,7 +347,7 @@ def _message_of(calls: Sequence[ToolCall]) -> dict[str, Json]:
 def _answer(request: Request, calls: Sequence[ToolCall]) -> Iterator[RequestFix]:
     """Add results to calls that the client never received: the server requires a result for each."""
     names = ", ".join(f"`{excerpt(call.name or '')}`" for call in calls)
-    title = f"answered the call of {names}, which was taken out of the reply before"
+    title = f"answered the call of {names}, which was removed from the previous reply"
     history = history_of(request.api)
     value = at(request.body, history.place)
     if not history.has_blocks:
