@@ -535,6 +535,11 @@ class Succession:
         # Without a name no client could run a new call, so the id is made up and the call continues.
         return "stray" if other_id and (follows or self.unstable or self._repeated) else "same"
 
+    def is_late(self, id_: str | None, name: str | None) -> bool:
+        """Return True if an announcement brings the first id of a call whose arguments have begun."""
+        begun = self._given or self._scanner.length > 0
+        return bool(id_ and not self.id and begun) and not (self.complete and self.name and name)
+
     def take(self, verdict: CheckResult, id_: str | None, name: str | None) -> None:
         """Update the current call with an announcement and its verdict."""
         if verdict == "anew":
@@ -548,11 +553,15 @@ class Succession:
 
 
 class Announced(NamedTuple):
-    """A later announcement of a call with its verdict. `id` is the id of the call at that time."""
+    """A later announcement of a call with its verdict. `id` is the id of the call at that time.
+
+    `late`: it brings the first id of the call, after arguments.
+    """
 
     piece: Piece
     verdict: CheckResult
     id: str | None
+    late: bool
 
 
 def announced(call: ToolCall, api: str) -> Iterator[Announced]:
@@ -568,6 +577,6 @@ def announced(call: ToolCall, api: str) -> Iterator[Announced]:
     for piece, end in zip(later, ends, strict=False):
         text = call.deltas[piece.offset : end]
         verdict = calls.judge(piece.id, piece.name, follows=bool(text.strip(" \t\r\n")))
-        yield Announced(piece, verdict, calls.id)
+        yield Announced(piece, verdict, calls.id, calls.is_late(piece.id, piece.name))
         calls.take(verdict, piece.id, piece.name)
         calls.text(text)
