@@ -4,10 +4,9 @@ Theory of operation. A dialect declares its openers in a subset of regular expre
 
     <\s{0,3}tool_call\s{0,3}>              literals, classes, `{m,n}`, `?`, groups `(?:a|b)`
     \bfunctions[. ][\w.-]{1,128}:          `\b`: the start of a word, as `word_start` defines it
-    \Ecommentary[ \t]{0,2}to=              `\E`: right behind the end of a sentence
-    ^[ \t]{0,8}Action:                     `^`: the start of a line
-    \A\s{0,8}\[\s{0,8}\{                   `\A`: the start of the text, or of what follows reasoning (`</think>`)
-    <\s{0,2}{tool}\s{0,2}>                 `{tool}`: the name of a declared tool
+    \Ecommentary[ \t]{0,2}to= `\E`: right after the end of a sentence ^[ \t]{0,8}Action: `^`: the start of a line
+    \A\s{0,8}\[\s{0,8}\{ `\A`: the start of the text, or of what follows reasoning (`</think>`) <\s{0,2}{tool}\s{0,2}>
+    `{tool}`: the name of a declared tool
 
 `parse` reads an opener into pieces. Two patterns come from the pieces: the full pattern finds openers, the cut pattern
 matches a proper prefix of an opener at the very end of a text, which a stream must hold back. Pieces are needed because
@@ -69,12 +68,12 @@ class WordStart:
 
 @dataclass(frozen=True, slots=True)
 class SentenceEnd:
-    """The place right behind the end of a sentence, without a blank; no length."""
+    """The place right after the end of a sentence, without a blank; no length."""
 
 
 @dataclass(frozen=True, slots=True)
 class TextStart:
-    """The start of the text, or of what follows reasoning in it; no length."""
+    """The start of the text, or of the text after reasoning; no length."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +89,7 @@ NAME = Name()
 NAME_CHARS = r"[\w.-]"
 THOUGHT_ENDS = ("</think>", "</thinking>", "[/THINK]", "</seed:think>", "</mm:think>")
 NO_TAG = r"(?<![\w\"'|/\]=?-])"
-"""Look-behind for a `>` that may begin an opener: nearly every `>` ends a tag."""
+"""Look-behind assertion for a `>` that may begin an opener: nearly every `>` ends a tag."""
 _ANCHORS: dict[str, Piece] = {
     "^": LineStart(),
     r"\b": WordStart(),
@@ -180,7 +179,7 @@ def word_start(first: str = "") -> str:
 
 
 def sentence_end(first: str = "") -> str:
-    """Return the pattern source of the place behind the end of a sentence. `first` as in `word_start`."""
+    """Return the pattern source of the place right after the end of a sentence. `first` as in `word_start`."""
     return rf"(?<=[.!?\"')]{first})"
 
 

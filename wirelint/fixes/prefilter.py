@@ -69,7 +69,7 @@ _TOKENS = ("]~b]",)
 _WORDS = ("to=",)
 """Further words that begin a token in the middle of a line."""
 _GLUED = ("assistant",)
-"""What else begins right behind the end of a sentence, or on the line after it."""
+"""Further words that begin a header right after the end of a sentence, or on the next line."""
 _TAILS = sorted({end[-5:] for end in THOUGHT_ENDS})
 """Last characters of the markup after which a text begins anew: enough to distinguish it from nearly all other text."""
 _ENDS = "".join(sorted({tail[-1] for tail in _TAILS}))
@@ -203,7 +203,8 @@ def _rest(rests: Sequence[str]) -> str:
 
 
 def _heads_of_kinds() -> tuple[set[str], set[str], set[str], set[str]]:
-    """What begins anything anywhere, as a word, behind a sentence, and at the beginning of a line."""
+    """Return the beginnings of openers: those anywhere, those of words, those after a sentence, and those at a line
+    start."""
     kinds = OPENERS.kinds
     literals = {head for opener in kinds.get("literal", ()) for head in heads(opener)}
     words = {head for opener in kinds.get("word", ()) for head in heads(opener)} | set(_WORDS)
