@@ -71,7 +71,7 @@ class Session:
         self.reply_headers: Mapping[str, str] = {}
         self._framer: Sniffer | None = None
         self.reader: ReplyReader | None = None
-        """Reader of the frames. Callers set it only to one that has already read them (`ReadAhead`)."""
+        """Reader of the frames, made when the first frame is read."""
         self._fold: Fold | None = None
         self._learner = PatternLearner()
         self.pattern: DeltaPattern | None = None
