@@ -150,8 +150,8 @@ def is_misshapen(value: Json) -> bool:
 class Reading(NamedTuple):
     """The documents that a frame completed, whether it held `[DONE]`, and its violations.
 
-    Each document has a frame whose data it is. If a frame holds other than one document, this is a frame of the same number
-    for the document alone.
+    Each document comes with a frame whose data is that document: the frame from the wire or, if its data is different
+    (several documents, a part of one), a new frame with the same number.
     """
 
     documents: list[tuple[dict[str, Json], Frame]]

@@ -492,7 +492,7 @@ class ThoughtDecider(TextDecider):
         return None
 
     def _drop_closer(self, text: str, found: Thinking) -> bool:
-        """Remove the closing tag of a thought that has been sent as text. Return True if it was one."""
+        """Remove a lone closing tag whose thought stays in the text. Return True if one was removed."""
         if self._ended or found.evidence != "closed" or not self._applies(found):
             return False
         closer = LONE_CLOSER.search(text, found.body[1])
