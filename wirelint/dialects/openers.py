@@ -564,8 +564,8 @@ class _Cut(NamedTuple):
     `patterns` are by first character; those of lines and texts, which begin between characters, are under "". An opener
     with a tool's name may be cut off `inside_name`, or `after_name`.
 
-    Places are searched for backwards: `tail` matches what an opener may consist of, `mark` the character that a place is
-    at or behind. `reach` is the length of the longest opener, `most` the most places within one.
+    Places are searched for backwards: `tail` matches the characters that an opener may consist of, `mark` the character at
+    or before a place. `reach` is the length of the longest opener, `most` the most places within one.
     """
 
     kind: Kind
@@ -641,7 +641,7 @@ def _cut_of(kind: Kind, openers: list[Opener], patterns: Mapping[str, re.Pattern
 
 
 def _count(opener: Opener, characters: str) -> int:
-    """Return an upper bound for the characters of an opener that are among some."""
+    """Return an upper bound for the number of characters of an opener that are among `characters`."""
     return sum(_count_in(piece, characters) for piece in opener)
 
 

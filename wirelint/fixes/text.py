@@ -289,9 +289,9 @@ class TextRewriter:
                 return self._stop_all(event) if last else (event,)
 
     def push_all(self, events: Sequence[Event]) -> Iterable[Event]:
-        """Push several events. Deltas of one text in a row are decided on together.
+        """Push several events. Consecutive deltas of one text are decided on together.
 
-        A rewriter before this one may release thousands at once: one by one, 270 deltas of a character took 70 ms.
+        The previous rewriter may release thousands at once: one by one, 270 deltas of a character took 70 ms.
         """
         for block, run in itertools.groupby(events, key=self._text_of):
             if block is not None:
@@ -368,7 +368,7 @@ class TextRewriter:
         return out
 
     def _text(self, block: TextBlock, events: Sequence[Delta]) -> Iterable[Event]:
-        """Return the events that leave after deltas of a block, which nothing separates."""
+        """Return the events that are sent after consecutive deltas of a block."""
         assert block.decider is not None
         candidate = self._candidates[block.choice]
         out = self._pause(candidate, "other", but=block) if len(candidate.blocks) > 1 else []
