@@ -152,4 +152,4 @@ class EndedExchange(NamedTuple):
     flow: http.HTTPFlow
     end: End
     error: str | None
-    duration: float | None
+    duration: float

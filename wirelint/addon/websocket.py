@@ -30,7 +30,6 @@ from wirelint.addon.recorder import ExchangeRecorder, OpenExchange
 from wirelint.addon.streamed_reply import StreamedReply
 from wirelint.capture.readers.flows import headers_of
 from wirelint.capture.record import Headers
-from wirelint.engine import Session, lower
 from wirelint.model import End
 from wirelint.rewrite import ReplyStream
 from wirelint.state.ledger import Ledger
@@ -251,16 +250,7 @@ def _begin(
     if large:
         known = pass_unread(recorder, "POST", {"input": [{"role": "user"}]}, too_large(settings.max_body))
         return recorder if known else None
-    recorder.session = Session.begin(
-        id=name,
-        method=recorder.method,
-        url=recorder.url,
-        headers=lower(recorder.request_headers),
-        body=message.content,
-        started=recorder.started,
-        max_body=settings.max_body,
-        later=not settings.repairs,
-    )
+    recorder.begin_session(later=not settings.repairs)
     return recorder if recorder.session is not None else None
 
 
