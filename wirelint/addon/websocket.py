@@ -28,7 +28,7 @@ from wirelint.addon.mitm_compat import attach_socket
 from wirelint.addon.options import Settings
 from wirelint.addon.recorder import ExchangeRecorder, OpenExchange
 from wirelint.addon.streamed_reply import StreamedReply
-from wirelint.capture.readers.flows import headers_of
+from wirelint.capture.readers.flows import headers_of, url_of
 from wirelint.capture.record import Headers
 from wirelint.model import End
 from wirelint.rewrite import ReplyStream
@@ -245,7 +245,7 @@ def _begin(
     flow: http.HTTPFlow, message: websocket.WebSocketMessage, name: str, settings: Settings, *, large: bool
 ) -> ExchangeRecorder | None:
     """Return the recorder of an exchange that a message begins; None for an unknown API. `large`: pass it unread."""
-    url, body = socket_url(flow.request.pretty_url), None if large else message.content
+    url, body = socket_url(url_of(flow.request)), None if large else message.content
     recorder = new_recorder(flow, name, url, body, message.timestamp, settings.max_body)
     if large:
         known = pass_unread(recorder, "POST", {"input": [{"role": "user"}]}, too_large(settings.max_body))
