@@ -220,9 +220,9 @@ class Inspector:
             return
         fixer = None
         if self._settings.repairs and not recorder.unknown_reason:
-            fixer = ExchangeFixer.begin(
-                flow, recorder, self._settings, self._ledger, self._failures, self._mcp_streams.streams
-            )
+            streams = self._mcp_streams.streams
+            made = ExchangeFixer(flow, recorder, self._settings, self._ledger, self._failures, streams)
+            fixer = made if made.begin() else None
         self._remember(flow, recorder, fixer)
 
     @_fail_open
