@@ -251,7 +251,7 @@ class ExchangeFixer:
         if self._added is not None:
             return self._added.done
         if self._reply is not None:
-            self._reply.settle()
+            self._reply.settle(headers_of(response), "the exchange ended")
             response.raw_content = recorder.delivered.body if recorder.delivered is not None else recorder.raw_body()
             return True
         if recorder.is_held and not recorder.is_collected and response.raw_content is None:

@@ -29,7 +29,6 @@ from wirelint.addon.options import Settings
 from wirelint.addon.recorder import ExchangeRecorder, OpenExchange
 from wirelint.addon.streamed_reply import StreamedReply
 from wirelint.capture.readers.flows import headers_of, url_of
-from wirelint.capture.record import Headers
 from wirelint.model import End
 from wirelint.rewrite import ReplyStream
 from wirelint.state.ledger import Ledger
@@ -41,15 +40,10 @@ _MOST_ORIGINALS = 256
 class SocketReply(StreamedReply):
     """Fixer of one reply over a WebSocket: server messages in, messages for the client out."""
 
-    end_text = "the socket closed"
-
     def __init__(self, recorder: ExchangeRecorder, reply_stream: ReplyStream, failures: Failures) -> None:
         super().__init__(recorder, failures)
         self.repair_with(reply_stream)
         self._originals: dict[bytes, bytes] = {}
-
-    def headers(self) -> Headers:
-        return HEADERS
 
     def feed(self, content: bytes, *, last: bool) -> list[bytes]:
         """Return the messages for the client. `last`: this message ends the exchange."""
@@ -233,7 +227,7 @@ class WebSockets:
         recorder = socket.open.popleft()
         fixer, socket.fixer = socket.fixer, None
         if fixer is not None:
-            fixer.settle()
+            fixer.settle(HEADERS, "the socket closed")
         self._finish(EndedExchange(recorder, socket.flow, end, error, recorder.now()))
 
     def _cut(self, socket: _Socket, end: End, error: str) -> None:
