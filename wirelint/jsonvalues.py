@@ -13,8 +13,9 @@ Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | Non
 """A decoded JSON value."""
 
 _JSON_SPACE = " \t\r\n"
-_MOST_VALUES = 256
-"""Values of one text that are read. `0000…` is a hundred thousand of them, which every rule of arguments would look at."""
+MOST_VALUES = 256
+"""Most values that are read from one text. `0000…` is a hundred thousand values, and every argument rule would look at
+each."""
 
 
 class _Decoded(NamedTuple):
@@ -26,7 +27,7 @@ class _Decoded(NamedTuple):
 class Arguments:
     """The argument text of a tool call, decoded once, on demand.
 
-    `values` are the top-level JSON values in order (one, for healthy arguments), at most `_MOST_VALUES`. `rest` is the text
+    `values` are the top-level JSON values in order (one, for healthy arguments), at most `MOST_VALUES`. `rest` is the text
     after the last readable value, without white space around it; it is empty if the text is a sequence of JSON values.
     `ends` are the offsets after each value. JSON is that of RFC 8259: `NaN` is not JSON, while numbers may have any size
     and escaped surrogates may be lone.
@@ -40,7 +41,7 @@ class Arguments:
 
     @classmethod
     def of(cls, value: Json) -> Arguments:
-        """Arguments that came as a JSON value, not as text (Anthropic's `input`)."""
+        """Return arguments that the wire carries as a JSON value, not as text (Anthropic's `input`)."""
         made = cls(orjson.dumps(value).decode())
         made._decoded = _Decoded((value,), (len(made.text),), "")
         return made
@@ -59,13 +60,13 @@ class Arguments:
 
     @property
     def value(self) -> Json:
-        """The only value, or None when there is none or more than one."""
+        """The value, if the text is exactly one JSON value; else None."""
         values, _, rest = self._decode()
         return values[0] if len(values) == 1 and not rest else None
 
     @property
     def mapping(self) -> dict[str, Json] | None:
-        """The arguments when they are what they should be: exactly one JSON object."""
+        """The arguments, if the text is exactly one JSON object, as it should be; else None."""
         value = self.value
         return value if isinstance(value, dict) else None
 
@@ -92,13 +93,14 @@ def _decode_values(text: str) -> _Decoded:
 
 
 def _decode_sequence(text: str) -> _Decoded:
-    found = tuple(itertools.islice(_scan_values(text), _MOST_VALUES))
+    found = tuple(itertools.islice(_scan_values(text), MOST_VALUES))
     ends = tuple(end for _, end in found)
     return _Decoded(tuple(value for value, _ in found), ends, text[ends[-1] if ends else 0 :].strip(_JSON_SPACE))
 
 
 def _scan_values(text: str) -> Iterator[tuple[Json, int]]:
-    """Top-level JSON values of a text and the offset after each; stops at the first character that begins none."""
+    """Yield the top-level JSON values of a text and the offset after each. Stop at the first character that begins
+    none."""
     decoder = json.JSONDecoder(parse_constant=_refuse)
     position, size = 0, len(text)
     while True:
@@ -118,5 +120,5 @@ def _refuse(constant: str) -> Json:
 
 
 def common_length(one: str, other: str) -> int:
-    """Return the number of characters with which two texts begin alike."""
+    """Return the length of the common beginning of two texts."""
     return next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))

@@ -3,10 +3,11 @@ r"""Readers and writers that the APIs with candidates (`choices`) share, after t
     data: {"id":"c1","choices":[{"index":0,"delta":{"content":"Hi"},"finish_reason":null}]}
     data: [DONE]
 
-Theory of operation. The writer forwards a frame whose events came out unchanged as it came. It builds any other frame from
-its document: the members that events represent (content, reasoning, refusal, calls, the finish reason) are taken out and
-put back from the events; everything else stays where it was (id, created, model, fingerprint, role, unknown members). Each
-call that a rewriter made gets a chunk of its own, and the finish reason after them another one, as vendors send them.
+Theory of operation. The writer forwards a frame unchanged if its events are unchanged. It builds any other frame from
+its document: the members that events represent (content, reasoning, refusal, calls, the finish reason) are taken out
+and put back from the events; everything else stays where it was (id, created, model, fingerprint, role, unknown
+members). Each call that a rewriter made gets a chunk of its own, and the finish reason after them another one, as
+vendors send them.
 
 The wire's own index of calls holds until a call changes. From there on the writer numbers the calls of that candidate, in
 the order in which they start.
@@ -157,7 +158,7 @@ def _message(message: Mapping[str, Json], place: str) -> Message:
         parts.append(Refusal(refusal, f"{place}/refusal"))
     parts += [_call(call, f"{place}/tool_calls/{n}") for n, call in mappings(message.get("tool_calls"))]
     legacy = mapping(message.get("function_call"))
-    if legacy.get("name") or legacy.get("arguments"):  # Go clients send an empty one with every message
+    if legacy and not is_empty_call(legacy):  # Go clients send an empty one with every message
         arguments = Arguments(text(legacy.get("arguments")) or "")
         parts.append(ToolCall(None, text(legacy.get("name")), arguments, f"{place}/function_call", "legacy"))
     return Message(role, tuple(parts), place)
@@ -266,7 +267,7 @@ class ChoiceReader(ReplyReader):
         error = error_of(document)
         if not self.is_done:
             given = (document.get("id"), document.get("model"))
-            if given != self._given:  # every event repeats them
+            if given != self._given:  # every event repeats id and model
                 self._given = given
                 self.out += self.meta(text(given[0]), text(given[1]), frame)
         elif choices or error:
@@ -508,13 +509,18 @@ def _has(kind: FaultKind, events: Sequence[Event]) -> bool:
     return any(isinstance(event, StreamViolation) and event.kind == kind for event in events)
 
 
+def is_empty_call(call: Mapping[str, Json]) -> bool:
+    """Return True if a `function_call` has neither a name nor arguments."""
+    return not call.get("name") and call.get("arguments") in (None, "", "{}", {})
+
+
 def _without_empty(choice: dict[str, Json], dropped: set[FaultKind]) -> dict[str, Json]:
     """Return a candidate without the empty members whose violation was dropped."""
     if "written-null" in dropped and stated_reason(choice.get("finish_reason")) is None:
         choice = {**choice, "finish_reason": None}
     message = mapping(choice.get("message"))
     call = mapping(message.get("function_call"))
-    if "empty-call" in dropped and not (call.get("name") or call.get("arguments")):
+    if "empty-call" in dropped and is_empty_call(call):
         choice = {**choice, "message": {name: message[name] for name in message if name != "function_call"}}
     return choice
 

@@ -82,7 +82,7 @@ def claims(path: str, headers: Mapping[str, str], body: Mapping[str, Json]) -> b
     found = _MODEL.search(path)
     if found is not None and (found["verb"] or "").startswith("converse"):
         return isinstance(body.get("messages"), list) or "promptVariables" in body
-    # Amazon's models at their own endpoint, and requests whose path lost its end.
+    # Amazon's models at their own endpoint, and requests whose path lost its end `/converse`.
     return found is not None and "anthropic_version" not in body and _has_blocks(body)
 
 
@@ -349,10 +349,14 @@ def _piece(start: Start, words: str) -> dict[str, Json]:
 
 
 class StreamWriter(BlockStreamWriter):
-    """Writer of AWS messages, `chunk` messages, or server-sent events, as the stream came."""
+    """Writer of AWS messages, `chunk` messages, or server-sent events, in the framing of the upstream's stream."""
 
     index_name = "contentBlockIndex"
     prefers_aws = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._finished = False
 
     def parse(self, frame: Frame) -> WireEvent:
         return _named(frame_document(frame), frame.event)
@@ -390,13 +394,14 @@ class StreamWriter(BlockStreamWriter):
         return WireEvent(_STOP, {**only(source, _STOP), "contentBlockIndex": number})
 
     def finish(self, finish: Finish | None, source: WireEvent) -> WireEvent:
+        self._finished = True
         return WireEvent(
             _END, {**only(source, _END), "stopReason": finish.reason if finish is not None else "end_turn"}
         )
 
     def done(self, source: WireEvent) -> WireEvent | None:
         own = only(source, _END)
-        return None if "stopReason" in own else WireEvent(_END, own or {"stopReason": "end_turn"})
+        return None if self._finished or "stopReason" in own else WireEvent(_END, own or {"stopReason": "end_turn"})
 
 
 class WholeWriter(BlockWholeWriter):

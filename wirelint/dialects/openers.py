@@ -4,6 +4,7 @@ Theory of operation. A dialect declares its openers in a subset of regular expre
 
     <\s{0,3}tool_call\s{0,3}>              literals, classes, `{m,n}`, `?`, groups `(?:a|b)`
     \bfunctions[. ][\w.-]{1,128}:          `\b`: the start of a word, as `word_start` defines it
+    \Ecommentary[ \t]{0,2}to=              `\E`: right behind the end of a sentence
     ^[ \t]{0,8}Action:                     `^`: the start of a line
     \A\s{0,8}\[\s{0,8}\{                   `\A`: the start of the text, or of what follows reasoning (`</think>`)
     <\s{0,2}{tool}\s{0,2}>                 `{tool}`: the name of a declared tool
@@ -13,12 +14,12 @@ matches a proper prefix of an opener at the very end of a text, which a stream m
 `re` cannot match partially; every piece is bounded in length, so an opener is too. Openers are matched against shadow
 text (see `views`).
 
-`OpenerIndex` searches for the openers of all families at once. Their first piece gives them one of four kinds: literal,
-word, line, text. Openers of the first two kinds are grouped by first character, line openers follow a line feed, so each
-group is one search that skips to a character. A group is searched for only if one of its cues occurs, the literals of its
-openers that are rarest in prose. After `<`, which is frequent in code, the next letters rule out most tags before all
-openers are tried. A tool's name is matched as any name, which is then looked up, so that nothing is compiled for the tools
-of a request.
+`OpenerIndex` searches for the openers of all families at once. Their first piece gives them one of five kinds: literal,
+word, glued, line, text. Openers of the first three kinds are grouped by first character, line openers follow a line feed,
+so each group is one search that skips to a character. A group is searched for only if one of its cues occurs, the
+literals of its openers that are rarest in prose. After `<`, which is frequent in code, the next letters rule out most tags
+before all openers are tried. A tool's name is matched as any name, which is then looked up, so that nothing is compiled for
+the tools of a request.
 """
 
 from __future__ import annotations
@@ -67,6 +68,11 @@ class WordStart:
 
 
 @dataclass(frozen=True, slots=True)
+class SentenceEnd:
+    """The place right behind the end of a sentence, without a blank; no length."""
+
+
+@dataclass(frozen=True, slots=True)
 class TextStart:
     """The start of the text, or of what follows reasoning in it; no length."""
 
@@ -76,31 +82,35 @@ class Name:
     """The name of a declared tool. At most one in an opener, and not within alternatives."""
 
 
-Piece: TypeAlias = str | Run | Either | LineStart | WordStart | TextStart | Name
+Piece: TypeAlias = str | Run | Either | LineStart | WordStart | SentenceEnd | TextStart | Name
 Opener: TypeAlias = tuple[Piece, ...]
-Kind: TypeAlias = Literal["literal", "word", "line", "text"]
+Kind: TypeAlias = Literal["literal", "word", "glued", "line", "text"]
 
 NAME = Name()
 NAME_CHARS = r"[\w.-]"
 THOUGHT_ENDS = ("</think>", "</thinking>", "[/THINK]", "</seed:think>", "</mm:think>")
 NO_TAG = r"(?<![\w\"'|/\]=?-])"
 """Look-behind for a `>` that may begin an opener: nearly every `>` ends a tag."""
-_ANCHORS: dict[str, Piece] = {"^": LineStart(), r"\b": WordStart(), r"\A": TextStart(), "{tool}": NAME}
+_ANCHORS: dict[str, Piece] = {
+    "^": LineStart(),
+    r"\b": WordStart(),
+    r"\E": SentenceEnd(),
+    r"\A": TextStart(),
+    "{tool}": NAME,
+}
 _CONTROLS = {"n": "\n", "r": "\r", "t": "\t"}
 _NEVER = "(?!)"
 _LONGEST_NAME = 128
 _LONGEST_BEFORE = 16
 """Characters before an opener that decide whether it is one."""
 _SIGN = re.compile(r"[^\w\s.,]")
-_MOST_BRACKETS = 16
-"""Upper bound for the characters in one opener that openers can begin with; the largest today has 10."""
 _HEADS = ("assistant", "analysis", "commentary", "final")
 _AFTER_THOUGHT = "|".join(rf"(?<={re.escape(end)})" for end in THOUGHT_ENDS)
 
 # -- from source to pieces ---------------------------------------------------------------------------------------------
 
 _ATOM = re.compile(
-    r"(?P<anchor>\^|\\b|\\A|\{tool\})|(?P<group>\(\?:)|(?P<end>[|)])"
+    r"(?P<anchor>\^|\\b|\\E|\\A|\{tool\})|(?P<group>\(\?:)|(?P<end>[|)])"
     r"|(?P<class>\[(?:\\.|[^\]\\])+\]|\\[swd])|\\(?P<escaped>.)|(?P<char>[^\\\[\](){}?*+.$])",
     re.DOTALL,
 )
@@ -167,6 +177,11 @@ def word_start(first: str = "") -> str:
     return inside + "(?:" + "|".join([goes_on, *(f"(?<={head} {first})" for head in _HEADS)]) + ")"
 
 
+def sentence_end(first: str = "") -> str:
+    """Return the pattern source of the place behind the end of a sentence. `first` as in `word_start`."""
+    return rf"(?<=[.!?\"')]{first})"
+
+
 def full_pattern(openers: Iterable[Opener]) -> str:
     """Return the pattern source that matches any of the openers."""
     return "(?:" + "|".join(_full(opener) for opener in openers) + ")"
@@ -212,7 +227,7 @@ def _forms(piece: Piece) -> _Forms:
             return _Forms(re.escape(piece), cut + r"\Z", len(piece), tuple(map(re.escape, piece)))
         case Run(chars, least, most):
             inside = chars.removesuffix("-") + r"\-" if chars.endswith("-") else chars
-            # A run at the end of the text may go on, or the next piece may follow.
+            # A run at the end of the text may continue, or the next piece may follow.
             return _Forms(f"[{chars}]{{{least},{most}}}", rf"[{chars}]{{0,{most}}}\Z", most, (inside,))
         case Either(options):
             full, cut = (f"(?:{'|'.join(map(form, options))})" for form in (_full, _cut))
@@ -225,6 +240,8 @@ def _forms(piece: Piece) -> _Forms:
             return _Forms("(?m:^)", _NEVER, 0)
         case WordStart():
             return _Forms(word_start(), _NEVER, 0)
+        case SentenceEnd():
+            return _Forms(sentence_end(), _NEVER, 0)
         case TextStart():
             return _Forms(rf"(?:\A|{_AFTER_THOUGHT})", _NEVER, 0)
         case _:
@@ -267,7 +284,7 @@ def heads(opener: Opener) -> Iterator[str]:
                     yield from heads(option)
                 if all(options):
                     return
-            case Run(least=0) | LineStart() | WordStart() | TextStart():
+            case Run(least=0) | LineStart() | WordStart() | SentenceEnd() | TextStart():
                 continue
             case Run() | Name():
                 return
@@ -313,6 +330,8 @@ def _kind(opener: Opener) -> Kind:
     match opener[0]:
         case WordStart():
             return "word"
+        case SentenceEnd():
+            return "glued"
         case LineStart():
             return "line"
         case TextStart():
@@ -405,6 +424,8 @@ class OpenerIndex:
         plain = [opener for opener in held if not has_name(opener)]
         self._cuts = [_plain_cut(kind, some) for kind, some in _by_kind(plain).items()]
         self._named_cuts = [_named_cut(opener) for opener in held if has_name(opener)]
+        # A loop in deltas of a character has few ends, each of which takes 60 microseconds.
+        self._cut_at = lru_cache(maxsize=256)(self._find_cut)
 
     def groups_in(self, text: str, names: Collection[str]) -> list[_Group]:
         """Return the groups that may have an opener in a text, judged by their cues."""
@@ -433,7 +454,13 @@ class OpenerIndex:
 
     def cut(self, text: str, start: int, names: Collection[str]) -> int | None:
         """Return the first offset from `start` on where the end of the text may begin an opener that is not complete."""
-        found = [cut.place(text, start, names) for cut in (*self._cuts, *(self._named_cuts if names else ()))]
+        before = max(start - _LONGEST_BEFORE, 0)
+        at = self._cut_at(text[before:], start - before, frozenset(names))
+        return at + before if at is not None else None
+
+    def _find_cut(self, text: str, start: int, names: frozenset[str]) -> int | None:
+        cuts, backwards = (*self._cuts, *(self._named_cuts if names else ())), text[max(start - 1, 0) :][::-1]
+        found = [cut.place(text, start, backwards, names) for cut in cuts]
         return min((place for place in found if place is not None), default=None)
 
 
@@ -491,13 +518,14 @@ def _rarity(cue: str) -> tuple[int, int]:
 def _by_character(kind: Kind, openers: list[Opener]) -> Iterator[_Group]:
     groups: dict[str, list[Opener]] = defaultdict(list)
     for opener in openers:
-        for expanded in expand(opener[1:] if kind == "word" else opener):
+        for expanded in expand(opener if kind == "literal" else opener[1:]):
             head = expanded[0]
             assert isinstance(head, str)
             groups[head[0]].append(expanded)
     for character, group in groups.items():
         rests = dict.fromkeys(_without_first(opener) for opener in group)
-        before = word_start(re.escape(character)) if kind == "word" else ""
+        anchors = {"word": word_start, "glued": sentence_end}
+        before = anchors[kind](re.escape(character)) if kind in anchors else ""
         yield _Group(_cues(group), re.compile(f"{re.escape(character)}{before}{_filtered(rests)}"))
 
 
@@ -508,7 +536,7 @@ def _without_first(opener: Opener) -> Opener:
 
 
 def _filtered(openers: Iterable[Opener]) -> str:
-    """Return the pattern source of any of the openers, behind a look-ahead for their first letters.
+    """Return the pattern source of any of the openers, after a look-ahead for their first letters.
 
     Without the look-ahead each `<` of a page of HTML costs a try of some 70 openers: a megabyte of `<` took 5 s.
     """
@@ -532,29 +560,48 @@ def _filtered(openers: Iterable[Opener]) -> str:
 
 
 class _Cut(NamedTuple):
-    """Openers of a kind that may be cut off. `places`: where one may begin, with nothing foreign up to the end of the text.
+    """Openers of one kind, for a search of those that the end of the text cuts off. `places`: where one may begin.
 
     `patterns` are by first character; those of lines and texts, which begin between characters, are under "". An opener
     with a tool's name may be cut off `inside_name`, or `after_name`.
+
+    Places are searched for backwards: `tail` matches what an opener may consist of, `mark` the character that a place is
+    at or behind. `reach` is the length of the longest opener, `most` the most places within one.
     """
 
     kind: Kind
     places: re.Pattern[str]
+    tail: re.Pattern[str]
+    mark: re.Pattern[str]
+    reach: int
+    most: int
     patterns: Mapping[str, re.Pattern[str]]
     inside_name: re.Pattern[str] | None = None
     after_name: re.Pattern[str] | None = None
 
-    def place(self, text: str, start: int, names: Collection[str]) -> int | None:
-        if start and self.kind == "line" and "\n" not in text:
+    def place(self, text: str, start: int, backwards: str, names: Collection[str]) -> int | None:
+        """Return the first offset from `start` on where an opener may be cut off.
+
+        `backwards` is the end of the text, reversed. A text of `*` or of line ends has hundreds of places: looking ahead
+        from each of them took 0.2 ms at each delta.
+        """
+        tail = self.tail.match(backwards)
+        reach = min(self.reach, tail.end() if tail is not None else 0)
+        if not reach:
             return None
-        if start and self.kind == "text" and "</" not in text and "[/" not in text:
-            return None
-        found = [place.start() for place in self.places.finditer(text, start)]
-        for at in found[-_MOST_BRACKETS:] if self.kind == "literal" else found:
+        for at in self._candidates(text, start, backwards, reach):
             pattern = self.patterns.get("") or self.patterns.get(text[at])
             if (pattern is not None and pattern.match(text, at)) or self._matches_name(text, at, names):
                 return at
         return None
+
+    def _candidates(self, text: str, start: int, backwards: str, reach: int) -> Iterator[int]:
+        behind = self.kind in ("line", "text")
+        marks = itertools.islice(self.mark.finditer(backwards, 0, reach + behind), self.most)
+        found = [len(text) - mark.end() + behind for mark in marks]
+        if behind and len(text) <= reach and 0 not in found[-1:]:
+            found.append(0)
+        return (at for at in reversed(found) if at >= start and self.places.match(text, at) is not None)
 
     def _matches_name(self, text: str, at: int, names: Collection[str]) -> bool:
         inside = self.inside_name.match(text, at) if self.inside_name is not None else None
@@ -565,40 +612,69 @@ class _Cut(NamedTuple):
 
 
 def _plain_cut(kind: Kind, openers: list[Opener]) -> _Cut:
-    places = re.compile(_places(kind, openers))
     if kind in ("line", "text"):
-        return _Cut(kind, places, {"": re.compile(cut_pattern(openers))})
+        return _cut_of(kind, openers, {"": re.compile(cut_pattern(openers))})
     by_first: dict[str, list[Opener]] = defaultdict(list)
     for opener in openers:
         for first in _first_characters([opener]):
             by_first[first].append(opener)
-    return _Cut(kind, places, {first: re.compile(cut_pattern(some)) for first, some in by_first.items()})
+    return _cut_of(kind, openers, {first: re.compile(cut_pattern(some)) for first, some in by_first.items()})
 
 
 def _named_cut(opener: Opener) -> _Cut:
     at = opener.index(NAME)
     before, after = opener[:at], opener[at + 1 :]
-    head, kind = full_pattern([before]), _kind(opener)
+    head = full_pattern([before])
     inside = rf"(?:{cut_pattern([before])}|{head}(?P<name>{NAME_CHARS}{{0,128}})\Z)"
     behind = rf"{head}(?P<name>{NAME_CHARS}{{1,128}}){cut_pattern([after], empty=True)}" if after else "(?!)(?P<name>)"
-    return _Cut(kind, re.compile(_places(kind, [opener])), {}, re.compile(inside), re.compile(behind))
+    cut = _cut_of(_kind(opener), [opener], {})
+    return cut._replace(inside_name=re.compile(inside), after_name=re.compile(behind))
 
 
-def _places(kind: Kind, openers: list[Opener]) -> str:
-    """Return the pattern source of the places where the end of a text may begin an opener of a kind."""
+def _cut_of(kind: Kind, openers: list[Opener], patterns: Mapping[str, re.Pattern[str]]) -> _Cut:
     chars = "".join(dict.fromkeys(chars for opener in openers for piece in opener for chars in _forms(piece).alphabet))
     firsts = _first_characters(openers)
+    before = {"line": {"\n"}, "text": {end[-1] for end in THOUGHT_ENDS}}
+    marks = "".join(sorted(before.get(kind, firsts)))
+    mark, tail = re.compile(f"[{re.escape(marks)}]"), re.compile(f"[{chars}]*+")
+    most = max(_count(opener, marks) for opener in openers) + 1
+    return _Cut(kind, re.compile(_places(kind, firsts)), tail, mark, max(map(length, openers)), most, patterns)
+
+
+def _count(opener: Opener, characters: str) -> int:
+    """Return an upper bound for the characters of an opener that are among some."""
+    return sum(_count_in(piece, characters) for piece in opener)
+
+
+def _count_in(piece: Piece, characters: str) -> int:
+    match piece:
+        case str():
+            return sum(character in characters for character in piece)
+        case Run() | Name():
+            inside = f"[{_forms(piece).alphabet[0]}]"
+            return _forms(piece).longest if any(re.match(inside, character) for character in characters) else 0
+        case Either(options):
+            return max(_count(option, characters) for option in options)
+        case _:
+            return 0
+
+
+def _places(kind: Kind, firsts: Collection[str]) -> str:
+    """Return the pattern source of the places where an opener of a kind may begin before the end of a text."""
     match kind:
         case "literal":
-            places = [rf"[{''.join(sorted(map(re.escape, firsts - {'>'})))}]"] if firsts - {">"} else []
+            places = [rf"[{''.join(sorted(map(re.escape, set(firsts) - {'>'})))}]"] if set(firsts) - {">"} else []
             places += [f"{NO_TAG}>"] if ">" in firsts else []
-            return rf"(?:{'|'.join(places)})(?=[{chars}]*+\Z)"
+            return rf"(?:{'|'.join(places)})"
         case "word":
-            return rf"{word_start()}[{''.join(sorted(map(re.escape, firsts)))}](?=[{chars}]*+\Z)"
+            return rf"{word_start()}[{''.join(sorted(map(re.escape, firsts)))}]"
+        case "glued":
+            return rf"{sentence_end()}[{''.join(sorted(map(re.escape, firsts)))}]"
         case "line":
-            return rf"(?m:^)(?=[\s\S])(?=[{chars}]*+\Z)"
+            first = f"[{''.join(sorted(map(re.escape, firsts)))}]" if firsts else NAME_CHARS
+            return rf"(?m:^)(?=[\s\S])(?=[ \t]{{0,8}}(?:{first}|\Z))"
         case "text":
-            return rf"{full_pattern([(TextStart(),)])}(?=[\s\S])(?=[{chars}]*+\Z)"
+            return rf"{full_pattern([(TextStart(),)])}(?=[\s\S])"
 
 
 # -- any pattern that the end of the text cuts off ---------------------------------------------------------------------

@@ -1,10 +1,10 @@
 """The scan of a text for native tool-call markup: whole texts with `find`, text that is still arriving with `look`.
 
-Theory of operation. A text is read in a few views (`reader`): the plain one, and those that undo an escaping. In each view
-the openers of all families (`openers`) say where markup may begin; there the families are tried in the order of their
-ranks, and the bytes that follow decide, since many families share an opener. What a family claims becomes a `Block`, and
-the search goes on after it, so a marker inside an argument is never read as markup. Reading is linear in the text
-(`reader`).
+Theory of operation. A text is read in a few views (`reader`): the plain one, and those that undo an escaping. In each
+view the openers of all families (`openers`) mark the places where markup may begin. There the families are tried in the
+order of their ranks; many families share an opener, so the following bytes decide. The markup that a family reads
+becomes a `Block`, and the search continues after it, so a marker inside an argument is never read as markup. Reading is
+linear in the text (`reader`).
 
 The same code reads text that is still arriving, up to the first place that may read differently later.
 
@@ -13,6 +13,7 @@ Quoted markup is found too: `text.quoting` finds code fences.
 
 from __future__ import annotations
 
+import bisect
 import importlib
 import itertools
 import re
@@ -24,6 +25,8 @@ from typing import NamedTuple
 from wirelint.dialects import tables
 from wirelint.dialects.openers import Opener, OpenerIndex, length, may_go_on, parse, plain_pattern
 from wirelint.dialects.reader import (
+    OPENER_REST,
+    TURN_AFTER,
     ZERO_WIDTH,
     Block,
     Found,
@@ -44,12 +47,12 @@ class Family:
     """Dialects that share openers and a reader.
 
     `openers`: all beginnings of a block of the family; `read` is called at each of them.
-    `rank`: families of a lower rank are tried first at a shared opener: 1 if the family's own bytes decide, 2 usual, 3 for
-    what the others leave, 4 for weak shapes.
-    `speakers`: per dialect, the model families (`text.families`) that write it.
-    `closers`: pattern source of a closing tag → dialect of a lone closer at the end of a text, whose opener is lost (None:
-    shared by several dialects). `lone`: closers that count without company.
-    `after_name`: what may follow the name of a declared tool at a line start if that name is all that is left of a call.
+    `rank`: families of a lower rank are tried first at a shared opener: 1 if the family has bytes that no other family
+    has, 2 usual, 3 for markup that no earlier family reads, 4 for weak shapes. `speakers`: per dialect, the model
+    families (`text.families`) that write it. `closers`: pattern source of a closing tag → dialect of a lone closer at
+    the end of a text, whose opener is lost (None: shared by several dialects). `lone`: closers that count without
+    company. `after_name`: openers that may follow the name of a declared tool at a line start, if only that name is
+    left of a call.
     """
 
     name: str
@@ -97,7 +100,8 @@ _ANY_CLOSER = re.compile(rf"<\s{{0,3}}/\s{{0,3}}(?:{'|'.join(tags.pattern for ta
 _LONGEST = max(length(opener) for opener in (*OPENERS.openers, _TAIL))
 _LONGEST_ESCAPE = 12  # one character as two escapes of a UTF-16 unit each
 _ESCAPED_FRAME = re.compile(r'<[^<>]{0,200}>\s{0,4}\\n|<[^<>]{0,64}=\\"|[^{]{0,64}\{\s{0,4}\\"')
-# What may make an escaped frame of what follows an opener; if a text ends in it, the decoded reading is still to come.
+# Characters after an opener that may be part of an escape. If a text ends in them, the decoded view may still read
+# markup.
 _ESCAPES_AFTER = re.compile(
     r'\s{0,4}(?:\\n(?:\\n|\s){0,8}[{\[<"\\]|\\"[\w.:/ -]{1,128}\\"\s{0,4}/?>'
     r'|\{\s{0,4}\\"[^{}]{0,200}?:\s?\\"[\w.:/-]{1,128}\\")'
@@ -132,7 +136,8 @@ def find(text: str, tools: Sequence[Tool] = (), start: int = 0) -> tuple[Block, 
 
 
 _LATEST: list[tuple[str, Sequence[Tool], tuple[Block, ...]]] = [("", (), ())]
-"""The last text that was searched as a whole, and its markup: three rules ask for that of a reply, at up to 100 ms each."""
+"""The last text that `find` searched as a whole, and its markup. Three rules search each reply, at up to 100 ms per
+search."""
 
 
 def _find(text: str, tools: Sequence[Tool], start: int) -> tuple[Block, ...]:
@@ -141,6 +146,8 @@ def _find(text: str, tools: Sequence[Tool], start: int) -> tuple[Block, ...]:
         blocks = [_block(view, one) for one in _find_in(Reader(view, tools), start)]
         if view.decoded:
             blocks = [block for block in blocks if _was_escaped(text, block)]
+        if view.joined:
+            blocks = _unread(blocks, found)
         found = _merge(found, blocks)
     return tuple(found)
 
@@ -154,19 +161,22 @@ def look(text: str, tools: Sequence[Tool] = (), start: int = 0) -> Look:
             blocks = tuple(block for block in seen.blocks if _was_escaped(text, block))
             escaped = seen.open is None or text[seen.open] in "&\\" or _ESCAPED_FRAME.match(text, seen.open)
             seen = seen._replace(blocks=blocks) if escaped else Look(blocks)
+        if view.joined:
+            seen = seen._replace(blocks=tuple(_unread(seen.blocks, result.blocks)))
+            if seen.open is not None and _is_read(seen.open, result.blocks):
+                seen = Look(seen.blocks)
         result = _nearer(result, seen)
     return result
 
 
 def _nearer(one: Look, other: Look) -> Look:
-    """Merge two readings, up to the first open place of both."""
-    first = min((look for look in (one, other) if look.open is not None), key=lambda look: look.open or 0, default=one)
-    blocks = _merge(list(one.blocks), list(other.blocks))
-    if first.open is not None:
-        blocks = [block for block in blocks if block.start < first.open]
-        if blocks and blocks[-1].end > first.open:
-            return Look(tuple(blocks))
-    return first._replace(blocks=tuple(blocks))
+    """Merge two readings, up to the first open place of both that is in no block of the other."""
+    merged = _merge(list(one.blocks), list(other.blocks))
+    for first in sorted((look for look in (one, other) if look.open is not None), key=lambda look: look.open or 0):
+        blocks = [block for block in merged if block.start < (first.open or 0)]
+        if not blocks or blocks[-1].end <= (first.open or 0):
+            return first._replace(blocks=tuple(blocks))
+    return Look(tuple(merged))
 
 
 def _look_in(view: View, tools: Sequence[Tool], start: int) -> Look:
@@ -176,8 +186,11 @@ def _look_in(view: View, tools: Sequence[Tool], start: int) -> Look:
     position = 0
     while mark := openers.next(position):
         reading = _read_from(reader, mark, start)
-        if reading is None and not view.decoded and view.origin(mark.start()) >= start:
-            reader.match(_ESCAPES_AFTER, mark.end())
+        if not view.decoded and view.origin(mark.start()) >= start:
+            if reading is None:
+                reader.match(_ESCAPES_AFTER, mark.end())
+            if reading is None or (isinstance(reading, Found) and not reading.calls):
+                reader.match(TURN_AFTER, mark.end())
         if reader.open:
             begun = _block(view, reading) if isinstance(reading, Found) else None
             place = begun.start if begun is not None else max(view.origin(mark.start()), start)
@@ -196,12 +209,13 @@ def _find_in(reader: Reader, start: int = 0) -> Iterator[Found]:
         position = _after(reader, mark.start(), reading)
         if isinstance(reading, Found):
             yield reading
-    if tail := _find_tail(reader):
+    tail = _find_tail(reader)
+    if tail is not None and (not reader.view.joined or _has_token(reader.view, tail.start, tail.end)):
         yield tail
 
 
 def _after(reader: Reader, position: int, reading: Reading) -> int:
-    """Return the offset where the search goes on after a reading."""
+    """Return the offset at which the search continues after a reading."""
     if reading is None:
         return position + 1
     reader.floor = reading.end
@@ -215,8 +229,8 @@ def _read_from(reader: Reader, mark: Match, start: int) -> Reading:
     """
     origin = reader.view.origin
     reader.open = reader.strangers = False
-    if reader.view.joined and origin(mark.end()) - origin(mark.start()) == len(mark[0]):
-        return None  # no token cut this opener: the plain view reads it
+    if reader.view.joined and not _is_cut(reader, mark):
+        return None
     if origin(mark.start()) >= start:
         return _read(reader, mark.start())
     if origin(mark.end()) <= start:
@@ -228,8 +242,21 @@ def _read_from(reader: Reader, mark: Match, start: int) -> Reading:
     return None
 
 
+def _is_cut(reader: Reader, mark: Match) -> bool:
+    """Return True if a turn token cut an opener, or follows it. The plain view reads all others."""
+    rest, origin = OPENER_REST.match(reader.shadow, mark.end()), reader.view.origin
+    end = rest.end() if rest is not None else mark.end()
+    return origin(end) - origin(mark.start()) > end - mark.start()
+
+
+def _has_token(view: View, start: int, end: int) -> bool:
+    """Return True if a joined view lacks a token of the source between two offsets."""
+    return view.end_origin(end) - view.origin(start) > end - start
+
+
 def _read(reader: Reader, position: int) -> Reading:
-    """Try the families at an opener. A stranger's name counts only if no other family may read a declared one."""
+    """Try the families at an opener. The name of an undeclared tool counts only if no other family may read a declared
+    one."""
     reading: Reading = None
     still_open = hopeful = strangers = False
     for family, openers in _readers_for(reader.shadow[position]).at(reader, position):
@@ -288,7 +315,7 @@ def is_damaged(text: str, block: Block) -> bool:
 
 def _block(view: View, found: Found) -> Block:
     complete = bool(found.calls) and all(call.complete for call in found.calls)
-    start, end = view.origin(found.start), view.origin(found.end)
+    start, end = view.origin(found.start), view.end_origin(found.end)
     return Block(found.dialect, start, end, found.calls, complete, found.tier)
 
 
@@ -311,6 +338,20 @@ def _merge(found: list[Block], more: list[Block]) -> list[Block]:
         elif decoded and not kept[-1].complete:
             kept[-1] = block
     return kept
+
+
+def _unread(blocks: Iterable[Block], known: Sequence[Block]) -> list[Block]:
+    """Return the blocks that begin in no complete block: a turn token that ends the last call cuts no opener."""
+    return [block for block in blocks if not _is_read(block.start, known)]
+
+
+def _is_read(place: int, known: Sequence[Block]) -> bool:
+    before = bisect.bisect_right(known, place, key=_start) - 1
+    return before >= 0 and known[before].complete and place < known[before].end
+
+
+def _start(block: Block) -> int:
+    return block.start
 
 
 def _opens(one: Block, other: Block) -> bool:
@@ -377,9 +418,9 @@ def _openers_in(reader: Reader) -> Iterator[int]:
 def held_suffix(text: str, tools: Sequence[Tool] = (), *, cut: bool = False) -> int:
     """Return the length of the longest suffix that may become an opener with more text.
 
-    `cut`: the text is the end of a longer one, whose last character before it is the first one here. A complete opener is
-    not held: `next_opener` finds it. With `tools`, their names at a line start are held too, since a header such as
-    `NAME:0` may be all that is left before a call's arguments.
+    `cut`: the text is the end of a longer text; its first character only shows whether a line begins after it. A
+    complete opener is not held: `next_opener` finds it. With `tools`, their names at a line start are held too, since a
+    header such as `NAME:0` may be all that is left before a call's arguments.
     """
     names = {tool.name for tool in tools}
     size = min(_LONGEST, len(text) - cut)
@@ -400,8 +441,9 @@ def _held(view: View, size: int, names: Collection[str]) -> int:
 
 
 # -- closing tags alone at the end of a text ---------------------------------------------------------------------------
-# `Done.</parameter></function></tool_call>` holds no call, and still users should not see it. Several known closers in a
-# row count, or one alone on a line that is in `lone`, unless the text holds their opener: then they belong to a block.
+# `Done.</parameter></function></tool_call>` holds no call, but users should not see the tags. Several known closers in
+# a row count, or one alone on a line that is in `lone`, unless the text holds their opener: then they belong to a
+# block.
 
 _LONGEST_CLOSER = 64
 _CONTROL_TOKEN = re.compile(r"(?:<\|[^|<>\s]{1,40}\|>|</s>|\[e~\[)\Z")

@@ -55,7 +55,7 @@ _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 class Full:
-    """A block per exchange with findings: a head line, then per finding what, where, the evidence, the fix.
+    """Format with a block per exchange with findings: a head line, then per finding message, place, evidence and fix.
 
     An exchange whose findings are all known from earlier ones is its head line alone.
     """
@@ -120,7 +120,7 @@ def _head(checked: Checked) -> Text:
 
 
 class Lengths(NamedTuple):
-    """How much is shown: `full` all messages and all of their text, `thinking` all thinking."""
+    """The amount of text to show: `full` all messages and all of their text, `thinking` all thinking."""
 
     full: bool = False
     thinking: bool = False
@@ -241,7 +241,7 @@ def clip(text: str, full: bool) -> str:
 
 
 def _flat(text: str) -> str:
-    """Replace tabs by blanks: in a table cell a terminal's tab would lead anywhere."""
+    """Replace tabs by blanks: in a table cell a tab would break the columns."""
     return visible(text).replace("\t", "    ")
 
 
@@ -274,7 +274,7 @@ def _foot(exchange: Exchange) -> RenderableType:
     reply = exchange.reply
     notes = [f"ended: {exchange.end}"] if exchange.end not in ("complete", "unknown") else []
     notes += [exchange.error] if exchange.error else []
-    notes += exchange.notes if exchange.end == "unread" else ()
+    notes += exchange.notes
     if reply is not None:
         if reply.error is not None:
             notes.append(f"error object: {reply.error}")
