@@ -50,11 +50,11 @@ class PlaceholderArgument(Rule):
     ## False positives
     Silent on values from the schema (default, enumeration, examples, description), from the user, a tool or the system
     prompt, and on text, code, queries and patterns. A value that may be real (`12345` for an id) is an info with low
-    confidence. Policies report what their file says.
+    confidence. A breach of a policy is reported as the policy file defines it.
 
     ## Fix safety
     Unsafe: the word `null` becomes null where the schema allows it, or the argument is removed where it is optional.
-    Argument policies act as their file says.
+    Argument policies apply the action in their file.
 
     ## References
     - OpenAI, Anthropic: guides to tool use, on models that guess parameters

@@ -35,7 +35,7 @@ class FabricatedResult(Rule):
 
     ## Why is this bad?
     Conclusions from a fabricated result look exactly like those from a real one. An error retold as "nothing found"
-    hides the fault from everybody.
+    hides the fault from the user and the operator.
 
     ## Example
     The result of `search` is `{"total": 14, "hits": […]}`. The reply is `The search returned no results.`

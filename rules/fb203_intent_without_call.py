@@ -68,7 +68,8 @@ class IntentWithoutCall(Rule):
     Reports a reply whose text ends with the announcement of an immediate action ("Let me search …", "Now I will write
     …") of a declared tool, while the finish reason says that the turn is over and the reply has no call. A reply
     without text, or with no more than "One moment please.", is judged by the end of its reasoning. Without any text, a
-    last sentence that decides to call a tool by name is enough ("Next: get_weather(…)"), declared or told in the prompt.
+    last sentence that decides to call a tool by name is enough ("Next: get_weather(…)"), declared or described in the
+    prompt.
 
     ## Why is this bad?
     The agent's loop ends without a call to run, and the user is left with a promise. Typical causes are a model
@@ -201,7 +202,8 @@ def _belongs_to_text(found: Announcement, words: str) -> bool:
 
 
 def _ending(choice: Choice) -> Text | Reasoning | None:
-    """Return the part at the end of a reply: its last text, or the reasoning if the text is missing or says nothing."""
+    """Return the part at the end of a reply: its last text, or the reasoning if the text is missing or has no
+    content."""
     shown = [part for part in choice.parts if isinstance(part, Text) and part.text.strip()]
     for part in shown:
         if len(part.text) >= 200 or not is_without_content(prose.read(part.text)):

@@ -141,7 +141,7 @@ class DuplicateId(Rule):
         yield from self._check_items(exchange.reply)
 
     def _check_items(self, reply: Reply) -> Iterator[Finding]:
-        """Yield a finding for each call of OpenAI's Responses with a `call_id` of its own and the `id` of another item."""
+        """Yield a finding for each call of OpenAI's Responses with a unique `call_id` and the `id` of another item."""
         calls = {call.pointer: call for call in reply.calls}
         for fault in reply.faults:
             if fault.kind != "shared-item":
@@ -288,7 +288,7 @@ def _twins(group: Sequence[Pair], turns: Sequence[int] | None) -> Iterator[tuple
 
 
 def _are_in_one_message(one: Pair, two: Pair) -> bool:
-    """Return True if two calls are in one message. Items of their own (Responses) may be sent again alone."""
+    """Return True if two calls are in one message. Separate items (Responses) may be sent again alone."""
     return one.position == two.position and (not two.call.id or one.call.pointer.count("/") > 2)
 
 

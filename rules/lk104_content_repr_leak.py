@@ -38,9 +38,9 @@ class ContentReprLeak(Rule):
     Reads the texts of a request's messages for printed content parts: Python's (`[{'type': 'text', 'text': 'Hi'}]`,
     `[TextBlock(text='Hi', type='text')]`), JSON's, JavaScript's `[object Object]`, Go's (`[map[text:Hi type:text]]`),
     Ruby's; and printed messages (`content='Hi' additional_kwargs={} …`). Reports a text, a turn inside a prompt, or a
-    last paragraph that is nothing else. At APIs whose parts have no type (Converse, Gemini) `[{'text': 'Hi'}]` counts
-    too. In a reply it reports content of a JSON type that the API does not use there: an object, number or boolean
-    instead of text, a string instead of Anthropic's blocks.
+    last paragraph that consists only of them. At APIs whose parts have no type (Converse, Gemini) `[{'text': 'Hi'}]`
+    counts too. In a reply it reports content of a JSON type that the API does not use there: an object, number or
+    boolean instead of text, a string instead of Anthropic's blocks.
 
     ## Why is this bad?
     A program inserted a list instead of joining its texts. The model reads brackets and quotes as the user's words and

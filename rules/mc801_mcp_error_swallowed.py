@@ -27,8 +27,8 @@ class McpErrorSwallowed(Rule):
     error as success or as an empty result.
 
     ## Why is this bad?
-    The model cannot correct a call that seems to have worked, and the user hears that nothing exists although nobody
-    looked.
+    The model cannot correct a call that seems to have worked, and the user reads that nothing exists although the
+    search failed.
 
     ## Example
     The server answers `{"isError": true, "content": [{"type": "text", "text": "404 Not Found"}]}`; the client hands

@@ -15,7 +15,7 @@ class TruncatedStream(Rule):
     ## What it does
     Reports a streamed reply that stops without a finish reason and without the protocol's terminator (`[DONE]`,
     `message_stop`). A terminator without a finish reason is a warning: something between model and client closed the
-    stream cleanly, and nobody can tell whether the reply was complete.
+    stream cleanly, and whether the reply was complete is unknown.
 
     ## Why is this bad?
     Clients differ: some raise, some retry and pay twice, some take the half for the whole. Incomplete arguments of a

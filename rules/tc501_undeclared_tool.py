@@ -143,7 +143,7 @@ def _knows_all_tools(request: Request) -> bool:
 def _is_hosted(name: str, request: Request) -> bool:
     """Return True for a name of a provider's tool: `web_search`, `bash_code_execution`, `browser.open`, `python`."""
     if request.hosted and not request.client_tools:
-        return True  # the client declared no tool of its own
+        return True  # the client declared only the provider's tools
     hosted = [tool.name for tool in request.tools if tool.hosted]
     family, dot, _ = name.partition(".")
     return any(

@@ -30,9 +30,9 @@ class FinishReasonMismatch(Rule):
     ## False positives
     OpenAI answers `stop` when `tool_choice` names a function. Gemini, Ollama's own API and OpenAI's Responses end
     replies with calls like any other, so there only a promised call can be missing. Other reasons (`length`,
-    `content_filter`, `pause_turn`, `refusal`, a server's own) are left alone, as are replies with unknown parts, calls
-    that the provider ran, and calls without a name, which nobody can run. Without a reason, calls count only if their
-    arguments are whole and the reply ended; a stream needs its terminator for that.
+    `content_filter`, `pause_turn`, `refusal`, a server's own) are not reported, nor are replies with unknown parts,
+    calls that the provider ran, and calls without a name, which no client can run. Without a reason, calls count only
+    if their arguments are whole and the reply ended; a stream needs its terminator for that.
 
     ## Fix safety
     Safe: the reason follows from the content of the reply; the text "null" becomes null; an empty `function_call` is

@@ -72,11 +72,11 @@ class Session:
         self.reply_headers: Mapping[str, str] = {}
         self._framer: Sniffer | None = None
         self.reader: ReplyReader | None = None
-        """Reader of the frames. Callers set it only to one that has already read them (`ReadAhead`)."""
+        """Reader of the frames, made when the first frame is read."""
         self._fold: Fold | None = None
         self._learner = PatternLearner()
         self.pattern: DeltaPattern | None = None
-        """Pattern that the next event probably matches. A matching event carries its text and nothing else."""
+        """Pattern that the next event probably matches. A matching event carries only its text."""
         self.matched = False
         """True if the last frame matched the pattern."""
         self.listener: FrameListener | None = None
@@ -297,8 +297,8 @@ class Session:
         return self._framer.framing if self._framer is not None else "whole"
 
     def abandon(self) -> None:
-        """Stop reading the body, for example after a coding that could not be decoded. The reply is neither judged
-        nor kept.
+        """Stop reading the body, for example after a coding that could not be decoded. The reply is neither checked nor
+        kept.
         """
         self.unread = True
         self.listener = None

@@ -39,7 +39,7 @@ class Copied:
 class Offsets:
     """Events that carried the characters of a text, as pairs of (offset at which an event's text begins, event number).
 
-    Takes two integers per event. After an `Offsets` has been shared, nobody may add to it; `copy` it first.
+    Takes two integers per event. Do not add to an `Offsets` after it has been shared; `copy` it first.
     """
 
     __slots__ = ("_events", "_starts")
@@ -193,8 +193,8 @@ class Rpc:
 class Link:
     """The earlier exchange that an exchange continues, and how.
 
-    `turn`: the history is that exchange and its answer. `fork`: the same is true of another, earlier exchange.
-    `compaction`: the history was replaced by a summary that the earlier exchange gave.
+    `turn`: the history is that exchange and its answer. `fork`: so is that of another, earlier exchange. `compaction`:
+    the history was replaced by a summary that the earlier exchange gave.
     """
 
     exchange: str
@@ -219,7 +219,7 @@ Kind = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Text that a person sees. `events` maps its offsets to stream events."""
+    """Text that the user sees. `events` maps its offsets to stream events."""
 
     text: str
     pointer: str

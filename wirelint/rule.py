@@ -158,8 +158,8 @@ class Rule:
     `## What it does`, `## Why is this bad?`, `## Example`, `## False positives`, `## Fix safety`, `## References`.
     The JSON file of the same name holds the example of the manual and the cases for the tests.
 
-    A rule is a pure function of the exchange and of the ledger, which holds what passed before. A rule skips whatever it
-    cannot know: parts that are None, an exchange that is not `ok`, redacted text.
+    A rule is a pure function of the exchange and of the ledger, which holds what passed before. A rule skips all
+    unknown parts: parts that are None, an exchange that is not `ok`, redacted text.
     """
 
     code: ClassVar[str]
@@ -198,7 +198,7 @@ class Rule:
         return made
 
     def under(self, policies: Policies) -> Rule:
-        """Return the rule to use where these argument policies apply."""
+        """Return the rule to use with these argument policies."""
         return self
 
     @property
@@ -208,7 +208,7 @@ class Rule:
 
     @property
     def is_timed(self) -> bool:
-        """Return True if the rule judges the timing of an exchange (`check_course`)."""
+        """Return True if the rule checks the timing of an exchange (`check_course`)."""
         return type(self).check_course is not Rule.check_course
 
     def check_request(self, exchange: Exchange, ledger: Ledger) -> Iterable[Finding]:
@@ -228,7 +228,8 @@ class Rule:
         return ()
 
     def due(self, arrivals: Arrivals) -> float | None:
-        """Return when `check_course` should look at an open exchange if no more bytes arrive (ms after the request).
+        """Return the time at which `check_course` should run on an open exchange if no more bytes arrive (ms after the
+        request).
 
         None means never. The time never moves earlier when more bytes arrive, and is `patience` or later.
         """

@@ -328,7 +328,9 @@ def test_an_exchange_that_ends_while_text_is_held(inspector: Inspector, tmp_path
     assert line["response"]["body"].encode() == sent
     assert line["delivered"]["body"].encode() == got
     assert "fixes" not in line
-    assert line["notes"] == [f"{len(sent) - len(got)} bytes were held back when the exchange ended; nobody got them"]
+    assert line["notes"] == [
+        f"{len(sent) - len(got)} bytes were held back when the exchange ended; they were not delivered"
+    ]
 
 
 def test_an_empty_call_releases_and_is_no_end_of_http2(inspector: Inspector, tmp_path: Path) -> None:

@@ -258,7 +258,7 @@ def test_what_is_held_too_long_is_released_and_noted() -> None:
     edges = [body.index(b"\n\n") + 2, body.index(b"\n\n", 400) + 2]
     result = run(record, [_Made(_Hold)], cuts=edges, step=20_000)
     assert result.delivered == body
-    assert result.notes == ("text was held for 40 s and released as it came",)
+    assert result.notes == ("text was held for 40 s and released unchanged",)
     assert run(record, [_Made(_Hold)], cuts=edges, step=10_000).notes == ()
 
 
@@ -285,7 +285,7 @@ def test_an_event_without_end_is_passed_on() -> None:
     result = run(endless, [_Made(_Idle)], cuts=range(1 << 16, len(body), 1 << 16), complete=False)
     assert result.delivered == body
     assert max(map(len, result.pieces)) < 1 << 21
-    assert result.notes == ("an event of more than 1 MiB was passed on as it came",)
+    assert result.notes == ("an event of more than 1 MiB was forwarded unchanged",)
 
 
 class _Adds(_Idle):

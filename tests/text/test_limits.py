@@ -63,11 +63,11 @@ def notes(text: str = "Well.", **said: object) -> tuple[str, ...]:
         ("<|a_1|>" * 2049, "more than 2,048 control tokens in a text of the reply; they were not judged"),
         (
             "- one\n\n    two\n" * 700,
-            "the lines behind the first 2,048 in a text of the reply were not read for claims",
+            "the lines after the first 2,048 in a text of the reply were not read for claims",
         ),
         ("It is. " * 600, "the sentences between the first and the last 256 in a text of the reply were not read"),
-        ("word " * 4000, "the characters of a sentence behind the first 16,384 in a text of the reply were not read"),
-        ("word. " * 34_000, "the characters behind the first 200,000 in a text of the reply were not read for claims"),
+        ("word " * 4000, "the characters of a sentence after the first 16,384 in a text of the reply were not read"),
+        ("word. " * 34_000, "the characters after the first 200,000 in a text of the reply were not read for claims"),
     ],
     ids=["markup", "tokens", "lines", "sentences", "sentence", "characters"],
 )

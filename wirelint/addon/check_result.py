@@ -50,7 +50,7 @@ def read(
 
 
 def judge(recorder: ExchangeRecorder, reading: Reading, engine: Engine, redactor: Redactor) -> Checked:
-    """Check an ended exchange. Raises whatever the engine raises."""
+    """Check an ended exchange. Raises the errors of the engine."""
     clean, exchange = reading
     findings = _faults(recorder, redactor)
     if exchange is not None:
@@ -73,7 +73,7 @@ def _read(recorder: ExchangeRecorder, end: End, error: str | None) -> Exchange |
     if recorder.session is None or not recorder.is_readable:
         return None
     if recorder.status is None:
-        # A reader of captures cannot tell "no head" from "an empty reply"; neither is judged.
+        # A reader of captures cannot distinguish "no head" from "an empty reply"; neither is checked.
         recorder.session.respond(None, {})
     return recorder.session.finish(end, error=error)
 

@@ -1,4 +1,4 @@
-"""Lookup and cache of exchanges for people who view flows: in progress, checked, or from a file.
+"""Lookup and cache of the exchanges of displayed flows: in progress, checked, or from a file.
 
 A parsed exchange takes about ten times its bytes, so only the latest are kept, bounded in count and bytes; older ones
 are parsed again from the flow's bodies and metadata.

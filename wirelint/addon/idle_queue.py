@@ -46,7 +46,7 @@ class _Waiting(NamedTuple, Generic[T]):
 class IdleQueue(Generic[T]):
     """Bounded queue. `work` does the first half of an item, maybe in a thread, and returns the second; neither raises.
 
-    `busy` returns True during traffic. `most` is the limit in bytes; one large item may wait whatever its size.
+    `busy` returns True during traffic. `most` is the limit in bytes; a single large item of any size may wait.
     """
 
     def __init__(

@@ -104,7 +104,7 @@ def finding_line(finding: Finding) -> str:
 def log_failure(culprit: str, error: BaseException) -> None:
     """Log an internal failure. Its traceback appears with `--set termlog_verbosity=debug`."""
     say(
-        f"wirelint: {culprit} failed: {type(error).__name__}: {shorten(str(error), _MESSAGE)}; traffic passes as it is, "
+        f"wirelint: {culprit} failed: {type(error).__name__}: {shorten(str(error), _MESSAGE)}; traffic passes unchanged, "
         "further failures of this are not logged",
         logging.WARNING,
     )
@@ -186,7 +186,7 @@ class Failures:
 
 
 class FailOpen(NamedTuple):
-    """Context of `Failures.caught`: traffic goes on whatever its block raises."""
+    """Context of `Failures.caught`: traffic continues after any exception in its block."""
 
     failures: Failures
     culprit: str

@@ -263,7 +263,7 @@ class McpStreams:
         one = self._found.get(flow.id)
         if one is None:
             return
-        one.recorder.notes.append("the stream stayed open behind its answer; what follows is not read")
+        one.recorder.notes.append("the stream stayed open after its answer; later messages are not read")
         if flow.response is not None and flow.response.raw_content is None:
             flow.response.raw_content = one.recorder.raw_body()
         self._end(one)

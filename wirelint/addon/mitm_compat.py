@@ -59,7 +59,7 @@ def attach(flow: http.HTTPFlow, held: Held) -> bool:
 
 
 def attach_whole(flow: http.HTTPFlow, arrived: Callable[[bytes], None]) -> bool:
-    """Watch a reply that mitmproxy collects. If it breaks off, the client gets what has come."""
+    """Watch a reply that mitmproxy collects. If it breaks off, the client gets the received part."""
     stream = find_stream(flow)
     if stream is None:
         return False
@@ -140,7 +140,7 @@ def find_stream(flow: http.HTTPFlow) -> HttpStream | None:
             for stream in one.streams.values():
                 if getattr(stream, "flow", None) is flow:
                     return stream
-                tops.append(stream.child_layer)  # a tunnel (CONNECT) is an exchange with layers of its own inside
+                tops.append(stream.child_layer)  # a tunnel (CONNECT) is an exchange with its own layers inside
     return None
 
 

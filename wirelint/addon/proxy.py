@@ -208,7 +208,7 @@ def complaints(tool: Tool, given: Any, port: str) -> Iterator[str]:
     complaint = ours.complaint_about(given.deferred)
     if complaint is not None:
         yield complaint
-    if len(given.scripts) < 2:  # another script may bring options of its own
+    if len(given.scripts) < 2:  # another script may define options
         for name, value in given.deferred.items():
             # Options from mitmproxy's config.yaml may be for other runs.
             if hasattr(value, "val") and not name.startswith("wirelint_"):

@@ -1,8 +1,8 @@
 """User interface in mitmweb and the console: content view, live preview, commands, and flow retention. No hook raises.
 
-These parts are not addons of their own, because mitmproxy calls every addon for every event. mitmproxy 11 expects lines
-of styled spans from a content view, mitmproxy 12 a text; both take the view with the highest priority. A failure is
-shown as one line above the raw body."""
+These parts are not separate addons, because mitmproxy calls every addon for every event. mitmproxy 11 expects lines of
+styled spans from a content view, mitmproxy 12 a text; both take the view with the highest priority. A failure is shown
+as one line above the raw body."""
 
 from __future__ import annotations
 

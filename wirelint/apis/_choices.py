@@ -4,10 +4,10 @@ r"""Readers and writers that the APIs with candidates (`choices`) share, after t
     data: [DONE]
 
 Theory of operation. The writer forwards a frame unchanged if its events are unchanged. It builds any other frame from
-its document: the members that events represent (content, reasoning, refusal, calls, the finish reason) are taken out
-and put back from the events; everything else stays where it was (id, created, model, fingerprint, role, unknown
-members). Each call that a rewriter made gets a chunk of its own, and the finish reason after them another one, as
-vendors send them.
+its document: the members that events represent (content, reasoning, refusal, calls, the finish reason) are removed and
+rebuilt from the events; all other members are kept in place (id, created, model, fingerprint, role, unknown members).
+Each call that a rewriter made gets a separate chunk, and the finish reason after them another one, as vendors send
+them.
 
 The wire's own index of calls holds until a call changes. From there on the writer numbers the calls of that candidate, in
 the order in which they start.
@@ -252,7 +252,7 @@ class ChoiceReader(ReplyReader):
         self._given: tuple[Json, Json] = (None, None)
         self._finished = self._counted = False
         self.choices_from = 0
-        """Where the events of the document's candidates begin in `out`."""
+        """Position in `out` at which the events of the document's candidates begin."""
 
     def close(self) -> list[Event]:
         events = super().close()
@@ -400,13 +400,13 @@ class ChoiceStreamWriter(ChoiceWriter, ABC):
     def __init__(self) -> None:
         super().__init__()
         self._last: dict[str, Json] = {}
-        """The members of a chunk beside `choices` and `usage`, for chunks without a document of their own."""
+        """The members of a chunk beside `choices` and `usage`, for chunks that the upstream did not send."""
 
     @abstractmethod
     def choices(self, choice: Mapping[str, Json], before: Sequence[Event], after: Sequence[Event]) -> list[Json]:
-        """Return the entries that an entry of `choices` becomes, each for a chunk of its own.
+        """Return the entries that replace an entry of `choices`, each for a separate chunk.
 
-        `before` are the events that it was read as, `after` those that replace them.
+        `before` are the events that were read from it, `after` those that replace them.
         """
 
     def write(self, frame: Frame, events: Sequence[Event], out: Sequence[Event]) -> bytes:

@@ -8,7 +8,7 @@ Requests: `POST …/v1/messages`. Replies: a `message` body, or named events: `m
     data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"Hi"}}
 
 Bedrock and Vertex take the same bodies at paths that contain the model (`/model/{id}/invoke`, `…/models/{id}:rawPredict`).
-Bedrock carries the events of a stream in messages of its own framing (`wire.aws_eventstream`).
+Bedrock wraps the events of a stream in AWS event stream messages (`wire.aws_eventstream`).
 
 The arguments of a tool call come as `partial_json` deltas after a start whose `input` is `{}`. Some gateways put the whole
 input into the start and repeat it in the deltas, so the two are kept apart.

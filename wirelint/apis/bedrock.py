@@ -10,8 +10,8 @@ reason, and `metadata` with the usage. Errors are exceptions in the stream. A bl
 
 Amazon's own Nova models have the same bodies at `/invoke` and `/invoke-with-response-stream`, where each event is an object
 with one member that names it: `{"contentBlockDelta":{"contentBlockIndex":0,…}}`. Clients record the events of Converse in
-that form too. Events leave in the framing of the stream: as messages of their own, inside `chunk` messages, or as
-server-sent events where a gateway made those of them.
+that form too. Events are written in the framing of the stream: as separate messages, inside `chunk` messages, or as
+server-sent events if a gateway has converted the stream.
 """
 
 from __future__ import annotations

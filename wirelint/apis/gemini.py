@@ -289,7 +289,7 @@ class _Candidate:
 
 
 class Reader(ReplyReader):
-    """Reader of replies. Text of neighbouring events is one part if nothing else comes between."""
+    """Reader of replies. Text of neighbouring events is one part, unless another part comes between."""
 
     has_done_marker = True
 

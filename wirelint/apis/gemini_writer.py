@@ -346,7 +346,7 @@ class StreamWriter(_Writer):
         self._begun = self._ended = False
         self._line_end = b"\r\n"
         self._last: dict[str, Json] = {}
-        """Members of a reply beside its candidates, for replies without a document of their own."""
+        """Members of a reply beside its candidates, for replies that the upstream did not send."""
         self._wrapped = False
 
     def write(self, frame: Frame, events: Sequence[Event], out: Sequence[Event]) -> bytes:

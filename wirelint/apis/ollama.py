@@ -13,10 +13,10 @@ string, in a line of its own once the stream has begun. `generate` has no messag
 `raw: true` means that the prompt is already the output of the model's template.
 
 Theory of operation of the writers. A line holds a piece of everything: thinking, text, calls, in that order. A frame whose
-events are unchanged is forwarded unchanged. From any other, the members that events represent are taken out and put
-back from the events, one line for each piece; other members (model, time, counts, unknown ones) stay in their line. The
-line that ends a reply holds nothing else, like the vendor's: earlier content goes into lines of its own. Calls are
-numbered by their position in the reply if their line has a number, and have an id if they came with one.
+events are unchanged is forwarded unchanged. From any other, the members that events represent are removed and rebuilt
+from the events, one line for each piece; other members (model, time, counts, unknown ones) are kept in their line. The
+line that ends a reply holds no content, like the vendor's: earlier content goes into separate lines. Calls are numbered
+by their position in the reply if their line has a number, and have an id if they came with one.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def _prompt(body: Mapping[str, Json]) -> Iterator[Message]:
 
 
 class Reader(ReplyReader):
-    """Reader of replies. Text and thinking are one block each; every entry of `tool_calls` is a call of its own."""
+    """Reader of replies. Text and thinking are one block each; every entry of `tool_calls` is a separate call."""
 
     def __init__(self, place: str, *, streamed: bool) -> None:
         """`place`: pointer of the object with the model's message; empty for the document itself."""

@@ -82,7 +82,7 @@ def claims(path: str, headers: Mapping[str, str], body: Mapping[str, Json]) -> b
 def claims_reply(document: Mapping[str, Json]) -> bool:
     kind = document.get("type")
     if isinstance(kind, str) and kind.startswith("response."):
-        # A realtime session has events of these names too, each with an id of its own.
+        # A realtime session has events of these names too, but each event has an id.
         return "event_id" not in document
     return document.get("object") == "response" and isinstance(document.get("output"), list)
 

@@ -12,8 +12,8 @@ they came until the first change. From there on each event is written anew, with
 number that its item has now.
 
 Items follow one another, and clients keep one open at a time. An item that a rewriter makes (a call from text, a thought)
-is therefore collected here, and leaves as soon as the open item has ended. A message that lost all of its text stays in a
-stream, where it was announced, and is left out of a whole body.
+is therefore collected here, and leaves as soon as the open item has ended. A message that lost all its text is kept in
+a stream, because its start has been sent, and is removed from a whole body.
 """
 
 from __future__ import annotations
@@ -389,7 +389,7 @@ class WholeWriter(BaseWriter):
 
 
 def _separate_ids(listed: Sequence[Json], changes: Changes) -> None:
-    """Give calls with new call ids an item id of their own, where an earlier item has the same item id."""
+    """Give a call with a new call id a new item id, if an earlier item has the same item id."""
     seen: set[str] = set()
     for index, item in mappings(list(listed)):
         change = changes.by_place.get(f"/output/{index}")

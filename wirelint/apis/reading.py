@@ -150,8 +150,8 @@ def is_misshapen(value: Json) -> bool:
 class Reading(NamedTuple):
     """The documents that a frame completed, whether it held `[DONE]`, and its violations.
 
-    Each document has a frame whose data it is. If a frame holds other than one document, this is a frame of the same number
-    for the document alone.
+    Each document comes with a frame whose data is that document: the frame from the wire or, if its data is different
+    (several documents, a part of one), a new frame with the same number.
     """
 
     documents: list[tuple[dict[str, Json], Frame]]
@@ -170,8 +170,8 @@ class Documents:
     """Decoder of the JSON documents of a stream's frames. It reads like lenient clients and records violations.
 
     It undoes two faults of gateways: several documents in one event, one a line (the blank lines were lost), and one
-    document over several events (cut where a chunk ended). It holds the pieces of the latter until they make a document, or
-    until an event with a document of its own shows that they never will.
+    document over several events (cut where a chunk ended). It holds the pieces of the latter until they form a
+    document, or until an event with a complete document shows that they do not.
     """
 
     _LONGEST_SPLIT = 1 << 20

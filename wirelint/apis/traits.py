@@ -89,8 +89,8 @@ class Traits:
 class History:
     """Layout of the messages in an API's requests: where calls and results are, and their ids. Default: OpenAI's chat.
 
-    With OpenAI's chat a result is a message of its own. With Anthropic, Converse and Gemini it is a block of a message that
-    may also hold a user's text. With Responses calls, results and texts are items of one array.
+    With OpenAI's chat a result is a separate message. With Anthropic, Converse and Gemini it is a block of a message
+    that may also hold a user's text. With Responses calls, results and texts are items of one array.
     """
 
     place: str = "/messages"

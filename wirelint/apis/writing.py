@@ -14,7 +14,7 @@ from wirelint.events import REPEATED, CallUpdate, Delta, Event, Finish, Frame, R
 from wirelint.model import Json
 
 MADE = 1 << 32
-"""Blocks from this number on were made by rewriters (`Situation.new_block`)."""
+"""Blocks from this number on were made by rewriters (`RewriteContext.new_block`)."""
 
 _OTHER_LINES = re.compile(rb"^(?:id|retry)(?=[:\r\n])[^\r\n]*|^:[^\r\n]*", re.MULTILINE)
 

@@ -1,6 +1,6 @@
-"""Faults of a call's argument text. Each call has one verdict, so that one rule reports it.
+"""Faults of a call's argument text. Each call has one verdict, so that only one rule reports it.
 
-`concatenated` finds more than one value in place of one, `flaw` any other reason why the text is no JSON object;
+`concatenated` finds several values instead of one, `flaw` any other reason why the text is no JSON object;
 `claims_complete` decides whether a cut is a fault.
 """
 
@@ -28,10 +28,10 @@ from wirelint.text.escaping import excerpt
 
 # Repair of damaged JSON, with proof that nothing is added or lost.
 #
-# Theory of operation. Two readers propose a value for a damaged text: our own, for defects that need no guess, and a repair
-# library, which knows many more and guesses. A proposal counts only if the text spells it: the text holds every key and
-# scalar of the proposal in order, with its brackets and colons, and between them only commas, quotes and white space. A cut
-# text is not completed, and nothing is left out.
+# Theory of operation. Two readers propose a value for a damaged text: wirelint's own, for defects that need no guess,
+# and a repair library, which handles many more defects and guesses. A proposal counts only if the text spells it: the
+# text holds every key and scalar of the proposal in order, with its brackets and colons, and between them only commas,
+# quotes and white space. A cut text is not completed, and nothing is left out.
 
 _MOST_GUESSED = 64 << 10
 """Longest text for the library, which reads a few hundred kilobytes a second."""
@@ -156,7 +156,7 @@ def _read_string(value: str, text: str, place: int) -> int:
         size = min((len(text) if backslash < 0 else backslash) - place, len(value) - said)
         if size:
             piece = text[place : place + size]
-            if piece != value[said : said + size] or closing in piece:  # which quote ends it would be a guess
+            if piece != value[said : said + size] or closing in piece:  # the quote that ends it would be a guess
                 raise _OtherwiseError
             decoded, length = piece, size
         else:
@@ -218,7 +218,7 @@ def claims_complete(exchange: Exchange, choice: Choice, call: ToolCall) -> bool:
 
 
 def has_ended(exchange: Exchange, choice: Choice, call: ToolCall) -> bool:
-    """Return True if no more of a call can come, whatever the reason."""
+    """Return True if no more text of a call can arrive, for any reason."""
     reply = exchange.reply
     if reply is None or not exchange.ok:
         return False
@@ -377,13 +377,14 @@ class Flaw:
 
 
 _MOST_LAYERS = 2
-"""Layers of tokens around arguments that are taken off. A text of `<|python<|python…` has one for each of its tokens."""
+"""Most layers of tokens around arguments that are removed. A text of `<|python<|python…` has one for each of its
+tokens."""
 
 
 def flaw(call: ToolCall, tool: Tool | None, layers: int = _MOST_LAYERS) -> Flaw | None:
     """Return the fault of arguments that are neither one JSON object nor concatenated values.
 
-    `layers`: how often tokens at the edges of a text, and then at those of the text between them, are taken off.
+    `layers`: how many times tokens may be removed from the edges of the text.
     """
     arguments = call.arguments
     if call.form == "custom" or arguments.mapping is not None or concatenated(call) is not None:

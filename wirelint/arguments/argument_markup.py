@@ -66,7 +66,7 @@ def with_strings(value: dict[str, Json], kept: Mapping[tuple[str, str], str]) ->
 
 
 def is_data(path: str) -> bool:
-    """Return True if the tool stores, runs or searches for a value of this name as it is."""
+    """Return True if the tool stores, runs or searches for the literal text of a value of this name."""
     return path.rsplit(".", 1)[-1].lower() in _DATA
 
 

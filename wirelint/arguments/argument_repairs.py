@@ -1,4 +1,4 @@
-"""Repairs of a call's arguments, used by the rule that reports and the fix that writes.
+"""Repairs of a call's arguments, used by the rule that reports the fault and by the fix.
 
 Theory of operation. A repair of a stream must continue the text that the client has already received. So every repair is a
 whole argument text that begins like the original, up to the first sign of the fault; without such a text there is no
@@ -129,7 +129,7 @@ def _split(call: ToolCall, found: Concatenated, tools: Tools) -> Change | None:
             calls.append(Separated(_piece(source, number), name, id_))
     first, *others = calls
     if first.name != call.name:
-        return None  # the first value is empty, and the call of the other tool would take its place
+        return None  # the first value is empty, and the call of the other tool would replace the call
     title, done = f"split into {len(calls)} calls", f"split the arguments into {len(calls)} calls"
     return Change(first.text, "unsafe", title, done, tuple(others), found.offset)
 
@@ -165,7 +165,7 @@ def _joined(call: ToolCall, first: Arguments, offset: int, tools: Tools, rest: s
 
 
 def _one_source(call: ToolCall, found: Concatenated, tools: Tools) -> Change | None:
-    """Return the deltas in place of start input and deltas. Nothing is lost if they hold all members of the start."""
+    """Return the deltas instead of start input and deltas. Nothing is lost if they hold all members of the start."""
     assert call.start_input is not None
     deltas = Arguments(call.deltas)
     match found.shape:
@@ -310,7 +310,7 @@ class PastDamage:
 def damaged_history(exchange: Exchange) -> Iterator[PastDamage]:
     """Yield the calls of a request's history whose arguments are empty, damaged, or several values.
 
-    Null counts except where arguments are objects only: Gemini and Ollama read it like none.
+    Null counts except in APIs whose arguments are objects: Gemini and Ollama read null like missing arguments.
     """
     request = exchange.request
     if request is None:
@@ -335,7 +335,7 @@ def _place(api: str, call: ToolCall) -> str:
 
 
 def _is_null(body: Mapping[str, Json], place: str) -> bool:
-    """Return True if null is written at a place, and not nothing."""
+    """Return True if a place holds null, as opposed to a missing member."""
     holder, _, name = place.rpartition("/")
     parent = at(body, holder)
     return isinstance(parent, dict) and name in parent

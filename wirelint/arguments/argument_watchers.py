@@ -1,7 +1,8 @@
 """Watchers of faults in an argument text that is still arriving.
 
-A watcher reads the text of one call. After each piece it returns the length of the text that may be sent, whatever follows.
-From the first suspicious place on nothing may be sent; a few characters are held until the next one decides about them.
+A watcher reads the text of one call. After each piece it returns the length of the text that may be sent for any text
+after it. From the first suspicious place on nothing may be sent; a few characters are held until the next one decides
+about them.
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ class ValuesWatcher(_ScannerWatcher):
 
     @property
     def _is_prose(self) -> bool:
-        """Return True if no JSON value begins like the text. A later error is different: `nullnull` is two values."""
+        """Return True if the text begins no JSON value. A later error is different: `nullnull` is two values."""
         return self._scanner.broken is not None and self._scanner.broken == self._scanner.top_at
 
     def feed(self, piece: str) -> int:
@@ -215,7 +216,7 @@ _INSIDE = {
     "[": frozenset(("items", "prefixItems", "additionalItems", *_PARTS)),
     "{": frozenset(("properties", "patternProperties", "additionalProperties", *_PARTS)),
 }
-"""By bracket: the keywords of a schema that say what is inside of a container."""
+"""By bracket: the keywords of a schema that describe the contents of a container."""
 _KINDS = {'"': "string", "{": "object", "[": "array", "t": "boolean", "f": "boolean", "n": "null"}
 
 

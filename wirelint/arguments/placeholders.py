@@ -1,7 +1,7 @@
 """Placeholders in place of unknown values: `default`, `null`, `your_api_key`, `/path/to/…`, `user@example.com`.
 
-A model that must fill a parameter without a value for it writes the sample values of documentation. Where such a value may
-be real, as `default` is for a namespace, the purpose of the parameter decides, and uncertain cases have low confidence.
+A model that must fill a parameter without a value for it writes the sample values of documentation. If such a value may
+be real, like `default` for a namespace, the purpose of the parameter decides, and uncertain cases have low confidence.
 Text, code, patterns and queries are not checked: any value may be intended there.
 """
 
@@ -84,9 +84,9 @@ _THINGS = _PHRASES.text("things")
 class Sign:
     """The sign of a placeholder. `why` completes "… is": `no path but what documentation writes for one`.
 
-    `void`: it stands for no value, so it can be removed. `stem`: the text that a source of the value
-    would hold. `word`: an ordinary word, so that its occurrence in a long prompt is no source. `form`: the form of values,
-    so that its description in a declaration or a prompt is no source.
+    `void`: it means "no value", so it can be removed. `stem`: the text that a source of the value would hold. `word`:
+    an ordinary word, so that its occurrence in a long prompt is no source. `form`: the form of values, so that its
+    description in a declaration or a prompt is no source.
     """
 
     why: str

@@ -262,7 +262,7 @@ class _Reduction:
         return form.record(shrinker.value), [*places, *(["/response"] if form.opaque else [])]
 
     def _names(self, form: Draft, value: Json) -> frozenset[str]:
-        """Return the names of tools, which help a reader and say little about people."""
+        """Return the names of tools, which are kept: they help a reader and hold few personal data."""
         exchange = self._judge(form.record(value), ())[1]
         if exchange is None:
             return frozenset()

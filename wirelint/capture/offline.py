@@ -21,7 +21,7 @@ from wirelint.state.issues import Issue
 
 NOT_JUDGED = "IN001"
 Report = Callable[[str, Exception], None]
-"""Function that is told of a failure: the culprit, and the exception."""
+"""Function that reports a failure: (culprit, exception)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -145,7 +145,7 @@ class Redactor:
         """Return a record without secrets. The sizes of its chunks add up to the redacted body.
 
         `received`, `delivered`: the strings of the received and of the delivered reply, from the sessions that have
-        read them. Without them, or where they are incomplete, a body is parsed here.
+        read them. Without them, or if they are incomplete, a body is parsed here.
         """
         if not self.enabled:
             return record

@@ -384,7 +384,8 @@ _HEXADECIMAL = re.compile(r"[0-9a-fA-F]+")
 
 
 def _find_aws(text: str) -> Iterator[Span]:
-    """Yield the id of an AWS key, and the secret shortly after it, which has no shape of its own; a SHA-1 is none."""
+    """Yield the id of an AWS key, and the secret shortly after it, which alone has no recognisable shape; a SHA-1 is
+    none."""
     for key in _AWS_ID.finditer(text):
         yield Span(*key.span(), key.group())
         for match in _AWS_SECRET.finditer(text, key.end(), key.end() + _AWS_REACH):

@@ -438,7 +438,7 @@ def bare_done(prose: Prose) -> Claim | None:
     return Claim(frozenset(), "done", "terse", prose.text, 0, match.end())
 
 
-# Words of the user's last message that a text repeats: the object of an order, whatever noun it has.
+# Words of the user's last message that a text repeats: the object of an order, for any noun.
 #
 # No table of nouns is complete. But a reply that announces or claims an ordered action mostly repeats the user's word for
 # its object: "list the pods" of "which pods crash?".

@@ -101,7 +101,7 @@ def _is_result(text: str) -> bool:
 def ran(messages: tuple[Message, ...]) -> tuple[Ran, ...]:
     """Return the calls of some messages with their results, in the order of the results; unpaired ones too.
 
-    Where the API has no ids, results answer the calls of their name in order.
+    If the API has no ids, results answer the calls of their name in order.
     """
     calls = {call.id: call for message in messages for call in message.calls if call.id}
     nameless = deque(call for message in messages for call in message.calls if not call.id)
@@ -155,7 +155,7 @@ def supplies_results(request: Request) -> bool:
 
 
 def brings_content(request: Request) -> bool:
-    """Return True if the last user message holds material of its own: an attachment, a block of code, a long text."""
+    """Return True if the last user message contains material: an attachment, a block of code, a long text."""
     last = request.last_user
     if last is None:
         return False
@@ -265,7 +265,7 @@ def _counts(text: str, document: Json) -> Iterator[int]:
 def _counts_of(document: dict[str, Json], depth: int) -> Iterator[int]:
     lists = [value for key, value in document.items() if isinstance(value, list) and key.lower() not in _FAULT_KEYS]
     if len(lists) == 1 and lists[0] and all(isinstance(one, dict) for one in lists[0]):
-        yield len(lists[0])  # the only list of an answer holds the hits, whatever its name
+        yield len(lists[0])  # the only list of a result holds the hits, under any name
     for key, value in document.items():
         plain = key.lower().replace("-", "_")
         if plain in _COUNT_KEYS and isinstance(value, int) and not isinstance(value, bool):

@@ -15,7 +15,7 @@ from wirelint.text.escaping import guard, settle
 
 
 class Entry(NamedTuple):
-    """A command: its group on the help page, the module of `wirelint.cli` that has it, what it does."""
+    """A command: its group on the help page, its module in `wirelint.cli`, its description."""
 
     group: str
     module: str

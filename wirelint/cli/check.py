@@ -123,7 +123,7 @@ class Baseline:
     """Known findings, and which of them occur in this run, if there is a file of them (`path`).
 
     `write`: record findings instead of leaving known ones out. Errors are click.ClickException with a message of one
-    line: file, what is wrong, the cure.
+    line: file, fault, cure.
     """
 
     def __init__(self, path: Path | None, *, write: bool) -> None:

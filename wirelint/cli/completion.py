@@ -1,4 +1,4 @@
-"""`wirelint completion`, and what a shell completes beyond commands and options: rules, paths, exchanges of a capture."""
+"""`wirelint completion`, and shell completion of arguments: rules, paths, exchanges of a capture."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def complete_exchanges(ctx: click.Context, _param: click.Parameter, incomplete: 
     target = ctx.params.get("target")
     if not isinstance(target, str) or not Path(target).exists():
         return []
-    # The command reports what is wrong with a capture; here an error would be printed into the line being typed.
+    # The command reports errors in a capture; here an error message would appear in the command line being typed.
     with contextlib.suppress(Exception):
         return [CompletionItem(name) for name in dict.fromkeys(_ids(target)) if name.startswith(incomplete)]
     return []

@@ -87,7 +87,7 @@ def _key(step: Step) -> str:
 
 
 def _drive(step: Step, proxy: Process) -> tuple[str, list[dict[str, Any]]]:
-    """Run a step. Returns what the client saw, and the exchanges of the step."""
+    """Run a step. Return a text of the result that the client got, and the exchanges of the step."""
     before = len(proxy.lines())
     saw = drive(step, proxy.url)
     proxy.settle()
@@ -131,7 +131,7 @@ def _line(finding: dict[str, Any]) -> Text:
 
 
 def _compare(files: list[Path], console: Screen) -> bool:
-    """Return True if `wirelint check` of the captures finds what the live run recorded in them."""
+    """Return True if `wirelint check` of the captures gives the findings that the live run recorded."""
     live: Counter[tuple[Any, ...]] = Counter()
     exchanges = 0
     for path in files:

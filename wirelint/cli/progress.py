@@ -122,5 +122,5 @@ def _sizes(paths: Iterable[str]) -> Iterator[tuple[str, int]]:
         for file in files:
             try:
                 yield file, os.path.getsize(file)
-            except OSError:  # the reader reports what is wrong with the file
+            except OSError:  # the reader reports the error
                 yield file, 0

@@ -94,7 +94,7 @@ def _lines(rules: Sequence[Rule], width: int) -> Iterator[Text]:
 
 
 class Example(NamedTuple):
-    """An example of a rule: the bodies with their sides, and what the rule finds."""
+    """An example of a rule: the bodies with their sides, and the findings."""
 
     bodies: Sequence[tuple[str, Json]]
     findings: Sequence[Finding]

@@ -3,8 +3,8 @@
     MARKER [{"name": "lookup", "arguments": {"city": "Graz"}}, …] CLOSER
 
 A dialect with an array between two markers is a row of data (`Grammar`, the table `array` of a family). Without a closer in
-its grammar, the array ends the block. One object, several in a row, or a fence around the array are read too. Dialects with
-rules of their own have a reader each: Phi, Cohere, Granite, Hermes' tags, `<tool_calls>`, GigaChat, RWKV, Mistral.
+its grammar, the array ends the block. One object, several in a row, or a fence around the array are read too. Dialects
+with special rules have separate readers: Phi, Cohere, Granite, Hermes' tags, `<tool_calls>`, GigaChat, RWKV, Mistral.
 """
 
 from __future__ import annotations
@@ -299,7 +299,7 @@ def read_tool_calls(reader: Reader, position: int) -> Reading:
 
 
 def _read_tagged(reader: Reader, position: int) -> Reading:
-    """Read objects in tags of their own."""
+    """Read objects that are in separate tags."""
     wrapper = reader.match(_TOOL_CALLS.wrapper, position)
     calls: list[NativeCall] = []
     end = wrapper.end() if wrapper is not None else position

@@ -150,7 +150,7 @@ def read_calls(
 
 
 def read_quoted(reader: Reader, position: int) -> JsonCalls | None:
-    """Read a call with arguments between quotes of either kind, whatever quotes they contain: `'{"a": 1}'`."""
+    """Read a call with arguments between quotes of either kind, which may contain such quotes: `'{"a": 1}'`."""
     head = reader.match(_QUOTED, position)
     if head is None:
         return None

@@ -113,7 +113,7 @@ _ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", '"': '"', "'"
 
 
 class TolerantReader:
-    """A reader of JSON-like text from `position` on, linear in it. It raises ValueError where the text needs a guess.
+    """A reader of JSON-like text from `position` on, linear in it. It raises ValueError if the text needs a guess.
 
     `missing`: the number of brackets that are missing at the end. Subclasses read further notations.
     """

@@ -4,10 +4,9 @@ Theory of operation. A dialect declares its openers in a subset of regular expre
 
     <\s{0,3}tool_call\s{0,3}>              literals, classes, `{m,n}`, `?`, groups `(?:a|b)`
     \bfunctions[. ][\w.-]{1,128}:          `\b`: the start of a word, as `word_start` defines it
-    \Ecommentary[ \t]{0,2}to=              `\E`: right behind the end of a sentence
-    ^[ \t]{0,8}Action:                     `^`: the start of a line
-    \A\s{0,8}\[\s{0,8}\{                   `\A`: the start of the text, or of what follows reasoning (`</think>`)
-    <\s{0,2}{tool}\s{0,2}>                 `{tool}`: the name of a declared tool
+    \Ecommentary[ \t]{0,2}to= `\E`: right after the end of a sentence ^[ \t]{0,8}Action: `^`: the start of a line
+    \A\s{0,8}\[\s{0,8}\{ `\A`: the start of the text, or of what follows reasoning (`</think>`) <\s{0,2}{tool}\s{0,2}>
+    `{tool}`: the name of a declared tool
 
 `parse` reads an opener into pieces. Two patterns come from the pieces: the full pattern finds openers, the cut pattern
 matches a proper prefix of an opener at the very end of a text, which a stream must hold back. Pieces are needed because
@@ -69,12 +68,12 @@ class WordStart:
 
 @dataclass(frozen=True, slots=True)
 class SentenceEnd:
-    """The place right behind the end of a sentence, without a blank; no length."""
+    """The place right after the end of a sentence, without a blank; no length."""
 
 
 @dataclass(frozen=True, slots=True)
 class TextStart:
-    """The start of the text, or of what follows reasoning in it; no length."""
+    """The start of the text, or of the text after reasoning; no length."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +89,7 @@ NAME = Name()
 NAME_CHARS = r"[\w.-]"
 THOUGHT_ENDS = ("</think>", "</thinking>", "[/THINK]", "</seed:think>", "</mm:think>")
 NO_TAG = r"(?<![\w\"'|/\]=?-])"
-"""Look-behind for a `>` that may begin an opener: nearly every `>` ends a tag."""
+"""Look-behind assertion for a `>` that may begin an opener: nearly every `>` ends a tag."""
 _ANCHORS: dict[str, Piece] = {
     "^": LineStart(),
     r"\b": WordStart(),
@@ -178,7 +177,7 @@ def word_start(first: str = "") -> str:
 
 
 def sentence_end(first: str = "") -> str:
-    """Return the pattern source of the place behind the end of a sentence. `first` as in `word_start`."""
+    """Return the pattern source of the place right after the end of a sentence. `first` as in `word_start`."""
     return rf"(?<=[.!?\"')]{first})"
 
 
@@ -565,8 +564,8 @@ class _Cut(NamedTuple):
     `patterns` are by first character; those of lines and texts, which begin between characters, are under "". An opener
     with a tool's name may be cut off `inside_name`, or `after_name`.
 
-    Places are searched for backwards: `tail` matches what an opener may consist of, `mark` the character that a place is
-    at or behind. `reach` is the length of the longest opener, `most` the most places within one.
+    Places are searched for backwards: `tail` matches the characters that an opener may consist of, `mark` the character at
+    or before a place. `reach` is the length of the longest opener, `most` the most places within one.
     """
 
     kind: Kind
@@ -642,7 +641,7 @@ def _cut_of(kind: Kind, openers: list[Opener], patterns: Mapping[str, re.Pattern
 
 
 def _count(opener: Opener, characters: str) -> int:
-    """Return an upper bound for the characters of an opener that are among some."""
+    """Return an upper bound for the number of characters of an opener that are among `characters`."""
     return sum(_count_in(piece, characters) for piece in opener)
 
 

@@ -6,8 +6,8 @@
     </tool_call>
 
 There is no escaping: a value ends at the first closing tag of values. In the wild the separators come as the two
-characters `\\n`, tags of keys come twice or not at all or as another opener, closers are stray, doubled or missing. Such an
-argument is the text between the tags that are there; an argument without its value makes the call incomplete.
+characters `\\n`, tags of keys come twice or not at all or as another opener, closers are stray, doubled or missing.
+Such an argument is the text between the remaining tags; an argument without its value makes the call incomplete.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Python calls in lists and lines: between tokens or tags, after a prefix, in a fence, or as the whole message.
 
-Gemma's tokens are here too: `call:NAME{…}`, with a notation of its own for keys and values.
+Gemma's tokens are here too: `call:NAME{…}`, with a special notation for keys and values.
 """
 
 from __future__ import annotations
@@ -339,7 +339,7 @@ class _Values:
                 raise _UnreadableError if sign else _CutError
             value, end = self._value(key.end(), closer, depth, key["key"])
             found[key["key"]] = value
-            if not depth and reader.match(_TOKENS.last, reader.space(end)):  # the brace is missing, and nothing else
+            if not depth and reader.match(_TOKENS.last, reader.space(end)):  # only the brace is missing
                 return end
             at = self._separated(end, closer)
         return at + 1

@@ -18,10 +18,10 @@ The plain view is the original (without zero-width spaces, which come back in va
 a probe finds escaped angle brackets or bars, and only markup whose own opener was escaped is read from them: their
 values are decoded, because the escaping covered the markup and its values alike.
 
-The joined view exists if a turn token or a whole turn header is in the middle of a word or tag, or right behind a tag
-(`[TOOL_<|im_end|>CALLS]`, `<tool_<|im_start|>assistant\ncall>`, `<tool_call><|assistant|>`). It is the text without them; a
-token in place of the end of a tag (`<tool_call<|assistant|>{`) becomes that end. Only markup whose own opener, up to the
-name of its tool, holds or precedes such a token is read from it.
+The joined view exists if a turn token or a whole turn header is in the middle of a word or tag, or right after a tag
+(`[TOOL_<|im_end|>CALLS]`, `<tool_<|im_start|>assistant\ncall>`, `<tool_call><|assistant|>`). It is the text without
+them; a token in place of the end of a tag (`<tool_call<|assistant|>{`) becomes that end. Only markup whose own opener,
+up to the name of its tool, holds or precedes such a token is read from it.
 """
 
 from __future__ import annotations

@@ -275,8 +275,8 @@ def _read(reader: Reader, position: int) -> Reading:
 class _Readers(NamedTuple):
     """Families with an opener that can begin with a character, each with the pattern of its openers.
 
-    `which` matches always; it has an empty group for each family, which takes part if the family's opener is there. `reach`
-    is the length of the longest opener.
+    `which` always matches; it has an empty group for each family, which is set if the text begins with the family's
+    opener. `reach` is the length of the longest opener.
     """
 
     some: Sequence[tuple[Family, re.Pattern[str]]]
@@ -419,8 +419,8 @@ def held_suffix(text: str, tools: Sequence[Tool] = (), *, cut: bool = False) -> 
     """Return the length of the longest suffix that may become an opener with more text.
 
     `cut`: the text is the end of a longer text; its first character only shows whether a line begins after it. A
-    complete opener is not held: `next_opener` finds it. With `tools`, their names at a line start are held too, since a
-    header such as `NAME:0` may be all that is left before a call's arguments.
+    complete opener is not held: `next_opener` finds it. With `tools`, their names at a line start are held too, since
+    of a damaged call only a header such as `NAME:0` may be left before its arguments.
     """
     names = {tool.name for tool in tools}
     size = min(_LONGEST, len(text) - cut)

@@ -12,7 +12,7 @@ r"""Dialect tables: the TOML files of this package, one beside each module that 
     proper.lfm2 = '…'                                matches a block that keeps to the notation, see `scan.is_damaged`
 
 `(?&bar)` is replaced by a part: an entry of `[parts]` in the file, of `parts` in the family, or of `_COMMON`.
-`[templates.X]` in a file holds patterns that each family fills with parts of its own (`Table.expand`).
+`[templates.X]` in a file holds patterns that each family fills with its parts (`Table.expand`).
 """
 
 from __future__ import annotations

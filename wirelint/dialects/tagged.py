@@ -1,8 +1,8 @@
 """The grammar shared by XML-ish dialects: an opening tag that names the tool, parameter tags, closing tags.
 
-These dialects have no escaping: a value ends at the first closing tag of its own parameter, whatever it holds.
-Where that closer is missing (the next parameter begins first, or the call ends), the value ends there, without the line
-end that framed it. Instead of parameter tags a body may hold a JSON object, or tags named after the parameters of a
+These dialects have no escaping: a value ends at the first closing tag of its own parameter, even inside a string. If
+that closer is missing (the next parameter begins first, or the call ends), the value ends there, without the line end
+that framed it. Instead of parameter tags a body may hold a JSON object, or tags named after the parameters of a
 declared tool.
 """
 
@@ -163,7 +163,7 @@ def read_json(reader: Reader, at: int, call_end: Pattern, call: Pattern, body: B
 
 
 def read_child(reader: Reader, at: int, tool: Tool, body: Body, *, framed: bool = False) -> bool:
-    """Read a parameter in a tag of its own name: `<command>ls</command>`."""
+    """Read a parameter in a tag with the parameter's name: `<command>ls</command>`."""
     opener = reader.match(_CHILD, at)
     if opener is None or opener[1] not in declared.properties_of(tool.schema):
         return False
@@ -445,7 +445,7 @@ def _lacks_required(tool: Tool, keys: set[str]) -> bool:
 
 
 def _read_named(reader: Reader, opener: Match) -> Reading:
-    """Read a name and a JSON object in tags of their own."""
+    """Read a name and a JSON object in separate tags."""
     calls: list[NativeCall] = []
     end = opener.end()
     here: Match | None = opener

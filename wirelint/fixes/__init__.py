@@ -1,1 +1,1 @@
-"""What repairs replies while they pass: rewriters that the rules hand out."""
+"""Rewriters that repair replies in transit, and edits of requests. The rules create them."""

@@ -2,11 +2,11 @@
 
 Theory of operation. A watcher follows the text of each call (`wirelint.arguments.argument_repairs`). While nothing is
 suspicious, deltas pass unchanged. From the first suspicious place on (`{"city":"Oslo"}` followed by `{`), the events of
-the call are kept, and all later events wait behind them (their frames would wait anyway). When the call is over, the
-function that the rule uses judges its whole text, and the changed text, as far as it was not sent, replaces what was
-kept. A call is over when another part follows its close, when another call begins and its own text is complete (servers
-may fill calls in turns), or when the candidate ends. If only the end can confirm a fault, since a reply cut by length
-has none, the call waits for it.
+the call are kept, and all later events wait for them (their frames would wait anyway). When the call is over, the
+function that the rule uses checks its whole text, and the unsent part of the changed text replaces the kept events. A
+call is over when another part follows its close, when another call begins and its own text is complete (servers may
+fill calls in turns), or when the candidate ends. If only the end can confirm a fault, since in a reply cut by length it
+is none, the call waits for the end.
 
 A whole body needs no waiting: the end of each candidate is looked up.
 """
@@ -32,7 +32,7 @@ from wirelint.model import Json, Tool, ToolCall
 from wirelint.rule import Rule
 
 _MOST_BEHIND = 16 * MOST_HELD
-"""Characters that may wait behind kept events."""
+"""Most characters that may wait for kept events."""
 
 
 @dataclass(slots=True, eq=False)
@@ -50,7 +50,7 @@ class Entry:
 class Call:
     """A call in transit. `kept` are its entries that must not leave yet, `last` is its last entry in the queue.
 
-    The text and the updates that have left are kept without their frames, which are many times as long.
+    The text and the updates that have been sent are kept without their frames, which are many times as long.
     """
 
     start: Start
@@ -66,7 +66,7 @@ class Call:
 
     @property
     def sent(self) -> int:
-        """The number of characters that have left."""
+        """The number of characters that have been sent."""
         return self.kept[0].end - self.kept[0].size if self.kept else self.length
 
     def add(self, text: str) -> None:
@@ -95,7 +95,7 @@ def _bare(frame: Frame | None) -> Frame | None:
 
 
 class ArgumentRewriter(ABC):
-    """A subclass says what to watch for, and how a call changes.
+    """Base of rewriters of arguments. A subclass defines the watcher and the change of a call.
 
     `ends_whole`: a cut reply has no such fault. `looks_ahead`: in a whole body, a call is decided on as soon as it appears.
     """
@@ -184,7 +184,7 @@ class ArgumentRewriter(ABC):
     # --- events -------------------------------------------------------------------------------------------------------
 
     def _note_end(self, event: Event) -> None:
-        """Note an event that tells how a candidate ends."""
+        """Record an event that shows how a candidate ends."""
         match event:
             case Start(kind=kind) if self._own.has_block_events or kind == "tool_call":
                 self._last[event.choice] = event.block
@@ -241,7 +241,7 @@ class ArgumentRewriter(ABC):
     # --- the queue ----------------------------------------------------------------------------------------------------
 
     def _pass(self, event: Event, call: Call | None = None, *, kept: bool = False) -> Sequence[Event]:
-        """Let an event go, or put it behind the kept events."""
+        """Return an event to send it, or queue it after the kept events."""
         if not self._queue and not kept:
             return (event,)
         size = len(event.text) if type(event) is Delta else 0
@@ -277,7 +277,7 @@ class ArgumentRewriter(ABC):
             self._fresh.pop(call.start.block, None)
 
     def _leave(self, call: Call) -> None:
-        """Stop following a call, and let its kept events go."""
+        """Stop watching a call, and release its kept events."""
         self._let_go(call)
         self._calls.pop(call.start.block, None)
 
@@ -334,7 +334,7 @@ class ArgumentRewriter(ABC):
             self._leave(call)
 
     def _is_over(self, start: Start, call: ToolCall) -> bool:
-        """Return True if a call may be judged, by the condition that the rules use."""
+        """Return True if a call may be checked, by the condition that the rules use."""
         if self.ends_whole and (self._unread or REDACTED in call.arguments.text):
             return False
         if self._last.get(start.choice) != start.block:
@@ -387,7 +387,7 @@ class ArgumentRewriter(ABC):
         return ""
 
     def _separate(self, call: Call, change: Change) -> None:
-        """Put the separated calls behind the call that they were glued to, and drop its updates that named them."""
+        """Put the separated calls after the call that they were joined to, and drop its updates that named them."""
         start, last = call.start, call.last
         for entry in self._queue:
             event = entry.event
@@ -409,8 +409,8 @@ class ArgumentRewriter(ABC):
 
 
 def _spread(entries: Sequence[Entry], rest: str) -> None:
-    """Distribute `rest` over the kept deltas: those that bring its beginning stay, the first other one gets the
-    remainder."""
+    """Distribute `rest` over the kept deltas: the deltas that carry its beginning are kept, the first other one gets
+    the remainder."""
     for number, entry in enumerate(entries):
         delta = entry.event
         assert isinstance(delta, Delta)

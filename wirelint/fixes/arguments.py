@@ -187,7 +187,8 @@ def unthought(call: ToolCall, thoughts: Mapping[tuple[str, str], Thinking], tool
 
     `thoughts` are by dotted name and value.
 
-    A thought before a lone closing tag stays where the value began in an earlier event of a stream, which has left.
+    A thought before a lone closing tag is kept if the value began in an earlier event of the stream, which has been
+    sent.
     """
     arguments, text = call.arguments.mapping or {}, call.arguments.text
     rests = {(path, value): _without(value, found) for (path, value), found in thoughts.items()}
@@ -221,7 +222,7 @@ def _without(value: str, found: Thinking) -> str | None:
 
 
 def unmarked(call: ToolCall, found: Polluted, tool: Tool | None) -> Change | None:
-    """Return the arguments without markup; None if they do not fit then, or cannot continue what a stream has sent."""
+    """Return the arguments without markup; None if they do not fit then, or cannot continue the text sent so far."""
     if found.cleaned is None or accepts(tool, found.cleaned) is False:
         return None
     text = call.arguments.text
@@ -356,7 +357,7 @@ class EmptyStarts:
         self._record = record
         self._waiting: list[Event] = []
         self._open: dict[int, int] = {}
-        """By block, the places of waiting starts that nothing has followed yet."""
+        """By block, the positions of waiting starts whose block has had no event yet."""
 
     @property
     def held(self) -> int | None:
@@ -403,7 +404,7 @@ JudgeArguments = Callable[[ToolCall, "dict[str, Json]", "Tool | None", Callable[
 class PolicyRewriter(ArgumentRewriter):
     """`has_policy` returns True if a policy may change calls of a name."""
 
-    looks_ahead: ClassVar[bool] = False  # in a whole body too, an earlier fix may have made the call
+    looks_ahead: ClassVar[bool] = False  # even in a whole body, an earlier fix may have made the call
 
     def __init__(
         self, rule: Rule, context: RewriteContext, judge: JudgeArguments, has_policy: Callable[[str], bool]
@@ -485,7 +486,7 @@ class PolicyRewriter(ArgumentRewriter):
             )
 
     def _remove(self, call: Call, made: ToolCall, why: Fault) -> None:
-        """Put a sentence in the place of a blocked call."""
+        """Replace a blocked call by a sentence."""
         for entry in self._queue:
             if entry.event is call.start:
                 entry.out = self._remover.remove(call.start, block_text(made.name or "a tool", why))

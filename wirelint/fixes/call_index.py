@@ -1,7 +1,8 @@
 """Rewriters for streams whose calls are identified by index: one id per call, one index per call, one id per reply.
 
-Theory of operation. A later event with an id or a name (`CallUpdate`) may continue a call or begin another one. That can
-depend on what follows it; until then it and all later events wait. Nearly always the answer is in the same frame.
+Theory of operation. A later event with an id or a name (`CallUpdate`) may continue a call or begin another one. That
+can depend on the next events; until they arrive, the event and all later ones wait. Nearly always the decision falls
+within the same frame.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _BLANK = " \t\r\n"
 
 
 class _UpdateJudge(WaitingRewriter):
-    """Judges every update of a call. A subclass decides what becomes of it."""
+    """Base of rewriters that classify every update of a call. A subclass returns the events to send for it."""
 
     def __init__(self, context: RewriteContext) -> None:
         super().__init__()
@@ -235,7 +236,7 @@ class ReplyIds(PassingRewriter):
         if not self._stray or frame is None or frame is self._stamped or isinstance(event, Done):
             return (event,)
         if frame.number < self._newest or not (frame.data or "").lstrip().startswith("{"):
-            return (event,)  # a violation may name an earlier frame, which has left
+            return (event,)  # a violation may name an earlier frame, which has been sent
         self._newest = frame.number
         self._stamped = frame
         return ReplyMeta(self._first, None, frame), event
@@ -305,7 +306,7 @@ class CallNumbers(_UpdateJudge):
         return (update._replace(block=block, id=id_, name=name),) if id_ or name else ()
 
     def _another(self, update: CallUpdate, calls: Succession) -> Iterable[Event]:
-        """Return the events that begin a call of its own at an update."""
+        """Return the events that begin a separate call at an update."""
         first, name = self._starts[update.block], update.name or calls.name
         block = self._context.new_block()
         id_ = update.id

@@ -1,10 +1,9 @@
 """Calls that fixes make, rename, renumber and remove.
 
 Theory of operation. An id or a name may come in pieces or later (`"name":"get_"`, `"name":"weather"`), so a call waits
-until its arguments begin or it ends; nearly always that is in the same frame. Then its start is judged once. Servers
-that repeat the id or the name in every event do so in the frames of the arguments, so these frames are written anew
-too. A removed call leaves a sentence in its place, and a candidate that would end with calls but has none left ends
-like an answer.
+until its arguments begin or it ends; nearly always that is in the same frame. Then its start is checked once. Servers
+that repeat the id or the name in every event do so in the frames of the arguments, so these frames are rewritten too. A
+sentence replaces a removed call, and a candidate that would end with calls but has none left ends like an answer.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ def make_call(
     frame: Frame | None,
     pointer: str | None = None,
 ) -> Iterator[Event]:
-    """Yield the events of a whole call. `pointer`: its place, if that is not behind the other calls of its candidate."""
+    """Yield the events of a whole call. `pointer`: its place, if it is not after the other calls of its candidate."""
     own = traits(context.exchange.api)
     block = context.new_block()
     place = (own.calls_at or "").format(choice) if pointer is None else pointer
@@ -85,7 +84,7 @@ def may_repeat(frame: Frame | None, text: str) -> bool:
 
 
 class CallRemover:
-    """Removes calls from a reply, with a text in the place of each, and corrects the finish reason."""
+    """Replaces calls of a reply by texts, and corrects the finish reason."""
 
     def __init__(self, context: RewriteContext) -> None:
         self._context = context
@@ -96,7 +95,7 @@ class CallRemover:
         """The text block of each candidate, with its place in the frame."""
 
     def note(self, start: Start) -> None:
-        """Note a part that stays so far."""
+        """Record a part that has not been removed."""
         if start.kind == "tool_call":
             self._left[start.choice] = self._left.get(start.choice, 0) + 1
         elif start.kind == "text":
@@ -107,7 +106,7 @@ class CallRemover:
         return isinstance(event, (Delta, CallUpdate, Close)) and event.block in self._gone
 
     def remove(self, start: Start, text: str) -> list[Event]:
-        """Return the events to send instead of a noted call: its text, in a block of its own where the API has blocks."""
+        """Return the events to send instead of a noted call: its text, in a separate block if the API has blocks."""
         choice, frame = start.choice, start.frame
         self._gone.add(start.block)
         self._emptied.add(choice)
@@ -160,7 +159,7 @@ class Renumber:
 
 @dataclass(frozen=True, slots=True)
 class Remove:
-    """Remove a call, and put this text in its place."""
+    """Replace a call by this text."""
 
     text: str
 
@@ -208,7 +207,7 @@ class ItemIds(PassingRewriter):
                 self._ids[place] = event.id
                 before, id_ = self._shared.pop(place, (place, ""))
                 if before == place or (id_ and self._ids.get(before) == event.id):
-                    return (event,)  # a call with a new id of its own gets a new item id as well
+                    return (event,)  # a call with a new id gets a new item id as well
                 prefix = id_.partition("_")[0] or ("ctc" if event.form == "custom" else "fc")
                 seed = f"{self._context.exchange.id}/{place}/{id_}".encode("utf-8", "surrogatepass")
                 event = event._replace(item_id=f"{prefix}_{hashlib.sha256(seed).hexdigest()[:50]}")
@@ -219,7 +218,7 @@ class ItemIds(PassingRewriter):
 
 
 class CallHeads(WaitingRewriter):
-    """Changes ids and names of calls and removes calls, as a rule judges. It judges the calls in order."""
+    """Changes ids and names of calls and removes calls, as a rule decides, call by call in order."""
 
     patient: ClassVar[bool] = True
 
@@ -233,7 +232,7 @@ class CallHeads(WaitingRewriter):
     ) -> None:
         """`judge` returns the change of a call and records it. `may_grow`: more of a name may follow the first arguments.
 
-        `is_settled` returns True for a start that needs no judgement, False for one that can be judged at once, and None
+        `is_settled` returns True for a start that needs no check, False for one that can be checked at once, and None
         for one whose id or name may be incomplete.
         """
         super().__init__()
@@ -310,7 +309,7 @@ class CallHeads(WaitingRewriter):
 
 
 def has_head(start: Start) -> bool | None:
-    """Return False if a start has an id and a name, so that it can be judged at once; None if one may follow."""
+    """Return False if a start has an id and a name, so that it can be checked at once; None if one may follow."""
     return False if start.id and start.name else None
 
 
@@ -353,7 +352,7 @@ def uses(arguments: Json, request: Request) -> tuple[Use, ...]:
 
 
 class ParallelSplitter(WaitingRewriter):
-    """Puts the wrapped calls in the place of a wrapper. `record` records the change."""
+    """Replaces a wrapper by the wrapped calls. `record` records the change."""
 
     phase = 2
     patient: ClassVar[bool] = True

@@ -1,8 +1,8 @@
 """Fix for `fabricated-result`: a tool result that the model made up is cut out of its text, with all text after it.
 
-The text before the result is the model's own and stays. The text after it builds on something that never happened, and is
-cut to the end of the block. The judgement is the rule's own, on the text so far. A marker (`<tool_response>`) waits for the
-first character after it, since a marker that nothing follows is only mentioned.
+The text before the result is kept. The text after it depends on a result that never existed, and is cut to the end of
+the block. The rule's own function decides, on the text so far. A marker (`<tool_response>`) waits for the first
+character after it, since a marker without text after it is only a mention.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class FabricationDecider(TextDecider):
             self.let_go()
 
     def _decide(self, *, final: bool) -> None:
-        """Judge the markers in the undecided text."""
+        """Check the markers in the undecided text."""
         block = self.block
         place = max(block.sure - self._base, 0)
         while (found := next_marker(self._tail, place)) is not None:
@@ -140,7 +140,7 @@ class FabricationDecider(TextDecider):
         if self._read > _READ * len(text) + _SLACK:
             self._stop_deciding("text full of markers of results was left unchanged")
             return None
-        if len(text) == self._judged:  # another marker of the text that was judged
+        if len(text) == self._judged:  # another marker of the text that was checked
             return None
         self._judged = len(text)
         found = self._cutter.find(text)

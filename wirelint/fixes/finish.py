@@ -15,15 +15,15 @@ from wirelint.fixes.rewriters import PassingRewriter, first_frame
 from wirelint.model import Kind
 
 MARKUP = ("<", "[TOOL", "```")
-"""Text that may be a call which the server did not parse."""
+"""Beginnings of text that may be a call that the server did not parse."""
 
 _TAIL = max(map(len, MARKUP)) - 1
 
 
 def without_calls(api: str, reason: str) -> str | None:
-    """Return the finish reason of a reply that promises calls but has none; None for a reason that promises nothing.
+    """Return the right finish reason for a reply without calls whose reason announces calls; None for other reasons.
 
-    If the API has no form for calls, only the server knows what its reason means.
+    If the API has no form for calls, only the server knows the meaning of its reason, so the result is None.
     """
     own = traits(api)
     return own.ended if own.calls_at is not None and ending(reason) == "calls" else None

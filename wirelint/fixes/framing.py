@@ -1,11 +1,11 @@
 """Rewriter that makes a stream well-formed.
 
-Theory of operation. The reader reports a violation together with the events that it could read all the same. If the
-rewriter drops the violation, the writer frames these events correctly; if it passes the violation on, the frame stays
-as it is. Three violations need more. A document over several events (`data: {"id":"x",` and `data: "choices":[…]}`)
-waits until the reader has joined it or given up. All events after the end are dropped. A block that is never closed
-shows only after the finish reason, which the vendor sends after the last block, so the finish reason waits while blocks
-are open.
+Theory of operation. The reader reports a violation together with the events that it could read nevertheless. If the
+rewriter drops the violation, the writer frames these events correctly; if it passes the violation on, the frame is
+unchanged. Three violations need more. A document over several events (`data: {"id":"x",` and `data: "choices":[…]}`)
+waits until the reader has joined it or has given up joining. All events after the end are dropped. A block that is
+never closed shows only after the finish reason, which the vendor sends after the last block, so the finish reason waits
+while blocks are open.
 """
 
 from __future__ import annotations
@@ -167,9 +167,9 @@ class Framing(PassingRewriter):
                 return (violation,)
             case _ if kind in _REFRAMED and self._is_read(violation):
                 if self._torn and self._violations("cut-event", violation.frame):
-                    return (violation,)  # an event without its end stays as it is
+                    return (violation,)  # an event without its end is unchanged
                 if self._violations("unknown-field", violation.frame):
-                    return (violation,)  # so does one with a line that would be lost: `]`
+                    return (violation,)  # so is one with a line that would be lost: `]`
                 self._tell(violation)
                 return ()
             case _:
@@ -185,12 +185,12 @@ class Framing(PassingRewriter):
         if frame is None or frame_document(frame):
             return frame is not None
         if violation.kind == "doubled-field":
-            return True  # a reader reports it when it has read the document behind it
+            return True  # the reader reports it after it has read the document
         read = [event for event in self._context.frame_events if not isinstance(event, StreamViolation)]
         return any(not isinstance(event, Other) or event.frame is not frame for event in read)
 
     def _cut(self, violation: StreamViolation) -> Iterable[Event]:
-        """Fix a last event without a blank line. Clients miss it only if it says how the reply ends."""
+        """Fix a last event without a blank line. Clients need it only if it holds the end of the reply."""
         events = self._context.frame_events
         stopped = {event.choice for event in events if isinstance(event, Finish)}
         begun = self._begun | {event.choice for event in events if isinstance(event, Start)}
@@ -260,7 +260,8 @@ class Framing(PassingRewriter):
         return self.release() if self._unjoined or event.frame is None else ()
 
     def _joined(self, violation: StreamViolation) -> Iterator[Event]:
-        """Yield the waiting events without the pieces of a joined document; all of them if they never made one."""
+        """Yield the waiting events without the pieces of a joined document; all of them if they did not form a
+        document."""
         held, self._pieces = self._pieces, []
         if violation.kind == "broken-json":
             yield from (event for event in held if not self._is_dropped(event))

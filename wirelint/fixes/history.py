@@ -3,12 +3,12 @@
 Theory of operation. A model imitates markup in its history. A fix must not invent anything, so three cases qualify.
 The message has equal structured calls: then the markup is a duplicate, and is removed. Or the message has no call, and
 as many results follow it as its markup has calls, and answer no other call: then the calls did run, and the markup
-becomes the calls of these results, with their ids. Or the user speaks next, and says nothing of a call or a result:
-then the calls were never run, and the markup is removed. A message that held nothing else goes with it, save in APIs
-where roles must alternate. In every other case the markup stays.
+becomes the calls of these results, with their ids. Or the user speaks next, and mentions no call or result: then the
+calls were never run, and the markup is removed. A message that held nothing else is removed too, except in APIs where
+roles must alternate. In every other case the markup stays.
 
-Messages of a model that was stuck in a loop (`text.loops`) stay, and so do all messages after `_TIMES` as
-much markup: agents send their history with each request, and each mark takes some 40 microseconds. Leaks are judged like
+Messages of a model that was stuck in a loop (`text.loops`) stay, and so do all messages after `_TIMES` as much markup:
+agents send their history with each request, and each mark takes some 40 microseconds. Leaks are checked like
 those of a reply (`text.markup`), given the messages before them.
 
 Edits have the form of each API. In a message of blocks, calls are blocks after the texts; in OpenAI's chat they are a
@@ -38,7 +38,7 @@ from wirelint.text.markup import Leak, judge, siblings
 from wirelint.text.pointers import at
 
 _MOST_JUDGED = 64
-"""Messages that are judged, the first ones, so that the judgement does not change as the history grows."""
+"""Number of messages that are checked: the first ones, so that the result does not change as the history grows."""
 _TIMES = 4
 _ALTERNATING = frozenset({"bedrock.converse", "google.generate_content"})
 """APIs that may refuse two messages of the user in a row."""
@@ -145,7 +145,7 @@ def _forget(request: Request, position: int, leaks: tuple[Leak, ...]) -> Cleanin
         return None
     said, names = after[0].text, {name for leak in leaks for name in leak.names}
     if next_marker(said, 0) is not None or any(name in said for name in names):
-        return None  # a client that reads markup sends the result as the words of its user
+        return None  # a client that reads markup sends the result as a user message
     left = _remaining(message, leaks)
     others = (part for part in message.parts if not isinstance(part, Reasoning) and part.pointer not in left)
     if any(left.values()) or any(not isinstance(part, Text) or part.text.strip() for part in others):

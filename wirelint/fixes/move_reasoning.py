@@ -1,13 +1,13 @@
 """Fix for `think-leak`: reasoning in the visible text of a reply moves to the field that the API has for it.
 
 Theory of operation. At the beginning of a text, after white space and the header of a turn, a few characters show
-whether reasoning opens there (`<think>\\nThe user`). If so, it leaves as reasoning while it arrives, since a person
-waits for it; only what may begin the closing tag is held back. After that tag the text begins again. A tag that opens
-in the middle counts only with its closing tag, so a thought there waits for its end. Reasoning without an opening tag
-is recognised only at its end (`…so 4.</think>The answer`). It moves if all of it is still here: in a whole body, within
-one event, or if the last reply of the same model began in a thought, so that the stream waited for the end. Elsewhere
-it has left as text, and only the tag is removed. Frames made of words (`assistantanalysis…assistantfinal`) are treated
-like pairs of tags.
+whether reasoning opens there (`<think>\\nThe user`). If so, it is sent as reasoning while it arrives, since a user
+waits for it; only text that may begin the closing tag is held back. After that tag the text begins again. A tag that
+opens in the middle counts only with its closing tag, so a thought there waits for its end. Reasoning without an opening
+tag is recognised only at its end (`…so 4.</think>The answer`). It moves if none of it has been sent: in a whole body,
+within one event, or if the last reply of the same model began in a thought, so that the stream waited for the end. In
+all other cases it has been sent as text, and only the tag is removed. Delimiters made of words
+(`assistantanalysis…assistantfinal`) are treated like pairs of tags.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ from wirelint.text.thinking import (
 )
 
 Applies = Callable[[Thinking, bool], bool]
-"""Return True if the rule reports a thought, given whether the candidate has reasoning of its own."""
+"""Return True if the rule reports a thought, given whether the candidate has a reasoning part."""
 
 _DECISIVE = re.compile(r"\s*[^\s<]{1,64}[\s<]|\s*[^\s<]{16}")
 """A word after an opener. It shows whether the text is about the tag."""
@@ -76,7 +76,8 @@ class ReasoningMover(TextRewriter):
     def __init__(
         self, context: RewriteContext, request: Request, repair: MakeRepair, applies: Applies, live: bool, inside: bool
     ) -> None:
-        """`live`: a thought may leave before its end is seen. `inside`: replies of this model begin in a thought."""
+        """`live`: a thought may be sent before its end has arrived. `inside`: replies of this model begin in a
+        thought."""
         super().__init__(context, repair)
         self.request = request
         self.applies = applies
@@ -88,7 +89,7 @@ class ReasoningMover(TextRewriter):
         self._open: dict[int, int] = {}
         """The reasoning block that gets the thoughts of each text block."""
         self._ends: dict[int, tuple[str, int]] = {}
-        """Where in which text block the last thought of each reasoning block ended."""
+        """By reasoning block: the text block and the place in it where the last thought ended."""
 
     def decider(self, block: TextBlock) -> ThoughtDecider | None:
         return ThoughtDecider(self, block) if block.start.kind == "text" else None
@@ -178,7 +179,7 @@ class AnswerTag:
         return closer
 
     def cut_closer(self, text: str) -> int | None:
-        """Return where the end of a text may begin the closing tag."""
+        """Return the offset near the end of a text at which the closing tag may begin; None without one."""
         self._sought = max(len(text) - _LONGEST_ANSWER_TAG, 0)
         place = text.rfind("<", self._sought)
         return place if place >= 0 and CUT_ANSWER_CLOSER.match(text, place) else None
@@ -187,10 +188,11 @@ class AnswerTag:
 class ThoughtDecider(TextDecider):
     """Decides on one text block.
 
-    States: `start` at the beginning of what is said, `text` after it, `pair` while a thought waits for its end, `thought`
-    while one leaves as reasoning, `left` when nothing more is decided. `_buffer` is the text without moved thoughts; an
-    offset in its end is `_shift` less than in the block. `_lone`: all text waits for a closing tag without an opening one;
-    `_ended`: such a tag was removed, or is not looked for. `_checked`: the middle of the text was examined up to here.
+    States: `start` at the beginning of the answer, `text` after it, `pair` while a thought waits for its end, `thought`
+    while one is sent as reasoning, `left` when nothing more is decided. `_buffer` is the text without moved thoughts;
+    an offset in its end is `_shift` less than in the block. `_lone`: all text waits for a closing tag without an
+    opening one; `_ended`: such a tag was removed, or is not searched. `_checked`: the middle of the text was examined
+    up to here.
     """
 
     def __init__(self, mover: ReasoningMover, block: TextBlock) -> None:
@@ -200,7 +202,7 @@ class ThoughtDecider(TextDecider):
         self._buffer = TextBuffer()
         self._shift = 0
         self._call_ends: list[int] | None = None
-        """Where in `_buffer` native call markup ends; None if the buffer has not been searched for it."""
+        """Offsets in `_buffer` at which native call markup ends; None if the buffer has not been searched."""
         self._tag: Tag | None = None
         self._from = self._checked = 0
         self._pairs = self._looks = self._moved = self._drops = 0
@@ -263,7 +265,7 @@ class ThoughtDecider(TextDecider):
         return self._tag is None and not self._lone
 
     def _stop_deciding(self) -> None:
-        """Let all waiting text go. A closing tag that is still to come can be removed all the same."""
+        """Release all waiting text. A closing tag that arrives later can still be removed."""
         self._state = "text" if self._lone else "left"
         self._lone = False
         self.let_go()
@@ -306,7 +308,7 @@ class ThoughtDecider(TextDecider):
         return find(text, self._ends_of_calls(text))
 
     def _ends_of_calls(self, text: str) -> Iterator[int]:
-        """Yield where calls end in the buffer's text. One search serves all thoughts that are cut out of a text."""
+        """Yield the offsets at which calls end in the buffer's text. One search serves all thoughts of a text."""
         if self._call_ends is None:
             self._call_ends = [end for _, end in call_spans(text, self._mover.request)]
         yield from self._call_ends
@@ -340,7 +342,7 @@ class ThoughtDecider(TextDecider):
         self.block.sure = max(self.block.sure, self.block.length if waits is None else waits + self._shift)
 
     def _begin(self, *, final: bool) -> int | None:
-        """Decide at the beginning of what is said.
+        """Decide at the beginning of the answer.
 
         Return the offset from which text waits; None if the beginning is over.
         """
@@ -411,7 +413,7 @@ class ThoughtDecider(TextDecider):
         return head is not False
 
     def _awaits_answer(self, *, final: bool) -> bool:
-        """Remove a tag around the answer right after a thought. Return True if the rest of a tag may be to come."""
+        """Remove a tag around the answer right after a thought. Return True if the rest of a tag may still arrive."""
         text = self._buffer.text()
         opener = self._answer.opener(text, final=final)
         if opener is not None and self._mover.unwraps(opener[0]):
@@ -423,7 +425,7 @@ class ThoughtDecider(TextDecider):
         return bool(text) and self._answer.state == "awaited"
 
     def _take_out(self, start: int, end: int) -> None:
-        """Remove a tag. The text before it is decided, and nothing of the tag has left."""
+        """Remove a tag. The text before it is decided, and no character of the tag has been sent."""
         block = self.block
         block.cut(start + self._shift, end + self._shift)
         self._shorten(start, end)
@@ -490,7 +492,7 @@ class ThoughtDecider(TextDecider):
         return None
 
     def _drop_closer(self, text: str, found: Thinking) -> bool:
-        """Remove the closing tag of a thought that has left as text. Return True if it was one."""
+        """Remove a lone closing tag whose thought stays in the text. Return True if one was removed."""
         if self._ended or found.evidence != "closed" or not self._applies(found):
             return False
         closer = LONE_CLOSER.search(text, found.body[1])
@@ -515,7 +517,8 @@ class ThoughtDecider(TextDecider):
         return found.whole or (final and found.evidence == "residue" and self._mover.has_calls(self.block.choice))
 
     def _may_be_answer(self, found: Thinking) -> bool:
-        """Return True if only a lone closing tag says that the reply is a thought: `It is 4.</think>` may be the answer."""
+        """Return True if only a lone closing tag shows that the reply is a thought: `It is 4.</think>` may be the
+        answer."""
         if found.evidence != "closed" or self._lone:
             return False
         text, mover = self._buffer.text(), self._mover
@@ -523,7 +526,7 @@ class ThoughtDecider(TextDecider):
         return not (rest.strip() or mover.has_calls(self.block.choice))
 
     def _is_closed(self, text: str) -> bool:
-        """Return True if the end of the waiting thought is here."""
+        """Return True if the end of the waiting thought has arrived."""
         if self._lone:
             return LONE_CLOSER.search(text) is not None
         if self._tag is None:
@@ -567,7 +570,7 @@ class ThoughtDecider(TextDecider):
         self._swallowing = not rest
         return rest
 
-    # --- a thought that leaves while it arrives -----------------------------------------------------------------------
+    # --- a thought that is sent while it arrives ----------------------------------------------------------------------
 
     def _open(self, tag: Tag, text: str, start: int, end: int) -> None:
         block = self.block
@@ -582,7 +585,7 @@ class ThoughtDecider(TextDecider):
         self._pass_on(text[end:])
 
     def _pass_on(self, text: str, *, final: bool = False) -> None:
-        """Move more of a thought. What may begin its closing tag waits in `_tail`."""
+        """Move more of a thought. Text that may begin its closing tag waits in `_tail`."""
         block, tag = self.block, self._tag
         assert tag is not None
         window = self._tail + text

@@ -1,12 +1,11 @@
 r"""Prefilter of a reply's text: it proves that no fix can begin in a piece of text.
 
-Nearly all text of nearly all replies is prose or code. A rewriter has to know such text for what it decides later, but
-not at once: it holds no marker, and its end is the beginning of none. The pipeline gives such text to the rewriters
-later, in one piece. What counts as harmless is defined in this module only; whoever writes a rewriter that acts on other
-text has to extend it.
+Nearly all text of nearly all replies is prose or code. A rewriter needs such text for later decisions, but not at once:
+it holds no marker, and its end begins none. The pipeline gives such text to the rewriters later, in one piece. Only
+this module defines which text is harmless; extend it for a rewriter that acts on other text.
 
-Openers that may stand anywhere (`<tool_call>`, `functions.`) are told apart from those that open a line (`Action:`). Of
-brackets, of which code is full, the word behind them decides whether they can begin anything (`may_begin_markup`).
+Openers that may occur anywhere (`<tool_call>`, `functions.`) are distinguished from those that open a line (`Action:`).
+Brackets are frequent in code; the word after a bracket decides whether it can begin markup (`may_begin_markup`).
 """
 
 from __future__ import annotations
@@ -23,14 +22,14 @@ from wirelint.text.control_tokens import may_become_token
 from wirelint.text.fabricated_results import LINE_HEADS, may_become_marker
 from wirelint.text.thinking import may_become_tag
 
-# Brackets. Code, HTML and Markdown are full of them, and so is markup that leaks. A bracket and the first word behind it
-# (`<div`, `</li`, `[1`) tell nearly all of the former from all of the latter: the patterns by which the rewriters find
-# their markers are tried on that word. A text repeats the same few words, so results are cached.
+# Brackets. Code, HTML and Markdown are full of them, and so is markup that leaks. A bracket and the first word after it
+# (`<div`, `</li`, `[1`) rule out nearly all of the former and none of the latter: the patterns by which the rewriters
+# find their markers are tried on that word. A text repeats the same few words, so results are cached.
 
 MARKS = "<["
-"""The brackets that are judged by the word behind them."""
+"""The brackets that are checked together with the word after them."""
 _PIECE = re.compile(r"[<\[][<\[ \t/]{0,3}([\w:.-]{0,64})(?![\w:.-])[\s\S]?")
-"""Bracket, blanks or the slash of a closing tag, a word, and the character behind the word."""
+"""Bracket, blanks or the slash of a closing tag, a word, and the character after the word."""
 _BEFORE_NAMES = {head[0] for opener in OPENERS.kinds["literal"] if has_name(opener) for head in heads(opener)}
 
 
@@ -56,34 +55,35 @@ def _begins_nothing(piece: str) -> bool:
 
 
 _ANYWHERE = "◁" + MARKS + ZERO_WIDTH
-"""Characters that begin tags and tokens, and such as hide between them."""
+"""Characters that begin tags and tokens, and invisible characters that may be between them."""
 _ESCAPES = ("&lt", "&#", '\\"', "\\/", "\\u")
-"""What escapes of markup begin with (`dialects.reader`)."""
+"""Beginnings of escaped markup (`dialects.reader`)."""
 _CUT_ESCAPES = (r"&[0-9a-zA-Z]{0,7}\Z", r"\\\Z")
-"""Any escape (source) that the end of a text may cut off: it is held there."""
+"""Pattern sources of escapes that the end of a text cuts off: such an end is held back."""
 _ESCAPED_LINE = "\\n"
-"""An escape as well, but of markup only behind the end of a tag, with no more blanks between them than these."""
+"""An escape too, but it belongs to markup only after the end of a tag, with at most `_BLANKS_BEFORE` blanks between
+them."""
 _BLANKS_BEFORE = 4
 _TOKENS = ("]~b]",)
 """Tokens of chat templates that hold none of these characters."""
 _WORDS = ("to=",)
-"""What else begins a token in the middle of a line, as a word."""
+"""Further words that begin a token in the middle of a line."""
 _GLUED = ("assistant",)
-"""What else begins right behind the end of a sentence, or on the line after it."""
+"""Further words that begin a header right after the end of a sentence, or on the next line."""
 _TAILS = sorted({end[-5:] for end in THOUGHT_ENDS})
-"""The last of the markup behind which a text begins anew: enough to tell it from nearly all else."""
+"""Last characters of the markup after which a text begins anew: enough to distinguish it from nearly all other text."""
 _ENDS = "".join(sorted({tail[-1] for tail in _TAILS}))
 _LINE_ENDS = "\n\r\x0b\x0c\x85\u2028\u2029"
 _LINE_END = re.compile(f"[{_LINE_ENDS}]")
 _BLANKS = re.compile(r"[ \t>*#-]*")
-"""Blanks that open a line belong to what follows them."""
+"""Blanks and list markers at the start of a line; they belong to the text after them."""
 _TEXT_END = r"\Z"
 REACH = 12
-"""Characters before a text that decide whether something begins in it."""
+"""Characters before a text that decide whether an opener begins in it."""
 
 
 class _Heads:
-    """Words that may open a line, in any case, behind blanks.
+    """Words that may open a line, in any case, after blanks.
 
     A lookup by the first character: as a regular expression, the names of a hundred tools take 50 ms to compile.
     """
@@ -119,7 +119,7 @@ class _Heads:
         return line.startswith(heads) or (cut and any(head.startswith(line) for head in heads))
 
     def _line(self, text: str, at: int) -> tuple[int, str]:
-        """Return where the line goes on behind its blanks, and as much of the line as the longest word has characters."""
+        """Return the offset after the line's blanks, and the text from there, as long as the longest word."""
         blanks = _BLANKS.match(text, at)
         start = blanks.end() if blanks is not None else at
         return start, _folded(text[start : start + self._longest])
@@ -136,8 +136,8 @@ class Prefilter:
     def may_start(self, text: str, inside: bool, before: str = "") -> bool:
         """Return True if an opener begins in a text, or may when more text has come.
 
-        `inside`: the text goes on in the middle of a line. `before` is the end of the text before it; if that has less
-        than `REACH` characters, any may have stood before them.
+        `inside`: the text continues in the middle of a line. `before` is the end of the text before it; if that has
+        less than `REACH` characters, any text may precede them.
         """
         whole = before + text if before else text
         for found in self._openers.finditer(whole, len(before)):
@@ -159,7 +159,7 @@ def _folded(text: str) -> str:
 
 
 def _openers(literals: Iterable[str], words: Iterable[str], glued: Iterable[str]) -> str:
-    """Return the source of a pattern of all openers that may stand anywhere, cut off by the end of the text or not.
+    """Return the pattern source of all openers that may occur anywhere, whole or cut off by the end of the text.
 
     Each option begins with a literal character, so `re` is quick.
     """
@@ -175,7 +175,8 @@ def _openers(literals: Iterable[str], words: Iterable[str], glued: Iterable[str]
 
 
 def _end(last: str) -> str:
-    """A regular expression (source) for where a thought may end. The rest of it may stand in a text before this one."""
+    """Return the pattern source of the last character of markup that ends a thought. The rest may be in an earlier
+    text."""
     tails = [tail for tail in _TAILS if tail[-1] == last]
     cut = {tail[-size:] for tail in tails for size in range(1, len(tail))}
     behind = [rf"(?<=\A{re.escape(tail)})" for tail in sorted(cut)] + [rf"(?<={re.escape(tail)})" for tail in tails]
@@ -183,7 +184,7 @@ def _end(last: str) -> str:
 
 
 def _escaped_line() -> str:
-    """The same for the escape of a line end that follows a tag, or may: what stands before it may be in another text."""
+    """Return the pattern source of an escaped line end that may follow a tag. The tag may be in an earlier text."""
     line = re.escape(_ESCAPED_LINE)
     behind = [rf"(?<={first}\s{{{size}}}{line})" for first in (r"\A", ">") for size in range(_BLANKS_BEFORE + 1)]
     return rf"{line}(?:{'|'.join(behind)})"
@@ -202,7 +203,8 @@ def _rest(rests: Sequence[str]) -> str:
 
 
 def _heads_of_kinds() -> tuple[set[str], set[str], set[str], set[str]]:
-    """What begins anything anywhere, as a word, behind a sentence, and at the beginning of a line."""
+    """Return the beginnings of openers: those anywhere, those of words, those after a sentence, and those at a line
+    start."""
     kinds = OPENERS.kinds
     literals = {head for opener in kinds.get("literal", ()) for head in heads(opener)}
     words = {head for opener in kinds.get("word", ()) for head in heads(opener)} | set(_WORDS)
@@ -213,7 +215,8 @@ def _heads_of_kinds() -> tuple[set[str], set[str], set[str], set[str]]:
 
 @cache
 def _beginnings() -> tuple[re.Pattern[str], _Heads]:
-    """Return the pattern of openers that may stand anywhere, and the words that may open a line, tools' names apart."""
+    """Return the pattern of openers that may occur anywhere, and the words that may open a line, without tools'
+    names."""
     literals, words, glued, lines = _heads_of_kinds()
     return re.compile(_openers(literals, words, glued)), _Heads(sorted((*lines, *LINE_HEADS)))
 
@@ -231,5 +234,5 @@ def in_line(text: str, before: bool) -> bool:
 
 
 def is_patient(rewriter: Rewriter) -> bool:
-    """Return True if a rewriter may get harmless text late: it says so, or text is nothing to it."""
+    """Return True if a rewriter may get harmless text late: it is `patient`, or it ignores text."""
     return getattr(rewriter, "patient", False) or not getattr(rewriter, "heeds_text", True)

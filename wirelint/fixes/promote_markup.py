@@ -2,17 +2,17 @@
 
 Theory of operation. The text is read as it arrives (`dialects.look`). While an opener may still become a call of a declared
 tool, the text from there on is held back: `<tool_call>{"name":"look`. A run of sibling blocks waits until other text
-follows or the text ends. Then the rule's own judgement decides, on the text so far. Markup that can become no call of a
-declared tool leaves, but is read again from its start all the same, so that a marker inside its arguments is not taken for
-a call.
+follows or the text ends. Then the rule's own function decides, on the text so far. Markup that cannot become a call of
+a declared tool is forwarded, but is still read again from its start, so that a marker inside its arguments is not read
+as a call.
 
 A promoted run is removed from the text, and the prose continues at once. The calls follow at the end of the candidate,
-because a reply that has structured calls after all must not get more of them: then the markup is put back as text, or
-dropped if it duplicates a structured call. Markup in reasoning counts only if nothing follows the reasoning, so everything
-from the run on waits there.
+because a reply that turns out to have structured calls must not get more of them: then the markup is put back as text,
+or dropped if it duplicates a structured call. Markup in reasoning counts only if nothing follows the reasoning, so
+everything from the run on waits there.
 
 Each scan reads the undecided text again. Scans happen when something may have closed, and otherwise so rarely that they
-stay linear in the text. Quotation is judged by the whole text so far, within a budget of its own.
+stay linear in the text. Quotation is checked on the whole text so far, within a separate budget.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from wirelint.text.quoting import is_quoted
 PUT_BACK = "markup beside structured calls came back as text, at the end of what was already sent"
 _MOST_PENDING = 16 * MOST_HELD
 _HONEST: frozenset[Ending] = frozenset({"length", "filtered", "refused", "paused", "failed"})
-"""Endings that stay, since they report more than that the reply is complete."""
+"""Endings that are kept, since they mean more than a complete reply."""
 _CONTEXT = 256
 """Characters before undecided text that are read with it, since an opener depends on them."""
 _HEADER = 600
@@ -62,7 +62,7 @@ _PARAGRAPH_END = re.compile(r"\n[ \t]*\n")
 
 
 class Quotation(TextBuffer):
-    """The text of one block so far, with leaks masked, and what it quotes."""
+    """The text of one block so far, with leaks masked, and its quoted parts."""
 
     __slots__ = ("_fenced_from", "_maskable", "_parsed", "_parsed_size", "_quotes")
 
@@ -100,7 +100,8 @@ class Quotation(TextBuffer):
         return True
 
     def readable_from(self, offset: int) -> int | None:
-        """Return where to begin reading to judge quotation at an offset; None if the text counts as quoted, unread.
+        """Return the offset from which to read the text to check quotation at an offset; None if the text counts as
+        quoted, unread.
 
         Usually that is the beginning. A text without fences that was read too often is read from its last paragraph.
         """
@@ -151,10 +152,10 @@ class Promotion:
 class MarkupDecider(TextDecider):
     """Decides on the markup in one block.
 
-    `_buffer` is the end of the text, from offset `_base` on; `_fresh` is text that was not scanned yet. The text is read up
-    to offset `_read`; what is between `_read` and `sure` has left undecided. `_names` are the tools of a run that is
-    `_parked`: it waits for what follows the block. `_complete`: the open markup may be complete. `_exact`: the arguments of
-    all structured calls are complete.
+    `_buffer` is the end of the text, from offset `_base` on; `_fresh` is text that was not scanned yet. The text is
+    read up to offset `_read`; the text between `_read` and `sure` was sent undecided. `_names` are the tools of a run
+    that is `_parked`: it waits for the part after the block. `_complete`: the open markup may be complete. `_exact`:
+    the arguments of all structured calls are complete.
     """
 
     def __init__(self, promoter: MarkupPromoter, block: TextBlock) -> None:
@@ -280,7 +281,8 @@ class MarkupDecider(TextDecider):
         return rest
 
     def _is_due(self, text: str) -> bool:
-        """Return True if it is time to scan: something may have closed, or there is much more text than last time."""
+        """Return True if it is time to scan: something may have closed, or there is much more text than at the last
+        scan."""
         size = len(self._buffer) + self._fresh_size
         if not self._open or size >= self._last_size + max(self._last_size >> 1, 256):
             return True
@@ -309,7 +311,7 @@ class MarkupDecider(TextDecider):
             return
         waits = self._decide(text, base, final=final)
         if not (self._said or (final and not self._parked) or text[:waits].strip()):
-            waits = 0  # white space at the beginning waits for what follows
+            waits = 0  # white space at the beginning waits for the next text
         decided = block.regions[-1].end if block.regions else 0
         block.sure = max(block.sure, decided, base + waits)
         self._said = self._said or block.sure > 0
@@ -345,7 +347,7 @@ class MarkupDecider(TextDecider):
     def _inner_call(self, text: str, start: int, end: int) -> int:
         """Return where a call of a declared tool may begin after an opener of an undeclared one, else `end`.
 
-        `<tool_call>so <tool_call>{"name": "declared", …`: the first opener may turn out to begin nothing.
+        `<tool_call>so <tool_call>{"name": "declared", …`: the first opener may begin no markup.
         """
         tools = self._request.tools
         for _ in range(_INNER):
@@ -398,7 +400,7 @@ class MarkupDecider(TextDecider):
         block, promoter = self.block, self._promoter
         start, end = run[0].start, run[-1].end
         if base + start < block.sure:
-            return end  # it has left
+            return end  # it has been sent
         so_far, origin = self._quotation.text(), self._quotation.readable_from(base + start)
         if origin is None:
             return end
@@ -445,7 +447,7 @@ class MarkupDecider(TextDecider):
 
 
 def _before(seen: Look, end: int) -> Look:
-    """Return what can be read before an offset from which another opener may begin."""
+    """Return the markup before an offset at which another opener may begin."""
     blocks = tuple(block for block in seen.blocks if block.start < end)
     return seen if seen.open is not None and seen.open < end else Look(blocks)
 
@@ -470,7 +472,7 @@ def _are_among(calls: Sequence[NativeCall], structured: Sequence[ToolCall]) -> b
 
 @dataclass(slots=True)
 class _Structured:
-    """A structured call of the reply, as far as it has arrived."""
+    """The received part of a structured call of the reply."""
 
     start: Start
     texts: list[str] = field(default_factory=list)
@@ -498,7 +500,7 @@ class MarkupPromoter(TextRewriter):
 
     @property
     def patient(self) -> bool:
-        """Return False while later text may change how earlier text is read, though it has left."""
+        """Return False while later text may change the reading of text that has been sent."""
         return not any(decider.is_open for decider in self._deciders)
 
     def decider(self, block: TextBlock) -> MarkupDecider | None:
@@ -534,7 +536,7 @@ class MarkupPromoter(TextRewriter):
         return {call.start.name or "" for call in self._structured.values() if call.start.choice == choice}
 
     def calls(self, choice: int) -> tuple[ToolCall, ...]:
-        """Return the structured calls of a candidate, as far as they have arrived."""
+        """Return the received structured calls of a candidate; the last one may be incomplete."""
         return tuple(call.call() for call in self._structured.values() if call.start.choice == choice)
 
     def promote(self, promotion: Promotion) -> bool:

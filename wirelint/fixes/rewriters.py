@@ -1,4 +1,4 @@
-"""Base classes of rewriters: passing every event on, and waiting for a deciding event."""
+"""Base classes of rewriters: one that passes every event on, and one that waits for a deciding event."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class PassingRewriter:
 
 
 class WaitingRewriter:
-    """A rewriter that holds an event and all later ones until a later event decides what becomes of the first.
+    """A rewriter that holds an event and all later ones until a later event decides about the first.
 
     `take` gets the events while nothing is held. To start holding it calls `wait_for` and returns nothing. `decides` then
     gets each later event; once it returns True or False, or too many events wait, `settle` returns the events to send

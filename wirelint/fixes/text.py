@@ -1,14 +1,14 @@
 """Base classes of fixes that change text. They hold a text back only until they have decided on it.
 
 Theory of operation. A block of text arrives as deltas: `"<thi"`, `"nk>The"`, ` user wants`. A `TextDecider` per block reads
-them. It sets the offset up to which the text is decided (`sure`), and marks stretches before that offset that are removed
-(`cut`) or go to another block (`move`). A delta leaves when all of its text is decided: the event itself if nothing in it
-changes, so that its frame leaves byte for byte, else an event with the rest of its text. A delta whose end is undecided
-waits as a whole.
+them. It sets the offset up to which the text is decided (`sure`), and marks stretches before that offset that are
+removed (`cut`) or go to another block (`move`). A delta is sent when all of its text is decided: the event itself if
+its text is unchanged, so that its frame is sent byte for byte, else an event with the rest of its text. A delta whose
+end is undecided waits as a whole.
 
-Within a candidate no event overtakes another. The start of a block waits for the first text that stays; a block of which
-nothing stays never appears. Any other event of the candidate is a pause: deciders decide on what they can. At the end of
-the candidate they decide on everything, and the rewriter may put events before the end.
+Within a candidate no event overtakes another. The start of a block waits for the first text that is kept; a block
+without kept text never appears. Any other event of the candidate is a pause: deciders then decide on as much text as
+they can. At the end of the candidate they decide on everything, and the rewriter may put events before the end.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from wirelint.events import CallUpdate, Close, Delta, Done, Event, Finish, Frame
 from wirelint.fix import AppliedFix, RewriteContext, Safety
 
 _LOOSE = 256
-"""Pieces that a buffer keeps apart. A small string takes ten times the memory of its characters."""
+"""Most pieces that a buffer keeps unjoined. A small string takes ten times the memory of its characters."""
 
 
 class TextBuffer:
@@ -63,7 +63,7 @@ Pause = Literal["other", "close", "stop"]
 
 @dataclass(slots=True)
 class Region:
-    """A stretch of a block that does not stay. `moves`: it goes to another block."""
+    """A stretch of a block that is removed. `moves`: it goes to another block."""
 
     start: int
     end: int
@@ -84,9 +84,9 @@ class Item:
 class TextBlock:
     """A block of text in transit. Offsets count the characters of its text.
 
-    `number` is the block number under which its text leaves. `opened`: its start has left. `changed`: part of it was cut
-    or moved. `busy`: the decider needs pauses although all text is decided. `queue` holds the waiting events of its
-    candidate, `latest` is the last delta.
+    `number` is the block number under which its text is sent. `opened`: its start has been sent. `changed`: part of it
+    was cut or moved. `busy`: the decider needs pauses although all text is decided. `queue` holds the waiting events of
+    its candidate, `latest` is the last delta.
     """
 
     start: Start
@@ -160,19 +160,20 @@ class TextDecider(ABC):
 
     @abstractmethod
     def add(self, text: str) -> None:
-        """Take more text, which `block.length` includes already."""
+        """Read more text, which `block.length` includes already."""
 
     @abstractmethod
     def pause(self, why: Pause) -> None:
-        """Decide on all text, unless the decision depends on what follows the block."""
+        """Decide on all text, unless the decision depends on the part after the block."""
 
     def give_up(self) -> None:
-        """Let all undecided text go."""
+        """Release all undecided text unchanged."""
         self.let_go()
 
     @abstractmethod
     def leave(self) -> None:
-        """Decide on what can be decided, and let all other text go from now on. A cut or a move is still completed."""
+        """Decide on as much text as possible, and forward all other text from now on. A cut or a move is still
+        completed."""
 
     def let_go(self) -> None:
         self.block.sure = self.block.length
@@ -203,7 +204,7 @@ class TextRewriter:
     # --- for subclasses -----------------------------------------------------------------------------------------------
 
     def decider(self, block: TextBlock) -> TextDecider | None:
-        """Return the decider of a block; None for a block that stays as it is."""
+        """Return the decider of a block; None for a block that is not changed."""
         return None
 
     def meet(self, start: Start) -> None:
@@ -220,11 +221,11 @@ class TextRewriter:
         return ()
 
     def landed(self, block: TextBlock, frame: Frame | None) -> Iterable[Event]:
-        """Return the events between moved text and text that stays."""
+        """Return the events between moved text and kept text."""
         return ()
 
     def ending(self, candidate: Candidate, event: Event) -> Iterable[Event]:
-        """Return the events for the end of a candidate: `event`, and what comes before it."""
+        """Return the events for the end of a candidate: `event`, and events before it."""
         return (event,)
 
     def dying(self, candidate: Candidate) -> Iterable[Event]:
@@ -246,7 +247,7 @@ class TextRewriter:
         self.context.repairs.append(made)
 
     def warn(self, note: str) -> None:
-        """Tell the user once about a fix that was not made."""
+        """Add a note for the user about a fix that was not made, once."""
         if note not in self.context.notes:
             self.context.notes.append(note)
 
@@ -288,9 +289,9 @@ class TextRewriter:
                 return self._stop_all(event) if last else (event,)
 
     def push_all(self, events: Sequence[Event]) -> Iterable[Event]:
-        """Push several events. Deltas of one text in a row are decided on together.
+        """Push several events. Consecutive deltas of one text are decided on together.
 
-        A rewriter before this one may release thousands at once: one by one, 270 deltas of a character took 70 ms.
+        The previous rewriter may release thousands at once: one by one, 270 deltas of a character took 70 ms.
         """
         for block, run in itertools.groupby(events, key=self._text_of):
             if block is not None:
@@ -367,7 +368,7 @@ class TextRewriter:
         return out
 
     def _text(self, block: TextBlock, events: Sequence[Delta]) -> Iterable[Event]:
-        """Return the events that leave after deltas of a block, which nothing separates."""
+        """Return the events that are sent after consecutive deltas of a block."""
         assert block.decider is not None
         candidate = self._candidates[block.choice]
         out = self._pause(candidate, "other", but=block) if len(candidate.blocks) > 1 else []
@@ -404,7 +405,7 @@ class TextRewriter:
                 out += self.landed(block, event.frame)
             elif block.waits:  # it never had text
                 out.append(self._begin(block))
-        if candidate.ended:  # a second end changes nothing; what is kept leaves before the stream ends
+        if candidate.ended:  # a second end changes nothing; kept events are sent before the stream ends
             return [*out, *self.dying(candidate), event]
         candidate.ended = True
         return [*out, *self.ending(candidate, event)]
@@ -428,7 +429,7 @@ class TextRewriter:
                 block.decider.pause(why)
         return self._flush(candidate)
 
-    # --- what leaves --------------------------------------------------------------------------------------------------
+    # --- sending ------------------------------------------------------------------------------------------------------
 
     def _flush(self, candidate: Candidate) -> list[Event]:
         out: list[Event] = []
@@ -451,7 +452,7 @@ class TextRewriter:
         if block.changed:
             yield from self.landed(block, event.frame)
             if not block.opened:
-                return  # nothing of the block stays
+                return  # no text of the block is kept
         elif not block.opened:
             yield self._begin(block)
         yield event if block.number == event.block else event._replace(block=block.number)
@@ -484,7 +485,7 @@ class TextRewriter:
         return block.start
 
     def _keep(self, block: TextBlock, event: Delta, text: str | None) -> Iterator[Event]:
-        """Yield the events for text that stays; None for a whole delta that does not change."""
+        """Yield the events for kept text. `text` None: the whole delta is unchanged."""
         if block.changed:
             yield from self.landed(block, event.frame)
         if not block.opened:

@@ -1,11 +1,11 @@
 """Fix for `control-token-leak`: tokens of chat templates are removed from the edges of a text, and text after an end of
 turn.
 
-Theory of operation. At the beginning, white space, tokens and what may become a token wait for the first word; then
-tokens that are certain by themselves are removed (`<|im_start|>assistant\\nHello`). Later, a token waits for what
-follows it: nothing (it is at the end, and is removed when the text ends), or more text (the turn was over; under
-`unsafe` everything after it is cut: `Done.<|im_end|>\\n<|im_start|>user\\nThanks`). What is undecided at the end of the
-text is decided on the whole text, by the function that the rule uses.
+Theory of operation. At the beginning, white space, tokens and text that may become a token wait for the first word;
+then tokens that are certain by themselves are removed (`<|im_start|>assistant\\nHello`). Later, a token waits for the
+next text. If none follows, it is at the end and is removed when the text ends. If more text follows, the turn was over;
+under `unsafe` everything after the token is cut: `Done.<|im_end|>\\n<|im_start|>user\\nThanks`. At the end of the text,
+the function that the rule uses decides on all undecided text, given the whole text.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class TokenDecider(TextDecider):
 
     States: `start` before the first word, `text` after it, `token` while a token waits, `cut` while everything is removed,
     `left` when nothing more is decided. `_buffer` is the text without the `_shift` characters removed at its beginning.
-    Tokens before `_from` stay; `_row` is the start of the last row of tokens and the end of its last token so far.
+    Tokens before `_from` are kept; `_row` is the start of the last row of tokens and the end of its last token so far.
     """
 
     def __init__(self, stripper: TokenStripper, block: TextBlock) -> None:
@@ -91,7 +91,7 @@ class TokenDecider(TextDecider):
             return  # a call after it shows that no text was intended
         if self._state not in ("cut", "left"):
             self._state = "cut" if self._finish() else "text"
-        if self._state == "cut" and why != "other":  # a call is no end: text behind it is cut too
+        if self._state == "cut" and why != "other":  # a call is no end: text after it is cut too
             self._record("unsafe", self._title, self._dropped, self._event)
             self._state = "left"
             self.block.busy = False
@@ -161,7 +161,7 @@ class TokenDecider(TextDecider):
     # --- tokens in the middle -----------------------------------------------------------------------------------------
 
     def _watch(self) -> int | None:
-        """Decide on tokens that something follows. Return the offset from which text waits."""
+        """Decide on tokens that are followed by text. Return the offset from which text waits."""
         text = self._buffer.text()
         start = max(self.block.sure - self._shift, self._from)
         for token in find(text[start:]):
@@ -194,7 +194,7 @@ class TokenDecider(TextDecider):
     def _cuts(self, text: str, place: int, token: Occurrence) -> Literal["yes", "no", "later"]:
         """Cut the text at a token if the turn was over there. `later`: the token is in code if more backticks follow."""
         if token.announces or not (token.ends_turn or token.other_speaker):
-            return "no"  # no overrun begins with it, whatever the markup around it is
+            return "no"  # no overrun begins with it
         framing = self._framing(text) if self._stripper.unsafe else None
         done = remedy(text, framing, streamed=True, calls=False) if framing is not None else None
         if done is None or done.kind != "cut" or framing is None or framing.overrun is None:
@@ -234,7 +234,7 @@ class TokenDecider(TextDecider):
         return bool(text.strip()) and not text[_lead(text, find(text)) :].strip()
 
     def _finish(self) -> bool:
-        """Decide on all that waits, given the whole text. Return True if the text is cut."""
+        """Decide on all waiting text, given the whole text. Return True if the text is cut."""
         block, text = self.block, self._buffer.text()
         if self._state == "start":
             self._strip_whole_lead(text)
@@ -262,7 +262,7 @@ class TokenDecider(TextDecider):
         return False
 
     def _end_before(self, text: str, place: int) -> int:
-        """Return where the text ends if the rest before a cut ends in tokens as well."""
+        """Return the new end of the text if the text before a cut ends in tokens as well."""
         while (framing := self._framer.framing(text[:place])) is not None:
             done = remedy(text[:place], framing, streamed=self.streamed, calls=False)
             if done is None or done.trailing >= place or done.trailing < self.block.sure - self._shift:

@@ -232,11 +232,11 @@ def is_broken_native(id_: str, name: str | None) -> bool:
 
 # Wrong ids of items in a Responses history: `call_…` in place of `fc_…`.
 #
-# Theory of operation. An item of the model has an id of its own (`fc_…`, `msg_…`, `rs_…`), and a call has another id that
+# Theory of operation. An item of the model has an item id (`fc_…`, `msg_…`, `rs_…`), and a call has another id that
 # pairs it with its output (`call_id`). Clients with one id per call put it into both. OpenAI's service checks the first
-# letters of an item's id and refuses the whole request; other servers of this API make item ids of any form. So an id is
-# wrong only at OpenAI, or if a reply refuses it. The API accepts items without an id, so a wrong id can be removed: only
-# the vendor's store refers to it, and does not have it.
+# letters of an item's id and refuses the whole request; other servers of this API make item ids of any form. So an id
+# is wrong only at OpenAI, or if a reply refuses it. The API accepts items without an id, so a wrong id can be removed:
+# only the vendor's store refers to it, and does not have it.
 
 _BEGINNINGS = {
     "message": "msg",

@@ -517,7 +517,7 @@ class Succession:
             self._scanner = Scanner()
 
     def is_undecided(self, id_: str | None, name: str | None) -> bool:
-        """Return True if an announcement can only be judged by what follows it."""
+        """Return True if the verdict on an announcement depends on the next event."""
         return self.judge(id_, name, follows=True) != self.judge(id_, name, follows=False)
 
     def judge(self, id_: str | None, name: str | None, *, follows: bool) -> CheckResult:

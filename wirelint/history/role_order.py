@@ -169,12 +169,12 @@ def _results(request: Request, kinds: frozenset[Kind]) -> Iterator[Misplaced]:
             continue
         result, message = answer.result, request.messages[answer.position]
         if answer.position < each.position:
-            yield _misplaced("result-before-call", result, "which stands before its call")
+            yield _misplaced("result-before-call", result, "which comes before its call")
         elif leads[answer.position] != each.position:
             between = request.messages[leads[answer.position]].role
             if message.role != "tool" and _is_answered_late(request, each.position, answer.position):
                 continue  # `missing-result` reports it
-            yield _misplaced("result-apart", result, f"and the {between}'s message stands between its call and it")
+            yield _misplaced("result-apart", result, f"and the {between}'s message is between its call and it")
 
 
 def _is_answered_late(request: Request, call: int, result: int) -> bool:
@@ -195,5 +195,5 @@ def _items(request: Request, words: str) -> Iterator[Misplaced]:
         return
     for place, item in enumerate(items):
         if isinstance(item, dict) and item.get("id") == named[1]:
-            yield Misplaced("item-apart", f"/input/{place}", "stands without the item that it goes with")
+            yield Misplaced("item-apart", f"/input/{place}", "lacks the item that it belongs to")
             return

@@ -206,7 +206,7 @@ def _without_thoughts(text: str) -> str:
 # `metadata.user_id`), Codex (`session_id`, `thread-id`, `conversation_id`), OpenCode (`x-opencode-session`,
 # `x-session-affinity`), OpenRouter (`session_id`, `x-session-id`), LiteLLM (`litellm_session_id`), Langfuse,
 # Helicone and xAI
-# (`x-grok-conv-id`). `user`, and a `metadata.user_id` without a session in it, name a person, who has many conversations.
+# (`x-grok-conv-id`). `user`, and a `metadata.user_id` without a session in it, name a user, who has many conversations.
 
 _HEADERS = _PHRASES.words("headers")
 

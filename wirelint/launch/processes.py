@@ -93,7 +93,7 @@ class PrivateProxy:
         """Start the process; return when it listens. Raises StartError."""
         log = self._log.open("ab") if self._log is not None else None
         try:
-            # A session of its own: signals of the terminal (Ctrl-C, a new size) must not reach the proxy.
+            # A separate session: signals of the terminal (Ctrl-C, a new size) must not reach the proxy.
             self._process = subprocess.Popen(
                 self._command,
                 stdin=subprocess.PIPE,

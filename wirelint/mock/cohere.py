@@ -17,7 +17,7 @@ from wirelint.model import Json
 
 
 class Cohere(OpenAIChat):
-    """A format of its own, but requests as OpenAI's."""
+    """Cohere's API. Its requests resemble OpenAI's, its replies do not."""
 
     key = "cohere"
 

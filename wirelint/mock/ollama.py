@@ -1,7 +1,7 @@
 """Ollama's own API, chat and generate: JSON lines unless the request declines the stream.
 
-A call comes whole, in a line of its own, its arguments as a value; a reply with calls ends with `stop`. The last line has
-`done: true`, the reason and the counts. An error is a string, in a stream a line of its own.
+A call comes whole, in a separate line, its arguments as a value; a reply with calls ends with `stop`. The last line has
+`done: true`, the reason and the counts. An error is a string, in a stream a separate line.
 https://github.com/ollama/ollama/blob/main/docs/api.md
 """
 

@@ -1,4 +1,4 @@
-"""The mock server's sockets: HTTP/1.1 on loopback, one network chunk per step, in a thread of its own.
+"""The mock server's sockets: HTTP/1.1 on loopback, one network chunk per step, in a separate thread.
 
 h11 frames the bytes, so everything but the faults is valid HTTP. Each body step becomes one `h11.Data` and one write,
 which makes the chunk boundaries of a scenario real. While a response is paced or stalls, the connection is also read:

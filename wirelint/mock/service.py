@@ -119,7 +119,7 @@ class Service:
 
     def _answer_tools(self, number: int, method: str, headers: Mapping[str, str], body: bytes) -> Answer:
         if method != "POST":
-            # The server opens no stream of its own, and has no session state to delete.
+            # The server opens no stream for its own messages, and has no session state to delete.
             return Answer(405 if method == "GET" else 200, (("allow", "POST, DELETE"),), (), length=0)
         try:
             _, scenario = self._select(number, tools.NAME, headers, Ask(model=""))

@@ -183,7 +183,8 @@ def judge_arguments(
     said: KnownText | None = None,
     allowed: Callable[[Safety], bool] = any_safety,
 ) -> Outcome:
-    """Judge the arguments of a call. `said`: the conversation; without it only policies apply. `allowed`: fixes to make."""
+    """Check the arguments of a call. `said`: the conversation; without it only policies apply. `allowed`: fixes to
+    make."""
     outcome = policies.judge(name, arguments, allowed) if policies else Outcome(())
     if outcome.blocked is not None or tool is None or said is None:
         return outcome

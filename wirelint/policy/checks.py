@@ -1,6 +1,6 @@
 """The checks of argument policies. A check describes the fault of a value in words that complete "… is".
 
-A check that cannot judge a value raises UnjudgedError with the reason.
+A check that cannot decide about a value raises UnjudgedError with the reason.
 """
 
 from __future__ import annotations

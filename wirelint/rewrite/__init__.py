@@ -1,4 +1,4 @@
-"""Repairs, carried out: replies while they pass, requests before they are sent. Bytes in, bytes out, no I/O."""
+"""Repair of replies while they pass, and of requests before they are sent. Bytes in, bytes out, no I/O."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
-"""Edits of places in a JSON text: what no edit touches keeps its bytes.
+"""Edits of places in a JSON text: all bytes outside of the edits are kept.
 
 Theory of operation. The pointers of all edits become one tree. The text is walked once along that tree: only containers
-on the way to an edit are taken apart, and every other value is skipped by the scanner of the `json` module, in C. What
-the walk gives are splices (start, end, new text), which are disjoint; put in order and joined with the text between them,
-they make the new body. Order of members, white space, the spelling of numbers, escapes and repeated keys stay as they are.
+on the way to an edit are parsed member by member, and every other value is skipped by the scanner of the `json` module,
+in C. The walk returns splices (start, end, new text), which are disjoint; sorted and joined with the text between them,
+they form the new body. Order of members, white space, the spelling of numbers, escapes and repeated keys are kept.
 
-Of repeated keys the last counts, as for every decoder: it is the one that is replaced or entered. Removing a member
-removes all of them, since otherwise an earlier one would come to light.
+Of repeated keys the last counts, as for every decoder: that one is replaced or entered. Removing a member removes all
+its repetitions, since otherwise an earlier one would take effect.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ _NULL = b"null"
 _BOM = "\ufeff"
 _WHITE = b" \t\r\n"
 _TAIL = 64
-"""Bytes at the end of a body in which its last member ends, nearly always."""
-# Numbers are left as text: an integer of thousands of digits would be refused, and none of them is looked at.
+"""Bytes at the end of a body that nearly always contain the end of its last member."""
+# Numbers are kept as text: Python refuses an integer of thousands of digits, and no caller uses their values.
 _scan = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=str, strict=False).scan_once  # type: ignore[attr-defined]
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
@@ -50,7 +50,8 @@ class _Item(NamedTuple):
 
 
 class _Node:
-    """A place that edits name, or that lies on the way to one. Beneath an edit nothing else counts."""
+    """A node of the tree: a place that an edit names, or a container around one. Edits below an edited place are
+    dropped."""
 
     __slots__ = ("before", "children", "edit")
 
@@ -70,8 +71,8 @@ def apply(body: bytes, edits: Sequence[Edit]) -> bytes:
     `body` is JSON in UTF-8, with or without a byte order mark. Of several edits at one place the last counts. An edit
     inside a part that is removed or replaced is dropped, and so is an insertion before a removed element. Several
     insertions at one place keep their order. `replace` adds a member that its object lacks. Edits of other places that
-    do not exist are ignored, and so is the removal of the whole body. Raises ValueError if the body is not JSON, as far
-    as it is read, or if a pointer is not a JSON Pointer (RFC 6901).
+    do not exist are ignored, and so is the removal of the whole body. Raises ValueError if the read part of the body is
+    not JSON, or if a pointer is not a JSON Pointer (RFC 6901).
     """
     if not edits:
         return body
@@ -94,8 +95,8 @@ def apply(body: bytes, edits: Sequence[Edit]) -> bytes:
 def with_member(body: bytes, edit: Edit) -> tuple[bytes, str, str] | None:
     """Return the body, the name and the value if an edit only adds a member to the outermost object.
 
-    Returns None for any other edit, and where the whole body would have to be searched. The body must be valid JSON:
-    its member names then either stand in it letter by letter or contain escapes.
+    Returns None for any other edit, and if the whole body would have to be searched. The body must be valid JSON: then
+    its member names are either spelled literally or contain escapes.
     """
     name = edit.pointer[1:]
     if (
@@ -107,7 +108,7 @@ def with_member(body: bytes, edit: Edit) -> tuple[bytes, str, str] | None:
         return None
     if b'"%b"' % name.encode() in body or (b"\\" in body and b"\\u00" in body):
         return None
-    end = body[-_TAIL:].rstrip(_WHITE)  # not of all of a long body, which would be copied for it
+    end = body[-_TAIL:].rstrip(_WHITE)  # `rstrip` on the whole body would copy it
     inside = end[:-1].rstrip(_WHITE)
     last = max(len(body) - _TAIL, 0) + len(inside)
     if end[-1:] != b"}" or not inside or last <= 1:
@@ -143,7 +144,7 @@ def _write(value: Json) -> str:
         written = orjson.dumps(value)
     except TypeError:  # lone surrogates, and integers of more than 64 bits
         written = _NULL
-    if _NULL not in written:  # numbers that JSON does not have come out so
+    if _NULL not in written:  # orjson writes null for NaN and infinity
         return written.decode()
     return _LONE.sub(lambda lone: f"\\u{ord(lone[0]):04x}", _encode(value))
 

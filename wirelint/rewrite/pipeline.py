@@ -1,12 +1,12 @@
 """Pipeline of the rewriters of one reply, in the order of their phases.
 
-Text in which no fix can begin (`fixes.prefilter`) does not go through the rewriters at once. While nothing is held, and
-the last text came out unchanged, such text leaves; the rewriters get it later, joined to one delta, before the next event
-that they have to see. How a text is cut makes no difference to a rewriter, so that delta comes out unchanged; if it does
-not, the pipeline fails and the reply goes on without rewriters.
+Text in which no fix can begin (`fixes.prefilter`) does not go through the rewriters at once. While no rewriter holds an
+event, and the last text was returned unchanged, such text is forwarded; the rewriters get it later, joined to one
+delta, before the next event that they must see. A rewriter gives the same result for every splitting of a text, so it
+returns that delta unchanged; if it does not, the pipeline fails and the reply continues without rewriters.
 
-A text with more marks of markup than any reply has (`text.loops`) is that of a model stuck in a loop. From the character
-that shows it, the rewriters leave all text as it comes, in all blocks.
+A text with more marks of markup than any sound reply has (`text.loops`) comes from a model in a loop. From the
+character at which the count exceeds the limit, the rewriters forward all text unchanged, in all blocks.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from wirelint.text.loops import MarkCount, note_on
 from wirelint.wire.websocket import is_socket
 
 _MOST_LATER = 1 << 14
-"""Characters that may leave before the rewriters get them."""
+"""Most characters that may be forwarded before the rewriters get them."""
 _ENDING = frozenset(end[-1] for end in THOUGHT_ENDS)
-"""Last characters of the markup behind which a text begins anew (`</think>`)."""
+"""Last characters of the markup after which a text begins anew (`</think>`)."""
 
 
 class PipelineError(Exception):
     """A rewriter raised. `rule` is the name of its rule.
 
-    `sent` is the frame of text that had left when the rewriters got it: what is released of it must not leave again.
-    `rescued` are the events that other rewriters had released before.
+    `sent` is the frame of text that was forwarded before the rewriters got it: released events of this frame must not
+    be sent again. `rescued` are the events that other rewriters have released.
     """
 
     def __init__(self, rule: str, error: Exception) -> None:
@@ -55,21 +55,22 @@ Stages: TypeAlias = "Sequence[tuple[str, Rewriter]]"
 
 
 class Pipeline:
-    """Rewriters of one reply. What one of them hands on is pushed into the next."""
+    """Rewriters of one reply. The events that one rewriter returns are pushed into the next."""
 
     def __init__(self, stages: Stages, tools: Iterable[str] = (), context: RewriteContext | None = None) -> None:
-        """`tools`: names of the declared tools. `context` gets a note when the text is that of a loop."""
+        """`tools`: names of the declared tools. `context` gets a note if the text is a loop."""
         self._put(stages)
         self._context = context
         self._texts: set[int] = set()
         self._homes: dict[int, int] = {}
         """Candidate of each block."""
         self._ended: set[int] = set()
-        """Candidates whose finish reason has come. What a server sends for them behind it passes unchanged."""
+        """Candidates whose finish reason has arrived. Later events of these candidates pass unchanged."""
         self._tools = frozenset(tools)
         self._counts: dict[int, MarkCount] = {}
         self._over: Literal["no", "now", "yes"] = "no"
-        """Too many marks: `now` until the rewriters hear of it with the next event, then `yes`."""
+        """State of the limit of marks: `now` if it was exceeded and the next event must tell the rewriters, then
+        `yes`."""
         self._may_start = prefilter_for(self._tools).may_start
         self._calm: int | None = None
         self._in_line = False
@@ -84,14 +85,14 @@ class Pipeline:
         self._heed = [bool(getattr(rewriter, "heeds_text", True)) for rewriter in self._stages]
         phases = [getattr(rewriter, "phase", 3) for rewriter in self._stages]
         self._structural = next((place for place, phase in enumerate(phases) if phase > 1), len(phases))
-        """Number of rewriters of framing and ids, which come first. They see what comes behind a finish reason, too."""
+        """Number of rewriters of framing and ids, which come first. They also get the events after a finish reason."""
 
     def __bool__(self) -> bool:
         return bool(self._stages)
 
     @property
     def held(self) -> int | None:
-        """Number of the first frame of which a rewriter holds something back, None if nothing is held."""
+        """Number of the first frame of which a rewriter holds an event back; None if none does."""
         lowest: int | None = None
         for stage in self._stages:
             held = stage.held
@@ -114,22 +115,24 @@ class Pipeline:
         return True
 
     def take_later(self, event: Delta) -> None:
-        """Take text that has left, for the rewriters to get it later: one delta or several joined. Raises PipelineError."""
+        """Keep forwarded text for the rewriters, which get it later: one delta or several joined. Raises
+        PipelineError."""
         if self._homes.get(event.block) in self._ended:
-            return  # behind a finish reason no rewriter needs it
+            return  # no rewriter needs text after a finish reason
         self._later.append(event)
         self._later_size += len(event.text)
         if self._later_size > _MOST_LATER:
             self._catch_up()
 
     def left(self, events: Sequence[Event], *, untouched: bool) -> None:
-        """Take the events of a frame that were pushed and have left. `untouched`: unchanged, and nothing is held."""
+        """Record that the pushed events of a frame have been sent. `untouched`: unchanged, and no rewriter holds an
+        event."""
         event = _last_said(events)
         if not untouched or event is None or event.block not in self._texts or not self._is_patient():
             self._calm, self._tail = None, ""
             return
         if event.text.rstrip()[-1:] in _ENDING or (self._calm != event.block and event.text.isspace()):
-            self._calm, self._tail = None, ""  # behind `</think>` the text begins anew, even with white space
+            self._calm, self._tail = None, ""  # after `</think>` the text begins anew, even with white space
             return
         if self._last != event.block:
             self._in_line, self._tail = False, ""
@@ -141,7 +144,7 @@ class Pipeline:
         return all(map(is_patient, self._stages))
 
     def push(self, events: Sequence[Event]) -> Sequence[Event]:
-        """Push the events of a frame and return what comes out. Raises PipelineError."""
+        """Push the events of a frame. Return the events to send. Raises PipelineError."""
         if self._later:
             self._catch_up()
         self._note_blocks(events)
@@ -159,7 +162,7 @@ class Pipeline:
         return [*out, *made] if out else made
 
     def _is_late(self, event: Event) -> bool:
-        """Return True if an event belongs to a candidate whose finish reason has come."""
+        """Return True if an event belongs to a candidate whose finish reason has arrived."""
         match event:
             case Start(choice=choice):
                 return choice in self._ended
@@ -196,7 +199,7 @@ class Pipeline:
         return plain_from - before
 
     def _leave_within(self, event: Delta, at: int) -> Sequence[Event]:
-        """Have the rewriters leave all text from an offset on. A text that leaves unchanged is not cut."""
+        """Make the rewriters forward all text from an offset on. A delta that stays unchanged is not split."""
         first, rest = event._replace(text=event.text[:at]), event._replace(text=event.text[at:])
         out = [*self._run((first,), 0), *self._leave(), *(self._run((rest,), 0) if rest.text else ())]
         for place, one in enumerate(out):
@@ -206,13 +209,13 @@ class Pipeline:
         return out
 
     def _leave(self) -> list[Event]:
-        """Have the rewriters leave all text from now on. Raises PipelineError."""
+        """Make the rewriters forward all further text unchanged. Raises PipelineError."""
         self._over = "yes"
         self._counts.clear()
         out: list[Event] = []
         for place, stage in reversed(
             list(enumerate(self._stages))
-        ):  # the last first: what the others held is text to it
+        ):  # the last one first: it gets the text that the others held, as new text
             if (leave := getattr(stage, "leave", None)) is None:
                 continue
             try:
@@ -231,13 +234,13 @@ class Pipeline:
                     self._texts.add(event.block)
 
     def _joined(self) -> Delta:
-        """Return the text that left before the rewriters saw it, as one delta, and forget it."""
+        """Return the text that was forwarded before the rewriters saw it, as one delta, and clear it."""
         later, self._later, self._later_size = self._later, [], 0
         last = later[-1]
         return last if len(later) == 1 else last._replace(text="".join(event.text for event in later))
 
     def _catch_up(self) -> None:
-        """Give the rewriters the text that has left. Raises PipelineError."""
+        """Push the forwarded text into the rewriters. Raises PipelineError."""
         piece = self._joined()
         self._count(piece)
         try:
@@ -248,7 +251,7 @@ class Pipeline:
             raise
 
     def _hand(self, piece: Delta, number: int, stage: Rewriter) -> None:
-        """Give a rewriter text that has left. Raises PipelineError, also if the rewriter would change or hold it."""
+        """Push forwarded text into one rewriter. Raises PipelineError, also if the rewriter changes or holds it."""
         if not self._heed[number] and stage.held is None:
             return
         try:
@@ -259,7 +262,7 @@ class Pipeline:
             raise PipelineError("harmless text", ValueError("a rewriter acts on text that has left already"))
 
     def release(self) -> list[Event]:
-        """Return all that is held back. Raises PipelineError for the first rewriter that cannot give it."""
+        """Return all held events. Raises PipelineError for the first rewriter that fails."""
         if self._later:
             self._catch_up()
         self._calm, self._tail = None, ""
@@ -268,7 +271,7 @@ class Pipeline:
         for place, stage in enumerate(self._stages):
             try:
                 out += self._run(list(stage.release()), place + 1)
-            except Exception as error:  # fail open: what the others hold must come out all the same
+            except Exception as error:  # fail open: release the events of the other rewriters too
                 failed = failed or (
                     error if isinstance(error, PipelineError) else PipelineError(self._names[place], error)
                 )
@@ -278,7 +281,8 @@ class Pipeline:
         return out
 
     def forget(self) -> None:
-        """Drop what the rewriters keep: the reply is over. Reference cycles would leave it to the garbage collector."""
+        """Drop the state of the rewriters at the end of the reply. Reference cycles would leave it to the garbage
+        collector."""
         for stage in self._stages:
             if (forget := getattr(stage, "forget", None)) is not None:
                 forget()
@@ -310,7 +314,7 @@ class Pipeline:
         return events
 
     def _are_text(self, events: Sequence[Event]) -> bool:
-        """Return True if all events are deltas of text. Thousands leave at once after a stretch of text that waited."""
+        """Return True if all events are deltas of text. After a long hold, thousands are released at once."""
         texts = self._texts
         return all(type(event) is Delta and event.block in texts for event in events)
 
@@ -324,7 +328,7 @@ def stages_of(rules: Iterable[Rule], context: RewriteContext, faults: list[Findi
             continue
         try:
             given = rule.rewriter(context) or ()
-        except Exception as error:  # fail open: the other rules repair what they can
+        except Exception as error:  # fail open: the rewriters of the other rules run
             faults.append(internal(f"the repair of {rule.name}", error))
             continue
         each = given if isinstance(given, Sequence) else (given,)
@@ -340,7 +344,7 @@ def _able(rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
 
 
 def _last_said(events: Sequence[Event]) -> Delta | None:
-    """Return the text delta of a frame that holds nothing else but starts; None for any other frame."""
+    """Return the text delta of a frame whose other events are only starts; None for any other frame."""
     last = events[-1] if events else None
     if type(last) is not Delta or [event for event in events[:-1] if type(event) not in (Start, ReplyMeta)]:
         return None
@@ -381,11 +385,11 @@ def is_clean(session: Session, context: RewriteContext, rules: Sequence[Rule]) -
         return False
     exchange = context.exchange.but(reply=reply, end="complete")
     if within_limits(exchange) is not exchange:
-        return False  # the rules see only its beginning; the rewriters note that its rest is left as it came
+        return False  # the rules see only its beginning; the rewriters add the note that its rest is unchanged
     holds = Kind.of(exchange).holds
     try:
         return not any(
             list(rule.check_reply(exchange, context.ledger)) for rule in able if rule.requires_in_reply <= holds
         )
-    except Exception:  # fail open: the rewriters decide, and judging the exchange reports the rule
+    except Exception:  # fail open: the rewriters decide, and the check of the exchange reports the rule
         return False

@@ -29,9 +29,9 @@ _MOST_ROUNDS = 4
 
 @dataclass(frozen=True, slots=True)
 class Mended:
-    """A request as it is forwarded. `body` is the original object if nothing was changed.
+    """A request in the form in which it is forwarded. `body` is the original object if nothing was changed.
 
-    `request` is the request that the forwarded body holds, None if the original was not understood. `faults` are
+    `request` is the request that the forwarded body holds, None if the original could not be read. `faults` are
     failures of wirelint.
     """
 
@@ -45,8 +45,8 @@ def mend_request(head: Exchange, body: bytes, rules: Sequence[Rule], ledger: Led
     """Make every permitted repair that the rules have for a request. Never raises.
 
     `head` is the exchange before its reply, `body` the bytes of its request without content codings. Rules run in the
-    order of their codes, and each sees the changes of those before it. A rule is asked again if another rule changed a
-    field that it reads, since one repair can show that another is needed. A rule that fails, or whose edits leave an
+    order of their codes, and each sees the changes of those before it. A rule runs again if another rule changed a
+    field that it reads, since one repair can make another one necessary. A rule that fails, or whose edits leave an
     unreadable request, changes nothing and is reported in `faults`.
     """
     if head.request is None or not permit:
@@ -73,7 +73,7 @@ def mend_request(head: Exchange, body: bytes, rules: Sequence[Rule], ledger: Led
 
 
 class _Able(NamedTuple):
-    """The rules that can repair a request, by code: all of them, and those that can where it holds no calls or results."""
+    """The rules that can repair a request, by code: all of them, and those that can if it holds no calls or results."""
 
     anything: tuple[Rule, ...]
     words: tuple[Rule, ...]
@@ -98,7 +98,7 @@ def _acts_on(rule: Rule, api: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """What a client gets for a request that is not sent. `answer` None: the request is to be sent."""
+    """The answer to a request that is not forwarded, and failures. `answer` None: forward the request."""
 
     answer: Answer | None = None
     faults: tuple[Finding, ...] = ()
@@ -108,7 +108,7 @@ _NO_ANSWER = Answered()
 
 
 def answer_request(head: Exchange, rules: Sequence[Rule], ledger: Ledger, permit: FixPolicy) -> Answered:
-    """Return the answer to a request that is not forwarded, given for its server's sake or by a rule. Never raises."""
+    """Return the answer to a request that is not forwarded, because of the server's state or a rule. Never raises."""
     if head.request is None or not permit:
         return _NO_ANSWER
     faults: list[Finding] = []
@@ -137,7 +137,7 @@ class _Work:
         self.faults: list[Finding] = []
         self.failed: set[str] = set()
         self.touched: dict[str, frozenset[str]] = {}
-        """The outermost members that were changed since somebody emptied it, by the code of the rule that did."""
+        """The top-level members changed since the set was last cleared, by the code of the rule that changed them."""
         self._ledger, self._permit = ledger, permit
         self._shifts: list[_Shift] = []
 
@@ -175,7 +175,7 @@ class _Work:
             self._make(CODE, "sending the conversation again", lambda: list(resend(request, replay)))
 
     def settle(self, state: ServerState) -> None:
-        """Make the request fit the server's state. This is the other half of repairs of the reply before."""
+        """Adapt the request to the server's state, as earlier repairs of the previous reply require."""
         request = self.exchange.request
         if request is not None:
             self._make(CODE, "fitting the request to the server's conversation", lambda: list(settle(request, state)))
@@ -230,9 +230,9 @@ def _with_request(exchange: Exchange, document: Json) -> Exchange:
 
 
 class _Shift(NamedTuple):
-    """Which elements one rule took out of which arrays, or put before which: by the pointer that the array had before.
+    """The elements that one rule removed from arrays or inserted into them, by the array's pointer before the change.
 
-    Each move is the number of an element and whether that one went; in order.
+    Each move is the number of an element, and True if it was removed; in order.
     """
 
     moves: dict[str, list[tuple[int, bool]]]
@@ -261,7 +261,7 @@ def _shift(exchange: Exchange, edits: Sequence[Edit]) -> _Shift | None:
 def _placed(repair: AppliedFix, shifts: Sequence[_Shift]) -> AppliedFix:
     """Return a repair with the pointer that its place had in the original body, before elements moved.
 
-    An inserted element gets the place of the element that it was inserted before.
+    An inserted element gets the place of the next element.
     """
     if repair.pointer is None:
         return repair

@@ -3,14 +3,14 @@
 Frames wait in a queue, in wire order. The events of each frame go through the pipeline of rewriters, and the resulting
 events are put beside their frame. Once no rewriter holds an event of the first frame in the queue, that frame is
 written: its own bytes if its events are unchanged, else the bytes of the resulting events. So nothing is reordered, and
-an event that no fix changes leaves byte for byte unchanged.
+an event that no fix changes is sent byte for byte unchanged.
 
 Most events hold one plain text delta. If the pattern of the stream (`apis.delta_pattern`) gives its text, and the
 prefilter proves that no fix can begin in it, the bytes leave unparsed and are read in batches later (`catch_up`).
 
-A copy of all bytes that have not left is kept. If a rewriter fails, the waiting frames leave unchanged and the reply
-goes on without rewriters. If reading or writing fails, or a limit is reached, the rest passes unchanged. In every case
-each byte leaves once, either unchanged or as part of a repair.
+A copy of all bytes that have not been sent is kept. If a rewriter fails, the waiting frames are sent unchanged and the
+reply continues without rewriters. If reading or writing fails, or a limit is reached, the rest passes unchanged. In
+every case each byte is sent once, either unchanged or as part of a repair.
 """
 
 from __future__ import annotations
@@ -32,14 +32,15 @@ from wirelint.rule import Finding, Rule
 from wirelint.state.ledger import Ledger
 from wirelint.wire import Framing
 
-# The frames of a reply that are not handed out yet, in wire order.
+# The frames of a reply that have not been sent yet, in wire order.
 
 
 @dataclass(slots=True, eq=False)
 class Waiting:
-    """Frame that is not handed out yet. `out` is what has come out of the pipeline for it; `sent` bytes of it have left.
+    """Frame that has not been sent yet. `out` are the events of the pipeline for it; its first `sent` bytes have been
+    sent.
 
-    `bare`: the frame is known to say one delta and nothing else, so without that delta nothing of it is left.
+    `bare`: the frame holds one delta and no other content, so without that delta nothing is written for it.
     """
 
     frame: Frame
@@ -50,19 +51,19 @@ class Waiting:
 
 
 _FEW = 8
-"""Events for which it takes longer to index the queue than to search it."""
+"""Number of events up to which searching the queue is faster than indexing it."""
 
 
 def place(events: Sequence[Event], queue: Sequence[Waiting]) -> None:
     """Put events beside the frames that they belong to. Events of frames that have left go to the last frame.
 
-    Thousands of frames may wait for the end of a call, and all of their events then arrive at once.
+    Thousands of frames may wait for the end of a call, and all their events are then released at once.
     """
     last = queue[-1]
     homes = {waiting.frame.number: waiting for waiting in queue} if len(events) > _FEW else None
     for event in events:
         number = event.frame.number if event.frame is not None else last.frame.number
-        # What was read with the last frame stays there: an offence may point at a frame before it.
+        # Events read with the last frame stay there: a violation may name an earlier frame.
         if number == last.frame.number or any(event is one for one in last.events):
             last.out.append(event)
             continue
@@ -112,19 +113,20 @@ LONGEST_HOLD = 30_000.0
 """Milliseconds for which text may be held back."""
 
 _LONGEST_EVENT = 1 << 20
-"""Bytes of one event that are waited for."""
+"""Most bytes of an incomplete event that are held back."""
 
 _MOST_WAITING = 3 << 10
-"""Events that may wait. All of them leave in one call, in up to 14 microseconds each, while nobody else is served."""
+"""Most events that may wait. All of them are sent in one call, which takes up to 14 microseconds each and blocks the
+proxy."""
 
 _MOST_SKIPPED = 1 << 14
-"""Bytes of text deltas that leave before they are read."""
+"""Most bytes of text deltas that are forwarded before they are parsed."""
 
 
 class ReplyStream:
     """Repairs of one reply. Use it instead of `session.feed`; no method raises.
 
-    `changed`: some of the bytes handed out differ from the original. `notes` tell the user about fixes that were not
+    `changed`: some of the returned bytes differ from the original. `notes` tell the user about fixes that were not
     made.
     """
 
@@ -147,12 +149,12 @@ class ReplyStream:
         self.repairs: list[AppliedFix] = []
         self._queue: deque[Waiting] = deque()
         self._late: list[Event] = []
-        self._kept = bytearray()  # what has come and is not handed out: the queue's frames, and what is no frame yet
-        self._skip = 0  # bytes at the beginning of `_kept` that a flush handed out before their frame was complete
+        self._kept = bytearray()  # received bytes not sent yet: the queue's frames, and the beginning of the next one
+        self._skip = 0  # bytes at the beginning of `_kept` that a flush sent before their frame was complete
         self._skipped: list[tuple[bytes, float | None, str]] = []  # data, time and text of deltas that left unparsed
         self._skipped_block = self._skipped_size = 0
         self.changed = self._raw = self._as_it_came = False
-        self.holding: float | None = None  # since when anything is held (ms after the request)
+        self.holding: float | None = None  # time since which text is held (ms after the request)
         self.longest_hold = longest_hold
 
     @classmethod
@@ -176,7 +178,8 @@ class ReplyStream:
     # --- bytes --------------------------------------------------------------------------------------------------------
 
     def feed(self, data: bytes, at: float | None = None) -> list[bytes]:
-        """Take bytes of the upstream, `at` ms after the request. Return what goes to the client; no item is empty."""
+        """Read bytes of the upstream, `at` ms after the request. Return the bytes to send to the client; no item is
+        empty."""
         if not data:
             return []
         if self._raw:
@@ -201,7 +204,8 @@ class ReplyStream:
             return out + self._fail(error)
 
     def flush(self, at: float | None = None) -> list[bytes]:
-        """Hand out all that has come: there may be no more. What comes later is repaired again, from its next frame on."""
+        """Return all received bytes, because no more may arrive. Later bytes are repaired again, from the next frame
+        on."""
         if self._raw:
             return []
         out: list[bytes] = []
@@ -219,7 +223,7 @@ class ReplyStream:
         return max(self.holding + self.longest_hold - at, 0.0)
 
     def tick(self, at: float) -> list[bytes]:
-        """Return what has been held for too long, while the upstream is silent."""
+        """Return the bytes that have been held for too long. Call it while the upstream is silent."""
         out: list[bytes] = []
         try:
             if self.due(at) is not None:
@@ -229,7 +233,7 @@ class ReplyStream:
             return out + self._fail(error)
 
     def end(self) -> list[bytes]:
-        """Hand out the rest of a reply that ended as HTTP asks; a missing terminator may be added."""
+        """Return the rest of a reply whose HTTP body ended correctly; a missing terminator may be added."""
         if self._raw:
             return []
         out: list[bytes] = []
@@ -265,7 +269,7 @@ class ReplyStream:
             stages = stages_of(self._rules, self._context, self.faults)
         else:
             form = f"a stream in a form that its API does not have ({session.framing})"
-            self._note(f"the reply is {form}: it is passed on as it came")
+            self._note(f"the reply is {form}: it is forwarded unchanged")
         self._idle = not stages
         request = self._context.exchange.request
         return Pipeline(stages, [tool.name for tool in request.tools] if request is not None else (), self._context)
@@ -316,15 +320,15 @@ class ReplyStream:
         return True
 
     def catch_up(self) -> None:
-        """Read the events that left unparsed. Call this before using what the session has read."""
+        """Parse the events that were forwarded unparsed. Call this before using the session's results."""
         try:
             self._catch_up()
-        except Exception as error:  # fail open: all that is concerned has left
+        except Exception as error:  # fail open: the bytes have been sent already
             self._tell("reading the reply", error)
             self._raw = True
 
     def _catch_up(self) -> None:
-        """Read the deltas that left unparsed. Raises what reading raises, and ValueError."""
+        """Parse the deltas that were forwarded unparsed. Raises the errors of the reader, and ValueError."""
         skipped, self._skipped, self._skipped_size = self._skipped, [], 0
         if not skipped:
             return
@@ -359,7 +363,7 @@ class ReplyStream:
             self._drop_pipeline(failure)
 
     def _drain(self, out: list[bytes]) -> None:
-        """Write the frames that nothing is held of."""
+        """Write the first frames of the queue up to the first one of which a rewriter holds an event."""
         if not self._queue:
             return
         came_out = len(self._queue) == 1 and same(self._queue[0].events, self._queue[0].out)
@@ -368,7 +372,7 @@ class ReplyStream:
         self._write_all(tuple(ready), out)
 
     def _write_all(self, ready: Sequence[Waiting], out: list[bytes]) -> None:
-        """Write the first frames of the queue: all of them or, when that fails, none. One repair may span several."""
+        """Write the frames `ready`: all of them or, if writing one fails, none, because one repair may span several."""
         if self._late:
             self._write_late(out)
         made = [(one, b"" if one.bare and not one.out else self._written(one)) for one in ready]
@@ -376,7 +380,7 @@ class ReplyStream:
         for waiting, data in made:
             raw = waiting.frame.raw
             self._as_it_came = data is raw and not waiting.sent
-            if waiting.sent:  # its beginning has left already, and nothing can be said in its place
+            if waiting.sent:  # its beginning has been sent, so it cannot be replaced
                 data = raw[waiting.sent :]
             elif data is not raw and data != raw:
                 self.changed = True
@@ -387,12 +391,12 @@ class ReplyStream:
         del self._kept[:left]
 
     def _written(self, waiting: Waiting) -> bytes:
-        """Return the bytes of a frame as it leaves. Raises what the writer of the API raises."""
+        """Return the bytes to send for a frame. Raises the errors of the API's writer."""
         assert self._writer is not None
         return self._writer.write(waiting.frame, waiting.events, waiting.out)
 
     def _release(self, out: list[bytes], last: Sequence[Event] = ()) -> None:
-        """Have the rewriters hand on what they hold, after `last`, and write all frames."""
+        """Push `last` into the rewriters, release all events that they hold, and write all frames."""
         self._catch_up()
         events: list[Event] = []
         if self._pipeline:
@@ -400,7 +404,7 @@ class ReplyStream:
                 events = [*self._pipeline.push(last), *self._pipeline.release()]
             except PipelineError as failure:
                 self._drop_pipeline(failure)
-        # Offences that only the end shows may name a frame, but none of them was read with it: there is nothing to write.
+        # Violations that only the end shows may name a frame, but belong to no bytes of it: they are not written.
         events = [
             event for event in events if not any(event is one for one in last if isinstance(one, StreamViolation))
         ]
@@ -414,12 +418,12 @@ class ReplyStream:
         self._close(closing, out, out[-1] if out else before)
 
     def _watch(self, at: float | None, out: list[bytes]) -> None:
-        """Release what has been held for too long: by a rewriter, or because its event does not end."""
-        at = round(at, 3) if at is not None else None  # as it is recorded: then it is the same time offline
+        """Release text that has been held for too long: by a rewriter, or because its event is incomplete."""
+        at = round(at, 3) if at is not None else None  # as captures have it, for equal results offline
         if not self._waits:
             self.holding = None
         elif not self._queue and len(self._kept) - self._skip > _LONGEST_EVENT:
-            self._note(f"an event of more than {_LONGEST_EVENT >> 20} MiB was passed on as it came")
+            self._note(f"an event of more than {_LONGEST_EVENT >> 20} MiB was forwarded unchanged")
             self._hand_out(out)
         elif len(self._queue) > _MOST_WAITING:
             self._note(f"more than {_MOST_WAITING} events waited for a repair; they were forwarded unchanged")
@@ -427,16 +431,17 @@ class ReplyStream:
         elif self.holding is None:
             self.holding = at
         elif at is not None and at - self.holding >= self.longest_hold:
-            self._note(f"text was held for {(at - self.holding) / 1000:.0f} s and released as it came")
+            self._note(f"text was held for {(at - self.holding) / 1000:.0f} s and released unchanged")
             self._hand_out(out)
 
     @property
     def _waits(self) -> bool:
-        """Return True if anything of a stream is kept that a client waits for. A whole body is of no use before its end."""
+        """Return True if a client waits for kept bytes of a stream. A whole body is useless to a client before its
+        end."""
         return bool(self._queue) or (self._session.streamed and len(self._kept) > self._skip)
 
     def _hand_out(self, out: list[bytes]) -> None:
-        """Hand out all that has come, with the beginning of an event that is not complete."""
+        """Send all received bytes, including the beginning of an incomplete event."""
         self._release(out)
         if len(self._kept) > self._skip:
             out.append(bytes(self._kept[self._skip :]))
@@ -458,7 +463,7 @@ class ReplyStream:
     def _pass_raw(self, data: bytes, at: float | None) -> list[bytes]:
         try:
             self._session.feed(data, at)
-        except Exception as error:  # fail open: the bytes go on, whatever reading them did
+        except Exception as error:  # fail open: forward the bytes all the same
             self._tell("reading the reply", error)
         return [data]
 
@@ -468,7 +473,7 @@ class ReplyStream:
         return out + self._all_raw()
 
     def _drop_pipeline(self, failure: PipelineError) -> None:
-        """Go on without rewriters. Waiting frames leave unchanged, and so do held events of earlier frames."""
+        """Continue without rewriters. Waiting frames are sent unchanged, and so are held events of earlier frames."""
         self._tell(f"the repair of {failure.rule}", failure.error)
         pipeline, self._pipeline = self._pipeline, Pipeline(())
         rescued = failure.rescued
@@ -483,15 +488,16 @@ class ReplyStream:
             waiting.out = list(waiting.events)
 
     def _write_late(self, out: list[bytes]) -> None:
-        """Write what the rewriters had taken out of frames that are gone, when they were dropped."""
+        """Write the events of sent frames that the rewriters still held when they were dropped."""
         late, self._late = self._late, []
         try:
             self._close(late, out)
-        except Exception as error:  # fail open: what comes now does not wait for it
+        except Exception as error:  # fail open: send the next bytes all the same
             self._tell("repairing the reply", error)
 
     def _close(self, late: Sequence[Event], out: list[bytes], before: bytes = b"") -> None:
-        """Write events of no frame that waits. `before`: what leaves last before them, which may lack its line end."""
+        """Write events that belong to no waiting frame. `before`: the bytes sent before them, which may lack a line
+        end."""
         if late and self._writer is not None and (made := self._writer.close(late)):
             self.changed = True
             out.append(missing_end(before, self._session.framing) + made)
@@ -556,7 +562,7 @@ def rewrite_reply(
 
 
 def arrived(body: bytes, chunks: Sequence[tuple[float, int]]) -> Iterable[tuple[bytes, float | None]]:
-    """Return a body in the pieces in which it arrived, with their times; in one piece if they are not known."""
+    """Yield a body in the pieces in which it arrived, with their times; in one piece if the arrivals are unknown."""
     if not chunks or sum(size for _, size in chunks) != len(body):
         yield body, None
         return

@@ -49,7 +49,7 @@ Reach: TypeAlias = Sequence[tuple[str | None, float]]
 """A conversation and those that it branched off from, the nearest first, each with the last exchange that they share."""
 
 _PASSAGE = re.compile(r"'[^']*\s[^']*'|\"[^\"]*\s[^\"]*\"")
-"""Quoted text of several words, by a model or a person."""
+"""Quoted text of several words, by a model or a user."""
 _STRUCTURE = re.compile(r"[{\[].*", re.DOTALL)
 """Quoted JSON or Python, up to the end: it may be shortened anywhere."""
 _MINTED = re.compile(r"(?=[A-Za-z_-]{0,64}\d)[A-Za-z0-9]+[A-Za-z0-9_-]{7,}")

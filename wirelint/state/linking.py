@@ -11,7 +11,7 @@ is continued, link all exchanges. If several exchanges gave the same calls, and 
 linked to none of them: this happens when one prompt is sent many times in parallel.
 
 An exchange that continues the end of a conversation belongs to it. One that continues an earlier place, or repeats a
-request and gets another answer, is a branch: a conversation of its own, whose trunk is the other one up to that place. A
+request and gets another answer, is a branch: a separate conversation, whose trunk is the other one up to that place. A
 request without a history begins a conversation, unless its text holds the summary that an earlier exchange produced.
 
 To save time, turns are compared by size, and only the last two are hashed; more only if sizes differ or several

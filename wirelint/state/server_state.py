@@ -66,7 +66,7 @@ class Replay(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ServerState:
-    """The server's conversation after a reply, where it differs from the client's.
+    """The differences between the server's and the client's conversation after a reply.
 
     `ids` are the server's ids by those of the client, `added` the calls that only the client has, by id, and `dropped`
     those that only the server has. `tools` are the tools that a thread keeps, None if every request declares them.
@@ -347,7 +347,7 @@ def _message_of(calls: Sequence[ToolCall]) -> dict[str, Json]:
 def _answer(request: Request, calls: Sequence[ToolCall]) -> Iterator[RequestFix]:
     """Add results to calls that the client never received: the server requires a result for each."""
     names = ", ".join(f"`{excerpt(call.name or '')}`" for call in calls)
-    title = f"answered the call of {names}, which was taken out of the reply before"
+    title = f"answered the call of {names}, which was removed from the previous reply"
     history = history_of(request.api)
     value = at(request.body, history.place)
     if not history.has_blocks:

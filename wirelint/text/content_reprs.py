@@ -2,8 +2,8 @@
 
 Theory of operation. A program that should have joined the text of some content parts formatted their list instead: by
 Python's `repr`, by a JSON encoder, or by JavaScript's `[object Object]`. Then the whole text, or the whole text between two
-tokens of a chat template or after the label of a speaker, is one such structure; people who write about structures put
-words beside them. A reader of literals decides: it reads the notations of Python and JSON and the constructors of SDK
+tokens of a chat template or after the label of a speaker, is one such structure; a text about structures has words
+beside them. A reader of literals decides: it reads the notations of Python and JSON and the constructors of SDK
 classes, and the value must be a list of parts as the APIs define them. It runs only if a cheap search finds an opener.
 """
 

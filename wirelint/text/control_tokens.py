@@ -165,7 +165,7 @@ def find(text: str) -> tuple[Occurrence, ...]:
 
 
 def are_too_many(text: str) -> bool:
-    """Return True if a text has more tokens than are judged."""
+    """Return True if a text has more than `MOST_TOKENS` tokens; they are not checked."""
     firsts = sum(map(text.count, (*TOKEN_FIRSTS, "｜"))) if len(text) > MOST_TOKENS else 0
     return (
         firsts > MOST_TOKENS

@@ -137,7 +137,7 @@ def _echoes(text: str, arguments: Mapping[str, Json] | None) -> bool:
 
 
 def _says_error(text: str) -> bool:
-    """Return True if an object holds an error and nothing else."""
+    """Return True if an object holds only an error."""
     try:
         document: Json = orjson.loads(text)
     except orjson.JSONDecodeError:

@@ -1,7 +1,7 @@
-"""Limits of what is read of one reply. A reply that meets one gets a note, so that no silence is taken for a clean bill.
+"""Limits of the reading of one reply. A reply that exceeds one gets a note: without findings it may still have faults.
 
-Each limit bounds how long one reply can keep everybody else behind the proxy waiting. The limits of repairs make notes
-where they are met.
+Each limit bounds how long one reply can delay the other clients of the proxy. The repairs add the notes about their own
+limits themselves.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from wirelint.text.loops import note_on, plain_from
 
 
 def notes_on(reply: Reply, names: frozenset[str]) -> tuple[str, ...]:
-    """Return a note for each limit that a reply meets. `names` are those of the declared tools."""
+    """Return a note for each limit that a reply exceeds. `names`: the declared tools."""
     return tuple(
         dict.fromkeys(note for choice in reply.choices for part in choice.parts for note in _notes(part, names))
     )

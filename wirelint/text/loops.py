@@ -1,10 +1,10 @@
 r"""Looping text: a model that repeats tags and tokens up to its token limit, and one that continues as the user.
 
-At each place where markup may begin, all dialects are tried, for some 50 microseconds; a repair takes far longer. What
-follows is read piece by piece: an argument, a key, a bracket, at some 3 microseconds each. Both are counted, and after
-`MOST_MARKS` marks, or `MOST_SEPARATORS` separators behind the first mark, or some of both, rules and fixes take the rest of
-the text as plain. A note says so (`note_on`). A normal reply has a few dozen marks; code has a separator in 14 characters,
-JSON in 9.
+At each place where markup may begin, all dialects are tried, for some 50 microseconds; a repair takes far longer. The
+text after it is read piece by piece: an argument, a key, a bracket, at some 3 microseconds each. Both are counted; after
+`MOST_MARKS` marks, or `MOST_SEPARATORS` separators after the first mark, or some of both, rules and fixes treat the rest of
+the text as plain. A note reports this (`note_on`). A normal reply has a few dozen marks; code has a separator in 14
+characters, JSON in 9.
 
 A *mark* is a bracket with the first letters of an opener, a closer or a token of `wirelint.dialects`, `control_tokens` or
 `thinking` (`<tool_`, `</think`, `[/INS`, `&lt;invo`), one of their words (`functions.`), or such a word at a line start
@@ -99,7 +99,7 @@ class MarkCount:
         self._pieces = [text[kept:]]
 
     def _limit(self, text: str, marks: list[int], begin: int, end: int) -> int:
-        """Return the offset of the mark or separator that is one too many."""
+        """Return the offset of the mark or separator that exceeds the limit."""
         weight = self._weight
         separators = [(match.start(), 1) for match in _SEPARATOR.finditer(text, begin, end)]
         places = iter(sorted([*separators, *((mark, _WEIGHT) for mark in marks)]))
@@ -119,9 +119,9 @@ def plain_from(text: str, names: frozenset[str] = frozenset()) -> int | None:
 
 
 def note_on(offset: int) -> str:
-    """Return the note on a reply with a text that is plain from an offset on."""
+    """Return the note on a reply with a text that is treated as plain from an offset on."""
     return (
-        f"more than {MOST_MARKS} tags and tokens, or {MOST_SEPARATORS:,} brackets and separators behind one, in a text of"
+        f"more than {MOST_MARKS} tags and tokens, or {MOST_SEPARATORS:,} brackets and separators after one, in a text of"
         f" the reply; from its character {offset:,} on it was neither judged nor changed"
     )
 
@@ -148,7 +148,7 @@ def _places(text: str, start: int, end: int, names: frozenset[str]) -> list[int]
 
 @lru_cache(maxsize=64)
 def _named(firsts: frozenset[str]) -> re.Pattern[str]:
-    """Return a pattern of names behind brackets or at line starts. `firsts`: first characters of names."""
+    """Return a pattern of names after brackets or at line starts. `firsts`: first characters of names."""
     firsts_ = "".join(map(re.escape, sorted(firsts)))
     return re.compile(rf"(?:\A|[<>\[\n])(?=[\s/|]{{0,8}}([{firsts_}][\w.:-]{{0,63}}))")
 

@@ -76,9 +76,9 @@ MOST_SENTENCES = 512
 """Upper bound for the sentences of one text: the first and the last ones. Each costs up to 40 microseconds if it is a
 claim; a page has 30."""
 _LONGEST_SENTENCE = 1 << 14
-"""Characters of one sentence that are read. A page of ideographs without a full stop takes 50 ms."""
+"""Number of characters of one sentence that are read. A page of ideographs without a full stop takes 50 ms."""
 _SURELY_READ = 4096
-"""Characters that no limit leaves out."""
+"""Texts up to this length are taken to be within all limits."""
 _BLOCKS = frozenset({"fence", "code_block", "blockquote_open", "html_block"})
 _BLOCK_MARKS = ("```", "~~~", "    ", "\t")
 _BEGINS_BLOCK = re.compile(r"(?:\A|[\r\n])[ \d>*+.)-]*[<>]")
@@ -108,7 +108,7 @@ class Sentence:
 
 @dataclass(frozen=True, slots=True)
 class Prose:
-    """A text with its mask and its sentences. `fenced`: it holds a code fence. `unread`: parts that a limit leaves out."""
+    """A text with its mask and its sentences. `fenced`: it holds a code fence. `unread`: parts beyond a limit."""
 
     text: str
     masked: str
@@ -125,23 +125,23 @@ class Prose:
 @lru_cache(maxsize=64)
 def read(text: str) -> Prose:
     """Return the prose of a text; of a long one its first `_LONGEST` characters and `MOST_SENTENCES` sentences."""
-    unread = [f"characters behind the first {_LONGEST:,}"] if len(text) > _LONGEST else []
+    unread = [f"characters after the first {_LONGEST:,}"] if len(text) > _LONGEST else []
     text = text[:_LONGEST]
     masked = mask(text)
     if _may_hold_blocks(text) and len(text.splitlines()) > _MOST_LINES:
-        unread.append(f"lines behind the first {_MOST_LINES:,}")
+        unread.append(f"lines after the first {_MOST_LINES:,}")
     flat = _SOFT_BREAK.sub(" ", masked) if "\n" in masked else masked
     sentences = list(_sentences(flat))
     if len(sentences) > MOST_SENTENCES:
         unread.append(f"sentences between the first and the last {MOST_SENTENCES // 2}")
         sentences = [*sentences[: MOST_SENTENCES // 2], *sentences[-MOST_SENTENCES // 2 :]]
     if any(len(sentence.masked) == _LONGEST_SENTENCE for sentence in sentences):
-        unread.append(f"characters of a sentence behind the first {_LONGEST_SENTENCE:,}")
+        unread.append(f"characters of a sentence after the first {_LONGEST_SENTENCE:,}")
     return Prose(text, masked, tuple(sentences), "```" in text or "~~~" in text, tuple(unread))
 
 
 def unread(text: str) -> tuple[str, ...]:
-    """Return the parts of a text that a limit leaves out."""
+    """Return, in words, the parts of a text that are beyond a limit and were not read."""
     return read(text).unread if len(text) > _SURELY_READ else ()
 
 

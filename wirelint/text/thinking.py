@@ -57,7 +57,7 @@ MAY_OPEN = re.compile(rf"[<\[◁]|to=|{_GLUED_FINAL}(?=s|\Z)")
 # Expressions of cut delimiters, derived from those of whole delimiters: a stream holds them back.
 #
 # The expressions consist of literals, classes, bounded repetition, groups without nesting, positive look-ahead and
-# alternatives. Each alternative becomes a row of its own, and a row `ab[cd]` becomes `(?:\Z|a(?:\Z|b\Z))`, which does not
+# alternatives. Each alternative becomes a separate row, and a row `ab[cd]` becomes `(?:\Z|a(?:\Z|b\Z))`, which does not
 # match a whole delimiter.
 
 
@@ -94,7 +94,8 @@ def _cut_row(row: str) -> str:
 
 
 _Heads: TypeAlias = "dict[str, _Heads]"
-"""First atoms of patterns, each with the atoms that may follow; an empty one where a pattern may end or goes on."""
+"""First atoms of patterns, each with the atoms that may follow; an empty atom if a pattern may end or continue
+there."""
 _HEAD = 6
 """Atoms of the head of a pattern."""
 

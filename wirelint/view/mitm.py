@@ -1,6 +1,6 @@
 """One side of an exchange as lines of styled text, for mitmproxy's content view. Nothing here imports mitmproxy.
 
-Theory of operation. Speakers are in a column of their own, findings below the part they point at. Of a rewritten side the
+Theory of operation. Speakers are in a separate column, findings below the part they point at. Of a rewritten side the
 part received follows `-` and the part sent on follows `+`. Styles only repeat the text, because mitmproxy 12 shows
 plain text. Lines are broken here, because mitmweb breaks none.
 
@@ -126,7 +126,7 @@ def _cut(text: str, room: int, whole: int) -> int:
     blank = text.rfind(" ", 0, room + 1)
     end = text.find(" ", blank + 1)
     word = (end if end >= 0 else len(text)) - blank - 1
-    if word > whole:  # a line of its own would not hold the word either
+    if word > whole:  # a separate line would not hold the word either
         return room
     return max(blank, 0) if blank > 0 or room < whole else room
 

@@ -6,7 +6,7 @@ of the conversation with the call in it) has the call and its result as the clie
 model's reaction. If MCP servers are on the same wire, the exchange between client and tool is known too, otherwise only
 the result in the history.
 
-A path ends where the next step did not happen. That is not an error: the last exchange of a capture is the last.
+A path ends if the next step did not happen. That is no error: a capture has a last exchange.
 """
 
 from __future__ import annotations
@@ -481,7 +481,7 @@ def render_path(traced: Path) -> RenderableType:
 
 
 def render_trail(traced: Path) -> Text:
-    """Return the layers of a path in one line, and where it ends."""
+    """Return the layers of a path in one line, and its end."""
     line = Text(overflow="fold")
     for number, step in enumerate(traced.steps):
         line.append(" → " if number else "", "dim")

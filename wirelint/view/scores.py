@@ -6,10 +6,10 @@ arguments fit the tool's schema, else it is a *schema error*; *schema accuracy* 
 replies that end in calls. Calls to tools without a known schema count as valid: unknown is not wrong. The upstream's
 replies are scored, or the delivered ones; the difference is the effect of fixes.
 
-In a comparison, requests of two runs are paired by their messages and tools, whatever the model, the ids and the way the
-reply is requested. Repeated requests pair off in order: equal body, provider and model first, then equal body, then equal
-model, so that a run compared with itself is similar in everything. A candidate is right to end in calls where the reference
-does: precision, recall and F1 of *triggering*. *Similarity* is the share of pairs that end alike.
+In a comparison, requests of two runs are paired by their messages and tools, independent of the model, the ids and the
+form of the reply. Repeated requests pair off in order: equal body, provider and model first, then equal body, then
+equal model, so that a run compared with itself is similar in everything. A candidate is right to end in calls if the
+reference does: precision, recall and F1 of *triggering*. *Similarity* is the share of pairs that end alike.
 """
 
 from __future__ import annotations

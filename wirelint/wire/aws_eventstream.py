@@ -124,7 +124,7 @@ class MessageStream:
         return frames
 
     def close(self) -> list[Frame]:
-        """Return the bytes after the last complete message, as a frame of its own."""
+        """Return the bytes after the last complete message, as a separate frame."""
         rest = bytes(self._buffer)
         self._buffer.clear()
         if not rest:

@@ -2,7 +2,7 @@ r"""JSON array whose elements arrive one by one: bytes in, a frame per element o
 
 Theory of operation. Google's APIs stream in this form unless a client asks for server-sent events (`[{…}`, `\n,\n{…}`,
 `\n]`). An element is complete with its closing bracket. It is then a frame, together with the separator before it, and
-the frame's data is the element alone. The closing bracket of the array is a frame of its own without data. Brackets are
+the frame's data is the element alone. The closing bracket of the array is a separate frame without data. Brackets are
 counted and strings skipped; their content is not decoded here. If a brace `}` appears where the closing bracket `]`
 belongs, the brackets do not match: the rest is unreadable, and the array counts as not closed.
 """
@@ -80,7 +80,7 @@ class ArrayStream:
         return frames
 
     def close(self) -> list[Frame]:
-        """Return the bytes after the last complete element, as a frame of its own."""
+        """Return the bytes after the last complete element, as a separate frame."""
         rest, ended = bytes(self._buffer), self._ended
         self._buffer.clear()
         if not rest:

@@ -98,7 +98,7 @@ class JsonLines:
         return frames
 
     def close(self) -> list[Frame]:
-        """Return the bytes after the last line feed, as a frame of their own."""
+        """Return the bytes after the last line feed, as a separate frame."""
         rest = bytes(self._buffer)
         self._buffer.clear()
         self._searched = self._line = 0

@@ -98,7 +98,7 @@ class EventStream:
         return Frame(frame.number, raw, frame.event, frame.data, (*frame.faults, lost))
 
     def close(self) -> list[Frame]:
-        """Return the bytes after the last blank line, as a frame of their own."""
+        """Return the bytes after the last blank line, as a separate frame."""
         rest = bytes(self._buffer)
         self._buffer.clear()
         self._searched = self._blank = 0

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import BinaryIO, cast
+from urllib.parse import urlsplit
 
 from mitmproxy import flow as mitm_flow
 from mitmproxy import http
@@ -33,7 +34,7 @@ _RESET = ("stream reset by client", "stream closed by client")
 def read(data: Input, source: str) -> Iterator[Record | Problem]:
     """Yield the exchanges of a flow file, also those over WebSockets. Flows of other protocols are skipped."""
     number = count = 0
-    # All that the reader asks of a file is `peek` and `read`.
+    # The reader uses only `peek` and `read` of a file.
     flows = iter(FlowReader(cast("BinaryIO", data)).stream())
     while True:
         try:
@@ -74,7 +75,7 @@ def _records(flow: http.HTTPFlow, source: str, number: int) -> list[Record]:
         Record(
             id=f"{flow.id}:{count}",
             method=flow.request.method,
-            url=socket_url(flow.request.pretty_url),
+            url=socket_url(url_of(flow.request)),
             request_headers=asked_headers(flow),
             request_body=turn.asked,
             status=STATUS if turn.answered else None,
@@ -104,7 +105,7 @@ def _record(flow: http.HTTPFlow, source: str, number: int) -> Record:
     record = Record(
         id=flow.id,
         method=flow.request.method,
-        url=flow.request.pretty_url,
+        url=url_of(flow.request),
         request_headers=asked_headers(flow),
         request_body=request_body or None,
         status=flow.response.status_code if flow.response is not None else None,
@@ -125,6 +126,15 @@ def asked_headers(flow: http.HTTPFlow) -> Headers:
     """Return the headers that the client sent. A header that the proxy removed is in the metadata."""
     headers, value = headers_of(flow.request), flow.metadata.get(HEADER)
     return (*headers, (HEADER, value)) if isinstance(value, str) and HEADER not in flow.request.headers else headers
+
+
+def url_of(request: http.Request) -> str:
+    """Return the URL with the client's host header, unless that makes it invalid."""
+    try:
+        urlsplit(url := request.pretty_url)
+    except ValueError:
+        return request.url
+    return url
 
 
 def record_of(flow: http.HTTPFlow) -> Record:
@@ -165,7 +175,7 @@ def end_of(flow: http.HTTPFlow) -> End:
     if flow.error is None:
         return "complete" if flow.response is not None else "unknown"
     message = flow.error.msg
-    # A flow that was killed on this side says nothing about the upstream either.
+    # A flow that was killed on this side does not show how the upstream ended either.
     if message in (_LEFT, mitm_flow.Error.KILLED_MESSAGE):
         return "client-left"
     is_cancelled = message.startswith(_RESET) and "(CANCEL)" in message

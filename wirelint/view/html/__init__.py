@@ -5,8 +5,8 @@
 
 Theory of operation. Exchanges are written one by one to a temporary file as compressed blocks; only their rows and the
 counts stay in memory. Then the page is assembled: summary and manuals by a template that escapes everything, the blocks,
-the script. The script unpacks a block when somebody opens an exchange in it. Blocks are JSON, gzip, Base64 in an element
-browsers do not run, and Base64 has no character with a meaning in HTML, so wire text cannot end the element:
+the script. The script unpacks a block when the user opens an exchange in it. Blocks are JSON, gzip, Base64 in an
+element browsers do not run, and Base64 has no character with a meaning in HTML, so wire text cannot end the element:
 
     <script type="text/plain" class="block">H4sIAAAAAAAC/…</script>
 
