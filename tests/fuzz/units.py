@@ -8,7 +8,7 @@ import re
 
 from tests.dialects.writers import SOUP
 from wirelint.dialects import FAMILIES
-from wirelint.dialects.openers import Either, LineStart, Name, Opener, Run, TextStart, WordStart
+from wirelint.dialects.openers import Either, LineStart, Name, Opener, Run, SentenceEnd, TextStart, WordStart
 from wirelint.text.control_tokens import EDGES, SURE
 from wirelint.text.thinking import SENTENCE_HEADS, TAG_TABLES
 
@@ -48,6 +48,8 @@ def _piece(piece: object, most: bool) -> str:
             return "\n"
         case WordStart():
             return " "
+        case SentenceEnd():
+            return "."
         case TextStart():
             return ""
     raise TypeError(piece)
