@@ -160,7 +160,9 @@ def _simple_value(reader: Reader, simple: Match) -> Json:
         return int(simple["number"]) if simple["fraction"] is None else float(simple["number"])
     if simple["word"] is not None:
         return _WORDS[simple["word"]]
-    return _without_surrogates(reader.value(*simple.span("single" if simple["double"] is None else "double")))
+    quote, kind = ("'", "single") if simple["double"] is None else ('"', "double")
+    written = reader.value(simple.start(kind) - 1, simple.end(kind) + 1)  # a view may lack what is beside the quotes
+    return _without_surrogates(written[written.index(quote) + 1 : written.rindex(quote)])
 
 
 def _value_end(reader: Reader, position: int, call: PythonCall, closer: Pattern | None) -> int | None:
