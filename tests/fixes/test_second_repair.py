@@ -46,6 +46,15 @@ BODIES: dict[str, tuple[str, str, list[bytes]]] = {
             text_delta("k>\n\nPier 9"),
         ],
     ),
+    "an empty text within a fabricated result": (
+        MESSAGES,
+        "m",
+        [
+            block("start", content_block={"type": "text", "text": ""}),
+            *map(text_delta, ("It is cold.\n<function", "_results>\n", "8", "", " degrees", ". ", "Take a coat.")),
+            block("stop"),
+        ],
+    ),
     "an entry without a function, of a call that is removed": (
         CHAT,
         "m",
