@@ -38,9 +38,9 @@ class IdUnstable(Rule):
 
     ## Fix safety
     Safe: the first id stays, as in most clients, repetitions are removed, and a call without an id waits for the id that
-    comes later. A server of OpenAI's Responses that keeps
-    the conversation knows the last id, which is unknown when the first must leave: a result in the next request gets
-    the last id, whichever the client kept. Ids of output items are reported only.
+    comes later. A server of OpenAI's Responses that keeps the conversation knows the last id, which is unknown when the
+    first must leave: a result in the next request gets the last id, whichever the client kept. Ids of output items are
+    reported only.
 
     ## References
     - OpenAI, Chat streaming: "each chunk has the same ID"; tool call deltas carry the id once

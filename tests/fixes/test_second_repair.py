@@ -46,6 +46,15 @@ BODIES: dict[str, tuple[str, str, list[bytes]]] = {
             text_delta("k>\n\nPier 9"),
         ],
     ),
+    "an empty text within a fabricated result": (
+        MESSAGES,
+        "m",
+        [
+            block("start", content_block={"type": "text", "text": ""}),
+            *map(text_delta, ("I asked.\n<function", "_results>\n", "8", "", ".", " Two")),
+            block("stop"),
+        ],
+    ),
     "an entry without a function, of a call that is removed": (
         CHAT,
         "m",
@@ -122,11 +131,11 @@ def test_a_second_repair_changes_nothing(name: str) -> None:
         "max_tokens": 9,
         "messages": [{"role": "user", "content": "Row."}],
     }
+    names, shape = ("row\r", "find"), {"type": "object"}
     if url == CHAT:
-        asked["tools"] = [
-            {"type": "function", "function": {"name": name, "parameters": {"type": "object"}}}
-            for name in ("row\r", "find")
-        ]
+        asked["tools"] = [{"type": "function", "function": {"name": name, "parameters": shape}} for name in names]
+    else:
+        asked["tools"] = [{"name": name, "input_schema": shape} for name in names]
     record = build.as_record(
         {
             "request": {

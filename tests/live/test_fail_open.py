@@ -199,10 +199,7 @@ def test_a_rule_that_cannot_be_loaded_stops_the_start(tmp_path: Path) -> None:
 # --- our own code fails -----------------------------------------------------------------------------------------------
 
 _MODULES = (
-    "wirelint.rewrite.pipeline", "wirelint.rewrite.edits",
-    "wirelint.rewrite.pipeline", "wirelint.rewrite.stream",
-    "wirelint.rewrite.stream",
-    "wirelint.rewrite.request", "wirelint.rewrite.stream",
+    "wirelint.rewrite.pipeline", "wirelint.rewrite.edits", "wirelint.rewrite.stream", "wirelint.rewrite.request",
     "wirelint.addon.recorder", "wirelint.addon.streamed_reply", "wirelint.addon.http_headers",
     "wirelint.addon.exchange_fix", "wirelint.addon.mitm_compat",
     "wirelint.apis.anthropic", "wirelint.apis.openai_chat", "wirelint.apis.delta_pattern", "wirelint.engine",

@@ -128,7 +128,8 @@ class Pipeline:
         """Record that the pushed events of a frame have been sent. `untouched`: unchanged, and no rewriter holds an
         event."""
         event = _last_said(events)
-        if not untouched or event is None or event.block not in self._texts or not self._is_patient():
+        # An empty text leaves unchanged even while a rewriter cuts or moves the text of its block.
+        if not untouched or event is None or not event.text or event.block not in self._texts or not self._is_patient():
             self._calm, self._tail = None, ""
             return
         if event.text.rstrip()[-1:] in _ENDING or (self._calm != event.block and event.text.isspace()):

@@ -46,8 +46,8 @@ CUT_TOKEN = re.compile(r"<(?:[|｜][^|｜<>\s]{0,40}[|｜]?)?\Z")
 PLACE = re.compile(r"(?:\A|[\n>|\]])[ \t\r\n]*\Z")
 """Text before a tag in the middle: the start of its line, or the end of other markup."""
 LONGEST_TAG = 128
-_SPACE = re.compile(r"\s+")
 """Upper bound for the characters of a delimiter of reasoning."""
+_SPACE = re.compile(r"\s+")
 _PHRASES = lexicon.Phrases("thinking")
 
 _GLUED_FINAL = "a" + _PHRASES.text("behind")
