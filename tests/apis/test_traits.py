@@ -15,13 +15,10 @@ from wirelint.apis.traits import (
     ending,
     has_stop_words,
     history_of,
-    is_raw,
-    is_signed,
-    is_text,
     output_tokens,
     traits,
 )
-from wirelint.model import Choice, Request, ToolCall, ToolResult
+from wirelint.model import Choice, ToolCall, ToolResult
 from wirelint.text.pointers import at
 
 MODELS = [api.name for api in APIS if channel_of(api.name) == "model"]
@@ -77,21 +74,6 @@ def test_calls_and_results_are_where_the_table_says(api: str) -> None:
     assert not layout.has_blocks or (path[2] == layout.content and path[3].isdecimal())
 
 
-RAW: list[tuple[str, dict[str, Any], bool]] = [
-    ("openai.chat", {"raw": True}, False),
-    ("openai.completions", {}, True),
-    ("deepinfra.inference", {}, True),
-    ("ollama.generate", {}, False),
-    ("ollama.generate", {"raw": True}, True),
-    ("ollama.chat", {"raw": True}, False),
-]
-
-
-@pytest.mark.parametrize(("api", "body", "raw"), RAW)
-def test_raw_prompts_have_raw_replies(api: str, body: dict[str, Any], raw: bool) -> None:
-    assert is_raw(api, Request(api, "m", (), (), body)) is raw
-
-
 STOPS: list[tuple[str, dict[str, Any], bool]] = [
     ("openai.chat", {}, False),
     ("openai.chat", {"stop": None}, False),
@@ -125,16 +107,6 @@ COUNTS: list[tuple[Any, int | None]] = [
 @pytest.mark.parametrize(("usage", "expected"), COUNTS)
 def test_output_tokens(usage: Any, expected: int | None) -> None:
     assert output_tokens(usage) == expected
-
-
-def test_blocks_of_text_and_signed_ones() -> None:
-    assert is_text({"type": "text", "text": "x"})
-    assert is_text({"text": "x"})
-    assert not is_text({"type": "image"})
-    assert not is_text({"toolUse": {}})
-    assert is_signed({"text": "", "thoughtSignature": "c2ln"})
-    assert not is_signed({"text": "", "thoughtSignature": ""})
-    assert not is_signed("x")
 
 
 URLS = {
