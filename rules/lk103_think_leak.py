@@ -147,7 +147,7 @@ def _leaks(request: Request, call: ToolCall) -> Iterator[tuple[str, str, Thinkin
 
 
 def _without_thoughts(request: Request, call: ToolCall) -> Change | None:
-    """Return the arguments of a call without its leaked reasoning, as far as it is evident."""
+    """Return the arguments of a call without the leaked reasoning whose value is known."""
     if call.form != "function" or writes_file(call.arguments.value):
         return None  # a file may be about tags
     leaks = _leaks(request, call)

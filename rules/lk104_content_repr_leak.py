@@ -142,7 +142,7 @@ class ContentAsText(PassingRewriter):
 
     def __init__(self, context: RewriteContext, record: Callable[[Start, str], None]) -> None:
         self._context, self._record = context, record
-        self._joins = not traits(context.exchange.api).blocks
+        self._joins = not traits(context.exchange.api).has_block_events
         self._texts: dict[int, int] = {}
         """The text block of each candidate, at APIs where a candidate has one text."""
         self._blocks: dict[int, int] = {}

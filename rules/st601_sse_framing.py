@@ -180,7 +180,7 @@ def _real_faults(exchange: Exchange, reply: Reply) -> Iterator[Fault]:
 def _is_repaired(kind: FaultKind, exchange: Exchange, reply: Reply) -> bool:
     """Return True if a fault can be repaired here. A terminator would make a reply seem whole that is not."""
     if kind == "unfinished-part":
-        return traits(exchange.api).blocks
+        return traits(exchange.api).has_block_events
     return kind != "missing-end" or (reply.finished and reply.error is None)
 
 
@@ -198,7 +198,7 @@ def _holds_data(line: str) -> bool:
 
 
 def _severity(verdict: _Verdict, kind: FaultKind, faults: list[Fault], exchange: Exchange) -> Severity:
-    if kind == "missing-end" and traits(exchange.api).blocks:
+    if kind == "missing-end" and traits(exchange.api).has_block_events:
         return "warning"  # the vendor's SDKs return the message at its stop event
     if kind == "leading-space" and [fault.event for fault in faults] == [0]:
         return "info"  # keep-alive blanks before the stream; the first event is seldom content

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 from urllib.parse import urlsplit
 
-from wirelint.apis import ApiSpec, ReplyReader, as_object, channel_of, read_request, recognise, repeated
+from wirelint.apis import ApiSpec, ReplyReader, as_object, channel_of, document_of, read_request, recognise
 from wirelint.apis.delta_pattern import DeltaPattern, PatternLearner
 from wirelint.apis.reading import Decoded
 from wirelint.events import Delta, Done, Event, Failure, Finish, Fold, Frame, Other, says_nothing
@@ -76,14 +76,14 @@ class Session:
         self.pattern: DeltaPattern | None = None
         """Pattern that the next event probably matches. An event that matches says its text and nothing else."""
         self.matched = False
-        """Whether the frame that was read last matched it."""
+        """True if the last frame matched the pattern."""
         self.listener: FrameListener | None = None
         self._whole: Reply | None = None
         self._size = 0
         self._closed = self.unread = False
-        """Whether reading was given up."""
+        """True if reading was given up."""
         self.unread_because: str | None = None
-        """What was missing to read the reply, where something was."""
+        """What was missing to read the reply; None if nothing was."""
         self._first_token: float | None = None
         self._log = ArrivalLog()
 
@@ -105,7 +105,7 @@ class Session:
         The request is parsed further when it is first asked for. `later`: that will be some time later, so its body is
         kept as bytes until then, since the decoded body takes ten times the memory.
         """
-        document = repeated.document_of(body)
+        document = document_of(body)
         parts = urlsplit(url)
         asked = "POST" if is_socket(parts.scheme) else method
         api = recognise(asked, parts.path, headers, document, parts.netloc)
@@ -126,7 +126,7 @@ class Session:
         """
         if self._asked is not None:
             asked, self._asked = self._asked, None
-            document = as_object(repeated.document_of(asked)) if isinstance(asked, bytes) else asked
+            document = as_object(document_of(asked)) if isinstance(asked, bytes) else asked
             self._request = read_request(self.api, document, urlsplit(self.url).path)
         return self._request
 

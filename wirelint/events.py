@@ -212,7 +212,7 @@ class Fold:
         self.size = 0
         """Characters that deltas have brought."""
         self.first_token = False
-        """Whether anything that a model generates has been seen."""
+        """True if text, reasoning or a call has arrived."""
         self._blocks: dict[int, _Block] = {}
         self._choices: dict[int, tuple[str, str, int | None]] = {}
         self._ids: dict[str, int] = {}

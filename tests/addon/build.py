@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,9 +13,10 @@ from mitmproxy.test import tflow
 
 from tests.build import REGISTRY, as_record
 from wirelint.addon.addon import Inspector
-from wirelint.addon.check_result import CheckResult, judge, read
+from wirelint.addon.check_result import judge, read
 from wirelint.addon.recorder import ExchangeRecorder
 from wirelint.addon.streamed_reply import HttpReply
+from wirelint.capture.offline import Checked
 from wirelint.capture.redact import Redactor
 from wirelint.engine import Engine, Session, lower
 from wirelint.model import End
@@ -59,7 +61,7 @@ def recorder_of(
 
 def result_of_record(
     record: Mapping[str, Any], end: End = "complete", error: str | None = None, rules: tuple[str, ...] = ()
-) -> CheckResult:
+) -> Checked:
     """The result on an exchange that passed in one piece."""
     made, recorder = as_record(record), recorder_of(record)
     if made.status is not None:
@@ -68,6 +70,15 @@ def result_of_record(
     return judge(
         recorder, read(recorder, end, error, 1840.0, Redactor(b"key")), Engine(REGISTRY.select(rules)), Redactor(b"key")
     )
+
+
+def with_model(checked: Checked, model: str) -> Checked:
+    """The result on an exchange with another model."""
+    exchange = checked.exchange
+    assert exchange is not None
+    assert exchange.request is not None
+    request = dataclasses.replace(exchange.request, model=model)
+    return dataclasses.replace(checked, exchange=dataclasses.replace(exchange, request=request))
 
 
 def flow_of(record: Mapping[str, Any], *, live: bool = True) -> http.HTTPFlow:

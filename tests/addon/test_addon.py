@@ -15,8 +15,8 @@ from tests.addon.build import captured, flow_of, head_of, pass_through
 from tests.build import Talk, chunk, some, sse
 from wirelint.addon import addon as module
 from wirelint.addon.addon import Inspector
-from wirelint.addon.classify import end_reason_of
 from wirelint.addon.streamed_reply import HttpReply
+from wirelint.capture.readers.flows import end_of
 from wirelint.model import End
 
 RECORD = Talk(text="All is well.", request={"stream_options": {"include_usage": False}}).record("openai.chat", True)
@@ -169,8 +169,9 @@ def test_ends(name: str) -> None:
     message, version, end = ENDS[name]
     flow = flow_of(RECORD)
     flow.request.http_version = version
+    flow.response = head_of(RECORD)
     flow.error = mitmproxy_flow.Error(message) if message is not None else None
-    assert end_reason_of(flow) == (end, message)
+    assert end_of(flow) == end
 
 
 def test_it_is_one_addon(inspector: Inspector) -> None:

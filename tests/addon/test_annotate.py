@@ -9,10 +9,10 @@ import pytest
 from mitmproxy import flowfilter
 from mitmproxy.test import tflow
 
-from tests.addon.build import result_of_record
+from tests.addon.build import result_of_record, with_model
 from tests.build import Call, Talk, chunk, schema, sse
 from wirelint.addon.annotate import annotate, annotation, mark_failure
-from wirelint.addon.check_result import CheckResult
+from wirelint.capture.offline import Checked
 from wirelint.capture.record import Sent
 from wirelint.rule import AppliedFix, Finding, Severity
 
@@ -25,7 +25,7 @@ CLEAN = result_of_record(
 )
 
 
-def with_findings(*findings: tuple[str, Severity], result: CheckResult = CLEAN) -> CheckResult:
+def with_findings(*findings: tuple[str, Severity], result: Checked = CLEAN) -> Checked:
     made = tuple(
         Finding("XX901", name, severity, "high", "model", "response", "it is so") for name, severity in findings
     )
@@ -45,7 +45,7 @@ MENDED = replace(
     ),
 )
 
-COMMENTS: dict[str, tuple[CheckResult, str, str]] = {
+COMMENTS: dict[str, tuple[Checked, str, str]] = {
     "clean": (CLEAN, "ok · 2 calls · acme-1 · openai.chat", ""),
     "an error": (
         result_of_record(BROKEN, rules=("ST604",)),
@@ -136,7 +136,7 @@ def test_what_stood_there_of_another_exchange_goes() -> None:
 
 def test_control_characters_of_a_model_name() -> None:
     flow = tflow.tflow(resp=True)
-    annotate(flow, annotation(replace(CLEAN, model="a\nb\x1b[31m")))
+    annotate(flow, annotation(with_model(CLEAN, "a\nb\x1b[31m")))
     assert flow.comment == "ok · 2 calls · a\\nb\\u001b[31m · openai.chat"
 
 

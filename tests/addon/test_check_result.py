@@ -16,7 +16,7 @@ from wirelint.capture.redact import Redactor
 from wirelint.capture.replay import replay
 from wirelint.engine import Engine
 from wirelint.rule import Finding
-from wirelint.view.findings import flat
+from wirelint.view.findings import annotations_of, flat
 
 KEY = "sk-proj-Zq8Yw3Rt6Uv1Nm4Kc9Pd2Lf7Hb5Gx0S"
 TALK = Talk(
@@ -37,7 +37,7 @@ def test_with_a_secret_it_is_the_verdict_on_the_redacted_record() -> None:
     for api, stream in FORMS:
         result = result_of_record(TALK.record(api, stream))
         assert result.findings, (api, stream)
-        assert KEY not in repr(result.record) + json.dumps(result.annotations())
+        assert KEY not in repr(result.record) + json.dumps(annotations_of(result))
         again = some(replay(result.record))
         assert Engine(REGISTRY.rules).check(again) == result.findings
 
@@ -93,7 +93,7 @@ def test_later_turns_are_quiet_about_a_known_fault_and_the_capture_has_all() -> 
         seen.append(
             judge(recorder, read(recorder, "complete", None, 1840.0, Redactor(b"key")), engine, Redactor(b"key"))
         )
-    assert [(len(result.findings), len(result.new), result.known) for result in seen] == [
+    assert [(len(result.findings), len(result.folded.findings), len(result.folded.known)) for result in seen] == [
         (0, 0, 0),
         (1, 1, 0),
         (2, 1, 1),
@@ -112,8 +112,8 @@ def test_later_turns_are_quiet_about_a_known_fault_and_the_capture_has_all() -> 
     for result, checked in zip(seen, offline, strict=True):
         assert isinstance(checked, Checked)
         again = [flat(checked, finding) for finding in checked.findings]
-        assert result.annotations()["findings"] == again, "live and offline tell the same issues"
-    captured = last.annotations()["findings"]
+        assert annotations_of(result)["findings"] == again, "live and offline tell the same issues"
+    captured = annotations_of(last)["findings"]
     assert isinstance(captured, list)
     assert [(one["first_seen"], one["last_seen"], one["count"]) for one in captured if isinstance(one, dict)] == [
         ("e1", "e3", 3),

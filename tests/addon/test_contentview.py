@@ -35,11 +35,11 @@ def shown(flow: http.HTTPFlow, side: Side, view: str = "auto") -> tuple[str, str
 
 
 def of_message(flow: http.HTTPFlow, message: Any, view: str = "auto") -> tuple[str, str]:
+    views: Any = contentviews  # its types differ between the versions
     if M12:
-        made: Any = contentviews.prettify_message(message, flow, view)
+        made = views.prettify_message(message, flow, view)
         return made.view_name, made.text
-    old: Any = contentviews
-    name, lines, error = old.get_message_content_view(view, message, flow)
+    name, lines, error = views.get_message_content_view(view, message, flow)
     assert error is None
     return name, "\n".join("".join(text for _, text in line) for line in lines)
 

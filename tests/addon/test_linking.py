@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.addon.build import recorder_of
 from tests.build import Assistant, Call, Result, Talk, Turn, User, as_record
-from wirelint.addon.check_result import CheckResult, judge
+from wirelint.addon.check_result import judge
 from wirelint.addon.check_result import read as read_visit
 from wirelint.capture.format import encode
 from wirelint.capture.offline import Checked, check
@@ -16,6 +16,7 @@ from wirelint.capture.readers import read
 from wirelint.capture.redact import Redactor
 from wirelint.engine import Engine
 from wirelint.model import Link
+from wirelint.view.findings import annotations_of
 
 _KEY = "sk-proj-4hTq8ZmWc2Rk9LxYv0BnA7dE5fG3hJ6kP1sU"
 
@@ -36,7 +37,7 @@ def _talks(draw: random.Random) -> list[Talk]:
     return ended
 
 
-def _pass(talk: Talk, number: int, engine: Engine) -> CheckResult:
+def _pass(talk: Talk, number: int, engine: Engine) -> Checked:
     record = talk.record("openai.chat", number % 2 == 0)
     made, recorder = as_record(record), recorder_of(record, name=f"flow-{number}")
     recorder.respond(made.status or 200, made.response_headers)
@@ -48,11 +49,11 @@ def test_a_capture_gives_the_same_conversations(tmp_path: Path) -> None:
     engine = Engine(())
     verdicts = [_pass(talk, number, engine) for number, talk in enumerate(_talks(random.Random(5)))]
     file = tmp_path / "exchanges.jsonl"
-    file.write_bytes(b"".join(encode(result.record, result.annotations()) for result in verdicts))
+    file.write_bytes(b"".join(encode(result.record, annotations_of(result)) for result in verdicts))
     assert _KEY.encode() not in file.read_bytes()
     again = [item for item in check(read([str(file)]), ()) if isinstance(item, Checked)]
 
-    def links(items: list[CheckResult] | list[Checked]) -> list[tuple[str | None, Link | None]]:
+    def links(items: list[Checked]) -> list[tuple[str | None, Link | None]]:
         return [(item.exchange.conversation, item.exchange.link) for item in items if item.exchange is not None]
 
     live = links(verdicts)

@@ -11,11 +11,11 @@ import pytest
 from mitmproxy.addons.termlog import TermLogHandler
 from rich.cells import cell_len
 
-from tests.addon.build import result_of_record
+from tests.addon.build import result_of_record, with_model
 from tests.addon.test_log import CLEAN, FIXES, MENDED, MIXED, WHOLE
 from tests.build import Talk
 from wirelint.addon import log, terminal_log
-from wirelint.addon.check_result import CheckResult
+from wirelint.capture.offline import Checked
 from wirelint.rule import Finding
 
 FOUND = Finding(
@@ -60,7 +60,7 @@ def plain(text: str) -> list[str]:
     return [line.rstrip() for line in Text.from_ansi(text).plain.splitlines()]
 
 
-SCREENS: dict[str, tuple[CheckResult, list[str]]] = {
+SCREENS: dict[str, tuple[Checked, list[str]]] = {
     "clean": (CLEAN, ["12:00:00 ✓ openai.chat        acme-1               200  1.84 s 1 call   3f2a9c11"]),
     "a whole body": (WHOLE, ["12:00:00 ✓ anthropic.messages acme-1               200  1.84 s          3f2a9c11"]),
     "refused": (REFUSED, ["12:00:00 - openai.chat        acme-1               429  1.84 s          3f2a9c11"]),
@@ -92,7 +92,9 @@ SCREENS: dict[str, tuple[CheckResult, list[str]]] = {
         ],
     ),
     "orders to the terminal": (
-        replace(CLEAN, model="\x1b[2Jx", findings=(replace(FOUND, message="a\x1b]0;t\x07\nb", pointer="/\x1b[1m"),)),
+        replace(
+            with_model(CLEAN, "\x1b[2Jx"), findings=(replace(FOUND, message="a\x1b]0;t\x07\nb", pointer="/\x1b[1m"),)
+        ),
         [
             "12:00:00 ● openai.chat        \\u001b[2Jx           200  1.84 s 1 call   3f2a9c11",
             "           ● xml-leak (model) a\\u001b]0;t\\u0007\\nb  [response /\\u001b[1m, event",

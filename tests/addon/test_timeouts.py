@@ -134,10 +134,6 @@ def _give_up(one: OpenExchange) -> None:
     one.recorder.mark_unread("too large")
 
 
-def _load(one: OpenExchange) -> None:
-    one.recorder.is_live = False
-
-
 def _listen(one: OpenExchange) -> None:
     one.recorder.method = "GET"
 
@@ -145,7 +141,6 @@ def _listen(one: OpenExchange) -> None:
 LEFT_ALONE = {
     "the user holds it": _intercept,
     "unread": _give_up,
-    "from a file": _load,
     "a stream that a server may speak on": _listen,
 }
 

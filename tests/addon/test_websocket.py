@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 
 import pytest
 from mitmproxy import http
-from mitmproxy.test import tflow
+from mitmproxy.test import taddons, tflow
 from mitmproxy.websocket import WebSocketMessage
 from wsproto.frame_protocol import Opcode
 
@@ -126,7 +127,13 @@ def test_a_failure_of_ours_lets_the_message_pass(
 
 def test_a_flow_from_a_file_is_judged_and_not_written_again(inspector: Inspector, tmp_path: Path) -> None:
     flow = socket(live=False)
-    talk_over(inspector, flow, LEAK)
-    inspector.websocket_end(flow)
+    assert flow.websocket is not None
+    flow.websocket.messages += [
+        WebSocketMessage(Opcode.TEXT, by_client, message)
+        for by_client, messages in ((True, [asked(LEAK)]), (False, answered(LEAK)))
+        for message in messages
+    ]
+    with taddons.context(Inspector()) as context:
+        asyncio.run(context.cycle(inspector, flow))
     assert flow.comment.startswith("xml-leak")
     assert captured(inspector, tmp_path) == []

@@ -78,7 +78,7 @@ ENDS: list[tuple[str | None, bool, Any, End]] = [
     (None, False, None, "unknown"),
     ("Client disconnected.", True, None, "client-left"),
     ("HTTP/1 protocol error: peer closed connection", True, None, "upstream-died"),
-    ("Connection killed.", False, None, "upstream-died"),
+    ("Connection killed.", False, None, "client-left"),
     ("Client disconnected.", True, "complete", "complete"),
     (None, True, "unread", "unread"),
     (None, True, "nonsense", "complete"),
@@ -103,7 +103,7 @@ CODED = {
     "cut gzip": ("gzip", gzip.compress(BODY * 9, mtime=0)[:-8], BODY * 9, "complete"),
     "no gzip at all": ("gzip", b"plain text", None, "unread"),
     "unknown": ("lzma", b"x", None, "unread"),
-    "lost": ("gzip", None, None, "complete"),
+    "lost": ("gzip", None, None, "unread"),
     "empty": ("identity", b"", b"", "complete"),
 }
 

@@ -5,7 +5,8 @@ stream of every reply, so nothing is delayed and a copy is read; an `ExchangeFix
 An exchange ends once: in `response`, in `error` (a client that closes at `data: [DONE]` ends there), when the client's
 connection closes, or when the proxy stops, whichever is first. It is then checked, captured, logged and annotated in
 the order in which exchanges end. Captures keep that order, so the ledger of an offline run is equal. Other traffic is
-left alone.
+left alone. A flow from a file is complete when its first hook runs. It is checked there as `wirelint check` does it, and
+neither changed nor captured.
 
 The result is there when the `response` or `error` hook returns, unless the exchange is large or others are in
 progress: then it waits in an `IdleQueue`. A thread reads and redacts a large exchange; checks run on mitmproxy's loop,
@@ -16,6 +17,7 @@ finding `internal-error` of the exchange."""
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections import OrderedDict
 from collections.abc import Callable
@@ -27,13 +29,11 @@ from mitmproxy.flow import Flow
 
 from wirelint.addon import mitm_compat, options, terminal_log
 from wirelint.addon.annotate import annotate, annotation, capture, mark_failure
-from wirelint.addon.check_result import CheckResult, Reading, judge, read, unchecked_result
+from wirelint.addon.check_result import Reading, judge, read, unchecked_result, with_faults
 from wirelint.addon.classify import (
     EndedExchange,
     IgnoreHeader,
     are_flows_read_at_once,
-    duration_of,
-    end_reason_of,
     may_be_ours,
     note_unknown,
     open_recorder,
@@ -50,11 +50,12 @@ from wirelint.addon.streamed_reply import HttpReply, let_collect
 from wirelint.addon.timeouts import Timeouts, announce, withdraw
 from wirelint.addon.ui import UserInterface
 from wirelint.addon.websocket import WebSockets
-from wirelint.capture.readers.flows import headers_of
+from wirelint.capture.offline import Checked, check_record
+from wirelint.capture.readers.flows import end_of, headers_of, records_of
 from wirelint.capture.redact import Redactor
 from wirelint.capture.store import Store
 from wirelint.engine import Engine, Session, lower
-from wirelint.model import End, Exchange
+from wirelint.model import End, Exchange, Json
 from wirelint.rule import Finding
 from wirelint.state.ledger import Ledger
 from wirelint.wire.content_coding import TooLargeError
@@ -192,7 +193,12 @@ class Inspector:
 
     @_fail_open
     def request(self, flow: http.HTTPFlow) -> None:
-        if self._settings is None or not may_be_ours(flow.request):
+        if self._settings is None:
+            return
+        if not flow.live:
+            self._check_loaded(flow)
+            return
+        if not may_be_ours(flow.request):
             return
         body, large = None, False
         try:
@@ -222,7 +228,7 @@ class Inspector:
         if recorder.session is None and not recorder.faults and not note_unknown(recorder):
             return
         fixer = None
-        if self._settings.repairs and flow.live and not recorder.unknown_reason:
+        if self._settings.repairs and not recorder.unknown_reason:
             fixer = ExchangeFixer.begin(
                 flow, recorder, self._settings, self._ledger, self._failures, self._mcp_streams.streams
             )
@@ -234,7 +240,7 @@ class Inspector:
             return
         recorder, _, fixer = self._open[flow.id]
         before = flow.response.stream
-        # A reply that is here already (made by an addon, or loaded from a file) is not streamed.
+        # A reply that is here already (made by an addon) is not streamed.
         streamed = flow.response.raw_content is None
         if streamed and fixer is None and not before and let_collect(flow, flow.response, recorder, self._failures):
             streamed = False
@@ -261,7 +267,7 @@ class Inspector:
 
     @_fail_open
     def websocket_message(self, flow: http.HTTPFlow) -> None:
-        if self._settings is not None:
+        if self._settings is not None and flow.live:
             self._sockets.message(flow, self._settings)
             self._timeouts.wake()
 
@@ -301,13 +307,11 @@ class Inspector:
         recorder = found.recorder
         self._ui.preview.end(flow)
         if end is None:
-            end, error = end_reason_of(flow)
+            end, error = end_of(flow), flow.error.msg if flow.error is not None else None
             if recorder.broken_reason:
                 end, error = "upstream-died", recorder.broken_reason
         finish_body(flow, recorder, found.fixer, self._failures)
-        self._settle(
-            EndedExchange(recorder, flow, end, error, recorder.now() if recorder.is_live else duration_of(flow))
-        )
+        self._settle(EndedExchange(recorder, flow, end, error, recorder.now()))
 
     def _settle(self, ended: EndedExchange) -> None:
         if self._may_wait(ended.recorder):
@@ -318,7 +322,7 @@ class Inspector:
 
     def _may_wait(self, recorder: ExchangeRecorder) -> bool:
         """Return True if other traffic comes first and no one needs the result at once."""
-        if not recorder.is_live or are_flows_read_at_once(ctx.options):
+        if are_flows_read_at_once(ctx.options):
             return False
         return bool(self._queue) or self.is_busy() or recorder.size >= LARGE
 
@@ -344,19 +348,33 @@ class Inspector:
         recorder, flow = ended.recorder, ended.flow
         try:
             self._failures.log_handled(recorder.faults)
-            result = self._judge(ended, reading)
+            checked = self._judge(ended, reading)
             known = len(recorder.faults)
             with self._failures.caught("writing the capture", recorder):
-                if self._store is not None and recorder.is_live:  # not if it was loaded from a file
-                    capture(self._store, flow, result)
+                if self._store is not None:
+                    capture(self._store, flow, checked)
             with self._failures.caught("logging the exchange", recorder):
-                log_exchange(result.with_faults(recorder.faults[known:]))
-            result = result.with_faults(recorder.faults[known:])
+                log_exchange(with_faults(checked, recorder.faults[known:]))
+            checked = with_faults(checked, recorder.faults[known:])
             withdraw(flow, recorder)
-            annotate(flow, annotation(result), result.record if recorder.is_live else None)
-            self._ui.judged(flow, result)
+            annotate(flow, annotation(checked), checked.record)
+            self._ui.judged(flow, checked)
         finally:
             recorder.close()
+
+    def _check_loaded(self, flow: http.HTTPFlow) -> None:
+        """Check, log and annotate the exchanges of a flow from a file."""
+        self._queue.drain()
+        for record in records_of(flow):
+            checked = check_record(self._redactor.record(record), self._engine, self._failures.log)
+            if checked.because:
+                notes: list[Json] = [*record.notes, f"not judged: {checked.because}"]
+                checked = dataclasses.replace(checked, record=checked.record.but(annotations={"notes": notes}))
+            elif checked.exchange is None and not checked.findings:
+                continue
+            log_exchange(checked)
+            annotate(flow, annotation(checked))
+            self._ui.judged(flow, checked)
 
     def _read_ended(self, ended: EndedExchange) -> Reading | Exception:
         """Read and redact an exchange that has ended. Never raises."""
@@ -373,7 +391,7 @@ class Inspector:
         except Exception as error:  # fail open
             return error
 
-    def _judge(self, ended: EndedExchange, reading: Reading | Exception) -> CheckResult:
+    def _judge(self, ended: EndedExchange, reading: Reading | Exception) -> Checked:
         recorder = ended.recorder
         try:
             if isinstance(reading, Exception):

@@ -18,10 +18,11 @@ from dataclasses import dataclass
 
 from mitmproxy import http
 
-from wirelint.addon.check_result import CheckResult, names_of
+from wirelint.addon.check_result import names_of
 from wirelint.capture.flow_metadata import NAMES, beside_received, beside_sent, times_of
 from wirelint.capture.format import encode
 from wirelint.capture.offline import Checked
+from wirelint.capture.readers.flows import END_HEADER
 from wirelint.capture.record import Record
 from wirelint.capture.store import Piece, Store
 from wirelint.capture.writers.flows import flow_bytes, make_flow
@@ -29,7 +30,7 @@ from wirelint.engine import INTERNAL_NAME
 from wirelint.model import Exchange, Json
 from wirelint.rule import Finding
 from wirelint.text.escaping import counted, printable, shorten
-from wirelint.view.findings import flat, worst
+from wirelint.view.findings import annotations_of, flat, worst
 
 MARKERS = {"error": ":bangbang:", "warning": ":warning:"}
 """By severity. Exchanges with nothing worse than an info are not marked."""
@@ -49,38 +50,35 @@ class Annotation:
     metadata: dict[str, Json]
 
 
-def annotation(result: CheckResult) -> Annotation:
-    """Return the annotation of a result. Metadata keys are stable; lists are bounded."""
-    names, worst, fixed = names_of(result.new), result.worst, result.fixed
+def annotation(checked: Checked) -> Annotation:
+    """Return the annotation of an exchange. Metadata keys are stable; lists are bounded."""
+    checked = checked.folded
+    record, exchange, names = checked.record, checked.exchange, names_of(checked.findings)
+    highest = worst(checked.findings) or ""
     metadata: dict[str, Json] = {
         "findings": list[Json](names),
-        "severity": worst or "none",
-        "api": result.api,
-        "model": result.model[:200],
-        "end": result.record.end,
-        "detail": _details(result) if names else [],
+        "severity": highest or "none",
+        "api": checked.api,
+        "model": checked.model[:200],
+        "end": record.end,
+        "detail": _details(checked) if names else [],
     }
-    if result.exchange is not None and result.exchange.conversation is not None:
-        metadata["conversation"] = result.exchange.conversation
-    if result.record.error is not None:
-        metadata["error"] = result.record.error[:_MESSAGE]
-    if result.known:
-        metadata["known"] = result.known
-    if fixed:
-        metadata["fixed"] = list[Json](fixed)
-    if result.notes:
-        metadata["notes"] = [note[:_MESSAGE] for note in result.notes]
-    return Annotation(
-        comment=_comment(result, names),
-        marker=MARKERS.get(worst, ""),
-        metadata=prefixed(metadata),
-    )
+    if exchange is not None and exchange.conversation is not None:
+        metadata["conversation"] = exchange.conversation
+    if record.error is not None:
+        metadata["error"] = record.error[:_MESSAGE]
+    if checked.known:
+        metadata["known"] = len(checked.known)
+    if record.fixes:
+        metadata["fixed"] = list[Json](dict.fromkeys(fix.name for fix in record.fixes))
+    if record.notes:
+        metadata["notes"] = [note[:_MESSAGE] for note in record.notes]
+    return Annotation(_comment(checked, names), MARKERS.get(highest, ""), prefixed(metadata))
 
 
-def _details(result: CheckResult) -> list[Json]:
-    checked = Checked(result.record, result.exchange, result.new[:_DETAILS])
+def _details(checked: Checked) -> list[Json]:
     details: list[Json] = []
-    for finding in checked.findings:
+    for finding in checked.findings[:_DETAILS]:
         detail = flat(checked, finding)
         shown = ("code", "name", "severity", "confidence", "layer", "side", "pointer", "event", "fix")
         details.append({**{name: detail[name] for name in shown}, "message": finding.message[:_MESSAGE]})
@@ -159,37 +157,33 @@ def mark_failure(flow: http.HTTPFlow, culprit: str) -> None:
     flow.marked = flow.marked or MARKERS["warning"]
 
 
-def _comment(result: CheckResult, names: list[str]) -> str:
+def _comment(checked: Checked, names: list[str]) -> str:
     parts = [f"{names[0]} +{len(names) - 1}" if len(names) > 1 else names[0]] if names else []
-    if trouble := _trouble(result):
+    if trouble := _trouble(checked.record):
         parts.append(trouble)
-    if result.known:
-        parts.append(f"+{result.known} known")
-    parts = parts or ["ok" if result.api else "not judged"]
-    if result.record.fixes:
-        parts.append(f"{len(result.record.fixes)} fixed")
-    if calls := result.calls:
+    if checked.known:
+        parts.append(f"+{len(checked.known)} known")
+    parts = parts or ["ok" if checked.api else "not judged"]
+    if checked.record.fixes:
+        parts.append(f"{len(checked.record.fixes)} fixed")
+    if calls := checked.calls:
         parts.append(counted(calls, "call"))
-    parts += [part for part in (result.model[:60], result.api) if part]
+    parts += [part for part in (checked.model[:60], checked.api) if part]
     if len(names) > 1:
         parts.append(", ".join(names[1:9]))
-    worst = next((finding for finding in result.new if names and finding.name == names[0]), None)
+    worst = next((finding for finding in checked.findings if names and finding.name == names[0]), None)
     if worst is not None:
         parts.append(shorten(worst.message, _COMMENTED))
     return printable(" · ".join(parts))
 
 
-def _trouble(result: CheckResult) -> str:
+def _trouble(record: Record) -> str:
     """Return why there is less to report than usual."""
-    record = result.record
     if record.end not in ("complete", "unknown"):
         return record.end
     if record.status is None:
         return "no reply"
     return "" if 200 <= record.status < 300 else f"http {record.status}"
-
-
-END_HEADER = "x-wirelint-end"
 
 
 def captured_copy(original: http.HTTPFlow, record: Record, made: Annotation) -> Callable[[], bytes]:
@@ -218,12 +212,12 @@ def _take_over(message: http.Message, original: http.Message) -> None:
         setattr(message.data, name, getattr(original.data, name))
 
 
-def capture(store: Store, flow: http.HTTPFlow, result: CheckResult) -> None:
+def capture(store: Store, flow: http.HTTPFlow, checked: Checked) -> None:
     """Write an exchange to both capture files."""
-    record, annotations = result.record, result.annotations()
+    record, annotations = checked.record, annotations_of(checked)
     size = len(record.request_body or b"") + len(record.response_body or b"") + 4096
     pieces = [Piece("exchanges.jsonl", functools.partial(encode, record, annotations))]
     try:
-        pieces.append(Piece("flows.mitm", captured_copy(flow, record, annotation(result))))
+        pieces.append(Piece("flows.mitm", captured_copy(flow, record, annotation(checked))))
     finally:  # a flow that cannot be copied costs its own file alone
         store.put(*pieces, size=size)

@@ -1,4 +1,4 @@
-"""Result of checking an ended exchange.
+"""Check of an exchange that has ended, and its result.
 
 Findings are a function of the captured bytes. If redaction changes a body, the exchange is parsed again from the
 redacted bytes, so that no finding quotes a secret, the ledger equals that of a reader of the captures, and `wirelint
@@ -7,7 +7,6 @@ check` agrees with the live run. Otherwise the parse made in transit is used."""
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from wirelint.addon.recorder import ExchangeRecorder
@@ -17,68 +16,9 @@ from wirelint.capture.redact import Redactor
 from wirelint.capture.replay import delivered_reply, replay
 from wirelint.capture.streams import StreamStrings
 from wirelint.engine import Engine, internal, lower
-from wirelint.model import End, Exchange, Json, Reply, Timing
+from wirelint.model import End, Exchange, Reply, Timing
 from wirelint.rule import SEVERITIES, Finding
 from wirelint.state.ledger import Unnamed
-from wirelint.view.findings import flat, worst
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class CheckResult:
-    """Findings of an exchange. `record` is redacted, unless redaction is off. `exchange` is None if it could not be
-    read."""
-
-    record: Record
-    exchange: Exchange | None
-    findings: tuple[Finding, ...]
-    api: str
-    model: str
-    notes: tuple[str, ...] = ()
-
-    @property
-    def new(self) -> tuple[Finding, ...]:
-        """Return the findings that no earlier exchange of the conversation had."""
-        return tuple([finding for finding in self.findings if not finding.is_known])
-
-    @property
-    def known(self) -> int:
-        """Return the number of findings from earlier turns; they are captured, not reported."""
-        return len(self.findings) - len(self.new)
-
-    @property
-    def worst(self) -> str:
-        """Return the highest severity of the new findings, or an empty string."""
-        return worst(self.new) or ""
-
-    @property
-    def calls(self) -> int:
-        """Return the number of tool calls for the client."""
-        if self.exchange is None or self.exchange.reply is None:
-            return 0
-        return sum([len(choice.calls) for choice in self.exchange.reply.choices])
-
-    @property
-    def streamed(self) -> bool:
-        return self.exchange is not None and self.exchange.reply is not None and self.exchange.reply.streamed
-
-    @property
-    def fixed(self) -> list[str]:
-        """Return the names of rules with applied fixes, each once."""
-        return list(dict.fromkeys(fix.name for fix in self.record.fixes)) if self.record.fixes else []
-
-    def with_faults(self, faults: list[Finding]) -> CheckResult:
-        return dataclasses.replace(self, findings=(*self.findings, *faults)) if faults else self
-
-    def annotations(self) -> dict[str, Json]:
-        """Return the fields of `exchanges.jsonl` beside the bytes."""
-        checked = Checked(self.record, self.exchange, self.findings)
-        return {
-            "api": self.api or None,
-            "model": self.model or None,
-            "conversation": self.exchange.conversation if self.exchange is not None else None,
-            "findings": [flat(checked, finding) for finding in self.findings],
-            "notes": list(self.notes),
-        }
 
 
 class Reading(NamedTuple):
@@ -107,13 +47,13 @@ def read(
     return Reading(clean, exchange)
 
 
-def judge(recorder: ExchangeRecorder, reading: Reading, engine: Engine, redactor: Redactor) -> CheckResult:
+def judge(recorder: ExchangeRecorder, reading: Reading, engine: Engine, redactor: Redactor) -> Checked:
     """Check an ended exchange. Raises whatever the engine raises."""
     clean, exchange = reading
     findings = _faults(recorder, redactor)
     if exchange is not None:
-        if recorder.notes or exchange.notes:
-            exchange = exchange.but(notes=tuple(recorder.notes))
+        if clean.notes or exchange.notes:
+            exchange = exchange.but(notes=clean.notes)
         exchange = engine.ledger.place(exchange)
         findings += engine.check(exchange)
     elif recorder.is_readable and not recorder.is_unread:
@@ -121,7 +61,7 @@ def judge(recorder: ExchangeRecorder, reading: Reading, engine: Engine, redactor
     return _result(recorder, clean, exchange, findings, redactor)
 
 
-def unchecked_result(recorder: ExchangeRecorder, end: End, error: str | None, redactor: Redactor) -> CheckResult:
+def unchecked_result(recorder: ExchangeRecorder, end: End, error: str | None, redactor: Redactor) -> Checked:
     """Return the result if checking itself failed: the record and the failures."""
     clean = redactor.record(recorder.record(end, error, (), Timing(recorder.started, recorder.first_byte)))
     return _result(recorder, clean, None, _faults(recorder, redactor), redactor)
@@ -156,19 +96,16 @@ def _faults(recorder: ExchangeRecorder, redactor: Redactor) -> list[Finding]:
 
 def _result(
     recorder: ExchangeRecorder, clean: Record, exchange: Exchange | None, findings: list[Finding], redactor: Redactor
-) -> CheckResult:
+) -> Checked:
     session = recorder.session
-    model = exchange.model if exchange is not None else ""
-    if not model and session is not None and session.request is not None:
-        model = redactor.text(session.request.model)
-    return CheckResult(
-        record=clean,
-        exchange=exchange,
-        findings=tuple(findings),
-        api=session.api.name if session is not None else "",
-        model=model,
-        notes=tuple(recorder.notes),
-    )
+    asked = session.request if session is not None and exchange is None else None
+    names = session.api.name if session is not None else "", redactor.text(asked.model) if asked is not None else ""
+    return Checked(clean, exchange, tuple(findings), names=names)
+
+
+def with_faults(checked: Checked, faults: list[Finding]) -> Checked:
+    """Return a result with the failures that came after it."""
+    return dataclasses.replace(checked, findings=(*checked.findings, *faults)) if faults else checked
 
 
 def names_of(findings: tuple[Finding, ...]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Reading mitmproxy's flows: whether a request is ours, its recorder, and how the exchange ended.
+"""Reading mitmproxy's live flows: whether a request is ours, its recorder, and how the exchange ended.
 
 The header `x-wirelint-ignore` is removed in `requestheaders`, for all traffic, because a streamed body leaves right
 after it. The flow keeps the value in its metadata, so that flow files give the same findings as captures."""
@@ -11,18 +11,14 @@ from collections.abc import Callable
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from mitmproxy import flow as mitmproxy_flow
 from mitmproxy import http
 from mitmproxy.optmanager import OptManager
 
-from wirelint.addon.annotate import END_HEADER
 from wirelint.addon.log import Failures, say
 from wirelint.addon.recorder import ExchangeRecorder
 from wirelint.apis import recognise
 from wirelint.apis.unknown import is_text, unknown_because
-from wirelint.capture.flow_metadata import NAMES
-from wirelint.capture.format import read_end
-from wirelint.capture.readers.flows import asked_headers, record_of
+from wirelint.capture.readers.flows import asked_headers
 from wirelint.engine import Session, lower
 from wirelint.model import End, Json
 from wirelint.registry import Registry
@@ -73,10 +69,7 @@ def may_be_ours(request: http.Request) -> bool:
 def open_recorder(flow: http.HTTPFlow, body: bytes | None, limit: int) -> ExchangeRecorder:
     """Create the recorder of a request. `body` is decoded; `limit` is the largest body that is read."""
     started = flow.request.timestamp_end or flow.request.timestamp_start
-    recorder = new_recorder(flow, flow.id, _url(flow.request), body, started, limit)
-    if not flow.live and any(f"wirelint.{name}" in flow.metadata for name in NAMES):
-        recorder.restore_record(record_of(flow))
-    return recorder
+    return new_recorder(flow, flow.id, _url(flow.request), body, started, limit)
 
 
 def new_recorder(
@@ -95,7 +88,6 @@ def new_recorder(
         limit=limit,
         clock=time.perf_counter,
         clock_start=time.perf_counter(),
-        is_live=flow.live,
     )
 
 
@@ -135,13 +127,6 @@ def note_unknown(recorder: ExchangeRecorder) -> bool:
     return True
 
 
-def duration_of(flow: http.HTTPFlow) -> float | None:
-    """Return the duration of a recorded exchange in milliseconds."""
-    if flow.response is None or flow.response.timestamp_end is None:
-        return None
-    return round((flow.response.timestamp_end - flow.request.timestamp_start) * 1000, 3)
-
-
 def _url(request: http.Request) -> str:
     """Return the URL with the client's host header, unless that makes it invalid."""
     try:
@@ -153,10 +138,6 @@ def _url(request: http.Request) -> str:
 
 _READ_AT_ONCE = ("save_stream_file", "hardump", "dumper_filter")
 """Options of mitmproxy that read flows and annotations as soon as the last hook returns."""
-
-_CLIENT_LEFT = "Client disconnected."
-# Said of either side of an HTTP/2 or HTTP/3 connection, with the name of the error code behind it.
-_RESET = ("stream reset by client", "stream closed by client")
 
 
 def are_flows_read_at_once(options: OptManager) -> bool:
@@ -172,30 +153,3 @@ class EndedExchange(NamedTuple):
     end: End
     error: str | None
     duration: float | None
-
-
-def end_reason_of(flow: http.HTTPFlow) -> tuple[End, str | None]:
-    """Return how a flow ended and its error text. "complete" means that HTTP ended correctly; the reply itself shows
-    more."""
-    recorded = None if flow.live else _recorded(flow)
-    if flow.error is None:
-        return recorded or "complete", None
-    return recorded or _end_reason_of_error(flow, flow.error.msg), flow.error.msg
-
-
-def _end_reason_of_error(flow: http.HTTPFlow, message: str) -> End:
-    # A flow that was killed on this side says nothing about the upstream either.
-    if message in (_CLIENT_LEFT, mitmproxy_flow.Error.KILLED_MESSAGE):
-        return "client-left"
-    if message.startswith(_RESET):
-        many_streams = not flow.request.http_version.startswith("HTTP/1")
-        return "client-left" if many_streams and "(CANCEL)" in message else "upstream-died"
-    return "upstream-died"
-
-
-def _recorded(flow: http.HTTPFlow) -> End | None:
-    """Return the end that an earlier run stored in the flow."""
-    noted = flow.metadata.get("wirelint.end")
-    if noted is None and flow.response is not None:
-        noted = flow.response.headers.get(END_HEADER)
-    return read_end(noted)

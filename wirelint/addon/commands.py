@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 from mitmproxy import command, ctx, exceptions, flow, http, types
 
 from wirelint.addon.annotate import annotate, annotation
-from wirelint.addon.check_result import CheckResult
 from wirelint.addon.exchange_cache import AddonState, ExchangeCache, ExchangeLookup
 from wirelint.addon.log import finding_line, say
 from wirelint.capture.cases import NoFindingError, encode_case, reproduce
@@ -64,16 +63,7 @@ def _copy(flow: http.HTTPFlow, fixed: Fixed) -> http.HTTPFlow:
         _put(copy.response, came.delivered, came.response_headers, came.response_body, flow, "response")
     record = dataclasses.replace(came, id=copy.id, source="")
     exchange = dataclasses.replace(fixed.exchange, id=copy.id) if fixed.exchange is not None else None
-    notes = came.annotations.get("notes")
-    result = CheckResult(
-        record,
-        exchange,
-        fixed.findings,
-        exchange.api if exchange is not None else "",
-        exchange.model if exchange is not None else "",
-        tuple(note for note in notes if isinstance(note, str)) if isinstance(notes, list) else (),
-    )
-    made = annotation(result)
+    made = annotation(Checked(record, exchange, fixed.findings))
     copy.comment = copy.marked = ""
     annotate(copy, dataclasses.replace(made, comment=f"{_TRIED} · {made.comment}"), record)
     return copy

@@ -37,7 +37,6 @@ class CachedExchange:
     """Checked exchange with the flow's bodies at that time; with other bodies it is stale."""
 
     checked: Checked
-    notes: tuple[str, ...]
     request: bytes | None
     response: bytes | None
 
@@ -61,13 +60,11 @@ class ExchangeCache:
     def __len__(self) -> int:
         return len(self._kept)
 
-    def keep(
-        self, flow: http.HTTPFlow, checked: Checked, notes: tuple[str, ...] = (), name: str | None = None
-    ) -> CachedExchange:
+    def keep(self, flow: http.HTTPFlow, checked: Checked, name: str | None = None) -> CachedExchange:
         """Store an exchange. `name`: its id if it is one of several on a socket."""
         name = name or flow.id
         self.forget(name)
-        kept = CachedExchange(checked, notes, flow.request.raw_content, _answer(flow))
+        kept = CachedExchange(checked, flow.request.raw_content, _answer(flow))
         self._kept[name] = kept
         self._size += kept.size
         while len(self._kept) > 1 and (len(self._kept) > self._most or self._size > self._most_bytes):
@@ -148,20 +145,18 @@ _KNOWN = Finding("", "", "info", "high", "wirelint", "request", "")
 _MOST_KNOWN = 100_000
 
 
-def recall(flow: http.HTTPFlow, engine: Engine, redactor: Redactor) -> tuple[Checked, tuple[str, ...]]:
-    """Return the exchange of a flow with findings and notes. A flow that was modified since its check is checked again."""
+def recall(flow: http.HTTPFlow, engine: Engine, redactor: Redactor) -> Checked:
+    """Return the exchange of a flow with findings. A flow that was modified since its check is checked again."""
     record = redactor.record(record_of(flow))
     exchange = replay(record)
     findings = findings_of(flow)
     if exchange is not None and (findings is None or flow.modified()):  # type: ignore[no-untyped-call, unused-ignore]
         findings = engine.judge(engine.ledger.place(exchange))
-    said = flow.metadata.get("wirelint.notes")
-    notes = tuple(note for note in said if isinstance(note, str)) if isinstance(said, list) else ()
     known = flow.metadata.get("wirelint.known")
     checked = Checked(record, exchange, findings or ()).folded
     if not checked.known and isinstance(known, int) and 0 < known <= _MOST_KNOWN:
         checked = dataclasses.replace(checked, known=(_KNOWN,) * known)
-    return checked, notes
+    return checked
 
 
 def judged(record: Record, engine: Engine) -> Checked:
@@ -213,12 +208,11 @@ class ExchangeLookup:
         """Return the exchange of a flow. Raises parse errors."""
         found = self._state.open(flow.id)
         if found is not None:
-            return Shown(_read_open(found), open=True, notes=tuple(found.recorder.notes))
+            return Shown(_read_open(found), open=True)
         self._state.settle()
         kept = self._cache.find(flow)
         if kept is None:
-            checked, notes = recall(flow, self._state.engine(), self._state.redactor())
-            kept = self._cache.keep(flow, checked, notes)
+            kept = self._cache.keep(flow, recall(flow, self._state.engine(), self._state.redactor()))
         return self._shown(kept)
 
     def find_turn(self, flow: http.HTTPFlow, message: websocket.WebSocketMessage) -> tuple[Shown, Side] | None:
@@ -235,14 +229,14 @@ class ExchangeLookup:
             checked = judged(record, self._state.engine())
             if not is_over(flow, number):
                 return Shown(checked, open=True), side
-            kept = self._cache.keep(flow, checked, name=name)
+            kept = self._cache.keep(flow, checked, name)
         return self._shown(kept), side
 
     def _shown(self, kept: CachedExchange) -> Shown:
         exchange = kept.checked.exchange
         if exchange is None:
-            return Shown(kept.checked, notes=kept.notes)
-        return Shown(kept.checked, notes=kept.notes, later=lambda id_: self._cache.result_of(id_, exchange))
+            return Shown(kept.checked)
+        return Shown(kept.checked, later=lambda id_: self._cache.result_of(id_, exchange))
 
 
 def _read_open(found: OpenExchange) -> Checked:

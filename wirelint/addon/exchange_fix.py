@@ -285,11 +285,9 @@ def finish_body(
     with failures.caught("reading the reply", recorder):
         if recorder.status is None:
             recorder.respond(response.status_code, headers_of(response))
-        if response.raw_content is None and not recorder.is_live:
-            recorder.mark_unread("the reply was not recorded")
-        elif fixer is not None and fixer.end(response):
+        if fixer is not None and fixer.end(response):
             return
-        elif (
+        if (
             response.raw_content is None
             and recorder.is_empty
             and not (recorder.is_collected or isinstance(response.stream, HttpReply))
@@ -299,4 +297,4 @@ def finish_body(
             # The client got the received bytes; without this mitmproxy has no body to show, filter or save.
             response.raw_content = recorder.raw_body()
         elif recorder.is_empty:
-            recorder.feed_whole(recorder.recorded_body() or response.raw_content)
+            recorder.feed_whole(response.raw_content)

@@ -16,9 +16,9 @@ from mitmproxy.log import LegacyLogEvents
 from rich.text import Text
 
 from wirelint.addon import terminal_log
-from wirelint.addon.check_result import CheckResult
 from wirelint.addon.recorder import ExchangeRecorder
 from wirelint.apis import channel_of
+from wirelint.capture.offline import Checked
 from wirelint.capture.redact import Redactor
 from wirelint.model import Exchange
 from wirelint.rule import Finding
@@ -32,23 +32,24 @@ _redactors = [Redactor()]
 _MESSAGE = 400
 
 
-def log_exchange(result: CheckResult) -> None:
-    """Log an exchange, its findings and fixes."""
+def log_exchange(checked: Checked) -> None:
+    """Log an exchange, its new findings and its fixes."""
     if not is_shown(logging.WARNING):
         return
-    say(exchange_line(result), look=functools.partial(terminal_log.exchange_look, result))
-    new = result.new
-    for finding in new[:_SHOWN]:
+    checked = checked.folded
+    record, findings = checked.record, checked.findings
+    say(exchange_line(checked), look=functools.partial(terminal_log.exchange_look, checked))
+    for finding in findings[:_SHOWN]:
         log_finding(finding)
-    if len(new) > _SHOWN:
-        _remark(f"… {len(new) - _SHOWN} more: wirelint show {result.record.id[:8]}")
-    fixes = result.record.fixes
+    if len(findings) > _SHOWN:
+        _remark(f"… {len(findings) - _SHOWN} more: wirelint show {record.id[:8]}")
+    fixes = record.fixes
     for fix in fixes[:_SHOWN]:
         line = f"  fixed {fix.name} [{fix.safety}] {shorten(fix.title, _MESSAGE)}"
         say(line, look=terminal_log.fix_look(fix))
     if len(fixes) > _SHOWN:
-        _remark(f"… {len(fixes) - _SHOWN} more fixes: wirelint show {result.record.id[:8]}")
-    for note in result.notes:
+        _remark(f"… {len(fixes) - _SHOWN} more fixes: wirelint show {record.id[:8]}")
+    for note in record.notes:
         _remark(f"note: {note}")
 
 
@@ -75,23 +76,24 @@ def _remark(text: str) -> None:
     say(f"  {text}", look=terminal_log.beneath(Text(printable(text), "dim")))
 
 
-def exchange_line(result: CheckResult) -> str:
+def exchange_line(checked: Checked) -> str:
     """`openai.chat kimi-k2 200 stream, 1.84 s (first token 0.42 s), 2 calls: 1 error, 2 fixed [3f2a9c11]`."""
-    record = result.record
+    checked = checked.folded
+    record = checked.record
     status = "no reply" if record.status is None else str(record.status)
-    facts = [f"{status} stream" if result.streamed else status]
+    facts = [f"{status} stream" if checked.streamed else status]
     if record.timing.duration is not None:
         took = terminal_log.seconds(record.timing.duration)
         token = record.timing.first_token
         facts.append(
-            f"{took} (first token {terminal_log.seconds(token)})" if token is not None and result.streamed else took
+            f"{took} (first token {terminal_log.seconds(token)})" if token is not None and checked.streamed else took
         )
-    if result.calls:
-        facts.append(counted(result.calls, "call"))
+    if checked.calls:
+        facts.append(counted(checked.calls, "call"))
     if record.end != "complete":
         facts.append(record.end)
-    who = " ".join(part for part in (result.api or terminal_log.unread(result), shorten(result.model, 48)) if part)
-    return f"{who} {', '.join(facts)}: {_counts(result)} [{record.id[:8]}]"
+    who = " ".join(part for part in (checked.api or terminal_log.unread(checked), shorten(checked.model, 48)) if part)
+    return f"{who} {', '.join(facts)}: {_counts(checked)} [{record.id[:8]}]"
 
 
 def open_line(exchange: Exchange, model: str, findings: Sequence[Finding]) -> str:
@@ -136,19 +138,18 @@ def say(text: str, level: int = logging.INFO, look: terminal_log.Look | None = N
     logger.log(level, "%s", line, extra={terminal_log.LOOK: look} if look is not None else None)
 
 
-def _is_judged(result: CheckResult) -> bool:
-    exchange = result.exchange
+def _is_judged(exchange: Exchange | None) -> bool:
     if exchange is None:
         return False
     settled = exchange.status is not None and 200 <= exchange.status < 300 and exchange.end != "unread"
     return exchange.ok or (settled and channel_of(exchange.api) == "mcp")  # an accepted notification has no body
 
 
-def _counts(result: CheckResult) -> str:
-    counts = [part for part in (tally(result.new), known_note(result.known)) if part]
-    counts = counts or ["ok" if _is_judged(result) else "not judged"]
-    if result.record.fixes:
-        counts.append(f"{len(result.record.fixes)} fixed")
+def _counts(checked: Checked) -> str:
+    counts = [part for part in (tally(checked.findings), known_note(len(checked.known))) if part]
+    counts = counts or ["ok" if _is_judged(checked.exchange) else "not judged"]
+    if checked.record.fixes:
+        counts.append(f"{len(checked.record.fixes)} fixed")
     return ", ".join(counts)
 
 

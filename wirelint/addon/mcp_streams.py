@@ -215,12 +215,7 @@ class McpStreams:
 
     def mind(self, flow: http.HTTPFlow, recorder: ExchangeRecorder, *, streamed: bool, blocks: bool) -> None:
         """Track a reply whose head has arrived. `blocks`: calls may be answered by policies."""
-        if not (
-            streamed
-            and recorder.is_live
-            and recorder.session is not None
-            and channel_of(recorder.session.api.name) == "mcp"
-        ):
+        if not (streamed and recorder.session is not None and channel_of(recorder.session.api.name) == "mcp"):
             return
         if "text/event-stream" in dict(recorder.response_headers).get("content-type", "text/event-stream"):
             recorder.on_data = partial(self._heard, flow, recorder)

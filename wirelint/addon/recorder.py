@@ -20,7 +20,7 @@ from wirelint.capture.record import Headers, Record, Sent
 from wirelint.capture.streams import StreamStrings
 from wirelint.engine import Session, internal, lower
 from wirelint.fix import AppliedFix
-from wirelint.model import End, Request, Timing
+from wirelint.model import End, Json, Request, Timing
 from wirelint.rewrite import ReplyStream
 from wirelint.rewrite.request import Mended
 from wirelint.rewrite.stream import arrived
@@ -45,7 +45,6 @@ class ExchangeRecorder:
     `clock` is monotonic, in seconds; `clock_start` is its value when the request was complete; `started` is Unix time.
     `session`: None if reading the request failed; `faults` says why. Also None if `unknown_reason` is set: the exchange
     is of no known API and is recorded without being checked.
-    `is_live`: False for a flow loaded from a file.
     `forwarded`, `sent_request`: the request sent in place of the client's, as bytes and parsed. `delivered`: the reply
     sent in place of the upstream's.
     `must_reread`: the session is incomplete, and the stored bytes have to be parsed again.
@@ -68,7 +67,6 @@ class ExchangeRecorder:
     limit: int
     clock: Callable[[], float]
     clock_start: float
-    is_live: bool = True
     status: int | None = None
     response_headers: Headers = ()
     first_byte: float | None = None
@@ -90,7 +88,6 @@ class ExchangeRecorder:
     reply_stream: ReplyStream | None = None
     strings: StreamStrings | None = None
     _arrivals: ArrivalLog = field(default_factory=ArrivalLog)
-    _recorded: Record | None = None
     _decoder: Decoder | None = None
     _raw: BytesIO = field(default_factory=BytesIO)
     _plain: bytearray = field(default_factory=bytearray)
@@ -115,9 +112,7 @@ class ExchangeRecorder:
 
     def respond(self, status: int, headers: Headers) -> None:
         """Record the head of the reply. mitmproxy does not report interim (1xx) responses."""
-        known = self._recorded if self.delivered is not None else None
-        self.status, self.response_headers = status, known.response_headers if known is not None else headers
-        self.first_byte = self.now() if self.is_live else None
+        self.status, self.response_headers, self.first_byte = status, headers, self.now()
         fields = lower(self.response_headers)
         if self.is_readable and self.session is not None:
             self.session.respond(status, fields)
@@ -126,19 +121,6 @@ class ExchangeRecorder:
             self._decoder = decoder(coding, self.limit) if (coding := _coding(fields.get("content-encoding"))) else None
         except CodingError as error:
             self.mark_unread(f"the reply cannot be read: {error}", keep_raw=True)
-
-    def restore_record(self, known: Record) -> None:
-        """Take both sides of a changed exchange from a recorded flow. Checks see the received bytes, not the sent ones."""
-        self._recorded = known
-        self.request_headers, self.request_body = known.request_headers, known.request_body
-        self.forwarded, self.delivered, self.fixes = known.forwarded, known.delivered, list(known.fixes)
-
-    def recorded_body(self) -> bytes | None:
-        """Return the received, decoded reply body of a recorded flow that shows another body, else None."""
-        if self._recorded is None or self.delivered is None:
-            return None
-        self._decoder = None
-        return self._recorded.response_body
 
     def take_coding(self) -> str | None:
         """Return the content coding of the reply and stop decoding here: the caller decodes and passes plain bytes."""
@@ -362,6 +344,7 @@ class ExchangeRecorder:
             forwarded=self.forwarded,
             delivered=self.delivered,
             fixes=tuple(self.fixes),
+            annotations={"notes": list[Json](self.notes)} if self.notes else {},
         )
 
     def _body(self) -> bytes | None:

@@ -247,19 +247,10 @@ class HttpReply(StreamedReply):
         self.repair_with(reply_stream)
 
     def __call__(self, data: bytes) -> bytes | Iterable[bytes]:
-        if self.is_repaired:
-            return self._repaired(data)
-        if data:
-            self._record(data)
-        return self._inner(data) if self._inner is not None else data or []
-
-    def _record(self, data: bytes) -> None:
-        super()._record(data)
-        with self._reading:
-            if self._recorder.on_data is not None:
-                self._recorder.on_data()
-
-    def _repaired(self, data: bytes) -> list[bytes]:
+        if not self.is_repaired:
+            if data:
+                self._record(data)
+            return self._inner(data) if self._inner is not None else data or []
         try:
             if not data:
                 return self._over()
@@ -275,6 +266,12 @@ class HttpReply(StreamedReply):
                 return self._give_up(data, error)
             except Exception:  # fail open: raising here would hang the client
                 return [data] if data else []
+
+    def _record(self, data: bytes) -> None:
+        super()._record(data)
+        with self._reading:
+            if self._recorder.on_data is not None:
+                self._recorder.on_data()
 
     def _over(self) -> list[bytes]:
         if self._decoder is not None and not self._decoder.finished and self._call_is_end and not self._settled:

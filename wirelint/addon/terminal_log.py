@@ -23,7 +23,7 @@ from mitmproxy.addons.termlog import TermLogHandler
 from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
-from wirelint.addon.check_result import CheckResult
+from wirelint.capture.offline import Checked
 from wirelint.model import Exchange
 from wirelint.rule import AppliedFix, Finding
 from wirelint.text.escaping import ERRORS, counted, printable, shorten
@@ -45,23 +45,23 @@ _WIDE = 104
 _MESSAGE = 400
 
 
-def exchange_look(result: CheckResult, width: int) -> Iterator[Text]:
-    """An exchange that has ended. One without findings is a dim line."""
-    record = result.record
-    style = "" if result.new else "dim"
-    mark = Text(MARKS[result.worst], STYLES[result.worst]) if result.worst else Text("✓", "green dim")
+def exchange_look(checked: Checked, width: int) -> Iterator[Text]:
+    """An exchange that has ended. One without new findings is a dim line."""
+    record, highest = checked.record, worst(checked.findings)
+    style = "" if highest else "dim"
+    mark = Text(MARKS[highest], STYLES[highest]) if highest else Text("✓", "green dim")
     took, token = record.timing.duration, record.timing.first_token
-    calls = counted(result.calls, "call") if result.calls else ""
-    if result.exchange is None or (record.status or 0) >= 400:
-        mark = mark if result.worst else Text("-", "dim")
+    calls = counted(checked.calls, "call") if checked.calls else ""
+    if not highest and (checked.exchange is None or (record.status or 0) >= 400):
+        mark = Text("-", "dim")
     yield _row(
-        mark, result.api or unread(result), result.model, record.status, seconds(took), calls, record.id, style,
-        width, result.streamed, f"first {seconds(token)}" if token is not None and result.streamed else "",
+        mark, checked.api or unread(checked), checked.model, record.status, seconds(took), calls, record.id, style,
+        width, checked.streamed, f"first {seconds(token)}" if token is not None and checked.streamed else "",
     )  # fmt: skip
     if record.end not in ("complete", "unknown"):
         yield Text(f"{' ' * _BENEATH}{record.end}", "yellow")
-    if result.known:
-        yield Text(f"{' ' * _BENEATH}{known_note(result.known)}", "dim")
+    if checked.known:
+        yield Text(f"{' ' * _BENEATH}{known_note(len(checked.known))}", "dim")
 
 
 def open_look(exchange: Exchange, model: str, findings: Iterable[Finding], width: int) -> Iterator[Text]:
@@ -90,9 +90,9 @@ def fix_look(fix: AppliedFix) -> Look:
     return beneath(text.append(f" {shorten(printable(fix.title), _MESSAGE)}", "green"))
 
 
-def unread(result: CheckResult) -> str:
+def unread(checked: Checked) -> str:
     """What to call an exchange without an API: one of none that is understood, unless reading it failed."""
-    return "unread request" if result.findings else "unknown API"
+    return "unread request" if checked.findings else "unknown API"
 
 
 def seconds(milliseconds: float | None) -> str:

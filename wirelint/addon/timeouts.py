@@ -113,7 +113,7 @@ class Timeouts:
         """Check an exchange; return when it may be due again."""
         recorder = one.recorder
         asks = recorder.method == "POST" or is_socket(recorder.url.partition(":")[0])
-        if not recorder.is_live or recorder.is_unread or not recorder.is_readable or not asks:
+        if recorder.is_unread or not recorder.is_readable or not asks:
             return math.inf
         with self._failures.caught("watching the exchange", recorder, readable=True):
             return self._ask(one, now)

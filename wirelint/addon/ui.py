@@ -16,7 +16,6 @@ from typing import Any, Literal, Protocol
 from mitmproxy import contentviews, ctx, flow, http, websocket
 from mitmproxy.addonmanager import Loader
 
-from wirelint.addon.check_result import CheckResult
 from wirelint.addon.commands import Commands
 from wirelint.addon.exchange_cache import AddonState, ExchangeCache, ExchangeLookup
 from wirelint.addon.log import Failures
@@ -111,10 +110,10 @@ class Contentview:
     def __init__(self, viewer: ExchangeView) -> None:
         self._viewer = viewer
 
-    def prettify(self, data: bytes, metadata: contentviews.Metadata) -> str:
+    def prettify(self, data: bytes, metadata: Metadata) -> str:
         return plain(self._viewer.page(data, metadata.flow, metadata.http_message or metadata.websocket_message))
 
-    def render_priority(self, data: bytes, metadata: contentviews.Metadata) -> float:
+    def render_priority(self, data: bytes, metadata: Metadata) -> float:
         return (
             _OURS
             if self._viewer.claims(metadata.flow, metadata.http_message or metadata.websocket_message)
@@ -165,6 +164,14 @@ class Named(Protocol):
     name: str
 
 
+class Metadata(Protocol):
+    """The members of mitmproxy 12's `contentviews.Metadata` that are used."""
+
+    flow: object
+    http_message: object
+    websocket_message: object
+
+
 def _is_console() -> bool:
     return ctx.master.addons.get("consoleaddon") is not None  # type: ignore[no-untyped-call]
 
@@ -179,18 +186,18 @@ def _width() -> int:
 
 def install(viewer: ExchangeView) -> Callable[[], None]:
     """Add the view to mitmproxy, replacing that of an earlier load. Return a function that removes it."""
+    views: Any = contentviews  # its types differ between the versions
     if hasattr(contentviews, "Contentview"):
-        contentviews.add(Contentview(viewer))
+        views.add(Contentview(viewer))
         return lambda: None  # a later one takes its place; until then it knows no flow
-    old: Any = contentviews
     view = View(viewer)
-    if (earlier := old.get(NAME)) is not None:
-        old.remove(earlier)
-    old.add(view)
+    if (earlier := views.get(NAME)) is not None:
+        views.remove(earlier)
+    views.add(view)
 
     def remove() -> None:
-        if old.get(NAME) is view:
-            old.remove(view)
+        if views.get(NAME) is view:
+            views.remove(view)
 
     return remove
 
@@ -234,7 +241,7 @@ class LivePreview:
 
     def _step(self) -> None:
         self._timer = None
-        found = [one for one in self._found() if one.recorder.is_live]
+        found = list(self._found())
         start = self._turn % len(found) if len(found) > _AT_ONCE else 0
         self._turn = start + _AT_ONCE
         for one in [*found[start:], *found[:start]][:_AT_ONCE]:
@@ -344,11 +351,10 @@ class UserInterface:
         self.preview.done()
         self.retention.done()
 
-    def judged(self, flow: http.HTTPFlow, result: CheckResult) -> None:
+    def judged(self, flow: http.HTTPFlow, checked: Checked) -> None:
         """Cache the result of an exchange."""
         if is_shown():
-            checked = Checked(result.record, result.exchange, result.findings).folded
-            self._cache.keep(flow, checked, result.notes, result.record.id)
+            self._cache.keep(flow, checked.folded, checked.record.id)
             clear_console_cache()
 
     def show(self, flow: http.HTTPFlow) -> None:

@@ -188,8 +188,6 @@ class WebSockets:
         self, socket: _Socket, recorder: ExchangeRecorder, message: websocket.WebSocketMessage, settings: Settings
     ) -> None:
         """Fix a client's message, and prepare the fix of its replies."""
-        if not recorder.is_live:
-            return
         if socket.repairs is None:
             socket.repairs = False
             with self._failures.caught("reaching the client", recorder, readable=True):
@@ -213,9 +211,7 @@ class WebSockets:
                     stream = reply_stream_of(recorder, scope, settings, self._ledger)
                     socket.fixer = SocketReply(recorder, stream, self._failures) if stream is not None else None
         last = closes(content)
-        if not recorder.is_live:
-            recorder.feed(as_line(content))
-        elif socket.fixer is None or not content.strip():
+        if socket.fixer is None or not content.strip():
             recorder.store_for_later(as_line(content))
         else:
             self._pass(socket, socket.fixer.feed(content, last=last), message)
@@ -239,7 +235,7 @@ class WebSockets:
         fixer, socket.fixer = socket.fixer, None
         if fixer is not None:
             fixer.settle()
-        self._finish(EndedExchange(recorder, socket.flow, end, error, recorder.now() if recorder.is_live else None))
+        self._finish(EndedExchange(recorder, socket.flow, end, error, recorder.now()))
 
     def _cut(self, socket: _Socket, end: End, error: str) -> None:
         while socket.open:

@@ -18,7 +18,6 @@ from wirelint.apis import (
     openai_completions,
     openai_responses,
 )
-from wirelint.apis.declared import repeated
 from wirelint.apis.reading import ReplyReader, document_of
 from wirelint.apis.spec import ApiSpec, ReplyWriter
 from wirelint.model import Json, Request
@@ -35,7 +34,6 @@ __all__ = [
     "read_request",
     "recognise",
     "recognise_reply",
-    "repeated",
 ]
 
 APIS: tuple[ApiSpec, ...] = (

@@ -18,7 +18,6 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from wirelint.apis.declared import Declared
 from wirelint.apis.reading import (
     DONE,
     ReplyReader,
@@ -204,7 +203,6 @@ def _call(call: Mapping[str, Json], place: str) -> ToolCall:
     return ToolCall(id_, name, arguments, place, "custom" if custom else "function")
 
 
-@Declared
 def read_tools(tools: Json) -> tuple[Tool, ...]:
     return tuple([found for n, tool in mappings(tools) if (found := _tool(tool, f"/tools/{n}")) is not None])
 

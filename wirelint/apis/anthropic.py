@@ -31,7 +31,6 @@ from wirelint.apis._blocks import (
     part_of,
     read_messages,
 )
-from wirelint.apis.declared import Declared
 from wirelint.apis.reading import (
     compact,
     error_of,
@@ -196,7 +195,6 @@ def _part(block: Mapping[str, Json], place: str, role: Role) -> Part | None:
             return Opaque(kind, place)
 
 
-@Declared
 def _tools(tools: Json) -> tuple[Tool, ...]:
     return tuple([_tool(tool, f"/tools/{n}") for n, tool in mappings(tools)])
 

@@ -54,7 +54,7 @@ class Traits:
     """A call id in the vendor's format. None: the vendor sends no ids."""
     has_strict_ids: bool = False
     """True if ids consist of letters, digits, `_` and `-` only, so that `functions.NAME:N` may be refused."""
-    blocks: bool = False
+    has_block_events: bool = False
     """True if a reply is a sequence of content blocks that start and stop one after the other."""
     has_id_in_each_event: bool = False
     """True if each event of a stream repeats the id of the reply."""
@@ -72,7 +72,7 @@ class Traits:
     @property
     def has_opening_events(self) -> bool:
         """Return True if streams of the API begin with events that carry no content yet."""
-        return self.blocks or self.has_repeated_calls
+        return self.has_block_events or self.has_repeated_calls
 
     @property
     def has_reason_for_calls(self) -> bool:

@@ -254,7 +254,7 @@ def is_normal_end(reason: str) -> bool:
 
 def _is_followed(exchange: Exchange, choice: Choice, call: ToolCall) -> bool:
     """Return True if another call follows; in APIs with successive blocks, any other part."""
-    if traits(exchange.api).blocks:
+    if traits(exchange.api).has_block_events:
         return choice.parts[-1] is not call
     return next(part for part in reversed(choice.parts) if isinstance(part, ToolCall)) is not call
 

@@ -24,10 +24,11 @@ NOT_JUDGED = "IN001"
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A record with its exchange and findings. `exchange` is None for an unrecognised API.
+    """A record with its exchange and findings. `exchange` is None for an unrecognised API, and if reading failed.
 
     `because` explains an unrecognised exchange that looks like an API of models or tools, and is empty for other traffic.
     `known` are findings of earlier exchanges (`folded`); without folding, all of them are in `findings`.
+    `names`: API and model of a live exchange whose reading failed.
     """
 
     record: Record
@@ -35,6 +36,25 @@ class Checked:
     findings: tuple[Finding, ...] = ()
     because: str = ""
     known: tuple[Finding, ...] = ()
+    names: tuple[str, str] = ("", "")
+
+    @property
+    def api(self) -> str:
+        return self.exchange.api if self.exchange is not None else self.names[0]
+
+    @property
+    def model(self) -> str:
+        return self.exchange.model if self.exchange is not None else self.names[1]
+
+    @property
+    def calls(self) -> int:
+        """The number of tool calls in the reply."""
+        reply = self.exchange.reply if self.exchange is not None else None
+        return sum(len(choice.calls) for choice in reply.choices) if reply is not None else 0
+
+    @property
+    def streamed(self) -> bool:
+        return self.exchange is not None and self.exchange.reply is not None and self.exchange.reply.streamed
 
     @property
     def folded(self) -> Checked:
@@ -93,7 +113,7 @@ def check(
         if item.source != source:
             source, lacking = item.source, frozenset()
             engine = Engine(rules, report=report)
-        checked = _check(item, engine, report)
+        checked = check_record(item, engine, report)
         if item.missing - lacking:
             checked = dataclasses.replace(checked, findings=(not_judged(item.missing - lacking), *checked.findings))
             lacking |= item.missing
@@ -107,7 +127,8 @@ def not_judged(missing: frozenset[MissingInfo]) -> Finding:
     )
 
 
-def _check(record: Record, engine: Engine, report: Callable[[str, Exception], None] | None) -> Checked:
+def check_record(record: Record, engine: Engine, report: Callable[[str, Exception], None] | None = None) -> Checked:
+    """Check the next record of a file. The engine's ledger takes it."""
     try:
         exchange = replay(record)
         if exchange is None:
@@ -310,7 +331,6 @@ def _remaining(fixed: Record, came: Exchange, engine: Engine) -> tuple[Finding, 
 def _with_notes(record: Record, notes: Sequence[str]) -> dict[str, Json]:
     annotations = dict(record.annotations)
     if notes:
-        before = annotations.get("notes")
-        kept: list[Json] = list(before) if isinstance(before, list) else []
+        kept = record.notes
         annotations["notes"] = [*kept, *(note for note in notes if note not in kept)]
     return annotations

@@ -29,7 +29,7 @@ class Record(Copied):
 
     `chunks` are arrivals of the response body: (milliseconds after the request, bytes of the decoded body). `source` is
     the file as the user named it, `place` where in it (`line 3`, `flow 2`, `entry 7`). `annotations` are what a live
-    run had written beside it (api, findings, …); nothing is judged from them. `form` is the format of the file, and
+    run had written beside it (api, findings, notes, …); nothing is judged from them. `form` is the format of the file, and
     `missing` what it cannot tell.
 
     Request and response are always what came in. `forwarded` is the request that the upstream got and `delivered` the
@@ -56,3 +56,9 @@ class Record(Copied):
     annotations: Mapping[str, Json] = field(default_factory=dict)
     form: Form = "wirelint"
     missing: frozenset[MissingInfo] = frozenset()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a run or a reader noted for people."""
+        notes = self.annotations.get("notes")
+        return tuple(note for note in notes if isinstance(note, str)) if isinstance(notes, list) else ()

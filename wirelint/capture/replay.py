@@ -59,9 +59,8 @@ def respond(session: Session, record: Record) -> None:
 
 def finish(session: Session, record: Record, delivered: Reply | None = None) -> Exchange:
     """The exchange after the session has read the body. `delivered`: a changed reply that the client got."""
-    notes = record.annotations.get("notes") if record.end == "unread" else None  # why it was not read
-    told = tuple(note for note in notes if isinstance(note, str)) if isinstance(notes, list) else ()
-    exchange = session.finish(record.end, error=record.error, timing=record.timing, chunks=record.chunks, notes=told)
+    why = record.notes if record.end == "unread" else ()
+    exchange = session.finish(record.end, error=record.error, timing=record.timing, chunks=record.chunks, notes=why)
     if record.missing:
         exchange = dataclasses.replace(exchange, missing=record.missing)
     return dataclasses.replace(exchange, delivered=delivered) if delivered is not None else exchange

@@ -133,7 +133,7 @@ _FOLLOWING = "A-Za-z0-9_+/=.-"
 """All that may follow a prefix."""
 
 _FIRST_DIGIT = 64
-"""In a form that wants a digit, a sign looks this far for one, and takes a longer run as it is."""
+"""In a form that wants a digit, a prefix is followed this far to find one; a longer run needs none."""
 
 
 @dataclass(slots=True)

@@ -41,8 +41,8 @@ _PHRASES = lexicon.Phrases("order_check")
 
 # The only possible tool of an announcement or a claim without a known noun.
 #
-# The order links them: the reply names the object of the order, its verb is of a kind that the tool does, and nothing else
-# in the reply can be the object.
+# The order makes the link: the reply names the object of the order, the verb of the reply is of a kind that the tool does,
+# and nothing else in the reply can be the object.
 
 _SEEN = frozenset({"encontrado", "revisado", "revisé"})
 """Forms that may be about a text."""

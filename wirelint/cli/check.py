@@ -250,7 +250,7 @@ def case(
 
     PATH is a capture, ID the exchange's id or the beginning of one; ID is optional if only one exchange has findings.
     What the findings do not need is removed, and texts are replaced by others of the same shape. --select names the
-    findings to keep. Earlier exchanges are kept as far as they are needed.
+    findings to keep. An earlier exchange is kept if a finding needs it.
 
     The case is a line of a capture that states its findings; `wirelint check FILE --expect` verifies them.
     """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO, get_args
 
@@ -21,9 +21,9 @@ from wirelint.cli.guidance import guided
 from wirelint.cli.options import Selection, force_option, inform, paths_argument, rule_options
 from wirelint.cli.progress import Bar
 from wirelint.model import Json, Severity
-from wirelint.rule import SEVERITIES, Finding
+from wirelint.rule import SEVERITIES
 from wirelint.text.escaping import counted
-from wirelint.view.findings import count_by_severity, flat
+from wirelint.view.findings import annotations_of, count_by_severity
 
 _SUFFIXES = {".har": "har", ".mitm": "mitm", ".flow": "mitm", ".flows": "mitm", ".jsonl": "jsonl"}
 _SHOWN = 3
@@ -72,7 +72,7 @@ def export(
         return (
             (not ids or checked.record.id.startswith(ids))
             and (not names or any(finding.name in names for finding in findings))
-            and (not worth or any(finding.severity in worth for finding in _judged(findings)))
+            and (not worth or any(finding.severity in worth for finding in findings))
         )
 
     redactor = Redactor()
@@ -81,11 +81,11 @@ def export(
 
     def chosen() -> Iterator[Checked]:
         nonlocal total, count
-        for item in bar.checked(rules, _redacted(read(paths), redactor)):
+        for item in map(_judged, bar.checked(rules, _redacted(read(paths), redactor))):
             total += 1
             if is_chosen(item):
                 count += 1
-                found.update(finding.severity for finding in _judged(item.findings) if not finding.is_known)
+                found.update(finding.severity for finding in item.findings if not finding.is_known)
                 yield item
 
     try:
@@ -108,29 +108,20 @@ def _redacted(items: Iterator[Record | Problem], redactor: Redactor) -> Iterator
         yield item if isinstance(item, Problem) else redactor.record(item)
 
 
-def _judged(findings: Iterable[Finding]) -> list[Finding]:
-    return [finding for finding in findings if finding.code != NOT_JUDGED]
-
-
-def _notes(record: Record) -> list[Json]:
-    notes = record.annotations.get("notes")
-    return notes if isinstance(notes, list) else []
+def _judged(checked: Checked) -> Checked:
+    """The exchange without the finding that its file lacks something: it is about the file, not about the exchange."""
+    findings = tuple(finding for finding in checked.findings if finding.code != NOT_JUDGED)
+    return checked if len(findings) == len(checked.findings) else dataclasses.replace(checked, findings=findings)
 
 
 def _annotations(checked: Checked) -> dict[str, Json]:
     """Findings and facts of an exchange as in a capture, without the file it was read from."""
-    findings: list[Json] = [
-        {name: item for name, item in flat(checked, finding).items() if name != "source"}
-        for finding in _judged(checked.findings)
-    ]
-    exchange = checked.exchange
-    return {
-        "api": exchange.api if exchange is not None else None,
-        "model": (exchange.model or None) if exchange is not None else None,
-        "conversation": exchange.conversation if exchange is not None else None,
-        "findings": findings,
-        "notes": _notes(checked.record),
-    }
+    made = annotations_of(checked)
+    found = made["findings"]
+    for finding in found if isinstance(found, list) else ():
+        if isinstance(finding, dict):
+            finding.pop("source")
+    return made
 
 
 def _write_lines(out: BinaryIO, items: Iterator[Checked]) -> None:
@@ -143,7 +134,7 @@ def _write_lines(out: BinaryIO, items: Iterator[Checked]) -> None:
 def _write_har(out: BinaryIO, items: Iterator[Checked]) -> None:
     out.write(har.opening())
     for number, checked in enumerate(items):
-        findings = _judged(checked.findings)
+        findings = checked.findings
         texts = [f"{finding.name}: {finding.message}" for finding in findings[:_SHOWN]]
         texts += [f"and {len(findings) - _SHOWN} more"] if len(findings) > _SHOWN else []
         comment = "; ".join(texts) or "ok"
@@ -154,15 +145,11 @@ def _write_har(out: BinaryIO, items: Iterator[Checked]) -> None:
 def _write_flows(out: BinaryIO, items: Iterator[Checked]) -> None:
     # Loading mitmproxy takes most of a second, and only these files need it.
     from wirelint.addon.annotate import annotation
-    from wirelint.addon.check_result import CheckResult
     from wirelint.capture.writers.flows import flow_of
 
     for checked in items:
-        record, exchange = checked.record, checked.exchange
-        api, model = (exchange.api, exchange.model) if exchange is not None else ("", "")
-        findings, notes = tuple(_judged(checked.findings)), tuple(map(str, _notes(record)))
-        made = annotation(CheckResult(record, exchange, findings, api, model, notes))
-        out.write(flow_of(record, made.comment, made.marker, made.metadata))
+        made = annotation(checked)
+        out.write(flow_of(checked.record, made.comment, made.marker, made.metadata))
 
 
 _WRITERS: dict[str, Callable[[BinaryIO, Iterator[Checked]], None]] = {

@@ -186,7 +186,7 @@ class ArgumentRewriter(ABC):
     def _note_end(self, event: Event) -> None:
         """Note an event that tells how a candidate ends."""
         match event:
-            case Start(kind=kind) if self._own.blocks or kind == "tool_call":
+            case Start(kind=kind) if self._own.has_block_events or kind == "tool_call":
                 self._last[event.choice] = event.block
             case Finish(choice, reason):
                 self._reasons[choice] = reason

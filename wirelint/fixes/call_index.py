@@ -263,7 +263,7 @@ class CallNumbers(_UpdateJudge):
         self._context.taken.add(id_)
         self._split(update, id_, calls)
         before = self._now.get(update.block, update.block)
-        closed = [Close(before, update.frame)] if before in self._open and self._own.blocks else []
+        closed = [Close(before, update.frame)] if before in self._open and self._own.has_block_events else []
         self._open.discard(before)
         self._open.add(block)
         self._now[update.block] = block

@@ -113,7 +113,7 @@ class CallRemover:
         self._emptied.add(choice)
         self._left[choice] -= 1
         own = traits(self._context.exchange.api)
-        if choice in self._texts and not own.blocks:
+        if choice in self._texts and not own.has_block_events:
             block, item = self._texts[choice]
             return [Delta(block, f"\n\n{text}", frame, item)]
         block = self._context.new_block()
@@ -121,7 +121,7 @@ class CallRemover:
             Start(block, "text", own.text_at.format(choice), choice, frame),
             Delta(block, text, frame),
         ]
-        if own.blocks:
+        if own.has_block_events:
             return [*begun, Close(block, frame)]
         self._texts[choice] = (block, -1)
         return begun

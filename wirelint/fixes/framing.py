@@ -64,7 +64,7 @@ class Framing(PassingRewriter):
         self._stopped: set[int] = set()
         self._late: int | None = None
         self._torn = self._undeclared = self._failed = False
-        self._closes_blocks = traits(context.exchange.api).blocks
+        self._closes_blocks = traits(context.exchange.api).has_block_events
 
     @property
     def held(self) -> int | None:

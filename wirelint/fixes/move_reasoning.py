@@ -110,7 +110,7 @@ class ReasoningMover(TextRewriter):
         return any(isinstance(event, Start) and event.kind == kind and event.choice == choice for event in events)
 
     def moved(self, block: TextBlock, text: str, offset: int, frame: Frame | None) -> Iterable[Event]:
-        choice, has_blocks = block.choice, self.api.blocks
+        choice, has_blocks = block.choice, self.api.has_block_events
         number = self._open.get(block.start.block) if has_blocks else self._own.get(choice)
         if number is None:
             if has_blocks and block.opened:
@@ -130,7 +130,7 @@ class ReasoningMover(TextRewriter):
 
     def landed(self, block: TextBlock, frame: Frame | None) -> Iterable[Event]:
         number = self._open.pop(block.start.block, None)
-        if number is not None and self.api.blocks:
+        if number is not None and self.api.has_block_events:
             yield Close(number, frame)
 
     def unwraps(self, opener: str) -> bool:

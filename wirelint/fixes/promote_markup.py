@@ -35,7 +35,7 @@ from wirelint.text.escaping import amount
 from wirelint.text.markup import BETWEEN, MOST_MASKED, OWN_FENCE, Said, judge, masked, may_quote, siblings
 from wirelint.text.quoting import is_quoted
 
-PUT_BACK = "markup beside structured calls was restored after later text, which was already sent"
+PUT_BACK = "markup beside structured calls came back as text, at the end of what was already sent"
 _MOST_PENDING = 16 * MOST_HELD
 _HONEST: frozenset[Ending] = frozenset({"length", "filtered", "refused", "paused", "failed"})
 """Endings that stay, since they report more than that the reply is complete."""

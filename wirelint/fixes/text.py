@@ -346,7 +346,7 @@ class TextRewriter:
             return [*out, event]
         self._blocks[event.block] = block
         candidate.blocks.append(block)
-        if not traits(self.context.exchange.api).blocks:  # the start has no form on the wire
+        if not traits(self.context.exchange.api).has_block_events:  # the start has no form on the wire
             block.opened = True
             out.append(event)
         return out

@@ -1,8 +1,8 @@
 """Argument policies: what the arguments of tools must be like, written down by the people who run the tools.
 
 A policy names tools and arguments, says what a value must be, and what happens to a value that is not. It is read from a
-file (`policy.file`) and checks values (`policy.checks`). Whether a path exists is asked through a port,
-`policy.checks.Disk`.
+file (`policy.file`) and checks values (`policy.checks`). `policy.checks.Disk` looks
+up whether a path exists.
 
 Policies apply in the order of their file; each sees the arguments as earlier ones leave them. A value that is null or
 absent only breaks `required`. A replacement that would break the same policy again is not made, and neither is one for a

@@ -70,7 +70,7 @@ class Pipeline:
         self._tools = frozenset(tools)
         self._counts: dict[int, MarkCount] = {}
         self._over: Literal["no", "now", "yes"] = "no"
-        """Whether there have been too many marks: `now`, the rewriters get to know with the next event."""
+        """Too many marks: `now` until the rewriters hear of it with the next event, then `yes`."""
         self._may_start = prefilter_for(self._tools).may_start
         self._calm: int | None = None
         self._in_line = False

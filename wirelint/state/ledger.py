@@ -102,7 +102,7 @@ class Ledger:
         self._by_content: dict[str, dict[str | None, dict[str, Issued]]] = {}
         self._complaints: OrderedDict[tuple[str, str], Demand] = OrderedDict()
         self._inside: OrderedDict[tuple[str, str] | str, bool] = OrderedDict()
-        """Whether the last text of a conversation, or of a target, began inside a thought."""
+        """True if the last text began inside a thought, by conversation and by target."""
         self._lineage = Lineage()
         self._placed: tuple[Exchange, Place | None] | None = None
         self._begun: OrderedDict[str | None, Trunk] = OrderedDict()

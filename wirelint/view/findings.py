@@ -58,6 +58,17 @@ def flat(checked: Checked, finding: Finding) -> dict[str, Json]:
     }
 
 
+def annotations_of(checked: Checked) -> dict[str, Json]:
+    """Return the members of a line of `exchanges.jsonl` beside the bytes, with the findings of earlier turns."""
+    return {
+        "api": checked.api or None,
+        "model": checked.model or None,
+        "conversation": checked.exchange.conversation if checked.exchange is not None else None,
+        "findings": [flat(checked, finding) for finding in checked.findings],
+        "notes": list[Json](checked.record.notes),
+    }
+
+
 def read_finding(value: object) -> Finding | None:
     """Return the finding of a JSON object that `flat` made; None if a member is missing or has an unknown word."""
     if not isinstance(value, dict) or any(value.get(name) not in words for name, words in _WORDS.items()):

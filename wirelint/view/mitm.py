@@ -66,7 +66,6 @@ class Shown:
 
     checked: Checked
     open: bool = False
-    notes: tuple[str, ...] = ()
     later: Later | None = None
 
 
@@ -89,9 +88,9 @@ def _page(shown: Shown, side: Side) -> list[Line]:
     checked = shown.checked
     exchange = checked.exchange
     if exchange is None:
-        return [(Span("head", "unrecognised API"),), *_notes(shown.notes)]
+        return [(Span("head", "unrecognised API"),), *_notes(checked.record.notes)]
     rows, loose = ConversationView(checked, exchange, later=shown.later).side(side)
-    page = [*_head(shown, exchange), *_notes(shown.notes)]
+    page = [*_head(shown, exchange), *_notes(checked.record.notes)]
     page += [line for finding in loose for line in _finding(checked, finding, "")]
     page += _elsewhere(checked, side)
     if side == "response" and (before := [Row("=", turn) for turn in context_turns(exchange)]):

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import BinaryIO, cast
 
+from mitmproxy import flow as mitm_flow
 from mitmproxy import http
 from mitmproxy.io import FlowReader
 
@@ -22,7 +23,11 @@ from wirelint.wire.content_coding import CodingError, decode, why_unread
 from wirelint.wire.websocket import HEADERS, STATUS, socket_url, turns
 
 _OURS = "wirelint."
+END_HEADER = "x-wirelint-end"
+"""Header of a recorded response that tells how the exchange ended; other formats keep it."""
 _LEFT = "Client disconnected."
+# Said of either side of an HTTP/2 or HTTP/3 connection, with the name of the error code behind it.
+_RESET = ("stream reset by client", "stream closed by client")
 
 
 def read(data: Input, source: str) -> Iterator[Record | Problem]:
@@ -93,12 +98,16 @@ def _record(flow: http.HTTPFlow, source: str, number: int) -> Record:
         for name, value in flow.metadata.items()
         if isinstance(name, str) and name.startswith(_OURS)
     }
+    is_unread = any("content-encoding" in str(note) for note in notes)
+    is_unread = is_unread or (flow.response is not None and response_body is None)
     if notes:
         earlier = annotations.get("notes")
         annotations["notes"] = [*(earlier if isinstance(earlier, list) else []), *notes]
     beside = {name: annotations.pop(name) for name in NAMES if name in annotations}
     times = {name: annotations.pop(name) for name in TIMES if name in annotations}
-    error = annotations.pop("error", None)
+    error, end = annotations.pop("error", None), annotations.pop("end", None)
+    if end is None and flow.response is not None:
+        end = flow.response.headers.get(END_HEADER)
     record = Record(
         id=flow.id,
         method=flow.request.method,
@@ -109,8 +118,7 @@ def _record(flow: http.HTTPFlow, source: str, number: int) -> Record:
         response_headers=headers_of(flow.response) if flow.response is not None else (),
         response_body=response_body,
         timing=_timing(flow),
-        end=read_end(annotations.pop("end", None))
-        or _end(flow, unread=any("content-encoding" in str(n) for n in notes)),
+        end=read_end(end) or ("unread" if is_unread else end_of(flow)),
         error=flow.error.msg if flow.error is not None else error if isinstance(error, str) else None,
         missing=missing_of(annotations.pop("lacks", None)),
         source=source,
@@ -161,12 +169,16 @@ def _body(message: http.Message, side: str, notes: list[Json]) -> bytes | None:
         return None
 
 
-def _end(flow: http.HTTPFlow, *, unread: bool) -> End:
-    if unread:
-        return "unread"
-    if flow.error is not None:
-        return "client-left" if flow.error.msg == _LEFT else "upstream-died"
-    return "complete" if flow.response is not None else "unknown"
+def end_of(flow: http.HTTPFlow) -> End:
+    """How a flow ended. "complete" means that HTTP ended correctly; the reply itself shows more."""
+    if flow.error is None:
+        return "complete" if flow.response is not None else "unknown"
+    message = flow.error.msg
+    # A flow that was killed on this side says nothing about the upstream either.
+    if message in (_LEFT, mitm_flow.Error.KILLED_MESSAGE):
+        return "client-left"
+    is_cancelled = message.startswith(_RESET) and "(CANCEL)" in message
+    return "client-left" if is_cancelled and not flow.request.http_version.startswith("HTTP/1") else "upstream-died"
 
 
 def _timing(flow: http.HTTPFlow) -> Timing:

@@ -29,7 +29,7 @@ def write_lines(source: Path, items: Iterator[Fixed], target: Path) -> None:
 def write_pieces(
     unit: str, pieces: Iterable[bytes], items: Iterator[Fixed], target: Path, make: Callable[[bytes, Record], bytes]
 ) -> None:
-    """Write the pieces of a file to `target`: `make` of those that are records (`line 3`), the others as they are."""
+    """Write the pieces of a file to `target`: `make` of each record (at `line 3`), every other piece unchanged."""
     pending = next(items, None)
     with target.open("wb") as out:
         for number, piece in enumerate(pieces, 1):
