@@ -169,6 +169,29 @@ def sse(*documents: Any, done: bool = True, named: bool = False) -> str:
     return "".join(events) + ("data: [DONE]\n\n" if done and not named else "")
 
 
+def events_of(stream: str, *, comments: bool = False) -> Iterator[tuple[str | None, str]]:
+    """Read the events of a stream by the letter of the standard, as (name, data); what it would ignore fails.
+
+    `comments`: yield them too, as (None, ": …").
+    """
+    text = stream.removeprefix("\ufeff").replace("\r\n", "\n")
+    assert not text or text.endswith("\n\n"), text[-80:]
+    for event in filter(None, text.split("\n\n")):
+        name, data = None, []
+        for line in event.split("\n"):
+            field, colon, value = line.partition(":")
+            assert colon, line
+            assert field in ("", "data", "event", "id", "retry"), line
+            if field == "event":
+                name = value.removeprefix(" ")
+            elif field == "data":
+                data.append(value.removeprefix(" "))
+            elif not field and comments:
+                yield None, line
+        if data:
+            yield name, "\n".join(data)
+
+
 def chunk(delta: Mapping[str, Any] | None = None, finish: str | None = None, **extra: Any) -> dict[str, Any]:
     """One `chat.completion.chunk`."""
     choices = [{"index": 0, "delta": dict(delta or {}), "finish_reason": finish}]
