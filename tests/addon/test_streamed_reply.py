@@ -192,42 +192,6 @@ def test_a_failure_of_ours_costs_no_byte(
     assert ("internal-error" in [finding["name"] for finding in line["findings"]]) == raised
 
 
-@pytest.mark.parametrize("talk", [QUIET, CLEAN, OPEN], ids=["quiet", "clean", "open"])
-@pytest.mark.parametrize("size", [90, 1 << 20])
-@pytest.mark.parametrize("place", range(6))
-def test_a_failure_between_two_events_of_one_piece(
-    inspector: Inspector, monkeypatch: pytest.MonkeyPatch, place: int, size: int, talk: Talk
-) -> None:
-    record = record_of(talk)
-    calls = itertools.count()
-    before = ReplyStream._written
-
-    def raising(self: ReplyStream, *args: Any) -> bytes:
-        if next(calls) == place:
-            raise RuntimeError("no")
-        return before(self, *args)
-
-    flow = begin(inspector, record)
-    with monkeypatch.context() as patch:
-        patch.setattr(ReplyStream, "_written", raising)
-        got = feed(flow, cut(body_of(record), size))
-    assert text_of(got) in (SAID, talk.text)
-    assert talk is QUIET or got == body_of(record)
-
-
-@pytest.mark.parametrize("how", ["raise", "mute"])
-@pytest.mark.parametrize("size", [1, 40, 1 << 20])
-def test_a_rule_that_fails(inspector: Inspector, tmp_path: Path, how: str, size: int) -> None:
-    record = record_of(QUIET, x_test_repair=how)
-    flow = begin(inspector, record)
-    assert feed(flow, cut(body_of(record), size)) == body_of(record)
-    inspector.response(flow)
-    (line,) = captured(inspector, tmp_path)
-    assert sorted(finding["name"] for finding in line["findings"]) == ["internal-error", "murmur"]
-    assert "delivered" not in line
-    assert "fixes" not in line
-
-
 def test_a_body_above_the_limit(inspector: Inspector, tmp_path: Path) -> None:
     large = Talk(text="They say «" + "hello " * 14_000 + "» and go on, «and on».")
     record = record_of(large)

@@ -1,4 +1,4 @@
-"""Requests for the mock server, and a reader of its event streams."""
+"""Requests for the mock server."""
 
 from __future__ import annotations
 
@@ -70,24 +70,6 @@ def with_result(body: dict[str, Any], result: str) -> dict[str, Any]:
         {"role": "tool", "tool_call_id": "call_a", "content": result},
     ]
     return body | {"messages": [*body["messages"], *more]}
-
-
-def parse_sse(text: str) -> list[tuple[str | None, str]]:
-    """(event name, data) by the letter of the event-stream grammar; an event that no blank line ends is dropped."""
-    events: list[tuple[str | None, str]] = []
-    name: str | None = None
-    data: list[str] = []
-    text = text.removeprefix("\ufeff").replace("\r\n", "\n")
-    for line in text.split("\n"):
-        if not line:
-            if data:
-                events.append((name, "\n".join(data)))
-            name, data = None, []
-        elif line.startswith("data:"):
-            data.append(line[5:].removeprefix(" "))
-        elif line.startswith("event:"):
-            name = line[6:].strip()
-    return events
 
 
 Post = Callable[..., Response]
