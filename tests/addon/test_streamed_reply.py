@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import itertools
 import json
 import zlib
 from collections.abc import Callable, Iterable
@@ -20,9 +19,7 @@ from tests.addon.build import captured, flow_of, head_of
 from tests.build import Talk, as_record, some
 from wirelint.addon import streamed_reply as module
 from wirelint.addon.addon import Inspector
-from wirelint.addon.recorder import ExchangeRecorder
 from wirelint.addon.streamed_reply import HttpReply
-from wirelint.rewrite import ReplyStream
 
 RULES = Path(__file__).parent / "repairs"
 QUIET = Talk(text="They say «hello to you» and go. Ünder ☂.")
@@ -157,39 +154,6 @@ def test_heads(inspector: Inspector, name: str) -> None:
     inspector.responseheaders(flow)
     assert {field: flow.response.headers.get(field) for field in expected} == expected
     assert flow.response.headers["x-wirelint"] == "fix=unsafe"
-
-
-@pytest.mark.parametrize("talk", [QUIET, CLEAN, OPEN], ids=["quiet", "clean", "open"])
-@pytest.mark.parametrize("place", range(6))
-@pytest.mark.parametrize("culprit", ["feed", "keep", "now"])
-def test_a_failure_of_ours_costs_no_byte(
-    inspector: Inspector, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, culprit: str, place: int, talk: Talk
-) -> None:
-    """The pipeline fails before anything was repaired: all that came goes out as it came."""
-    record = record_of(talk)
-    owner: type = ReplyStream if culprit == "feed" else ExchangeRecorder
-    calls = itertools.count()
-    before = getattr(owner, culprit)
-    raised = False
-
-    def raising(self: object, *args: object) -> object:
-        nonlocal raised
-        if next(calls) == place:
-            raised = True
-            raise RuntimeError("no")
-        return before(self, *args)
-
-    pieces = cut(body_of(record), len(body_of(record)) // 5)
-    flow = begin(inspector, record)
-    with monkeypatch.context() as patch:
-        patch.setattr(owner, culprit, raising)
-        got = feed(flow, pieces)
-    inspector.response(flow)
-    if talk is not QUIET:
-        assert got == body_of(record)
-    assert text_of(got) in (SAID, talk.text)
-    (line,) = captured(inspector, tmp_path)
-    assert ("internal-error" in [finding["name"] for finding in line["findings"]]) == raised
 
 
 def test_a_body_above_the_limit(inspector: Inspector, tmp_path: Path) -> None:

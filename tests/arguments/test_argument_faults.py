@@ -30,7 +30,7 @@ CONCATENATED: dict[str, Any] = TABLES["concatenated"]
 
 
 @pytest.mark.parametrize(("text", "expected"), CONCATENATED.items(), ids=CONCATENATED)
-def test_concatenated(text: str, expected: tuple[str, int, int]) -> None:
+def test_concatenated(text: str, expected: list[Any]) -> None:
     found = some(concatenated(call(text)))
     assert [found.shape, len(found.values), found.offset] == expected
     assert flaw(call(text), NEEDS) is None
