@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 WEATHER: dict[str, Any] = {
@@ -27,21 +24,6 @@ NEWS: dict[str, Any] = {
     "schema": {"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]},
 }
 PATHS = {"openai": "/v1/chat/completions", "anthropic": "/v1/messages"}
-
-
-@dataclass
-class Response:
-    status: int
-    headers: dict[str, str]
-    body: bytes
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.body)
-
-    @property
-    def scenario(self) -> str:
-        return self.headers["x-wirelint-mock"]
 
 
 def make_body(api: str, *, stream: bool, tools: bool = True, model: str = "some-model", **more: Any) -> dict[str, Any]:
@@ -70,7 +52,3 @@ def with_result(body: dict[str, Any], result: str) -> dict[str, Any]:
         {"role": "tool", "tool_call_id": "call_a", "content": result},
     ]
     return body | {"messages": [*body["messages"], *more]}
-
-
-Post = Callable[..., Response]
-"""(API or path, body, scenario, headers) -> Response."""

@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
-from tests.mock.client import Post, make_body, with_result
+from tests.mock.client import make_body, with_result
+from tests.mock.conftest import Post
 from wirelint.mock import MockServer
+from wirelint.mock.scenario import HEADER
 
 TABLES: dict[str, Any] = json.loads(Path(__file__).with_name("healthy.json").read_text(encoding="utf-8"))
 
@@ -59,8 +61,8 @@ def test_a_fault_that_cannot_be_played_is_named(
 ) -> None:
     response = post("openai", make_body("openai", **{"stream": False, **request_}), scenario)
     assert response.status == 200
-    assert response.scenario.startswith("healthy (")
-    assert reason in response.scenario
+    assert response.headers[HEADER].startswith("healthy (")
+    assert reason in response.headers[HEADER]
 
 
 @pytest.mark.parametrize(
@@ -110,14 +112,14 @@ def test_a_bad_request_is_refused_in_the_shape_of_the_api(
 def test_model_name_selects_the_scenario_and_the_header_wins(post: Post) -> None:
     body = make_body("openai", stream=False, model="mock/xml-leak+dialect=kimi_k2+model=kimi-k2")
     response = post("openai", body)
-    assert response.scenario == "xml-leak+dialect=kimi_k2+model=kimi-k2"
+    assert response.headers[HEADER] == "xml-leak+dialect=kimi_k2+model=kimi-k2"
     assert response.json["model"] == "kimi-k2"
-    assert post("openai", body, "healthy").scenario == "healthy"
+    assert post("openai", body, "healthy").headers[HEADER] == "healthy"
 
 
 def test_scenario_that_cannot_stand_in_a_header_is_escaped(post: Post) -> None:
     response = post("openai", make_body("openai", stream=False, model="mock/healthy+model=a\r\nb: ü"))
-    assert response.scenario == r"healthy+model=a\r\nb: \xfc"
+    assert response.headers[HEADER] == r"healthy+model=a\r\nb: \xfc"
 
 
 # --- the real SDKs

@@ -15,7 +15,8 @@ import pytest
 import zstandard
 
 from tests.build import events_of
-from tests.mock.client import Post, make_body
+from tests.mock.client import make_body
+from tests.mock.conftest import Post
 from wirelint.mock import MockServer, ScenarioError
 
 DECODERS: dict[str, Callable[[bytes], bytes]] = {
