@@ -9,12 +9,7 @@ from typing import Any
 import pytest
 
 from tests.build import Talk, User, read, schema, some
-from wirelint.arguments.argument_markup import (
-    GONE,
-    may_be_polluted,
-    polluted,
-    rewrite,
-)
+from wirelint.arguments.argument_markup import GONE, may_be_polluted, polluted, rewrite
 from wirelint.model import Json, Request, Tool
 
 TABLES: dict[str, Any] = json.loads(Path(__file__).with_name("argument_markup.json").read_text(encoding="utf-8"))

@@ -245,23 +245,6 @@ def test_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert os.strerror(errno.ENOSPC) in said[0]
 
 
-def test_a_torn_entry_that_cannot_be_cut_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    disk = _Disk(room=10)
-    monkeypatch.setattr("wirelint.capture.store.os.write", disk.write)
-
-    def refuse(_: int, __: int) -> None:
-        disk.room = 1000
-        raise OSError(errno.EIO, "input/output error")
-
-    monkeypatch.setattr("wirelint.capture.store.os.ftruncate", refuse)
-    store, _ = _store(tmp_path)
-    _put(store, "line 0")
-    _put(store, "line 1")
-    _until(lambda: store.counts.written == 2)
-    store.close(PATIENCE)
-    assert [path.read_text() for path in sorted(tmp_path.glob(f"*/{LINES}"))] == ["line 0\nlin", "line 1\n"]
-
-
 @pytest.mark.parametrize("room", range(1, 40))
 def test_of_several_entries_those_that_fitted_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, room: int) -> None:
     """They are written in one go, which fails in the middle of one of them."""

@@ -312,10 +312,6 @@ def run(
     return int(violations > 0)
 
 
-def main() -> int:
-    return run()
-
-
 @click.command()
 @click.option("--seconds", default=60.0, help="For how long shapes are tried.")
 @click.option("--seed", default=0, help="Which shapes.")

@@ -35,19 +35,13 @@ def target(url: str, model: str, api: str = "openai.chat") -> Demand | None:
     return demand_of(read({**record, "request": {**record["request"], "url": url}}))
 
 
-@pytest.mark.parametrize(
-    ("url", "model", "api", "expected"),
-    TABLES["what_a_target_demands"],
-)
+@pytest.mark.parametrize(("url", "model", "api", "expected"), TABLES["what_a_target_demands"])
 def test_what_a_target_demands(url: str, model: str, api: str, expected: str | None) -> None:
     demand = target(url, model, api)
     assert demand is None if expected is None else type(demand).__name__ == expected
 
 
-@pytest.mark.parametrize(
-    ("reply", "expected"),
-    TABLES["what_an_error_demands"],
-)
+@pytest.mark.parametrize(("reply", "expected"), TABLES["what_an_error_demands"])
 def test_what_an_error_demands(reply: dict[str, Any], expected: str | None) -> None:
     record = exchange(
         "/v1/chat/completions", {"model": "m", "messages": [{"role": "user", "content": "x"}]}, reply, status=400
@@ -98,10 +92,7 @@ def context(
     return RewriteContext(asked, ledger, FixPolicy("unsafe"), streamed=False, taken=set(taken))
 
 
-@pytest.mark.parametrize(
-    ("model", "ids", "names", "expected"),
-    TABLES["counted_ids_go_on_with_the_history"],
-)
+@pytest.mark.parametrize(("model", "ids", "names", "expected"), TABLES["counted_ids_go_on_with_the_history"])
 def test_counted_ids_go_on_with_the_history(
     model: str, ids: Sequence[str], names: list[str], expected: list[str]
 ) -> None:

@@ -9,11 +9,7 @@ from typing import Any
 import pytest
 
 from tests.build import some
-from wirelint.history.ids import (
-    is_placeholder,
-    match,
-    restore,
-)
+from wirelint.history.ids import is_placeholder, match, restore
 
 TABLES: dict[str, Any] = json.loads(Path(__file__).with_name("ids.json").read_text(encoding="utf-8"))
 
@@ -22,28 +18,19 @@ CLAUDE = "toolu_01Hk3TnBv5QxWz8LrMc2PdYf"
 KIMI = "functions.read_map:3"
 
 
-@pytest.mark.parametrize(
-    ("one", "other", "how", "certainty"),
-    TABLES["one_id_is_another_altered"],
-)
+@pytest.mark.parametrize(("one", "other", "how", "certainty"), TABLES["one_id_is_another_altered"])
 def test_one_id_is_another_altered(one: str, other: str, how: str, certainty: str) -> None:
     found = some(match(one, other, "read_map"))
     assert how in found.how
     assert found.certainty == certainty
 
 
-@pytest.mark.parametrize(
-    ("one", "other"),
-    TABLES["strangers_do_not_match"],
-)
+@pytest.mark.parametrize(("one", "other"), TABLES["strangers_do_not_match"])
 def test_strangers_do_not_match(one: str, other: str) -> None:
     assert match(one, other, "read_map") is None
 
 
-@pytest.mark.parametrize(
-    ("id_", "name", "before"),
-    TABLES["what_an_id_was_before"],
-)
+@pytest.mark.parametrize(("id_", "name", "before"), TABLES["what_an_id_was_before"])
 def test_what_an_id_was_before(id_: str, name: str | None, before: str) -> None:
     origin = some(restore(id_, name))
     assert origin.id == before
@@ -57,9 +44,6 @@ def test_the_words_for_no_id(id_: str) -> None:
     assert origin.id is None
 
 
-@pytest.mark.parametrize(
-    ("id_", "name"),
-    TABLES["what_needs_no_restoring"],
-)
+@pytest.mark.parametrize(("id_", "name"), TABLES["what_needs_no_restoring"])
 def test_what_needs_no_restoring(id_: str, name: str | None) -> None:
     assert restore(id_, name) is None

@@ -2,46 +2,28 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
-WEATHER: dict[str, Any] = {
-    "name": "get_weather",
-    "description": "Current weather of a city",
-    "schema": {
-        "type": "object",
-        "properties": {
-            "city": {"type": "string"},
-            "unit": {"type": "string", "enum": ["celsius", "fahrenheit"]},
-            "days": {"type": "integer", "minimum": 1, "maximum": 7},
-        },
-        "required": ["city", "unit", "days"],
-        "additionalProperties": False,
-    },
-}
-NEWS: dict[str, Any] = {
-    "name": "search_news",
-    "description": "Search the news",
-    "schema": {"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]},
-}
+from tests.build import Talk, User, schema
+
 PATHS = {"openai": "/v1/chat/completions", "anthropic": "/v1/messages"}
+NAMES = {"openai": "openai.chat", "anthropic": "anthropic.messages"}
+TOOLS = {
+    "get_weather": schema(
+        city="string",
+        unit={"type": "string", "enum": ["celsius", "fahrenheit"]},
+        days={"type": "integer", "minimum": 1, "maximum": 7},
+    ),
+    "search_news": schema(query="string"),
+}
 
 
 def make_body(api: str, *, stream: bool, tools: bool = True, model: str = "some-model", **more: Any) -> dict[str, Any]:
-    body: dict[str, Any] = {
-        "model": model,
-        "stream": stream,
-        "messages": [{"role": "user", "content": "What is the weather in Paris like?"}],
-    }
-    if api == "anthropic":
-        body["max_tokens"] = 1024
-    if tools and api == "anthropic":
-        body["tools"] = [{"name": one["name"], "input_schema": one["schema"]} for one in (WEATHER, NEWS)]
-    elif tools:
-        body["tools"] = [
-            {"type": "function", "function": {"name": one["name"], "parameters": one["schema"]}}
-            for one in (WEATHER, NEWS)
-        ]
-    return body | more
+    talk = Talk((User("What is the weather in Paris like?"),), tools=TOOLS if tools else {}, model=model)
+    body: dict[str, Any] = json.loads(talk.record(NAMES[api], stream)["request"]["body"])
+    body.pop("stream_options", None)
+    return body | {"stream": stream} | more
 
 
 def with_result(body: dict[str, Any], result: str) -> dict[str, Any]:
