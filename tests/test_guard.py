@@ -96,6 +96,23 @@ def test_whatever_a_rule_raises_the_traffic_passes_as_it_came(tmp_path: Path, ra
     assert [f.name for f in findings] == (["internal-error"] if "check" in method else [])
 
 
+def test_a_rule_may_give_several_rewriters(tmp_path: Path) -> None:
+    path = draft(tmp_path)
+    head = path.read_text().partition("    def check_reply")[0]
+    path.write_text(
+        head + "    def rewriter(self, context):\n        return [Doubled(), Doubled()]\n\n\n"
+        "class Doubled:\n    held = None\n\n    def push(self, event):\n"
+        "        return [event._replace(text=event.text * 2) if hasattr(event, 'text') else event]\n\n"
+        "    def release(self):\n        return ()\n"
+    )
+    session = some(
+        Session.begin(id="1", method="POST", url=read(RECORD).url, headers={}, body=json.dumps(ASKED).encode())
+    )
+    session.respond(200, {"content-type": EVENTS})
+    made = rewrite_reply(session, STREAM, [_load_file(path, own=True)], Ledger(), FixPolicy("unsafe"))
+    assert made.body.count(b"Yes.") == 4
+
+
 def test_ctrl_c_of_the_user_is_not_taken_for_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores the signal

@@ -11,7 +11,7 @@ import functools
 import inspect
 import signal
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, ParamSpec, TypeVar
 
 from wirelint.events import Event
@@ -105,16 +105,17 @@ def _bound_value(member: Any, rule: Rule) -> Any:
     return member.__get__(rule, type(rule)) if hasattr(member, "__get__") else member
 
 
-def _making(make: Callable[..., Rewriter | None]) -> Callable[..., Rewriter | None]:
-    def run(rule: Rule, context: RewriteContext) -> Rewriter | None:
-        made = guarded(make)(rule, context)
-        return _GuardedRewriter(made) if made is not None else None
+def _making(make: Callable[..., Rewriter | Sequence[Rewriter] | None]) -> Callable[..., Sequence[Rewriter]]:
+    def run(rule: Rule, context: RewriteContext) -> Sequence[Rewriter]:
+        made = guarded(make)(rule, context) or ()
+        each = guarded(lambda: tuple(made) if isinstance(made, Sequence) else (made,))()
+        return [_GuardedRewriter(one) for one in each]
 
     return run
 
 
 class _GuardedRewriter:
-    """Wrapper of a user's rewriter. Optional members (`phase`, `note`, `parts` …) come from the wrapped rewriter."""
+    """Wrapper of a user's rewriter. Optional members (`phase`, `note` …) come from the wrapped rewriter."""
 
     __slots__ = ("_inner",)
 
@@ -133,6 +134,4 @@ class _GuardedRewriter:
 
     def __getattr__(self, name: str) -> Any:
         value = guarded(lambda: getattr(self._inner, name))()
-        if name == "parts":
-            return guarded(lambda: [_GuardedRewriter(part) for part in value])()
         return guarded(value) if callable(value) else value

@@ -59,6 +59,12 @@ def recorder_of(
     )
 
 
+def feed(recorder: ExchangeRecorder, data: bytes, at: float) -> None:
+    """Bytes of a body without codings arrive at this time."""
+    if recorder.store(data) and recorder.session is not None:
+        recorder.session.feed(data, at)
+
+
 def result_of_record(
     record: Mapping[str, Any], end: End = "complete", error: str | None = None, rules: tuple[str, ...] = ()
 ) -> Checked:
@@ -66,7 +72,7 @@ def result_of_record(
     made, recorder = as_record(record), recorder_of(record)
     if made.status is not None:
         recorder.respond(made.status, made.response_headers)
-        recorder.feed(made.response_body or b"", 420.0)
+        feed(recorder, made.response_body or b"", 420.0)
     return judge(
         recorder, read(recorder, end, error, 1840.0, Redactor(b"key")), Engine(REGISTRY.select(rules)), Redactor(b"key")
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 
-from tests.addon.build import recorder_of, result_of_record
+from tests.addon.build import feed, recorder_of, result_of_record
 from tests.build import FORMS, REGISTRY, Call, Talk, User, as_record, schema, some
 from tests.state.test_issues import mangled
 from wirelint.addon.annotate import annotation
@@ -90,7 +90,7 @@ def test_later_turns_are_quiet_about_a_known_fault_and_the_capture_has_all() -> 
     for record in records:
         made, recorder = as_record(record), recorder_of(record, name=str(record["id"]))
         recorder.respond(200, made.response_headers)
-        recorder.feed(made.response_body or b"", 420.0)
+        feed(recorder, made.response_body or b"", 420.0)
         seen.append(
             judge(recorder, read(recorder, "complete", None, 1840.0, Redactor(b"key")), engine, Redactor(b"key"))
         )

@@ -6,7 +6,7 @@ import random
 from dataclasses import replace
 from pathlib import Path
 
-from tests.addon.build import recorder_of
+from tests.addon.build import feed, recorder_of
 from tests.build import Assistant, Call, Result, Talk, Turn, User, as_record
 from wirelint.addon.check_result import judge
 from wirelint.addon.check_result import read as read_visit
@@ -41,7 +41,7 @@ def _pass(talk: Talk, number: int, engine: Engine) -> Checked:
     record = talk.record("openai.chat", number % 2 == 0)
     made, recorder = as_record(record), recorder_of(record, name=f"flow-{number}")
     recorder.respond(made.status or 200, made.response_headers)
-    recorder.feed(made.response_body or b"", 420.0)
+    feed(recorder, made.response_body or b"", 420.0)
     return judge(recorder, read_visit(recorder, "complete", None, 1840.0, Redactor(b"key")), engine, Redactor(b"key"))
 
 

@@ -10,7 +10,7 @@ import jsonschema_rs
 import pytest
 
 from tests.build import some
-from wirelint.capture.flow_metadata import NAMES, beside_received, beside_sent, restore
+from wirelint.capture.flow_metadata import NAMES, beside_received, beside_sent, restored
 from wirelint.capture.format import decode, encode, schema
 from wirelint.capture.record import Record, Sent
 from wirelint.capture.redact import Redactor
@@ -118,7 +118,7 @@ def test_a_flow_holds_both_sides(name: str, sent: bool) -> None:
     assert bool(beside) == (name != "neither")
     json.dumps(beside, ensure_ascii=False).encode()
     if name != "a header that is no text":
-        assert same(restore(shown(record, sent=sent), beside), record)
+        assert same(restored(shown(record, sent=sent), beside), record)
 
 
 def test_very_large_bodies_are_left_out_beside_a_flow() -> None:
@@ -131,7 +131,7 @@ def test_very_large_bodies_are_left_out_beside_a_flow() -> None:
 
 def test_what_cannot_be_read_beside_a_flow_is_not_there() -> None:
     bare = shown(CHANGED, sent=False)
-    assert same(restore(bare, {"delivered": {"body_base64": "?"}, "received": 3}), bare)
+    assert same(restored(bare, {"delivered": {"body_base64": "?"}, "received": 3}), bare)
 
 
 def test_secrets_are_taken_out_of_all_of_it() -> None:

@@ -220,7 +220,7 @@ REPORTED = (
     ("wirelint.addon.annotate", "annotate"),
     ("wirelint.addon.annotate", "annotation"),
     ("wirelint.addon.log", "log_exchange"),
-    ("wirelint.addon.classify", "end_reason_of"),
+    ("wirelint.capture.readers.flows", "end_of"),
     ("wirelint.apis", "read_request"),
 )
 """Every exchange runs these, so a failure of any of them is a finding of the exchange."""

@@ -256,7 +256,9 @@ class Inspector:
     @_fail_open
     def response(self, flow: http.HTTPFlow) -> None:
         if flow.id in self._open and flow.response is not None:
-            fixer = self._open[flow.id].fixer
+            recorder, _, fixer = self._open[flow.id]
+            if flow.response.raw_content is not None:
+                recorder.settle_body(flow.response.raw_content)
             if fixer is not None:
                 fixer.response(flow.response)
         self._end(flow)
@@ -385,6 +387,7 @@ class Inspector:
                 session.read_request()
             recorder.session = session
         with self._failures.caught("reading the reply", recorder):
+            recorder.is_held = False
             recorder.catch_up()
         try:
             return read(recorder, ended.end, ended.error, ended.duration, self._redactor)

@@ -88,8 +88,6 @@ class BatchAnswers:
         raw = response.raw_content
         if raw is None or self.done:
             return
-        if raw:
-            recorder.feed_whole(raw)
         try:
             replied = document_of(body_of(response, recorder.limit) or b"") if is_json(response) else None
         except TooLargeError:

@@ -56,26 +56,23 @@ def attach(flow: http.HTTPFlow, held: Held) -> bool:
     return True
 
 
-def attach_whole(flow: http.HTTPFlow, arrived: Callable[[bytes], None], cut_off: Callable[[bytes], None]) -> bool:
-    """Watch a reply that mitmproxy collects. `cut_off` gets the bytes so far when either side leaves early."""
+def attach_whole(flow: http.HTTPFlow, arrived: Callable[[bytes], None]) -> bool:
+    """Watch a reply that mitmproxy collects. If it breaks off, the client gets what has come."""
     stream = find_stream(flow)
     if stream is None:
         return False
     before: Handler = stream._handle_event
 
     def handle(event: events.Event) -> layer.CommandGenerator[None]:
-        collecting = (
-            stream.server_state == stream.state_consume_response_body and stream.client_state != stream.state_errored
-        )
         if isinstance(event, http_events.ResponseData):
             if event.data:
                 arrived(event.data)
-        elif collecting and isinstance(event, (http_events.ResponseProtocolError, http_events.RequestProtocolError)):
-            body = bytes(stream.response_body_buf)
-            cut_off(body)
-            if isinstance(event, http_events.ResponseProtocolError) and stream.flow.response is not None:
+        elif isinstance(event, http_events.ResponseProtocolError) and stream.flow.response is not None:
+            collecting = stream.server_state == stream.state_consume_response_body
+            if collecting and stream.client_state != stream.state_errored:
                 head = http_events.ResponseHeaders(stream.stream_id, stream.flow.response, end_stream=False)
                 yield SendHttp(head, stream.context.client)
+                body = bytes(stream.response_body_buf)
                 yield from _send(stream, [body] if body else [])
         yield from before(event)
 

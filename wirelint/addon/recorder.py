@@ -1,8 +1,8 @@
 """Recorder of one exchange: a copy of its bytes with their times, the parser's session, and the changes.
 
-Lifecycle: created with the request, `respond` at the reply's head, then bytes through `store_for_later` (read in
-batches), `feed` or `feed_whole`, and `close` once at the end. Bytes are read in batches because that costs a fraction
-of reading each chunk, and because no chunk waits for it. A recorder never holds more of a body than `limit`. Above it,
+Lifecycle: created with the request, `respond` at the reply's head, then bytes through `store_for_later` (or `store`, if
+a repair reads them), and `close` once at the end. Bytes are read in batches because that costs a fraction of reading
+each chunk, and because no chunk waits for it. A recorder never holds more of a body than `limit`. Above it,
 and where a content coding cannot be decoded, the exchange is marked unread."""
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from wirelint.fix import AppliedFix
 from wirelint.model import End, Json, Request, Timing
 from wirelint.rewrite import ReplyStream
 from wirelint.rewrite.request import Mended
-from wirelint.rewrite.stream import arrived
 from wirelint.rule import Finding
 from wirelint.timing import NO_ARRIVALS, ArrivalLog, Arrivals
 from wirelint.wire import EventStream
@@ -48,7 +47,8 @@ class ExchangeRecorder:
     `forwarded`, `sent_request`: the request sent in place of the client's, as bytes and parsed. `delivered`: the reply
     sent in place of the upstream's.
     `must_reread`: the session is incomplete, and the stored bytes have to be parsed again.
-    `is_collected`: mitmproxy buffered the reply and passes it as a whole.
+    `is_collected`: mitmproxy buffers the reply; the recorder gets its pieces meanwhile.
+    `is_held`: the repair reads the reply as a whole, so nothing is parsed before.
     `due`, `checked_silences`, `open_findings`, `open_annotation`: used by `timeouts` for exchanges that are still open.
     `broken_reason`: why the client saw a broken reply although the upstream's HTTP message ended correctly.
     `on_data`: called after each stored chunk.
@@ -78,6 +78,7 @@ class ExchangeRecorder:
     fixes: list[AppliedFix] = field(default_factory=list)
     must_reread: bool = False
     is_collected: bool = False
+    is_held: bool = False
     due: float = 0.0
     checked_silences: set[tuple[str, float]] = field(default_factory=set)
     open_findings: list[Finding] = field(default_factory=list)
@@ -87,12 +88,11 @@ class ExchangeRecorder:
     on_data: Callable[[], None] | None = None
     reply_stream: ReplyStream | None = None
     strings: StreamStrings | None = None
-    _arrivals: ArrivalLog = field(default_factory=ArrivalLog)
     _decoder: Decoder | None = None
     _raw: BytesIO = field(default_factory=BytesIO)
     _plain: bytearray = field(default_factory=bytearray)
     _size: int = 0
-    _queued: list[tuple[bytes, float]] = field(default_factory=list)
+    _queued: list[tuple[bytes, float | None]] = field(default_factory=list)
     _queued_size: int = 0
     is_unread: bool = False
     _is_broken: bool = False
@@ -128,69 +128,52 @@ class ExchangeRecorder:
         self._decoder = None
         return coding
 
-    def feed(self, data: bytes, at: float | None = None) -> None:
-        """Store and parse body bytes as they are on the wire. `at`: arrival in ms after the request."""
-        plain = self.keep(data)
-        if plain and self.session is not None:
-            self.session.feed(plain, at)
+    def store_for_later(self, data: bytes) -> None:
+        """Store body bytes that arrived now. `catch_up` parses them, at the latest after 32 KiB."""
+        if self.store(data):
+            self._queued.append((data, self.now()))
+            self._queued_size += len(data)
+            if self._queued_size >= _BATCH:
+                self.catch_up()
 
-    def record_arrival(self, data: bytes) -> None:
-        """Note the arrival of a chunk that mitmproxy is buffering; the body comes later through `feed_whole`."""
-        self._arrivals.add(self.now(), data)
-
-    def feed_whole(self, data: bytes) -> None:
-        """Store and parse a buffered body as it is on the wire."""
-        stored = self.store_whole(data)
-        if stored is not None:
-            self.feed_stored(*stored)
-
-    @property
-    def decoded_to_its_end(self) -> bool:
-        """Return True if the content coding of the stored bytes is complete."""
-        return self._decoder is None or self._decoder.finished
-
-    def store_whole(self, data: bytes) -> tuple[bytes, tuple[tuple[float, int], ...]] | None:
-        """Store a buffered body. Return its decoded bytes and their arrivals, or None if it is not to be parsed."""
-        pieces: list[bytes] = []
-        chunks: list[tuple[float, int]] = []
-        for piece, at in arrived(data, self._arrivals.chunks):
-            plain = self.keep(piece)
-            if plain is None:
-                return None
-            pieces.append(plain)
-            if plain and (at is not None or self.is_collected):
-                chunks.append((self.now() if at is None else at, len(plain)))
-        return b"".join(pieces), tuple(chunks)
-
-    def feed_stored(self, plain: bytes, chunks: Sequence[tuple[float, int]]) -> None:
-        """Parse decoded bytes that `store_whole` returned."""
-        if self.session is not None:
-            for data, at in arrived(plain, chunks):
-                self.session.feed(data, at)
+    def settle_body(self, data: bytes) -> None:
+        """Take the body that mitmproxy has collected, unless it is the one that arrived piece by piece."""
+        if self.is_empty or (self.is_collected and self.raw_body() != data):
+            self._raw, self._size = BytesIO(), 0
+            self._queued = [(data, None)] if self.store(data) else []
 
     def arrivals(self) -> Arrivals:
         """Return the arrival times known so far."""
         read = self.session.arrivals() if self.session is not None else NO_ARRIVALS
-        return read or self._arrivals.arrivals(framed=False)
-
-    def store_for_later(self, data: bytes) -> None:
-        """Store body bytes that arrived now. `catch_up` parses them, at the latest after 32 KiB."""
-        if self.store(data):
-            self._queued.append((data, self.clock()))
-            self._queued_size += len(data)
-            if self._queued_size >= _BATCH:
-                self.catch_up()
+        if read:
+            return read
+        log = ArrivalLog()
+        for data, at in self._queued:
+            if at is not None:
+                log.add(at, data)
+        return log.arrivals(framed=False)
 
     def catch_up(self) -> None:
         """Parse all bytes that have arrived, with the times of their arrival."""
         if self.reply_stream is not None:
             self.reply_stream.catch_up()
+        if not self.is_held:
+            pieces = self.take_queued()
+            if self.session is not None:
+                self.session.feed_all(pieces)
+            self.check_text_limit()
+
+    def take_queued(self) -> list[tuple[bytes, float | None]]:
+        """Return the decoded bytes that are not parsed yet, with their times. The caller parses them."""
         pieces = self._queued
         self._clear_queue()
-        read = [(self._plain_of(piece), round((time - self.clock_start) * 1000, 3)) for piece, time in pieces]
-        if self.session is not None:
-            self.session.feed_all([(plain, at) for plain, at in read if plain])
-        self.check_text_limit()
+        read = [(self._plain_of(piece), at) for piece, at in pieces]
+        return [(plain, at) for plain, at in read if plain]
+
+    @property
+    def decoded_to_its_end(self) -> bool:
+        """Return True if the content coding of the decoded bytes is complete."""
+        return self._decoder is None or self._decoder.finished
 
     def check_text_limit(self) -> None:
         """Mark the exchange unread if its text exceeds the limit of the session."""
@@ -202,12 +185,6 @@ class ExchangeRecorder:
 
     def _clear_queue(self) -> None:
         self._queued, self._queued_size = [], 0
-
-    def keep(self, data: bytes) -> bytes | None:
-        """Store bytes and return them decoded, or None if they are not to be parsed."""
-        if not self.store(data):
-            return None
-        return data if self._decoder is None else self._plain_of(data)
 
     def store(self, data: bytes) -> bool:
         """Store bytes without decoding them. Return True if they are to be parsed."""
@@ -285,7 +262,7 @@ class ExchangeRecorder:
         self._raw, self._plain, self._size = BytesIO(), bytearray(), 0
         first = frames[0].raw if frames[0].event == "endpoint" else b""
         self._repeated_size = len(first)
-        self.feed(first, self.first_byte)
+        self._queued = [(first, self.first_byte)] if self.store(first) else []
         return part
 
     def forward(self, headers: Headers, mended: Mended) -> None:

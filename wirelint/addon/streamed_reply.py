@@ -324,15 +324,11 @@ _SHORT = 1 << 18
 def collect(flow: http.HTTPFlow, recorder: ExchangeRecorder, failures: Failures) -> bool:
     """Record a reply that mitmproxy buffers, also if it breaks off. Return False if that is not possible."""
 
-    def cut(raw: bytes) -> None:
-        with failures.caught("reading the reply", recorder):
-            recorder.feed_whole(raw)
-
     def arrived(raw: bytes) -> None:
-        with failures.caught("reading the reply", recorder, readable=True):
-            recorder.record_arrival(raw)
+        with failures.caught("reading the reply", recorder):
+            recorder.store_for_later(raw)
 
-    recorder.is_collected = attach_whole(flow, arrived, cut)
+    recorder.is_collected = attach_whole(flow, arrived)
     return recorder.is_collected
 
 

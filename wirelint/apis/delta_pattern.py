@@ -5,7 +5,7 @@ Nearly every event of a streamed reply is the one before it with another text:
     data: {"id":"a","choices":[{"index":0,"delta":{"content":" ferry"}}]}\\n\\n
     data: {"id":"a","choices":[{"index":0,"delta":{"content":" leaves"}}]}\\n\\n
 
-A pattern is compiled from one parsed event and confirmed by the next one: all bytes are fixed but the text, the members
+A pattern is made from one parsed event and confirmed by the next one: all bytes are fixed but the text, the members
 that no reader looks at (`IGNORED`), and blanks between the closing brackets (Anthropic pads its events with them:
 `"}       }`). A matching event has a text and nothing else that a reader reads, so parsing would give the same text.
 The text's gap matches a JSON string without an unescaped quotation mark, and in the two events that made the pattern the
@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from operator import itemgetter
 
 import orjson
 
@@ -33,23 +34,26 @@ _MEMBERS = re.compile(
     rb'"(%s)" ?: ?(?:"([^"\\\x00-\x1f\x7f-\xff]*)"|(0|[1-9][0-9]{0,17})(?=[ ,}]))'
     % b"|".join(sorted(map(str.encode, IGNORED)))
 )
-_STRING = rb'[^"\\\x00-\x1f\x7f-\xff]*+'
-_NUMBER = rb"(?:0|[1-9][0-9]{0,17})"
-_TEXT = rb'([^"\\\x00-\x1f]++(?:\\.[^"\\\x00-\x1f]*+)*+|(?:\\.[^"\\\x00-\x1f]*+)++)'
+_STRING = re.compile(rb'[^"\\\x00-\x1f\x7f-\xff]*+')
+_NUMBER = re.compile(rb"0|[1-9][0-9]{0,17}")
+_TEXT = re.compile(rb'[^"\\\x00-\x1f]++(?:\\.[^"\\\x00-\x1f]*+)*+|(?:\\.[^"\\\x00-\x1f]*+)++', re.DOTALL)
 _BRACKETS = re.compile(rb"(?<=[}\]]) *(?=[}\]])")
 _MOST_FAILURES = 4
-"""Events in a row that were not confirmed. Compiling a pattern costs as much as parsing several events."""
+"""Events in a row that were not confirmed. Making a pattern costs as much as parsing an event."""
 
 
 class DeltaPattern:
     """Pattern of the text deltas of one block, made from `event`, whose text is at `span` in its frame."""
 
-    __slots__ = ("_event", "_match", "_span", "block", "item")
+    __slots__ = ("_closing", "_event", "_fixed", "_gaps", "_span", "block", "item")
 
     def __init__(self, event: Delta, span: tuple[int, int]) -> None:
         self.block, self.item = event.block, event.item
         self._event, self._span = event, span
-        self._match: re.Pattern[bytes] | None = None
+        self._gaps: list[tuple[bytes, re.Pattern[bytes]]] = []
+        """Fixed bytes, and the pattern of the value after them. Empty until the first event is compared."""
+        self._fixed = self._closing = b""
+        """Bytes after the last value: up to the last string, and after it, without blanks between closing brackets."""
 
     @property
     def example(self) -> str:
@@ -81,24 +85,31 @@ class DeltaPattern:
 
     def text(self, raw: bytes) -> str | None:
         """Return the text of an event that matches, None for any other event and for an empty text."""
-        if self._match is None:
-            self._match = self._compile()
-        found = self._match.fullmatch(raw)
-        return _decoded(found[1]) if found is not None else None
+        if not self._gaps:
+            self._divide()
+        at, text = 0, b""
+        for fixed, gap in self._gaps:
+            found = gap.match(raw, at + len(fixed)) if raw.startswith(fixed, at) else None
+            if found is None:
+                return None
+            at = found.end()
+            if gap is _TEXT:
+                text = found[0]
+        if not raw.startswith(self._fixed, at):
+            return None
+        closing = raw[at + len(self._fixed) :]
+        return _decoded(text) if closing == self._closing or _BRACKETS.sub(b"", closing) == self._closing else None
 
-    def _compile(self) -> re.Pattern[bytes]:
-        frame, (begin, end) = self._event.frame, self._span
+    def _divide(self) -> None:
+        """Divide the event into fixed bytes and gaps."""
+        frame, at = self._event.frame, 0
         assert frame is not None
         raw = frame.raw
-        gaps = sorted([*_ignored(frame), (begin, end, _TEXT)])
-        source, at = b"", 0
-        for start, stop, pattern in gaps:
-            source += re.escape(raw[at:start]) + pattern
+        for start, stop, gap in sorted([*_ignored(frame), (*self._span, _TEXT)], key=itemgetter(0)):
+            self._gaps.append((raw[at:start], gap))
             at = stop
-        last = raw.rfind(b'"') + 1  # behind it nothing is part of a string
-        source += re.escape(raw[at:last])
-        source += b" *+".join(map(re.escape, _BRACKETS.split(raw[max(at, last) :])))
-        return re.compile(source, re.DOTALL)
+        last = max(at, raw.rfind(b'"') + 1)
+        self._fixed, self._closing = raw[at:last], _BRACKETS.sub(b"", raw[last:])
 
 
 class PatternLearner:
@@ -144,7 +155,7 @@ def _span_of(event: Delta) -> tuple[int, int] | None:
     return start, start + len(literal) - 2
 
 
-def _ignored(frame: Frame) -> list[tuple[int, int, bytes]]:
+def _ignored(frame: Frame) -> list[tuple[int, int, re.Pattern[bytes]]]:
     """Return the ignored values of a frame: start, end, pattern. Their names occur once and at the top of the document."""
     raw = frame.raw
     found = [value for value in _MEMBERS.finditer(raw) if raw.count(b'"%s"' % value[1]) == 1]

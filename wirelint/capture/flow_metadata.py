@@ -20,16 +20,17 @@ from wirelint.capture.format import (
     encode_timing,
     printable,
     read_chunks,
+    read_end,
     read_fixes,
     read_sent,
     read_timing,
 )
 from wirelint.capture.record import Headers, Record, Sent
-from wirelint.model import Json
+from wirelint.model import Json, missing_of
 
 NAMES = ("forwarded", "delivered", "received", "fixes")
-TIMES = ("timing", "chunks")
-"""Further metadata of a flow in `flows.mitm`, in the form of `exchanges.jsonl`."""
+_OWN = frozenset((*NAMES, "id", "url", "end", "error", "timing", "chunks", "lacks"))
+"""Values beside a flow that are no annotations."""
 
 _LARGEST = 4 << 20
 """Larger bodies are left out of the metadata, which mitmproxy copies now and then."""
@@ -64,16 +65,32 @@ def times_of(record: Record) -> dict[str, Json]:
     return made
 
 
-def timed(record: Record, beside: Mapping[str, Json]) -> Record:
-    """The record of a flow with the times of its metadata."""
-    if not isinstance(beside.get("timing"), dict):
-        return record
-    timing, chunks = read_timing(beside["timing"]), read_chunks(beside.get("chunks"))
-    return dataclasses.replace(record, timing=timing, chunks=chunks)
+def restored(record: Record, beside: Mapping[str, Json]) -> Record:
+    """The record of a flow or of an entry of a HAR with the values beside it: the other sides, times, end, annotations.
+
+    Unreadable values count as absent.
+    """
+    if isinstance(beside.get("timing"), dict):
+        timing, chunks = read_timing(beside["timing"]), read_chunks(beside.get("chunks"))
+        record = dataclasses.replace(record, timing=timing, chunks=chunks)
+    id_, url, error = (value if isinstance(value := beside.get(name), str) else None for name in ("id", "url", "error"))
+    annotations = {name: value for name, value in beside.items() if name not in _OWN}
+    if record.notes:
+        notes = annotations.get("notes")
+        annotations["notes"] = [*(notes if isinstance(notes, list) else []), *record.notes]
+    record = dataclasses.replace(
+        record,
+        id=id_ or record.id,
+        url=record.url if url is None else url,
+        end=read_end(beside.get("end")) or record.end,
+        error=record.error if error is None or record.error is not None else error,
+        missing=missing_of(beside.get("lacks")),
+        annotations=annotations,
+    )
+    return _with_sides(record, beside) if any(name in beside for name in NAMES) else record
 
 
-def restore(record: Record, beside: Mapping[str, Json]) -> Record:
-    """The record of a flow with both sides from its metadata. Unreadable metadata counts as absent."""
+def _with_sides(record: Record, beside: Mapping[str, Json]) -> Record:
     try:
         received = beside.get("received")
         request = read_sent(received.get("request")) if isinstance(received, dict) else None

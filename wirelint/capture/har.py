@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import dataclasses
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -20,11 +19,11 @@ from http import HTTPStatus
 from urllib.parse import parse_qsl, urlsplit
 
 from wirelint import __version__
-from wirelint.capture.flow_metadata import restore, timed
+from wirelint.capture.flow_metadata import restored
 from wirelint.capture.format import changes, dump, encode_chunks, encode_timing, printable, read_end, read_headers
 from wirelint.capture.readers.source import Problem, as_mapping, as_number, as_seconds, as_string
 from wirelint.capture.record import Headers, Record
-from wirelint.model import End, Json, Timing, missing_of
+from wirelint.model import End, Json, Timing
 
 _ENTRIES = re.compile(r'"entries"\s*:\s*\[')
 _GAP = re.compile(r"[\s,]*")
@@ -32,7 +31,6 @@ _END_HEADER = "x-wirelint-end"
 BESIDE = "_wirelint"
 """The member of an entry with the fixes and the received messages (`capture.flow_metadata`). In files of `wirelint export`
 it also has the findings and the values without a HAR field."""
-_TOLD = ("api", "model", "conversation", "findings", "notes")
 
 # mitmproxy looks for an encoding inside bodies of these types; all others without a charset it reads as Latin-1.
 _READ_AS_UTF8 = ("json", "html", "xml", "css", "javascript")
@@ -111,24 +109,7 @@ def _entry(entry: Mapping[str, Json], source: str, number: int, from_mitmproxy: 
         form="har",
     )
     beside = entry.get(BESIDE)
-    return _with_beside(record, beside) if isinstance(beside, dict) else record
-
-
-def _with_beside(record: Record, beside: Mapping[str, Json]) -> Record:
-    """The record with the `_wirelint` member of its entry: both sides of a change, and values without a HAR field."""
-    record = restore(timed(record, beside), beside)
-    if "end" not in beside:
-        return record
-    id_, error = beside.get("id"), beside.get("error")
-    return dataclasses.replace(
-        record,
-        id=id_ if isinstance(id_, str) and id_ else record.id,
-        url=url if isinstance(url := beside.get("url"), str) else record.url,
-        end=read_end(beside["end"]) or record.end,
-        error=error if isinstance(error, str) else record.error,
-        missing=missing_of(beside.get("lacks")),
-        annotations={name: beside[name] for name in _TOLD if name in beside},
-    )
+    return restored(record, beside) if isinstance(beside, dict) else record
 
 
 def _headers(message: Mapping[str, Json]) -> Headers:

@@ -2,8 +2,8 @@
 
 Theory of operation. `put` queues a function and returns. The thread calls the function for the bytes and appends them to a
 file of the current *part*, a folder named by its time and process (`20260131T094500Z-4242`). A run has one part, until
-it is too large or too old and the next one begins. Some exchanges are one write to an unbuffered file, so that a killed
-process leaves at most one torn line. A new process never appends to an old part.
+it is too large or too old and the next one begins. An entry is one write to an unbuffered file, so that a killed process
+leaves at most one torn line. A new process never appends to an old part.
 
 After a failed write (the disk is full, the folder is gone or read-only) the torn exchange is cut off, the failure is
 reported once, and the exchange is tried again after a pause that doubles. The queue holds a limited number of bytes.
@@ -21,11 +21,11 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple
 
 from wirelint.capture.redact import Redactor
 
@@ -35,13 +35,8 @@ for _flag in ("O_CLOEXEC", "O_NOFOLLOW", "O_BINARY"):
     _FLAGS |= getattr(os, _flag, 0)  # each is missing on some system
 
 
-class UnwrittenError(OSError):
-    """Only the first `whole` entries were written. `torn`: a piece of the next one is in the file, which must not grow."""
-
-    def __init__(self, error: OSError, whole: int, *, torn: bool) -> None:
-        super().__init__(error.errno, error.strerror or str(error))
-        self.whole = whole
-        self.torn = torn
+class TornError(OSError):
+    """A piece of an entry is in the file and could not be cut off. Nothing may follow it."""
 
 
 class _Open:
@@ -93,37 +88,28 @@ class Part:
     def size(self) -> int:
         return sum(file.size for file in self._files.values())
 
-    def is_intact(self) -> bool:
-        return all(file.is_intact() for file in self._files.values()) if self._files else self.path.is_dir()
+    def is_intact(self, name: str) -> bool:
+        """Return True if a file of the folder can be written to."""
+        file = self._files.get(name)
+        return file.is_intact() if file is not None else self.path.is_dir()
 
-    def append(self, name: str, entries: Sequence[bytes]) -> None:
-        """Write entries in one go, each as a whole or not at all. Raises UnwrittenError if some are left."""
-        data = b"".join(entries) if len(entries) > 1 else entries[0]
-        written = 0
+    def append(self, name: str, data: bytes) -> None:
+        """Write an entry as a whole or not at all. Raises OSError, and TornError if a piece of it stays."""
+        file = self._files.get(name)
+        if file is None:
+            file = self._files[name] = _Open(self.path / name)
+        written, view = 0, memoryview(data)
         try:
-            file = self._files.get(name)
-            if file is None:
-                file = self._files[name] = _Open(self.path / name)
-            view = memoryview(data)
             while written < len(data):
                 written += os.write(file.descriptor, view[written:])
         except OSError as error:
-            whole, size = 0, 0
-            while size + len(entries[whole]) <= written:
-                size += len(entries[whole])
-                whole += 1
-            raise UnwrittenError(error, whole, torn=written > size and not self._cut(name, size)) from error
+            if written:
+                try:
+                    os.ftruncate(file.descriptor, file.size)
+                except OSError:
+                    raise TornError(error.errno, error.strerror) from error
+            raise
         file.size += len(data)
-
-    def _cut(self, name: str, size: int) -> bool:
-        """Cut a file behind the next `size` bytes, which are whole entries. Return False if that fails."""
-        file = self._files[name]
-        file.size += size
-        try:
-            os.ftruncate(file.descriptor, file.size)
-        except OSError:
-            return False
-        return True
 
     def close(self) -> None:
         for file in self._files.values():
@@ -139,9 +125,7 @@ _DEFAULT_SIZE = 4096
 _GATHER = 0.4
 """Seconds for which entries gather before the first is written. In a row all but the first take a fraction of the time."""
 _SPELL = 0.004
-"""Seconds of work after which the writer rests, at the end of an entry. The entries until then are one write."""
-_MOST_AT_ONCE = _MIB
-"""Bytes of a write above which no further entry joins it."""
+"""Seconds of work after which the writer rests, at the end of an entry."""
 _RESTS = 3
 """Length of a rest in times of the work before it, while the queue is short."""
 _SHORT = 4
@@ -167,9 +151,6 @@ class Piece(NamedTuple):
 class _Entry(NamedTuple):
     pieces: tuple[Piece, ...]
     size: int
-
-
-_Made: TypeAlias = "tuple[File, bytes]"
 
 
 class Store:
@@ -199,7 +180,6 @@ class Store:
         self._clock = clock
         self._backoff = backoff
         self._part: Part | None = None
-        self._leader: File | None = None
         self._queue: deque[_Entry] = deque()
         self._queued = 0
         self._condition = threading.Condition()
@@ -225,8 +205,7 @@ class Store:
     def put(self, *pieces: Piece, size: int = _DEFAULT_SIZE) -> bool:
         """Queue all pieces of an exchange, or none of them. Return False if there is no room.
 
-        `size` is about how many bytes of memory wait. A part ends only before an entry of the file that was put first, so
-        entries that belong together stay together.
+        `size` is about how many bytes of memory wait. All pieces go into one part.
         """
         with self._condition:
             if self._closing:
@@ -239,7 +218,6 @@ class Store:
                 full = False
                 self._queue.append(_Entry(pieces, size))
                 self._queued += size
-                self._leader = self._leader or pieces[0].file
                 self._start()
                 if len(self._queue) == 1:
                     self._condition.notify()
@@ -273,63 +251,31 @@ class Store:
             self._thread.start()
 
     def _run(self) -> None:
-        while self._wait():
-            began = time.thread_time()
-            entries, made = self._make_some(began)
-            self._write_all(made)
+        began = time.thread_time()
+        while (entry := self._next()) is not None:
+            for piece in entry.pieces:
+                if (data := self._make(piece)) is not None:
+                    self._write_until_done(piece.file, data, may_turn=piece is entry.pieces[0])
+            worked = time.thread_time() - began
             with self._condition:
-                for entry in entries:
-                    if self._queue and self._queue[0] is entry:
-                        self._queue.popleft()
-                        self._queued -= entry.size
-                self._rest(_RESTS * (time.thread_time() - began))
+                if self._queue and self._queue[0] is entry:  # it takes memory until it is written
+                    self._queue.popleft()
+                    self._queued -= entry.size
+                if worked >= _SPELL:
+                    self._rest(_RESTS * worked)
+                    began = time.thread_time()
 
-    def _wait(self) -> bool:
-        """Wait for entries. Return False if no more will come."""
+    def _next(self) -> _Entry | None:
+        """Wait for the next entry. Return None if no more will come."""
         with self._condition:
             if not self._queue:
                 self._condition.wait_for(lambda: self._queue or self._closing)
                 self._rest(_GATHER)
-            return bool(self._queue)
+            return self._queue[0] if self._queue else None
 
     def _rest(self, seconds: float) -> None:
         if self._queue and self._queued < self._max_queue / _SHORT:
             self._condition.wait_for(lambda: self._closing, seconds)
-
-    def _make_some(self, began: float) -> tuple[list[_Entry], list[list[_Made]]]:
-        """The oldest entries with their bytes. They stay in the queue until they are written, for they take memory."""
-        entries: list[_Entry] = []
-        made: list[list[_Made]] = []
-        size = 0
-        while size < _MOST_AT_ONCE and (not entries or time.thread_time() - began < _SPELL):
-            with self._condition:
-                if len(entries) == len(self._queue):
-                    break
-                entry = self._queue[len(entries)]
-            entries.append(entry)
-            found = [(piece.file, data) for piece in entry.pieces if (data := self._make(piece)) is not None]
-            made.append(found)
-            size += sum(len(data) for _, data in found)
-        return entries, made
-
-    def _write_all(self, made: Iterable[Sequence[_Made]]) -> None:
-        """Write entries file by file. The pieces of an exchange go into one part."""
-        together: dict[File, list[bytes]] = {}
-        size = 0
-        for pieces in made:
-            if together and any(
-                file == self._leader and self._is_over(self._clock(), len(data), size) for file, data in pieces
-            ):
-                self._write_together(together)
-                together, size = {}, 0
-            for file, data in pieces:
-                together.setdefault(file, []).append(data)
-                size += len(data)
-        self._write_together(together)
-
-    def _write_together(self, together: Mapping[File, Sequence[bytes]]) -> None:
-        for file in sorted(together, key=lambda file: file != self._leader):  # only the leader may end a part
-            self._write_until_done(file, together[file])
 
     def _make(self, piece: Piece) -> bytes | None:
         try:
@@ -341,51 +287,45 @@ class Store:
             )
             return None
 
-    def _write_until_done(self, file: File, entries: Sequence[bytes]) -> None:
-        """Write entries, again and again until the disk takes them or the store closes."""
+    def _write_until_done(self, file: File, data: bytes, *, may_turn: bool) -> None:
+        """Write an entry, again and again until the disk takes it or the store closes."""
         pause, longest = self._backoff
         while True:
             try:
-                self._write(file, entries)
+                self._write(file, data, may_turn=may_turn)
             except OSError as error:
-                whole = error.whole if isinstance(error, UnwrittenError) else 0
-                self._written += whole
-                entries = entries[whole:]
                 self._tell(
                     f"errno {error.errno}",
                     f"captures cannot be written to {self.folder}: {error.strerror or error}; trying again",
                 )
             else:
-                self._written += len(entries)
+                self._written += 1
                 return
             with self._condition:
                 if self._closing:
-                    self._dropped += len(entries)
+                    self._dropped += 1
                     return
                 self._condition.wait_for(lambda: self._closing, pause)
             pause = min(pause * 2, longest)
 
-    def _write(self, file: File, entries: Sequence[bytes]) -> None:
-        """Append to the current part, or to a new one if the old one is full, too old or gone. Raises OSError."""
+    def _write(self, file: File, data: bytes, *, may_turn: bool) -> None:
+        """Append to the current part, or to a new one if the old one is gone, or full or too old. Raises OSError."""
         now = self._clock()
-        if self._part is not None and (
-            not self._part.is_intact() or (file == self._leader and self._is_over(now, sum(map(len, entries))))
-        ):
+        part = self._part
+        if part is not None and (not part.is_intact(file) or (may_turn and self._is_over(part, now, len(data)))):
             self._close_part()
         if self._part is None:
             self._part = Part.create(self.folder, now)
         try:
-            self._part.append(file, entries)
-        except UnwrittenError as error:
-            if error.torn:
-                self._close_part()
+            self._part.append(file, data)
+        except TornError:
+            self._close_part()
             raise
 
-    def _is_over(self, now: float, size: int, before: int = 0) -> bool:
-        """Return True if the part ends before an entry of `size` bytes, which follows `before` other bytes."""
-        part, (most, oldest) = self._part, self._limits
-        held = before + (part.size if part is not None else 0)
-        return held > 0 and (held + size > most or (part is not None and now - part.started >= oldest))
+    def _is_over(self, part: Part, now: float, size: int) -> bool:
+        """Return True if a part ends before an entry of `size` bytes."""
+        most, oldest = self._limits
+        return part.size > 0 and (part.size + size > most or now - part.started >= oldest)
 
     def _close_part(self) -> None:
         if self._part is not None:

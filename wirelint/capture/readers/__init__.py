@@ -53,20 +53,12 @@ def open_source(path: str | Path, source: str | None = None) -> Iterator[Record 
     except FileNotFoundError:
         yield Problem(source, "", "no such file or folder", "check the path", fatal=True)
     except OSError as error:
-        yield _unreadable(source, error)
+        message = f"cannot be read: {error.strerror or error}"
+        yield Problem(source, "", message, "check the file and its permissions", fatal=True)
 
 
 def _read_input(data: Input, source: str) -> Iterator[Record | Problem]:
-    kind = _sniff(data)
-    if kind is None:
-        message = "nothing in it" if not data.peek(_HEAD).strip() else "not a capture of a known format"
-        yield Problem(source, "", message, _KINDS, fatal=True)
-        return
-    yield from _read_kind(kind, data, source)
-
-
-def _read_kind(kind: _Kind, data: Input, source: str) -> Iterator[Record | Problem]:
-    match kind:
+    match _sniff(data):
         case "json":
             yield from documents.read(data, source)
         case "yaml":
@@ -78,6 +70,9 @@ def _read_kind(kind: _Kind, data: Input, source: str) -> Iterator[Record | Probl
             from wirelint.capture.readers import flows
 
             yield from flows.read(data, source)
+        case _:
+            message = "nothing in it" if not data.peek(_HEAD).strip() else "not a capture of a known format"
+            yield Problem(source, "", message, _KINDS, fatal=True)
 
 
 def _sniff(data: Input) -> _Kind | None:
@@ -91,52 +86,38 @@ def _sniff(data: Input) -> _Kind | None:
 
 
 def captures_below(folder: str | Path) -> Iterator[tuple[str, bool]]:
-    """The sorted paths of all captures below a folder. The second value is False for copies, which `read` leaves out."""
-    read = set(_files(str(folder)))
-    for path in _files(str(folder), copies=True):
-        try:
-            with open(path, "rb") as file:
-                if _sniff_below(Input(file)) is not None:
-                    yield path, path in read
-        except OSError:
-            yield path, path in read  # the reader reports the problem
+    """The sorted paths of all captures below a folder, without hidden ones.
+
+    The second value is False for copies, which `read` leaves out: flow files beside an exchanges.jsonl.
+    """
+    for parent, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        repeated = "exchanges.jsonl" in names and _has_content(os.path.join(parent, "exchanges.jsonl"))
+        for name in sorted(names):
+            path = os.path.join(parent, name)
+            if not name.startswith(".") and os.path.isfile(path) and _is_capture(path):
+                yield path, not (name == "flows.mitm" and repeated)
+
+
+def _is_capture(path: str) -> bool:
+    """Return True if a file in a folder is a capture. Most JSON files are none."""
+    try:
+        with open(path, "rb") as file:
+            data = Input(file)
+            kind = _sniff(data)
+            return kind is not None and (kind != "json" or _CAPTURE.search(data.peek(_HEAD)) is not None)
+    except OSError:
+        return True  # the reader reports the problem
 
 
 def _read_folder(folder: str) -> Iterator[Record | Problem]:
     found = False
-    for path in _files(folder):
-        try:
-            with open(path, "rb") as file:
-                data = Input(file)
-                kind = _sniff_below(data)
-                if kind is None:
-                    continue
-                found = True
-                yield from _read_kind(kind, data, path)
-        except OSError as error:
-            yield _unreadable(path, error)
+    for path, is_read in captures_below(folder):
+        if is_read:
+            found = True
+            yield from open_source(path)
     if not found:
         yield Problem(folder, "", "no captures in this folder", _KINDS, fatal=True)
-
-
-def _sniff_below(data: Input) -> _Kind | None:
-    """The kind of a file in a folder, or None, also for JSON that is no capture."""
-    kind = _sniff(data)
-    return None if kind == "json" and not _CAPTURE.search(data.peek(_HEAD)) else kind
-
-
-def _files(folder: str, *, copies: bool = False) -> Iterator[str]:
-    """The sorted files below a folder without hidden ones.
-
-    Flow files that repeat an exchanges.jsonl are left out, unless `copies` is true.
-    """
-    for parent, folders, names in os.walk(folder):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        repeated = not copies and "exchanges.jsonl" in names and _has_content(os.path.join(parent, "exchanges.jsonl"))
-        for name in sorted(names):
-            path = os.path.join(parent, name)
-            if not name.startswith(".") and not (name == "flows.mitm" and repeated) and os.path.isfile(path):
-                yield path
 
 
 def _has_content(path: str) -> bool:
@@ -144,9 +125,3 @@ def _has_content(path: str) -> bool:
         return os.path.getsize(path) > 0
     except OSError:
         return False
-
-
-def _unreadable(source: str, error: OSError) -> Problem:
-    return Problem(
-        source, "", f"cannot be read: {error.strerror or error}", "check the file and its permissions", fatal=True
-    )

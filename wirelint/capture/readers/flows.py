@@ -13,11 +13,11 @@ from mitmproxy import flow as mitm_flow
 from mitmproxy import http
 from mitmproxy.io import FlowReader
 
-from wirelint.capture.flow_metadata import NAMES, TIMES, restore, timed
+from wirelint.capture.flow_metadata import restored
 from wirelint.capture.format import read_end
 from wirelint.capture.readers.source import Input, Problem
 from wirelint.capture.record import Headers, Record
-from wirelint.model import End, Json, Timing, missing_of
+from wirelint.model import End, Json, Timing
 from wirelint.settings import HEADER
 from wirelint.wire.content_coding import CodingError, decode, why_unread
 from wirelint.wire.websocket import HEADERS, STATUS, socket_url, turns
@@ -93,21 +93,14 @@ def _record(flow: http.HTTPFlow, source: str, number: int) -> Record:
     notes: list[Json] = []
     request_body = _body(flow.request, "request", notes)
     response_body = _body(flow.response, "response", notes) if flow.response is not None else None
-    annotations: dict[str, Json] = {
+    beside: dict[str, Json] = {
         name.removeprefix(_OURS): cast("Json", value)
         for name, value in flow.metadata.items()
         if isinstance(name, str) and name.startswith(_OURS)
     }
     is_unread = any("content-encoding" in str(note) for note in notes)
     is_unread = is_unread or (flow.response is not None and response_body is None)
-    if notes:
-        earlier = annotations.get("notes")
-        annotations["notes"] = [*(earlier if isinstance(earlier, list) else []), *notes]
-    beside = {name: annotations.pop(name) for name in NAMES if name in annotations}
-    times = {name: annotations.pop(name) for name in TIMES if name in annotations}
-    error, end = annotations.pop("error", None), annotations.pop("end", None)
-    if end is None and flow.response is not None:
-        end = flow.response.headers.get(END_HEADER)
+    end = read_end(flow.response.headers.get(END_HEADER)) if flow.response is not None else None
     record = Record(
         id=flow.id,
         method=flow.request.method,
@@ -118,16 +111,14 @@ def _record(flow: http.HTTPFlow, source: str, number: int) -> Record:
         response_headers=headers_of(flow.response) if flow.response is not None else (),
         response_body=response_body,
         timing=_timing(flow),
-        end=read_end(end) or ("unread" if is_unread else end_of(flow)),
-        error=flow.error.msg if flow.error is not None else error if isinstance(error, str) else None,
-        missing=missing_of(annotations.pop("lacks", None)),
+        end=end or ("unread" if is_unread else end_of(flow)),
+        error=flow.error.msg if flow.error is not None else None,
         source=source,
         place=f"flow {number}",
         form="mitmproxy",
-        annotations=annotations,
+        annotations={"notes": notes} if notes else {},
     )
-    record = timed(record, times)
-    return restore(record, beside) if beside else record
+    return restored(record, beside)
 
 
 def asked_headers(flow: http.HTTPFlow) -> Headers:
