@@ -81,15 +81,7 @@ def test_two_tools_at_once() -> None:
     assert "choose one" in str(result.exception)
 
 
-REFUSED_STARTS: dict[str, tuple[tuple[str, ...], str]] = {
-    "an argument": (("--no-such-option",), "unrecognized arguments: --no-such-option; "),
-    "a value of mitmproxy's": (("--set", "anticache=x"), "anticache"),
-    "no port": (("--listen-port", "99999"), "99999 is no port; choose one from 1 to 65535 with --port"),
-    "a mode": (("--mode", "foo"), "Invalid proxy mode specification: foo"),
-    "a value of ours": (("--set", "wirelint_fix=maybe"), "wirelint_fix=maybe: not a way to repair"),
-    "ours, misspelt": (("--set", "wirelint_fixx=safe"), "did you mean wirelint_fix?"),
-    "an option of nobody": (("--set", "flow_detial=1"), "neither mitmproxy nor wirelint has this option; did you mean"),
-}
+REFUSED_STARTS: dict[str, tuple[tuple[str, ...], str]] = TABLES["refused_starts"]
 
 
 @pytest.mark.parametrize("name", REFUSED_STARTS)

@@ -7,7 +7,6 @@ import functools
 import json
 import os
 import re
-import shutil
 import signal
 import stat
 import subprocess
@@ -167,22 +166,6 @@ def test_what_an_exchange_puts_into_two_files_is_one_entry(tmp_path: Path) -> No
     assert [path.read_text() for path in tmp_path.glob("*/flows.mitm")] == ["fits;"]
     assert not store.put(*_both("late"))
     assert store.counts.dropped == 4
-
-
-def test_a_part_that_is_lost_between_two_files_of_an_exchange(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The second file is refused, and the folder is gone when it is tried again."""
-    store, said = _store(tmp_path / "captures")
-    disk = _Disk(room=7)
-    monkeypatch.setattr("wirelint.capture.store.os.write", disk.write)
-    store.put(*_both("before"))
-    _until(lambda: disk.refused > 0)
-    shutil.rmtree(tmp_path / "captures")
-    disk.room = 1000
-    _until(lambda: store.counts.written == 2)
-    store.put(*_both("after"))
-    assert store.close(PATIENCE)
-    assert [path.read_text() for path in tmp_path.glob("captures/*/flows.mitm")] == ["before;after;"]
-    assert len(said) == 1
 
 
 @pytest.mark.parametrize("name", [LINES, "flows.mitm"])

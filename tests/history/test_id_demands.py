@@ -103,31 +103,7 @@ def test_counted_ids_go_on_with_the_history(
 
 @pytest.mark.parametrize(
     ("model", "ids", "api", "pattern"),
-    [
-        ("gpt-5.2", (), OPENAI, r"call_[A-Za-z0-9]{24}"),
-        ("gpt-5.2", ("call_U7ZpbozYfIAQ0tyiqZ97HB65",), OPENAI, r"call_[A-Za-z0-9]{24}"),
-        ("qwen3-32b", ("chatcmpl-tool-838a30ab75717374",), OPENAI, r"chatcmpl-tool-[0-9a-f]{16}"),
-        ("qwen3-32b", ("call_838a30ab75717374838a30ab",), OPENAI, r"call_[0-9a-f]{24}"),
-        ("qwen3:8b", ("call_lyywui55",), OPENAI, r"call_[0-9a-z]{8}"),
-        ("deepseek-chat", ("call_00_O23BX3djLN8PztCY7Ish5244",), OPENAI, r"call_00_[A-Za-z0-9]{24}"),
-        ("minimax-m2", ("call_function_z1pbgy47368b_1",), OPENAI, r"call_function_[0-9a-z]{12}_1"),
-        ("glm-5", ("call_-8231168139794583938",), OPENAI, r"call_-[0-9]{19}"),
-        (
-            "command-a",
-            ("8c0f3b1e-2c5d-4f7a-9b6e-0d1c2b3a4f5e",),
-            OPENAI,
-            r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}",
-        ),
-        ("gemini-3-pro", ("function-call-1234567890",), OPENAI, r"call_[A-Za-z0-9]{24}"),
-        ("house-model", ("undefined",), OPENAI, r"call_[A-Za-z0-9]{24}"),
-        ("mistral-large", (), OPENAI, r"[A-Za-z0-9]{9}"),
-        ("mistral-large", ("call_U7ZpbozYfIAQ0tyiqZ97HB65",), OPENAI, r"call_[A-Za-z0-9]{24}"),
-        ("claude-opus-5", (), ANTHROPIC, r"toolu_01[A-Za-z0-9]{22}"),
-        ("claude-opus-5", ("toolu_vrtx_01PTDKv6Qyw7d1FCjpYhj4Jm",), ANTHROPIC, r"toolu_vrtx_01[A-Za-z0-9]{22}"),
-        ("claude-opus-5", ("tooluse_bpe71yCfRu2b5i-nKGDr5g",), ANTHROPIC, r"tooluse_[A-Za-z0-9-]{22}"),
-        ("kimi-k2.5", (), ANTHROPIC, r"toolu_01[A-Za-z0-9]{22}"),
-        ("kimi-k2.5", ("functions.read:0",), ANTHROPIC, r"functions\.read:1"),
-    ],
+    TABLES["the_form_of_the_conversation"],
 )
 def test_the_form_of_the_conversation(model: str, ids: Sequence[str], api: str, pattern: str) -> None:
     here = context(model, ids, api=api)

@@ -39,24 +39,8 @@ def test_fence_is_whole_message(text: str, whole: bool) -> None:
     assert fence_is_whole_message(text) is whole
 
 
-USED = {
-    "glued": "Done.<T>",
-    "alone on a line": "Done.\n<T>\nMore",
-    "in a sentence": "Then he said <T> and left",
-    "one quotation mark": 'He said "yes.<T>',
-}
-SPOKEN = {
-    "inline code": "It ends with `<T>` always",
-    "fence": "```\n<T>\n```",
-    "quotation marks": 'It prints "<T>" twice',
-    "curly quotation marks": "It prints “<T>” twice",
-    "brackets": "a marker (<T>) of its own",
-    "article before": "see the <T> there",
-    "its kind before": "The token <T> was new",
-    "its kind after": "<T> tokens are special",
-    "a verb after": "<T> marks the end",
-    "block quote": "> <T>\n\nso it was",
-}
+USED: dict[str, Any] = TABLES["used"]
+SPOKEN: dict[str, Any] = TABLES["spoken"]
 
 
 @pytest.mark.parametrize("text", USED.values(), ids=USED)
