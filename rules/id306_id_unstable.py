@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from wirelint.events import CallUpdate, ReplyMeta, StreamViolation
-from wirelint.fixes.call_index import CallIds, RepeatRemover, ReplyIds
+from wirelint.events import CallUpdate, ReplyMeta, Start, StreamViolation
+from wirelint.fixes.call_index import CallIds, LateIds, RepeatRemover, ReplyIds
 from wirelint.history.pairing import Announced, announced
 from wirelint.model import Exchange, Fault, ToolCall
 from wirelint.rule import Finding, Fix, RewriteContext, Rewriter, Rule, excerpt
@@ -14,18 +14,18 @@ _COMPOSED = ("compound",)
 
 
 class IdUnstable(Rule):
-    """The id of a tool call or of the reply changes within a stream.
+    """The id of a tool call or of the reply changes within a stream, or comes late.
 
     ## What it does
     Follows the id of every call through the events of a stream. Reports a later event that continues the call (equal
-    index, no other name, incomplete arguments) with another id, a stream whose chunks carry several reply ids, and a
-    stream of OpenAI Responses whose events refer to an output item under another id than its first. An id or a name
-    that OpenAI's chat repeats in later events is an info.
+    index, no other name, incomplete arguments) with another id, a call whose first id follows its first arguments, a
+    stream whose chunks carry several reply ids, and a stream of OpenAI Responses whose events refer to an output item
+    under another id than its first. An id or a name that OpenAI's chat repeats in later events is an info.
 
     ## Why is this bad?
     Whether a client keeps the first or the last id depends on its merging code. The result may go back under an id that
     the server has forgotten, and clients that group chunks by id see several broken replies. Clients that join all
-    deltas make `get_weatherget_weather` of a repeated name.
+    deltas make `get_weatherget_weather` of a repeated name, and those that make a call of its first event have no id.
 
     ## Example
     `{"index":0,"id":"3f0c…","function":{"name":"look_up","arguments":""}}`, then
@@ -37,7 +37,8 @@ class IdUnstable(Rule):
     changing reply id is an info and stays.
 
     ## Fix safety
-    Safe: the first id stays, as in most clients, and repetitions are removed. A server of OpenAI's Responses that keeps
+    Safe: the first id stays, as in most clients, repetitions are removed, and a call without an id waits for the id that
+    comes later. A server of OpenAI's Responses that keeps
     the conversation knows the last id, which is unknown when the first must leave: a result in the next request gets
     the last id, whichever the client kept. Ids of output items are reported only.
 
@@ -71,6 +72,8 @@ class IdUnstable(Rule):
             strays = [found for found in announced(call, exchange.api) if found.verdict == "stray"]
             if strays:
                 yield self._report_call(call, strays, exchange.api)
+            elif (late := next((found for found in announced(call, exchange.api) if found.late), None)) is not None:
+                yield self._report_late(call, late)
 
     def rewriter(self, context: RewriteContext) -> Sequence[Rewriter]:
         if not context.streamed or not context.permit.allows(self.code, "safe"):
@@ -85,7 +88,11 @@ class IdUnstable(Rule):
             title = f"kept `{excerpt(event.detail)}` in the first event of the call only"
             self.record(context, "safe", title, at=event, before=event.detail)
 
-        calls = (CallIds(context, kept), RepeatRemover(repeated))
+        def moved(start: Start, update: CallUpdate) -> None:
+            title = f"sent the id `{excerpt(update.id or '')}` with the first event of its call"
+            self.record(context, "safe", title, start.pointer, at=update, before=start.id or "", after=update.id or "")
+
+        calls = (LateIds(context, moved), CallIds(context, kept), RepeatRemover(repeated))
         return calls if _is_composed(context.exchange.model) else (ReplyIds(context, kept), *calls)
 
     def _report_call(self, call: ToolCall, strays: list[Announced], api: str) -> Finding:
@@ -100,6 +107,16 @@ class IdUnstable(Rule):
             call.pointer,
             event=strays[0].piece.event,
             fix=Fix("safe", f"keep the first id, `{first}`"),
+        )
+
+    def _report_late(self, call: ToolCall, late: Announced) -> Finding:
+        id_ = excerpt(late.piece.id or "")
+        return self.finding(
+            "response",
+            f"the id of the `{excerpt(call.name or '')}` call, `{id_}`, comes only after its arguments began",
+            call.pointer,
+            event=late.piece.event,
+            fix=Fix("safe", "send it with the first event of the call"),
         )
 
     def _report_repeats(self, repeats: list[Fault]) -> Finding:

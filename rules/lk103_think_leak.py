@@ -15,6 +15,7 @@ from wirelint.text.asking import asks_about_thinking_tags, instructions_hold, pr
 from wirelint.text.families import thinks
 from wirelint.text.markup import call_spans
 from wirelint.text.thinking import (
+    CHANNEL_LINES,
     Thinking,
     beginning,
     ends_sentences,
@@ -55,12 +56,12 @@ class ThinkLeak(Rule):
     for a model without a reasoning channel.
 
     ## Fix safety
-    Unsafe: a closed thought at the beginning of a value of a call is removed. Without its opening tag it is removed only
-    if sentences end before the closing tag, no message contains such tags, and the value has not left in a stream. In a
-    text, the reasoning moves to the API's own field, which changes the text that the client shows and keeps. In a
-    stream, text after an opening tag at the beginning passes as reasoning at once, all of it if the tag is never
-    closed. Reasoning without an opening tag moves in a whole body, or if one event holds it with the closing tag;
-    otherwise it has left as text.
+    Unsafe: a closed thought at an edge of a value of a call is removed, also inside objects and lists. Without its
+    opening tag it is removed only if sentences end before the closing tag, no message contains such tags, and the value
+    has not left in a stream. In a text, the reasoning moves to the API's own field, which changes the text that the
+    client shows and keeps. In a stream, text after an opening tag at the beginning passes as reasoning at once, all of
+    it if the tag is never closed. Reasoning without an opening tag moves in a whole body, or if one event holds it with
+    the closing tag; otherwise it has left as text, and the tag or the name of the channel is removed.
 
     ## References
     - vLLM and SGLang, reasoning parsers
@@ -151,7 +152,8 @@ def _without_thoughts(request: Request, call: ToolCall) -> Change | None:
     if call.form != "function" or writes_file(call.arguments.value):
         return None  # a file may be about tags
     leaks = _leaks(request, call)
-    thoughts = {path: found for path, value, found in leaks if not is_data(path) and _is_evident(request, value, found)}
+    evident = (leak for leak in leaks if not is_data(leak[0]) and _is_evident(request, leak[1], leak[2]))
+    thoughts = {(path, value): found for path, value, found in evident}
     return unthought(call, thoughts, request.tool(call.name))
 
 
@@ -203,6 +205,8 @@ def _is_on(value: Json) -> bool:
 
 
 def _is_wanted(request: Request, found: Thinking) -> bool:
+    if found.tag == CHANNEL_LINES and all(instructions_hold(request, name) for name in CHANNEL_LINES.split(" … ")):
+        return True
     if instructions_hold(request, *literals(found)) or (not found.native and prompts_for_thinking_tags(request)):
         return True
     # An answer about tags contains tags; only a reply that begins with a whole pair leaks.
@@ -235,7 +239,8 @@ def _message(text: str, found: Thinking) -> str:
                 else f"an empty {found.tag} leaked into the text"
             )
         case "closed":
-            return f"the text holds the end of a {found.tag} block whose beginning is missing{shown}"
+            article = "an" if found.tag[0] in "aeiou" else "a"
+            return f"the text holds the end of {article} {found.tag} block whose beginning is missing{shown}"
         case "inner":
             return f"reasoning in {found.tag} leaked into the middle of the text{shown}"
         case "residue":

@@ -140,8 +140,9 @@ def test_no_color(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_an_open_exchange(terminal: Terminal) -> None:
     assert CLEAN.exchange is not None
-    timing = replace(CLEAN.exchange.timing, duration=31_000.0)
-    log.log_open(replace(CLEAN.exchange, timing=timing), "acme-1", [replace(FOUND, severity="warning")])
+    record = replace(CLEAN.record, timing=replace(CLEAN.record.timing, duration=31_000.0))
+    exchange = replace(CLEAN.exchange, open=True)
+    log.log_exchange(Checked(record, exchange, (replace(FOUND, severity="warning"),)))
     line = "12:00:00 ▲ openai.chat        acme-1               200  31.0 s open     3f2a9c11"
     assert plain(terminal.getvalue())[0] == line
 

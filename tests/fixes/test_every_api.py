@@ -94,6 +94,16 @@ def _other_id(_: int, value: dict[str, Any]) -> None:
         value["call_id"] = "call_TheSecondOfTwoIds00000"
 
 
+def _late_id(_: int, value: dict[str, Any]) -> None:
+    """No id in the first event of a call: OpenAI's deltas get it with the arguments, Responses with the whole item."""
+    if "function" in value and "index" in value:
+        id_ = value.pop("id", None)
+        if id_ is None and value["function"]["arguments"].endswith("}"):
+            value["id"] = TWO[0].id
+    if value.get("type") == "function_call" and not value["arguments"]:
+        value["call_id"] = ""
+
+
 def _growing(documents: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Has each delta of arguments repeat all before it."""
     grown = ""
@@ -120,6 +130,11 @@ def _without_reason(documents: list[dict[str, Any]]) -> list[dict[str, Any]]:
                 value[name] = None if number % 2 else ""
 
     return in_calls(empty)(documents)
+
+
+def _no_reason(_: int, value: dict[str, Any]) -> None:
+    for name in ("finish_reason", "stop_reason", "stopReason"):
+        value.pop(name, None)
 
 
 def _one_item_id(_: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -193,6 +208,10 @@ FAULTS = {
         "finish-reason-mismatch", Talk(ASK, calls=(Call("get_weather", WHERE),), tools=TOOLS),
         tuple(api for api in CALLING if traits(api).has_reason_for_calls), "safe", (("get_weather", WHERE),), ends="calls",
         change=_without_reason, forms=(False, True)),
+    "calls that end without a reason": Fault(
+        "finish-reason-mismatch", Talk(ASK, calls=(Call("get_weather", WHERE),), tools=TOOLS),
+        tuple(api for api in CALLING if traits(api).has_reason_for_calls), "safe", (("get_weather", WHERE),), ends="calls",
+        change=in_calls(_no_reason), forms=(False, True)),
     "no call where one is promised": Fault(
         "finish-reason-mismatch", Talk(ASK, "It rains.", tools=TOOLS, finish="tool"),
         tuple(api for api in CALLING if traits(api).has_reason_for_calls), "safe", (), "It rains.", ends="ended"),
@@ -224,6 +243,9 @@ FAULTS = {
     "an id that changes": Fault(
         "id-unstable", Talk(ASK, calls=TWO[:1], tools=TOOLS), ("openai.chat", "mistral.chat", "openai.responses"), "safe",
         (("get_weather", WHERE),), ends="calls", change=in_calls(_other_id), forms=(True,)),
+    "an id that comes late": Fault(
+        "id-unstable", Talk(ASK, calls=TWO[:1], tools=TOOLS), ("openai.chat", "mistral.chat", "openai.responses"), "safe",
+        (("get_weather", WHERE),), ends="calls", change=in_calls(_late_id), forms=(True,)),
     "cut off": Fault("truncated-stream", Talk(ASK, "It rains, and it will rain on until the day after tomorrow."),
                      ALL, None, change=lambda documents: documents[: len(documents) * 2 // 3], forms=(True,)),
 }  # fmt: skip

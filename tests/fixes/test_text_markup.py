@@ -65,6 +65,9 @@ def cases() -> dict[str, Case]:
     null = '<invoke name="find_ferry"><arg name="harbour">Bodø</arg><arg name="deck">null</arg></invoke>'
     found["the word null"] = Case(null, "", [("find_ferry", {"harbour": "Bodø", "deck": None})])
     found["no arguments"] = Case('<tool_call>\n{"name": "ping", "arguments": {}}\n</tool_call>', "", [("ping", {})])
+    for word in ("assistantcommentary", "commentary"):
+        glued = f'Let me see.{word} to=functions.find_ferry json{{"harbour": "Bodø", "seats": 2}}'
+        found[f"{word} glued to a sentence"] = Case(glued, "Let me see.", [FERRY])
     cut = HERMES[: HERMES.index("Bod") + 2]
     found["cut off"] = Case(cut, cut, reason="length")
     found["a tag in inline code"] = Case("Write `<tool_call>` and then JSON.", "Write `<tool_call>` and then JSON.")

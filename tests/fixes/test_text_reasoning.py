@@ -68,13 +68,15 @@ def test_an_answer_with_a_lone_closing_tag_behind_it_stays(text: str, step: int,
 
 SENTENCE = "They greet me, so I greet."
 LONE = f"{SENTENCE}\n</think>\n\nHello, friend!"
+LAST = f"{SENTENCE}\nassistantfinal\n\nHello, friend!"
 STREAMS = [api.name for api in APIS if channel_of(api.name) == "model" and not is_raw(api.name, None)]
 
 
+@pytest.mark.parametrize("text", [LONE, LAST], ids=["tag", "channel"])
 @pytest.mark.parametrize("step", [1, 3, 7])
 @pytest.mark.parametrize("api", STREAMS)
-def test_a_lone_closing_tag_is_removed_and_the_next_reply_waits_for_one(api: str, step: int) -> None:
-    first, plain = (Talk(text=text, step=step).record(api, True) for text in (LONE, "Hello!"))
+def test_a_lone_closer_is_removed_and_the_next_reply_waits_for_one(api: str, step: int, text: str) -> None:
+    first, plain = (Talk(text=said, step=step).record(api, True) for said in (text, "Hello!"))
     alone = run(first, ["think-leak"])
     assert _said(alone) == (f"{SENTENCE}\n\n\nHello, friend!", "")
     assert alone.left == ()

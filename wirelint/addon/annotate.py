@@ -27,8 +27,7 @@ from wirelint.capture.record import Record
 from wirelint.capture.store import Piece, Store
 from wirelint.capture.writers.flows import flow_bytes, make_flow
 from wirelint.engine import INTERNAL_NAME
-from wirelint.model import Exchange, Json
-from wirelint.rule import Finding
+from wirelint.model import Json
 from wirelint.text.escaping import counted, printable, shorten
 from wirelint.view.findings import annotations_of, flat, worst
 
@@ -60,7 +59,7 @@ def annotation(checked: Checked) -> Annotation:
         "severity": highest or "none",
         "api": checked.api,
         "model": checked.model[:200],
-        "end": record.end,
+        "end": "open" if checked.is_open else record.end,
         "detail": _details(checked) if names else [],
     }
     if exchange is not None and exchange.conversation is not None:
@@ -112,26 +111,6 @@ def annotate(flow: http.HTTPFlow, made: Annotation, record: Record | None = None
         flow.marked = made.marker
 
 
-def open_annotation(exchange: Exchange, model: str, findings: tuple[Finding, ...]) -> Annotation:
-    """Return the annotation of an exchange that is still open."""
-    names, highest = names_of(findings), worst(findings) or ""
-    head = f"{names[0]} +{len(names) - 1}" if len(names) > 1 else names[0]
-    said = next(finding.message for finding in reversed(findings) if finding.name == names[0])
-    facts = [part for part in (model[:60], exchange.api) if part]
-    metadata: dict[str, Json] = {
-        "findings": list[Json](names),
-        "severity": highest,
-        "api": exchange.api,
-        "model": model[:200],
-        "end": "open",
-    }
-    return Annotation(
-        comment=printable(" · ".join([head, "still open", *facts, shorten(said, _COMMENTED)])),
-        marker=MARKERS.get(highest, ""),
-        metadata=prefixed(metadata),
-    )
-
-
 def remove_annotation(flow: http.HTTPFlow, comment: str, marker: str) -> None:
     """Remove an annotation, except for later changes by someone else."""
     for name in [name for name in flow.metadata if str(name).startswith(_PREFIX)]:
@@ -159,7 +138,7 @@ def mark_failure(flow: http.HTTPFlow, culprit: str) -> None:
 
 def _comment(checked: Checked, names: list[str]) -> str:
     parts = [f"{names[0]} +{len(names) - 1}" if len(names) > 1 else names[0]] if names else []
-    if trouble := _trouble(checked.record):
+    if trouble := "still open" if checked.is_open else _trouble(checked.record):
         parts.append(trouble)
     if checked.known:
         parts.append(f"+{len(checked.known)} known")

@@ -20,12 +20,10 @@ from wirelint.addon.annotate import annotate, annotation
 from wirelint.addon.exchange_cache import AddonState, ExchangeCache, ExchangeLookup
 from wirelint.addon.log import finding_line, say
 from wirelint.capture.cases import NoFindingError, encode_case, reproduce
-from wirelint.capture.offline import Checked, Fixed, fix, true_headers
+from wirelint.capture.offline import Checked, Fixed, fix
 from wirelint.capture.readers.flows import record_of
-from wirelint.capture.record import Headers, Sent
-from wirelint.capture.writers.flows import fields_of
+from wirelint.capture.writers.flows import show_sent
 from wirelint.fix import FixPolicy
-from wirelint.model import Side
 from wirelint.registry import Registry, RuleError, safeties
 from wirelint.rule import Rule
 from wirelint.text.escaping import counted, printable, shorten
@@ -57,29 +55,12 @@ def preview_fix(
 
 def _copy(flow: http.HTTPFlow, fixed: Fixed) -> http.HTTPFlow:
     copy: http.HTTPFlow = flow.copy()  # type: ignore[no-untyped-call, unused-ignore]
-    came = fixed.record
-    _put(copy.request, came.forwarded, came.request_headers, came.request_body, flow, "request")
-    if copy.response is not None:
-        _put(copy.response, came.delivered, came.response_headers, came.response_body, flow, "response")
-    record = dataclasses.replace(came, id=copy.id, source="")
-    exchange = dataclasses.replace(fixed.exchange, id=copy.id) if fixed.exchange is not None else None
-    made = annotation(Checked(record, exchange, fixed.findings))
+    show_sent(copy, fixed.record)
+    record = dataclasses.replace(fixed.record, id=copy.id, source="")
+    made = annotation(dataclasses.replace(fixed, record=record))
     copy.comment = copy.marked = ""
     annotate(copy, dataclasses.replace(made, comment=f"{_TRIED} · {made.comment}"), record)
     return copy
-
-
-def _put(
-    message: http.Message, sent: Sent | None, headers: Headers, body: bytes | None, flow: http.HTTPFlow, side: Side
-) -> None:
-    """Set a message to its sent side; to its received side if the flow shows another; else leave it."""
-    if sent is None:
-        received = flow.metadata.get("wirelint.received")
-        if not isinstance(received, dict) or side not in received or body is None:
-            return
-        sent = Sent(true_headers(headers, body), body)
-    message.headers = fields_of(sent.headers, None)
-    message.raw_content = sent.body
 
 
 _EARLIER = 50
@@ -179,7 +160,7 @@ class Commands:
             return [f"{one.id[:8]}: nothing to repair"]
         made.append(tried.copy)
         fixed = tried.fixed
-        self._cache.keep(tried.copy, Checked(fixed.record, fixed.exchange, fixed.findings).folded)
+        self._cache.keep(tried.copy, fixed.folded)
         left = tally(fixed.remaining) or "none"
         many = counted(len(fixed.record.fixes), "repair")
         lines = [f"{one.id[:8]}: {many}, findings left: {left}; see the copy {tried.copy.id[:8]}"]

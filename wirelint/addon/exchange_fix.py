@@ -85,7 +85,6 @@ class ExchangeFixer:
         self._streams = streams
         self._reply: HttpReply | None = None
         self._added: BatchAnswers | None = None
-        self._held = False
 
     @classmethod
     def begin(
@@ -193,7 +192,7 @@ class ExchangeFixer:
             recorder.notes.append("another addon rewrites this reply while it streams; it was not repaired")
             return
         if not before and self._is_document(response):
-            self._held, response.stream, recorder.is_held = True, False, True
+            response.stream, recorder.is_held = False, True
             collect(self._flow, recorder, self._failures)
             return
         reply_stream = reply_stream_of(recorder, self._scope, settings, self._ledger)
@@ -267,10 +266,7 @@ class ExchangeFixer:
             self._reply.settle()
             response.raw_content = recorder.delivered.body if recorder.delivered is not None else recorder.raw_body()
             return True
-        if self._held and response.raw_content is None and recorder.is_collected:
-            response.raw_content = recorder.raw_body()
-            return True
-        if self._held and response.raw_content is None:
+        if recorder.is_held and not recorder.is_collected and response.raw_content is None:
             recorder.notes.append("the reply broke off while it was held for a repair; its bytes are lost")
             return True
         return False

@@ -9,7 +9,7 @@ import contextlib
 import functools
 import logging
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from mitmproxy.log import LegacyLogEvents
@@ -33,12 +33,13 @@ _MESSAGE = 400
 
 
 def log_exchange(checked: Checked) -> None:
-    """Log an exchange, its new findings and its new fixes."""
+    """Log an exchange that has ended or is open, its new findings and its new fixes."""
     if not is_shown(logging.WARNING):
         return
     checked = checked.folded
     record, findings = checked.record, checked.findings
-    say(exchange_line(checked), look=functools.partial(terminal_log.exchange_look, checked))
+    level = logging.WARNING if checked.is_open else logging.INFO
+    say(exchange_line(checked), level, functools.partial(terminal_log.exchange_look, checked))
     for finding in findings[:_SHOWN]:
         log_finding(finding)
     if len(findings) > _SHOWN:
@@ -51,14 +52,6 @@ def log_exchange(checked: Checked) -> None:
         _remark(f"… {len(fixes) - _SHOWN} more fixes: wirelint show {record.id[:8]}")
     for note in record.notes:
         _remark(f"note: {note}")
-
-
-def log_open(exchange: Exchange, model: str, findings: Sequence[Finding]) -> None:
-    """Log findings of an exchange that is still open."""
-    look = functools.partial(terminal_log.open_look, exchange, model, findings)
-    say(open_line(exchange, model, findings), logging.WARNING, look)
-    for finding in findings:
-        log_finding(finding)
 
 
 def log_finding(finding: Finding) -> None:
@@ -77,12 +70,18 @@ def _remark(text: str) -> None:
 
 
 def exchange_line(checked: Checked) -> str:
-    """`openai.chat kimi-k2 200 stream, 1.84 s (first token 0.42 s), 2 calls: 1 error, 2 fixed [3f2a9c11]`."""
+    """`openai.chat kimi-k2 200 stream, 1.84 s (first token 0.42 s), 2 calls: 1 error, 2 fixed [3f2a9c11]`.
+
+    Of an open exchange: `openai.chat kimi-k2 200 stream, open for 31.0 s: 1 warning so far [3f2a9c11]`.
+    """
     checked = checked.folded
     record = checked.record
-    status = "no reply" if record.status is None else str(record.status)
+    no_reply = "no reply yet" if checked.is_open else "no reply"
+    status = no_reply if record.status is None else str(record.status)
     facts = [f"{status} stream" if checked.streamed else status]
-    if record.timing.duration is not None:
+    if checked.is_open:
+        facts.append(f"open for {terminal_log.seconds(record.timing.duration)}")
+    elif record.timing.duration is not None:
         took = terminal_log.seconds(record.timing.duration)
         token = record.timing.first_token
         facts.append(
@@ -90,20 +89,10 @@ def exchange_line(checked: Checked) -> str:
         )
     if checked.calls:
         facts.append(counted(checked.calls, "call"))
-    if record.end != "complete":
+    if record.end != "complete" and not checked.is_open:
         facts.append(record.end)
     who = " ".join(part for part in (checked.api or terminal_log.unread(checked), shorten(checked.model, 48)) if part)
     return f"{who} {', '.join(facts)}: {_counts(checked)} [{record.id[:8]}]"
-
-
-def open_line(exchange: Exchange, model: str, findings: Sequence[Finding]) -> str:
-    """`openai.chat kimi-k2 200 stream, open for 31.0 s: 1 warning so far [3f2a9c11]`."""
-    status = "no reply yet" if exchange.status is None else str(exchange.status)
-    if exchange.reply is not None and exchange.reply.streamed:
-        status += " stream"
-    who = " ".join(part for part in (exchange.api, shorten(model, 48)) if part)
-    lasted = terminal_log.seconds(exchange.timing.duration or 0.0)
-    return f"{who} {status}, open for {lasted}: {tally(findings)} so far [{exchange.id[:8]}]"
 
 
 def finding_line(finding: Finding) -> str:
@@ -150,7 +139,7 @@ def _counts(checked: Checked) -> str:
     counts = counts or ["ok" if _is_judged(checked.exchange) else "not judged"]
     if checked.record.fixes:
         counts.append(f"{len(checked.record.fixes)} fixed")
-    return ", ".join(counts)
+    return ", ".join(counts) + (" so far" if checked.is_open else "")
 
 
 class Failures:

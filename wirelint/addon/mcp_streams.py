@@ -30,6 +30,7 @@ from wirelint.addon.recorder import ExchangeRecorder, OpenExchange
 from wirelint.addon.streamed_reply import HttpReply
 from wirelint.apis import channel_of, document_of
 from wirelint.apis.mcp import is_stream
+from wirelint.apis.writing import framed
 from wirelint.capture.readers.flows import headers_of
 from wirelint.capture.record import Sent
 from wirelint.model import Exchange, Json, Reply, Request, Rpc, ToolCall, ToolResult
@@ -40,11 +41,6 @@ from wirelint.wire.content_coding import TooLargeError
 _LOOKS = 0.1
 """Seconds between two polls of a stream."""
 _MOST_STREAMS = 1024
-
-
-def as_event(document: Json) -> bytes:
-    """Return a JSON-RPC message as an SSE event."""
-    return b"event: message\ndata: %s\n\n" % orjson.dumps(document)
 
 
 class BatchAnswers:
@@ -66,7 +62,7 @@ class BatchAnswers:
             self._recorder.notes.append("the blocked call was not answered: the reply comes in a coding")
             return
         make_open_ended(request, response)
-        self._first = b"".join(map(as_event, self._answers))
+        self._first = b"".join(framed(answer, "message") for answer in self._answers)
         first = [self._first]
 
         def stream(data: bytes) -> Iterable[bytes]:
@@ -130,7 +126,7 @@ class SessionStreams:
         """Queue an answer on the session stream of a `POST`. Return False if the stream is unknown."""
         for stream in self._open.values():
             if stream.is_of(post):
-                stream.queue.append(as_event(document))
+                stream.queue.append(framed(document, "message"))
                 return True
         return False
 

@@ -24,7 +24,6 @@ from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
 from wirelint.capture.offline import Checked
-from wirelint.model import Exchange
 from wirelint.rule import AppliedFix, Finding
 from wirelint.text.escaping import ERRORS, counted, printable, shorten
 from wirelint.view.findings import MARKS, STYLES, known_note, place, worst
@@ -46,12 +45,12 @@ _MESSAGE = 400
 
 
 def exchange_look(checked: Checked, width: int) -> Iterator[Text]:
-    """An exchange that has ended. One without new findings is a dim line."""
+    """An exchange that has ended, or is open. One without new findings is a dim line."""
     record, highest = checked.record, worst(checked.findings)
     style = "" if highest else "dim"
     mark = Text(MARKS[highest], STYLES[highest]) if highest else Text("✓", "green dim")
     took, token = record.timing.duration, record.timing.first_token
-    calls = counted(checked.calls, "call") if checked.calls else ""
+    calls = "open" if checked.is_open else counted(checked.calls, "call") if checked.calls else ""
     if not highest and (checked.exchange is None or (record.status or 0) >= 400):
         mark = Text("-", "dim")
     yield _row(
@@ -62,15 +61,6 @@ def exchange_look(checked: Checked, width: int) -> Iterator[Text]:
         yield Text(f"{' ' * _BENEATH}{record.end}", "yellow")
     if checked.known:
         yield Text(f"{' ' * _BENEATH}{known_note(len(checked.known))}", "dim")
-
-
-def open_look(exchange: Exchange, model: str, findings: Iterable[Finding], width: int) -> Iterator[Text]:
-    """An exchange that is still open, and something is wrong with it already."""
-    highest = worst(findings) or "info"
-    streamed = exchange.reply is not None and exchange.reply.streamed
-    took = seconds(exchange.timing.duration or 0.0)
-    mark = Text(MARKS[highest], STYLES[highest])
-    yield _row(mark, exchange.api, model, exchange.status, took, "open", exchange.id, "", width, streamed, "")
 
 
 def beneath(text: Text) -> Look:

@@ -16,10 +16,12 @@ from collections.abc import Callable, Iterable
 
 from mitmproxy import http
 
-from wirelint.addon.annotate import annotate, open_annotation, remove_annotation
-from wirelint.addon.log import Failures, log_open
+from wirelint.addon.annotate import annotate, annotation, remove_annotation
+from wirelint.addon.log import Failures, log_exchange
 from wirelint.addon.recorder import ExchangeRecorder, OpenExchange
 from wirelint.apis import channel_of
+from wirelint.capture.offline import Checked
+from wirelint.capture.record import Record
 from wirelint.capture.redact import Redactor
 from wirelint.engine import Engine
 from wirelint.model import Exchange
@@ -35,12 +37,13 @@ def announce(
     redactor: Redactor,
 ) -> None:
     """Report findings of an open exchange."""
-    clean = [dataclasses.replace(finding, message=redactor.text(finding.message)) for finding in findings]
-    model = redactor.text(exchange.model)
+    clean = tuple(dataclasses.replace(finding, message=redactor.text(finding.message)) for finding in findings)
     recorder.open_findings += clean
-    log_open(exchange, model, clean)
+    record = Record(exchange.id, exchange.method, "", status=exchange.status, timing=exchange.timing)
+    checked = Checked(record, exchange, clean, names=(exchange.api, redactor.text(exchange.model)))
+    log_exchange(checked)
     withdraw(flow, recorder)
-    made = open_annotation(exchange, model, tuple(recorder.open_findings))
+    made = annotation(dataclasses.replace(checked, findings=tuple(recorder.open_findings)))
     recorder.open_annotation = (made.comment, "" if flow.marked else made.marker)
     annotate(flow, made)
 

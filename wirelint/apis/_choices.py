@@ -157,7 +157,7 @@ def _message(message: Mapping[str, Json], place: str) -> Message:
         parts.append(Refusal(refusal, f"{place}/refusal"))
     parts += [_call(call, f"{place}/tool_calls/{n}") for n, call in mappings(message.get("tool_calls"))]
     legacy = mapping(message.get("function_call"))
-    if legacy.get("name") or legacy.get("arguments"):  # Go clients send an empty one with every message
+    if legacy and not is_empty_call(legacy):  # Go clients send an empty one with every message
         arguments = Arguments(text(legacy.get("arguments")) or "")
         parts.append(ToolCall(None, text(legacy.get("name")), arguments, f"{place}/function_call", "legacy"))
     return Message(role, tuple(parts), place)
@@ -508,13 +508,18 @@ def _has(kind: FaultKind, events: Sequence[Event]) -> bool:
     return any(isinstance(event, StreamViolation) and event.kind == kind for event in events)
 
 
+def is_empty_call(call: Mapping[str, Json]) -> bool:
+    """Return True if a `function_call` has neither a name nor arguments."""
+    return not call.get("name") and call.get("arguments") in (None, "", "{}", {})
+
+
 def _without_empty(choice: dict[str, Json], dropped: set[FaultKind]) -> dict[str, Json]:
     """Return a candidate without the empty members whose violation was dropped."""
     if "written-null" in dropped and stated_reason(choice.get("finish_reason")) is None:
         choice = {**choice, "finish_reason": None}
     message = mapping(choice.get("message"))
     call = mapping(message.get("function_call"))
-    if "empty-call" in dropped and not (call.get("name") or call.get("arguments")):
+    if "empty-call" in dropped and is_empty_call(call):
         choice = {**choice, "message": {name: message[name] for name in message if name != "function_call"}}
     return choice
 

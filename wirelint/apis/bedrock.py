@@ -354,6 +354,10 @@ class StreamWriter(BlockStreamWriter):
     index_name = "contentBlockIndex"
     prefers_aws = True
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._finished = False
+
     def parse(self, frame: Frame) -> WireEvent:
         return _named(frame_document(frame), frame.event)
 
@@ -390,13 +394,14 @@ class StreamWriter(BlockStreamWriter):
         return WireEvent(_STOP, {**only(source, _STOP), "contentBlockIndex": number})
 
     def finish(self, finish: Finish | None, source: WireEvent) -> WireEvent:
+        self._finished = True
         return WireEvent(
             _END, {**only(source, _END), "stopReason": finish.reason if finish is not None else "end_turn"}
         )
 
     def done(self, source: WireEvent) -> WireEvent | None:
         own = only(source, _END)
-        return None if "stopReason" in own else WireEvent(_END, own or {"stopReason": "end_turn"})
+        return None if self._finished or "stopReason" in own else WireEvent(_END, own or {"stopReason": "end_turn"})
 
 
 class WholeWriter(BlockWholeWriter):

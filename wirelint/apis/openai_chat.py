@@ -23,6 +23,7 @@ from wirelint.apis._choices import (
     ChoiceStreamWriter,
     ChoiceWholeWriter,
     ChoiceWriter,
+    is_empty_call,
     read_chat,
 )
 from wirelint.apis.reading import (
@@ -244,7 +245,7 @@ class Reader(ChoiceReader):
         block = self.blocks.get(key)
         name, arguments = text(call.get("name")), text(call.get("arguments"))
         if block is None:
-            if not name and not arguments:  # Snowflake sends an empty one beside every text
+            if is_empty_call(call):  # Snowflake sends an empty one beside every text
                 self.out.insert(self.choices_from, StreamViolation("empty-call", place, frame))
                 return
             block = self.new_block(key)

@@ -318,8 +318,8 @@ def _grown(call: ToolCall) -> tuple[str, int] | None:
             steps += 1
             offset = offset or start
         begun = piece
-    counts = steps > 1 or (steps == 1 and Arguments(begun).mapping is not None)
-    return (begun, offset) if counts and is_broken(call.deltas) else None
+    two = steps == 1 and Arguments(begun).mapping is not None  # joined they are cut off, if they are not broken
+    return (begun, offset) if two or (steps > 1 and is_broken(call.deltas)) else None
 
 
 def is_broken(text: str) -> bool:

@@ -12,7 +12,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from wirelint import lexicon
 from wirelint.dialects.declared import properties_of
@@ -43,6 +43,26 @@ def strings(value: Json) -> Iterator[tuple[str, str]]:
                     waiting += ((below, element), (below, key))
             case _:
                 pass
+
+
+def with_strings(value: dict[str, Json], kept: Mapping[tuple[str, str], str]) -> dict[str, Json]:
+    """Return a copy of an object with other strings as values, by dotted name and text, as `strings` yields them."""
+    copy = value.copy()
+    waiting: list[tuple[str, Any, Any]] = [(key, copy, key) for key in copy]
+    while waiting:
+        path, holder, key = waiting.pop()
+        match holder[key]:
+            case str(text):
+                holder[key] = kept.get((path, text), text)
+            case list(items):
+                holder[key] = items = items.copy()
+                waiting += [(path, items, number) for number in range(len(items))]
+            case dict(members):
+                holder[key] = members = members.copy()
+                waiting += [(f"{path}.{name}" if path else name, members, name) for name in members]
+            case _:
+                pass
+    return copy
 
 
 def is_data(path: str) -> bool:

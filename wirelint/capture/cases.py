@@ -20,9 +20,9 @@ import orjson
 
 from wirelint.capture.ddmin import Budget, Draft, Path, Shrinker, draft, joined, minimise, neutral, texts
 from wirelint.capture.format import changes, decode, encode
+from wirelint.capture.offline import check_record
 from wirelint.capture.record import Record
 from wirelint.capture.redact import Redactor
-from wirelint.capture.replay import replay
 from wirelint.capture.secrets import MARK
 from wirelint.engine import Engine
 from wirelint.model import Exchange, Json, Timing
@@ -180,14 +180,8 @@ class _Reduction:
 
     def _judge(self, record: Record, prior: Sequence[Record]) -> tuple[tuple[Finding, ...], Exchange | None]:
         engine = Engine(self._rules)
-        for one in prior:
-            before = replay(one)
-            if before is not None:
-                engine.check(engine.ledger.place(before))
-        exchange = replay(record)
-        if exchange is None:
-            return (), None
-        return engine.check(engine.ledger.place(exchange)), exchange
+        *_, last = [check_record(one, engine) for one in (*prior, record)]
+        return last.findings, last.exchange
 
     def _holds(self, record: Record, prior: Sequence[Record]) -> bool:
         found = self._judge(record, prior)[0]

@@ -20,6 +20,8 @@ from wirelint.settings import Scope
 from wirelint.state.issues import Issue
 
 NOT_JUDGED = "IN001"
+Report = Callable[[str, Exception], None]
+"""Function that is told of a failure: the culprit, and the exception."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +30,7 @@ class Checked:
 
     `because` explains an unrecognised exchange that looks like an API of models or tools, and is empty for other traffic.
     `known` are findings of earlier exchanges (`folded`); without folding, all of them are in `findings`.
-    `names`: API and model of a live exchange whose reading failed.
+    `names`: API and model, if they are not those of `exchange`.
     """
 
     record: Record
@@ -40,11 +42,11 @@ class Checked:
 
     @property
     def api(self) -> str:
-        return self.exchange.api if self.exchange is not None else self.names[0]
+        return self.names[0] or (self.exchange.api if self.exchange is not None else "")
 
     @property
     def model(self) -> str:
-        return self.exchange.model if self.exchange is not None else self.names[1]
+        return self.names[1] or (self.exchange.model if self.exchange is not None else "")
 
     @property
     def calls(self) -> int:
@@ -55,6 +57,11 @@ class Checked:
     @property
     def streamed(self) -> bool:
         return self.exchange is not None and self.exchange.reply is not None and self.exchange.reply.streamed
+
+    @property
+    def is_open(self) -> bool:
+        """Return True if the exchange is in progress."""
+        return self.exchange is not None and self.exchange.open
 
     @property
     def folded(self) -> Checked:
@@ -113,24 +120,33 @@ class Occurrences:
 def check(
     items: Iterable[Record | Problem],
     rules: Sequence[Rule],
-    report: Callable[[str, Exception], None] | None = None,
+    report: Report | None = None,
 ) -> Iterator[Checked | Problem]:
     """Check records in order. Problems of the reader keep their place."""
-    engine = Engine(rules, report=report)
-    source: str | None = None
     lacking: frozenset[MissingInfo] = frozenset()
-    for item in items:
+    for item, engine, is_first in _with_engines(items, rules, report):
         if isinstance(item, Problem):
             yield item
             continue
-        if item.source != source:
-            source, lacking = item.source, frozenset()
-            engine = Engine(rules, report=report)
+        if is_first:
+            lacking = frozenset()
         checked = check_record(item, engine, report)
         if item.missing - lacking:
             checked = dataclasses.replace(checked, findings=(not_judged(item.missing - lacking), *checked.findings))
             lacking |= item.missing
         yield checked
+
+
+def _with_engines(
+    items: Iterable[Record | Problem], rules: Sequence[Rule], report: Report | None
+) -> Iterator[tuple[Record | Problem, Engine, bool]]:
+    """Yield each item with the engine of its file, whose ledger begins empty, and True for the first record of a file."""
+    engine, source = Engine(rules, report=report), None
+    for item in items:
+        is_first = isinstance(item, Record) and item.source != source
+        if is_first:
+            engine, source = Engine(rules, report=report), item.source
+        yield item, engine, is_first
 
 
 def not_judged(missing: frozenset[MissingInfo]) -> Finding:
@@ -140,7 +156,7 @@ def not_judged(missing: frozenset[MissingInfo]) -> Finding:
     )
 
 
-def check_record(record: Record, engine: Engine, report: Callable[[str, Exception], None] | None = None) -> Checked:
+def check_record(record: Record, engine: Engine, report: Report | None = None) -> Checked:
     """Check the next record of a file. The engine's ledger takes it."""
     try:
         exchange = replay(record)
@@ -167,8 +183,6 @@ def check_record(record: Record, engine: Engine, report: Callable[[str, Exceptio
 # `findings` are those of the received bytes, as `wirelint check` reports them; `remaining` are those of the fixed exchange.
 # The ledger takes the exchange with the delivered reply: of this fix, else of the live run.
 
-Report = Callable[[str, Exception], None]
-
 _WRITTEN: frozenset[Form] = frozenset({"wirelint", "mitmproxy", "har"})
 _OTHERS: dict[Form, str] = {
     "vcr": "a cassette",
@@ -180,16 +194,12 @@ _CURE = "`wirelint export` makes a capture of it, and that can be repaired"
 
 
 @dataclass(frozen=True, slots=True)
-class Fixed:
-    """A record with its fixes in `forwarded`, `delivered` and `fixes`, which are empty without a change.
+class Fixed(Checked):
+    """A checked record with its fixes in `forwarded`, `delivered` and `fixes`, which are empty without a change.
 
-    `findings` are those before the fix, `remaining` those after it. `exchange` is None for an unrecognised API, whose
-    record stays unchanged.
+    `findings` are those before the fix, `remaining` those after it.
     """
 
-    record: Record
-    exchange: Exchange | None
-    findings: tuple[Finding, ...] = ()
     remaining: tuple[Finding, ...] = ()
 
 
@@ -203,20 +213,13 @@ def fix(
 
     With `permit` None the scopes of the rules decide what may be fixed (`settings.scopes`).
     """
-    engine = Engine(rules, report=report)
-    source: str | None = None
-    for item in items:
+    for item, engine, is_first in _with_engines(items, rules, report):
         if isinstance(item, Problem):
             yield item
-            continue
-        if item.source != source:
-            source = item.source
-            engine = Engine(rules, report=report)
-            if item.form not in _WRITTEN:
-                yield Problem(source, "", f"{_OTHERS[item.form]} is not written", _CURE, fatal=True)
-        if item.form not in _WRITTEN:
-            continue
-        yield _attempt(item, engine, permit, report)
+        elif item.form in _WRITTEN:
+            yield _attempt(item, engine, permit, report)
+        elif is_first:
+            yield Problem(item.source, "", f"{_OTHERS[item.form]} is not written", _CURE, fatal=True)
 
 
 def _attempt(record: Record, engine: Engine, permit: FixPolicy | None, report: Report | None) -> Fixed:
@@ -226,7 +229,7 @@ def _attempt(record: Record, engine: Engine, permit: FixPolicy | None, report: R
         if report is not None:
             report("repairing an exchange", error)
         finding = internal("repairing an exchange", error)
-        return Fixed(record, None, (finding,), (finding,))
+        return Fixed(record, None, (finding,), remaining=(finding,))
 
 
 def _fix(record: Record, engine: Engine, permit: FixPolicy | None) -> Fixed:
@@ -247,9 +250,8 @@ def _fix(record: Record, engine: Engine, permit: FixPolicy | None) -> Fixed:
     )
     exchange = engine.ledger.place(finish(session, record, delivered_reply(fixed if delivered is not None else record)))
     remaining = _remaining(fixed, exchange, engine) if work.changed else None
-    findings = engine.check(exchange)
-    faults = tuple(work.faults)
-    return Fixed(fixed, exchange, (*faults, *findings), (*faults, *(findings if remaining is None else remaining)))
+    findings = (*work.faults, *engine.check(exchange))
+    return Fixed(fixed, exchange, findings, remaining=findings if remaining is None else (*work.faults, *remaining))
 
 
 class _Work:

@@ -19,7 +19,7 @@ from rich.syntax import Syntax
 from rich.text import Text
 
 from wirelint.capture.format import decode
-from wirelint.capture.replay import replay
+from wirelint.capture.offline import check_record
 from wirelint.cli import completion
 from wirelint.cli.guidance import guided
 from wirelint.cli.options import Selection, folders_option, format_option, rule_options
@@ -109,8 +109,7 @@ def run_example(rule: Rule, record: Mapping[str, Json]) -> Example:
     for one in (*(prior if isinstance(prior, list) else ()), record):
         if not isinstance(one, Mapping):
             continue
-        exchange = replay(decode(dict(one), "example", "1"))
-        findings = engine.check(exchange) if exchange is not None else ()
+        findings = check_record(decode(dict(one), "example", "1"), engine).findings
         for side in ("request", "response"):
             message = one.get(side)
             if isinstance(message, dict) and (body := message.get("body")) is not None:

@@ -27,12 +27,28 @@ class _Body:
 
 
 def read_harmony(reader: Reader, position: int) -> Reading:
+    if not (reader.over or _may_address(reader, position)):
+        return None
     header = reader.match(_HARMONY.header, position) or reader.match(_HARMONY.plain_header, position)
     if header is not None and _may_continue(reader, header):
         return None
     if header is not None:
         return None if header["xml"] else _read_message(reader, header)
     return _read_stripped(reader, position)
+
+
+def _may_address(reader: Reader, position: int) -> bool:
+    """Return False for a `to=` that begins no call of a declared tool: `(to=https://…` is nothing to wait for."""
+    recipient = _HARMONY.recipient.match(reader.shadow, position)
+    if recipient is None or _glued(reader, position) is not None:
+        return True
+    name, known = recipient["name"], (*reader.tools, "functions.", _PARALLEL)
+    return any(one.startswith(name) or name.startswith(one) for one in known)
+
+
+def _glued(reader: Reader, position: int) -> Match | None:
+    """Return the name of a channel before an offset, glued to the text before it."""
+    return _HARMONY.glued.search(reader.shadow[max(reader.floor, position - 32) : position])
 
 
 def _may_continue(reader: Reader, header: Match) -> bool:
@@ -82,8 +98,7 @@ def _read_stripped(reader: Reader, position: int) -> Reading:
     header = reader.match(_HARMONY.stripped, position)
     if header is None or _may_continue(reader, header):
         return None
-    before = reader.shadow[max(reader.floor, position - 32) : position]
-    glued = _HARMONY.glued.search(before) if header["channel"] is None else None
+    glued = _glued(reader, position) if header["channel"] is None else None
     if header["channel"] is None and glued is None:
         return None
     at = reader.space(header.end())

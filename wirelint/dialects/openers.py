@@ -4,6 +4,7 @@ Theory of operation. A dialect declares its openers in a subset of regular expre
 
     <\s{0,3}tool_call\s{0,3}>              literals, classes, `{m,n}`, `?`, groups `(?:a|b)`
     \bfunctions[. ][\w.-]{1,128}:          `\b`: the start of a word, as `word_start` defines it
+    \Ecommentary[ \t]{0,2}to=              `\E`: right behind the end of a sentence
     ^[ \t]{0,8}Action:                     `^`: the start of a line
     \A\s{0,8}\[\s{0,8}\{                   `\A`: the start of the text, or of what follows reasoning (`</think>`)
     <\s{0,2}{tool}\s{0,2}>                 `{tool}`: the name of a declared tool
@@ -13,12 +14,12 @@ matches a proper prefix of an opener at the very end of a text, which a stream m
 `re` cannot match partially; every piece is bounded in length, so an opener is too. Openers are matched against shadow
 text (see `views`).
 
-`OpenerIndex` searches for the openers of all families at once. Their first piece gives them one of four kinds: literal,
-word, line, text. Openers of the first two kinds are grouped by first character, line openers follow a line feed, so each
-group is one search that skips to a character. A group is searched for only if one of its cues occurs, the literals of its
-openers that are rarest in prose. After `<`, which is frequent in code, the next letters rule out most tags before all
-openers are tried. A tool's name is matched as any name, which is then looked up, so that nothing is compiled for the tools
-of a request.
+`OpenerIndex` searches for the openers of all families at once. Their first piece gives them one of five kinds: literal,
+word, glued, line, text. Openers of the first three kinds are grouped by first character, line openers follow a line feed,
+so each group is one search that skips to a character. A group is searched for only if one of its cues occurs, the
+literals of its openers that are rarest in prose. After `<`, which is frequent in code, the next letters rule out most tags
+before all openers are tried. A tool's name is matched as any name, which is then looked up, so that nothing is compiled for
+the tools of a request.
 """
 
 from __future__ import annotations
@@ -67,6 +68,11 @@ class WordStart:
 
 
 @dataclass(frozen=True, slots=True)
+class SentenceEnd:
+    """The place right behind the end of a sentence, without a blank; no length."""
+
+
+@dataclass(frozen=True, slots=True)
 class TextStart:
     """The start of the text, or of what follows reasoning in it; no length."""
 
@@ -76,16 +82,22 @@ class Name:
     """The name of a declared tool. At most one in an opener, and not within alternatives."""
 
 
-Piece: TypeAlias = str | Run | Either | LineStart | WordStart | TextStart | Name
+Piece: TypeAlias = str | Run | Either | LineStart | WordStart | SentenceEnd | TextStart | Name
 Opener: TypeAlias = tuple[Piece, ...]
-Kind: TypeAlias = Literal["literal", "word", "line", "text"]
+Kind: TypeAlias = Literal["literal", "word", "glued", "line", "text"]
 
 NAME = Name()
 NAME_CHARS = r"[\w.-]"
 THOUGHT_ENDS = ("</think>", "</thinking>", "[/THINK]", "</seed:think>", "</mm:think>")
 NO_TAG = r"(?<![\w\"'|/\]=?-])"
 """Look-behind for a `>` that may begin an opener: nearly every `>` ends a tag."""
-_ANCHORS: dict[str, Piece] = {"^": LineStart(), r"\b": WordStart(), r"\A": TextStart(), "{tool}": NAME}
+_ANCHORS: dict[str, Piece] = {
+    "^": LineStart(),
+    r"\b": WordStart(),
+    r"\E": SentenceEnd(),
+    r"\A": TextStart(),
+    "{tool}": NAME,
+}
 _CONTROLS = {"n": "\n", "r": "\r", "t": "\t"}
 _NEVER = "(?!)"
 _LONGEST_NAME = 128
@@ -100,7 +112,7 @@ _AFTER_THOUGHT = "|".join(rf"(?<={re.escape(end)})" for end in THOUGHT_ENDS)
 # -- from source to pieces ---------------------------------------------------------------------------------------------
 
 _ATOM = re.compile(
-    r"(?P<anchor>\^|\\b|\\A|\{tool\})|(?P<group>\(\?:)|(?P<end>[|)])"
+    r"(?P<anchor>\^|\\b|\\E|\\A|\{tool\})|(?P<group>\(\?:)|(?P<end>[|)])"
     r"|(?P<class>\[(?:\\.|[^\]\\])+\]|\\[swd])|\\(?P<escaped>.)|(?P<char>[^\\\[\](){}?*+.$])",
     re.DOTALL,
 )
@@ -167,6 +179,11 @@ def word_start(first: str = "") -> str:
     return inside + "(?:" + "|".join([goes_on, *(f"(?<={head} {first})" for head in _HEADS)]) + ")"
 
 
+def sentence_end(first: str = "") -> str:
+    """Return the pattern source of the place behind the end of a sentence. `first` as in `word_start`."""
+    return rf"(?<=[.!?\"')]{first})"
+
+
 def full_pattern(openers: Iterable[Opener]) -> str:
     """Return the pattern source that matches any of the openers."""
     return "(?:" + "|".join(_full(opener) for opener in openers) + ")"
@@ -225,6 +242,8 @@ def _forms(piece: Piece) -> _Forms:
             return _Forms("(?m:^)", _NEVER, 0)
         case WordStart():
             return _Forms(word_start(), _NEVER, 0)
+        case SentenceEnd():
+            return _Forms(sentence_end(), _NEVER, 0)
         case TextStart():
             return _Forms(rf"(?:\A|{_AFTER_THOUGHT})", _NEVER, 0)
         case _:
@@ -267,7 +286,7 @@ def heads(opener: Opener) -> Iterator[str]:
                     yield from heads(option)
                 if all(options):
                     return
-            case Run(least=0) | LineStart() | WordStart() | TextStart():
+            case Run(least=0) | LineStart() | WordStart() | SentenceEnd() | TextStart():
                 continue
             case Run() | Name():
                 return
@@ -313,6 +332,8 @@ def _kind(opener: Opener) -> Kind:
     match opener[0]:
         case WordStart():
             return "word"
+        case SentenceEnd():
+            return "glued"
         case LineStart():
             return "line"
         case TextStart():
@@ -491,13 +512,14 @@ def _rarity(cue: str) -> tuple[int, int]:
 def _by_character(kind: Kind, openers: list[Opener]) -> Iterator[_Group]:
     groups: dict[str, list[Opener]] = defaultdict(list)
     for opener in openers:
-        for expanded in expand(opener[1:] if kind == "word" else opener):
+        for expanded in expand(opener if kind == "literal" else opener[1:]):
             head = expanded[0]
             assert isinstance(head, str)
             groups[head[0]].append(expanded)
     for character, group in groups.items():
         rests = dict.fromkeys(_without_first(opener) for opener in group)
-        before = word_start(re.escape(character)) if kind == "word" else ""
+        anchors = {"word": word_start, "glued": sentence_end}
+        before = anchors[kind](re.escape(character)) if kind in anchors else ""
         yield _Group(_cues(group), re.compile(f"{re.escape(character)}{before}{_filtered(rests)}"))
 
 
@@ -595,6 +617,8 @@ def _places(kind: Kind, openers: list[Opener]) -> str:
             return rf"(?:{'|'.join(places)})(?=[{chars}]*+\Z)"
         case "word":
             return rf"{word_start()}[{''.join(sorted(map(re.escape, firsts)))}](?=[{chars}]*+\Z)"
+        case "glued":
+            return rf"{sentence_end()}[{''.join(sorted(map(re.escape, firsts)))}](?=[{chars}]*+\Z)"
         case "line":
             return rf"(?m:^)(?=[\s\S])(?=[{chars}]*+\Z)"
         case "text":

@@ -18,9 +18,10 @@ The plain view is the original (without zero-width spaces, which come back in va
 a probe finds escaped angle brackets or bars, and only markup whose own opener was escaped is read from them: their
 values are decoded, because the escaping covered the markup and its values alike.
 
-The joined view exists if a turn token or a whole turn header is in the middle of a word or tag
-(`[TOOL_<|im_end|>CALLS]`, `<tool_<|im_start|>assistant\ncall>`). It is the text without them. Only markup whose own opener
-was cut by one is read from it.
+The joined view exists if a turn token or a whole turn header is in the middle of a word or tag, or right behind a tag
+(`[TOOL_<|im_end|>CALLS]`, `<tool_<|im_start|>assistant\ncall>`, `<tool_call><|assistant|>`). It is the text without them; a
+token in place of the end of a tag (`<tool_call<|assistant|>{`) becomes that end. Only markup whose own opener, up to the
+name of its tool, holds or precedes such a token is read from it.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import regex
 
+from wirelint import lexicon
 from wirelint.dialects import declared, jsontext
 from wirelint.dialects.jsontext import Decoded
 from wirelint.dialects.openers import THOUGHT_ENDS, may_go_on
@@ -322,21 +324,35 @@ _JSON_PROBE = re.compile(
 )
 _CUT_ESCAPE = re.compile(r"(?:&(?:#?[0-9a-zA-Z]{0,7})?|\\(?:u[0-9a-fA-F]{0,3})?)\Z")
 _LONGEST_CUT = 9
-_TURN_ENDS = (
-    *(f"<|{name}|>" for name in ("im_end", "endoftext", "eot_id", "eom_id", "end_of_text", "end", "return")),
-    *("</s>", "<end_of_turn>"),
-)
-_TURN_STARTS = (
-    *("<|im_start|>", "<|start|>", "<|start_header_id|>", "<|im_assistant|>", "<start_of_turn>"),
-    *("<|assistant|>", "<|Assistant|>", "<|CHATBOT_TOKEN|>"),
-)
-_ENDS, _STARTS = ("|".join(map(re.escape, tokens)) for tokens in (_TURN_ENDS, _TURN_STARTS))
-_HEADER = rf"(?:{_STARTS})(?:(?:assistant|model)(?:<\|(?:im_middle|im_sep|end_header_id|message)\|>|(?=\s)))?\s{{0,4}}"
-_TURN = rf"(?<=[\w<\[|:/▁])(?:(?:{_ENDS})(?:\s{{0,4}}{_HEADER})?|{_HEADER})"
+_TEMPLATES = lexicon.load("templates")["templates"]
+_TURN_ENDS = {end for template in _TEMPLATES for end in template.get("ends", ())} | {
+    *("<|endoftext|>", "<|end_of_text|>", "<|assistant_end|>", "<|return|>", "<|end_of_sentence|>", "</s>"),
+}
+_HEADERS = [re.findall(r"<[^<>]+>", template["header"]) for template in _TEMPLATES]
+_TURN_STARTS = {tokens[0] for tokens in _HEADERS if tokens} | {"<|assistant|>", "<|CHATBOT_TOKEN|>"}
+_SECOND = {tokens[1] for tokens in _HEADERS if len(tokens) > 1} | {"<|message|>"}
+
+
+def _any_token(tokens: Iterable[str]) -> str:
+    """Return the pattern source of any of some tokens without their bracket, in all spellings."""
+    plain = sorted({token[1:].translate(_LOOKALIKES) for token in tokens if token[0] == "<"})
+    return "|".join(re.escape(token).replace(r"\|", "[|｜]").replace("_", "[_▁]") for token in plain)
+
+
+_ENDS, _STARTS, _MIDDLES = map(_any_token, (_TURN_ENDS, _TURN_STARTS, _SECOND))
+_HEADER = rf"(?:{_STARTS})(?:(?:assistant|model)(?=\s)|(?:assistant|model)?<(?:{_MIDDLES}))?\s{{0,4}}"
+_TURN = rf"<(?<=[\w<\[|:/▁>\]\"']<)(?:(?:{_ENDS})(?:\s{{0,4}}<{_HEADER})?|{_HEADER})"
 _TURN_TOKEN = re.compile(_TURN)
 """The end of a turn, the beginning of one, or both: `<|im_end|>\\n<|im_start|>assistant\\n`."""
 _GROWING_TURN = regex.compile(_TURN)
 _LONGEST_TURN = 96
+_OPEN_TAG = re.compile(r"<([|｜]?)[a-zA-Z][\w:=.▁\"' -]{1,64}\Z")
+_LONGEST_OPEN_TAG = 67
+_TAG_BODY = re.compile(r"\s{0,8}[{\[<]")
+_REST = r"(?:(?: to=)?[\w.:=\"'-]{1,128}+[>\]]?|<[|｜]?[\w:=.▁-]{1,64}[|｜]?>|\[[A-Z_]{1,24}\]){0,3}"
+OPENER_REST = re.compile(_REST)
+"""Text after an opener that belongs to it: the name of the tool, and further opening tags."""
+TURN_AFTER = re.compile(_REST + _TURN)
 _SHORT_ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 
 
@@ -359,10 +375,16 @@ class View:
         index = bisect.bisect_right(self.starts, offset) - 1
         return min(self.places[index] + offset - self.starts[index], len(self.source))
 
+    def end_origin(self, offset: int) -> int:
+        """Return the offset in the source of the end of a stretch: before a token that follows it there."""
+        return self.origin(offset - 1) + 1 if self.joined and offset else self.origin(offset)
+
     def cut(self, start: int, end: int) -> str:
         """Return the value between two offsets: as it was written, or decoded if the markup itself was escaped."""
         if self.decoded or not self.starts:
             return self.text[start:end]
+        if self.joined:
+            return self.source[self.origin(start) : self.end_origin(end)]
         # From right after the character before, so that zero-width characters at the value's edges stay in it.
         return self.source[self.origin(start - 1) + 1 if start else 0 : self.origin(end)]
 
@@ -379,7 +401,14 @@ def views(text: str, *, over: bool = True) -> Iterator[View]:
     if "\\" in text and _JSON_PROBE.search(text):
         yield _rewritten(text, _JSON_ESCAPE, _unescape, decoded=True)
     if "<" in text and _TURN_TOKEN.search(text):
-        yield _rewritten(text, _TURN_TOKEN, lambda _: "", joined=True)
+        yield _rewritten(text, _TURN_TOKEN, _tag_end, joined=True)
+
+
+def _tag_end(token: re.Match[str]) -> str:
+    """Return the end of a tag for a turn token in its place, before the body; else nothing."""
+    text, start = token.string, token.start()
+    tag = _OPEN_TAG.search(text, max(start - _LONGEST_OPEN_TAG, 0), start)
+    return f"{tag[1]}>" if tag is not None and _TAG_BODY.match(text, token.end()) else ""
 
 
 def plain_view(text: str) -> View:
@@ -398,7 +427,7 @@ def tail_views(text: str) -> Iterator[View]:
     cut = _cut_turn(text)
     kept = text if cut is None else text[:cut]
     if cut is not None or _TURN_TOKEN.search(kept):
-        yield _rewritten(kept, _TURN_TOKEN, lambda _: "", joined=True)
+        yield _rewritten(kept, _TURN_TOKEN, _tag_end, joined=True)
 
 
 def cut_escape(text: str) -> int:

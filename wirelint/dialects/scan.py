@@ -13,6 +13,7 @@ Quoted markup is found too: `text.quoting` finds code fences.
 
 from __future__ import annotations
 
+import bisect
 import importlib
 import itertools
 import re
@@ -24,6 +25,8 @@ from typing import NamedTuple
 from wirelint.dialects import tables
 from wirelint.dialects.openers import Opener, OpenerIndex, length, may_go_on, parse, plain_pattern
 from wirelint.dialects.reader import (
+    OPENER_REST,
+    TURN_AFTER,
     ZERO_WIDTH,
     Block,
     Found,
@@ -141,6 +144,8 @@ def _find(text: str, tools: Sequence[Tool], start: int) -> tuple[Block, ...]:
         blocks = [_block(view, one) for one in _find_in(Reader(view, tools), start)]
         if view.decoded:
             blocks = [block for block in blocks if _was_escaped(text, block)]
+        if view.joined:
+            blocks = _unread(blocks, found)
         found = _merge(found, blocks)
     return tuple(found)
 
@@ -154,19 +159,22 @@ def look(text: str, tools: Sequence[Tool] = (), start: int = 0) -> Look:
             blocks = tuple(block for block in seen.blocks if _was_escaped(text, block))
             escaped = seen.open is None or text[seen.open] in "&\\" or _ESCAPED_FRAME.match(text, seen.open)
             seen = seen._replace(blocks=blocks) if escaped else Look(blocks)
+        if view.joined:
+            seen = seen._replace(blocks=tuple(_unread(seen.blocks, result.blocks)))
+            if seen.open is not None and _is_read(seen.open, result.blocks):
+                seen = Look(seen.blocks)
         result = _nearer(result, seen)
     return result
 
 
 def _nearer(one: Look, other: Look) -> Look:
-    """Merge two readings, up to the first open place of both."""
-    first = min((look for look in (one, other) if look.open is not None), key=lambda look: look.open or 0, default=one)
-    blocks = _merge(list(one.blocks), list(other.blocks))
-    if first.open is not None:
-        blocks = [block for block in blocks if block.start < first.open]
-        if blocks and blocks[-1].end > first.open:
-            return Look(tuple(blocks))
-    return first._replace(blocks=tuple(blocks))
+    """Merge two readings, up to the first open place of both that is in no block of the other."""
+    merged = _merge(list(one.blocks), list(other.blocks))
+    for first in sorted((look for look in (one, other) if look.open is not None), key=lambda look: look.open or 0):
+        blocks = [block for block in merged if block.start < (first.open or 0)]
+        if not blocks or blocks[-1].end <= (first.open or 0):
+            return first._replace(blocks=tuple(blocks))
+    return Look(tuple(merged))
 
 
 def _look_in(view: View, tools: Sequence[Tool], start: int) -> Look:
@@ -176,8 +184,11 @@ def _look_in(view: View, tools: Sequence[Tool], start: int) -> Look:
     position = 0
     while mark := openers.next(position):
         reading = _read_from(reader, mark, start)
-        if reading is None and not view.decoded and view.origin(mark.start()) >= start:
-            reader.match(_ESCAPES_AFTER, mark.end())
+        if not view.decoded and view.origin(mark.start()) >= start:
+            if reading is None:
+                reader.match(_ESCAPES_AFTER, mark.end())
+            if reading is None or (isinstance(reading, Found) and not reading.calls):
+                reader.match(TURN_AFTER, mark.end())
         if reader.open:
             begun = _block(view, reading) if isinstance(reading, Found) else None
             place = begun.start if begun is not None else max(view.origin(mark.start()), start)
@@ -196,7 +207,8 @@ def _find_in(reader: Reader, start: int = 0) -> Iterator[Found]:
         position = _after(reader, mark.start(), reading)
         if isinstance(reading, Found):
             yield reading
-    if tail := _find_tail(reader):
+    tail = _find_tail(reader)
+    if tail is not None and (not reader.view.joined or _has_token(reader.view, tail.start, tail.end)):
         yield tail
 
 
@@ -215,8 +227,8 @@ def _read_from(reader: Reader, mark: Match, start: int) -> Reading:
     """
     origin = reader.view.origin
     reader.open = reader.strangers = False
-    if reader.view.joined and origin(mark.end()) - origin(mark.start()) == len(mark[0]):
-        return None  # no token cut this opener: the plain view reads it
+    if reader.view.joined and not _is_cut(reader, mark):
+        return None
     if origin(mark.start()) >= start:
         return _read(reader, mark.start())
     if origin(mark.end()) <= start:
@@ -226,6 +238,18 @@ def _read_from(reader: Reader, mark: Match, start: int) -> Reading:
         return reading
     reader.open = False
     return None
+
+
+def _is_cut(reader: Reader, mark: Match) -> bool:
+    """Return True if a turn token cut an opener, or follows it. The plain view reads all others."""
+    rest, origin = OPENER_REST.match(reader.shadow, mark.end()), reader.view.origin
+    end = rest.end() if rest is not None else mark.end()
+    return origin(end) - origin(mark.start()) > end - mark.start()
+
+
+def _has_token(view: View, start: int, end: int) -> bool:
+    """Return True if a joined view lacks a token of the source between two offsets."""
+    return view.end_origin(end) - view.origin(start) > end - start
 
 
 def _read(reader: Reader, position: int) -> Reading:
@@ -288,7 +312,7 @@ def is_damaged(text: str, block: Block) -> bool:
 
 def _block(view: View, found: Found) -> Block:
     complete = bool(found.calls) and all(call.complete for call in found.calls)
-    start, end = view.origin(found.start), view.origin(found.end)
+    start, end = view.origin(found.start), view.end_origin(found.end)
     return Block(found.dialect, start, end, found.calls, complete, found.tier)
 
 
@@ -311,6 +335,20 @@ def _merge(found: list[Block], more: list[Block]) -> list[Block]:
         elif decoded and not kept[-1].complete:
             kept[-1] = block
     return kept
+
+
+def _unread(blocks: Iterable[Block], known: Sequence[Block]) -> list[Block]:
+    """Return the blocks that begin in no complete block: a turn token that ends the last call cuts no opener."""
+    return [block for block in blocks if not _is_read(block.start, known)]
+
+
+def _is_read(place: int, known: Sequence[Block]) -> bool:
+    before = bisect.bisect_right(known, place, key=_start) - 1
+    return before >= 0 and known[before].complete and place < known[before].end
+
+
+def _start(block: Block) -> int:
+    return block.start
 
 
 def _opens(one: Block, other: Block) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from wirelint.arguments.argument_faults import concatenated, flaw, is_broken
-from wirelint.arguments.argument_markup import Polluted, Rewritten, may_be_polluted, polluted, rewrite
+from wirelint.arguments.argument_markup import Polluted, Rewritten, may_be_polluted, polluted, rewrite, with_strings
 from wirelint.arguments.argument_repairs import (
     Change,
     coerce_types,
@@ -183,28 +183,29 @@ class StripThoughts(ArgumentRewriter):
         return self._judge(call)
 
 
-def unthought(call: ToolCall, thoughts: Mapping[str, Thinking], tool: Tool | None) -> Change | None:
+def unthought(call: ToolCall, thoughts: Mapping[tuple[str, str], Thinking], tool: Tool | None) -> Change | None:
     """Return the arguments without the thoughts at an edge of their values; None if no value is evident.
+
+    `thoughts` are by dotted name and value.
 
     A thought before a lone closing tag stays where the value began in an earlier event of a stream, which has left.
     """
     arguments, text = call.arguments.mapping or {}, call.arguments.text
-    kept: dict[str, str] = {}
-    for key, found in thoughts.items():
-        if isinstance(value := arguments.get(key), str) and (rest := _without(value, found)) is not None:
-            kept[key] = rest
-    cleaned: dict[str, Json] = {**arguments, **kept}
+    rests = {(path, value): _without(value, found) for (path, value), found in thoughts.items()}
+    kept = {place: rest for place, rest in rests.items() if rest is not None}
+    cleaned = with_strings(arguments, kept)
+    changed = {name: value for name, value in cleaned.items() if value != arguments[name]}
     offset = ThoughtWatcher().feed(text)
     ending = continuation(text[:offset], cleaned)
-    made = Rewritten(text[:offset] + ending, offset) if ending is not None else rewrite(text, kept)
+    made = Rewritten(text[:offset] + ending, offset) if ending is not None else rewrite(text, changed)
     if (
-        not kept
+        not changed
         or made is None
         or call.event_at(made.offset) != call.event_at(offset)
         or accepts(tool, cleaned) is False
     ):
         return None
-    what = f"the reasoning in the value of {excerpt(', '.join(kept))}"
+    what = f"the reasoning in the value of {excerpt(', '.join(dict.fromkeys(path for path, _ in kept)))}"
     return Change(made.text, "unsafe", f"remove {what}", f"removed {what}", offset=made.offset)
 
 
@@ -279,8 +280,8 @@ class GrowingDeltas(WaitingRewriter):
     """Reduces deltas that each repeat all text before them. `record` gets the start and the second delta of each call.
 
     `{"ci`, `{"city":"O`, `{"city":"Oslo"}` are the deltas of one call; joined they are no JSON. The first passes. The
-    second begins like the first and breaks the JSON, which may be another fault, so it waits for the next delta, which
-    must begin like both, or for the end of the call, if the second alone is an object.
+    second begins like the first, which may be another fault, or an object in an object (`{"a":`, `{"a":1}`, `}`). So it
+    waits for the next delta, which must begin like both, or for the end of the call, if the second alone is an object.
     """
 
     phase = 4
@@ -314,20 +315,20 @@ class GrowingDeltas(WaitingRewriter):
         if not before:
             call.before = text
             return (event,)
-        if is_broken(before + text):
-            return self.wait_for(event)
-        call.is_plain()
-        return (event,)
+        return self.wait_for(event)
 
     def decides(self, first: Event, event: Event) -> bool | None:
         assert isinstance(first, Delta)
+        call = self._calls[first.block]
         match event:
             case Delta(block=block, text=text) if block == first.block and text:
+                if not (text.startswith(first.text) and is_broken(call.before + first.text + text)):
+                    return False
                 if text != first.text:
-                    return text.startswith(first.text)
+                    return True
             case CallUpdate(block=block) if block == first.block:
                 pass
-            case _ if ends_call(self._calls[first.block].start, event):
+            case _ if ends_call(call.start, event):
                 pass
             case _:
                 return None

@@ -125,6 +125,59 @@ class CallIds(_UpdateJudge):
         return ()
 
 
+class LateIds(WaitingRewriter):
+    """Moves the id of a call, and its name with it, from after its first arguments to its start.
+
+    `{"index":0,"function":{"name":"look_up","arguments":"{"}}`, then `{"index":0,"id":"call_1"}`: a start without an id
+    waits for one, or for the end of its candidate. `record` gets the call as it began and the update with the id.
+    """
+
+    def __init__(self, context: RewriteContext, record: Callable[[Start, CallUpdate], None]) -> None:
+        super().__init__()
+        self._record = record
+        self._own = traits(context.exchange.api)
+        self._begun = Succession(None, None)
+        self._moved: set[int] = set()
+
+    def decides(self, first: Event, event: Event) -> bool | None:
+        """Return True at the id of the call, if its arguments have begun before."""
+        assert isinstance(first, Start)
+        match event:
+            case Delta(block=block, text=text) if block == first.block:
+                self._begun.text(text)
+            case CallUpdate(block=block) if block == first.block and event.id:
+                return self._begun.is_late(event.id, event.name)
+            case Close(block=block) if block == first.block:
+                return False
+            case Finish(choice=choice) if choice == first.choice:
+                return False
+            case Done() | Failure():
+                return False
+            case _:
+                pass
+        return None
+
+    def settle(self, held: Sequence[Event], event: Event, decided: bool) -> Iterable[Event]:
+        start = held[0]
+        if decided and isinstance(start, Start) and isinstance(event, CallUpdate):
+            self._record(start, event)
+            self._moved.add(start.block)
+            return (start._replace(id=event.id, name=start.name or event.name),)
+        return (start,)
+
+    def take(self, event: Event) -> Iterable[Event]:
+        match event:
+            case Start(kind="tool_call", id=id_, form=form) if not id_ and form != "legacy" and self._own.has_call_ids:
+                given = event.input not in (None, {}, "", [])
+                self._begun = Succession(None, event.name, given=given, repeated=self._own.has_repeated_calls)
+                return self.wait_for(event)
+            case CallUpdate(block=block) if block in self._moved:
+                self._moved.discard(block)
+                return ()
+            case _:
+                return (event,)
+
+
 class RepeatRemover(PassingRewriter):
     """Removes the id and the name of a call from all events but its first. `record` records the first repetition.
 

@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterable, Sequence
 from functools import cache, lru_cache
 
 from wirelint.dialects import OPENERS, may_begin
-from wirelint.dialects.openers import NO_TAG, THOUGHT_ENDS, has_name, heads, word_start
+from wirelint.dialects.openers import NO_TAG, THOUGHT_ENDS, has_name, heads, sentence_end, word_start
 from wirelint.dialects.reader import ZERO_WIDTH, plain_view
 from wirelint.fix import Rewriter
 from wirelint.text.control_tokens import may_become_token
@@ -68,6 +68,8 @@ _TOKENS = ("]~b]",)
 """Tokens of chat templates that hold none of these characters."""
 _WORDS = ("to=",)
 """What else begins a token in the middle of a line, as a word."""
+_GLUED = ("assistant",)
+"""What else begins right behind the end of a sentence, or on the line after it."""
 _TAILS = sorted({end[-5:] for end in THOUGHT_ENDS})
 """The last of the markup behind which a text begins anew: enough to tell it from nearly all else."""
 _ENDS = "".join(sorted({tail[-1] for tail in _TAILS}))
@@ -156,7 +158,7 @@ def _folded(text: str) -> str:
     return text.lower() if text.isascii() else text.casefold().replace("i\u0307", "i").replace("\u0131", "i")
 
 
-def _openers(literals: Iterable[str], words: Iterable[str]) -> str:
+def _openers(literals: Iterable[str], words: Iterable[str], glued: Iterable[str]) -> str:
     """Return the source of a pattern of all openers that may stand anywhere, cut off by the end of the text or not.
 
     Each option begins with a literal character, so `re` is quick.
@@ -166,6 +168,9 @@ def _openers(literals: Iterable[str], words: Iterable[str]) -> str:
     options += [NO_TAG * (first == ">") + option for first, option in _options(literals).items()]
     for first, rest in _options(words).items():
         options.append(first + word_start(first) + rest.removeprefix(first))
+    for first, rest in _options(glued).items():
+        behind = rf"(?:{sentence_end(first)}|(?<=\A{first})|(?<=\n{first}))"
+        options.append(first + behind + rest.removeprefix(first))
     return "|".join(options)
 
 
@@ -196,20 +201,21 @@ def _rest(rests: Sequence[str]) -> str:
     return "" if "" in rests else f"(?:{'|'.join([*_options(rests).values(), _TEXT_END])})"
 
 
-def _heads_of_kinds() -> tuple[set[str], set[str], set[str]]:
-    """What begins anything anywhere, as a word, and at the beginning of a line."""
+def _heads_of_kinds() -> tuple[set[str], set[str], set[str], set[str]]:
+    """What begins anything anywhere, as a word, behind a sentence, and at the beginning of a line."""
     kinds = OPENERS.kinds
     literals = {head for opener in kinds.get("literal", ()) for head in heads(opener)}
     words = {head for opener in kinds.get("word", ()) for head in heads(opener)} | set(_WORDS)
+    glued = {head for opener in kinds.get("glued", ()) for head in heads(opener)} | set(_GLUED)
     lines = {head.strip() for opener in kinds.get("line", ()) for head in heads(opener)}
-    return {head for head in (*literals, *_TOKENS) if head[0] not in _ANYWHERE}, words, lines
+    return {head for head in (*literals, *_TOKENS) if head[0] not in _ANYWHERE}, words, glued, lines
 
 
 @cache
 def _beginnings() -> tuple[re.Pattern[str], _Heads]:
     """Return the pattern of openers that may stand anywhere, and the words that may open a line, tools' names apart."""
-    literals, words, lines = _heads_of_kinds()
-    return re.compile(_openers(literals, words)), _Heads(sorted((*lines, *LINE_HEADS)))
+    literals, words, glued, lines = _heads_of_kinds()
+    return re.compile(_openers(literals, words, glued)), _Heads(sorted((*lines, *LINE_HEADS)))
 
 
 @lru_cache(maxsize=64)

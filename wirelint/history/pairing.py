@@ -532,6 +532,11 @@ class Succession:
         # Without a name it is no call that anybody could run: whatever follows came under a made-up id.
         return "stray" if other_id and (follows or self.unstable or self._repeated) else "same"
 
+    def is_late(self, id_: str | None, name: str | None) -> bool:
+        """Return True if an announcement brings the first id of a call whose arguments have begun."""
+        begun = self._given or self._scanner.length > 0
+        return bool(id_ and not self.id and begun) and not (self.complete and self.name and name)
+
     def take(self, verdict: CheckResult, id_: str | None, name: str | None) -> None:
         """Go on after an announcement with its verdict."""
         if verdict == "anew":
@@ -545,11 +550,15 @@ class Succession:
 
 
 class Announced(NamedTuple):
-    """A later announcement of a call with its verdict. `id` is the id of the call at that time."""
+    """A later announcement of a call with its verdict. `id` is the id of the call at that time.
+
+    `late`: it brings the first id of the call, after arguments.
+    """
 
     piece: Piece
     verdict: CheckResult
     id: str | None
+    late: bool
 
 
 def announced(call: ToolCall, api: str) -> Iterator[Announced]:
@@ -565,6 +574,6 @@ def announced(call: ToolCall, api: str) -> Iterator[Announced]:
     for piece, end in zip(later, ends, strict=False):
         text = call.deltas[piece.offset : end]
         verdict = calls.judge(piece.id, piece.name, follows=bool(text.strip(" \t\r\n")))
-        yield Announced(piece, verdict, calls.id)
+        yield Announced(piece, verdict, calls.id, calls.is_late(piece.id, piece.name))
         calls.take(verdict, piece.id, piece.name)
         calls.text(text)

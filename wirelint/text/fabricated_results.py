@@ -68,6 +68,8 @@ _OPENER = re.compile(rf"[<\[]{_NAME}(?:[ \t][^<>\[\]\n]{{0,80}})?[>\]]")
 _PAIR = re.compile(rf"{_CALL_END}(?P<tag>{_RESULT}[>\]])")
 _CUT_PAIR = re.compile(rf"{_CALL_END}(?P<tag>[<\[](?:{_NAME}(?:[ \t][^<>\[\]\n]{{0,80}})?)?)\Z")
 _CUT_CALL = re.compile(rf"[}}\]]\s{{0,16}}(?:[<\[]/?(?:{_NAME})?|[<\[]/{_NAME}[>\]]\s{{0,16}})?\Z")
+_INSIDE = re.compile(r"<(?![/!?])[^<>]{0,100}(?<!/)>\s*\Z")
+"""The opening tag of another element, right before the tag of a call."""
 PAIR_REACH = 104
 """Characters before the tag of a made-up result that show the end of its call."""
 _ANSWERED = re.compile(r"[^<>\[\]]{1,4096}[<\[]/(?P<close>[^<>\[\]]{1,48})[>\]]\s*[^<\[\s]")
@@ -112,6 +114,8 @@ def _invented_pair(text: str, shown: str, tools: Sequence[Tool]) -> Invented | N
             continue
         names = match["call"], match["result"]
         is_named, is_declared = _is_call(text[head.end() : match.start("close")], tools)
+        if not is_named and _INSIDE.search(shown, max(start - PAIR_REACH, 0), start):
+            continue  # elements of a document, with JSON in them
         meant = is_named or (is_declared and _PHRASES["call_name"].search(names[0]) is not None)
         if meant and _belongs(*names, body[0]):
             return Invented(match["tag"], match.start("tag"), len(text), called=True, pair=names)
@@ -125,7 +129,7 @@ def _invented_pair(text: str, shown: str, tools: Sequence[Tool]) -> Invented | N
 
 def _belongs(call: str, result: str, first: str) -> bool:
     """Return True if a tag after a call is that of its result, by its name or the first character of its body."""
-    stems = [re.split(r"[_:.-]", name.lower(), maxsplit=1)[0] for name in (call, result)]
+    stems = [re.split(r"[_.-]", name.lower().rpartition(":")[2], maxsplit=1)[0] for name in (call, result)]
     return stems[0] == stems[1] or _PHRASES["result_name"].search(result) is not None or first == "{"
 
 

@@ -46,12 +46,13 @@ CUT_TOKEN = re.compile(r"<(?:[|｜][^|｜<>\s]{0,40}[|｜]?)?\Z")
 PLACE = re.compile(r"(?:\A|[\n>|\]])[ \t\r\n]*\Z")
 """Text before a tag in the middle: the start of its line, or the end of other markup."""
 LONGEST_TAG = 128
+_SPACE = re.compile(r"\s+")
 """Upper bound for the characters of a delimiter of reasoning."""
-CUT_TAG = re.compile(r"(?:[<\[◁&]|to=)[^<>\[\]\n]{0,64}\Z")
-MAY_OPEN = re.compile(r"[<\[◁]|to=")
-
-
 _PHRASES = lexicon.Phrases("thinking")
+
+_GLUED_FINAL = rf"a{_PHRASES.text('behind')}"
+CUT_TAG = re.compile(rf"(?:(?:[<\[◁&]|to=)[^<>\[\]\n]{{0,64}}|{_GLUED_FINAL}[a-z\n]{{0,16}})\Z")
+MAY_OPEN = re.compile(rf"[<\[◁]|to=|{_GLUED_FINAL}(?=s|\Z)")
 
 # Expressions of cut delimiters, derived from those of whole delimiters: a stream holds them back.
 #
@@ -190,8 +191,10 @@ NATIVE_TAG = _any_tag(pattern for tag in NATIVE for pattern in (tag.opener, tag.
 CUT_NATIVE_TAG = _any(pattern for tag in NATIVE for pattern in (tag.cut_opener, tag.cut_closer))
 _UNPROMPTED = ("<thinking>", "<antthinking>")
 _ORPHANS = tuple(tag for tag in TAGS if "orphan" in tag.places)
-LONE_CLOSER = _any_tag(tag.closer for tag in _ORPHANS)
-LONE_CLOSER_CUT = _any(tag.cut_closer for tag in _ORPHANS)
+_FINAL_ALONE = _PHRASES["alone"]
+_GLUED = re.compile(_GLUED_FINAL + _FINAL_ALONE.pattern[1:])
+LONE_CLOSER = _any_tag([*(tag.closer for tag in _ORPHANS), _FINAL_ALONE])
+LONE_CLOSER_CUT = _any([*(tag.cut_closer for tag in _ORPHANS), re.compile(cut(_FINAL_ALONE.pattern))])
 _INNER = tuple(tag for tag in TAGS if "inner" in tag.places)
 _PROBES = Cues(*_PHRASES.words("probes"))
 _FEWEST_WORDS = 3
@@ -207,6 +210,9 @@ _SENTENCE_FAMILIES = frozenset(name for name, _, _ in SENTENCES)
 _ANALYSIS_LOOSE = re.compile(r"(?:assistant\s?)?analysis(?=[\"'“(*]?[A-Z])")
 _CHANNEL_HEADS = tuple(f"{who}{name}" for name in ("analysis", "commentary") for who in ("", "assistant", "assistant "))
 _ANALYSIS_HEADS = 3
+_LONGEST_VOICE = 16
+CHANNEL_LINES = "analysis … final"
+"""The names of channels on lines of their own, as the tag of a frame."""
 # A channel's name on the first line, followed by whole sentences, unlike a list of words.
 _THOUGHT_CUT = re.compile(r"t(?:h(?:o(?:u(?:g(?:h(?:t(?:\n[^\n]{0,24})?)?)?)?)?)?)?")
 _THOUGHT = re.compile(r"thought\n(?=[^\n]{24})(?=\S+(?: \S+){3})")
@@ -350,18 +356,29 @@ def _channels(text: str, start: int) -> Thinking | None:
 
     A preamble between both, `analysis…assistantcommentary…assistantfinal`, is left for the next search.
     """
-    head = _PHRASES["analysis"].match(text, start) or _ANALYSIS_LOOSE.match(text, start)
+    lines = _PHRASES["lines"].match(text, start)
+    head = lines or _PHRASES["analysis"].match(text, start) or _ANALYSIS_LOOSE.match(text, start)
     first = head or _PHRASES["preamble"].match(text, start)
-    tail = _PHRASES["final"].search(text, first.end()) if first else _PHRASES["alone"].search(text, start)
+    if first is None:
+        return _final_alone(text, start)
+    tail = _PHRASES["final"].search(text, first.end())
+    if lines and (last := _PHRASES["last_line"].search(text, lines.end(), tail.start() if tail else len(text))):
+        return _bare(CHANNEL_LINES, lines, last)
     stop = tail.start() if tail is not None else len(text)
     if head and (again := _PHRASES["again"].search(text, head.end(), stop)):
         is_next = tail is not None and _PHRASES["preamble"].match(text, again.end()) is not None
         end = again.end() if is_next else again.end("channel")
         return Thinking("analysis", "residue", head.start(), end, (head.end(), again.start()), True, True)
-    if tail is None or (first is None and is_mention(text, *tail.span())):
+    return _bare("analysis", first, tail) if tail is not None else None
+
+
+def _final_alone(text: str, start: int) -> Thinking | None:
+    """Return the reasoning before the name of the last channel, whose first one was in the prompt."""
+    last = _GLUED.search(text, start) if _FINAL_ALONE.search(text, start) else None
+    if last is None or is_mention(text, *last.span()):
         return None
-    begin, body = first.span() if first is not None else (start, start)
-    return Thinking("analysis", "residue", begin, tail.end(), (body, tail.start()), True, True)
+    body = start, max(start, len(text[: last.start()].rstrip()))
+    return Thinking("assistantfinal", "closed", start, last.end(), body, True, True)
 
 
 def _paired(tag: Tag, evidence: Evidence, opener: re.Match[str], closer: re.Match[str] | None, size: int) -> Thinking:
@@ -420,13 +437,14 @@ def residue_head(text: str, start: int, model: str) -> bool | None:
     Every model writes such sentences; they count only for families that are trained on them.
     """
     rest = text[start : start + 48]
-    if _PHRASES["analysis"].match(text, start) or _THOUGHT.match(text, start):
+    if any(one.match(text, start) for one in (_PHRASES["analysis"], _PHRASES["lines"], _THOUGHT)):
         return True
     if _THOUGHT_CUT.fullmatch(rest):
         return None
     harmony = family(model) == "gpt-oss"
     heads = _CHANNEL_HEADS if harmony else _CHANNEL_HEADS[:_ANALYSIS_HEADS]
-    if rest and any(head.startswith(rest[: len(head)]) and len(rest) < len(head) + 10 for head in heads):
+    begun = _SPACE.sub(" ", rest)
+    if begun and any(head.startswith(begun[: len(head)]) and len(begun) < len(head) + _LONGEST_VOICE for head in heads):
         return None
     if harmony and (_ANALYSIS_LOOSE.match(text, start) or _PHRASES["preamble"].match(text, start)):
         return True
@@ -440,7 +458,7 @@ def residue_head(text: str, start: int, model: str) -> bool | None:
 
 def ends_residue(text: str) -> bool:
     """Return True if a text may hold the end of a frame of words."""
-    ends = (_PHRASES["final"], FINAL_RESPONSE, *(end for _, end in _SENTENCES))
+    ends = (_PHRASES["final"], _PHRASES["last_line"], FINAL_RESPONSE, *(end for _, end in _SENTENCES))
     return any(end.search(text) for end in ends)
 
 

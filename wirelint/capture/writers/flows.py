@@ -61,19 +61,22 @@ def _written(raw: bytes, record: Record) -> bytes:
     flow = next(iter(FlowReader(io.BytesIO(raw)).stream()))
     assert isinstance(flow, http.HTTPFlow)
     before = flow.get_state()
-    came = flow.metadata.get(f"{_OURS}received")
-    shows = came if isinstance(came, dict) else {}
-    if record.forwarded is not None or ("request" in shows and record.request_body is not None):
-        _show(flow.request, record.forwarded or Sent(record.request_headers, record.request_body))
-    if flow.response is not None and (
-        record.delivered is not None or ("response" in shows and record.response_body is not None)
-    ):
-        _show(flow.response, record.delivered or Sent(record.response_headers, record.response_body))
+    show_sent(flow, record)
     kept = {name: value for name, value in flow.metadata.items() if name not in _SIDES}
     flow.metadata = {**kept, **{f"{_OURS}{name}": value for name, value in beside_sent(record).items()}}
     if flow.get_state() == before:
         return raw
     return flow_bytes(flow)
+
+
+def show_sent(flow: http.HTTPFlow, record: Record) -> None:
+    """Let a flow show the messages of a fixed record that were sent, and those received where it shows others."""
+    came = flow.metadata.get(f"{_OURS}received")
+    shows = came if isinstance(came, dict) else {}
+    if record.forwarded is not None or "request" in shows:
+        _show(flow.request, record.forwarded or Sent(record.request_headers, record.request_body))
+    if flow.response is not None and (record.delivered is not None or "response" in shows):
+        _show(flow.response, record.delivered or Sent(record.response_headers, record.response_body))
 
 
 def _show(message: http.Message, sent: Sent) -> None:
