@@ -130,7 +130,8 @@ def _fabricated(request: Request, text: str) -> Invented | None:
 
 
 def _is_fabrication(request: Request, found: Invented) -> bool:
-    """Return True if the reply cannot have a result of this form: nobody wants it, and the program would write it."""
+    """Return True if a result of this form is fabricated: the request asks for none, and only the program would write
+    it."""
     if _mentions(found.marker, evidence.last_words(request)):
         return False
     if found.pair is None:

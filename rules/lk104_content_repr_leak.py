@@ -166,7 +166,7 @@ class ContentAsText(PassingRewriter):
         return (event,)
 
     def _text(self, start: Start, number: int) -> Iterable[Event]:
-        """Begin a text block under a number, or go on with the candidate's text block."""
+        """Begin a text block under a number, or continue the candidate's text block."""
         begun = self._texts.get(start.choice) if self._joins else None
         if begun is not None:
             self._blocks[start.block] = begun

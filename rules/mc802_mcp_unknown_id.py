@@ -100,7 +100,7 @@ class McpUnknownId(Rule):
             if ledger.tools.waits(exchange, id_) is None:
                 strange.append((part, id_))
                 continue
-            # Report only what an expected answer follows: later requests may still be on their way.
+            # Report an answer only if an expected answer follows it: later requests may still be on their way.
             for stray, other in strange:
                 message = f"the stream carries an answer with the id {other}, for which no request of the session waits"
                 yield self.part_finding(stray, message, confidence="medium")

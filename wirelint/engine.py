@@ -1,7 +1,7 @@
 """From bytes to findings. Live traffic and captures go through the same two classes.
 
 `Session` reads one exchange as its bytes arrive and gives an `Exchange`; `Engine` runs the rules over it and keeps the
-ledger. Neither has a clock, a socket or a file: times are handed in.
+ledger. Neither uses a clock, a socket or a file: callers pass times in.
 """
 
 from __future__ import annotations
@@ -25,21 +25,22 @@ from wirelint.wire import Framing, Sniffer
 from wirelint.wire.websocket import is_socket
 
 MOST_TEXT = 3 << 19
-"""Characters of a streamed reply that are judged: three times what the longest replies say. More of them pass unread, so
-that nobody waits for seconds while they are judged, and memory has a bound that is not that of the bytes."""
+"""Most characters of a streamed reply that are read: three times the longest replies seen. A longer reply passes
+unread, because checking it would block the proxy for seconds; the limit also bounds memory, more tightly than the limit
+on bytes."""
 
 INTERNAL = "IN000"
 INTERNAL_NAME = "internal-error"
 
 
 class FrameListener(Protocol):
-    """Object that takes the frames of a streamed reply as a session reads them."""
+    """Receiver of the frames of a streamed reply as a session reads them."""
 
     def add(self, frame: Frame, last: Decoded) -> None:
-        """Take a frame, and the last frame that was one document."""
+        """Receive a frame, and the last frame that held exactly one JSON document."""
 
     def add_texts(self, pattern: DeltaPattern, texts: Iterable[str], size: int) -> None:
-        """Take the texts of frames that match a pattern, `size` bytes together."""
+        """Receive the texts of frames that match a pattern; the frames have `size` bytes in total."""
 
 
 class Session:
@@ -70,11 +71,11 @@ class Session:
         self.reply_headers: Mapping[str, str] = {}
         self._framer: Sniffer | None = None
         self.reader: ReplyReader | None = None
-        """What reads the frames; to be set beforehand only where it is one that has read them (`ReadAhead`)."""
+        """Reader of the frames. Callers set it only to one that has already read them (`ReadAhead`)."""
         self._fold: Fold | None = None
         self._learner = PatternLearner()
         self.pattern: DeltaPattern | None = None
-        """Pattern that the next event probably matches. An event that matches says its text and nothing else."""
+        """Pattern that the next event probably matches. A matching event carries its text and nothing else."""
         self.matched = False
         """True if the last frame matched the pattern."""
         self.listener: FrameListener | None = None
@@ -83,7 +84,7 @@ class Session:
         self._closed = self.unread = False
         """True if reading was given up."""
         self.unread_because: str | None = None
-        """What was missing to read the reply; None if nothing was."""
+        """Reason why the reply could not be read (a missing optional dependency); None if there is none."""
         self._first_token: float | None = None
         self._log = ArrivalLog()
 
@@ -102,8 +103,8 @@ class Session:
     ) -> Session | None:
         """Return a session for a request, or None if it belongs to no known API.
 
-        The request is parsed further when it is first asked for. `later`: that will be some time later, so its body is
-        kept as bytes until then, since the decoded body takes ten times the memory.
+        The request is parsed at its first use. `later`: the first use is some time away, so the body is kept as bytes
+        until then, since the decoded body takes ten times the memory.
         """
         document = document_of(body)
         parts = urlsplit(url)
@@ -117,12 +118,12 @@ class Session:
 
     @property
     def request(self) -> Request | None:
-        """The request as its API understands it; None when it is lost."""
+        """The request as parsed by its API's reader; None if its reader failed or the body is no JSON object."""
         return self.read_request()
 
     def read_request(self) -> Request | None:
-        """Return the request, and parse it first if needed. Raises the errors of the API's reader, once; the request
-        is then lost.
+        """Return the request, and parse it first if needed. Raises the errors of the API's reader once; after that the
+        request is None.
         """
         if self._asked is not None:
             asked, self._asked = self._asked, None
@@ -137,7 +138,8 @@ class Session:
         self._framer = Sniffer(headers)
 
     def feed(self, data: bytes, at: float | None = None) -> None:
-        """Take bytes of the reply's body without content codings, with their time in ms after the request."""
+        """Read bytes of the reply's body, already without content codings. `at` is their time in ms after the
+        request."""
         if self.pattern is not None and self._feed_delta(self.pattern, data, at):
             return
         for frame in self.frame(data, at):
@@ -159,7 +161,7 @@ class Session:
         return frames
 
     def _arrive(self, data: bytes, at: float | None) -> bool:
-        """Record the arrival of bytes. Return True if they are to be read."""
+        """Record the arrival of bytes. Return False if reading was given up, also because of the size limit."""
         if at is not None:
             self._log.add(round(at, 3), data)
         self._size += len(data)
@@ -168,7 +170,7 @@ class Session:
         return not self.unread
 
     def _feed_delta(self, pattern: DeltaPattern, data: bytes, at: float | None) -> bool:
-        """Takes in a text delta that matches the pattern; return False for other bytes."""
+        """Read a text delta that matches the pattern. Return False for other bytes."""
         text = pattern.text(data)
         return text is not None and self._take_texts(pattern.block, [(data, at, text)])
 
@@ -196,7 +198,8 @@ class Session:
                 self.feed(data, at)
 
     def _take_texts(self, block: int, pieces: Sequence[tuple[bytes, float | None, str]]) -> bool:
-        """Take in events that match the pattern; False, and nothing is taken in, when they are not the next ones."""
+        """Read events that match the pattern. Return False, reading nothing, while the framer holds a part of an
+        event."""
         fold = self._fold
         number = self._framer.skip(len(pieces)) if self._framer is not None and fold is not None else None
         if number is None or fold is None:
@@ -206,12 +209,12 @@ class Session:
             fold.extend(block, texts, number)
             if self.listener is not None and self.pattern is not None:
                 self.listener.add_texts(self.pattern, texts, sum([len(data) for data, *_ in pieces]))
-            self._mind_the_text(fold)
+            self._check_text_limit(fold)
         return True
 
     def _arrive_together(self, pieces: Sequence[tuple[bytes, float | None, str]], number: int) -> bool:
-        """Takes down that events have come, the first of which has this number; whether they are to be read."""
-        several = pieces if len(pieces) > 1 else ()  # for one there is nothing to be gained
+        """Record the arrival of events; `number` is that of the first. Return False if reading was given up."""
+        several = pieces if len(pieces) > 1 else ()  # for a single event `add` is as fast
         sizes = [len(data) for data, *_ in several]
         times = [round(at, 3) for _, at, _ in several if at is not None]
         fits = self._max_body is None or self._size + sum(sizes) <= self._max_body
@@ -249,10 +252,10 @@ class Session:
             self._first_token = self._log.now if fold.first_token else None
         if len(events) == 1 and type(events[0]) is Other and says_nothing(frame):
             self._log.pass_over(frame.number)
-        self._mind_the_text(fold)
+        self._check_text_limit(fold)
         return events
 
-    def _mind_the_text(self, fold: Fold) -> None:
+    def _check_text_limit(self, fold: Fold) -> None:
         if fold.size > MOST_TEXT and fold.streamed:
             self.abandon()
 
@@ -269,7 +272,7 @@ class Session:
         return frames
 
     def close_events(self) -> list[Event]:
-        """Return the violations that only the end of the reply shows. They are returned once."""
+        """Return the violations that only the end of the reply shows, at the first call only."""
         if self.reader is None or self._fold is None or self._closed:
             return []
         self._closed = True
@@ -289,7 +292,7 @@ class Session:
 
     @property
     def framing(self) -> Framing:
-        """The form of the reply's body, as far as it is known."""
+        """Form of the reply's body; `whole` until its first bytes show another form."""
         return self._framer.framing if self._framer is not None else "whole"
 
     def abandon(self) -> None:
@@ -305,7 +308,7 @@ class Session:
 
     @property
     def terminated(self) -> bool:
-        """Return True if the terminator of the protocol was read, after which clients wait for nothing more."""
+        """Return True if the terminator of the protocol was read. Clients stop reading there."""
         return self._fold is not None and self._fold.terminated
 
     def finish(
@@ -389,7 +392,8 @@ class Session:
 
 
 class Engine:
-    """Rules and a ledger. `report` hears of a rule that failed, once per rule: (rule name, exception)."""
+    """Runner of the rules over exchanges, with a ledger. `report(rule name, exception)` is called once per failing
+    rule."""
 
     def __init__(
         self,
@@ -404,7 +408,7 @@ class Engine:
         self.timed = tuple(rule for rule in self.rules.everywhere if rule.is_timed)
 
     def check(self, exchange: Exchange) -> tuple[Finding, ...]:
-        """Findings on an exchange, in the order of the document; then the ledger takes the exchange in."""
+        """Return the findings on an exchange, in the order of the document, and record the exchange in the ledger."""
         findings = self.judge(exchange := self.ledger.place(exchange))
         self.ledger.record(exchange, findings)
         return findings
@@ -427,7 +431,7 @@ class Engine:
             try:
                 for check in checks:
                     findings += check(exchange, ledger)
-            except Exception as error:  # fail open: a rule's mistake is its own, and is told on the exchange
+            except Exception as error:  # fail open: report the failure on the exchange, run the other rules
                 findings.append(self._failure(rule, error))
         return findings
 
@@ -440,7 +444,7 @@ class Engine:
 
 
 def within_limits(exchange: Exchange) -> Exchange:
-    """Return the exchange as the rules see it. A reply that repeats tags without end is cut to its beginning."""
+    """Return the exchange as the rules see it. A reply that repeats tags in an endless loop is cut to its beginning."""
     reply, request = exchange.reply, exchange.request
     if reply is None:
         return exchange
@@ -456,7 +460,7 @@ def internal(culprit: str, error: BaseException) -> Finding:
 
 
 def lower(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Header fields as a mapping of lower-cased names; repeated ones are joined by a comma (RFC 9110, 5.3)."""
+    """Return header fields as a mapping of lower-cased names; repeated fields are joined by a comma (RFC 9110, 5.3)."""
     joined: dict[str, str] = {}
     for name, value in headers:
         name = name.lower()
@@ -486,9 +490,7 @@ def in_order(findings: Iterable[Finding], exchange: Exchange) -> list[Finding]:
 
 
 def _nearest(pointer: str, numbers: Mapping[str, int], outside: int) -> int:
-    """Return the number of the part that a place belongs to, `outside` if it is in none. The whole reply comes
-    first.
-    """
+    """Return the number of the part that contains a place; `outside` if no part does, -1 for the whole reply."""
     if not pointer:
         return -1
     while pointer and pointer not in numbers:

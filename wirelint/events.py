@@ -2,10 +2,10 @@
 
 Theory of operation. An API's reader turns frames (SSE events, or a whole body, which is a stream of one frame) into a
 flat sequence of events. A *block* is one part of the reply: a run of text, of reasoning, one tool call. Readers number
-blocks in order of first appearance and give each the pointer it has in the API's whole body. The fold puts the blocks
-together exactly as a client of that API would, and remembers for each stretch of text which event it came with.
+blocks in order of first appearance and give each the pointer it has in the API's whole body. The fold assembles the
+blocks exactly as a client of that API would, and records which event carried each stretch of text.
 
-The frames are carried along so that a rewriter can pass on what it does not touch; `frame=None` marks an event that a
+Events refer to their frames, so that a rewriter can pass on unchanged bytes; `frame=None` marks an event that a
 rewriter made. The fold keeps no frame: its memory is the text of the reply plus two integers an event.
 """
 
@@ -55,12 +55,13 @@ class Frame(NamedTuple):
 
 
 class Start(NamedTuple):
-    """A block begins. `wire_index` is the wire's own number of it, `input` the value an Anthropic start carried.
+    """A block begins. `wire_index` is the wire's own number of the block, `input` the value that an Anthropic start
+    carried.
 
-    `item` is the position within the frame of what the event was read from, where a frame may hold several (OpenAI's
-    `tool_calls`, the content blocks of a whole message); -1 where it cannot, and for events that a rewriter made.
-    `given` is argument text that an item of OpenAI's Responses was announced with, before any delta. `item_id` is a new
-    id for such an item; only rewriters set it.
+    `item` is the position within the frame of the element that the event was read from, if a frame can hold several
+    (OpenAI's `tool_calls`, the content blocks of a whole message); -1 otherwise, and for events that a rewriter made.
+    `given` is the argument text in the first event of an item of OpenAI's Responses, before any delta. `item_id` is a
+    new id for such an item; only rewriters set it.
     """
 
     block: int
@@ -99,9 +100,8 @@ class CallUpdate(NamedTuple):
 
 
 class Close(NamedTuple):
-    """The end of a block, where the API has such an event (Anthropic's `content_block_stop`). Elsewhere the next
-    start or stop ends it.
-    """
+    """The end of a block, if the API has such an event (Anthropic's `content_block_stop`). In other APIs the next start
+    or stop ends the block."""
 
     block: int
     frame: Frame | None
@@ -145,8 +145,8 @@ class StreamViolation(NamedTuple):
 
 
 REPEATED: frozenset[FaultKind] = frozenset({"written-null", "empty-call"})
-"""Violations by members that say nothing, in any number of events. A writer leaves out the members of an event whose
-violation a rewriter has dropped."""
+"""Violations by members without content (`"finish_reason": ""`), which may occur in every event; each is recorded once.
+If a rewriter drops the violation, the writer removes the members from the event."""
 
 
 class Done(NamedTuple):
@@ -173,9 +173,10 @@ _LONGEST_PING = 300
 
 
 def says_nothing(frame: Frame) -> bool:
-    """Return True if a frame of which nothing was read only keeps the connection open: a comment, a ping.
+    """Return True if a frame without events of the reply only keeps the connection open: a comment, a ping.
 
-    Pings have a name (`event: ping`), or say what they are (`{"type": "ping"}`). All else is news, understood or not.
+    A ping has an event name (`event: ping`) or a member that names it (`{"type": "ping"}`). All other frames count as
+    content, understood or not.
     """
     if frame.data is None or not frame.data.strip(" \t\r\n{}[]"):
         return not frame.faults
@@ -186,13 +187,14 @@ def says_nothing(frame: Frame) -> bool:
 
 _IDS_KEPT = 8
 _NUMBERED = ("tool_call", "tool_result", "rpc")
-"""Kinds of parts that say in which event they began."""
+"""Kinds of parts that record the event in which they began."""
 _JOINED = 1024
 
 
 @dataclass(slots=True)
 class _Block:
-    """`texts` are joined now and then: many short strings take several times the memory of what they say."""
+    """A block that is still being assembled. Every 1024 `texts` are joined, since many short strings take several times
+    the memory of one long string."""
 
     start: Start
     texts: list[str] = field(default_factory=list)
@@ -210,7 +212,7 @@ class Fold:
     def __init__(self, *, streamed: bool) -> None:
         self.streamed = streamed
         self.size = 0
-        """Characters that deltas have brought."""
+        """Characters of all deltas so far."""
         self.first_token = False
         """True if text, reasoning or a call has arrived."""
         self._blocks: dict[int, _Block] = {}
@@ -226,7 +228,7 @@ class Fold:
 
     @property
     def terminated(self) -> bool:
-        """Return True if the protocol's own end has been seen."""
+        """Return True if the protocol's terminator has been read."""
         return self._done
 
     def push(self, event: Event) -> None:
@@ -262,7 +264,8 @@ class Fold:
                 pass
 
     def extend(self, block: int, texts: Sequence[str], number: int) -> None:
-        """Pushes a `Delta` for each of these texts, none of them empty, of the frames from this number on."""
+        """Push a `Delta` for each of the texts, none of them empty. `number` is the frame of the first; the others
+        follow it."""
         self._events = number + len(texts)
         found = self._blocks[block]
         if len(texts) == 1:

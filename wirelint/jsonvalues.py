@@ -14,7 +14,8 @@ Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | Non
 
 _JSON_SPACE = " \t\r\n"
 _MOST_VALUES = 256
-"""Values of one text that are read. `0000…` is a hundred thousand of them, which every rule of arguments would look at."""
+"""Most values that are read from one text. `0000…` is a hundred thousand values, and every argument rule would look at
+each."""
 
 
 class _Decoded(NamedTuple):
@@ -40,7 +41,7 @@ class Arguments:
 
     @classmethod
     def of(cls, value: Json) -> Arguments:
-        """Arguments that came as a JSON value, not as text (Anthropic's `input`)."""
+        """Return arguments that the wire carries as a JSON value, not as text (Anthropic's `input`)."""
         made = cls(orjson.dumps(value).decode())
         made._decoded = _Decoded((value,), (len(made.text),), "")
         return made
@@ -59,13 +60,13 @@ class Arguments:
 
     @property
     def value(self) -> Json:
-        """The only value, or None when there is none or more than one."""
+        """The value, if the text is exactly one JSON value; else None."""
         values, _, rest = self._decode()
         return values[0] if len(values) == 1 and not rest else None
 
     @property
     def mapping(self) -> dict[str, Json] | None:
-        """The arguments when they are what they should be: exactly one JSON object."""
+        """The arguments, if the text is exactly one JSON object, as it should be; else None."""
         value = self.value
         return value if isinstance(value, dict) else None
 
@@ -98,7 +99,8 @@ def _decode_sequence(text: str) -> _Decoded:
 
 
 def _scan_values(text: str) -> Iterator[tuple[Json, int]]:
-    """Top-level JSON values of a text and the offset after each; stops at the first character that begins none."""
+    """Yield the top-level JSON values of a text and the offset after each. Stop at the first character that begins
+    none."""
     decoder = json.JSONDecoder(parse_constant=_refuse)
     position, size = 0, len(text)
     while True:
@@ -118,5 +120,5 @@ def _refuse(constant: str) -> Json:
 
 
 def common_length(one: str, other: str) -> int:
-    """Return the number of characters with which two texts begin alike."""
+    """Return the length of the common beginning of two texts."""
     return next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))

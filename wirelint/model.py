@@ -1,7 +1,7 @@
-"""The values that everything speaks of: requests, replies, messages, parts. Frozen, no I/O.
+"""Frozen values that all modules share: requests, replies, messages, parts. No I/O.
 
-A value describes what stood on the wire, in the vocabulary of no single vendor. `None` means unknown or absent;
-nothing is filled in. Every part carries the JSON Pointer (RFC 6901) of its place in the body, and parts of a streamed
+A value describes the bytes on the wire in terms that belong to no single vendor. `None` means unknown or absent; no
+default is filled in. Every part carries the JSON Pointer (RFC 6901) of its place in the body, and parts of a streamed
 reply carry the pointer they would have in the same API's whole body, so that a finding reads the same for both.
 """
 
@@ -39,7 +39,7 @@ class Copied:
 class Offsets:
     """Events that carried the characters of a text, as pairs of (offset at which an event's text begins, event number).
 
-    Two integers for each event. Nothing is added once it is shared.
+    Takes two integers per event. After an `Offsets` has been shared, nobody may add to it; `copy` it first.
     """
 
     __slots__ = ("_events", "_starts")
@@ -65,7 +65,7 @@ class Offsets:
         return self._starts
 
     def event_at(self, offset: int) -> int | None:
-        """Return the event that carried the character at `offset`; None where nothing is known (no stream)."""
+        """Return the event that carried the character at `offset`; None without any event (no stream)."""
         if not self._starts:
             return None
         return self._events[max(bisect.bisect_right(self._starts, offset) - 1, 0)]
@@ -92,16 +92,16 @@ class Offsets:
 
 
 NOWHERE = Offsets()
-"""Of a text that came in one piece."""
+"""Offsets of a text that no stream carried."""
 
 
-# Facts that a capture lacks. A body rebuilt from a log differs from the wire, and is not judged as such.
+# Facts that a capture lacks. A body rebuilt from a log differs from the wire, so rules that need these facts skip it.
 
 MissingInfo = Literal["request", "tools", "arguments", "reasoning", "finish", "framing", "times", "end", "headers"]
-"""`request`: it is put together from a log, and not what was sent. `tools`: what was declared is not known. `arguments`:
-their text is lost, only the value is left that a client made of it. `finish`: reasons may be made up by the recorder.
-`framing`: a stream was folded into a body. `times`: when its pieces came, how long there was silence. `end`: whether all of
-a reply came."""
+"""`request`: the request was rebuilt from a log and differs from the one sent. `tools`: the declared tools are unknown.
+`arguments`: the argument text is lost; only the value that a client parsed from it is left. `finish`: the recorder may
+have made up finish reasons. `framing`: a stream was folded into a body. `times`: arrival times and pauses are unknown.
+`end`: whether the reply arrived completely is unknown."""
 
 LACKS: tuple[MissingInfo, ...] = get_args(MissingInfo)
 
@@ -119,17 +119,17 @@ _WORDS: dict[MissingInfo, str] = {
 
 
 def missing_words(missing: Iterable[MissingInfo]) -> str:
-    """Return words for what cannot be judged: `requests as they were sent, finish reasons`."""
+    """Return words for the facts that cannot be checked: `requests as they were sent, finish reasons`."""
     wanted = set(missing)
     return ", ".join(words for lack, words in _WORDS.items() if lack in wanted)
 
 
 def missing_of(value: object) -> frozenset[MissingInfo]:
-    """Return the known words of a list."""
+    """Return the items of a list that are names of missing facts."""
     return frozenset(lack for lack in LACKS if lack in value) if isinstance(value, list) else frozenset()
 
 
-# What a stream may do that its grammar does not allow.
+# Violations of the grammar of a stream.
 
 FaultKind = Literal[
     "missing-blank-line",  # several JSON documents in one event, a line each
@@ -139,22 +139,22 @@ FaultKind = Literal[
     "doubled-field",  # the field's name twice: `data: data: {…}`
     "split-json",  # one JSON document, over several events
     "event-mismatch",  # the event name contradicts the `type` inside
-    "parted-name",  # the event name stands before a blank line, and the data behind it
-    "event-missing",  # an API that names its events, and an event without a name
+    "parted-name",  # a blank line between the event name and its data
+    "event-missing",  # an event without a name, in an API that names its events
     "undeclared-part",  # a delta for a part that was never started
     "restarted-part",  # a part that is started twice
     "unfinished-part",  # a part that was never stopped before the message ended
     "after-end",  # events after the terminator
     "late-usage",  # the token counts after the terminator, and not before it
-    "missing-end",  # finished, and no terminator
+    "missing-end",  # finished without a terminator
     "cut-event",  # the last event lacks its blank line
     "bad-utf8",
-    "empty-call",  # a legacy `function_call` without a name and arguments, which is none
-    "repeated-start",  # deltas of arguments behind a start that carried arguments itself
-    "said-again",  # an id or a name of a call in a later delta, where clients join what deltas say
-    "other-item",  # an event for an output item under another id than that which it began with
+    "empty-call",  # a legacy `function_call` without name and arguments: no call
+    "repeated-start",  # deltas of arguments after a start that carried arguments itself
+    "said-again",  # a call's id or name again in a later delta; clients concatenate them
+    "other-item",  # an event for an output item with another id than its start had
     "shared-item",  # an output item of a call with the id of an earlier one
-    "written-null",  # a finish reason that says that there is none: an empty text, "null"
+    "written-null",  # a finish reason that means none: an empty text, "null"
 ]
 
 
@@ -167,15 +167,15 @@ class Fault:
     detail: str
 
 
-# Messages of JSON-RPC 2.0, in which servers of tools speak.
+# Messages of JSON-RPC 2.0, used by tool servers (MCP).
 
 
 @dataclass(frozen=True, slots=True)
 class Rpc:
-    """A JSON-RPC message that is neither the call of a tool nor what that gave.
+    """A JSON-RPC message that is neither a tool call nor a tool result.
 
-    `id` is the JSON text of its id (`7` and `"7"` are two ids), None where it has none. `method` is empty in answers.
-    `value` is what it carries: params, result or error. `event` is its stream event.
+    `id` is the JSON text of its id (`7` and `"7"` are two ids), None if it has none. `method` is empty in responses.
+    `value` holds its params, result or error. `event` is its stream event.
     """
 
     form: Literal["request", "notification", "result", "error"]
@@ -186,7 +186,7 @@ class Rpc:
     event: int | None = None
 
 
-# What an exchange goes on from.
+# The exchange that another exchange continues.
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,16 +205,16 @@ Severity = Literal["error", "warning", "info"]
 """`error`: the exchange is broken. `warning`: likely broken. `info`: worth knowing, never counts for the exit status."""
 Confidence = Literal["high", "medium", "low"]
 Layer = Literal["model", "gateway", "client", "tool", "wirelint"]
-"""Who is to blame. `wirelint` only for failures of our own."""
+"""The layer at fault. `wirelint` only for failures of wirelint itself."""
 Side = Literal["request", "response"]
 
 Role = Literal["system", "user", "assistant", "tool"]
 Kind = Literal[
     "text", "reasoning", "refusal", "tool_call", "hosted_call", "hosted_result", "tool_result", "rpc", "opaque"
 ]  # fmt: skip
-"""What a part of a reply is. `hosted_*`: run by the provider, never by the client. `opaque`: known, not text.
+"""Kind of a part of a reply. `hosted_*`: run by the provider, never by the client. `opaque`: known, not text.
 
-`tool_result` and `rpc` are what servers of tools say (MCP); a model's reply has neither."""
+`tool_result` and `rpc` come from tool servers (MCP); a model's reply has neither."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,7 +294,8 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """The result of a call. `text` joins the textual content; `is_error` is None if the API cannot or did not say.
+    """The result of a call. `text` joins the textual content; `is_error` is None if the API has no such field or
+    omitted it.
 
     `event` is the stream event with the result, if a tool server streams its answers.
     """
@@ -325,7 +326,7 @@ class HostedResult:
 
 @dataclass(frozen=True, slots=True)
 class Opaque:
-    """A part that is known to exist and is not text: images, audio, documents, things of newer API versions."""
+    """A part that is known to exist and is not text: images, audio, documents, part types of newer API versions."""
 
     kind: str
     pointer: str
@@ -365,7 +366,8 @@ class Message:
 
     @property
     def speaks(self) -> bool:
-        """Return True if it holds words of a user. Text beside tool results, and reminders, are the client's."""
+        """Return True if the message holds words of a user. Text beside tool results, and reminders, come from the
+        client."""
         if self.role != "user" or self.results:
             return False
         said = [part for part in self.parts if isinstance(part, (Opaque, Text))]
@@ -390,7 +392,8 @@ class Tool:
 
 @dataclass(frozen=True, slots=True)
 class ToolChoice:
-    """`mode` none | auto | required | named; `name` with `named` only; `names`: all that may be called, if narrowed."""
+    """`mode` none | auto | required | named; `name` with `named` only; `names`: the tools that may be called, if
+    limited."""
 
     mode: Literal["none", "auto", "required", "named"] = "auto"
     name: str | None = None
@@ -399,15 +402,15 @@ class ToolChoice:
 
 @dataclass(frozen=True, eq=False)
 class Request(Copied):
-    """A request as understood by its API. `body` is the decoded body itself; nothing of it is copied.
+    """A request as parsed by its API's reader. `body` is the decoded body itself, not a copy.
 
-    `tools_known` is False when tools may exist that this body does not show (loaded in mid-conversation, a remote MCP
-    server, a stored prompt): a rule must not then say that a tool is undeclared. `max_tokens`: the caller's limit.
-    `on_server` says where the server holds messages that the body lacks (`previous_response_id`, a conversation, a message
-    thread, cached content): nowhere, before the body's first message, or anywhere among them (references to stored items).
-    What the body lacks is then unknown, not missing. `previous` is the id of the reply that the request continues from,
-    `stored` that of the conversation that the server adds it to.
-    `wants_usage`: whether a stream is to tell its token counts, where that can be chosen; None when nothing was said.
+    `tools_known` is False if tools may exist that this body does not show (loaded in mid-conversation, a remote MCP
+    server, a stored prompt): then a rule must not report an undeclared tool. `max_tokens`: the caller's limit.
+    `on_server` says where the server holds messages that the body lacks (`previous_response_id`, a conversation, a
+    message thread, cached content): nowhere, before the body's first message, or anywhere among them (references to
+    stored items). Such messages are unknown, not missing. `previous` is the id of the reply that the request continues,
+    `stored` that of the conversation to which the server adds it. `wants_usage`: the request asks for token counts in
+    the stream, if the API has such an option; None if the request does not set it.
     """
 
     api: str
@@ -458,14 +461,14 @@ class Request(Copied):
 
     @cached_property
     def has_history(self) -> bool:
-        """Return True if its messages hold calls or results, or items with ids as in OpenAI's Responses."""
+        """Return True if the messages hold calls or results, or items with ids as in OpenAI's Responses."""
         if self.api == "openai.responses":
             return True
         return any(isinstance(part, (ToolCall, ToolResult)) for part in self.parts)
 
     @cached_property
     def turn(self) -> tuple[Message, ...]:
-        """The messages since the user last spoke, that message excluded; all of them when no user did."""
+        """The messages after the last one in which the user spoke; all messages if no user spoke."""
         position = self._last_spoken
         return self.messages if position is None else self.messages[position + 1 :]
 
@@ -556,7 +559,7 @@ class Reply:
 
 
 _ENDED = frozenset({"stop", "end_turn", "STOP", "completed"})
-"""Reasons to end for which nobody asks why."""
+"""Finish reasons of a normal end."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -567,7 +570,7 @@ class Exchange(Copied):
     arrivals of the body as (milliseconds after the request, bytes), and `arrivals` is their summary; both are empty if
     times are not known. `open`: the exchange has not ended, and `timing.duration` is its age. `reply` is the reply of
     the upstream, `delivered` the one that the client got, if that differs. The ledger sets `conversation` and `link`;
-    before that, `conversation` follows from the request alone. `missing` names the facts that a capture lacks.
+    until then, `conversation` is derived from the request alone. `missing` names the facts that a capture lacks.
     """
 
     id: str
@@ -593,19 +596,18 @@ class Exchange(Copied):
 
     @property
     def model(self) -> str:
-        """The model asked for, else the one that answered."""
+        """The requested model, else the one named in the reply."""
         if self.request is not None and self.request.model:
             return self.request.model
         return (self.reply.model or "") if self.reply is not None else ""
 
     @property
     def ok(self) -> bool:
-        """Return True if a reply of the model can be judged at all: a 2xx status that was read, without an error in it."""
+        """Return True if the reply can be checked: it was read, and its status is 2xx."""
         return self.reply is not None and self.status is not None and 200 <= self.status < 300 and self.end != "unread"
 
 
 def _attached(message: Message, before: Message) -> bool:
-    """Return True if a user message only carries images and files of a tool, which some APIs accept from users
-    alone.
-    """
+    """Return True if a user message only carries images and files of a tool result. Some APIs accept them only from the
+    user role."""
     return bool(before.results) and any(isinstance(part, Opaque) for part in message.parts)

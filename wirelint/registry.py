@@ -1,4 +1,5 @@
-"""Registry of rules: those shipped with wirelint and those in folders of the user. The folder is the registry."""
+"""Registry of rules: those shipped with wirelint and those in folders of the user. Each file of a folder registers a
+rule."""
 
 from __future__ import annotations
 

@@ -1,15 +1,15 @@
 """Settings: which rules are in force for an exchange, how severe they are, and which fixes are allowed; and their file.
 
 Theory of operation. Settings are layers: the file, then those of its routes that match the exchange, then the options of
-the run. A later layer has the last word on the rules it names: `select` replaces the selection, `extend_select` and
-`ignore` add to it and remove from it. Within a layer the longer selector wins, and `ignore` on a tie. The result is
-computed once per set of routes. Then the request header `x-wirelint-ignore: xml-leak,ST604` (or `ALL`) silences rules for
-its exchange; a proxy removes the header before it forwards the request, captures keep it. All of this depends on the
-request only, so fixes, which come before the reply, and checks use the same rules.
+the run. A later layer decides on the rules that it names: `select` replaces the selection, `extend_select` and `ignore`
+add to it and remove from it. Within a layer the longer selector wins, and `ignore` on a tie. The result is computed
+once per set of routes. Then the request header `x-wirelint-ignore: xml-leak,ST604` (or `ALL`) silences rules for its
+exchange; a proxy removes the header before it forwards the request, captures keep it. All of this depends on the
+request only, so fixes, which run before the reply is complete, and checks use the same rules.
 
-Most exchanges have nothing that most rules look for: no call, no history of calls. What a rule requires
-(`Rule.requires_in_…`) is looked for once for all rules (`Kind`), and only `Applicable` rules run. To run all checks instead
-costs 60 to 160 µs more for a plain exchange.
+Most exchanges hold no content that most rules need: no call, no history of calls. The requirements of rules
+(`Rule.requires_in_…`) are tested once for all rules (`Kind`), and only `Applicable` rules run. Running all checks costs
+60 to 160 µs more for a plain exchange.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ Fixing = Safety | Literal["off"]
 
 HEADER = "x-wirelint-ignore"
 _MOST_NAMES = 64
-"""Names in the header that are read."""
+"""Most names that are read from the header."""
 _MOST_KEPT = 256
 _SELECTING = ("select", "extend_select", "ignore", "fixable", "unfixable")
 
@@ -51,7 +51,7 @@ _SELECTING = ("select", "extend_select", "ignore", "fixable", "unfixable")
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """Settings of one origin. None and empty leave a setting as earlier layers have it."""
+    """Settings of one origin. None and empty values leave the setting of earlier layers in force."""
 
     select: tuple[str, ...] | None = None
     extend_select: tuple[str, ...] = ()
@@ -145,14 +145,14 @@ def _names_in(value: str) -> tuple[str, ...]:
 
 
 class Applicable(NamedTuple):
-    """A rule, and the checks of it that may find something."""
+    """A rule and those of its checks that may find a fault in an exchange."""
 
     rule: Rule
     checks: tuple[Check, ...]
 
 
 class Kind(NamedTuple):
-    """The properties of an exchange that decide which checks may find something in it."""
+    """The properties of an exchange that decide which checks can have findings."""
 
     open: bool
     missing: frozenset[MissingInfo]
@@ -176,13 +176,13 @@ class Kind(NamedTuple):
 
 
 def applicable(rules: Iterable[Rule], kind: Kind) -> tuple[Applicable, ...]:
-    """Return the rules that may find something, in order."""
+    """Return the rules that can have findings, in order."""
     found = (Applicable(rule, checks_of(rule, kind)) for rule in rules)
     return tuple(one for one in found if one.checks)
 
 
 def checks_of(rule: Rule, kind: Kind) -> tuple[Check, ...]:
-    """Return the checks of a rule that may find something; for an open exchange only `check_course`."""
+    """Return the checks of a rule that can have findings; for an open exchange only `check_course`."""
     if rule.needs & kind.missing:
         return ()
     checks: list[Check] = [rule.check_course] if rule.is_timed else []
@@ -224,7 +224,7 @@ class Scope:
         return bool(self.permit and self.rules)
 
     def applicable(self, channel: str, exchange: Exchange) -> tuple[Applicable, ...]:
-        """Return the rules that may find something in an exchange of a channel, in order."""
+        """Return the rules that can have findings in an exchange of a channel, in order."""
         key = channel, Kind.of(exchange)
         found = self._applicable.get(key)
         if found is None:
@@ -235,7 +235,8 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A layer for exchanges that match globs in lower case. Of each kind one must match; an empty tuple matches all."""
+    """A layer for exchanges that match globs in lower case. At least one glob of each kind must match; an empty tuple
+    matches all exchanges."""
 
     layer: Layer
     host: tuple[str, ...] = ()
@@ -467,7 +468,7 @@ def _layer(table: Table) -> Layer:
 
 
 def _live(table: Table, folder: Path) -> Iterator[tuple[str, str]]:
-    """Settings of the proxy, in the form of its options, which check them."""
+    """Yield settings of the proxy as option names and texts. The proxy's options check the texts."""
     captures, size, hold = table.text("captures"), table.scalar("max-body"), table.number("hold", _LONGEST)
     if captures is not None:
         yield "captures", str(_under(folder, captures)) if captures else ""

@@ -1,4 +1,4 @@
-"""TOML tables whose keys and types are known. An error is one line: file, key, what is wrong, the cure."""
+"""Typed access to TOML tables with a fixed set of keys. An error is one line: file, key, fault, cure."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ Word = TypeVar("Word", bound=str)
 
 
 class ConfigError(ValueError):
-    """A configuration or policy file that cannot be used. The text is one line: file, key, what is wrong, the cure."""
+    """A configuration or policy file that cannot be used. The text is one line: file, key, fault, cure."""
 
 
 def read_toml(path: Path, shown: str, kind: str) -> dict[str, object]:
-    """Return the document of a file. `shown`: its name in errors. `kind`: what to name instead. Raises ConfigError."""
+    """Return the document of a file. `shown`: its name in errors. `kind`: the noun for the file in the cure. Raises
+    ConfigError."""
     try:
         return parse_toml(path.read_bytes().decode("utf-8"), shown)
     except OSError as error:
@@ -43,14 +44,14 @@ class Table:
         self.values: dict[str, object] = value
 
     def know(self, keys: Sequence[str]) -> None:
-        """Raise an error for any other key."""
+        """Raise an error if the table has a key that is not in `keys`."""
         for key in self.values:
             if key not in keys:
                 near = hint(key.replace("_", "-"), keys) or f"the keys are {', '.join(keys)}"
                 raise self.error(key, f"no such key; {near}")
 
     def names(self, key: str, example: str = '"one", "two"') -> tuple[str, ...] | None:
-        """One or several names: a text or a list in the file."""
+        """Return one or several names: a string or a list in the file; None without the key."""
         if key not in self.values:
             return None
         value = self.values[key]
@@ -78,7 +79,7 @@ class Table:
         return value
 
     def number(self, key: str, most: float) -> float | None:
-        """Return a number of seconds above 0."""
+        """Return a number of seconds above 0 and up to `most`; None without the key."""
         value = self.values.get(key)
         if value is None:
             return None
@@ -90,7 +91,7 @@ class Table:
         return self._word(key, self.values[key], words) if key in self.values else None
 
     def choices(self, key: str, words: tuple[Word, ...]) -> tuple[tuple[str, Word], ...]:
-        """Return a table of words."""
+        """Return a table whose values are among `words`, as (key, word)."""
         value = self.values.get(key, {})
         if not isinstance(value, dict):
             raise self.error(key, f'{shown(value)} must be a table, as in {key} = {{ xml-leak = "{words[0]}" }}')
@@ -118,7 +119,7 @@ class Table:
 
 
 def hint(word: str, known: Iterable[str], *, most: int = 1, cutoff: float = 0.6) -> str:
-    """Return `did you mean A or B?`, or nothing if no known word resembles this one. `cutoff` as in `difflib`."""
+    """Return `did you mean A or B?`, or an empty string if no known word is similar. `cutoff` as in `difflib`."""
     near = difflib.get_close_matches(word, list(known), most, cutoff)
     return f"did you mean {' or '.join(near)}?" if near else ""
 

@@ -1,7 +1,8 @@
-"""For people's own tests: `assert_clean`, whose failure reads like `wirelint check`, and a real mitmdump with the addon.
+"""Helpers for users' tests: `assert_clean`, which fails with the output of `wirelint check`, and a mitmdump with the
+addon.
 
-A client has its reply before the exchange is written down, so reading waits until the proxy has none pending. Every wait
-has a limit. The demonstration uses the proxy as well.
+A client gets its reply before the exchange is recorded, so reading waits until the proxy has no pending exchange. Every
+wait has a limit. `wirelint demo` uses the proxy as well.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from wirelint.view.formats import begin
 from wirelint.view.stats import Statistics
 
 _WAIT, _QUIET, _POLL = 10.0, 2.0, 0.02
-"""Seconds: for pending exchanges, for those of the test before, between two looks."""
+"""Seconds to wait: for pending exchanges, for those of the previous test, and between two polls."""
 
 
 class Process:
@@ -70,7 +71,7 @@ class Process:
         return self._output.read_text("utf-8", "replace")
 
     def settle(self, timeout: float = _WAIT) -> bool:
-        """Wait until all exchanges are checked and written. Returns False if some are still pending."""
+        """Wait until all exchanges are checked and recorded. Return False if some are still pending at the timeout."""
         end = time.monotonic() + timeout
         while pending := self._process.pending():
             if time.monotonic() > end:
@@ -132,7 +133,7 @@ class Proxy:
         return [finding for finding in found if finding is not None]
 
     def wait(self, timeout: float = _WAIT) -> list[dict[str, Json]]:
-        """Return the exchanges, once none is pending or the time is over."""
+        """Return the exchanges, once none is pending or `timeout` seconds have passed."""
         self._process.settle(timeout)
         return [line for line in self._process.lines()[self._before :] if _started(line) >= self._began]
 

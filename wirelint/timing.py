@@ -1,14 +1,15 @@
-"""Arrival times of a reply: when each event came, where nothing came for long, and how it ended.
+"""Arrival times of a reply: the time of each event, the gaps between events, and how the exchange ended.
 
 Theory of operation. Bytes arrive in chunks, and each chunk has a time. The time of an event is that of the chunk with
-its last byte, so for all events it is enough to know how many were complete after each chunk. Events without content
-(comments, pings) are noted by their numbers: they show that a connection is alive, not that a reply goes on.
+its last byte, so the number of complete events after each chunk is enough to know the time of all events. The numbers
+of events without content (comments, pings) are recorded: they show that a connection is alive, not that the reply makes
+progress.
 
 A whole body has no events before its end. Its chunks are used instead, and chunks of white space, by which servers keep
 a connection open, count as events without content.
 
-Times are in milliseconds after the request and are handed in. The same bytes at the same times give the same arrivals,
-live and from a capture. The number of chunks is bounded in the same way for both.
+Times are in milliseconds after the request; callers pass them in. The same bytes at the same times give the same
+arrivals, live and from a capture. The number of chunks is bounded in the same way for both.
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol
 
 _MOST_CHUNKS = 1 << 16
-"""Chunks that are told apart whatever their times. Those after them are joined, a second's worth at a time."""
+"""Number of chunks that are recorded one by one. Later chunks are joined, those of one second into one."""
 
 _JOINED = 1000.0
 
 
 End = Literal["complete", "client-left", "upstream-died", "unread", "unknown"]
-"""How an exchange ended. `unread`: the body was over the size limit, or an encoding could not be undone."""
+"""How an exchange ended. `unread`: the body exceeds the size limit, or could not be decoded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +44,9 @@ NO_TIMING = Timing()
 
 
 class Gap(NamedTuple):
-    """A time without an event. `before` is the number of the event before it (None: the request), `after` that of
-    the event that ended it (None: none did). `idle` counts the events without content in it.
-    """
+    """A period without an event that has content. `before` is the number of the event before the gap (None: the
+    request), `after` that of the event that ended it (None: no event did). `idle` counts the events without content in
+    the gap."""
 
     before: int | None
     after: int | None
@@ -63,8 +64,8 @@ class Arrivals:
     """Arrivals of one reply. `times[n]` is the time of chunk n, `counts[n]` the number of events complete then.
 
     `idle` are the numbers of events without content, in order. `answer` is the number of the first event with generated
-    content, a finish reason or an error; None without one. The head of a message does not count, since some servers
-    send it long before any content. `framed` is False for a whole body.
+    content, a finish reason or an error; None without one. The first event of a message (`message_start`) does not
+    count, since some servers send it long before any content. `framed` is False for a whole body.
     """
 
     times: Sequence[float] = ()
@@ -111,7 +112,7 @@ class Arrivals:
         """
         before: int | None = None
         start = now = 0.0
-        first = pings = idle = fresh = 0  # fresh: keep-alives that came at the very time of what came last
+        first = pings = idle = fresh = 0  # fresh: keep-alives in the chunk of the last event
         for at, count in zip(self.times, self.counts, strict=True):
             told: int | None = None
             if at != now:
@@ -128,7 +129,7 @@ class Arrivals:
             first = count
 
     def rest(self, end: float) -> Gap:
-        """Return the milliseconds between the last event, or the request, and `end`."""
+        """Return the gap from the last event with content, or from the request, to `end`."""
         number, at = self.last() or (None, 0.0)
         since = 0 if number is None else number + 1
         return Gap(number, None, at, max(end, at), len(self.idle) - bisect.bisect_left(self.idle, since))
@@ -152,7 +153,7 @@ class ArrivalLog:
         self._answer: int | None = None
         self._blank, self._speaks = 0, False
         self.now: float | None = None
-        """When the bytes came that are being read."""
+        """Arrival time of the bytes that are being read."""
 
     def add(self, at: float, data: bytes) -> None:
         """Record a chunk. Times do not decrease."""
@@ -169,7 +170,8 @@ class ArrivalLog:
             self._blank += not self._speaks
 
     def add_events(self, times: Sequence[float], sizes: Sequence[int], events: int) -> bool:
-        """Chunks of one event each; so many events are complete with the last. False: they have to be told one by one."""
+        """Record chunks of one event each; after the last one, `events` events are complete. Return False, recording
+        nothing, if the chunks have to be added one by one."""
         if not (times and self._speaks) or len(self._times) + len(times) > _MOST_CHUNKS:
             return False
         self._times.extend(times)
@@ -179,12 +181,12 @@ class ArrivalLog:
         return True
 
     def count(self, events: Sequence[Numbered]) -> None:
-        """These events are complete now."""
+        """Record that these events are complete with the last chunk."""
         if events:
             self.count_to(events[-1].number + 1)
 
     def count_to(self, events: int) -> None:
-        """So many events are complete now."""
+        """Record that `events` events are complete with the last chunk."""
         if self._counts:
             self._counts[-1] = events
 
@@ -193,7 +195,7 @@ class ArrivalLog:
         self._idle.append(event)
 
     def answers(self, event: int) -> None:
-        """Record that an event is part of an answer."""
+        """Record the first event that is part of the answer."""
         if self._answer is None:
             self._answer = event
 
@@ -208,7 +210,7 @@ class ArrivalLog:
 
     @property
     def chunks(self) -> tuple[tuple[float, int], ...]:
-        """(milliseconds, bytes)."""
+        """The chunks as (milliseconds, bytes)."""
         return tuple(zip(self._times, self._sizes, strict=True))
 
     def arrivals(self, *, framed: bool) -> Arrivals:

@@ -1,14 +1,14 @@
 """The mitmproxy addon: hooks, and the life of one exchange.
 
 A request to a known API creates an `ExchangeRecorder`, kept by flow id. `responseheaders` sets an `HttpReply` as the
-stream of every reply, so nothing is delayed and a copy is read; an `ExchangeFixer` has it repair what it passes on.
-An exchange ends once: in `response`, in `error` (a client that closes at `data: [DONE]` ends there), when the client's
-connection closes, or when the proxy stops, whichever is first. It is then checked, captured, logged and annotated in
-the order in which exchanges end. Captures keep that order, so the ledger of an offline run is equal. Other traffic is
-left alone. A flow from a file is complete when its first hook runs. It is checked there as `wirelint check` does it, and
-neither changed nor captured.
+stream of every reply: it forwards the bytes without delay and records a copy; with an `ExchangeFixer` it also repairs
+the reply on the way. An exchange ends once: in `response`, in `error` (a client that closes at `data: [DONE]` ends
+there), when the client's connection closes, or when the proxy stops, whichever is first. It is then checked, captured,
+logged and annotated in the order in which exchanges end. Captures keep that order, so the ledger of an offline run is
+equal. Other traffic is left alone. A flow from a file is complete when its first hook runs. It is checked there as
+`wirelint check` does it, and neither changed nor captured.
 
-The result is there when the `response` or `error` hook returns, unless the exchange is large or others are in
+The result is available when the `response` or `error` hook returns, unless the exchange is large or others are in
 progress: then it waits in an `IdleQueue`. A thread reads and redacts a large exchange; checks run on mitmproxy's loop,
 as they use the ledger.
 
@@ -68,7 +68,7 @@ P = ParamSpec("P")
 
 
 def _fail_open(hook: Callable[Concatenate[Inspector, P], None]) -> Callable[Concatenate[Inspector, P], None]:
-    """Return the hook with its exceptions logged; traffic goes on as if it had returned."""
+    """Return the hook with its exceptions logged; traffic continues as if it had returned."""
 
     @functools.wraps(hook)
     def run(self: Inspector, /, *args: P.args, **kwargs: P.kwargs) -> None:
@@ -117,7 +117,7 @@ class Inspector:
     # --- life ------------------------------------------------------------------------------------------------------
 
     def load(self, loader: Loader) -> None:
-        # Before the options are added: mitmproxy would drop the whole addon for a value it cannot take, and say nothing.
+        # Before the options are added: for an invalid value mitmproxy would drop the whole addon without a message.
         self._complaint = options.settle(ctx.options.deferred)
         for option in options.OPTIONS:
             loader.add_option(option.name, str, option.default, option.help)

@@ -1,11 +1,11 @@
 """Annotation of flows (comment, marker, metadata), and copies of flows for `flows.mitm`.
 
-mitmweb's comment column shows about twenty characters, so a comment begins with the worst finding. Filters use
-metadata (`~meta xml-leak`) and flow files keep it; other than plain values would break saving. Markers are ‼ and ⚠,
-which every font has.
+mitmweb's comment column shows about twenty characters, so a comment begins with the worst finding. Filters use metadata
+(`~meta xml-leak`) and flow files keep it; mitmproxy can save plain values only. Markers are ‼ and ⚠, which every font
+has.
 
-A captured copy is redacted and its bodies are decoded. It shows what was received, as all captures do; what was sent
-is in its metadata. An incomplete exchange has the response header `x-wirelint-end`, which a HAR keeps, and no
+A captured copy is redacted and its bodies are decoded. It shows the received messages, as all captures do; the sent
+ones are in its metadata. An incomplete exchange has the response header `x-wirelint-end`, which a HAR keeps, and no
 mitmproxy `error` beside its response: mitmproxy would run both hooks when reading it back, and write the exchange into
 a HAR twice."""
 
@@ -91,7 +91,8 @@ def prefixed(metadata: Mapping[str, Json]) -> dict[str, Json]:
 def annotate(flow: http.HTTPFlow, made: Annotation, record: Record | None = None) -> None:
     """Annotate a flow. A comment or marker set by someone else stays.
 
-    `record`: an exchange that passed just now; its flow shows the sent side, and the received side goes into metadata.
+    `record`: an exchange that passed just now; its flow shows the sent messages, and the received ones go into the
+    metadata.
     """
     ours = f"{_PREFIX}findings" in flow.metadata
     several = flow.websocket is not None or flow.request.method == "GET"
@@ -157,7 +158,7 @@ def _comment(checked: Checked, names: list[str]) -> str:
 
 
 def _trouble(record: Record) -> str:
-    """Return why there is less to report than usual."""
+    """Return the reason why an exchange could not be checked completely; empty if there is none."""
     if record.end not in ("complete", "unknown"):
         return record.end
     if record.status is None:

@@ -1,7 +1,8 @@
-"""Reading mitmproxy's live flows: whether a request is ours, its recorder, and how the exchange ended.
+"""Classification of mitmproxy's live flows: requests of known APIs, their recorders, and the end of their exchanges.
 
-The header `x-wirelint-ignore` is removed in `requestheaders`, for all traffic, because a streamed body leaves right
-after it. The flow keeps the value in its metadata, so that flow files give the same findings as captures."""
+The header `x-wirelint-ignore` is removed in `requestheaders`, for all traffic, because mitmproxy sends a streamed
+request right after that hook. The flow keeps the value in its metadata, so that flow files give the same findings as
+captures."""
 
 from __future__ import annotations
 

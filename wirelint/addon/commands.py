@@ -64,7 +64,7 @@ def _copy(flow: http.HTTPFlow, fixed: Fixed) -> http.HTTPFlow:
 
 
 _EARLIER = 50
-"""Flows of the same conversation that a fix is tried in the light of."""
+"""Most earlier flows of the conversation that are read before a fix is tried."""
 _MOST_LINES = 2000
 
 
@@ -102,7 +102,7 @@ class Commands:
 
     def __init__(self, state: AddonState, lookup: ExchangeLookup, cache: ExchangeCache) -> None:
         self._state, self._lookup, self._cache = state, lookup, cache
-        # A table of mitmproxy's that is open to additions, though nothing says so: completion comes with it.
+        # mitmproxy's table of argument types accepts additions, though this is not documented. It enables completion.
         types.CommandTypes.typemap[RuleName] = _RuleNames(self._rules)
 
     # --- findings -----------------------------------------------------------------------------------------------
@@ -203,7 +203,7 @@ class Commands:
             loop = asyncio.get_running_loop()
         except RuntimeError:
             return make()
-        # It takes seconds, in which the traffic has to go on.
+        # It takes seconds, and must not block the traffic.
         loop.run_in_executor(None, lambda: say(f"wirelint: {make()}", logging.WARNING))
         return printable(f"the case of {flow.id[:8]} is being made; the event log tells when it is at {out.absolute()}")
 

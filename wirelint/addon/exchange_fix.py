@@ -5,7 +5,7 @@ mitmproxy and fixed in its hook, so that its header can name the fixes. Every ot
 while it streams. Not fixed: error replies, unknown content codings, bodies above the limit, and streams that another
 addon rewrites.
 
-Checks see what was received: the client's request and the upstream's reply. The fix of a reply continues the
+Checks use the received messages: the client's request and the upstream's reply. The fix of a reply continues the
 *forwarded* request, because its ids are the upstream's own (restored where a client had mangled them) and new ids
 follow their form. Ids of the client's request count as used too, since a new id appears next to them in the next
 request."""
@@ -45,7 +45,7 @@ from wirelint.settings import Scope
 from wirelint.state.ledger import Ledger
 
 _GOOD = (200, 201, 202, 203)
-"""Statuses with a body of the reply itself: 204 and 205 have none, that of 206 is a part."""
+"""Statuses whose body is the complete reply: 204 and 205 have no body, and that of 206 is a part."""
 
 
 def mended_request(recorder: ExchangeRecorder, scope: Scope, ledger: Ledger) -> Mended | None:
@@ -204,7 +204,7 @@ class ExchangeFixer:
     def _is_repairable(self, response: http.Response) -> bool:
         recorder = self._recorder
         if recorder.session is None or channel_of(recorder.session.api.name) != "model":
-            return False  # what tools say is passed on as it comes
+            return False  # replies of tool servers are forwarded unchanged
         good = response.status_code in _GOOD and is_plainly_framed(recorder.session.reply_headers)
         return good and recorder.is_readable and not recorder.is_unread
 
@@ -291,7 +291,7 @@ def finish_body(
         ):
             recorder.mark_unread("another addon took the stream over; the reply passed unread")
         elif response.raw_content is None:
-            # The client got the received bytes; without this mitmproxy has no body to show, filter or save.
+            # The client got the received bytes. mitmproxy has kept no body to show, filter or save, so set it.
             response.raw_content = recorder.raw_body()
         elif recorder.is_empty:
             recorder.settle_body(response.raw_content)

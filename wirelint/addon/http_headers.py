@@ -1,4 +1,4 @@
-"""Headers of changed messages: length, coding and framing have to stay true.
+"""Headers of changed messages: length, coding and framing must match the changed body.
 
 mitmproxy frames a streamed body by the headers at the time of sending and corrects none. A body of unknown length is
 chunked for HTTP/1.1; an older client sees the close of the connection; HTTP/2 and 3 forbid transfer-encoding. A reply

@@ -2,8 +2,7 @@
 
 mitmproxy has one thread, so work delays all traffic. Items run in order: at once without traffic, else after up to 0.5
 s and several together, because consecutive items run in a fraction of the time of separate ones. Traffic then gets 95
-% of the time. The queue is bounded: above the bound the oldest items run at once, which slows down whoever brings more
-than can be done.
+% of the time. The queue is bounded: above the limit the oldest items run at once, which slows down new traffic.
 
 The first half of a large item runs in a thread: parsing a long reply takes up to a second. Its second half runs on the
 loop."""
@@ -23,7 +22,7 @@ from wirelint.state.ledger import Ledger
 T = TypeVar("T")
 
 LARGE = 1 << 17
-"""Bytes from which on a piece is large: a hundred of one-character events of a stream, and a second of 20 MB of them."""
+"""Size in bytes from which an item counts as large. 20 MB of one-character stream events take a second to parse."""
 _MOST = 64 << 20
 _LEFT = 19
 """Seconds for traffic per second of this work."""
@@ -32,7 +31,7 @@ _AT_ONCE = 0.005
 _SHORTEST, _LONGEST = 0.005, 0.1
 """Bounds of a pause, in seconds."""
 _WAITS = 0.5
-"""Seconds that an item waits for traffic to end; someone may be waiting for the result."""
+"""Seconds that an item waits for traffic to end, at most; a user may wait for the result."""
 
 
 class _Waiting(NamedTuple, Generic[T]):
@@ -93,7 +92,7 @@ class IdleQueue(Generic[T]):
             self._thread = ThreadPoolExecutor(1, "wirelint-reading")
 
         def go_on(_: object) -> None:
-            with contextlib.suppress(RuntimeError):  # the loop is closed: what waits was drained
+            with contextlib.suppress(RuntimeError):  # the loop is closed: the queue was drained
                 loop.call_soon_threadsafe(self._plan, 0.0)
 
         begun = self._thread.submit(self._work, item)
@@ -125,7 +124,7 @@ class IdleQueue(Generic[T]):
     def _plan(self, pause: float) -> None:
         """Schedule work after a pause, or later during traffic."""
         busy = self._busy()
-        if self._timer is not None and self._set_while_busy and not busy:  # the traffic that was waited for is over
+        if self._timer is not None and self._set_while_busy and not busy:  # the traffic has ended earlier than planned
             self._timer.cancel()
             self._timer = None
         if self._timer is not None or not self._is_next_ready():

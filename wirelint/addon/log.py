@@ -1,7 +1,7 @@
 """Log lines of a run: one per exchange, one below it per finding; and the log of internal failures.
 
-Lines are plain text through `logging`; `terminal_log` lays them out for a terminal. Findings from `warning` on are
-logged as warnings, nothing as an error: mitmproxy exits on errors during start."""
+Lines are plain text through `logging`; `terminal_log` lays them out for a terminal. Findings of severity `warning` and
+`error` are logged as warnings, never as errors: mitmproxy exits on errors during start."""
 
 from __future__ import annotations
 

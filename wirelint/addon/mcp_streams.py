@@ -6,11 +6,12 @@ stream is known too late: the model has already seen it. So each JSON-RPC respon
 own exchange as soon as it arrives (`ExchangeRecorder.split`): checked, captured and recorded in the ledger in that
 order. Captures keep the order, so offline checks agree.
 
-A response may arrive before the `POST` that requested for it has been finished; that `POST` ends then. The stream
-of a `POST` gets one second after its response, since most servers close it then.
+A response may arrive before the `POST` that requested it has been finished; that `POST` ends then. The stream of a
+`POST` gets one second after its response, since most servers close it then.
 
-Blocked calls: the other messages of a batch are sent on, and the reply gets our answers, in its array or as the first
-SSE event. In the older transport `POST` gets 202, and the answer goes onto the session's stream between two events.
+Blocked calls: the other messages of a batch are forwarded, and wirelint's answers are added to the reply, in its array
+or as the first SSE event. In the older transport `POST` gets 202, and the answer goes onto the session's stream between
+two events.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ _MOST_STREAMS = 1024
 
 
 class BatchAnswers:
-    """Our answers to blocked members of a batch, added to the reply to the others."""
+    """wirelint's answers to blocked members of a batch, added to the reply to the others."""
 
     def __init__(self, recorder: ExchangeRecorder, answers: list[Json]) -> None:
         self._recorder, self._answers = recorder, answers
@@ -229,7 +230,7 @@ class McpStreams:
 
     def _part(self, flow: http.HTTPFlow, recorder: ExchangeRecorder) -> None:
         """Make an exchange of the received part of a stream if a request waits for it."""
-        # After a failure it is judged when the stream has ended.
+        # After a failure the stream is checked when it has ended.
         with self._failures.caught("parting a stream", recorder, readable=True):
             if recorder.session is None:
                 return

@@ -1,11 +1,12 @@
-"""The one module that uses internals of mitmproxy: it sends to a client when mitmproxy has no hook for it.
+"""The only module that uses internals of mitmproxy: it sends to a client at times for which mitmproxy has no hook.
 
 mitmproxy calls a stream only when bytes arrive, not when the upstream dies. The layer of an exchange gets an outer handler:
-- Held text leaves when its time is over (the layer requests a `Wakeup`) and when the upstream dies.
+- Held text is sent when its time is over (the layer requests a `Wakeup`) and when the upstream dies.
 - Empty data of HTTP/2 in mid-stream is dropped, so that an empty call of the stream means its end.
-- A body that breaks off while mitmproxy collects it is sent as far as it came, without an error page.
-- A WebSocket sends several messages in place of one.
-Off, or with an untried mitmproxy, held text leaves with the next bytes or is lost (noted); WebSockets are not repaired.
+- If a body breaks off while mitmproxy collects it, the received part is sent, without an error page.
+- A WebSocket can send several messages instead of one.
+If this module is off, or with an untested mitmproxy, held text leaves with the next bytes or is lost (with a note on
+the exchange), and WebSockets are not repaired.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ Handler = Callable[[events.Event], layer.CommandGenerator[None]]
 
 
 def attach(flow: http.HTTPFlow, held: Held) -> bool:
-    """Let `held` send to the client of a streamed reply whose head has arrived. Return False if that is not possible."""
+    """Let `held` send to the client of a streamed reply whose head has arrived. Return False if this is not
+    possible."""
     stream = find_stream(flow)
     if stream is None:
         return False
@@ -124,7 +126,7 @@ def _waking(due: Callable[[], float | None], pass_on: Handler, wake: Handler) ->
 
 
 def find_stream(flow: http.HTTPFlow) -> HttpStream | None:
-    """Return the layer of a live exchange; None where it is not found or this module is off."""
+    """Return the layer of a live exchange; None if it is not found or this module is off."""
     master = getattr(ctx, "master", None)
     if master is None or not (is_enabled and version.VERSION.startswith(("11.", "12."))):
         return None

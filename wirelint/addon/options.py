@@ -1,7 +1,7 @@
 """Options of the addon: declared as text, parsed and validated here.
 
-mitmproxy leaves an addon out, silently, for a bad number or a repeated value, and accepts misspelt names. So every
-option is text, is parsed in `configure`, and each error is one line with option, value and cure."""
+For a bad number or a repeated value mitmproxy silently leaves the addon out, and it accepts misspelt names. So every
+option is text and is parsed in `configure`; each error is one line with option, value and cure."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Settings:
     """Parsed options. `max_body` in bytes, `hold` in seconds; `captures` None: nothing is written; `keep_flows` None:
     all.
 
-    `rules`: the rules and fixes of each exchange. `known`: all rules. `policies`: whether there are any.
+    `rules`: the rules and fixes of each exchange. `known`: all rules. `policies`: True if there are argument policies.
     """
 
     rules: Scopes
@@ -111,7 +111,7 @@ def refuse(complaint: str, *, running: bool) -> None:
 
 
 def complaint_about(deferred: Mapping[str, object]) -> str | None:
-    """Return an error in our deferred options; None if there is none."""
+    """Return an error in wirelint's deferred options; None if there is none."""
     copy = dict(deferred)
     if (complaint := settle(copy) or misspelt(copy)) is not None:
         return complaint
@@ -137,7 +137,7 @@ def read_from(table: object) -> Settings:
 
 
 def given(options: object) -> set[str]:
-    """Return the names of our options that were set."""
+    """Return the names of wirelint's options that were set."""
     table: Mapping[str, object] = getattr(options, "_options", {})
     found = ((option.name, table.get(option.name)) for option in OPTIONS)
     return {name for name, entry in found if getattr(entry, "value", optmanager.unset) is not optmanager.unset}

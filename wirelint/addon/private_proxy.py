@@ -3,8 +3,8 @@
 The parent talks to it over standard input and output, one JSON line each. First the child reports its ports, all bound
 at port 0: one HTTP proxy port, and one base URL per vendor. Then it answers `{"pending": true}` with the number of
 exchanges not yet written (a client has its reply before its exchange is checked and captured), until
-`{"stop": SECONDS}`, the grace period for exchanges in progress. End of input means that the parent is gone; it stops at
-once. mitmproxy's output goes to standard error."""
+`{"stop": SECONDS}`, the grace period for exchanges in progress. End of input means that the parent is gone; the child
+then stops at once. mitmproxy's output goes to standard error."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def main() -> None:
         sys.exit(2)
     finally:
         if errors.first:
-            # Flushed here: an interpreter that ends because of SystemExit in a task may forget what a buffer holds.
+            # Flush here: an interpreter that ends because of SystemExit in a task may lose the contents of a buffer.
             report.write(json.dumps({"failed": errors.first}) + "\n")
             report.flush()
 

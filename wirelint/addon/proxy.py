@@ -1,7 +1,7 @@
 """mitmproxy with the addon in front of an upstream, in this process: the work of `wirelint proxy`, and checked starts.
 
 mitmproxy rejects wrong arguments in its own words, and notices a busy port after announcing that it listens. `start`
-lets mitmproxy parse its arguments, then looks for what will fail, and reports it in one line."""
+lets mitmproxy parse its arguments, then checks for settings that will fail, and reports them in one line."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _HOST = re.compile(r"[\w.:%-]+")
 
 
 class UpstreamError(ValueError):
-    """Upstream that reverse mode cannot use. One line: what, why, the cure."""
+    """Upstream that reverse mode cannot use. One line: setting, reason, cure."""
 
 
 def arguments(upstream: str, host: str, port: int, extra: Sequence[str] = ()) -> list[str]:
@@ -51,7 +51,7 @@ def calm(tool: Tool, extra: Sequence[str]) -> list[str]:
 
 
 def origin(upstream: str) -> str:
-    """Scheme, host and port of an upstream's URL.
+    """Return scheme, host and port of an upstream's URL.
 
     Without a scheme the host must be a full name (https) or this machine (http). Raises UpstreamError.
     """
@@ -124,7 +124,7 @@ _PARSERS: dict[Tool, Callable[[mitmproxy_options.Options], argparse.ArgumentPars
 
 
 class StartError(RuntimeError):
-    """mitmproxy cannot start. One line: what, why, the cure."""
+    """mitmproxy cannot start. One line: setting, reason, cure."""
 
 
 def start(tool: Tool, arguments: Sequence[str], make: Callable[[mitmproxy_options.Options], Any], port: str) -> int:
@@ -148,7 +148,7 @@ def start(tool: Tool, arguments: Sequence[str], make: Callable[[mitmproxy_option
         master.run = run_checked
         return master
 
-    sys.argv[:] = [tool]  # mitmproxy's messages begin with it; its hints on old options would speak of our own
+    sys.argv[:] = [tool]  # mitmproxy's messages begin with it; its hints on old options would name wirelint's own
     try:
         with contextlib.redirect_stderr(said):
             run_mitmproxy(checked, _parser(tool), arguments, _filters if tool == "mitmdump" else None)  # type: ignore[arg-type]
@@ -202,7 +202,7 @@ def _named(why: str, arguments: Sequence[str]) -> str:
 
 
 def complaints(tool: Tool, given: Any, port: str) -> Iterator[str]:
-    """Yield what will fail, given mitmproxy's options before the start."""
+    """Yield a message for each setting that will fail. `given`: mitmproxy's options before the start."""
     if tool == "mitmproxy" and not sys.stdout.isatty():
         yield "mitmproxy's console needs a terminal; start it in one, or leave out --console"
     complaint = ours.complaint_about(given.deferred)

@@ -187,7 +187,7 @@ class ExchangeRecorder:
         self._queued, self._queued_size = [], 0
 
     def store(self, data: bytes) -> bool:
-        """Store bytes without decoding them. Return True if they are to be parsed."""
+        """Store bytes without decoding them. Return True if they should be parsed."""
         if self._is_closed or not data:
             return False
         self._size += len(data)
@@ -242,8 +242,8 @@ class ExchangeRecorder:
     def split(self) -> ExchangeRecorder | None:
         """Return the recorded part of an open MCP SSE stream as its own exchange; None if that is not possible now.
 
-        This recorder goes on behind it with the next id (`…~2`). `event: endpoint` names the session's address; it is
-        repeated at the head of every later part."""
+        This recorder continues after the part, with the next id (`…~2`). `event: endpoint` names the session's address;
+        it is repeated at the head of every later part."""
         raw, stream = self._raw.getvalue(), EventStream()
         frames = stream.feed(raw)
         if self._decoder is not None or self.is_unread or self._is_broken or stream.waiting or not frames:
@@ -331,7 +331,7 @@ class ExchangeRecorder:
             return self._readable(self._raw.getvalue())
         if not (self._is_broken or self.unknown_reason):
             return bytes(self._plain)
-        try:  # reading stopped somewhere; the bytes did not
+        try:  # parsing stopped early, but all bytes were stored
             coding = _coding(lower(self.response_headers).get("content-encoding"))
             return self._readable(decode(coding, self._raw.getvalue(), self.limit))
         except CodingError:

@@ -4,9 +4,9 @@
 mitmproxy sends each non-empty `bytes` as one chunk; `b""` would end a chunked reply in the middle, so "nothing" is an
 empty list. An exception would lose the chunk and hang the client.
 
-The callable is called only when bytes arrive. Held text leaves in time, and when the upstream dies, through
-`mitm_compat`. Without that, overdue text leaves with the next byte, and text held when the reply ends in `error` is lost;
-the exchange then says so.
+The callable is called only when bytes arrive. Held text is sent in time, and when the upstream dies, through
+`mitm_compat`. Without that, overdue text leaves with the next byte, and text held when the reply ends in `error` is
+lost; the exchange then says so.
 
 A repaired body is decoded on its way because the head has to declare its coding before any of the body is known. A
 damaged coding therefore cannot be passed on: the decoded part is delivered and the connection is broken. A decompression
@@ -53,7 +53,7 @@ class Held(Protocol):
         """Return the seconds until `release` has to be called; None if nothing is held."""
 
     def release(self) -> Iterable[bytes]:
-        """Return the bytes whose time is over."""
+        """Return the bytes that have been held for the longest permitted time."""
 
     def flush(self) -> Iterable[bytes]:
         """Return all held bytes, because no more input will arrive."""
@@ -92,7 +92,7 @@ class StreamedReply(ABC):
         """Return the headers that the client received."""
 
     def repair_with(self, reply_stream: ReplyStream) -> None:
-        """Pass the bytes through this from now on."""
+        """Repair all further bytes with this stream."""
         self._recorder.reply_stream, self.is_repaired = reply_stream, True
 
     def _record(self, data: bytes) -> None:
@@ -179,7 +179,7 @@ class StreamedReply(ABC):
         if self._settled or not self.is_repaired:
             return
         self._settled = True
-        reply_stream, recorder.reply_stream = recorder.reply_stream, None  # a flow that is kept keeps what streams it
+        reply_stream, recorder.reply_stream = recorder.reply_stream, None  # mitmproxy may keep the flow for long
         if reply_stream is not None:
             reply_stream.catch_up()
             recorder.faults += reply_stream.faults
@@ -204,11 +204,11 @@ class StreamedReply(ABC):
 CUT_OFF = "the reply ends before its content-encoding does"
 
 _SWELLS = 64
-"""How many times its own size a body above the limit may become. Events that are flushed one by one become 20 times as
-large, those of a model in a loop that are compressed as a whole 260 times, which the limit has room for; a bomb becomes
-1000 times as large."""
+"""Highest permitted ratio of decoded to encoded size for a body above the limit. Events that are compressed one by one
+become 20 times as large. The events of a model in a loop, compressed as a whole, become 260 times as large, but stay
+below the limit. A decompression bomb becomes 1000 times as large."""
 _UNDECODED = 1 << 10
-"""Bytes of which nothing was decoded that are kept, as they may turn out not to be coded at all."""
+"""Most bytes that are kept while nothing could be decoded, because the body may have no coding at all."""
 
 
 class HttpReply(StreamedReply):
@@ -277,7 +277,7 @@ class HttpReply(StreamedReply):
         if self._decoder is not None and not self._decoder.finished and self._call_is_end and not self._settled:
             self._break(CUT_OFF)
         if self._broken and self._flow.killable:
-            # The delivered part is no reply: without this the client would take it for one that ended well.
+            # The delivered part is no complete reply: without `kill` the client would accept it as one.
             self._flow.kill()  # type: ignore[no-untyped-call, unused-ignore]
         if self._settled:
             return []

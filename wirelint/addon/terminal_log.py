@@ -1,13 +1,13 @@
-"""The lines of a run as a terminal shows them: in columns, in colour, findings under their exchange.
+"""Layout of log lines for a terminal: in columns, in colour, findings under their exchange.
 
     16:20:11 ✓ openai.chat        gpt-4.1-mini        200  1.84 s 1 call   3f2a9c11
     16:20:14 ● anthropic.messages claude-sonnet-4-5   200 12.31 s 2 calls  77c0b1d2
                ● xml-leak (gateway) tool call search_notes leaked into the text  [response /content/0, event 9]
                ✎ xml-leak (safe) promoted a call of search_notes
 
-The lines themselves are plain text and go through `logging` (see `log`); each carries along how it looks here. The
-handler that mitmproxy prints to a terminal with gets a formatter that knows of that; every other one, and a pipe, has
-the text."""
+The lines themselves are plain text and go through `logging` (see `log`); each record also carries its layout for a
+terminal. mitmproxy's terminal handler gets a formatter that uses the layout; other handlers, and a pipe, get the
+text."""
 
 from __future__ import annotations
 
@@ -30,13 +30,14 @@ from wirelint.view.findings import MARKS, STYLES, known_note, place, worst
 from wirelint.view.screen import Screen, hung
 
 LOOK = "wirelint_look"
-"""The attribute of a log record that says how its line looks: a `Look`."""
+"""The attribute of a log record with the layout of its line: a `Look`."""
 Look: TypeAlias = Callable[[int], Iterable[Text]]
-"""The lines for a terminal of that many columns, after the time; lines that stand beneath it begin with blanks."""
+"""Function from the number of columns of a terminal to the lines after the time; continuation lines begin with
+blanks."""
 
 _TIME = len("16:20:11 ")
 _BENEATH = 2
-"""Where findings begin, under the API's name."""
+"""Columns by which findings are indented, to begin under the API's name."""
 _API, _STATUS, _TOOK, _CALLS, _ID = 18, 3, 7, 8, 8
 _FORM, _TOKEN = len("stream"), len("first 12.34 s")
 _MODEL = (10, 40)
@@ -64,7 +65,7 @@ def exchange_look(checked: Checked, width: int) -> Iterator[Text]:
 
 
 def beneath(text: Text) -> Look:
-    """A text under its exchange."""
+    """Return the layout of a text under its exchange."""
     return lambda width: hung(text, width, _BENEATH, 2)
 
 
@@ -81,7 +82,7 @@ def fix_look(fix: AppliedFix) -> Look:
 
 
 def unread(checked: Checked) -> str:
-    """What to call an exchange without an API: one of none that is understood, unless reading it failed."""
+    """Return the label of an exchange without an API: `unread request` if reading it failed, else `unknown API`."""
     return "unread request" if checked.findings else "unknown API"
 
 
@@ -116,7 +117,7 @@ def _cell(text: str, size: int) -> str:
 
 
 class Formatter(logging.Formatter):
-    """Shows our own records in their looks, all others as they were shown before."""
+    """Formatter that shows wirelint's records in their layout, and all others through the former formatter."""
 
     def __init__(self, before: logging.Formatter) -> None:
         super().__init__(datefmt="%H:%M:%S")
@@ -128,7 +129,7 @@ class Formatter(logging.Formatter):
             return self._before.format(record)
         width = shutil.get_terminal_size().columns
         lines = list(look(width - _TIME))
-        # What colours there are, NO_COLOR and the terminal's name say; rich asks the environment for them.
+        # rich derives the colours from NO_COLOR and the terminal's name in the environment.
         out = io.StringIO()
         console = Screen(out, force_terminal=True, width=width, legacy_windows=False)
         for number, line in enumerate(lines):
@@ -140,7 +141,7 @@ class Formatter(logging.Formatter):
 
 
 def settle() -> None:
-    """Has terminals show our lines in their looks."""
+    """Install the formatter in mitmproxy's terminal handlers."""
     for handler in logging.getLogger().handlers:
         if not (isinstance(handler, TermLogHandler) and handler.has_vt_codes and os.environ.get("TERM") != "dumb"):
             continue

@@ -1,9 +1,10 @@
 """Timed rules for exchanges that are still open.
 
-Arriving bytes only leave their time. One timer serves all exchanges: it fires when the shortest limit may have passed
-for the first of them, queued bytes are parsed, and timed rules check the rest. So an active exchange is checked once
-per limit, and one that ends earlier costs nothing. A rule runs once per silence. Its findings are provisional: they
-appear on the flow and in the log at once, are not captured, and the result at the end of the exchange replaces them.
+When bytes arrive, only their time is recorded. One timer serves all exchanges: it fires when the shortest limit may
+have passed for the first of them, queued bytes are parsed, and timed rules check the rest. So an active exchange is
+checked once per limit, and one that ends earlier costs nothing. A rule runs once per silence. Its findings are
+provisional: they appear on the flow and in the log at once, are not captured, and the result at the end of the exchange
+replaces them.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """User interface in mitmweb and the console: content view, live preview, commands, and flow retention. No hook raises.
 
-These parts are not addons of their own, because mitmproxy calls every addon for every event. mitmproxy 11 wants lines
+These parts are not addons of their own, because mitmproxy calls every addon for every event. mitmproxy 11 expects lines
 of styled spans from a content view, mitmproxy 12 a text; both take the view with the highest priority. A failure is
 shown as one line above the raw body."""
 
@@ -189,7 +189,7 @@ def install(viewer: ExchangeView) -> Callable[[], None]:
     views: Any = contentviews  # its types differ between the versions
     if hasattr(contentviews, "Contentview"):
         views.add(Contentview(viewer))
-        return lambda: None  # a later one takes its place; until then it knows no flow
+        return lambda: None  # a later view replaces it; until then it claims no flow
     view = View(viewer)
     if (earlier := views.get(NAME)) is not None:
         views.remove(earlier)
@@ -203,11 +203,11 @@ def install(viewer: ExchangeView) -> Callable[[], None]:
 
 
 _PAUSE = 0.7
-"""Seconds between two looks at the open exchanges."""
+"""Seconds between two updates of the open exchanges."""
 _AT_ONCE = 16
-"""Exchanges that are shown anew in one look; where more are open they take turns."""
+"""Most exchanges that are redrawn in one update; if more are open, they take turns."""
 _LARGEST = 8 << 20
-"""Bytes of a body above which it is shown at its end."""
+"""Bytes of a body above which it is shown only at the end of the exchange."""
 
 
 class LivePreview:
@@ -255,7 +255,7 @@ class LivePreview:
         if flow.response is None or (flow.response.raw_content is not None and flow.id not in self._lent):
             return
         if recorder.session is None or recorder.session.terminated:
-            return  # it is as good as over
+            return  # it is about to end
         body = None if recorder.is_empty or recorder.is_collected else recorder.raw_body()
         if body is None or not 2 <= len(body) <= _LARGEST or len(body) == self._lent.get(flow.id):
             return
@@ -264,7 +264,7 @@ class LivePreview:
         self._show(flow)
 
     def end(self, flow: http.HTTPFlow) -> None:
-        """Take the copy back: from the end of an exchange on, its body is what mitmproxy and the addon make it."""
+        """Remove the copy: after the end of an exchange, mitmproxy and the addon set its body."""
         if self._lent.pop(flow.id, None) is not None and flow.response is not None:
             flow.response.raw_content = None
 
@@ -284,7 +284,7 @@ def clear_console_cache() -> None:
 
 
 _OPEN_AT_ONCE = 64
-"""Flows that are still under way, and stay for now, that are passed over at a time."""
+"""Most flows in progress that one call skips, because they must be kept."""
 
 
 class FlowRetention:

@@ -4,9 +4,9 @@ A socket is tracked once a client message begins an exchange of a known API (`wi
 `{"type":"response.create"}`. Server messages belong to the oldest open exchange. An exchange still open when the
 socket closes was cut off.
 
-mitmproxy awaits one hook per message. Of the messages that a fix returns, the last replaces the current one; earlier
-ones wait in `_Socket.leaving` until the socket sends (`mitm_compat`). A message without output is dropped. Without
-`mitm_compat` nothing is fixed, and the exchange says so.
+mitmproxy awaits one hook per message. The last message that a fix returns replaces the current one; earlier ones wait
+in `_Socket.leaving` until the socket sends (`mitm_compat`). A message without output is dropped. Without `mitm_compat`
+nothing is fixed, and the exchange says so.
 
 Each message is parsed as one line, so the fix of a reply is the fix of any stream, and its output is lines. An
 unchanged message leaves with its original white space."""
@@ -81,7 +81,7 @@ class SocketReply(StreamedReply):
 
 _MOST_SOCKETS = 4096
 _MOST_OPEN = 16
-"""Exchanges of one socket that wait for their replies; more of them are not read."""
+"""Most exchanges of one socket that wait for their replies; further ones pass unread."""
 
 UNREPAIRED = "the way to the client of this WebSocket was not found; it was judged and not repaired"
 
@@ -219,7 +219,7 @@ class WebSockets:
             self._end(socket, "complete", None)
 
     def _pass(self, socket: _Socket, made: Sequence[bytes], message: websocket.WebSocketMessage) -> None:
-        """Send these messages in place of one."""
+        """Send these messages instead of the current one."""
         if not made:
             message.drop()  # type: ignore[no-untyped-call]
             return

@@ -60,7 +60,7 @@ def by_name(name: str) -> ApiSpec | None:
 
 
 def channel_of(name: str) -> str:
-    """Return the other end of an API: `model`, or `mcp` for a server of tools."""
+    """Return the channel of an API: `model`, or `mcp` for a tool server (MCP)."""
     api = _BY_NAME.get(name)
     return api.channel if api is not None else "model"
 
@@ -92,7 +92,7 @@ def recognise(method: str, path: str, headers: Mapping[str, str], body: Json, ho
 
 @lru_cache(maxsize=256)
 def _may_serve(path: str) -> tuple[ApiSpec, ...]:
-    """Return the APIs whose requests may come at a path. An agent uses one path for all requests."""
+    """Return the APIs that may serve a path. Cached, since an agent uses one path for all requests."""
     return tuple([api for api in APIS if api.serves(path)])
 
 

@@ -6,7 +6,7 @@ Theory of operation. A block starts, has text and stops. Every event names its b
     data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"Hi"}}
     data: {"type":"content_block_stop","index":0}
 
-The writer forwards frames as they came until a fix inserts, removes or moves a block. From there on it numbers blocks
+The writer forwards frames unchanged until a fix inserts, removes or moves a block. From there on it numbers blocks
 itself, without gaps, and rewrites each later frame that names a block. A block that a fix starts stops the open one. If
 the open one gets more text afterwards, that text becomes another block of its kind.
 """
@@ -247,7 +247,7 @@ class BlockStreamWriter(ABC):
         self._altered = self._altered or made or gone
 
     def _note(self, out: Sequence[Event]) -> None:
-        """Record blocks of a frame that leaves as it came."""
+        """Record the blocks of a frame that is forwarded unchanged."""
         for event in out:
             if type(event) is Start:
                 self._starts[event.block] = event
@@ -268,7 +268,7 @@ class BlockStreamWriter(ABC):
                 self._open = None if self._open == event.block else self._open
 
     def _needs_rewrite(self, out: Sequence[Event]) -> bool:
-        """Return True if an unchanged frame cannot leave as it came."""
+        """Return True if a frame with unchanged events must be rewritten, because of earlier changes."""
         for event in out:
             if type(event) is Close and event.block in self._starts and event.block not in self._sent:
                 return True  # a block stops of which no event has left
@@ -340,9 +340,9 @@ class BlockStreamWriter(ABC):
         return framed(None, source.kind or frame.event, data=frame.data)
 
     def _document(self, frame: Frame, source: WireEvent, out: Sequence[Event]) -> Iterator[bytes]:
-        """Yield a document that belongs to no block's start, text or stop, with the number that its block has now.
+        """Yield a document that is no start, text or stop of a block, with the number that its block has now.
 
-        Such are usage, errors, signatures, citations and documents of unknown types.
+        Examples are usage, errors, signatures, citations and documents of unknown types.
         """
         if not source.body:
             if frame.raw and (frame.data is not None or self.is_aws):
@@ -377,8 +377,8 @@ class BlockStreamWriter(ABC):
         if start is None:
             return
         group = self.group_of(start)
-        # After another block's turn this block continues as a new one, unless the wire has not stopped it yet. Text behind
-        # its stop stays behind its stop.
+        # If another block was written in between, this block continues as a new one, unless the wire has not stopped it
+        # yet. Text after the block's stop stays after it.
         is_current = self._open == delta.block or delta.block in self._unclosed
         if group and not is_current and delta.block not in self._closed:
             yield from self._begin(start._replace(input=None), NOTHING)

@@ -3,10 +3,11 @@ r"""Readers and writers that the APIs with candidates (`choices`) share, after t
     data: {"id":"c1","choices":[{"index":0,"delta":{"content":"Hi"},"finish_reason":null}]}
     data: [DONE]
 
-Theory of operation. The writer forwards a frame whose events came out unchanged as it came. It builds any other frame from
-its document: the members that events represent (content, reasoning, refusal, calls, the finish reason) are taken out and
-put back from the events; everything else stays where it was (id, created, model, fingerprint, role, unknown members). Each
-call that a rewriter made gets a chunk of its own, and the finish reason after them another one, as vendors send them.
+Theory of operation. The writer forwards a frame unchanged if its events are unchanged. It builds any other frame from
+its document: the members that events represent (content, reasoning, refusal, calls, the finish reason) are taken out
+and put back from the events; everything else stays where it was (id, created, model, fingerprint, role, unknown
+members). Each call that a rewriter made gets a chunk of its own, and the finish reason after them another one, as
+vendors send them.
 
 The wire's own index of calls holds until a call changes. From there on the writer numbers the calls of that candidate, in
 the order in which they start.
@@ -266,7 +267,7 @@ class ChoiceReader(ReplyReader):
         error = error_of(document)
         if not self.is_done:
             given = (document.get("id"), document.get("model"))
-            if given != self._given:  # every event repeats them
+            if given != self._given:  # every event repeats id and model
                 self._given = given
                 self.out += self.meta(text(given[0]), text(given[1]), frame)
         elif choices or error:

@@ -121,7 +121,7 @@ def claims(path: str, headers: Mapping[str, str], body: Mapping[str, Json]) -> b
     if path.endswith("/messages"):
         return "max_tokens" in body or "anthropic-version" in headers or "system" in body
     if isinstance(body.get("anthropic_version"), str) and "max_tokens" in body:
-        return not path.endswith(("/count_tokens", "/count-tokens"))  # Bedrock and Vertex, behind any prefix
+        return not path.endswith(("/count_tokens", "/count-tokens"))  # Bedrock and Vertex, after any prefix
     # Counting tokens and batches have the same shape and no reply of a model.
     return "anthropic-version" in headers and "max_tokens" in body and not path.endswith(("/count_tokens", "/batches"))
 
@@ -391,10 +391,10 @@ def _block(start: Start, source: Mapping[str, Json]) -> dict[str, Json]:
 
 
 class StreamWriter(BlockStreamWriter):
-    """Writer of named events, in AWS messages where the stream came in such."""
+    """Writer of named events, in AWS messages if the upstream's stream consists of them."""
 
     def _events(self, frame: Frame, source: WireEvent, own: Sequence[Event], out: Sequence[Event]) -> Iterator[bytes]:
-        if source.kind == "message":  # a gateway that puts the whole reply into one event
+        if source.kind == "message":  # some gateways put the whole reply into one event
             yield self.send(WireEvent("message", WholeWriter().patch(dict(source.body), own, out)))
         else:
             yield from super()._events(frame, source, own, out)

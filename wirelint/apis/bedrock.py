@@ -82,7 +82,7 @@ def claims(path: str, headers: Mapping[str, str], body: Mapping[str, Json]) -> b
     found = _MODEL.search(path)
     if found is not None and (found["verb"] or "").startswith("converse"):
         return isinstance(body.get("messages"), list) or "promptVariables" in body
-    # Amazon's models at their own endpoint, and requests whose path lost its end.
+    # Amazon's models at their own endpoint, and requests whose path lost its end `/converse`.
     return found is not None and "anthropic_version" not in body and _has_blocks(body)
 
 
@@ -349,7 +349,7 @@ def _piece(start: Start, words: str) -> dict[str, Json]:
 
 
 class StreamWriter(BlockStreamWriter):
-    """Writer of AWS messages, `chunk` messages, or server-sent events, as the stream came."""
+    """Writer of AWS messages, `chunk` messages, or server-sent events, in the framing of the upstream's stream."""
 
     index_name = "contentBlockIndex"
     prefers_aws = True

@@ -2,8 +2,8 @@ r"""Cohere Chat, version 2: `POST …/v2/chat`.
 
 Replies: a document with a `message`, or named events: `message-start`, per content block `content-start`, `…-delta`,
 `…-end`, the model's plan in `tool-plan-delta`, per call `tool-call-start`, `…-delta`, `…-end`, citations at any time, and
-`message-end` with the finish reason and usage. `[DONE]` may follow and means nothing. Source: the vendor's API reference
-(Chat API v2, Streaming), and recordings.
+`message-end` with the finish reason and usage. `[DONE]` may follow; clients ignore it. Source: the vendor's API
+reference (Chat API v2, Streaming), and recordings.
 
     event: content-delta
     data: {"type":"content-delta","index":0,"delta":{"message":{"content":{"text":"Hi"}}}}

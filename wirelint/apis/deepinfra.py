@@ -94,7 +94,7 @@ def _error_of(document: Mapping[str, Json]) -> Json:
     if (error := error_of(document)) is not None:
         return error
     if "results" not in document and "token" not in document and document.get("detail"):
-        return document["detail"]  # its web framework's form of a refused request
+        return document["detail"]  # FastAPI's form of a refused request
     status = mapping(document.get("inference_status"))
     return status if text(status.get("status")) in _FAILED else None
 
@@ -107,7 +107,7 @@ def _usage_of(document: Mapping[str, Json]) -> dict[str, Json]:
 
 
 class StreamWriter:
-    """Writer of streams whose text was cut or completed. The API has no form for anything else."""
+    """Writer of streams whose text was cut or extended. The API has no form for other changes."""
 
     def __init__(self) -> None:
         self._changed = False

@@ -7,9 +7,9 @@ Nearly every event of a streamed reply is the one before it with another text:
 
 A pattern is made from one parsed event and confirmed by the next one: all bytes are fixed but the text, the members
 that no reader looks at (`IGNORED`), and blanks between the closing brackets (Anthropic pads its events with them:
-`"}       }`). A matching event has a text and nothing else that a reader reads, so parsing would give the same text.
-The text's gap matches a JSON string without an unescaped quotation mark, and in the two events that made the pattern the
-text was there and nowhere else; so nothing is guessed. A pattern holds until an event of another kind arrives.
+`"}       }`). A matching event has a text and no other member that a reader uses, so parsing would give the same text.
+The text's gap matches a JSON string without an unescaped quotation mark, and in the two events that made the pattern
+the text occurs only there; so the match is certain. A pattern holds until an event of another kind arrives.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ class PatternLearner:
         self._failures = 0
 
     def see(self, frame: Frame, events: Sequence[Event]) -> None:
-        """Take the parsed events of the next frame. Anything but text drops the pattern."""
+        """Record the parsed events of the next frame. Any event other than a text delta drops the pattern."""
         event, before, alone = events[-1] if events else None, self._before, len(events) == 1
         if type(event) is not Delta or event.frame is not frame or not (alone or _begins(events[:-1], event)):
             self.pattern = self._before = None

@@ -1,13 +1,13 @@
 r"""Writers of Gemini's replies: events back to the parts of a content, in a stream of replies or in a whole one.
 
-Theory of operation. A frame whose events came out unchanged leaves as it came. From any other frame the writer takes the
-document, and rebuilds the parts of each candidate that changed. A part all of whose events came out stays as it is, a part
-with other events is made from them, and a part without events (a signature alone, an unknown kind) keeps its place:
+Theory of operation. The writer forwards a frame unchanged if its events are unchanged. From any other frame it takes
+the document and rebuilds the parts of each changed candidate. A part with unchanged events is kept, a part with other
+events is built from them, and a part without events (a signature alone, an unknown kind) keeps its place:
 
     {"parts":[{"text":"Hello","thoughtSignature":"c2ln"},{"functionCall":{"name":"look","args":{}}}]}
 
-Everything else in the document stays. A call is one part. If a rewriter sends its arguments in pieces, the call is written
-when they are complete.
+All other members of the document are kept. A call is one part. If a rewriter sends the arguments in pieces, the call is
+written when they are complete.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from wirelint.model import Arguments, Json
 
 _TEXTS = ("text", "reasoning", "refusal")
 _SIGNED = re.compile(r"gemini-(?:[3-9]|\d\d)")
-"""Models that refuse a history with a call without signature."""
+"""Models that refuse a history in which a call lacks its signature."""
 _NO_SIGNATURE = "skip_thought_signature_validator"
 """The vendor's signature for calls that the model did not make (Thought signatures, FAQ)."""
 _PARTIAL = ("partialArgs", "partial_args", "willContinue", "will_continue")
@@ -68,7 +68,7 @@ class _Call:
 
 
 def _is_alike(events: Sequence[Event], out: Sequence[Event]) -> bool:
-    """Return True if the content is the same, though a text may be in two pieces now, or behind the usage."""
+    """Return True if the content is equal, apart from the splitting of texts and the place of the usage."""
     return same(events, out) or _joined(events) == _joined(out)
 
 
@@ -95,7 +95,7 @@ class _Calls:
     pending: dict[int, _Call] = field(default_factory=dict)
     """Calls that are not complete yet."""
     forwarded: set[int] = field(default_factory=set)
-    """Calls whose beginning left as it came."""
+    """Calls whose first part was forwarded unchanged."""
 
     def note(self, events: Sequence[Event]) -> None:
         """Record the blocks that start."""
@@ -104,7 +104,7 @@ class _Calls:
                 self.starts.setdefault(event.block, event)
 
     def forward(self, events: Sequence[Event]) -> None:
-        """Record that the calls which start here leave as they came."""
+        """Record that the calls which start here are forwarded unchanged."""
         self.forwarded.update(event.block for event in events if type(event) is Start and event.kind == "tool_call")
 
     def continues(self, events: Sequence[Event]) -> bool:
@@ -276,7 +276,8 @@ class _Writer:
     def _patched(
         self, document: Mapping[str, Json], own: Sequence[Event], out: Sequence[Event], *, last: bool
     ) -> dict[str, Json]:
-        """Return the document with `out` in the place of `own`. `last`: no later document can complete a call."""
+        """Return the document with the events `own` replaced by `out`. `last`: no later document can complete a
+        call."""
         inner, place = unwrapped(dict(document))
         if place:
             return {**document, "response": self._patched(inner, own, out, last=last)}
@@ -432,7 +433,8 @@ class WholeWriter(BaseWriter, _Writer):
 
 
 def _stays(out: Sequence[Event]) -> bool:
-    """Return True if a frame without a document leaves: its closing bracket, comment or violation came out."""
+    """Return True if a frame without a document is forwarded: `out` still has its closing bracket, comment or
+    violation."""
     return any(not isinstance(event, (Start, Delta, CallUpdate, Close, Finish)) for event in out)
 
 

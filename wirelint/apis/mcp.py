@@ -14,8 +14,8 @@ post to. Posts are accepted with 202, and the answers come on the stream. The le
 A JSON-RPC message of a request reads as one message of the assistant, since the model causes it. A batch reads as an object
 whose members are its messages by number, so that pointers stay valid. A call of a tool is a `ToolCall` whose id is the
 message's, its result a `ToolResult`; other messages are `Rpc`. Ids are kept as JSON text, since `7` and `"7"` differ. A
-reply is one candidate without a finish reason. No fix changes replies of this API: they leave as they came. Sources:
-JSON-RPC 2.0; the protocol's schema in its revisions from 2024-11-05 to 2025-11-25.
+reply is one candidate without a finish reason. No fix changes replies of this API: they are forwarded unchanged.
+Sources: JSON-RPC 2.0; the protocol's schema in its revisions from 2024-11-05 to 2025-11-25.
 """
 
 from __future__ import annotations
@@ -214,7 +214,7 @@ class Reader(ReplyReader):
         for part in _parts(document, place):
             yield from self._part(part, frame)
         if answers and self.streamed:
-            yield Done(frame)  # a client that has the answer may leave
+            yield Done(frame)  # a client may disconnect after the answer
 
     def _part(self, part: Part, frame: Frame) -> Iterator[Event]:
         match part:
@@ -248,7 +248,7 @@ class Reader(ReplyReader):
 
 
 class Writer:
-    """Writer of replies, which leave as they came."""
+    """Writer of replies, which forwards them unchanged."""
 
     def write(self, frame: Frame, events: Sequence[Event], out: Sequence[Event]) -> bytes:
         return frame.raw

@@ -3,12 +3,13 @@
 OpenAI's shape, with these differences (source: the vendor's API reference and recordings):
 
 - content may be a list of chunks; thinking is a chunk of type `thinking`, itself a list of text chunks. In a stream the
-  answer that follows is plain text, which a client appends as a chunk behind it;
-- a call comes in one piece, with an id of nine letters and digits; several in one delta may lack `index`, and are several;
+  answer after the thinking is plain text, which a client appends as a further chunk;
+- a call comes in one piece, with an id of nine letters and digits; calls in one delta without an `index` are separate
+  calls;
 - `tool_choice` may be `any`; finish reasons are also `model_length` and `error`;
 - an error is the document itself, `{"object": "error", "message": …}`.
 
-A reply does not show that it is Mistral's, and other hosts serve the same models in exactly OpenAI's shape. So the host
+The body does not identify Mistral's API, and other hosts serve the same models in exactly OpenAI's shape. So the host
 decides, or the user agent of the vendor's SDK.
 """
 
@@ -69,7 +70,7 @@ class Reader(openai_chat.Reader):
             )
             call = {**call, "index": next(known, self.calls.get(choice, 0))}
         if call.get("id") == "null" and (choice, "tool_call", number(call.get("index")) or 0) in self.blocks:
-            call = {**call, "id": None}  # the vendor's word for an id that it has sent before
+            call = {**call, "id": None}  # the vendor's word for an id sent in an earlier delta
         super().read_call(choice, position, call, place, frame)
 
 

@@ -13,10 +13,10 @@ string, in a line of its own once the stream has begun. `generate` has no messag
 `raw: true` means that the prompt is already the output of the model's template.
 
 Theory of operation of the writers. A line holds a piece of everything: thinking, text, calls, in that order. A frame whose
-events came out unchanged leaves as it came. From any other, the members that events represent are taken out and put back
-from the events, one line for each piece; other members (model, time, counts, unknown ones) stay in their line. The line
-that ends a reply holds nothing else, like the vendor's: earlier content goes into lines of its own. Calls are numbered by
-their position in the reply if their line has a number, and have an id if they came with one.
+events are unchanged is forwarded unchanged. From any other, the members that events represent are taken out and put
+back from the events, one line for each piece; other members (model, time, counts, unknown ones) stay in their line. The
+line that ends a reply holds nothing else, like the vendor's: earlier content goes into lines of its own. Calls are
+numbered by their position in the reply if their line has a number, and have an id if they came with one.
 """
 
 from __future__ import annotations
@@ -187,7 +187,8 @@ class _Writer:
         return {**document, "message": dict(message)} if self._chat else dict(message)
 
     def _pieces(self, out: Sequence[Event], *, joined: bool) -> list[_Piece]:
-        """Return the content in pieces of the right order. `joined`: in one piece, in any order."""
+        """Return the content in pieces, each in the order thinking, text, calls. `joined`: one piece for all
+        content."""
         pieces = [_Piece()]
         for event in out:
             if not isinstance(event, (Start, Delta, CallUpdate)) or event.block not in self._starts:
@@ -237,7 +238,7 @@ class _Writer:
 
 
 def _arguments(start: Start, words: str) -> Json:
-    """Return arguments as an object, or as text if they are no object; that only happens if they came so."""
+    """Return arguments as an object; as text if the upstream sent arguments that are no object."""
     if not words:
         return {} if start.input is None else start.input
     value = Arguments(words).value
@@ -290,7 +291,7 @@ class StreamWriter(_Writer):
     def _lines(
         self, document: Mapping[str, Json], own: Sequence[Event], out: Sequence[Event]
     ) -> Iterator[dict[str, Json]]:
-        """Yield the lines that a line becomes."""
+        """Yield the lines to write for one line of the upstream."""
         shell, source = self._shell, self._message(document) if document else {}
         ends = any(isinstance(event, (Finish, Done)) for event in out)
         is_sent = ends or any(

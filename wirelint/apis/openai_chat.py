@@ -3,7 +3,7 @@ r"""OpenAI Chat Completions, and compatible servers (vLLM, SGLang, OpenRouter, A
 Requests: `POST …/chat/completions`. Replies: a `chat.completion` body, or `chat.completion.chunk` events with `[DONE]` at
 the end. Source: the vendor's API reference (Chat), and recordings of compatible servers for their differences: reasoning
 under `reasoning_content` (DeepSeek, vLLM) or `reasoning` (OpenRouter, Groq), keep-alive comments, a first chunk without
-choices (Azure), a last one with nothing but usage, an error object in the middle of a stream.
+choices (Azure), a last one with usage only, an error object in the middle of a stream.
 
     data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c1","function":{"name":"f","arguments":""}}]}}]}
     data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":"{}"}}]}}]}
@@ -134,7 +134,7 @@ class Reader(ChoiceReader):
             self.read_content(choice, content, f"{place}/content", frame)
         if not simple:
             self._others(choice, message, place, frame)
-        if body.get("error"):  # OpenRouter: what went wrong behind it, with the reason `error`
+        if body.get("error"):  # OpenRouter: the upstream's failure, with the finish reason `error`
             self.out.append(Failure(body["error"], frame))
         written = body.get("finish_reason")
         if (reason := stated_reason(written)) is not None:
@@ -305,14 +305,15 @@ def _is_thinking(chunk: Json) -> bool:
 
 class _ChatWriter(ChoiceWriter):
     thinks_in_content: ClassVar[bool] = False
-    """True if reasoning is always a chunk of the content. Otherwise it is where the server sends it."""
+    """True if reasoning is always written as a chunk of the content; else in the member in which the server sends
+    it."""
 
     def has_thinking(self, source: Mapping[str, Json]) -> bool:
         """Return True if the reasoning of a message is a chunk of its content: `{"type":"thinking","thinking":…}`."""
         return self.thinks_in_content or any(map(_is_thinking, _chunks(source.get("content"))))
 
     def pieces(self, events: Sequence[Event]) -> Iterator[Piece]:
-        """Yield the content of each of the chunks that the events of one candidate become."""
+        """Yield the content of the chunks to write for the events of one candidate."""
         piece = Piece()
         for event in events:
             if isinstance(event, Finish):
@@ -436,7 +437,7 @@ class StreamWriter(_ChatWriter, ChoiceStreamWriter):
         return made
 
     def kept(self, before: Sequence[Event], after: Sequence[Event]) -> set[Kind]:
-        """Return the kinds of text that are unchanged, and may stay in the form that they have."""
+        """Return the kinds of text that are unchanged, so that the writer keeps their form."""
         kinds: tuple[Kind, ...] = ("text", "reasoning")
         return {kind for kind in kinds if (old := self.text_for(before, kind)) and old == self.text_for(after, kind)}
 
@@ -462,7 +463,8 @@ class StreamWriter(_ChatWriter, ChoiceStreamWriter):
         return rest
 
     def _silent_calls(self, source: Mapping[str, Json], before: Sequence[Event], choice: int) -> list[Json]:
-        """Return the entries of `tool_calls` without news (a repeated id), with the numbers that their calls have now."""
+        """Return the entries of `tool_calls` without an event (a repeated id), with the numbers that their calls have
+        now."""
         with_events = {event.item for event in before if isinstance(event, (Start, Delta, CallUpdate))}
         blocks = {
             start.wire_index: block

@@ -1,4 +1,4 @@
-r"""OpenAI Completions, the raw endpoint: a prompt in, the text that continues it out. Every inference server still has it.
+r"""OpenAI Completions, the raw endpoint: a prompt in, its continuation out. Every inference server still offers it.
 
 Requests: `POST …/completions` with a `prompt`. Replies: a `text_completion` body or events of the same shape, `[DONE]` at
 the end. Source: the vendor's API reference (Completions); servers add `reasoning` (OpenRouter).
@@ -89,7 +89,7 @@ class Reader(ChoiceReader):
 
 
 class FormError(ValueError):
-    """A change that the API has no form for. The reply then passes unchanged."""
+    """A change that the API cannot express. The reply then passes unchanged."""
 
     def __init__(self, kind: Kind) -> None:
         super().__init__(f"a raw completion has no {kind}")
@@ -115,7 +115,7 @@ class _Writer(ChoiceWriter):
         """Return a candidate with the text, reasoning and finish reason of `after`."""
         row = {**choice, "text": self.text_for(after, "text")}
         if self.text_for(before, "text") != row["text"] and row.get("logprobs") is not None:
-            row["logprobs"] = None  # they belong to other tokens
+            row["logprobs"] = None  # they belong to the old tokens
         thought = self.text_for(after, "reasoning")
         if self.text_for(before, "reasoning") != thought:
             row = {name: value for name, value in row.items() if name not in REASONING}

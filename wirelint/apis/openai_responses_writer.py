@@ -60,7 +60,7 @@ class Cut(NamedTuple):
 
 @dataclass(slots=True)
 class Change:
-    """Changes of one block. `late`: text added behind everything that the wire has sent of it so far."""
+    """Changes of one block. `late`: text to add after the last character that the wire has sent of the block."""
 
     start: Start
     cuts: list[Cut] = field(default_factory=list)
@@ -87,7 +87,7 @@ class Change:
     def patched(self, before: str) -> str:
         """Return the new text of the block. `before`: the text on the wire, complete or its beginning.
 
-        Arguments that differ at the end of a call from its deltas stay as they are.
+        If the complete arguments at the end of a call differ from its deltas, they are returned unchanged.
         """
         if self.start.kind == "tool_call" and len(before) != self.received:
             return before
@@ -119,7 +119,7 @@ class Change:
 
 
 def _difference(before: str, after: str) -> list[Cut]:
-    """Return the cut that turns one text into another: everything between the common beginning and the common end."""
+    """Return the cut that turns one text into another: it replaces the span between the common beginning and end."""
     if before == after:
         return []
     start = common_length(before, after)
@@ -148,7 +148,8 @@ class Changes:
         self.made: dict[int, Made] = {}
 
     def take(self, own: Sequence[Event], out: Sequence[Event]) -> list[tuple[Change, str]]:
-        """Record that the events `own` became `out`. Return text of known blocks that came out beside another frame."""
+        """Record that the events `own` became `out`. Return text of known blocks that was released with the events of
+        another frame."""
         begun = {event.block: event for event in out if type(event) is Start}
         for event in own:
             if type(event) is Start:
@@ -345,7 +346,7 @@ _STATES = frozenset({"failed", "cancelled", "incomplete"})
 
 
 def _with_finish(response: Mapping[str, Json], reason: str) -> dict[str, Json]:
-    """Return a response with another finish reason, in the words of any API. All but a few mean `completed`."""
+    """Return a response with another finish reason, which may be a word of any API. Most words mean `completed`."""
     if reason in _CUT_SHORT:
         return {**response, "status": "incomplete", "incomplete_details": {"reason": _CUT_SHORT[reason]}}
     if reason in _STATES:
@@ -354,7 +355,7 @@ def _with_finish(response: Mapping[str, Json], reason: str) -> dict[str, Json]:
 
 
 def _new_finish(own: Sequence[Event], out: Sequence[Event]) -> Finish | None:
-    """Return the last finish reason of `out`, unless it came that way."""
+    """Return the last finish reason of `out`; None if the upstream sent it."""
     last = next((event for event in reversed(out) if type(event) is Finish), None)
     return None if any(event is last for event in own) else last
 
@@ -398,7 +399,7 @@ def _separate_ids(listed: Sequence[Json], changes: Changes) -> None:
 
 
 def _whole_output(listed: Sequence[Json], changes: Changes, out: Sequence[Event]) -> Iterator[Json]:
-    """Yield the items of a body, and new items where their text came out among the others."""
+    """Yield the items of a body, and new items at the place of their first text in `out`."""
     position = ordinal = 0
     seen: set[int] = set()
     for event in out:
@@ -407,7 +408,7 @@ def _whole_output(listed: Sequence[Json], changes: Changes, out: Sequence[Event]
         block, known = changes.made.get(event.block), changes.by_block.get(event.block)
         start = block.start if block is not None else known.start if known is not None else None
         if start is None or (isinstance(event, Start) and start.kind in _TEXTS and start.form != "opaque"):
-            continue  # text is placed where its first word comes out
+            continue  # an item is placed at its first text
         seen.add(event.block)
         if block is not None:
             if not block.is_empty:
@@ -498,7 +499,7 @@ class StreamWriter:
         return b"".join([*self._late(late), *self._flush()])
 
     def _note(self, frame: Frame, events: Sequence[Event]) -> None:
-        """Record the items and blocks of a frame that leaves as it came."""
+        """Record the items and blocks of a frame that is forwarded unchanged."""
         if len(events) == 1 and type(events[0]) is Delta:
             return
         self._changes.take(events, events)
@@ -616,7 +617,8 @@ class StreamWriter:
     def _without_given(self, deltas: Sequence[Delta], words: str, delta: str) -> str:
         """Return the new text of a delta without the arguments in the announcement of its item: `{"a":`, then `1}`.
 
-        The reader puts such a beginning before the text of the first delta. It has left with the announcement.
+        The reader puts such a beginning before the text of the first delta. The client has it already from the
+        announcement.
         """
         change = self._changes.by_block.get(deltas[0].block)
         given = change.start.given if change is not None else ""
@@ -683,7 +685,7 @@ class StreamWriter:
         return {**response, "id": self._reply_id}
 
     def _late(self, late: Sequence[tuple[Change, str]]) -> Iterator[bytes]:
-        """Yield events for text that comes out beside a frame that it was not read from."""
+        """Yield events for text that was released with the events of another frame."""
         for change, words in late:
             start = change.start
             index = start.wire_index if start.wire_index is not None else -1
@@ -728,7 +730,8 @@ class StreamWriter:
 def _documents(
     frame: Frame, events: Sequence[Event], out: Sequence[Event]
 ) -> Iterator[tuple[list[Event], list[Event], Frame]]:
-    """Yield the documents of a frame: the events read from each, those that came out, and the frame that holds it.
+    """Yield the documents of a frame: the events read from each, those that replace them, and the frame that holds the
+    document.
 
     Events that belong to no document of this frame go with the first.
     """

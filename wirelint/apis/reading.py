@@ -214,7 +214,7 @@ class Documents:
         return None if lines else Reading([], False, violations)
 
     def close(self) -> list[Event]:
-        """Drop pieces that never made a document, and return the violation."""
+        """Drop pieces that did not form a document, and return the violation."""
         if self._first is None:
             return []
         violation = StreamViolation("broken-json", self._pieces[0][:60], self._first)
@@ -261,7 +261,7 @@ class ReplyReader(ABC):
     """Reader of one reply: frames to events. It decodes each frame and passes the documents to `read_document`."""
 
     has_done_marker: ClassVar[bool] = False
-    """True if `[DONE]` ends a stream of the API. Elsewhere it means nothing."""
+    """True if `[DONE]` ends a stream of the API. Readers of other APIs ignore it."""
 
     def __init__(self, *, streamed: bool) -> None:
         self.streamed = streamed

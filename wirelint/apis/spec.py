@@ -18,11 +18,12 @@ class ReplyWriter(Protocol):
     """Writer of one reply: events to bytes. It numbers calls and content blocks, so it must see every frame, in order."""
 
     def write(self, frame: Frame, events: Sequence[Event], out: Sequence[Event]) -> bytes:
-        """Return the bytes of a frame whose `events` became `out`: `frame.raw` itself if nothing changed."""
+        """Return the bytes of a frame after its `events` were replaced by `out`: `frame.raw` itself if they are
+        equal."""
         ...
 
     def close(self, out: Sequence[Event]) -> bytes:
-        """Return the bytes of events that come after the last frame, or belong to removed frames."""
+        """Return the bytes of events after the last frame, or of removed frames."""
         ...
 
 
@@ -50,11 +51,11 @@ class ApiSpec:
     stream_writer: Callable[[], ReplyWriter]
     whole_writer: Callable[[], ReplyWriter]
     serves: Callable[[str], bool] = lambda _path: True
-    """Return True if requests of this API may come at a path. Checked before `claims`, and cached."""
+    """Return True if the API may serve a path. Called before `claims`; the result is cached."""
     claims_other: Callable[[str, str, Headers, Json], bool] = lambda _method, _path, _headers, _body: False
     """Return True if a request that is not a POST of an object belongs to this API: method, path, headers, body."""
     channel: Literal["model", "mcp"] = "model"
-    """The other end: a model, or a server of tools."""
+    """The other end: a model, or a tool server (MCP)."""
 
     def reply_writer(self, *, streamed: bool) -> ReplyWriter:
         return self.stream_writer() if streamed else self.whole_writer()

@@ -1,9 +1,9 @@
 """Traits and history layout of each API, and the meanings of finish reasons. The data is `lexicon/apis.toml`.
 
-Theory of operation. Readers leave a vendor's words as they are: a finding quotes them, and a writer must put back words of
-the same vendor. `ending` gives the meaning of a finish reason; `Traits.ended` and `Traits.calls` are the words to write.
-Servers that imitate an API send words of the API that they wrap (`eos`, `end_turn`, `STOP` in the shape of OpenAI). No two
-vendors use one word for two things, so every word is understood in every API.
+Theory of operation. Readers keep a vendor's words unchanged: a finding quotes them, and a writer must use words of the
+same vendor. `ending` gives the meaning of a finish reason; `Traits.ended` and `Traits.calls` are the words to write.
+Servers that imitate an API send words of the API that they wrap (`eos`, `end_turn`, `STOP` in the shape of OpenAI). No
+two vendors use one word for two things, so every word is understood in every API.
 """
 
 from __future__ import annotations
@@ -42,9 +42,10 @@ class Traits:
     """Form of arguments on the wire: JSON in a string; an object; or `block`, an object in a whole body that a stream sends
     as text after a start with an empty object."""
     has_only_strings: bool = False
-    """True if an object in the place of text is a fault, since clients of the API accept a string and nothing else."""
+    """True if clients of the API accept only a string as the content of a reply, so that an object or a list is a
+    fault."""
     has_call_ids: bool = True
-    """True if every call has an id. Otherwise calls are known by their order, and an id is an extra."""
+    """True if every call has an id. Otherwise calls are identified by their order, and an id is optional."""
     has_call_index: bool = True
     """True if the calls of a stream are numbered, so that a number can be missing or used twice."""
     has_repeated_calls: bool = False
@@ -163,7 +164,7 @@ def ending(reason: str | None) -> Ending:
 def is_foreign(api: str, reason: str) -> bool:
     """Return True if a finish reason belongs to other APIs and means that the reply is complete, long enough, or calls.
 
-    Words for filters and failures are not judged, since servers add to them; nor are words of no API.
+    Words for filters and failures are not checked, since servers add their own; neither are words of no API.
     """
     own = traits(api).finish_reasons
     return own is not None and reason not in own and ending(reason) in _COMPLETE
@@ -187,7 +188,7 @@ def ended_by_itself(choice: Choice) -> bool:
 
 
 def has_stop_words(request: Request) -> bool:
-    """Return True if the client set stop sequences, which end a text without being in it."""
+    """Return True if the client set stop sequences. They end a text without appearing in it."""
     places = (request.body, *(request.body.get(name) for name in _TABLE["option_objects"]))
     return any(
         bool(place.get(name)) for place in places if isinstance(place, Mapping) for name in _TABLE["stop_sequences"]

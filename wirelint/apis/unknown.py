@@ -1,4 +1,4 @@
-"""Requests to models or agents that no supported API claims, and the reason why they are recorded unjudged.
+"""Requests to models or agents that no supported API claims, and the reason why they are recorded unchecked.
 
 Theory of operation. Such an exchange passes unchanged and is recorded with the reason, so that gaps in the supported APIs
 are visible. Other traffic (pages, pictures, other services) must cost next to nothing: the body is searched for a few names
@@ -61,7 +61,7 @@ def unknown_because(method: str, url: str, headers: Mapping[str, str], body: byt
 
 
 def _found(document: Mapping[str, Json]) -> str:
-    """Return the members by which a body is for a model; an empty string for other bodies."""
+    """Return the members that show that a body is for a model; an empty string for other bodies."""
     signs = _signs()
     asking = next((name for name in signs["asking"] if document.get(name)), "")
     if isinstance(document.get("model"), str) and asking:
@@ -83,7 +83,7 @@ def _found(document: Mapping[str, Json]) -> str:
 
 
 def is_text(body: bytes) -> bool:
-    """Return True if a body is text. Sounds, pictures and files of unjudged exchanges are not kept."""
+    """Return True if a body is text. Sounds, pictures and files of unchecked exchanges are not kept."""
     if b"\0" in body[:4096]:
         return False
     try:

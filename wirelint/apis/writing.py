@@ -63,8 +63,9 @@ def groups(
 
     Events without a frame go with `frame`.
 
-    Where `frame` holds several documents, each is written alone. Then the violations of the frame as a whole are left out:
-    its bytes would repeat all documents. So are violations of an earlier frame, which has been written.
+    Where `frame` holds several documents, each is written alone. Then the violations of the frame as a whole are left
+    out: its bytes would repeat all documents. Violations of an earlier frame are left out too, since that frame has
+    been written.
     """
     out = without_earlier(frame, out)
     if any(event.frame is not None and event.frame is not frame for event in out):
@@ -104,7 +105,7 @@ def frame_document(frame: Frame) -> dict[str, Json]:
 
 
 def framed(document: Json | Mapping[str, Json], event: str | None = None, *, data: str | None = None) -> bytes:
-    """Return a server-sent event. `data` is the text of the document, if that may stay as it was written."""
+    """Return a server-sent event. `data` is the original text of the document, to write it unchanged."""
     body = dump(document) if data is None else b"\ndata: ".join(line.encode() for line in data.split("\n"))
     return b"event: %s\ndata: %s\n\n" % (event.encode(), body) if event is not None else b"data: %s\n\n" % body
 
@@ -128,8 +129,8 @@ def patched_entries(
 ) -> list[Json]:
     """Return the entries of a list in a whole body, one for each of `starts`.
 
-    An entry whose events are unchanged stays as it is. `make` builds any other from its start, its former entry and its
-    text; None leaves it out. Entries that are not objects have no event, and stay after the others.
+    An entry whose events are unchanged is kept. `make` builds any other from its start, its former entry and its text;
+    None leaves it out. Entries that are not objects have no event, and stay after the others.
     """
     source: list[Json] = listed if isinstance(listed, list) else []
     known = {event.block: event for event in events if isinstance(event, Start)}
@@ -157,7 +158,7 @@ class WholeWriter(ABC):
 
     @abstractmethod
     def patch(self, document: dict[str, Json], events: Sequence[Event], out: Sequence[Event]) -> dict[str, Json]:
-        """Return the document with `out` in the place of `events`, which it was read as."""
+        """Return the document with its `events` replaced by `out`."""
 
     def close(self, out: Sequence[Event]) -> bytes:
         return b""  # nothing follows a whole body

@@ -3,9 +3,10 @@
     case = reproduce(record, rules, names=["xml-leak"], prior=records_before_it)
     Path("case.jsonl").write_bytes(encode_case(case))
 
-Messages, tools, fields and events are dropped, texts are shortened and made to say nothing (`xxxx`), as long as the same
-rules find the same kind of thing on the same side, and nothing else is found. Secrets are redacted first of all. The same
-record and rules give the same case. `expect` in its line says what is found in it; `disappointed`, whether it still is.
+Messages, tools, fields and events are dropped, and texts are shortened and made neutral (`xxxx`), as long as the same
+rules report the same kind of finding on the same side, and no rule reports anything else. Secrets are redacted first.
+The same record and rules give the same case. `expect` in the line of a case lists its findings; `disappointed` checks
+that the rules still report them.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _QUOTED = re.compile(r"'[^']*'|`[^`]*`|\"[^\"]*\"|“[^”]*”|[0-9]+")
 _STAYS = frozenset({"type", "role", "object", "model", "index", "jsonrpc", "id", "n", "data", "at", "text", "content",
                     "stream", "name", "function", "arguments", "input", "finish_reason", "stop_reason", "finishReason",
                     "message", "delta", "choices", "messages"})  # fmt: skip
-"""Members that stay: a body without them is hard to read and hardly smaller."""
+"""Members that are kept: a body without them is hard to read and hardly smaller."""
 _WORDS = frozenset({"type", "role", "object", "model", "finish_reason", "stop_reason", "jsonrpc", "method", "event",
                     "finishReason", "status", "format"})  # fmt: skip
 """Members whose texts are words of the protocol."""
@@ -47,7 +48,7 @@ class NoFindingError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A reproducer. `prior` are exchanges that have to pass before it. `plain` are the places of unredacted texts that the
+    """A reproducer. `prior` are exchanges that must precede it. `plain` are the places of unchanged texts that the
     finding needs. `complete` is False if the budget ended before all reductions were tried."""
 
     record: Record
@@ -67,11 +68,11 @@ def reproduce(
     steps: int = 2500,
     seconds: float = 30.0,
 ) -> Case:
-    """The minimal case of an exchange. `names`: the rules whose findings must remain (default: those of warning or worse,
-    else all). `prior`: what passed before it in the same file. Raises NoFindingError.
+    """Return the minimal case of an exchange. `names`: the rules whose findings must remain (default: those of warning
+    or worse, else all). `prior`: the earlier records of the same file. Raises NoFindingError.
 
-    Findings are made `steps` times at most, for `seconds` at most; where the time ends first, the result may differ from
-    one run to the next.
+    The rules run `steps` times at most, for `seconds` at most. If the time ends first, the result may differ between
+    runs.
     """
     redactor = _Numbered()
     return _Reduction(redactor.record(record), [redactor.record(one) for one in prior[-_MOST_PRIOR:]], rules).run(
@@ -80,7 +81,7 @@ def reproduce(
 
 
 def encode_case(case: Case) -> bytes:
-    """The line of a case: a record with `expect`, and with `prior` if it needs any."""
+    """Return the line of a case: a record with `expect`, and with `prior` if it needs earlier records."""
     extra: dict[str, Json] = {"expect": [_expected(finding) for finding in case.expect]}
     if case.prior:
         extra["prior"] = [orjson.loads(encode(_bare(one))) for one in case.prior]
@@ -88,13 +89,13 @@ def encode_case(case: Case) -> bytes:
 
 
 def expected(record: Record) -> list[dict[str, Json]] | None:
-    """The expected findings of a record; None if its line has no `expect`."""
+    """Return the expected findings of a record; None if its line has no `expect`."""
     expect = record.annotations.get("expect")
     return [item for item in expect if isinstance(item, dict)] if isinstance(expect, list) else None
 
 
 def disappointed(record: Record, findings: Iterable[Finding]) -> list[str]:
-    """The expected findings that are missing, a line each; for an empty expectation, the findings."""
+    """Return the expected findings that are missing, a line each; for an empty expectation, the findings."""
     found = [finding for finding in findings if finding.severity != "info"]
     expect = expected(record)
     if expect is None:
@@ -119,7 +120,7 @@ def _expected(finding: Finding) -> dict[str, Json]:
 
 
 def _bare(record: Record) -> Record:
-    """The record without the annotations of a live run."""
+    """Return the record without the annotations of a live run."""
     return dataclasses.replace(record, annotations={})
 
 
@@ -145,8 +146,8 @@ _Kind = tuple[str, str, str, str, str, str, str, str]
 
 
 def _kind(finding: Finding) -> _Kind:
-    """The parts of a finding that must stay: the form of its place, its fix, its message without quotations. Otherwise a
-    reduction would turn one fault into another."""
+    """Return the parts of a finding that must stay: the form of its place, its fix, its message without quotations.
+    Otherwise a reduction would turn one fault into another."""
     place = "/".join("*" if step.isdigit() else step for step in (finding.pointer or "").split("/"))
     safety = finding.fix.safety if finding.fix is not None else ""
     said = _QUOTED.sub("…", finding.message)
@@ -224,7 +225,7 @@ class _Reduction:
                     break
 
     def _reduce(self, record: Record, budget: Budget, before: int | None = None) -> tuple[Record, list[str]]:
-        """The smallest form of one record: that of the case, or a prior one."""
+        """Return the smallest form of one record: that of the case, or a prior one."""
 
         def holds(made: Record) -> bool:
             if before is None:
@@ -261,7 +262,7 @@ class _Reduction:
         return form.record(shrinker.value), [*places, *(["/response"] if form.opaque else [])]
 
     def _names(self, form: Draft, value: Json) -> frozenset[str]:
-        """The names of tools, which help a reader and say little about people."""
+        """Return the names of tools, which help a reader and say little about people."""
         exchange = self._judge(form.record(value), ())[1]
         if exchange is None:
             return frozenset()

@@ -1,7 +1,7 @@
 """Delta debugging of JSON values, level by level (Zeller; Misherghi and Su): smaller values that still pass a test.
 
-Sans-I/O and deterministic: the same value and the same test give the same result. The test is what costs, so a `Budget`
-counts how often it is asked; when that is used up, what was reached so far is the result.
+Sans-I/O and deterministic: the same value and the same test give the same result. The test is expensive, so a `Budget`
+limits the number of tests; when it is used up, the smallest value so far is the result.
 """
 
 from __future__ import annotations
@@ -32,8 +32,9 @@ from wirelint.wire.aws_eventstream import content_of, with_content
 #
 #     {"request": <the body>, "response": <the body>} or {"request": …, "response": [{"n": 0, "data": …, "at": …}, …]}
 #
-# A stream is a list of its frames, each with the number of its bytes. A frame that holds one JSON document has that as
-# `data`, and its bytes are made from it again in the frame's own form; of any other there is the `text` as it stood.
+# A stream is a list of its frames, each with the number of its bytes. A frame that holds one JSON document has that
+# document as `data`, and its bytes are rebuilt from the document in the frame's own form; any other frame has its
+# unchanged `text`.
 
 _TEXTS = frozenset({"content", "text", "delta", "thinking", "reasoning", "reasoning_content", "arguments", "partial_json",
                      "refusal"})  # fmt: skip
@@ -44,8 +45,8 @@ _DATA = re.compile(rb"^data:[ ]?(.*)$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Draft:
-    """A record without its bodies, and the forms of the bodies. `pieces`: the bytes of a stream's frames. `messages`: these
-    are messages of AWS. `opaque`: the reply cannot be taken apart."""
+    """A record without its bodies, and the forms of the bodies. `pieces`: the bytes of a stream's frames. `messages`:
+    the frames are AWS messages. `opaque`: the reply cannot be split into parts."""
 
     base: Record
     value: Json
@@ -54,7 +55,7 @@ class Draft:
     opaque: bool
 
     def record(self, value: Json) -> Record:
-        """The record of a value."""
+        """Return the record of a value."""
         assert isinstance(value, dict)
         asked, answer = value.get("request"), value.get("response")
         body = self.base.request_body if asked is None else dump(asked)
@@ -73,7 +74,7 @@ class Draft:
         )
 
     def without_times(self) -> Draft:
-        """The draft without times."""
+        """Return the draft without times."""
         base = dataclasses.replace(self.base, chunks=(), timing=Timing())
         answer = self.value.get("response") if isinstance(self.value, dict) else None
         if self.pieces is None or not isinstance(answer, list) or not isinstance(self.value, dict):
@@ -94,7 +95,7 @@ class Draft:
 
 
 def draft(record: Record) -> Draft:
-    """The draft of a record. Bodies that are no JSON stay in the base."""
+    """Return the draft of a record. Bodies that are no JSON stay in the base."""
     asked, body = _document(record.request_body), record.response_body
     cut = Body(body or b"", lower(record.response_headers))
     if cut.framing == "whole" or not body:
@@ -116,7 +117,7 @@ def draft(record: Record) -> Draft:
 
 
 def joined(value: Json) -> Json:
-    """The value with neighbouring frames merged that differ only in a piece of text.
+    """Return the value with neighbouring frames merged that differ only in a piece of text.
 
     A text in one piece is easier to read, and loses less when it is shortened.
     """
@@ -153,7 +154,7 @@ def _join(one: Json, other: Json) -> Json:
 
 
 def _times(pieces: Sequence[bytes], chunks: tuple[tuple[float, int], ...]) -> Iterator[float | None]:
-    """The arrival time of the last byte of each piece."""
+    """Yield the arrival time of the last byte of each piece."""
     known = sum(size for _, size in chunks) == sum(map(len, pieces))
     ends = iter(chunks if known else ())
     at: float | None = None
@@ -167,7 +168,7 @@ def _times(pieces: Sequence[bytes], chunks: tuple[tuple[float, int], ...]) -> It
 
 
 def _content(raw: bytes, *, messages: bool) -> bytes:
-    """The document in a frame's bytes; empty if there is none."""
+    """Return the document in a frame's bytes; empty if there is none."""
     if messages:
         return content_of(raw)
     found = _DATA.findall(raw)
@@ -295,7 +296,7 @@ class Shrinker:
 
 
 def minimise(items: Sequence[T], test: Callable[[Sequence[T]], bool]) -> Sequence[T]:
-    """The fewest items that pass the test; one-minimal if the budget lasts. All items together pass."""
+    """Return the fewest items that pass the test; one-minimal if the budget lasts. All items together pass."""
     if test([]):
         return []
     parts = 2
@@ -314,7 +315,7 @@ def minimise(items: Sequence[T], test: Callable[[Sequence[T]], bool]) -> Sequenc
 
 
 def texts(value: Json, path: Path = ()) -> Iterator[tuple[Path, str]]:
-    """All texts of a value with their places."""
+    """Yield all texts of a value with their places."""
     match value:
         case str():
             yield path, value
@@ -329,7 +330,7 @@ def texts(value: Json, path: Path = ()) -> Iterator[tuple[Path, str]]:
 
 
 def neutral(text: str) -> str:
-    """The neutral text of the same shape: letters become x, digits 0. Redaction marks stay."""
+    """Return the neutral text of the same shape: letters become x, digits 0. Redaction marks stay."""
     pieces = itertools.zip_longest(MARK.split(text), MARK.findall(text), fillvalue="")
     return "".join(_plain(between) + mark for between, mark in pieces)
 
@@ -339,7 +340,7 @@ def _plain(text: str) -> str:
 
 
 def _split(text: str, form: re.Pattern[str]) -> list[str]:
-    """The pieces of a text. A redaction mark is one piece."""
+    """Return the pieces of a text. A redaction mark is one piece."""
     words: list[str] = []
     for between, mark in itertools.zip_longest(MARK.split(text), MARK.findall(text), fillvalue=""):
         words += form.findall(between)
@@ -354,7 +355,7 @@ def at(value: Any, path: Path) -> Json:
 
 
 def put(value: Any, path: Path, new: Json) -> Any:
-    """A copy of the value with a new value at a path."""
+    """Return a copy of the value with a new value at a path."""
     if not path:
         return new
     made = copy.copy(value)
@@ -363,7 +364,7 @@ def put(value: Any, path: Path, new: Json) -> Any:
 
 
 def _keys(value: Json) -> list[str | int]:
-    """The names of members or the numbers of elements; none of a scalar."""
+    """Return the names of members or the numbers of elements; none of a scalar."""
     return [*value] if isinstance(value, dict) else [*range(len(value))] if isinstance(value, list) else []
 
 

@@ -33,11 +33,11 @@ _OWN = frozenset((*NAMES, "id", "url", "end", "error", "timing", "chunks", "lack
 """Values beside a flow that are no annotations."""
 
 _LARGEST = 4 << 20
-"""Larger bodies are left out of the metadata, which mitmproxy copies now and then."""
+"""Largest body, in bytes, in the metadata, which mitmproxy copies now and then. Larger ones are left out."""
 
 
 def beside_received(record: Record) -> dict[str, Json]:
-    """Metadata of a flow that shows the received messages."""
+    """Return metadata of a flow that shows the received messages."""
     forwarded, delivered = _bounded(record.forwarded), _bounded(record.delivered)
     if forwarded is not record.forwarded or delivered is not record.delivered:
         record = dataclasses.replace(record, forwarded=forwarded, delivered=delivered)
@@ -45,7 +45,7 @@ def beside_received(record: Record) -> dict[str, Json]:
 
 
 def beside_sent(record: Record) -> dict[str, Json]:
-    """Metadata of a flow that shows the sent messages."""
+    """Return metadata of a flow that shows the sent messages."""
     received: dict[str, Json] = {}
     if record.forwarded is not None:
         received["request"] = _received_message(record.request_headers, record.request_body)
@@ -58,7 +58,7 @@ def beside_sent(record: Record) -> dict[str, Json]:
 
 
 def times_of(record: Record) -> dict[str, Json]:
-    """Times of an exchange and of the chunks of its reply, for which a flow has no field."""
+    """Return times of an exchange and of the chunks of its reply, for which a flow has no field."""
     made: dict[str, Json] = {"timing": encode_timing(record.timing)}
     if record.chunks:
         made["chunks"] = encode_chunks(record.chunks)
@@ -66,7 +66,8 @@ def times_of(record: Record) -> dict[str, Json]:
 
 
 def restored(record: Record, beside: Mapping[str, Json]) -> Record:
-    """The record of a flow or of an entry of a HAR with the values beside it: the other sides, times, end, annotations.
+    """Return the record of a flow or of an entry of a HAR with the values beside it: the other sides, times, end,
+    annotations.
 
     Unreadable values count as absent.
     """
@@ -117,5 +118,5 @@ def _bounded(sent: Sent | None) -> Sent | None:
 
 
 def _plain(made: dict[str, Json]) -> dict[str, Json]:
-    """Without lone surrogates, which mitmproxy's files cannot hold."""
+    """Return metadata without lone surrogates, which mitmproxy's files cannot hold."""
     return {name: printable(value) for name, value in made.items()}

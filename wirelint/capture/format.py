@@ -1,7 +1,7 @@
 """Encoder and decoder of the lines of `exchanges.jsonl`. `record.schema.json` is the specification.
 
-What is written is strict, what is read is not: a record made by hand needs `request` or `response` and nothing else,
-its bodies may be JSON instead of text, its headers an object, a list of pairs or the list of objects that HAR has.
+The encoder is strict, the decoder is lenient: a record made by hand needs only `request` or `response`; its bodies may
+be JSON instead of text, and its headers an object, a list of pairs or a list of objects as in HAR.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class FormatError(ValueError):
 
 
 def schema() -> dict[str, Json]:
-    """The JSON Schema (2020-12) of what `encode` writes."""
+    """Return the JSON Schema (2020-12) of the lines that `encode` writes."""
     document: dict[str, Json] = orjson.loads(
         resources.files("wirelint.capture").joinpath("record.schema.json").read_bytes()
     )
@@ -49,8 +49,8 @@ def schema() -> dict[str, Json]:
 
 
 def encode(record: Record, annotations: Mapping[str, Json] | None = None) -> bytes:
-    """One line with its line feed. `annotations` (api, model, conversation, findings, notes, …) go over the record's own
-    and never over what was on the wire.
+    """Return one line with its line feed. `annotations` (api, model, conversation, findings, notes, …) replace the
+    record's own annotations, never the recorded traffic.
     """
     extra = {**record.annotations, **(annotations or {})}
     line: dict[str, Json] = {
@@ -89,7 +89,7 @@ def encode_chunks(chunks: Iterable[tuple[float, int]]) -> list[Json]:
 
 
 def changes(record: Record) -> dict[str, Json]:
-    """The members `forwarded`, `delivered` and `fixes` of a changed record."""
+    """Return the members `forwarded`, `delivered` and `fixes` of a changed record."""
     made: dict[str, Json] = {}
     if record.forwarded is not None:
         made["forwarded"] = encode_sent(record.forwarded)
@@ -101,7 +101,7 @@ def changes(record: Record) -> dict[str, Json]:
 
 
 def decode(value: Json, source: str, place: str) -> Record:
-    """The record of a line. Raises FormatError."""
+    """Return the record of a line. Raises FormatError."""
     if not isinstance(value, dict):
         raise FormatError("not a JSON object")
     version = value.get("format", FORMAT)
@@ -138,7 +138,7 @@ def decode(value: Json, source: str, place: str) -> Record:
 
 
 def decode_all(value: Json, source: str, place: str) -> list[Record]:
-    """The record of a line, after the records of its `prior`. Raises FormatError."""
+    """Return the record of a line, after the records of its `prior`. Raises FormatError."""
     record = decode(value, source, place)
     before = record.annotations.get("prior")
     prior = [
@@ -163,7 +163,7 @@ def is_prior(record: Record) -> bool:
 
 
 def read_headers(value: Json) -> Headers:
-    """Headers from an object, from pairs, or from `{"name": …, "value": …}`. Other values are left out."""
+    """Return headers from an object, from pairs, or from `{"name": …, "value": …}`. Other values are left out."""
     if isinstance(value, dict):
         return tuple(
             (name, _text(item))
@@ -181,12 +181,12 @@ def read_headers(value: Json) -> Headers:
 
 
 def read_sent(value: Json) -> Sent | None:
-    """A message that was sent instead of the received one. Raises FormatError."""
+    """Return a message that was sent instead of the received one. Raises FormatError."""
     return Sent(read_headers(value.get("headers")), _read_body(value)) if isinstance(value, dict) else None
 
 
 def read_fixes(value: Json) -> tuple[AppliedFix, ...]:
-    """The fixes of a record. A fix without a valid safety or side is left out."""
+    """Return the fixes of a record. A fix without a valid safety or side is left out."""
     made = (_read_fix(item) for item in (value if isinstance(value, list) else []) if isinstance(item, dict))
     return tuple(fix for fix in made if fix is not None)
 
@@ -214,7 +214,7 @@ def encode_fixes(fixes: Iterable[AppliedFix]) -> list[Json]:
 
 
 def _join(headers: Headers) -> dict[str, Json]:
-    """Headers with repeated names joined by a comma (RFC 9110, 5.3), under their first spelling."""
+    """Return headers with repeated names joined by a comma (RFC 9110, 5.3), under their first spelling."""
     spelling: dict[str, str] = {}
     joined: dict[str, Json] = {}
     for name, value in headers:
@@ -250,7 +250,7 @@ def _read_body(message: Mapping[str, Json]) -> bytes | None:
 
 
 def dump(value: Json) -> bytes:
-    """A JSON value as bytes of a body."""
+    """Return a JSON value as bytes of a body."""
     try:
         return orjson.dumps(value)
     except TypeError:
@@ -266,19 +266,19 @@ def dump_printable(value: Json) -> bytes:
 
 
 def read_end(value: Json) -> End | None:
-    """The end of an exchange, or None if `value` names none."""
+    """Return the end of an exchange, or None if `value` names none."""
     return next((end for end in get_args(End) if end == value), None)
 
 
 def read_timing(value: Json) -> Timing:
-    """The times of an exchange. A value that is no number counts as unknown."""
+    """Return the times of an exchange. A value that is no number counts as unknown."""
     if not isinstance(value, dict):
         return Timing()
     return Timing(*(_number(value.get(name)) for name in _TIMES))
 
 
 def read_chunks(value: Json) -> tuple[tuple[float, int], ...]:
-    """All chunks, or none if one of them is invalid."""
+    """Return all chunks, or none if one of them is invalid."""
     if not isinstance(value, list):
         return ()
     chunks: list[tuple[float, int]] = []
@@ -306,7 +306,7 @@ def _text(value: Json) -> str:
 
 
 def printable(value: Json) -> Json:
-    """A value without lone surrogates: each becomes a replacement character."""
+    """Return a value without lone surrogates: each becomes a replacement character."""
     match value:
         case str():
             return value if value.isascii() else _SURROGATE.sub("\ufffd", value)

@@ -1,8 +1,9 @@
 """HAR 1.2: a reader of the files of mitmproxy, Chrome and Firefox, and the writer of `wirelint export`.
 
-Unknown stays what the format cannot hold: the end of an exchange (unless a response header `x-wirelint-end` names it), the
-times of chunks, and bodies that the writer left out. mitmproxy writes a missing body as an empty text, and text without
-a declared charset as Latin-1, which this reader undoes. An exported entry is read as the record that it was written from.
+Facts without a field in the format are unknown: the end of an exchange (unless a response header `x-wirelint-end` names
+it), the times of chunks, and bodies that the writer left out. mitmproxy writes a missing body as an empty text, and
+text without a declared charset as Latin-1, which this reader undoes. An exported entry is read as the record that it
+was written from.
 
 Source: HAR 1.2, http://www.softwareishard.com/blog/har-12-spec/.
 """
@@ -39,7 +40,7 @@ _CURE = "record the traffic again, or export it anew"
 
 
 def read(document: Mapping[str, Json], source: str) -> Iterator[Record | Problem]:
-    """The records of a whole HAR."""
+    """Yield the records of a whole HAR."""
     log = as_mapping(document.get("log"))
     entries = log.get("entries")
     if not isinstance(entries, list):
@@ -57,7 +58,7 @@ def is_from_mitmproxy(log: Mapping[str, Json]) -> bool:
 
 
 def read_cut(data: bytes, source: str) -> Iterator[Record | Problem]:
-    """The records of a broken HAR: the entries before the damage."""
+    """Yield the records of a broken HAR: the entries before the damage."""
     text = data.decode("utf-8", "replace")
     from_mitmproxy = re.search(r'"name"\s*:\s*"mitmproxy"', text[: text.find('"entries"')]) is not None
     start = _ENTRIES.search(text)
@@ -79,7 +80,7 @@ def read_cut(data: bytes, source: str) -> Iterator[Record | Problem]:
 
 
 def _entry(entry: Mapping[str, Json], source: str, number: int, from_mitmproxy: bool) -> Record | None:
-    """The record of an entry; None for WebSockets."""
+    """Return the record of an entry; None for WebSockets."""
     request, response = as_mapping(entry.get("request")), as_mapping(entry.get("response"))
     status = response.get("status")
     if entry.get("_resourceType") == "websocket" or status == 101 or not request:
@@ -113,7 +114,7 @@ def _entry(entry: Mapping[str, Json], source: str, number: int, from_mitmproxy: 
 
 
 def _headers(message: Mapping[str, Json]) -> Headers:
-    """The headers without HTTP/2's pseudo headers, which browsers include."""
+    """Return the headers without HTTP/2's pseudo headers, which browsers include."""
     return tuple(field for field in read_headers(message.get("headers")) if not field[0].startswith(":"))
 
 
@@ -140,7 +141,7 @@ def _content(content: Mapping[str, Json], headers: Headers, from_mitmproxy: bool
 
 
 def written(body: bytes, headers: Headers, *, from_mitmproxy: bool, as_base64: bool = False) -> tuple[str, str | None]:
-    """A body as text of a HAR, and the encoding of the text."""
+    """Return a body as text of a HAR, and the encoding of the text."""
     if not as_base64:
         text = body.decode("latin-1" if _is_latin1(headers, from_mitmproxy) else "utf-8", "replace")
         if _content({"text": text}, headers, from_mitmproxy) == body:
@@ -155,7 +156,7 @@ def _is_latin1(headers: Headers, from_mitmproxy: bool) -> bool:
 
 
 def _undo_latin1(text: str) -> bytes:
-    """The UTF-8 bytes of a text that was decoded as Latin-1, also if they end inside a character."""
+    """Return the UTF-8 bytes of a text that was decoded as Latin-1, also if they end inside a character."""
     try:
         data = text.encode("latin-1")
     except UnicodeEncodeError:
@@ -193,7 +194,7 @@ def opening() -> bytes:
 
 
 def entry(record: Record, annotations: Mapping[str, Json], comment: str, *, first: bool) -> bytes:
-    """The bytes of one entry, with the comma before it."""
+    """Return the bytes of one entry, with the comma before it."""
     return (b"\n" if first else b",\n") + dump(printable(_encode(record, annotations, comment)))
 
 

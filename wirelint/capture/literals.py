@@ -43,7 +43,7 @@ _ESCAPED = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 
 
 class Scope(NamedTuple):
-    """The parts of a search: shapes, known secrets, and values under telling names."""
+    """The parts of a search: shapes, known secrets, and values under names of secrets (`api_key`)."""
 
     shapes: tuple[Shape, ...]
     known: tuple[str, ...]
@@ -58,7 +58,7 @@ class Scope(NamedTuple):
 
     @classmethod
     def of(cls, text: str, known: tuple[str, ...]) -> Scope:
-        """The scope of a document, by quick searches in its raw text."""
+        """Return the scope of a document, by quick searches in its raw text."""
         nothing = harmless(text)
         if not nothing and _HIDING.search(text):
             return cls.everything(known)
@@ -70,7 +70,7 @@ class Scope(NamedTuple):
 
 
 def find_in_text(text: str, scope: Scope, depth: int = 0) -> list[Span]:
-    """Secrets in a text: sorted spans that do not overlap."""
+    """Return secrets in a text: sorted spans that do not overlap."""
     spans = list(find_shapes(text, scope.shapes))
     for secret in scope.known:
         spans += _find_known(text, secret)
@@ -82,12 +82,13 @@ def find_in_text(text: str, scope: Scope, depth: int = 0) -> list[Span]:
 
 
 def find_in_json(text: str, scope: Scope) -> list[Span]:
-    """Secrets in a JSON document, whole or cut off: sorted spans that do not overlap and stay inside of literals."""
+    """Return secrets in a JSON document, whole or cut off: sorted spans that do not overlap and stay inside of
+    literals."""
     return merge(_literal_spans(text, scope, 0))
 
 
 def merge(spans: list[Span]) -> list[Span]:
-    """Spans sorted and without overlaps: the first of two that overlap grows to cover both."""
+    """Return spans sorted and without overlaps: the first of two that overlap grows to cover both."""
     if len(spans) < 2:
         return spans
     spans.sort(key=lambda span: (span.start, -span.end))
@@ -136,7 +137,7 @@ def _in_value(plain: str, name: str, scope: Scope, depth: int) -> list[Span]:
 
 
 def _secret_value(name: str, value: str, offset: int) -> Span | None:
-    """The secret in the value of the key `name`: the value without its scheme word."""
+    """Return the secret in the value of the key `name`: the value without its scheme word."""
     scheme, secret = split_scheme(value)
     if not holds_secret(name, secret):
         return None
@@ -144,7 +145,8 @@ def _secret_value(name: str, value: str, offset: int) -> Span | None:
 
 
 def _find_pairs(text: str) -> Iterator[Span]:
-    """`"api_key": "…"` in prose, in code, in the repr of a Python dictionary, and where JSON is broken."""
+    """Yield secrets in pairs like `"api_key": "…"`: in prose, in code, in the repr of a Python dictionary, and in
+    broken JSON."""
     position = 0
     while (match := _PAIR.search(text, position)) is not None:
         # The quotation mark that opens the value may also open the next key of a broken document.
@@ -165,7 +167,8 @@ def _end_of_value(text: str, start: int, quote: str) -> int:
 
 
 def _find_known(text: str, secret: str) -> Iterator[Span]:
-    """A secret of a header. Without digits it may be a word (`ollama-local`), and has to stand alone."""
+    """Yield the places of a header's secret in a text. A secret without digits may be a word (`ollama-local`), so only
+    separate occurrences count."""
     word = secret.replace("-", "").replace("_", "").isalpha()
     position = text.find(secret)
     while position >= 0:
@@ -181,7 +184,7 @@ def is_near(secret: str, text: str) -> bool:
 
 
 def unescape(raw: str) -> str:
-    """The text of a JSON literal without its quotation marks; the same object if nothing is escaped."""
+    """Return the text of a JSON literal without its quotation marks; the same object if nothing is escaped."""
     if "\\" not in raw:
         return raw
     try:
@@ -192,9 +195,9 @@ def unescape(raw: str) -> str:
 
 
 def unescape_mapped(raw: str) -> tuple[str, list[int]]:
-    """The text of a JSON literal, and the offset in `raw` of each of its characters and of its end.
+    """Return the text of a JSON literal, and the offset in `raw` of each of its characters and of its end.
 
-    An invalid escape stands for itself. Two halves of a surrogate pair are one character.
+    An invalid escape is kept. Two halves of a surrogate pair are one character.
     """
     characters: list[str] = []
     places: list[int] = []

@@ -87,7 +87,7 @@ class Checked:
 
 
 class Occurrences:
-    """Counts of each issue in some files. Complete after the last exchange."""
+    """Counts of each issue in a set of files. Complete after the last exchange."""
 
     def __init__(self) -> None:
         self._again: dict[tuple[str, str, str], tuple[str, int]] = {}
@@ -101,12 +101,12 @@ class Occurrences:
                 self._again[key] = issue.last, self._again.get(key, ("", 0))[1] + 1
 
     def total(self, source: str, issue: Issue) -> Issue:
-        """An issue with its last exchange and its number of exchanges."""
+        """Return an issue with its last exchange and its number of exchanges."""
         last, count = self._again.get((source, issue.first, issue.id), (issue.last, 0))
         return dataclasses.replace(issue, last=last, count=count + 1)
 
     def totalled(self, checked: Checked) -> Checked:
-        """A checked exchange whose findings have the totals of their issues."""
+        """Return a checked exchange whose findings have the totals of their issues."""
         source = checked.record.source
         return dataclasses.replace(
             checked,
@@ -150,7 +150,8 @@ def _with_engines(
 
 
 def not_judged(missing: frozenset[MissingInfo]) -> Finding:
-    """The finding that says which information a file lacks, at its first exchange that lacks any."""
+    """Return the finding that lists the information missing in a file. It is reported at the first exchange that lacks
+    any."""
     return Finding(
         NOT_JUDGED, "not-judged", "info", "high", "wirelint", "response", f"not judged here: {missing_words(missing)}"
     )
@@ -175,13 +176,13 @@ def check_record(record: Record, engine: Engine, report: Report | None = None) -
 # --- fixing ------------------------------------------------------------------------------------------------------------
 #
 # Theory of operation. A fix starts from the received bytes: the request of the client, the reply of the upstream. It
-# replaces the messages that a live run sent, or removes them where nothing is to be fixed any more. So the result depends
-# on the bytes and the options alone: fixing a capture twice gives the result of fixing it once, and the options of the live
-# run give the result of the live run. Two things stay that no fix made: a side whose original is lost, and a reply of
-# which the client got less than the upstream sent.
+# replaces the messages that a live run sent, or removes them if no fix applies any more. So the result depends on the
+# bytes and the options alone: fixing a capture twice gives the result of fixing it once, and the options of the live
+# run give the result of the live run. Two messages are kept although no fix made them: a side whose original is lost,
+# and a reply of which the client got less than the upstream sent.
 #
 # `findings` are those of the received bytes, as `wirelint check` reports them; `remaining` are those of the fixed exchange.
-# The ledger takes the exchange with the delivered reply: of this fix, else of the live run.
+# The ledger records the exchange with the delivered reply: of this fix, else of the live run.
 
 _WRITTEN: frozenset[Form] = frozenset({"wirelint", "mitmproxy", "har"})
 _OTHERS: dict[Form, str] = {
@@ -267,7 +268,7 @@ class _Work:
         self._asked: Request | None = None
 
     def mend(self, session: Session, record: Record) -> Sent | None:
-        """The request to forward; None if it stays unchanged."""
+        """Return the request to forward; None if it stays unchanged."""
         body = record.request_body
         if not body or session.request is None or "request" in record.missing:
             return self._keep(record.forwarded, record, "request")
@@ -279,7 +280,7 @@ class _Work:
         return self._sent(record.forwarded, record.request_headers, made.body, made.repairs)
 
     def rewrite(self, session: Session, record: Record) -> Sent | None:
-        """The reply to deliver; None if it stays unchanged. The session reads the body."""
+        """Return the reply to deliver; None if it stays unchanged. The session reads the body."""
         body = record.response_body
         if not body:
             return self._keep(record.delivered, record, "response")
@@ -289,7 +290,7 @@ class _Work:
             self._rules,
             self._ledger,
             self._permit,
-            # Without a known end the file is taken to hold the whole reply.
+            # If the end is unknown, the file counts as holding the whole reply.
             complete=record.end in ("complete", "unknown"),
             chunks=record.chunks,
             request=self._asked,
@@ -302,24 +303,24 @@ class _Work:
         return self._sent(record.delivered, record.response_headers, made.body, made.repairs)
 
     def _keep(self, sent: Sent | None, record: Record, side: Side) -> Sent | None:
-        """The message that a live run sent, where the received one is lost."""
+        """Return the message that a live run sent, because the received one is lost. Keep its fixes."""
         self.repairs += [repair for repair in record.fixes if repair.side == side]
         return sent
 
     def _sent(self, live: Sent | None, headers: Headers, body: bytes, repairs: Sequence[AppliedFix]) -> Sent:
         self.changed = True
         self.repairs += repairs
-        # The real headers of this body say more than made-up ones.
+        # The recorded headers of this body are better than reconstructed ones.
         return live if live is not None and live.body == body else Sent(true_headers(headers, body), body)
 
 
 def _named_by_place(record: Record) -> Record:
-    """A record whose id does not depend on the file name: fixes derive ids of calls from it."""
+    """Return a record whose id does not depend on the file name: fixes derive ids of calls from it."""
     return dataclasses.replace(record, id=record.place) if record.id.startswith(f"{record.source}:") else record
 
 
 def true_headers(headers: Headers, body: bytes) -> Headers:
-    """Headers for a decoded body: no content-encoding, and the right content-length."""
+    """Return headers for a decoded body: no content-encoding, and the right content-length."""
     made: list[tuple[str, str]] = []
     length = False
     for name, value in headers:
@@ -336,7 +337,7 @@ def true_headers(headers: Headers, body: bytes) -> Headers:
 
 
 def _remaining(fixed: Record, came: Exchange, engine: Engine) -> tuple[Finding, ...]:
-    """Findings on a fixed exchange, in the conversation of the received one and with the ledger as it is."""
+    """Return findings on a fixed exchange, in the conversation of the received one. The ledger is not changed."""
     exchange = replay(mended(fixed))
     if exchange is None:
         return ()

@@ -28,12 +28,12 @@ class Record(Copied):
     """An exchange as bytes. Bodies are without their content codings; `None` means that there was none, or it is lost.
 
     `chunks` are arrivals of the response body: (milliseconds after the request, bytes of the decoded body). `source` is
-    the file as the user named it, `place` where in it (`line 3`, `flow 2`, `entry 7`). `annotations` are what a live
-    run had written beside it (api, findings, notes, …); nothing is judged from them. `form` is the format of the file, and
-    `missing` what it cannot tell.
+    the file as the user named it, `place` where in it (`line 3`, `flow 2`, `entry 7`). `annotations` are the results
+    that a live run wrote beside it (api, findings, notes, …); checks do not use them. `form` is the format of the file,
+    and `missing` lists the facts that the format lacks.
 
-    Request and response are always what came in. `forwarded` is the request that the upstream got and `delivered` the
-    response that the client got, each None where nothing was changed; `fixes` are the changes.
+    Request and response are always the received messages. `forwarded` is the request that the upstream got and
+    `delivered` the response that the client got, each None if it equals the received one; `fixes` are the changes.
     """
 
     id: str
@@ -59,6 +59,6 @@ class Record(Copied):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a run or a reader noted for people."""
+        """The notes of a live run or of a reader, for users."""
         notes = self.annotations.get("notes")
         return tuple(note for note in notes if isinstance(note, str)) if isinstance(notes, list) else ()

@@ -1,8 +1,8 @@
 """Redaction of credentials in records, log lines and messages.
 
 A mark such as `[redacted:1f3a9c2e]` replaces a whole secret. Its digits are an HMAC-SHA256 of the secret under a key of the
-process: one key in a header, a query and a body gets one mark, and nobody can find the key by trying. Every byte around
-a secret stays. A second redaction changes nothing.
+process: one key in a header, a query and a body gets one mark, and the secret cannot be found by guessing. Every byte
+around a secret stays. A second redaction changes nothing.
 
 The redactor remembers some of the secrets in the headers and URLs of requests, and removes them from all other texts, such
 as an error message that quotes the key.
@@ -32,16 +32,17 @@ _SHORTEST_COOKIE = 16
 _REMEMBERED = 64
 _SHORTEST_TEXT = 6
 _GAP = "…"
-"""Stands for the middle of a long text in an excerpt, which may cut a secret in two."""
+"""Replaces the middle of a long text in an excerpt. An excerpt may cut a secret in two."""
 _SHORTEST_PIECE = 4
-# Keys that people give a local server that needs none. They are words of ordinary texts.
+# Keys that users set for a local server that needs none. They are words of ordinary texts.
 _DUMMIES = frozenset({"lm-studio", "not-needed", "notneeded", "no-key-required", "dummy-key", "anthropic", "openrouter",
                       "undefined", "placeholder", "anything", "localhost", "not-required", "vllm-local"})  # fmt: skip
 _USERINFO = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*://)([^/?#]*)@")
 
 
 def _header_secrets(name: str, value: str) -> list[str]:
-    """The secrets in one header of a request: each cookie, the key behind its scheme, the password of `Basic`."""
+    """Return the secrets in one header of a request: each cookie, the key after its scheme (`Bearer …`), the password
+    of `Basic`."""
     if "cookie" in name.lower():
         values = [crumb.partition("=")[2].strip() for crumb in value.split(";")]
         return [crumb for crumb in values if len(crumb) >= _SHORTEST_COOKIE]
@@ -57,7 +58,7 @@ def _header_secrets(name: str, value: str) -> list[str]:
 
 
 def _url_secrets(url: str) -> list[str]:
-    """The secrets in the user and in the parameters of a URL, as written and percent-decoded."""
+    """Return the secrets in the user and in the parameters of a URL, as written and percent-decoded."""
     if "@" not in url and "?" not in url:
         return []
     found: list[str] = []
@@ -86,7 +87,7 @@ class Redactor:
         self._lock = threading.Lock()
 
     def mark(self, secret: str) -> str:
-        """The mark of a secret, equal for equal secrets of this process."""
+        """Return the mark of a secret, equal for equal secrets of this process."""
         digest = hmac.digest(self._key, secret.encode("utf-8", "surrogatepass"), "sha256")
         return f"[redacted:{digest.hex()[:8]}]"
 
@@ -108,26 +109,26 @@ class Redactor:
                 self._known = (*self._known, *new)[-_REMEMBERED:]
 
     def headers(self, headers: Headers) -> Headers:
-        """Headers without secrets. Learns the secrets."""
+        """Return headers without secrets. Learns the secrets."""
         if not self.enabled:
             return headers
         self.learn(headers)
         return self._fields(headers, is_clear=False)
 
     def url(self, url: str) -> str:
-        """A URL without its user, its secret parameters, and keys in its path."""
+        """Return a URL without its user, its secret parameters, and keys in its path."""
         return self._plain(self._address(url)) if self.enabled else url
 
     def body(self, body: bytes | None) -> bytes | None:
-        """A body without secrets; the same object if there are none."""
+        """Return a body without secrets; the same object if there are none."""
         return self._body(body, set())[0] if self.enabled else body
 
     def text(self, text: str) -> str:
-        """A log line, an error message or a note without secrets."""
+        """Return a log line, an error message or a note without secrets."""
         return self._plain(text) if self.enabled else text
 
     def json(self, value: Json) -> Json:
-        """A decoded value without secrets in its strings, for example findings that quote their evidence."""
+        """Return a decoded value without secrets in its strings, for example findings that quote their evidence."""
         match value:
             case str():
                 return self.text(value)
@@ -141,7 +142,7 @@ class Redactor:
     def record(
         self, record: Record, received: StreamStrings | None = None, delivered: StreamStrings | None = None
     ) -> Record:
-        """A record without secrets. The sizes of its chunks add up to the redacted body.
+        """Return a record without secrets. The sizes of its chunks add up to the redacted body.
 
         `received`, `delivered`: the strings of the received and of the delivered reply, from the sessions that have
         read them. Without them, or where they are incomplete, a body is parsed here.
@@ -155,7 +156,7 @@ class Redactor:
             [*record.request_headers, *record.response_headers, *(one for side in sent for one in side.headers)]
         )
         values = [value for name, value in fields if not is_secret_header(name, value)]
-        # One quick look at all short texts together: looking at each of 30 headers takes ten times as long.
+        # One quick search of all short texts together: searching each of 30 headers takes ten times as long.
         is_clear = not Scope.of("\n".join([url, *values, *_texts(record.fixes)]), self._known)
 
         secrets: set[str] = set()
@@ -183,7 +184,7 @@ class Redactor:
     def _body(
         self, body: bytes | None, secrets: set[str], strings: StreamStrings | None = None
     ) -> tuple[bytes | None, list[ByteEdit]]:
-        """The body without its secrets, and the places of the changes. The secrets are added to `secrets`."""
+        """Return the body without its secrets, and the places of the changes. The secrets are added to `secrets`."""
         if not body:
             return body, []
         if strings is not None and strings.covers(body) and is_clean(body, strings, self._known):
@@ -201,7 +202,8 @@ class Redactor:
         return Sent(self._fields(sent.headers, is_clear=is_clear), self._body(sent.body, secrets, strings)[0])
 
     def _fixes(self, fixes: tuple[AppliedFix, ...], found: set[str]) -> tuple[AppliedFix, ...]:
-        """Fixes without the secrets of the bodies, whole or cut. A fix may quote a value without its telling name."""
+        """Return fixes without the secrets of the bodies, whole or cut. A fix may quote a value without its name, by
+        which it would be recognised."""
         secrets = sorted(found, key=len, reverse=True)
         return tuple(
             dataclasses.replace(
@@ -214,7 +216,7 @@ class Redactor:
         )
 
     def _quoted(self, text: str, secrets: list[str]) -> str:
-        """An excerpt of a body without the secrets of the body, also where the excerpt cuts one."""
+        """Return an excerpt of a body without the secrets of the body, also where the excerpt cuts one."""
         for secret in secrets:
             text = text.replace(secret, self.mark(secret))
         head, gap, tail = text.partition(_GAP)
@@ -228,7 +230,7 @@ class Redactor:
         return self.text(head + gap + tail)
 
     def _fields(self, headers: Headers, *, is_clear: bool) -> Headers:
-        """Header fields without secrets. `is_clear`: only fields with telling names hold any."""
+        """Header fields without secrets. `is_clear`: only fields with names of secrets hold any."""
         fields: list[tuple[str, str]] = []
         for name, value in headers:
             if is_secret_header(name, value):
@@ -239,7 +241,7 @@ class Redactor:
         return tuple(fields)
 
     def _address(self, url: str) -> str:
-        """A URL without its user and its secret parameters."""
+        """Return a URL without its user and its secret parameters."""
         if "@" not in url and "?" not in url:
             return url
         if (match := _USERINFO.match(url)) and not is_marked(match[2]):
@@ -271,7 +273,7 @@ class Redactor:
 
 
 def _shift(chunks: tuple[tuple[float, int], ...], edits: list[ByteEdit]) -> tuple[tuple[float, int], ...]:
-    """The chunks with their sizes after the edits. A mark belongs to the chunk in which its secret begins."""
+    """Return the chunks with their sizes after the edits. A mark belongs to the chunk in which its secret begins."""
     shifted: list[tuple[float, int]] = []
     end = before = grown = 0
     number = 0

@@ -14,7 +14,7 @@ from wirelint.wire import Sniffer
 
 
 def replay(record: Record, listener: FrameListener | None = None) -> Exchange | None:
-    """The exchange of a record, or None for an unrecognised API. `listener` gets the frames of the reply.
+    """Return the exchange of a record, or None for an unrecognised API. `listener` gets the frames of the reply.
 
     A record that lost its request is read by the shape of its reply; rules that need the request then skip.
     """
@@ -29,7 +29,7 @@ def replay(record: Record, listener: FrameListener | None = None) -> Exchange | 
 
 
 def begin(record: Record) -> Session | None:
-    """A session that has read the request of a record; None for an unrecognised API."""
+    """Return a session that has read the request of a record; None for an unrecognised API."""
     headers = lower(record.request_headers)
     if record.request_body is not None or record.method.upper() in ("GET", "DELETE"):
         session = Session.begin(
@@ -58,7 +58,7 @@ def respond(session: Session, record: Record) -> None:
 
 
 def finish(session: Session, record: Record, delivered: Reply | None = None) -> Exchange:
-    """The exchange after the session has read the body. `delivered`: a changed reply that the client got."""
+    """Return the exchange after the session has read the body. `delivered`: a changed reply that the client got."""
     why = record.notes if record.end == "unread" else ()
     exchange = session.finish(record.end, error=record.error, timing=record.timing, chunks=record.chunks, notes=why)
     if record.missing:
@@ -67,7 +67,7 @@ def finish(session: Session, record: Record, delivered: Reply | None = None) -> 
 
 
 def delivered_reply(record: Record, listener: FrameListener | None = None) -> Reply | None:
-    """The changed reply that the client got; None if it got the upstream's. `listener` gets its frames."""
+    """Return the changed reply that the client got; None if it got the upstream's. `listener` gets its frames."""
     if record.delivered is None:
         return None
     exchange = replay(mended(record), listener)
@@ -75,7 +75,7 @@ def delivered_reply(record: Record, listener: FrameListener | None = None) -> Re
 
 
 def mended(record: Record) -> Record:
-    """The record with the forwarded request and the delivered reply in place of the received ones.
+    """Return the record with the forwarded request and the delivered reply in place of the received ones.
 
     The arrivals of a body that was changed are not known.
     """
@@ -95,7 +95,7 @@ def mended(record: Record) -> Record:
 
 
 def _reply_api(body: bytes | None) -> ApiSpec | None:
-    """The API of a reply whose request is lost, by its first document."""
+    """Return the API of a reply whose request is lost, by its first document."""
     if not body:
         return None
     document = document_of(body)

@@ -4,9 +4,9 @@ Theory of operation. Names are compared in one spelling: `apiKey`, `API-Key` and
 tokens, pagination tokens, log probabilities (`{"token": "Hello"}`) and the signatures of reasoning blocks look like
 secrets by their names and are none.
 
-Each shape is announced by a `hint`, mostly a literal that a substring search finds at memory speed; the pattern runs only
-over text that holds its hint. Look-behinds stand after the literal, so that the pattern engine can skip to it, and every
-repetition is over one character class, so that all of them are linear. Patterns are in `lexicon/secrets.toml`.
+Each shape has a `hint`, mostly a literal that a substring search finds at memory speed; the pattern runs only over text
+that holds its hint. Look-behind assertions follow the literal, so that the pattern engine can skip to it, and every
+repetition is over one character class, so that all patterns are linear. Patterns are in `lexicon/secrets.toml`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _MARKED = re.compile(
 
 
 class Span(NamedTuple):
-    """Characters `start` to `end` of a text, which stand for the secret `secret`."""
+    """Characters `start` to `end` of a text, which spell the secret `secret`."""
 
     start: int
     end: int
@@ -51,7 +51,7 @@ def is_marked(value: str) -> bool:
 
 
 def is_placeholder(value: str) -> bool:
-    """Return True if a value only stands in for a secret: `null`, `your_api_key`, `${KEY}`."""
+    """Return True if a value is a placeholder for a secret: `null`, `your_api_key`, `${KEY}`."""
     return _PLACEHOLDER.fullmatch(value) is not None
 
 
@@ -61,7 +61,7 @@ def is_secret_name(name: str) -> bool:
 
 
 def holds_secret(name: str, value: str) -> bool:
-    """Return True if `value` under the JSON key `name` is a secret, and no stand-in such as `null` or `${KEY}`."""
+    """Return True if `value` under the JSON key `name` is a secret, and no placeholder such as `null` or `${KEY}`."""
     if is_marked(value) or _PLACEHOLDER.fullmatch(value):
         return False
     normal = _normal(name)
@@ -91,7 +91,7 @@ def is_secret_header(name: str, value: str) -> bool:
 
 @lru_cache(maxsize=512)
 def _secret_word(header: str) -> str:
-    """The part of a header's name that announces a secret; empty if none does."""
+    """Return the part of a header's name that shows that it holds a secret; empty if none does."""
     lower = header.lower()
     match = None if _PHRASES["plain_header"].search(lower) else _PHRASES["secret_header"].search(lower)
     return match.group() if match is not None else ""
@@ -102,7 +102,7 @@ def _normal(name: str) -> str:
 
 
 def split_scheme(value: str) -> tuple[str, str]:
-    """The scheme word with its space, empty if there is none, and the secret."""
+    """Return the scheme word with its space, empty if there is none, and the secret."""
     match = _PHRASES["scheme"].match(value)
     if match is None or match.end() == len(value):
         return "", value
@@ -111,34 +111,37 @@ def split_scheme(value: str) -> tuple[str, str]:
 
 # Credentials with a vendor's prefix or form, by the table `lexicon/secrets.toml`.
 #
-# Theory of operation. Hundreds of prefixes are not looked for one by one: each contains one character that is rare in JSON
-# (`-`, `_`, `.`, a capital letter), its *anchor*. All forms with the same anchor make one regular expression, which begins
-# with that character and has assertions on those around it, so that the pattern engine skips to it at memory speed:
+# Theory of operation. Hundreds of prefixes are not searched one by one: each contains one character that is rare in
+# JSON (`-`, `_`, `.`, a capital letter), its *anchor*. All forms with the same anchor make one regular expression,
+# which begins with that character and has assertions on those around it, so that the pattern engine skips to it at
+# memory speed:
 #
 #     _(?=[A-Za-z0-9_+/=-]{12})(?<=[…]_)(?:(?<=ghp_)(?=…{12})|(?<=sbp_)(?=…{12})|(?<=v1_)…)
 #
 # These are the *signs*. There is a sign wherever a form matches, so a text without signs holds no form. The forms of an
-# anchor are tried at a sign only, one character long or a bounded number of characters back, and a form does not try
-# again what it has matched. So the search is linear in any text.
+# anchor are tried only at a sign, from at most a bounded number of characters before it, and a form does not try again
+# the characters that it has matched. So the search is linear in any text.
 
 _JOINS = "_-."
 _RARE = "JZKAG/~p"
 """Anchors of prefixes without a separator, the best one first."""
 
 _AHEAD = 12
-"""As much of what follows a prefix is a part of its sign, at most: enough to leave out nearly all that is no credential.
-Of what follows a prefix without a separator five times as much: such a prefix is frequent in base64."""
+"""Most characters after a prefix that its sign checks: enough to rule out nearly all text that is no credential. Five
+times as many after a prefix without a separator, which is frequent in base64."""
 
 _FOLLOWING = "A-Za-z0-9_+/=.-"
-"""All that may follow a prefix."""
+"""Characters that may follow a prefix."""
 
 _FIRST_DIGIT = 64
-"""In a form that wants a digit, a prefix is followed this far to find one; a longer run needs none."""
+"""In a form that requires a digit, the sign looks for one among this many characters after the prefix; a longer run
+needs none."""
 
 
 @dataclass(slots=True)
 class Form:
-    """One credential's form. `back`: how far before the anchor it can begin; `around` holds behind an anchor of it."""
+    """One credential's form. `back`: the most characters of it before the anchor. `around`: an assertion right after
+    the anchor."""
 
     name: str
     anchor: str
@@ -164,7 +167,8 @@ class Form:
         return self.compiled
 
     def find(self, text: str, anchor: int) -> tuple[Span | None, int]:
-        """The credential that has its anchor there, if there is one, and the place up to which this form has looked."""
+        """Return the credential whose anchor is at `anchor` (None without one), and the offset up to which the form has
+        searched."""
         pattern = self._compiled()[1]
         last = anchor - self.back if self.prefix else anchor
         starts = range(max(anchor - self.back, 0), last + 1)
@@ -184,7 +188,7 @@ def _is_mixed_key(rest: str) -> bool:
 
 @cache
 def forms() -> tuple[Form, ...]:
-    """All forms of the table."""
+    """Return all forms of the table."""
     table = lexicon.load("secrets")
     alphabets: Mapping[str, str] = table["alphabets"]
     made: list[Form] = []
@@ -196,7 +200,8 @@ def forms() -> tuple[Form, ...]:
 
 
 def _prefixed(row: Mapping[str, Any], prefix: str, alphabet: str) -> Form:
-    """The form of one prefix. A short prefix has to begin a word, also in base64; a long one is no accident there."""
+    """Return the form of one prefix. A short prefix must begin a word, because base64 contains it by accident; a long
+    one need not."""
     least, exact, digit = row["least"], row.get("exact", False), row.get("digit", False)
     at = _anchor(prefix)
     literal, skipped, characters = re.escape(prefix), re.escape(prefix[at + 1 :]), f"[{alphabet}]"
@@ -217,7 +222,7 @@ def _prefixed(row: Mapping[str, Any], prefix: str, alphabet: str) -> Form:
 
 
 def _anchor(prefix: str) -> int:
-    """The place of the character to search for: the last separator, or the rarest of the others."""
+    """Return the place of the character to search for: the last separator, or the rarest of the others."""
     if prefix[-1] in _JOINS:
         return len(prefix) - 1
     found = max(map(prefix.rfind, _JOINS))
@@ -230,10 +235,10 @@ def _behind(text: str) -> str:
 
 @cache
 def signs(*others: tuple[str, str]) -> tuple[tuple[str, str], ...]:
-    """The characters to search for, and for each the regular expression of all that can be a form, and of `others`.
+    """Return the anchors, each with a regular expression that matches its signs and those of `others`.
 
-    Forms with characters before the anchor share assertions on the last of these and on what follows, which most places
-    of ordinary text fail.
+    Forms with characters before the anchor share assertions on the last of these and on the following characters, which
+    most places of ordinary text fail.
     """
     groups: defaultdict[str, list[str]] = defaultdict(list)
     led: defaultdict[str, list[Form]] = defaultdict(list)
@@ -259,7 +264,7 @@ def signs(*others: tuple[str, str]) -> tuple[tuple[str, str], ...]:
 
 @cache
 def _scanners() -> tuple[tuple[str, re.Pattern[str], Sequence[Form]], ...]:
-    """The anchors, each with its sign and its forms."""
+    """Return the anchors, each with its sign and its forms."""
     return tuple(
         (anchor, re.compile(sign), [form for form in forms() if form.anchor == anchor]) for anchor, sign in signs()
     )
@@ -271,7 +276,7 @@ def may_hold_tokens(text: str) -> bool:
 
 
 def find_tokens(text: str) -> Iterator[Span]:
-    """Credentials of vendors in a text, in no particular order. Spans may overlap."""
+    """Yield credentials of vendors in a text, in no particular order. Spans may overlap."""
     for anchor, sign, candidates in _scanners():
         if anchor not in text:
             continue
@@ -287,7 +292,8 @@ def find_tokens(text: str) -> Iterator[Span]:
 
 
 _CSS_CLASS = re.compile(r"[a-z]{1,14}[0-9]{0,2}(?:[-_][a-z]{0,14}[0-9]{0,2})*")
-"""What follows a prefix in `sk-child-circle-before-12`: short words in lower case, with one or two digits at their end."""
+"""Text after a prefix that is no credential (`sk-child-circle-before-12`): short lower-case words that end in up to two
+digits."""
 
 Find = Callable[[str], Iterator[Span]]
 Check = Callable[[str], bool]
@@ -298,7 +304,7 @@ def _has_digit(text: str) -> bool:
 
 
 def _is_token(text: str) -> bool:
-    """Not a word of prose (`Bearer authentication`) and not a stand-in."""
+    """Return True if a text is no word of prose (`Bearer authentication`) and no placeholder."""
     if is_placeholder(text):
         return False
     return _has_digit(text) or (len(text) >= 20 and text.lower() != text and text.upper() != text)
@@ -324,7 +330,7 @@ _UUID = re.compile(r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
 
 
 def _is_variable_secret(text: str) -> bool:
-    """Return True if the value of a variable is no name, path, date, UUID or stand-in."""
+    """Return True if the value of a variable is no name, path, date, UUID or placeholder."""
     if is_placeholder(text) or _CSS_CLASS.fullmatch(text) or _UUID.fullmatch(text) or text.startswith(("/", ".", "~")):
         return False
     return _has_digit(text) and any(map(str.isalpha, text))
@@ -342,14 +348,14 @@ def _any_of(*literals: str) -> Callable[[str], bool]:
 
 
 class Shape(NamedTuple):
-    """`hint` is a quick look that rules most texts out, `find` gives the secrets of this shape."""
+    """A shape of secrets. `hint` is a quick test that is False for most texts, `find` yields the secrets."""
 
     hint: Callable[[str], bool]
     find: Find
 
 
 def _row(row: Mapping[str, Any]) -> Shape:
-    """The shape of a row of the table `shapes`."""
+    """Return the shape of a row of the table `shapes`."""
     pattern, group = _PHRASES[row["pattern"]], row.get("group", 0)
     check = _CHECKS[row["check"]] if "check" in row else None
 
@@ -378,7 +384,7 @@ _HEXADECIMAL = re.compile(r"[0-9a-fA-F]+")
 
 
 def _find_aws(text: str) -> Iterator[Span]:
-    """The id of an AWS key, and the secret shortly after it, which has no shape of its own; a SHA-1 is none."""
+    """Yield the id of an AWS key, and the secret shortly after it, which has no shape of its own; a SHA-1 is none."""
     for key in _AWS_ID.finditer(text):
         yield Span(*key.span(), key.group())
         for match in _AWS_SECRET.finditer(text, key.end(), key.end() + _AWS_REACH):
@@ -430,17 +436,18 @@ SHAPES: tuple[Shape, ...] = (
 
 
 def find_shapes(text: str, shapes: tuple[Shape, ...] = SHAPES) -> Iterator[Span]:
-    """Secrets with a shape, in no particular order. Spans may overlap."""
+    """Yield secrets with a shape, in no particular order. Spans may overlap."""
     for hint, find in shapes:
         if hint(text):
             yield from find(text)
 
 
-# --- a quick look ------------------------------------------------------------------------------------------------------
+# --- a quick search
+# ----------------------------------------------------------------------------------------------------
 #
-# Theory of operation. Every secret with a form, a shape or a telling name comes with a few bytes that are rare in ordinary
-# traffic: a prefix before a long run of letters, a name before a colon. `harmless` searches for those bytes and nothing
-# else. Each of its searches begins with one literal byte, which the pattern engine skips to at memory speed.
+# Theory of operation. Every secret with a form, a shape or a name (`api_key`) has a few bytes beside it that are rare
+# in ordinary traffic: a prefix before a long run of letters, a name before a colon. `harmless` searches only for those
+# bytes. Each of its searches begins with one literal byte, which the pattern engine skips to at memory speed.
 #
 # False positives of these searches cost time, and a miss would leak a secret. So a harmless text holds no secret in itself,
 # in a part of it, or in a JSON literal that it holds, at any depth. No search looks at the characters before a prefix or
@@ -489,7 +496,8 @@ def _signs() -> tuple[tuple[bytes, re.Pattern[bytes]], ...]:
 
 
 def harmless(text: str) -> bool:
-    """Return True if `text` holds no secret that has a shape or a telling name. False does not mean that it holds one."""
+    """Return True if `text` holds no secret with a shape or under a name of secrets. False does not mean that it holds
+    one."""
     raw = text.encode("utf-8", "surrogatepass")
     for first, sign in _signs():
         if first in raw and sign.search(raw) is not None:

@@ -1,12 +1,12 @@
-"""Store of captures on disk, written by a thread of its own.
+"""Store of captures on disk, written by a separate thread.
 
 Theory of operation. `put` queues a function and returns. The thread calls the function for the bytes and appends them to a
 file of the current *part*, a folder named by its time and process (`20260131T094500Z-4242`). A run has one part, until
 it is too large or too old and the next one begins. An entry is one write to an unbuffered file, so that a killed process
 leaves at most one torn line. A new process never appends to an old part.
 
-After a failed write (the disk is full, the folder is gone or read-only) the torn exchange is cut off, the failure is
-reported once, and the exchange is tried again after a pause that doubles. The queue holds a limited number of bytes.
+After a failed write (the disk is full, the folder is gone or read-only) the incomplete exchange is cut off, the failure
+is reported once, and the write is repeated after a pause that doubles. The queue holds a limited number of bytes.
 Exchanges that find it full are dropped and counted.
 
 The thread shares the lock of the interpreter with the traffic, and would delay the next request if it began at once. So
@@ -123,13 +123,14 @@ File = Literal["exchanges.jsonl", "flows.mitm"]
 _MIB = 1 << 20
 _DEFAULT_SIZE = 4096
 _GATHER = 0.4
-"""Seconds for which entries gather before the first is written. In a row all but the first take a fraction of the time."""
+"""Seconds for which entries gather before the first is written. Written together, each further entry takes a fraction
+of the time."""
 _SPELL = 0.004
 """Seconds of work after which the writer rests, at the end of an entry."""
 _RESTS = 3
-"""Length of a rest in times of the work before it, while the queue is short."""
+"""Length of a pause while the queue is short, as a multiple of the working time before it."""
 _SHORT = 4
-"""A queue is short below this part of what it may hold."""
+"""The queue is short if it holds less than its limit divided by this number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,8 +157,8 @@ class _Entry(NamedTuple):
 class Store:
     """The captures of one run below `folder`.
 
-    `report` gets one line for a person, from the writer's thread. `backoff` are the first and the longest pause after a
-    failure, in seconds. Nothing in here raises into the caller.
+    `report` gets one-line messages for the user, from the writer's thread. `backoff` are the first and the longest
+    pause after a failure, in seconds. No method raises.
     """
 
     def __init__(
@@ -190,12 +191,12 @@ class Store:
 
     @property
     def part(self) -> Path | None:
-        """The folder that is written to now; None before the first exchange."""
+        """The current folder; None before the first exchange."""
         return self._part.path if self._part is not None else None
 
     @property
     def waiting(self) -> int:
-        """Entries that are not on disk yet."""
+        """Number of entries that are not on disk yet."""
         return len(self._queue)
 
     @property
@@ -280,7 +281,7 @@ class Store:
     def _make(self, piece: Piece) -> bytes | None:
         try:
             return piece.make()
-        except Exception as error:  # Fail open: whatever serialisation trips over, the next exchange is written.
+        except Exception as error:  # Fail open: after any error of serialisation the next exchange is written.
             self._failed += 1
             self._tell(
                 "make", f"an exchange could not be captured: {type(error).__name__}: {self.redactor.text(str(error))}"
@@ -333,7 +334,7 @@ class Store:
             self._part = None
 
     def _tell(self, topic: str, message: str) -> None:
-        """Report once per topic: a disk that stays full must not fill the log, too."""
+        """Report once per topic, so that a full disk does not fill the log."""
         if topic in self._said:
             return
         self._said.add(topic)

@@ -57,7 +57,8 @@ _CONTAINERS = frozenset({"delta", "content_block"})
 
 _DEEPEST = 40
 _BLOCK = 1 << 18
-"""Bytes of a stream that `is_clean` takes at a time, up to the next blank line. This bounds its copies."""
+"""Bytes of a stream that `is_clean` searches at a time, up to the next blank line. This limits the size of its
+copies."""
 
 
 class Edit(NamedTuple):
@@ -97,14 +98,15 @@ class Body:
         self.framing = sniffer.framing
 
     def text(self, number: int) -> str:
-        """The text of a frame: its bytes, or the payload of an AWS message."""
+        """Return the text of a frame: its bytes, or the payload of an AWS message."""
         frame = self.frames[number]
         if self.framing == "messages" and frame.data is not None:
             return frame.data
         return frame.raw.decode("utf-8", "surrogateescape")
 
     def apply(self, edits: list[Edit], mark: Callable[[str], str]) -> tuple[bytes, list[ByteEdit]]:
-        """The body with its edits made, and their places in its bytes. A changed AWS message counts as one change."""
+        """Return the body with its edits made, and their places in its bytes. A changed AWS message counts as one
+        change."""
         pieces: list[bytes] = []
         made: list[ByteEdit] = []
         by_frame = {number: list(group) for number, group in itertools.groupby(edits, lambda edit: edit.frame)}
@@ -140,7 +142,7 @@ def _edited(text: str, edits: list[Edit], mark: Callable[[str], str]) -> tuple[b
 
 
 def find_in_body(body: Body, known: tuple[str, ...]) -> list[Edit]:
-    """The edits that take all secrets out of a body, sorted."""
+    """Return the edits that remove all secrets from a body, sorted."""
     if body.framing == "whole":
         return [
             Edit(number, *span) for number in range(len(body.frames)) for span in _in_whole(body.text(number), known)
@@ -165,13 +167,13 @@ def _in_whole(text: str, known: tuple[str, ...]) -> list[Span]:
     if text.lstrip("\ufeff \t\r\n")[:1] not in ("{", "["):
         return find_in_text(text, scope)
     spans = find_in_json(text, scope)
-    if not is_json(text):  # cut off, or no JSON: a secret may stand outside of string literals
+    if not is_json(text):  # cut off, or no JSON: a secret may be outside of string literals
         spans = merge([*spans, *find_in_text(text, scope)])
     return spans
 
 
 def is_clean(body: bytes, strings: StreamStrings, known: tuple[str, ...]) -> bool:
-    """Return True if a quick look proves that a stream holds no secret. `strings` are all strings of the stream."""
+    """Return True if a quick search proves that a stream holds no secret. `strings` are all strings of the stream."""
     return not any(
         any(is_near(secret, text) for secret in known) or not harmless(text)
         for text in itertools.chain(_blocks(body), strings.joined())
@@ -179,7 +181,7 @@ def is_clean(body: bytes, strings: StreamStrings, known: tuple[str, ...]) -> boo
 
 
 def _blocks(body: bytes) -> Iterator[str]:
-    """The text of a stream, some frames at a time. No sign of a secret goes over the end of a frame."""
+    """Yield the text of a stream, some frames at a time. No sign of a secret crosses the end of a frame."""
     if looks_like_messages(body[:12]):
         messages, rest = split(body)
         body = b"\n\n".join([*map(content_of, messages), rest])
@@ -203,7 +205,7 @@ class _Document:
         self._starts = list(itertools.accumulate((len(line) + 1 for _, line in lines[:-1]), initial=0))
 
     def place(self, position: int) -> int:
-        """The offset in the frame's text of a position in the document."""
+        """Return the offset in the frame's text of a position in the document."""
         number = bisect.bisect_right(self._starts, position) - 1
         return self._lines[number][0] + position - self._starts[number]
 
@@ -240,7 +242,8 @@ def _documents(body: Body) -> list[_Document]:
 
 
 def _event_documents(number: int, lines: Sequence[tuple[int, str]]) -> list[_Document]:
-    """One document over all data lines of an event; or one for each line, if the blank lines between events are lost."""
+    """Return one document over all data lines of an event; or one for each line, if the blank lines between events are
+    lost."""
     if len(lines) > 1 and _load("\n".join(line for _, line in lines)) is None:
         return [_Document(number, [line]) for line in lines]
     return [_Document(number, lines)] if lines else []
@@ -253,7 +256,7 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _data_lines(text: str) -> Iterator[tuple[int, str]]:
-    """The values of an event's data lines, with their offsets."""
+    """Yield the values of an event's data lines, with their offsets."""
     for start, line in _lines(text):
         if (field := _DATA.match(line)) is not None:
             yield start + field.end(), line[field.end() :]
@@ -334,7 +337,7 @@ class StreamStrings:
         return self.size == len(body)
 
     def add_document(self, document: dict[str, Json], emit: Emit = _Channel.add) -> None:
-        """Hand each string of a document with its channel to `emit`, in the order of the document."""
+        """Call `emit` with the channel and each string of a document, in the order of the document."""
         part = tuple([number for name in _PART_NUMBERS if isinstance(number := document.get(name), (str, int))])
         _walk(document, self._parts[part], emit, 0)
 
@@ -343,7 +346,7 @@ class StreamStrings:
         emit(self._broken, text)
 
     def moving(self) -> Iterator[_Channel]:
-        """The channels whose strings differ."""
+        """Yield the channels whose strings differ."""
         waiting = [self._broken]
         for part in self._parts.values():
             waiting += [channel for name, channel in part.items() if name not in IGNORED]
@@ -356,7 +359,7 @@ class StreamStrings:
                 yield channel
 
     def joined(self) -> Iterator[str]:
-        """The text of each channel whose strings differ."""
+        """Yield the text of each channel whose strings differ."""
         return ("".join(channel.texts) for channel in self.moving())
 
     def _find_text(self, channel: _Channel, text: str) -> None:
@@ -365,7 +368,7 @@ class StreamStrings:
 
 
 def _read_strings(frames: Iterable[Frame]) -> StreamStrings:
-    """The strings of frames that no session has read."""
+    """Return the strings of frames that no session has read."""
     strings, documents = StreamStrings(), Documents()
     for frame in frames:
         documents.read(frame)
@@ -399,7 +402,7 @@ class _Fragment:
     text: str
 
     def locate(self) -> tuple[int, Sequence[int]] | None:
-        """The offset of the literal in its document, and the raw offset from there of each of its characters."""
+        """Return the offset of the literal in its document, and the raw offset from there of each of its characters."""
         document, ordinal = self.document, self.ordinal
         if ordinal < 0:
             return 0, range(len(document.text) + 1)
@@ -448,7 +451,7 @@ def _channel_edits(fragments: list[_Fragment], known: tuple[str, ...]) -> Iterat
 
 
 def _fragment_edits(fragment: _Fragment, start: int, spans: list[Span]) -> Iterator[Edit]:
-    """Edits for the part of each span that lies in this fragment, which begins at `start` of its channel."""
+    """Yield edits for the part of each span that lies in this fragment, which begins at `start` of its channel."""
     located = fragment.locate()
     if located is None:
         return
@@ -462,7 +465,7 @@ def _fragment_edits(fragment: _Fragment, start: int, spans: list[Span]) -> Itera
 
 
 def _edits_in_one_piece(body: Body, documents: list[_Document], known: tuple[str, ...]) -> list[Edit]:
-    """Edits for secrets within one document, and in the lines of a frame beside its documents."""
+    """Return edits for secrets within one document, and in the lines of a frame beside its documents."""
     edits: list[Edit] = []
     held: defaultdict[int, list[_Document]] = defaultdict(list)
     for document in documents:
@@ -490,7 +493,7 @@ def _edits_in_one_piece(body: Body, documents: list[_Document], known: tuple[str
 
 
 def _apart(candidates: list[Edit], taken: list[Edit]) -> list[Edit]:
-    """The candidates that overlap no edit of `taken`."""
+    """Return the candidates that overlap no edit of `taken`."""
     ordered = sorted(taken)
     result: list[Edit] = []
     position = 0

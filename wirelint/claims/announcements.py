@@ -1,7 +1,7 @@
 """Announcements at the end of a text: actions that the model promises as the next step and does not carry out.
 
-Only the end of a text counts: where the answer, a question, an offer or a block of text follows, the model kept its promise
-or waits for the user. Sentences with a condition, about another time or about the user's part announce nothing.
+Only the end of a text counts: if the answer, a question, an offer or a block of text follows, the model kept its
+promise or waits for the user. Sentences with a condition, about another time or about the user's part announce nothing.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def asks_about_past(text: str) -> bool:
 
 
 def asks_for_text(text: str) -> bool:
-    """Return True if a user orders a text, whose "I" may be anybody."""
+    """Return True if a user orders a text, whose "I" may not be the model."""
     if _PHRASES["composes"].search(text) is not None:
         return True
     return len(text) <= _LONGEST_PHRASE and "?" not in text and _NAMES_GENRE.match(text) is not None
@@ -168,7 +168,7 @@ def _is_doing(text: str) -> bool:
 def announcement(prose: Prose, *, thought: bool = False) -> Announcement | None:
     """Return the action that the end of a text announces; None for other ends, questions, offers and pleas.
 
-    `thought`: the text is reasoning, which addresses nobody.
+    `thought`: the text is reasoning, which has no addressee.
     """
     last = _last(prose, thought=thought)
     if last is None:
@@ -204,7 +204,7 @@ def announced_verb(prose: Prose, verbs: Iterable[str]) -> Announcement | None:
 
 
 def is_alone(prose: Prose, found: Announcement) -> bool:
-    """Return True if a text has nothing but an announcement, assent and pleas for patience."""
+    """Return True if a text consists only of an announcement, assent and pleas for patience."""
     others = [sentence for sentence in prose.sentences if not found.start <= sentence.start < found.end]
     return len(prose.text) < _LONGEST_ALONE and all(
         _PHRASES["acknowledged"].match(_WAIT.sub(" ", sentence.masked)) or _FILLER.match(sentence.masked)

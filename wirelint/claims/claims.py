@@ -140,7 +140,7 @@ RELATIVE = re.compile(r"\b(?:[Tt]he|[Tt]his|[Aa]n?) (?:[\w-]+ ){1,3}(?:that |whi
 TEMPLATE = _PHRASES.pattern("template")
 ANSWERED = r"(?:returned|found|came back|turned up|yielded|gave (?:me )?(?:no|nothing|\d|an? )|reported)\b"
 MADE_NAME = re.compile(r"\w[_-]\w|[a-z][A-Z]")
-"""A name that no prose has: `search_docs`, `listEvents`."""
+"""A name in a form that does not occur in prose: `search_docs`, `listEvents`."""
 LOOKED_INTO = frozenset(_PHRASES.words("looked_into"))
 HYPHENATED = re.compile(r"[\w]-$")
 
@@ -159,9 +159,9 @@ PASSIVE_SIGNS = Cues("been", "successfully", "is now", "are now")
 
 Form = Literal["said", "after", "outcome", "passive", "terse", "missed", "state", "stands", "news"]
 """Form of a claim. `outcome`: the result of an action ("the search returned …"). `terse`: no subject ("Deleted.").
-`missed`: a thing that was not found, which implies a search. `state`: the state of a switched device. `stands`: the state
-of an ordered thing ("is reserved"), which counts only as an answer to the order. `news`: a find, or an action in a
-subordinate clause, which counts only beside particulars."""
+`missed`: a thing that was not found, which implies a search. `state`: the state of a switched device. `stands`: the
+state of an ordered thing ("is reserved"), which counts only as an answer to the order. `news`: a find, or an action in
+a subordinate clause, which counts only beside particulars."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -383,7 +383,7 @@ def _claim(prose: Prose, sentence: Sentence, kinds: frozenset[Kind], verb: str, 
     start = sentence.start
     clause = _PHRASES["clause_end"].search(sentence.masked, at, at + LONGEST_OBJECT) if at else None
     if clause and clause[0] == ":" and verb in LOOKED_INTO:
-        # "I checked the repository: there are two open issues": the object is behind the colon
+        # "I checked the repository: there are two open issues": the object is after the colon
         container = sentence.masked[at : clause.start()]
         clause = None if _PHRASES["container"].match(container) else clause
     shown = prose.text[start + at : start + clause.start() if clause else sentence.end]
@@ -410,7 +410,7 @@ def _is_conditional(match: re.Match[str], verb: str) -> bool:
 
 
 def _before(line: str, at: int) -> str:
-    """Return the text before an offset, as far back as a clause reaches."""
+    """Return up to 160 characters before an offset, about the length of a clause."""
     return line[max(at - 160, 0) : at]
 
 
@@ -517,7 +517,7 @@ _YOURS = re.compile(rf"^(?P<who>You)(?:['’]ve| have)? (?P<verb>{_PAST})\b")
 """News that only a tool can give: "you rolled a 9"."""
 _FORMS = (_PERFECT, _WELL, _IS, _PHRASES["state"], _NOTE, _PHRASES["comes_off"])
 _SHOWS = re.compile(rf"[:：][\s*]*$|[:：]\s*[{CODE}{QUOTE}\"“«„`]")
-"""A colon with the product behind it."""
+"""A colon followed by the product."""
 _DONE_IN_CHINESE = re.compile(r"已(?:经|為|为|将|把)?[\u4e00-\u9fff]|[\u4e00-\u9fff](?:成功|完成|完毕)[。！]?$")
 _ROMANCE = ("e", *(f"{vowel}{sign}{end}" for vowel in "aiu" for sign in "dt" for end in "oaie"))
 _ROOT = 3

@@ -187,7 +187,7 @@ def false_test_reports(prose: Prose, sentences: Sequence[Sentence], known: Seque
 def _tests(text: str) -> tuple[bool, frozenset[tuple[int, str]]]:
     """Return True if a result reports failures, and its numbers of tests."""
     lower = text.lower()
-    if "fail" not in lower and "passed" not in lower:  # a hundred times as fast
+    if "fail" not in lower and "passed" not in lower:  # a test that is a hundred times as fast as the patterns
         return False, frozenset()
     return _PHRASES["failed"].search(text) is not None, _figures(text)
 
@@ -238,7 +238,7 @@ def denied_hits(
         zero = _denies(sentence, looking, words, failed=failed)
         if zero is not None and failed and all(_is_absence(fact, zero[0]) for fact in looking):
             return
-        if zero and not failed and _retells(prose, sentence, looking):
+        if zero and not failed and _reports_hits(prose, sentence, looking):
             return
         narrowed = (_PHRASES["others"] if failed else _PHRASES["narrowed"]).search(sentence.masked)
         if zero and not narrowed and not _is_elsewhere(shown[zero.start() :], looking):
@@ -275,9 +275,9 @@ def empty_places(
 
 
 def _has_none(prose: Prose, sentence: Sentence, fact: Fact) -> bool:
-    """Return True if a sentence denies the things that a tool listed, and the text uses nothing of the list."""
+    """Return True if a sentence denies the things that a tool listed, and the text cites no item of the list."""
     things = any(_are_hits(one, [fact]) for one in _PHRASES["no_things"].finditer(sentence.masked))
-    return things and not _cites(prose, [fact]) and not _retells(prose, sentence, [fact])
+    return things and not _cites(prose, [fact]) and not _reports_hits(prose, sentence, [fact])
 
 
 def _denies(sentence: Sentence, looking: Sequence[Fact], words: str, *, failed: bool) -> re.Match[str] | None:
@@ -298,7 +298,7 @@ def _denies(sentence: Sentence, looking: Sequence[Fact], words: str, *, failed: 
 
 
 def _are_hits(match: re.Match[str], looking: Sequence[Fact]) -> bool:
-    """Return True if one of the nouns behind a "no" names the hits of a tool, in the plural."""
+    """Return True if one of the nouns after a "no" names the hits of a tool, in the plural."""
     return any(noun and noun.endswith("s") and _is_hit(noun, looking) for noun in (match["one"], match["two"]))
 
 
@@ -346,7 +346,7 @@ def _cites(prose: Prose, looking: Sequence[Fact]) -> bool:
     return any(token in results and token not in asked for token in _PHRASES["token"].findall(prose.text))
 
 
-def _retells(prose: Prose, denial: Sentence, looking: Sequence[Fact]) -> bool:
+def _reports_hits(prose: Prose, denial: Sentence, looking: Sequence[Fact]) -> bool:
     """Return True if the text reports the hits beside the denial: as near misses, or in their own words."""
     if _PHRASES["nearest"].search(prose.masked):
         return True
@@ -362,7 +362,7 @@ def wrong_counts(prose: Prose, sentences: Sequence[Sentence], known: Sequence[Fa
         return
     fact = looking[0]
     for sentence in sentences:
-        stated = _told_number(sentence, fact)
+        stated = _reported_count(sentence, fact)
         nothing = fact.outcome.counts == {0}
         if stated is None or (_PHRASES["recalled"] if nothing else _PHRASES["narrowed"]).search(sentence.masked):
             continue
@@ -373,7 +373,7 @@ def wrong_counts(prose: Prose, sentences: Sequence[Sentence], known: Sequence[Fa
             return
 
 
-def _told_number(sentence: Sentence, fact: Fact) -> int | None:
+def _reported_count(sentence: Sentence, fact: Fact) -> int | None:
     """Return the number of hits in a sentence: with a general word for hits, or with a noun of the tool."""
     match = _PHRASES["counted"].search(sentence.masked)
     if match is None:

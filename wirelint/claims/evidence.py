@@ -77,7 +77,7 @@ def last_words(request: Request) -> str:
 def anything_ran(request: Request) -> bool:
     """Return True if any call, result or hosted tool is in the turn, in an API field or, in text protocols, as text.
 
-    True also where the server holds a part of the turn, which is unknown.
+    True also if the server holds a part of the turn, which is then unknown.
     """
     if request.hosted or not request.tools_known or not request.shows_turn:
         return True
@@ -177,12 +177,12 @@ _REFUSALS = frozenset(_PHRASES.words("refusals"))
 
 
 def outcome(result: ToolResult) -> Outcome:
-    """Return the outcome that a result states."""
-    return _told(result.text, result.is_error is True)
+    """Return the outcome of a result, by its text and its error flag."""
+    return _outcome_of_text(result.text, result.is_error is True)
 
 
 @remembered
-def _told(text: str, marked: bool) -> Outcome:
+def _outcome_of_text(text: str, marked: bool) -> Outcome:
     """Return the outcome of a result's text. `marked`: the API marks the result as an error."""
     text = text.strip()
     document = _decoded(text)
@@ -240,7 +240,7 @@ def _says_error(document: dict[str, Json], depth: int = 0) -> bool:
     status = next((fields[key] for key in ("status", "status_code", "statuscode", "outcome") if fields.get(key)), None)
     if isinstance(status, str):
         plain = status.lower().replace(" ", "_")
-        # A record may have such a state too: only a short answer with a reason is about itself.
+        # A record may have such a state too: only in a short result with a reason is it the state of the call.
         refused = plain in _REFUSALS and len(fields) <= 4 and bool(fields.keys() & _REASONS)
         return refused or plain in ("error", "failed", "failure")
     if isinstance(status, int) and not isinstance(status, bool):

@@ -41,8 +41,8 @@ _PHRASES = lexicon.Phrases("order_check")
 
 # The only possible tool of an announcement or a claim without a known noun.
 #
-# The order makes the link: the reply names the object of the order, the verb of the reply is of a kind that the tool does,
-# and nothing else in the reply can be the object.
+# The order links them: the reply names the object of the order, the tool does actions of the verb's kind, and no other
+# # word of the reply can be the object.
 
 _SEEN = frozenset({"encontrado", "revisado", "revisé"})
 """Forms that may be about a text."""
@@ -142,7 +142,7 @@ def ordered(claim: Claim, prose: Prose, words: str, known: str, able: Sequence[A
     able = [one for one in able if not qualifies_text(claim.object, one.tool)]
     fitting = (one for one in able if does(one, claim.kinds) and not _is_elsewhere(claim.object, one))
     if claim.kinds <= _WRITING and not _PHRASES["named"].search(claim.object):
-        # a text may have been worked on, unless the thing is the tool's
+        # the object may be a text that the reply edits, unless the tool has such an object
         return next(
             (one for one in fitting if words_of(claim.object) & one.words or one.topics & topics_in(claim.object)), None
         )

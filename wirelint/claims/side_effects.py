@@ -3,7 +3,7 @@
 "I've written a function", "I read your question", "I created an outline below" are actions of the reply itself: their
 object is in the text, or the user provided it. "I've saved it to utils.py", "I read the log file", "I sent the mail" are
 not. The object decides: a path, an address or a noun of the outside world reaches out. A noun for a piece of text does
-not, and nor does anything that the user provided.
+not, and neither does an object that the user provided.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ _FINDS: frozenset[Kind] = frozenset({"search", "read"})
 _NEGATIONS = Cues("n't", "n’t", " not ", "no ", "unable", "lack", "cannot")
 _THINGS = Cues(*_PHRASES.words("things"))
 _ABROAD = Cues("kein", "werkzeug", "outil", "herramient", "ferrament", "strument", "geen", "nie mam", "yok")
-"""Plain words to look for first: nearly every reply has none of them."""
+"""Plain words that are searched first: nearly every reply has none of them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,10 +33,10 @@ _SHELL_KINDS: frozenset[Kind] = frozenset({"search", "read", "write", "create", 
 _STOP = frozenset(_PHRASES.words("stop"))
 _OUTSIDE_TABLES: frozenset[Topic] = frozenset({"web", "file", "mail", "weather", "device", "calendar", "knowledge"})
 _LONGEST_LEAD = 400
-"""Characters of a description in which its first sentence is looked for."""
+"""Characters of a description that are searched for the end of its first sentence."""
 _TELLS_OF: frozenset[Kind] = frozenset({"search", "read"})
 _TELLING: frozenset[Kind] = frozenset({"search", "send", "book", "delete"})
-"""Kinds whose verbs need no noun: nobody searches, sends, books or deletes inside a text."""
+"""Kinds whose verbs need no noun, because a reply cannot search, send, book or delete by itself."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,7 +100,8 @@ def name_words(name: str) -> list[str]:
 
 
 def _kinds_of_all(words: Iterable[str]) -> set[Kind]:
-    """Return the kinds of a tool's verbs. A word that may be a noun is one behind a verb: "list mail", "search posts"."""
+    """Return the kinds of a tool's verbs. A word that may be a noun counts as a noun after a verb: "list mail", "search
+    posts"."""
     kinds: set[Kind] = set()
     before = ""
     for word in words:

@@ -109,13 +109,14 @@ def _redacted(items: Iterator[Record | Problem], redactor: Redactor) -> Iterator
 
 
 def _judged(checked: Checked) -> Checked:
-    """The exchange without the finding that its file lacks something: it is about the file, not about the exchange."""
+    """Return the exchange without the finding that its file lacks something: it is about the file, not about the
+    exchange."""
     findings = tuple(finding for finding in checked.findings if finding.code != NOT_JUDGED)
     return checked if len(findings) == len(checked.findings) else dataclasses.replace(checked, findings=findings)
 
 
 def _annotations(checked: Checked) -> dict[str, Json]:
-    """Findings and facts of an exchange as in a capture, without the file it was read from."""
+    """Return findings and facts of an exchange as in a capture, without the file it was read from."""
     made = annotations_of(checked)
     found = made["findings"]
     for finding in found if isinstance(found, list) else ():

@@ -1,4 +1,4 @@
-"""Declared tools: their names for written ones, and types for values that markup writes as plain text.
+"""Declared tools: resolution of written names, and types for values that markup writes as plain text.
 
 The declared schema decides. A parameter declared `string` keeps its text; with several types the first that reads the
 text wins, in the order null, integer, number, boolean, object, array, string (the order of vLLM's
@@ -124,8 +124,8 @@ def type_arguments(raw: Iterable[tuple[str, str, Hint]], tool: Tool | None) -> d
 def unescaped(raw: Sequence[tuple[str, str, Hint]]) -> Sequence[tuple[str, str, Hint]]:
     """Return the values of a call with XML's entities decoded, if the model escaped them.
 
-    A bare `<` or `&` in any value shows that it did not, and so does an entity that only HTML has. A value with the hint
-    `text` stays as it is.
+    A bare `<` or `&` in any value shows that it did not, and so does an entity that only HTML has. A value with the
+    hint `text` is not decoded.
 
     >>> unescaped([("sql", "a &lt; b &amp;&amp; c", None)])
     [('sql', 'a < b && c', None)]

@@ -1,4 +1,4 @@
-"""JSON calls behind a marker, in tags, or after a heading.
+"""Reader of JSON calls after a marker, in tags, or after a heading.
 
     MARKER [{"name": "lookup", "arguments": {"city": "Graz"}}, …] CLOSER
 
@@ -181,7 +181,7 @@ def read_granite(reader: Reader, position: int) -> Reading:
 
 
 def _is_closed(reader: Reader, found: Found | Skip) -> bool:
-    """Return True if the block has a closer, which Granite's grammar does not."""
+    """Return True if the block has a closer, which Granite's own grammar lacks."""
     if isinstance(found, Found) and not all(call.complete for call in found.calls):
         return reader.next(_GRANITE.any_closer, found.start) is not None
     return reader.match(_GRANITE.closer, found.end) is not None
@@ -258,7 +258,7 @@ def _close_tag(reader: Reader, found: JsonCalls, opener: Match, *, weak: bool) -
             found.end = more.end()
         return
     again = reader.follow(_HERMES.opener, found.end)
-    # The opener once more in the place of the closer: nothing follows that it could open.
+    # A second opener instead of the closer: no JSON follows that it could open.
     if again is not None and again[0] == opener[0] and reader.char(reader.space(again.end())) not in ("{", "["):
         found.end, found.closed = again.end(), True
     elif reader.over:

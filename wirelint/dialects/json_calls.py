@@ -259,7 +259,7 @@ def _call_of(reader: Reader, value: Json, keys: Keys) -> tuple[NativeCall | None
         under = _decoded(item)
         if is_name(only) and isinstance(under, dict):
             return reader.call(only, under, complete=True), isinstance(item, dict)
-    # OpenAI's own shape, {"type": "function", "function": {…}}, and what models make of it.
+    # OpenAI's own shape, {"type": "function", "function": {…}}, and models' variants of it.
     inner = next((value[key] for key in _ENVELOPES if isinstance(value.get(key), dict)), None)
     if isinstance(inner, dict) and "name" in inner:
         call, _ = _call_of(reader, {**_ids(value), **inner}, keys)

@@ -214,7 +214,7 @@ class TolerantReader:
 def _unescape(match: re.Match[str]) -> str:
     if match[1]:
         return bytes.fromhex(match[1].replace("\\u", "")).decode("utf-16-be", errors="replace")
-    return _ESCAPES.get(match[2], match[0])  # `\d` of an unescaped regular expression stays as it is
+    return _ESCAPES.get(match[2], match[0])  # `\d` of an unescaped regular expression is kept
 
 
 def _refuse(constant: str) -> Json:

@@ -229,7 +229,7 @@ def _forms(piece: Piece) -> _Forms:
             return _Forms(re.escape(piece), cut + r"\Z", len(piece), tuple(map(re.escape, piece)))
         case Run(chars, least, most):
             inside = chars.removesuffix("-") + r"\-" if chars.endswith("-") else chars
-            # A run at the end of the text may go on, or the next piece may follow.
+            # A run at the end of the text may continue, or the next piece may follow.
             return _Forms(f"[{chars}]{{{least},{most}}}", rf"[{chars}]{{0,{most}}}\Z", most, (inside,))
         case Either(options):
             full, cut = (f"(?:{'|'.join(map(form, options))})" for form in (_full, _cut))
@@ -530,7 +530,7 @@ def _without_first(opener: Opener) -> Opener:
 
 
 def _filtered(openers: Iterable[Opener]) -> str:
-    """Return the pattern source of any of the openers, behind a look-ahead for their first letters.
+    """Return the pattern source of any of the openers, after a look-ahead for their first letters.
 
     Without the look-ahead each `<` of a page of HTML costs a try of some 70 openers: a megabyte of `<` took 5 s.
     """
@@ -554,7 +554,8 @@ def _filtered(openers: Iterable[Opener]) -> str:
 
 
 class _Cut(NamedTuple):
-    """Openers of a kind that may be cut off. `places`: where one may begin, with nothing foreign up to the end of the text.
+    """Openers of one kind, for a search of those that the end of the text cuts off. `places`: the places where one may
+    begin, followed only by characters of openers up to the end of the text.
 
     `patterns` are by first character; those of lines and texts, which begin between characters, are under "". An opener
     with a tool's name may be cut off `inside_name`, or `after_name`.
@@ -607,7 +608,7 @@ def _named_cut(opener: Opener) -> _Cut:
 
 
 def _places(kind: Kind, openers: list[Opener]) -> str:
-    """Return the pattern source of the places where the end of a text may begin an opener of a kind."""
+    """Return the pattern source of the places near the end of a text where an opener of one kind may begin."""
     chars = "".join(dict.fromkeys(chars for opener in openers for piece in opener for chars in _forms(piece).alphabet))
     firsts = _first_characters(openers)
     match kind:

@@ -1,4 +1,4 @@
-"""The grammar shared by dialects that tag the key and the value of every argument apart.
+"""The grammar shared by dialects that put the key and the value of every argument into separate tags.
 
     <tool_call>lookup
     <arg_key>city</arg_key>
@@ -164,7 +164,8 @@ def _split(reader: Reader, name: Match, grammar: Pairs) -> tuple[str, int]:
 
 
 def _may_be_stranger(reader: Reader, position: int, end: int, grammar: Pairs) -> bool:
-    """Return True if a call of an unknown tool may follow: with an argument, and closed. Not read in vain twice."""
+    """Return True if a call of an unknown tool may follow: with an argument, and closed. A stretch without one is not
+    read again."""
     if position < reader.dead.get(grammar.head, 0):
         return False
     at = _skip_space(reader, end)
@@ -200,7 +201,7 @@ def _skip_space(reader: Reader, at: int) -> int:
 
 
 def _skip(reader: Reader, grammar: Pairs, body: Body) -> int:
-    """Return the offset after separators and closers that close nothing."""
+    """Return the offset after separators and stray closers."""
     at = _skip_space(reader, body.end)
     while stray := reader.match(grammar.stray, at):
         body.end = stray.end()
@@ -230,7 +231,7 @@ def _read_value(reader: Reader, head: Match, grammar: Pairs, body: Body) -> None
         _add(body, head, reader.value(start, end.start()), grammar)
         body.end = end.end()
         return
-    # Without a closer of its own a value ends where anything else does, unless the closer is still to come.
+    # A value without its closer ends at the next tag, unless the closer may still arrive.
     stop = reader.first((grammar.key, grammar.call_end, grammar.outer, grammar.call), start)
     if stop is None or head["value"] is None:
         _cut_short(reader, stop, grammar, body)

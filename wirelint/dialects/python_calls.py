@@ -39,7 +39,7 @@ _SEPARATOR = re.compile(r"[,;]")
 
 @dataclass(slots=True)
 class PythonCall:
-    """A call as far as it has been read.
+    """A call, read up to `end`.
 
     `closed`: its parenthesis was there. `whole`: no argument is missing, because the parenthesis or the closer of the
     notation around the call follows the last one; else the text ends in it. `readable`: every argument so far is a
@@ -70,7 +70,8 @@ class PythonCall:
 
 
 _MOST_CALLS = 256
-"""Calls of one row that are read. No reply has as many, but the row of a model in a loop goes on for its whole text."""
+"""Most consecutive calls that are read. No sound reply has as many; a model in a loop repeats a call up to its
+limit."""
 
 
 @dataclass(slots=True)

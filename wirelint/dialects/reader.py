@@ -1,9 +1,9 @@
 r"""The reader of one view of a text, with the declared tools, and the calls and blocks that families of dialects return.
 
-Theory of operation. Text may hold any number of openers that lead nowhere, so a reader must never look far ahead twice
-over one stretch. Three means ensure this: `next` remembers the next occurrence of a pattern (or that there is none),
-JSON is read in growing windows, and a family that gives up after reading on marks the stretch as `dead` for further
-attempts. `work` counts the characters read, so that tests can check the bound.
+Theory of operation. Text may hold any number of openers without markup after them, so a reader must never look far
+ahead twice over one stretch. Three means ensure this: `next` remembers the next occurrence of a pattern (or that there
+is none), JSON is read in growing windows, and a family that gives up after reading on marks the stretch as `dead` for
+further attempts. `work` counts the characters read, so that tests can check the bound.
 
 This code also reads a stream before its text is over. `open` then says, after a family has read, whether the result
 may change as more text comes: every look that reaches the end of the text sets it. So a family looks at the text through
@@ -54,7 +54,7 @@ _WRITTEN_NAME = re.compile(r"[\w.:/$<>{}-][\w.:/$<>{} -]{0,127}")
 
 Tier = Literal["sentinel", "generic", "weak"]
 """`sentinel`: special tokens, which count on sight. `generic`: tags that count if their body can be read. `weak`: shapes
-that people write too; they count as the whole message, with a declared tool and arguments that fit it."""
+that people write too; they count only as the whole message, with a declared tool and arguments that fit it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class Block:
 
 @dataclass(slots=True)
 class Calls:
-    """Calls in a row, as far as they have been read: up to `end`."""
+    """Consecutive calls; the text is read up to `end`."""
 
     end: int
     calls: list[NativeCall] = field(default_factory=list)
@@ -114,14 +114,14 @@ class Skip(NamedTuple):
 
 
 Reading: TypeAlias = Found | Skip | None
-"""None: these bytes belong to another family; the next family tries."""
+"""Result of a family's reader. None: these bytes belong to another family; the next family is tried."""
 
 
 class Reader:
     """One pass over one view. `floor` is the end of the last block: nothing before it may be claimed again.
 
     `over`: no more text will come. `open`: the result may change when more text comes (never set when `over`).
-    `strangers`: a name was read that no declared tool has.
+    `strangers`: a name of an undeclared tool was read.
     """
 
     def __init__(self, view: View, tools: Sequence[Tool], *, over: bool = True) -> None:
@@ -254,7 +254,7 @@ class Reader:
         return Decoded(repaired.value, start + repaired.end, healthy=False, missing=repaired.missing)
 
     def value(self, start: int, end: int) -> str:
-        """Return text as the model wrote it."""
+        """Return the text between two offsets as the model wrote it."""
         return self.view.cut(start, end)
 
     def resolve(self, written: str) -> str:

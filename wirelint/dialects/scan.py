@@ -1,10 +1,10 @@
 """The scan of a text for native tool-call markup: whole texts with `find`, text that is still arriving with `look`.
 
-Theory of operation. A text is read in a few views (`reader`): the plain one, and those that undo an escaping. In each view
-the openers of all families (`openers`) say where markup may begin; there the families are tried in the order of their
-ranks, and the bytes that follow decide, since many families share an opener. What a family claims becomes a `Block`, and
-the search goes on after it, so a marker inside an argument is never read as markup. Reading is linear in the text
-(`reader`).
+Theory of operation. A text is read in a few views (`reader`): the plain one, and those that undo an escaping. In each
+view the openers of all families (`openers`) mark the places where markup may begin. There the families are tried in the
+order of their ranks; many families share an opener, so the following bytes decide. The markup that a family reads
+becomes a `Block`, and the search continues after it, so a marker inside an argument is never read as markup. Reading is
+linear in the text (`reader`).
 
 The same code reads text that is still arriving, up to the first place that may read differently later.
 
@@ -47,12 +47,12 @@ class Family:
     """Dialects that share openers and a reader.
 
     `openers`: all beginnings of a block of the family; `read` is called at each of them.
-    `rank`: families of a lower rank are tried first at a shared opener: 1 if the family's own bytes decide, 2 usual, 3 for
-    what the others leave, 4 for weak shapes.
-    `speakers`: per dialect, the model families (`text.families`) that write it.
-    `closers`: pattern source of a closing tag → dialect of a lone closer at the end of a text, whose opener is lost (None:
-    shared by several dialects). `lone`: closers that count without company.
-    `after_name`: what may follow the name of a declared tool at a line start if that name is all that is left of a call.
+    `rank`: families of a lower rank are tried first at a shared opener: 1 if the family has bytes that no other family
+    has, 2 usual, 3 for markup that no earlier family reads, 4 for weak shapes. `speakers`: per dialect, the model
+    families (`text.families`) that write it. `closers`: pattern source of a closing tag → dialect of a lone closer at
+    the end of a text, whose opener is lost (None: shared by several dialects). `lone`: closers that count without
+    company. `after_name`: openers that may follow the name of a declared tool at a line start, if only that name is
+    left of a call.
     """
 
     name: str
@@ -100,7 +100,8 @@ _ANY_CLOSER = re.compile(rf"<\s{{0,3}}/\s{{0,3}}(?:{'|'.join(tags.pattern for ta
 _LONGEST = max(length(opener) for opener in (*OPENERS.openers, _TAIL))
 _LONGEST_ESCAPE = 12  # one character as two escapes of a UTF-16 unit each
 _ESCAPED_FRAME = re.compile(r'<[^<>]{0,200}>\s{0,4}\\n|<[^<>]{0,64}=\\"|[^{]{0,64}\{\s{0,4}\\"')
-# What may make an escaped frame of what follows an opener; if a text ends in it, the decoded reading is still to come.
+# Characters after an opener that may be part of an escape. If a text ends in them, the decoded view may still read
+# markup.
 _ESCAPES_AFTER = re.compile(
     r'\s{0,4}(?:\\n(?:\\n|\s){0,8}[{\[<"\\]|\\"[\w.:/ -]{1,128}\\"\s{0,4}/?>'
     r'|\{\s{0,4}\\"[^{}]{0,200}?:\s?\\"[\w.:/-]{1,128}\\")'
@@ -135,7 +136,8 @@ def find(text: str, tools: Sequence[Tool] = (), start: int = 0) -> tuple[Block, 
 
 
 _LATEST: list[tuple[str, Sequence[Tool], tuple[Block, ...]]] = [("", (), ())]
-"""The last text that was searched as a whole, and its markup: three rules ask for that of a reply, at up to 100 ms each."""
+"""The last text that `find` searched as a whole, and its markup. Three rules search each reply, at up to 100 ms per
+search."""
 
 
 def _find(text: str, tools: Sequence[Tool], start: int) -> tuple[Block, ...]:
@@ -213,7 +215,7 @@ def _find_in(reader: Reader, start: int = 0) -> Iterator[Found]:
 
 
 def _after(reader: Reader, position: int, reading: Reading) -> int:
-    """Return the offset where the search goes on after a reading."""
+    """Return the offset at which the search continues after a reading."""
     if reading is None:
         return position + 1
     reader.floor = reading.end
@@ -253,7 +255,8 @@ def _has_token(view: View, start: int, end: int) -> bool:
 
 
 def _read(reader: Reader, position: int) -> Reading:
-    """Try the families at an opener. A stranger's name counts only if no other family may read a declared one."""
+    """Try the families at an opener. The name of an undeclared tool counts only if no other family may read a declared
+    one."""
     reading: Reading = None
     still_open = hopeful = strangers = False
     for family, openers in _readers_for(reader.shadow[position]).at(reader, position):
@@ -415,9 +418,9 @@ def _openers_in(reader: Reader) -> Iterator[int]:
 def held_suffix(text: str, tools: Sequence[Tool] = (), *, cut: bool = False) -> int:
     """Return the length of the longest suffix that may become an opener with more text.
 
-    `cut`: the text is the end of a longer one, whose last character before it is the first one here. A complete opener is
-    not held: `next_opener` finds it. With `tools`, their names at a line start are held too, since a header such as
-    `NAME:0` may be all that is left before a call's arguments.
+    `cut`: the text is the end of a longer text; its first character only shows whether a line begins after it. A
+    complete opener is not held: `next_opener` finds it. With `tools`, their names at a line start are held too, since a
+    header such as `NAME:0` may be all that is left before a call's arguments.
     """
     names = {tool.name for tool in tools}
     size = min(_LONGEST, len(text) - cut)
@@ -438,8 +441,9 @@ def _held(view: View, size: int, names: Collection[str]) -> int:
 
 
 # -- closing tags alone at the end of a text ---------------------------------------------------------------------------
-# `Done.</parameter></function></tool_call>` holds no call, and still users should not see it. Several known closers in a
-# row count, or one alone on a line that is in `lone`, unless the text holds their opener: then they belong to a block.
+# `Done.</parameter></function></tool_call>` holds no call, but users should not see the tags. Several known closers in
+# a row count, or one alone on a line that is in `lone`, unless the text holds their opener: then they belong to a
+# block.
 
 _LONGEST_CLOSER = 64
 _CONTROL_TOKEN = re.compile(r"(?:<\|[^|<>\s]{1,40}\|>|</s>|\[e~\[)\Z")

@@ -6,7 +6,7 @@ r"""Dialect tables: the TOML files of this package, one beside each module that 
     speakers.lfm2 = ["lfm"]                          dialect → model families
     closers.'lfm:call' = "lfm2"                      see `scan.Family` for `closers`, `lone` and `after_name`
     patterns.end = '<\|{1,2}tool_call_end\|{1,2}>'   regular expressions, attributes of the table in the module
-    cuts.cut_end = '<\|tool_call_end\|>'            likewise, but matches what the end of the text cuts off
+    cuts.cut_end = '<\|tool_call_end\|>' likewise, but matches a prefix at the end of the text
 
     named.call = 'DECLARED\s{0,3}\('                 likewise, with the names of the declared tools, see `Table.named`
     proper.lfm2 = '…'                                matches a block that keeps to the notation, see `scan.is_damaged`

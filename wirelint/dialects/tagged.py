@@ -88,7 +88,7 @@ class Body:
 
 
 def read_body(reader: Reader, position: int, tags: Tags, tool: Tool | None) -> Body:
-    """Read up to the end of the call, or as far as the grammar holds."""
+    """Read up to the end of the call, or up to the first text that the grammar does not allow."""
     body = Body(position)
     while _read_item(reader, reader.space(body.end), tags, tool, body):
         if body.cut:
@@ -127,7 +127,7 @@ def _read_parameter(reader: Reader, opener: Match, tags: Tags, body: Body) -> No
         body.add(key, _value(reader, start, end.start(), framed=tags.framed), hint)
         body.end = end.end()
         return
-    # Without a closer of its own a value ends where anything else does, unless the closer is still to come.
+    # A value without its closer ends at the next tag, unless the closer may still arrive.
     coming = end is None and not reader.over
     stop = None if coming else reader.first(tags.stops, start)
     if stop is None:

@@ -24,20 +24,20 @@ _PHRASES = lexicon.Phrases("handed_back")
 #
 # Theory of operation. Clients wrap results, print them as JSON or extract them from it, join blocks, add notes. Words and
 # numbers survive all of that. A result with all words of the answer is the same. A result that lacks words and has no
-# strange ones is shortened. A result with strange words in place of missing ones is altered.
+# new ones is shortened. A result with new words instead of the missing ones is altered.
 
 Retelling = Literal["same", "marked", "shortened", "lost", "altered"]
-"""`marked`: a part is missing, and the text mentions that. `lost`: nothing is left."""
+"""`marked`: a part is missing, and the text mentions that. `lost`: no word of the answer is left."""
 
 _WORD = re.compile(r"\w+")
 _ESCAPED = re.compile(r"\\+(?:[nrt\"'/\\]|u([0-9a-fA-F]{4}))")
 _DRESS = frozenset(_PHRASES.words("dress"))
 _MOST = 200_000
-"""Characters of either text that are compared."""
+"""Most characters of either text that are compared."""
 
 
 def compare_result(told: str, truth: str) -> Retelling:
-    """Return how a text in a history retells a tool's result."""
+    """Compare a result in a history (`told`) with the server's answer (`truth`)."""
     told, truth = told[:_MOST], truth[:_MOST]
     if told.split() == truth.split():
         return "same"
@@ -141,7 +141,7 @@ class Back:
 def handed_back(request: Request, ledger: Ledger, conversation: str | None = None) -> Iterator[Back]:
     """Yield the results after the last message of the assistant. Older ones were checked in earlier requests.
 
-    If a request continues a reply that the provider keeps, the call is the one that passed on this wire.
+    If a request continues a reply that the provider keeps, the call comes from the ledger.
     """
     fresh: list[ToolResult] = []
     messages = request.messages
@@ -178,7 +178,8 @@ def _call_of(result: ToolResult, calls: list[ToolCall]) -> ToolCall | None:
 
 
 def never_ran(tool: Tool, wire: McpLedger) -> str:
-    """Return the message about a declared tool that a server on this wire serves and that no call ever reached."""
+    """Return a message if a server seen on this wire offers a declared tool and no call has reached it; else an empty
+    string."""
     serving = wire.serving(tool.name, tool) if wire else ()
     if not serving or not all(wire.is_read(served) for served in serving) or wire.passed(tool.name, tool):
         return ""

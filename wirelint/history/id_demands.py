@@ -1,9 +1,10 @@
 """Forms of tool-call ids that targets demand: by model name and API, by host, by an error's text.
 
-Theory of operation. Most servers accept any id. Five targets do not: each is a small class that checks an id and makes an
-acceptable one from it. The model's name decides for Kimi K2 (trained on one form, so other forms work badly instead of
-failing) and, with the API, for Claude. The API alone decides for Converse. The host decides for Mistral and OpenAI, whose
-own services check ids while other hosts of the same models do not. An error reply that names a constraint takes precedence.
+Theory of operation. Most servers accept any id. Five targets do not: each is a small class that checks an id and makes
+an acceptable one from it. The model's name decides for Kimi K2 (trained on one form, so other forms work badly instead
+of failing) and, with the API, for Claude. The API alone decides for Converse. The host decides for Mistral and OpenAI,
+whose own services check ids while other hosts of the same models do not. An error reply that names a constraint takes
+precedence.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ class Demand(Protocol):
 
 
 class KimiK2:
-    """Kimi K2. It accepts any foreign id. A broken native one misleads the model, and parsers that split it."""
+    """Kimi K2. It accepts any foreign id. A broken native id misleads the model and the parsers that split it."""
 
     target = "Kimi K2"
     form = "`functions.NAME:N`"
@@ -141,7 +142,7 @@ class Anthropic(Bounded):
 
 
 class Converse(Bounded):
-    """Bedrock's Converse. It accepts up to 64 characters; Claude behind it accepts fewer kinds of characters."""
+    """Bedrock's Converse. It accepts up to 64 characters; Claude models accept fewer kinds of characters."""
 
     def __init__(self, *, claude: bool = False) -> None:
         kept = "a-zA-Z0-9_-" if claude else "a-zA-Z0-9_.:-"
@@ -253,7 +254,8 @@ _REFUSED = re.compile(r"input\[(\d{1,6})\]\.id\b")
 
 @dataclass(frozen=True, slots=True)
 class ItemId:
-    """A wrong id of an item. `mixed_up`: it is the id of something else, or no id at all."""
+    """A wrong id of an item. `mixed_up`: the id belongs to another object (the call, a message), or the text is no
+    id."""
 
     pointer: str
     id: str
@@ -345,7 +347,7 @@ _PLAIN_MODEL = traits("").id_model
 _KEPT_END = re.compile(r"_\d{1,3}\Z")
 _TELLING = 9
 _MOST_LOOKED_AT = 256
-"""Ids of a reply whose numbers are compared. In a longer reply, only equal ids are avoided."""
+"""Most ids of a reply whose numbers are compared. In a longer reply, only equal ids are avoided."""
 
 
 class _History(NamedTuple):
@@ -416,7 +418,7 @@ def _count(context: RewriteContext, stem: str, history: _History) -> str:
 
 
 def _model_id(context: RewriteContext, history: _History) -> str:
-    """Return an id as the model of a new one."""
+    """Return the id whose form a new id imitates."""
     exchange = context.exchange
     demand = demand_of(exchange)
     if isinstance(demand, Mistral):

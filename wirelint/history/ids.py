@@ -6,8 +6,8 @@ on its result. Three pure functions over strings follow from that.
 - `form_of` returns the vendor that makes such ids, which separates foreign ids from broken ones.
 - `match` compares the id of a result with that of a call, from the mildest alteration (white space) to the hardest (a
   digest). The letters and digits in one case, the `key`, survive nearly all alterations.
-- `restore` returns the original of an id by its form alone, if only one is possible: `functions<own name><digits>` comes
-  from `functions.NAME:N`, and two ids joined by a bar were two.
+- `restore` returns the original of an id by its form alone, if only one original is possible:
+  `functions<own name><digits>` comes from `functions.NAME:N`, and two ids joined by a bar were two.
 
 The form of a cut, hashed or replaced id does not show its original; the ledger has the ids that passed.
 """
@@ -82,7 +82,7 @@ def key(id_: str) -> str:
 
 
 _DRAWN = 12
-"""Letters and digits of an id that no two calls share by accident."""
+"""Least number of letters and digits of an id that two calls cannot share by accident."""
 
 
 def is_drawn(id_: str, name: str | None) -> bool:

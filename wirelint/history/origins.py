@@ -96,7 +96,7 @@ def _answers_elsewhere(exchange: Exchange, ledger: Ledger) -> Iterator[Mangling]
 
 
 def _nearest(id_: str, conversation: str | None, ledger: Ledger) -> tuple[Issued, Match] | None:
-    """Return the only call that passed under an id of which another is the altered form."""
+    """Return the only recorded call of whose id `id_` is an altered form."""
     near = [*ledger.similar(id_, conversation), *ledger.calls(conversation)[-_COMPARED:]]
     found = {
         issued.id: (issued, altered)
@@ -109,7 +109,7 @@ def _nearest(id_: str, conversation: str | None, ledger: Ledger) -> tuple[Issued
 
 
 def _without_collisions(found: Sequence[Mangling], pairs: Sequence[Pair]) -> Iterator[Mangling]:
-    """Yield manglings, not restorable where a call of another id has, or would get, the same one."""
+    """Yield manglings. A mangling is not restorable if a call with another id has, or would get, the same id."""
     wanted = {id(one.pair): one.origin.id for one in found if one.restorable and one.place != "result"}
     sharing: dict[str, list[Pair]] = {}
     for each in pairs:
@@ -122,7 +122,7 @@ def _without_collisions(found: Sequence[Mangling], pairs: Sequence[Pair]) -> Ite
 
 
 def _collide(group: Sequence[Pair]) -> bool:
-    """Return True if calls of different ids are more than one call that was sent several times."""
+    """Return True if calls with different ids are different calls, not one call that was sent several times."""
     if len({each.call.id for each in group}) == 1:
         return False
     said = {
@@ -145,7 +145,7 @@ def _judge(each: Pair, exchange: Exchange, ledger: Ledger, history: set[str], le
         if origin.how == _REPLACED and origin.id not in left and _is_accepted(exchange, each.call):
             return None
         return _mangling(each, origin, "call and its result" if each.answer is not None else "call")
-    if origin is None:  # the call's id is the good one, as far as can be known
+    if origin is None:  # no sign that the call's id was altered: the result's id was
         return _mangling(each, Origin(given or None, alteration.how, alteration.certainty), "result")
     return _mangling(each, origin, "call" if answered == origin.id else "call and its result")
 
@@ -176,7 +176,7 @@ def _origin(each: Pair, exchange: Exchange, ledger: Ledger, history: set[str]) -
 
 
 def _by_form(id_: str, name: str | None, model: str) -> Origin | None:
-    """Return the original of an id, as far as its form shows it; None without a sign of a change."""
+    """Return the original of an id by its form alone; None without a sign of a change."""
     own = restore(id_, name)
     if own is None and (is_kimi_k2(model) or is_kimi_k3(model)):
         return restore_counted(id_, name, "functions." if is_kimi_k2(model) else "")
@@ -258,7 +258,7 @@ def _is_prefixed_counter(id_: str, issued: str) -> bool:
 
 
 def _is_accepted(exchange: Exchange, call: ToolCall) -> bool:
-    """Return True if the target accepts the id of a call, as far as its demands are known.
+    """Return True if the target accepts the id of a call, or if no demand of the target is known.
 
     Kimi K2 accepts any id, but stops calling tools if its own ids are replaced.
     """

@@ -1,11 +1,11 @@
 """Pairing of the calls and results of a request's history: by exact id, then by similarity.
 
-Theory of operation. Results are taken in order. A result with the id of an open call answers it; if several open calls
-share the id, it answers the first one of the latest turn. The results left over are compared with the unanswered calls,
-beginning with those of the turn just before: the smallest alteration wins (`ids.match`). If none matches, the unanswered
-calls of a turn and the left-over results after it are paired in order, provided that there are as many of each and that
-the ids of one side identify nothing (`undefined`, a bare number, the id of a message). The rest are results without a
-call, and calls without a result.
+Theory of operation. Results are processed in order. A result with the id of an open call answers it; if several open
+calls share the id, it answers the first one of the latest turn. The results left over are compared with the unanswered
+calls, beginning with those of the turn just before: the smallest alteration wins (`ids.match`). If none matches, the
+unanswered calls of a turn and the left-over results after it are paired in order, provided that there are as many of
+each and that the ids of one side identify nothing (`undefined`, a bare number, the id of a message). The rest are
+results without a call, and calls without a result.
 
 If an API has no ids (Gemini, Ollama), or one side omits them, a result answers the first open call of its function in the
 turn before it. Gemini pairs by order alone: as many results as calls.
@@ -35,7 +35,7 @@ from wirelint.text.pointers import at
 _COMPARED = 32
 """Calls that a left-over result is compared with: as many as one turn may hold, so that long histories stay linear."""
 _BUDGET = 20_000
-"""Comparisons in one history, so that thousands of strangers cost no more than a moment."""
+"""Most comparisons in one history, which bounds the time for thousands of unrelated ids."""
 _RANK = {"high": 0, "medium": 1, "low": 2}
 
 
@@ -77,7 +77,7 @@ class Pairing:
 def pair(request: Request) -> Pairing:
     """Pair the calls and results of a history. Results without an id pair by name and order, or not at all.
 
-    They are orphans only where the API has no ids, so that they show all that there is to know.
+    They are orphans only if the API has no ids, because only then name and order are all the evidence.
     """
     return _Pairer(request).run()
 
@@ -153,7 +153,8 @@ class _Pairer:
         self.pairs[number] = Pair(pair.call, pair.position, answer)
 
     def _unanswered(self, before: int) -> list[int]:
-        """Unanswered calls before a message, the nearest turn first and in order within it; not all of very many."""
+        """Return the unanswered calls before a message, the nearest turn first and in order within it; a limited
+        number."""
         end = bisect.bisect_left(self.open, before, key=lambda number: self.pairs[number].position)
         near = self.open[max(end - 4 * _COMPARED, 0) : end]
         numbers = [number for number in near if self.pairs[number].answer is None][-_COMPARED:]
@@ -173,7 +174,8 @@ class _Pairer:
         return self._may_repeat(answer) if free else True
 
     def _may_repeat(self, answer: Answer) -> bool:
-        """Return True if a result may be one more of a call that was answered, where nobody counts them."""
+        """Return True if a result may be a further answer to an answered call, in an API that does not count
+        results."""
         if self.history.is_counted:
             return False
         before = bisect.bisect_left(self.pairs, answer.position, key=lambda pair: pair.position)
@@ -218,7 +220,7 @@ class _Pairer:
         return True
 
     def _pair_by_place(self, left: Sequence[Answer]) -> None:
-        """Pair the rest of a turn in order, if its ids identify nothing and there are as many calls as results."""
+        """Pair the rest of a turn in order, if its ids identify no call and there are as many calls as results."""
         turns: dict[int, list[Answer]] = {}
         for answer in left:
             turns.setdefault(self._turn_before(answer.position), []).append(answer)
@@ -378,7 +380,7 @@ def _of_gemini(response: Json) -> str:
 
 
 def _has_content(block: Mapping[str, Json]) -> bool:
-    """Return True if a block is something else than blank text."""
+    """Return True if a block is not blank text."""
     if block.get("type") != "text" and "text" not in block:
         return True
     text = block.get("text")
@@ -442,7 +444,8 @@ def next_id(id_: str, name: str | None, model: str, demand: Demand | None, taken
 
 
 def _native_stem(id_: str, name: str | None, model: str, demand: Demand | None) -> str | None:
-    """Return the part before the number of Kimi's own ids, where this id is one, or would be taken for a broken one."""
+    """Return the part before the number of Kimi's own ids, if this id is one or would count as a broken one; else
+    None."""
     if not name:
         return None
     form = form_of(id_)
@@ -461,7 +464,7 @@ def _number(id_: str) -> int:
 
 
 def _count(stem: str, number: int, taken: Collection[str]) -> str:
-    """Return the first free number: among as many as are taken and one more, one is free."""
+    """Return the first free id from `number` on; at most one more than the taken ids are tried."""
     numbers = range(number, number + 1 + len(taken))
     return next(new for one in numbers if (new := f"{stem}{one}") not in taken)
 
@@ -504,7 +507,7 @@ class Succession:
         return self._given or (scanner.closed is not None and scanner.second is None and scanner.top == "{")
 
     def text(self, piece: str) -> None:
-        """Take in argument text of the call."""
+        """Record argument text of the call."""
         while piece:
             before = self._scanner.length
             self._scanner.feed(piece)
@@ -529,7 +532,7 @@ class Succession:
             return "stray" if other_id else "same"
         if name and (follows or not self.unstable):
             return "anew"
-        # Without a name it is no call that anybody could run: whatever follows came under a made-up id.
+        # Without a name no client could run a new call, so the id is made up and the call continues.
         return "stray" if other_id and (follows or self.unstable or self._repeated) else "same"
 
     def is_late(self, id_: str | None, name: str | None) -> bool:
@@ -538,7 +541,7 @@ class Succession:
         return bool(id_ and not self.id and begun) and not (self.complete and self.name and name)
 
     def take(self, verdict: CheckResult, id_: str | None, name: str | None) -> None:
-        """Go on after an announcement with its verdict."""
+        """Update the current call with an announcement and its verdict."""
         if verdict == "anew":
             self.id, self.name = id_ or None, name or self.name
             self._given = False

@@ -54,7 +54,7 @@ class Turn:
 
     @property
     def ids(self) -> tuple[str, ...]:
-        """The ids of its calls, in order."""
+        """The ids of the turn's calls, in order."""
         return tuple([part.id or "" for part in self._parts if isinstance(part, ToolCall)])
 
     @property
@@ -63,7 +63,7 @@ class Turn:
 
     @property
     def empty(self) -> bool:
-        """Return True if it has no content that a client would send back."""
+        """Return True if the turn has no content that a client would send back."""
         for part in self._parts:
             if part.text.strip() if isinstance(part, _WORDS) else isinstance(part, (ToolCall, ToolResult, Opaque)):
                 return False
@@ -94,9 +94,9 @@ class Turn:
 
     @property
     def ends(self) -> tuple[str, str]:
-        """Its beginning and its end: a client that cuts or adds something leaves one of them.
+        """The beginning and the end of the text: a client that cuts or extends a turn leaves one of them unchanged.
 
-        Both are the functions' names if it has calls, and empty if it is too short.
+        Both are the functions' names if the turn has calls, and empty if the text is too short.
         """
         if self._ends is None:
             called = " ".join(part.name or "" for part in self._parts if isinstance(part, ToolCall))
@@ -105,7 +105,7 @@ class Turn:
         return self._ends
 
     def extended(self, parts: Iterable[Part]) -> Turn:
-        """Return the turn with more words in it."""
+        """Return the turn with further parts."""
         return Turn(self.assistant, [*self._parts, *parts])
 
 
@@ -170,7 +170,7 @@ def _user(parts: Sequence[Part]) -> str:
 
 @remembered
 def _given(text: str) -> str:
-    """Return a digest of a result, white space and thinking aside."""
+    """Return a digest of a result without white space and thinking."""
     return short(_plain([text])).hex()
 
 
@@ -183,7 +183,7 @@ def _plain(texts: Sequence[str]) -> str:
 
 
 def _without_thoughts(text: str) -> str:
-    """Return the text without pairs of reasoning tags. The search for each closer goes on where the last one ended."""
+    """Return the text without pairs of reasoning tags. The search for each closer continues after the last one."""
     kept: list[str] = []
     closers: dict[str, int] = {}
     place = 0
@@ -212,7 +212,7 @@ _HEADERS = _PHRASES.words("headers")
 
 _KNOWN_HEADERS = frozenset(_HEADERS)
 _NAMED = re.compile(r"x-[a-z0-9-]{1,40}-(?:session|conversation)-id")
-"""Whatever else a client or its gateway calls it."""
+"""Headers with similar names, of other clients and gateways."""
 
 _FIELDS = ("conversation_id", "session_id", "litellm_session_id")
 _METADATA = _PHRASES.words("metadata")

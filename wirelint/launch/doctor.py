@@ -54,7 +54,7 @@ ANSWER = "wirelint-doctor: seen"
 OLDEST, NEWEST = (11, 0, 2), (13,)
 """mitmproxy from the first on, below the second."""
 _CONNECT, _CLIENT = 3.0, 30.0
-"""Seconds for a connection, and for a client."""
+"""Timeouts in seconds: for a connection, and for a client."""
 _MAGIC = "http://mitm.it/cert/pem"
 """mitmproxy returns its authority here to clients that come through it."""
 
@@ -184,7 +184,7 @@ def _listens(host: str, number: int) -> bool:
 
 
 def proxy_variables(given: Mapping[str, str], confdir: Path) -> Iterator[Check]:
-    """Check variables that name a proxy: does it listen, and is it a mitmproxy with our authority?"""
+    """Check the variables that name a proxy: it must listen, and be a mitmproxy with the local authority."""
     found: dict[str, list[str]] = {}
     for name in PROXIES:
         upper, lower = given.get(name), given.get(name.lower())
@@ -349,7 +349,7 @@ def try_clients(command: Sequence[str], trial: Trial) -> Iterator[Check]:
 
 
 def _pythons(command: Sequence[str], given: Mapping[str, str]) -> dict[str, str]:
-    """Return interpreters by name: the command's, else those on the PATH, else ours."""
+    """Return interpreters by name: the command's, else those on the PATH, else the running one."""
     path = given.get("PATH")
     if command and (interpreter := interpreter_of(command[0], path)) and "python" in Path(interpreter).name:
         return {Path(command[0]).name: interpreter}
@@ -425,7 +425,7 @@ def judge(name: str, client: str, answer: str, trial: Trial) -> Check:
 
 
 def _trust_command(variable: str, trial: Trial) -> str:
-    """Return a shell command that makes a client trust the proxy and everybody it trusts already."""
+    """Return a shell command that makes a client trust the proxy besides the authorities that it trusts already."""
     if variable in ADDING:
         return f"export {variable}={trial.authority}"
     # These variables replace the trusted certificates, so their file needs the system's authorities too.

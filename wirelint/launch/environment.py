@@ -1,8 +1,8 @@
-"""The environment of a command behind the proxy: proxy variables, base URLs, and certificates to trust.
+"""The environment of a command whose traffic goes through the proxy: proxy variables, base URLs, trusted certificates.
 
-Clients differ in what they read. Most take a proxy from the environment, in one case or the other; those that do not can
-be given a base URL instead. For trust, some variables name the only authorities there are (`REPLACING`), others name
-authorities besides the built-in ones (`ADDING`). Nothing on the machine changes: the files are in a folder of the run.
+Clients read different variables. Most read the proxy variables, in upper or lower case; others can be given a base URL
+instead. For trust, some variables replace the built-in authorities (`REPLACING`), others add to them (`ADDING`). The
+machine's own configuration is not changed: the files are in a folder of the run.
 """
 
 from __future__ import annotations
@@ -68,11 +68,11 @@ _LOCAL = ("localhost", "127.0.0.1")
 _READ_PROXIES = frozenset(
     {"claude", "codex", "gemini", "curl", "wget", "git", "pip", "uv", "uvx", "aider", "deno", "bun"}
 )
-"""Commands that read proxy variables with any Node, besides Python programs."""
+"""Commands that read proxy variables with every version of Node. Python programs read them too."""
 
 
 class AddressError(ValueError):
-    """A URL that traffic cannot be sent to. One line: variable, value, cure."""
+    """A URL that traffic cannot be sent to. The text is one line: variable, value, cure."""
 
 
 # --- addresses --------------------------------------------------------------------------------------------------------

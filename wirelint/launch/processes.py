@@ -1,8 +1,9 @@
 """The two processes of `wirelint run`: the private proxy, and the command, which owns the terminal.
 
-The command runs in our process group, so the terminal's keys reach it: Ctrl-C and Ctrl-\\ end it (we ignore them), Ctrl-Z
-stops both, a new window size is signalled to it. Signals to us alone (TERM, HUP) are passed on. On Linux the command gets
-SIGTERM if we are killed. The proxy has a session of its own, which signals of the terminal do not reach.
+The command runs in wirelint's process group, so it gets the terminal's signals: Ctrl-C and Ctrl-\\ end it (wirelint
+ignores them), Ctrl-Z stops both, a new window size is signalled to it. Signals to wirelint alone (TERM, HUP) are passed
+on. On Linux the command gets SIGTERM if wirelint is killed. The proxy has its own session, which signals of the
+terminal do not reach.
 """
 
 from __future__ import annotations
@@ -135,7 +136,7 @@ class PrivateProxy:
             return 0
         self._say({"pending": True})
         line = self._line(_STOP)
-        # A process that ends may say why instead: `{"failed": …}`.
+        # A process that ends may write the reason instead: `{"failed": …}`.
         return int(json.loads(line).get("pending", 0)) if line else 1
 
     def __enter__(self) -> PrivateProxy:
@@ -164,7 +165,7 @@ class PrivateProxy:
             process.stdin.close()
 
     def _line(self, timeout: float) -> str:
-        """Return the next line of the process; "" if it has ended or the time is over."""
+        """Return the next line of the process; "" if the process has ended, or after `timeout` seconds."""
         try:
             return self._lines.get(timeout=timeout)
         except queue.Empty:
@@ -181,9 +182,9 @@ class PrivateProxy:
 
 
 _SETTLE = 0.02
-"""Seconds after which a command that was stopped and continued together with us runs again."""
+"""Seconds after which a command that was stopped and continued together with wirelint runs again."""
 _GRACE = 10.0
-"""Seconds that the command has to end after a signal to us."""
+"""Seconds that the command has to end after a signal to wirelint."""
 _PR_SET_PDEATHSIG = 1
 
 _IGNORED = ("SIGINT", "SIGQUIT")

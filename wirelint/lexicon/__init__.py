@@ -24,8 +24,8 @@ def load(name: str) -> dict[str, Any]:
 class Phrases:
     """Word lists and regular expressions of `lexicon/phrases/<name>.toml`.
 
-    A string is a regular expression. Its line breaks are no part of it, and flags stand at its start: `(?i)`. In it,
-    `{key}` stands for another string of the file, or for a part that the caller passes.
+    A string is a regular expression. Its line breaks are ignored, and its flags are at its start: `(?i)`. `{key}` is
+    replaced by another string of the file, or by a part that the caller passes.
     """
 
     def __init__(self, name: str) -> None:
@@ -33,7 +33,7 @@ class Phrases:
         self._patterns: dict[str, re.Pattern[str]] = {}
 
     def __getitem__(self, key: str) -> re.Pattern[str]:
-        """Return the expression `key`, compiled when it is first asked for: few runs need all of them."""
+        """Return the expression `key`, compiled at its first use, since few runs need all expressions."""
         if key not in self._patterns:
             self._patterns[key] = self.pattern(key)
         return self._patterns[key]
@@ -44,7 +44,7 @@ class Phrases:
         return tuple(words.split() if isinstance(words, str) else words)
 
     def table(self, key: str) -> Any:
-        """Return the value of `key` as it is."""
+        """Return the value of `key` without changes: a table or an array."""
         return self._table[key]
 
     def text(self, key: str, **parts: str) -> str:
@@ -53,7 +53,8 @@ class Phrases:
         return self._filled(self._table[key], parts)
 
     def pattern(self, key: str, **parts: str) -> re.Pattern[str]:
-        """Return the compiled expression `key`. Its `pattern` has no flags, so that it can become a part of another one."""
+        """Return the compiled expression `key`. Its `pattern` has no flags, so that it can be part of another
+        expression."""
         return _compiled(self.text(key, **parts))
 
     def patterns(self, key: str, **parts: str) -> tuple[re.Pattern[str], ...]:

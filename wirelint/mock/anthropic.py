@@ -2,7 +2,7 @@
 
 A stream has `message_start`, each content block as `content_block_start`, deltas and `content_block_stop` (a `ping` after
 the first start), `message_delta` with the stop reason and the usage, and `message_stop`. The `input` of a started tool
-use is `{}`; its arguments come as `input_json_delta` text, the first one empty. Vertex streams these events as they are;
+use is `{}`; its arguments come as `input_json_delta` text, the first one empty. Vertex streams these events unchanged;
 Bedrock puts each into a message of an AWS event stream, base64 in JSON.
 https://docs.anthropic.com/en/docs/build-with-claude/streaming
 https://docs.anthropic.com/en/api/claude-on-amazon-bedrock

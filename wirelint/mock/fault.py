@@ -14,7 +14,7 @@ from wirelint.model import Json
 
 
 class NotApplicableError(Exception):
-    """This request gives the fault nothing to change; the reply stays healthy, and its header has the reason."""
+    """The fault cannot be applied to this request; the reply stays healthy, and its header has the reason."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """The faults by name: of a reply's content (markup, tokens and thinking in the text; actions and results that never
 happened; ids, arguments, names, indexes and finish reasons of calls), of its events, and of the bytes that carry it.
 
-The wording is that of models in general, not of a linter's patterns. Add a fault as an entry of `faults.toml` and a
+The texts are worded as models write, not after a linter's patterns. Add a fault as an entry of `faults.toml` and a
 function in the table of its stage.
 """
 

@@ -86,7 +86,7 @@ class OpenAIChat(Api):
 
         def chunk(tag: Tag, choices: list[Json], usage: Json = None) -> Event:
             value = {**head, "choices": choices, **({"usage": usage} if ask.usage else {})}
-            # Padding against traffic analysis: its length varies, its text means nothing.
+            # Padding against traffic analysis: random text of varying length.
             value["obfuscation"] = mint_id(envelope.rng, f"{{alnum {envelope.rng.randrange(16)}}}")
             return Event(tag, dump_json(value))
 
@@ -290,7 +290,8 @@ class _ItemWriter(EventWriter):
 
 
 class OpenAICompletions(Api):
-    """A prompt in, its continuation out. The endpoint knows no tools: a model that is given some writes markup."""
+    """A prompt in, its continuation out. The endpoint has no tools: if a request declares some, the model writes
+    markup."""
 
     key = "openai_completions"
     prompt_member = "prompt"
@@ -300,7 +301,7 @@ class OpenAICompletions(Api):
         if not prompt:
             raise RequestError(f"{self.prompt_member}: text is required")
         model = string_of(body.get("model")) or self.model_in(target)[0]
-        # The last user turn, as far as a model of the ChatML family reads prompts.
+        # The last user turn of a prompt in the ChatML template.
         _, marked, rest = prompt.rpartition("<|im_start|>user\n")
         return self.ask(
             body,

@@ -1,14 +1,13 @@
-"""Argument policies: what the arguments of tools must be like, written down by the people who run the tools.
+"""Argument policies: constraints on the arguments of tools, written by the operators of the tools.
 
-A policy names tools and arguments, says what a value must be, and what happens to a value that is not. It is read from a
-file (`policy.file`) and checks values (`policy.checks`). `policy.checks.Disk` looks
-up whether a path exists.
+A policy names tools and arguments, a check of the values, and an action for a value that fails the check. It is read
+from a file (`policy.file`) and checks values (`policy.checks`). `policy.checks.Disk` looks up whether a path exists.
 
-Policies apply in the order of their file; each sees the arguments as earlier ones leave them. A value that is null or
-absent only breaks `required`. A replacement that would break the same policy again is not made, and neither is one for a
-value that cannot be judged. After the policies come invented values (`arguments.invented`) at places that no policy
-complained about; of these only a word for "no value" has a fix: null if the schema allows it, else the argument is dropped
-if it is optional.
+Policies apply in the order of their file; each gets the arguments as changed by the earlier ones. A value that is null
+or absent only breaks `required`. A replacement that would break the same policy again is not made, and neither is one
+for a value that cannot be checked. After the policies, invented values (`arguments.invented`) are reported at places
+without a breach of a policy; among these only a word for "no value" has a fix: null if the schema allows it, else the
+argument is dropped if it is optional.
 """
 
 from __future__ import annotations
@@ -69,11 +68,11 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One thing wrong with the arguments of a call. `path` is its place, `safety` that of its fix, None without a fix.
+    """One fault in the arguments of a call. `path` is its place, `safety` that of its fix, None without a fix.
 
     `title` and `done` describe the fix in the imperative and in the past tense: `drop path`, `dropped path`. `instead`
     replaces the value, GONE removes it. `blocks`: the fix removes the call. `judged` is False if the value could not be
-    judged.
+    checked.
     """
 
     message: str
@@ -100,7 +99,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Policies:
-    """The policies of a file in its order, with the file system to ask."""
+    """The policies of a file in its order, with the file system for path checks."""
 
     policies: tuple[Policy, ...] = ()
     disk: Disk = field(default_factory=NoDisk)

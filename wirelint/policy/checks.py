@@ -1,4 +1,4 @@
-"""The checks of argument policies. A check describes what is wrong with a value, in words that complete "… is".
+"""The checks of argument policies. A check describes the fault of a value in words that complete "… is".
 
 A check that cannot judge a value raises UnjudgedError with the reason.
 """
@@ -19,7 +19,7 @@ from wirelint.model import Json
 from wirelint.text.escaping import excerpt
 
 _LONGEST_MATCHED = 4096
-"""Characters of a value that a user's regular expression is matched against; longer values could take for ever."""
+"""Most characters of a value for a user's regular expression; with longer values a match could take too long."""
 
 Kind = Literal["file", "dir", "other", "missing", "unknown"]
 """`unknown`: no permission, or no file system to ask."""
@@ -54,16 +54,16 @@ class RealDisk:
 
 
 class UnjudgedError(Exception):
-    """A value cannot be judged on this machine; the text says why."""
+    """A value cannot be checked on this machine; the text is the reason."""
 
 
 class CheckError(ValueError):
-    """A setting that cannot be used. The text says what it should be."""
+    """A setting that cannot be used. The text names the valid settings."""
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A check. `name` is its key in the file; `judge(value, argument, disk)` returns what is wrong, or None."""
+    """A check. `name` is its key in the file; `judge(value, argument, disk)` returns the fault as text, or None."""
 
     name: str
     judge: Callable[[Json, str, Disk], str | None]
@@ -264,7 +264,7 @@ CHECKS: Mapping[str, Callable[[Json], _Judge]] = {
     "regex": _regex,
     "type": _type,
 }
-"""Functions by key that make a judge of a setting, or raise CheckError."""
+"""Functions by key that make the check function for a setting, or raise CheckError."""
 
 
 def _only_true(setting: Json) -> None:

@@ -27,7 +27,7 @@ def load(path: Path) -> Policies:
 
 
 def parse(text: str, source: str, disk: Disk | None = None) -> Policies:
-    """Return the policies in the text of a file. `source`: its name in errors. `disk`: the file system that they ask.
+    """Return the policies in the text of a file. `source`: its name in errors. `disk`: the file system for path checks.
     Raises ConfigError."""
     return _policies(parse_toml(text, source), source, disk)
 

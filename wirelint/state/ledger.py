@@ -49,11 +49,11 @@ __all__ = [
 _MOST_COMPLAINTS = 256
 _MOST_INSIDE = 256
 _MOST_BEGUN = 1024
-"""Branches of which no exchange has ended yet."""
+"""Most branches without an ended exchange that are kept."""
 _MOST_STATES = 1024
-"""Replies of which the server holds something else than the client."""
+"""Most replies for which a difference between the server's and the client's version is kept."""
 _MOST_KEPT = 32 << 20
-"""Bytes of conversations that are kept to be sent again."""
+"""Most bytes of conversations that are kept to be sent again."""
 
 
 @dataclass(frozen=True, slots=True)

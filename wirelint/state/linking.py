@@ -115,7 +115,7 @@ class Node:
 
 
 class Index:
-    """Nodes by something in their text, the latest last."""
+    """Index of nodes by a mark of their content, the latest last."""
 
     def __init__(self) -> None:
         self._nodes: dict[bytes | str, dict[int, Node]] = {}
@@ -162,14 +162,14 @@ def mark_of(turns: Iterable[Turn | KnownTurn]) -> bytes:
     return b"".join([turn.mark for turn in turns])
 
 
-# How far a remembered exchange agrees with a history that may go on from it.
+# Agreement of a recorded exchange with a history that may continue it.
 
 _TELLING_WORDS = 60
 """Characters of an answer that no two conversations share by accident."""
 
 
 class Agreement(NamedTuple):
-    """How far a node agrees with a history, the most telling field first.
+    """Degree of agreement between a node and a history, the most significant field first.
 
     `whole`: to the beginning, in every turn. `like`: to the beginning, except for some user turns. `ids`: number of
     turns with equal ids. `turns`: number of equal turns, from the last one back. `fresh`: nothing continues the node.
@@ -186,12 +186,12 @@ class Agreement(NamedTuple):
 
     @property
     def content(self) -> tuple[bool, bool, int]:
-        """How far the node agrees when ids are left aside."""
+        """The agreement without ids."""
         return self.whole, self.like, self.turns
 
 
 def agree(node: Node, turns: Sequence[Turn], at: int, *, exact: bool = False) -> Agreement:
-    """Return how far the path to a node agrees with a history whose turn `at` is the node's answer.
+    """Return the agreement of the path to a node with a history whose turn `at` is the node's answer.
 
     Beyond the last two turns, equal sizes count as agreement and ids are not compared, unless `exact`.
     """
@@ -243,7 +243,7 @@ def _is_equal(known: KnownTurn, turn: Turn, *, exact: bool) -> bool:
 
 
 def settle(node: Node, turns: Sequence[Turn], at: int) -> None:
-    """Remembers the sizes that the turns of a history have in this client's shape."""
+    """Record the sizes that the turns have in the form that this client sends."""
     for known, turn in zip(_path(node), reversed(turns[: at + 1]), strict=False):
         for one in known:
             if one.size != turn.size and one.mark == turn.mark:
@@ -251,9 +251,8 @@ def settle(node: Node, turns: Sequence[Turn], at: int) -> None:
 
 
 def is_telling(turn: Turn, agreement: Agreement) -> bool:
-    """Return True if an agreement is no accident: nearly all agrees, or drawn ids, a long answer or several turns
-    do.
-    """
+    """Return True if an agreement is no accident: nearly all turns agree, or random ids, a long answer or several
+    turns."""
     if agreement.like and agreement.turns > 1:
         return True
     if agreement.same_ids and any(drawn_ids(turn.calls)):
@@ -263,7 +262,7 @@ def is_telling(turn: Turn, agreement: Agreement) -> bool:
 
 
 def drawn_ids(calls: Iterable[ToolCall]) -> Iterator[str]:
-    """Return the letters and digits of ids that no two calls share."""
+    """Yield the letters and digits of random ids, which no two calls share."""
     return (key(call.id) for call in calls if call.id and is_drawn(call.id, call.name))
 
 
@@ -277,7 +276,7 @@ Trunk: TypeAlias = tuple[tuple[str | None, int], ...]
 
 @dataclass(slots=True, eq=False)
 class _Conversation:
-    """`base` is the text that its name is derived from."""
+    """`base` is the text from which its name is derived."""
 
     base: str
     trunk: Trunk
@@ -316,7 +315,7 @@ class _Found(NamedTuple):
 
 
 class Lineage:
-    """The exchanges that have passed and how they hang together. `most` bounds how many turns and ids are remembered."""
+    """The recorded exchanges and the links between them. `most` limits the number of turns and ids that are kept."""
 
     def __init__(self, most: int = 40_000) -> None:
         self._most = most
@@ -328,7 +327,7 @@ class Lineage:
 
     @property
     def number(self) -> int:
-        """How many exchanges have been recorded."""
+        """Number of recorded exchanges."""
         return self._number
 
     def trunk(self, conversation: str | None) -> Trunk:

@@ -68,7 +68,7 @@ class _Server:
 
 
 _Calls: TypeAlias = dict[str, dict[int, Passed]]
-"""Calls of one tool: by what they were called with, then by number."""
+"""Calls of one tool by the digest of their arguments, then by number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ class McpLedger:
         self._clock = self._text = 0
 
     def __bool__(self) -> bool:
-        """Return True if any server has been seen."""
+        """Return True if traffic of at least one server has been recorded."""
         return bool(self._servers)
 
     # --- questions ----------------------------------------------------------------------------------------------------

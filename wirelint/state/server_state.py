@@ -7,10 +7,10 @@ Theory of operation. With `previous_response_id` (OpenAI's Responses), a stored 
 
 The server knows `call_A` only if it made it. After a repair of reply `resp_1` it may not have: the call was found in
 text, has a new id, or is half of two joined calls. Without any repair the same happens when a stream gives one call two
-ids: the server stores the last one, and many clients keep the first. While the stream passes, it is unknown which id a
-client keeps, and what the last id will be. So the difference is settled in the next request, where both are known: ids
-are translated back, calls that the server never made are inserted before their results, and calls that the client never
-got are answered. A client that sends the whole history needs none of this.
+ids: the server stores the last one, and many clients keep the first. While the stream passes, neither the id that the
+client keeps nor the last id is known. So the difference is settled in the next request, where both are known: ids are
+translated back, calls that the server never made are inserted before their results, and calls that the client never got
+are answered. A client that sends the whole history needs none of this.
 
 Translation is not enough if a repaired call is still broken at the server: arguments that are no JSON, two joined calls,
 an unknown tool name, one id for two calls. Servers refuse such a history, or treat the call as failed. The reply is then
@@ -219,7 +219,7 @@ def _replay(exchange: Exchange, before: ServerState | None) -> Replay | None:
         return None
     base = before.replay if before is not None and before.replay is not None else Replay(request.previous, b"[]")
     if base.previous is not None and request.body.get("store") is False:
-        return None  # over a WebSocket, which keeps nothing but the last reply
+        return None  # over a WebSocket, where the server keeps only the last reply
     given = request.body.get("input")
     own = _as_items(given) if isinstance(given, str) else given
     said = _items(delivered.choices[0].parts)

@@ -1,10 +1,10 @@
-"""Content parts printed as a structure in a text: `[{'type': 'text', 'text': 'Hi'}]` in the place of `Hi`.
+"""Content parts printed as a structure in a text: `[{'type': 'text', 'text': 'Hi'}]` instead of `Hi`.
 
 Theory of operation. A program that should have joined the text of some content parts formatted their list instead: by
 Python's `repr`, by a JSON encoder, or by JavaScript's `[object Object]`. Then the whole text, or the whole text between two
 tokens of a chat template or after the label of a speaker, is one such structure; people who write about structures put
 words beside them. A reader of literals decides: it reads the notations of Python and JSON and the constructors of SDK
-classes, and the value must be a list of parts as the APIs define them. It runs only where a cheap search finds an opener.
+classes, and the value must be a list of parts as the APIs define them. It runs only if a cheap search finds an opener.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class LiteralReader(TolerantReader):
     """Reader of a literal as programs print it: Python's `repr`, JSON, and constructors with named arguments.
 
     Nothing is evaluated. `TextBlock(text='Hi', type='text')` reads as `{"text": "Hi", "type": "text"}`. Afterwards,
-    `position` is the offset after the literal and `failed` is True if there was none. `pythonic`: something in it is
-    written as Python does and JSON does not.
+    `position` is the offset after the literal and `failed` is True if there was none. `pythonic`: the literal has a
+    notation that Python has and JSON has not.
     """
 
     strings: ClassVar = {
@@ -57,7 +57,7 @@ class LiteralReader(TolerantReader):
         return None if self.failed else value
 
     def read_items(self) -> Iterator[Json]:
-        """Yield the items of the list that begins here, one by one, or the only value where there is no list.
+        """Yield the items of the list that begins here, one by one, or the only value if there is no list.
 
         A caller that stops at an unwanted item saves reading the rest.
         """
@@ -251,8 +251,8 @@ _MOST_NESTED = 16
 class ContentRepr:
     """A structure in a text: its place, its notation, and `says`, the joined text of its parts.
 
-    `says` is None if it holds more than text, or if the text is lost. `whole`: there is nothing beside it. `framed`: it
-    follows a token or the label of a speaker. Neither: it is a paragraph of its own.
+    `says` is None if it holds more than text, or if the text is lost. `whole`: it is the whole text. `framed`: it
+    follows a token or the label of a speaker. Neither: it is a separate paragraph.
     """
 
     start: int
@@ -264,7 +264,7 @@ class ContentRepr:
 
 
 def may_hold_repr(text: str) -> bool:
-    """Return True if `find_reprs` can find a structure: a cheap look, False for nearly every text."""
+    """Return True if `find_reprs` can find a structure. A cheap test, False for nearly every text."""
     first = text[:64].lstrip()[:1]
     if first and (first in "[{" or (first.isupper() and "type='" in text)):
         return True

@@ -1,8 +1,8 @@
 """Error texts of tools, as opposed to documents about errors.
 
 Theory of operation. A text counts as an error only if it holds nothing else: short, with the error at its start, from a
-tool that does not return texts of others. Tools that read, search, test or watch may return such a text as content; their
-errors count only if they name the tool or its call.
+tool that does not return texts by other authors. Tools that read, search, test or watch may return such a text as
+content; their errors count only if they name the tool or its call.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _DECORATION = re.compile(r"\A(?:[^\w\s{\[<(\"'`]|\ufe0f|\s){0,8}")
 _SOUGHT = re.compile(r"query|search|text|pattern|keyword|term|filter|name$|^q$|^id$", re.IGNORECASE)
 """Parameters of a search: "not found" is an answer to it, no error."""
 _LISTED = re.compile(r"(?:^|[_./-])(?:issues?|messages?|mails?|comments?)(?:$|[_./-])", re.IGNORECASE)
-"""Things with titles, one a line, that are searched for."""
+"""Names of tools that list things with titles, one per line."""
 _ASKS = re.compile(r"(?:^|[_./-])(?:list|search|find|query|get|fetch|lookup)(?:$|[_./-])", re.IGNORECASE)
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _REASONS = frozenset(_PHRASES.words("reasons"))
@@ -53,7 +53,7 @@ def is_own_error(text: str, tool: str, arguments: Mapping[str, Json] | None = No
     ):
         return True
     if reads:
-        return _tells_own_deed(bare, name) or (
+        return _reports_own_failure(bare, name) or (
             _PHRASES["looks"].search(name) is not None
             and _LISTED.search(name) is not None
             and _PHRASES["trace"].match(bare) is not None
@@ -66,9 +66,8 @@ def is_own_error(text: str, tool: str, arguments: Mapping[str, Json] | None = No
 
 
 def breaks_data(text: str, earlier: Iterable[str], arguments: Mapping[str, Json] | None) -> bool:
-    """Return True if a text is an error in the place of data: all `earlier` results of the tool are objects with a
-    common key. Not for a tool that hands out texts of others, which may be such errors.
-    """
+    """Return True if a text is an error where the tool usually returns data: all `earlier` results of the tool are
+    objects with a common key. False for a tool that returns texts by other authors, which may be such errors."""
     foreign = arguments is None or any(_PHRASES["foreign"].search(name) for name in arguments)
     if foreign or text.lstrip().startswith(("{", "[")):
         return False
@@ -94,7 +93,7 @@ def _keys(text: str) -> frozenset[str]:
 
 def _fails(text: str, name: str) -> bool:
     if "\n" in text and _PHRASES["looks"].search(name):
-        return False  # a list, whatever its first line is
+        return False  # a list, even if its first line looks like an error
     if _PHRASES["start"].match(text):
         return True
     return (
@@ -102,7 +101,7 @@ def _fails(text: str, name: str) -> bool:
     )
 
 
-def _tells_own_deed(text: str, name: str) -> bool:
+def _reports_own_failure(text: str, name: str) -> bool:
     """Return True if a text is one line that says that the tool's own task failed: "failed to list issues: 401 …"."""
     found = (
         _PHRASES["own_verb"].match(text) if "\n" not in text and len(text) <= _LONGEST and _ASKS.search(name) else None

@@ -67,7 +67,7 @@ _ACTIVE = re.compile(
 _SHORT = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
 
 _OURS = re.compile(r"(\x1b\[[012]m)")
-"""Escapes of the help pages: bold, dim, reset."""
+"""Escape sequences of the help pages: bold, dim, reset."""
 
 
 def printable(text: str, keep: str = "") -> str:
@@ -139,7 +139,8 @@ def no_guard() -> Iterator[None]:
         sys.stdout, sys.stderr = before
 
 
-# Replacements for our signs on outputs that cannot encode them: Windows pipes are often cp1252, some terminals are ASCII.
+# Replacements for wirelint's signs on outputs that cannot encode them: Windows pipes are often cp1252, some terminals
+# are ASCII.
 
 _PLAIN = dict(zip("●▲·✓✎✗■▸…│─━→←⇢⇠↵␍⇥", "*!.v~x#>.|-=><><//>", strict=True))
 """One character for each sign, so that columns stay aligned."""

@@ -11,8 +11,8 @@ A model may also make up the notation itself, both halves of it:
 
 Such a pair is recognised by its form: tags around JSON that is a call, and right after them the opening tag of a result,
 whose name belongs to that of the call or means a result, or which holds an object. The arguments of a declared tool are
-a call without its name if the tag around them means one. If neither name tells, a closed pair and an answer after it are
-a sign of a result, and no more: `<do>{"room": 4}</do><got>ok</got> It is open.`
+a call without its name if the tag around them means one. If neither name means a call or a result, a closed pair and an
+answer after it are only a weak sign of a result: `<do>{"room": 4}</do><got>ok</got> It is open.`
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Invented:
     pair: tuple[str, str] | None = None
     """The names of the tags of the call and the result, if the notation is made up."""
     sure: bool = True
-    """False if nothing but the form of the pair shows a result."""
+    """False if only the form of the pair shows a result."""
 
 
 _MARKERS = _PHRASES.pattern("markers")
@@ -159,7 +159,7 @@ _CUT_LINE = _PHRASES.pattern("cut_line", cut_heads=_CUT_HEADS)
 _LONGEST_LINE = 80
 _LONGEST_MARKER = 240
 _MOST_BRACKETS = 8
-"""Upper bound for the brackets of one kind in a marker: a cut marker begins at one of the last so many."""
+"""Upper bound for the brackets of one kind in a marker: a cut marker begins at one of the last eight in the text."""
 _SPARK = re.compile(r"[<\[\]\n]")
 
 

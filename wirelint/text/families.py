@@ -1,7 +1,7 @@
 """Model families: the family of a model and its provider by their names on the wire, and the chat template of a prompt.
 
-Served names differ by host (`moonshotai/kimi-k2.5`, `accounts/fireworks/models/kimi-k2p6`), so only the part that no host
-changes is looked for. Names of fine-tunes, aliases and deployments have no family.
+Served names differ by host (`moonshotai/kimi-k2.5`, `accounts/fireworks/models/kimi-k2p6`), so the search is only for
+the part that no host changes. Names of fine-tunes, aliases and deployments have no family.
 
 A prompt made by a chat template shows it by the token of its first turn. Its last turn names its role: if that is a user, a
 tool or the system, and the turn is over, the header of the assistant is missing. In Mistral's template the close of the

@@ -1,9 +1,9 @@
 """The framing of a turn in a reply's text, and the tokens that a fix may remove.
 
 Theory of operation. `control_tokens` finds the tokens that frame a text. The request overrides that: tokens that it holds
-or asks about do not count, and neither does markup of other rules. A framing has two parts: tokens at the start that are
-certain whatever follows, and the rest, which depends on the whole text. So a stream can remove the first part before the
-second one is known.
+or asks about do not count, and neither does markup of other rules. A framing has two parts: tokens at the start that
+are certain for any text after them, and the rest, which depends on the whole text. So a stream can remove the first
+part before the second one is known.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ def without_mentions(text: str, tokens: tuple[Occurrence, ...]) -> tuple[Occurre
 
 
 def certain_lead(framing: Framing) -> tuple[Occurrence, ...]:
-    """Return the tokens at the start that are framing whatever follows."""
+    """Return the tokens at the start that are framing for any text after them."""
     lead = [token for token in framing.tokens if token.end <= framing.leading]
     for place, token in enumerate(lead):
         beside = [other for other in lead[max(place - 1, 0) : place + 2] if other.token != token.token]

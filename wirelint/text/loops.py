@@ -1,10 +1,11 @@
 r"""Looping text: a model that repeats tags and tokens up to its token limit, and one that continues as the user.
 
-Each place where markup may begin costs a look of all dialects, some 50 microseconds, and each repair far more. A normal
-reply has a few dozen such places. They are counted, and after `MOST_MARKS` of them rules and fixes take the rest of the
-text as plain. A *mark* is a bracket with the first letters of an opener, a closer or a token of `wirelint.dialects`,
-`control_tokens` or `thinking` (`<tool_`, `</think`, `[/INS`, `&lt;invo`), one of their words (`functions.`), or such a word
-at a line start (`Action:`); also a fence around JSON, and each of many brackets in a row. HTML and code have next to none.
+At each place where markup may begin, all dialects are tried, for some 50 microseconds; a repair takes far longer. A
+normal reply has a few dozen such places. They are counted, and after `MOST_MARKS` of them rules and fixes take the rest
+of the text as plain. A *mark* is a bracket with the first letters of an opener, a closer or a token of
+`wirelint.dialects`, `control_tokens` or `thinking` (`<tool_`, `</think`, `[/INS`, `&lt;invo`), one of their words
+(`functions.`), or such a word at a line start (`Action:`); also a fence around JSON, and each of many brackets in a
+row. HTML and code have next to none.
 
 The count depends on the text alone: it is taken at each `STEP`-th character, for the marks that are `REACH` characters
 before it, so that streamed and whole texts become plain at the same character.
@@ -29,12 +30,12 @@ from wirelint.text.thinking import TAG_TABLES
 MOST_MARKS = 256
 STEP = 512
 REACH = 80
-"""Characters from the start of a mark on that identify it."""
+"""Number of characters, from the start of a mark, that are enough to identify it."""
 _BEFORE = 16
 """Characters before a mark that decide whether a word begins there."""
 _LEAD = 4
 _AT_ONCE = 8 * STEP
-"""Characters that are searched together, so that little is searched past the limit."""
+"""Characters that are searched at a time, so that the search ends soon after the limit is reached."""
 _GAP = r"[\s|｜‖/]{0,8}"
 _ESCAPES = {"<": (("<", ""), ("&", "(?:lt|#0{0,4}60|#[xX]0{0,4}3[cC]);"), (r"\\", "u003[cC]"))}
 """Spellings of a bracket: its first character and the rest, as sources of regular expressions."""

@@ -100,7 +100,7 @@ def leaks(exchange: Exchange) -> Iterator[Leak]:
                 for blocks in siblings(part.text, find(part.text, request.tools)):
                     fences += OWN_FENCE.match(part.text, blocks[0].start) is not None
                     if fences > MOST_MASKED:
-                        break  # each is judged on a text of its own
+                        break  # each leak that is a fence costs a copy of the text
                     leak = judge(request, choice, part, blocks, shown)
                     if leak is not None and left:
                         masks = may_quote(shown, *leak.span)
@@ -180,7 +180,7 @@ def judge(
     allowed = request.tool_choice.mode != "none" and not choice.calls and not draft and not fenced
     held = (
         blocks[-1].end - blocks[0].start <= MOST_HELD
-    )  # a stream waits for no longer run, so a body is not repaired either
+    )  # a stream holds back no longer run, so a whole body is not repaired either
     promotable = whole and allowed and bool(calls) and certainty != "low" and held
     return Leak(choice, part, blocks, "low" if fenced else certainty, declared, promotable, duplicate, draft, fenced)
 

@@ -12,7 +12,7 @@ from wirelint.model import Choice, Exchange, Json, Part, Reasoning, Refusal, Rep
 from wirelint.timing import Gap
 
 _CHARACTERS = 4
-"""Characters of a token, about."""
+"""Approximate number of characters per token."""
 _SLOWEST = 15.0
 """Lowest speed of models in use, in tokens a second."""
 

@@ -21,14 +21,14 @@ from wirelint.text.remembered import short
 
 _PHRASES = lexicon.Phrases("prose")
 
-# A first look at a long text: case-insensitive patterns read every character and take a hundred times longer.
+# A first test of a long text: case-insensitive patterns read every character and take a hundred times longer.
 
 _MARKS = ".,!?:;*()"
 _SPACES = str.maketrans(dict.fromkeys(_MARKS, " "))
 
 
 class Cues:
-    """Strings for a cheap first look at a text."""
+    """Strings for a cheap first test of a text."""
 
     __slots__ = ("words",)
 
@@ -60,7 +60,7 @@ def has_word_of(text: str, words: frozenset[str]) -> bool:
 @lru_cache(maxsize=8)
 def _said(text: str) -> frozenset[str]:
     """Return the words of a text, with and without punctuation; cached, since several rules look for words."""
-    said = set(text.lower().split())  # most words of a long text come again and again
+    said = set(text.lower().split())  # most words of a long text are repeated
     for word in [word for word in said if not word.isalnum()]:
         said.update(word.translate(_SPACES).split())
     return frozenset(said)
@@ -227,8 +227,8 @@ def _sentence(masked: str, start: int, end: int) -> Iterator[Sentence]:
     yield Sentence(body.rstrip().replace("\n", " "), start + skipped, start + len(piece.rstrip()), bullet is not None)
 
 
-# Summaries of earlier messages: a client whose history is too long requests a summary and continues with it, between words
-# of its own. So a summary is recognised by its long lines.
+# Summaries of earlier messages: a client whose history is too long requests a summary and continues with it, with its
+# own words around the summary. So a summary is recognised by its long lines.
 
 _SHORTEST = 200
 _LINE = 40

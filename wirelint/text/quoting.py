@@ -1,10 +1,10 @@
 """Quoted parts of a Markdown text (fenced and indented code, inline code, block quotes), and mentions of markup.
 
-Theory of operation. A CommonMark parser (markdown-it-py) decides; nothing here guesses at Markdown. Block tokens carry the
-lines of their text, and those become offsets. Inline tokens carry no offsets: the backtick runs in the lines of an inline
-token are walked as CommonMark does, and every span must have the content of a `code_inline` token of the parser; others are
-left out. Rules that cannot change what is quoted are switched off in the parser, for speed. HTML is no quotation, so markup
-that begins with a tag is not quoted by being an HTML block.
+Theory of operation. A CommonMark parser (markdown-it-py) decides. Block tokens carry the lines of their text, and those
+become offsets. Inline tokens carry no offsets: the backtick runs in the lines of an inline token are walked as
+CommonMark does, and every span must have the content of a `code_inline` token of the parser; others are left out.
+Parser rules that do not affect quotations are switched off, for speed. HTML is no quotation, so markup that CommonMark
+takes for an HTML block is not quoted.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def _code_spans(text: str, start: int, end: int, children: list[Token]) -> Itera
             place = bisect.bisect_left(closers, after)
             if after - first != size or place == len(closers):
                 continue
-            # The parser takes indentation away and folds line ends.
+            # The parser removes indentation and folds line ends.
             if text[after : closers[place]].split() == child.content.split():
                 cursor = closers[place] + size
                 yield _Span(first, cursor, "inline")

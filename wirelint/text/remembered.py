@@ -1,7 +1,7 @@
 """Bounded caches of pure functions of texts, and digests of texts.
 
-An agent sends its whole history with every turn, so a function of a text of the history runs once a turn. The caches are
-bounded by entries and by characters; the least recently used text is dropped first.
+An agent sends its whole history with every turn, so without a cache a function of a text of the history runs again on
+every turn. The caches are bounded by entries and by characters; the least recently used text is dropped first.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Generic, Protocol, TypeVar, TypeVarTuple
 
-# hashlib releases the interpreter's lock for `HASHLIB_GIL_MINSIZE` bytes (2048) and more. The thread that writes captures
-# would then hold the lock for 5 ms, a hundred times as long as the digest takes. So smaller pieces are hashed.
+# hashlib releases the interpreter's lock (GIL) for `HASHLIB_GIL_MINSIZE` bytes (2048) and more. The thread that writes
+# captures would then hold the GIL for 5 ms, a hundred times as long as the digest takes. So smaller pieces are hashed.
 
 _AT_A_TIME = 2047
 

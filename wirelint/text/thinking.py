@@ -162,7 +162,7 @@ def _any(patterns: Iterable[re.Pattern[str]], ahead: str = "") -> re.Pattern[str
 
 
 def _any_tag(tags: Iterable[re.Pattern[str]]) -> re.Pattern[str]:
-    """Return a pattern that matches any of some delimiters, behind a look-ahead for the first characters of them.
+    """Return a pattern that matches any of some delimiters, after a look-ahead for their first characters.
 
     Without the look-ahead a text of 100,000 brackets takes 70 ms, since all delimiters are tried at each of them.
     """
@@ -271,7 +271,8 @@ def _behind(text: str) -> Thinking | None:
 
 
 def ends_sentences(text: str, found: Thinking) -> bool:
-    """Return True if a lone closing tag follows whole sentences or nothing, or is parted from the answer."""
+    """Return True if a lone closing tag follows whole sentences or no text, or a line end separates it from the
+    answer."""
     before, tag = text[: found.body[1]], text[found.body[1] : found.end]
     parted = "\n" in tag or text.startswith("\n\n", found.end)
     return not before.strip() or (_has_words(text, found) and (parted or before.endswith(_SENTENCE_END)))

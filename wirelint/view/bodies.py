@@ -30,7 +30,7 @@ from wirelint.wire import Sniffer
 
 _CONTEXT = 3
 _MOST_COMPARED = 20_000_000
-"""Pairs of lines up to which the smallest difference is searched for."""
+"""Most pairs of lines for which the smallest difference is computed."""
 _STYLES = {"#": "cyan", "---": "bold", "+++": "bold", "@@": "magenta", "-": "red", "+": "green"}
 
 
@@ -108,7 +108,7 @@ def write_patch(fixed: Fixed, out: TextIO) -> None:
 
 
 def patch(record: Record) -> Iterator[str]:
-    """Yield the lines of a patch. Nothing in them can steer a terminal."""
+    """Yield the lines of a patch, with control characters escaped."""
     changed = (
         ("request", record.request_headers, record.request_body, "forwarded", record.forwarded),
         ("response", record.response_headers, record.response_body, "delivered", record.delivered),

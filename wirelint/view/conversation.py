@@ -7,7 +7,7 @@ the turns received and the turns sent on are aligned, and each row has a sign:
     =  received and sent on unchanged      -  received, then replaced or removed      +  sent on instead
 
 A finding belongs to the turn at its pointer, else to the nearest turn around or inside that place (`nearest`). Findings
-that belong to no turn are returned apart. Renderers decide about lengths, colours and columns, nothing else.
+that belong to no turn are returned apart. Renderers decide only about lengths, colours and columns.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ FINISH = "finish reason:"
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One part of a message as a person reads it: label, text, tail (an id). `text` is whole; renderers shorten it.
+    """One part of a message as it is displayed: label, text, tail (an id). `text` is complete; renderers shorten it.
 
     `message` is the pointer of the message or the number of the choice. `is_paired`: a result below its call.
     """

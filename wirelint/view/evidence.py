@@ -8,7 +8,7 @@
 Theory of operation. A finding has a JSON Pointer into the body or the folded reply, an event number, and offsets in the
 text at the pointer, each if known. In a whole body the value at the pointer is located in the raw text, in a stream in the
 data of the event. The text between the offsets is then located in the JSON strings there, which spell it with escapes.
-Without offsets the evidence is what the message quotes, else the value itself.
+Without offsets the evidence is the text that the message quotes, else the value itself.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Words about a finding that all output formats share: its place, its fix, how often it recurred, its JSON object."""
+"""Texts about a finding that all output formats share: its place, its fix, its recurrence, its JSON object."""
 
 from __future__ import annotations
 
@@ -165,10 +165,10 @@ def place_text(side: str, pointer: str | None, event: int | None) -> str:
 
 
 def visible(text: str) -> str:
-    """Escape wire text of several lines: line feeds and tabs stay, other characters a terminal would act on do not."""
+    """Escape wire text of several lines: all control characters except line feeds and tabs."""
     return printable(text, "\n\t")
 
 
 def unicode_text(text: str) -> str:
-    """Replace what cannot be encoded as UTF-8: file names may hold other bytes."""
+    """Replace characters that cannot be encoded as UTF-8: file names may hold other bytes."""
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

@@ -1,7 +1,8 @@
 """Output formats of findings: one line each, JSON, JSON lines, SARIF, GitHub, GitLab and JUnit; files and lines of records.
 
-A writer takes checked exchanges one by one. In JSON, JSON lines and SARIF each finding has the number of its occurrences,
-so its object follows when all of its file has been read. `FORMATS` maps the names of `--output-format` to writers.
+A writer takes checked exchanges one by one. In JSON, JSON lines and SARIF each finding has the number of its
+occurrences, so its object is written after the whole file has been read. `FORMATS` maps the names of `--output-format`
+to writers.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ _LINE = re.compile(r"line (\d{1,9})")
 _INPUT = "stdin"
 
 
-# --- where a record is in files ---------------------------------------------------------------------------------------
+# --- places of records in files ---------------------------------------------------------------------------------------
 
 
 def line_of(record: Record) -> int | None:

@@ -5,7 +5,7 @@ part received follows `-` and the part sent on follows `+`. Styles only repeat t
 plain text. Lines are broken here, because mitmweb breaks none.
 
 Wire text goes through `visible`, so it cannot steer a terminal, and every line of it begins with the blanks of the column,
-so it cannot imitate a line of ours.
+so it cannot imitate a line of wirelint.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _LIMIT, _RESULT, _THINKING = 2000, 600, 160
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """An exchange at the time it is looked at.
+    """An exchange at the time of its display.
 
     `open`: in progress; `checked.findings` are those so far. `later`: results that requests after this one carried.
     """

@@ -1,6 +1,6 @@
 """Scorecards and comparisons as tables on a terminal, Markdown, JSON, an SVG picture and a section of the HTML page.
 
-A table is a title, headings and rows of cells that are text already; every format takes it from there.
+A table is a title, headings and rows of text cells; every format renders such a table.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Scorecards: how well each model at each provider calls tools, counted from traffic, and one run against another.
+"""Scorecards of tool calls per model and provider, counted from traffic, and comparisons of two runs.
 
 Theory of operation. A reply is counted once: by its ending and by the validity of its calls. Names and measures are
 those of the K2-Vendor-Verifier: a reply that ends in calls is *successful* if every call names a declared tool and its
@@ -115,7 +115,7 @@ def _finish(exchange: Exchange, choice: Choice | None) -> Finish:
 
 
 def _is_valid(call: ToolCall, request: Request | None) -> bool:
-    """Return True if a client could run the call, as far as is known."""
+    """Return True if no known fact prevents the client from running the call."""
     if not call.name:
         return False
     tool = request.tool(call.name) if request is not None else None

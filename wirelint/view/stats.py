@@ -61,7 +61,7 @@ class _RuleCounts:
 class Statistics:
     """Counts of checked exchanges. `skipped`: unrecognised ones that look like an API of a model or a tool server.
 
-    `again`: findings that earlier exchanges had, which count for nothing else. `fixes`: findings that can be fixed and
+    `again`: findings that earlier exchanges had, which are in no other count. `fixes`: findings that can be fixed and
     were not, by the safety of the fix. `unread`: exchanges with a body that could not be decoded.
     """
 
@@ -112,7 +112,8 @@ class Statistics:
             console.print_lines(_lines(rules, console.width))
 
     def summary(self, problems: int = 0) -> str:
-        """One line for the end of a run. `problems`: inputs that could not be read, so nothing is claimed of them."""
+        """Return one line for the end of a run. `problems`: inputs that could not be read and are not counted as
+        clean."""
         found = count_by_severity(self.severities)
         skipped = f" ({self.skipped} skipped)" if self.skipped else ""
         unrecognised = f" ({self.unrecognised} unrecognised{skipped})" if self.unrecognised else ""

@@ -55,7 +55,7 @@ _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 class Full:
-    """A block per exchange with findings: a head line, then per finding what, where, the evidence, the fix.
+    """Format with a block per exchange with findings: a head line, then per finding message, place, evidence and fix.
 
     An exchange whose findings are all known from earlier ones is its head line alone.
     """
@@ -120,7 +120,7 @@ def _head(checked: Checked) -> Text:
 
 
 class Lengths(NamedTuple):
-    """How much is shown: `full` all messages and all of their text, `thinking` all thinking."""
+    """The amount of text to show: `full` all messages and all of their text, `thinking` all thinking."""
 
     full: bool = False
     thinking: bool = False
@@ -241,7 +241,7 @@ def clip(text: str, full: bool) -> str:
 
 
 def _flat(text: str) -> str:
-    """Replace tabs by blanks: in a table cell a terminal's tab would lead anywhere."""
+    """Replace tabs by blanks: in a table cell a tab would break the columns."""
     return visible(text).replace("\t", "    ")
 
 

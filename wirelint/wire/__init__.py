@@ -1,6 +1,7 @@
-"""Bytes to frames: server-sent events, JSON lines and arrays, AWS event streams, whole bodies, content codings.
+"""Parsers from bytes to frames: server-sent events, JSON lines and arrays, AWS event streams, whole bodies; content
+codings.
 
-No I/O, any cut of the input, nothing lost.
+They do no I/O, give the same frames for any cut of the input, and lose no byte.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ Framing = Literal["whole", "events", "lines", "array", "messages"]
 
 
 class Framer(Protocol):
-    """Splitter of a body into frames. `feed` takes bytes, `close` returns the rest; nothing may be fed after it."""
+    """Splitter of a body into frames. `feed` takes bytes, `close` returns the rest. Do not call `feed` after
+    `close`."""
 
     @property
     def streamed(self) -> bool: ...
@@ -43,12 +45,12 @@ class Framer(Protocol):
 
     @property
     def framing(self) -> Framing:
-        """The form of the body, as far as it is known."""
+        """Form of the body; `whole` until its first bytes show another form."""
         ...
 
     @property
     def waiting(self) -> bytes:
-        """The bytes that have come and are part of no frame yet."""
+        """Bytes received that are not yet part of a frame."""
         ...
 
 
@@ -72,7 +74,8 @@ def looks_like_events(head: bytes) -> bool | None:
 
 
 class Sniffer:
-    """Framer that chooses the framing by the first bytes of a body, whatever its content type is."""
+    """Framer that chooses the framing by the first bytes of a body. The content type decides only where the bytes do
+    not."""
 
     def __init__(self, headers: Mapping[str, str]) -> None:
         self._type = headers.get("content-type", "").split(";")[0].strip().lower()
@@ -95,7 +98,7 @@ class Sniffer:
             self._framer = EventStream()
             return self._framer.feed(data)
         self._head += data
-        if self._head[:1] == b"{":  # nearly all whole bodies: neither an array nor messages, whose length that would be
+        if self._head[:1] == b"{":  # nearly all whole bodies; no AWS message begins with such a length
             return self._decide(False)
         head = bytes(self._head)
         if (messages := looks_like_messages(head)) is not False:
@@ -106,7 +109,8 @@ class Sniffer:
         return [] if verdict is None else self._decide(verdict)
 
     def skip(self, events: int) -> int | None:
-        """Count whole events that are read elsewhere. Return the number of the first; None if they must be fed."""
+        """Count events whose bytes the caller parses itself. Return the number of the first; None if they must be
+        fed."""
         return self._framer.skip(events) if isinstance(self._framer, EventStream) else None
 
     def close(self) -> list[Frame]:
@@ -116,7 +120,8 @@ class Sniffer:
 
     @property
     def unreadable(self) -> str | None:
-        """Why the body cannot be read, where something is missing to read it; None when it can, or is not known yet."""
+        """Reason why the body cannot be read (a missing optional dependency); None if it can, or if its form is
+        unknown."""
         return self._framer.unreadable if isinstance(self._framer, MessageStream) else None
 
     @property
@@ -125,7 +130,7 @@ class Sniffer:
 
     def _decide(self, events: bool) -> list[Frame]:
         # A declared stream whose first bytes are a JSON document is an error body under the wrong type.
-        # A byte order mark is one at the very beginning alone: elsewhere it may be there in part when this is decided.
+        # A byte order mark counts only at the very beginning. Elsewhere only a part of it may have arrived by now.
         start = bytes(self._head).removeprefix(_BOM).lstrip(b" \t\r\n")[:1]
         looks_whole = start in (b"{", b"[")
         if events or (self._declared and not looks_whole):

@@ -1,16 +1,16 @@
-r"""The event stream of AWS (`application/vnd.amazon.eventstream`): bytes in, frames out, for any cut; and back to bytes.
+r"""AWS event streams (`application/vnd.amazon.eventstream`): bytes in, frames out, for any cut; and back to bytes.
 
-Theory of operation. A message is a prelude of 12 bytes (its length, the length of its headers, a CRC-32 of the two), the
-headers, the payload, and a CRC-32 of all that; numbers are big endian. The length alone cuts the bytes into frames. What a
-message holds is decoded by botocore, which checks both sums. It is an optional dependency: without it nothing is read, and
-the framer says why (`unreadable`).
+Theory of operation. A message is a prelude of 12 bytes (its length, the length of its headers, a CRC-32 of the two),
+the headers, the payload, and a CRC-32 of all of these; numbers are big endian. The length alone cuts the bytes into
+frames. botocore decodes the headers and the payload of a message and checks both CRCs. It is an optional dependency:
+without it no message is decoded, and the framer gives the reason (`unreadable`).
 
-A frame has the name of its event and the payload as its data, as a server-sent event has them. Two kinds of message are
-read through to what they carry: Bedrock's `chunk` (`{"bytes": "<base64>"}` around an event of the model's own API, named by
-its `type`), and exceptions, whose type stands in a header only and is put into an error object.
+A frame has the name of its event and the payload as its data, like a server-sent event. Two kinds of message are
+unwrapped: Bedrock's `chunk` (`{"bytes": "<base64>"}` around an event of the model's own API, named by its `type`), and
+exceptions, whose type is only in a header; they become an error object.
 
-Where a prelude contradicts itself nobody can tell where the next message begins: the rest of the stream is one frame.
-Source: Smithy 2.0, "Amazon event stream".
+If the CRC or the lengths of a prelude are wrong, the start of the next message is unknown: the rest of the stream is
+one frame. Source: Smithy 2.0, "Amazon event stream".
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _PRELUDE = 12
 _LEAST = 16
 _MOST = (24 << 20) + (128 << 10) + _LEAST
 _FIRST = (b"\x00", b"\x01")
-"""What the length of a message begins with."""
+"""First byte of the length of a message (at most 24 MiB)."""
 _STRING = b"\x07"
 
 
@@ -61,11 +61,11 @@ class _Decoder(Protocol):
 
 
 class _Botocore(Protocol):
-    """What is used of `botocore.eventstream`, which has no types of its own."""
+    """The used part of `botocore.eventstream`, which has no type annotations."""
 
     ParserError: type[Exception]
 
-    def EventStreamBuffer(self) -> _Decoder: ...  # noqa: N802 - its name
+    def EventStreamBuffer(self) -> _Decoder: ...  # noqa: N802 - botocore's name
 
 
 def _botocore() -> _Botocore | None:
@@ -83,7 +83,7 @@ def looks_like_messages(head: bytes) -> bool | None:
 
 
 def _length(buffer: bytes | bytearray) -> int | None:
-    """Return the length of the message whose prelude begins the buffer; None where it is no prelude."""
+    """Return the length of the message whose prelude begins the buffer; None if the bytes are no valid prelude."""
     total, headers = int.from_bytes(buffer[:4]), int.from_bytes(buffer[4:8])
     sound = zlib.crc32(buffer[:8]) == int.from_bytes(buffer[8:_PRELUDE])
     return total if sound and headers + _LEAST <= total <= _MOST else None
@@ -103,11 +103,11 @@ class MessageStream:
 
     @property
     def unreadable(self) -> str | None:
-        """Why this stream cannot be read; None when it can."""
+        """Reason why this stream cannot be read; None if it can."""
         return None if self._botocore is not None else NO_DECODER
 
     def feed(self, data: bytes) -> list[Frame]:
-        """Frames completed by `data`, in order."""
+        """Return the frames completed by `data`, in order."""
         self._buffer += data
         buffer, frames, start = self._buffer, [], 0
         while not self._lost and len(buffer) - start >= _PRELUDE:
@@ -188,7 +188,7 @@ def _failure(message: Message) -> str:
 
 
 def _carried(payload: bytes) -> bytes | None:
-    """Return the event within a `chunk`; None if it holds none."""
+    """Return the event within a `chunk`; None if the payload has no valid base64 in `bytes`."""
     carried = _mapping(payload).get("bytes")
     if not isinstance(carried, str):
         return None
@@ -225,14 +225,14 @@ def split(body: bytes) -> tuple[list[bytes], bytes]:
 
 
 def content_of(raw: bytes) -> bytes:
-    """Return the payload of a message, or the event that it carries."""
+    """Return the payload of a message, or the event within a `chunk`."""
     payload = raw[_PRELUDE + int.from_bytes(raw[4:8]) : -4]
     carried = _carried(payload)
     return payload if carried is None else carried
 
 
 def with_content(raw: bytes, content: bytes) -> bytes:
-    """Return a message with another payload, or with a payload that carries another event."""
+    """Return a message with its payload replaced by `content`; for a `chunk`, with the event within replaced."""
     end = _PRELUDE + int.from_bytes(raw[4:8])
     payload = raw[end:-4]
     if _carried(payload) is not None:
@@ -244,7 +244,7 @@ def with_content(raw: bytes, content: bytes) -> bytes:
 
 
 def message(payload: bytes, event: str, *, exception: bool = False) -> bytes:
-    """One message with a JSON payload, as Bedrock sends it."""
+    """Return one message with a JSON payload, as Bedrock sends it."""
     kind = ("exception", ":exception-type") if exception else ("event", ":event-type")
     headers = ((kind[1], event), (":content-type", "application/json"), (":message-type", kind[0]))
     head = b"".join(_header(name, value) for name, value in headers)
@@ -258,7 +258,7 @@ def _framed(head: bytes, payload: bytes) -> bytes:
 
 
 def chunk(payload: bytes) -> bytes:
-    """Return a message that carries an event of another API."""
+    """Return a `chunk` message around an event of another API."""
     return message(orjson.dumps({"bytes": base64.b64encode(payload).decode()}), CHUNK)
 
 
@@ -271,7 +271,7 @@ _EVENT = re.compile(rb"(?:event: ([^\n]*+)\n)?+data: ([^\n]*+)\n\n")
 
 
 def carry(events: bytes) -> bytes:
-    """Server-sent events, as a writer makes them (`event: …`, one line of data), in messages that carry them."""
+    """Return server-sent events of a writer (`event: …`, one line of data) as `chunk` and exception messages."""
     made: list[bytes] = []
     for event in _EVENT.finditer(events):
         name, data = event.groups()

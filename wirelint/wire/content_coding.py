@@ -2,7 +2,7 @@
 
 Theory of operation. A compressed body of 1 MB can hold gigabytes. Not every version of the libraries that mitmproxy
 allows can bound its output, so each decoder gets its input in small slices, and the output is counted after each. A
-damaged slice raises an error that carries the text decoded before it.
+damaged slice raises an error that carries the bytes decoded before the damage.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import brotli
 import zstandard
 
 MOST_PLAIN = 32 << 20
-"""Plain bytes that a body of a file may have, as many as `wirelint_max_body` allows a proxy by default."""
+"""Upper limit for the decoded bytes of a body from a file; equal to the default of `wirelint_max_body` for a proxy."""
 
 
 class CodingError(ValueError):
@@ -26,7 +26,7 @@ class CodingError(ValueError):
 
 
 class TooLargeError(CodingError):
-    """What the body would become is larger than it may be."""
+    """The decoded body exceeds the limit."""
 
     def __init__(self) -> None:
         super().__init__("larger than it may be")
@@ -34,12 +34,12 @@ class TooLargeError(CodingError):
 
 class Decoder(Protocol):
     def feed(self, data: bytes) -> bytes:
-        """Plain bytes that `data` makes known. Raises CodingError; it must not be fed any more then."""
+        """Return the plain bytes that `data` completes. Raises CodingError; do not call `feed` after it."""
         ...
 
     @property
     def finished(self) -> bool:
-        """Return True if the body may end here: its coding has come to an end, or no byte of it has come."""
+        """Return True if the body may end here: its coding is complete, or no byte has arrived."""
         ...
 
 
@@ -56,7 +56,7 @@ class _Identity:
 
 
 class _Room:
-    """How many plain bytes a decoder may still make; None: any number. `ratio` more for each byte that it is fed."""
+    """Number of plain bytes that a decoder may still produce (`left`; None: no limit). Each fed byte adds `ratio`."""
 
     def __init__(self, left: int | None, ratio: int) -> None:
         self._left, self._ratio = left, ratio
@@ -73,14 +73,14 @@ class _Room:
 
 
 class _Inflated:
-    """What gzip and deflate have in common.
+    """Base of the gzip and deflate decoders.
 
-    As in the classes of the other codings: `SLICE` is the number of bytes that are decoded at a time, and `MAGIC` what
-    another member begins with that may follow. `over`: it has come to its end; `unused` is what of the last slice is behind
-    that. `decode` raises CodingError.
+    The members are those of every coding's class. `SLICE` is the number of bytes that are decoded at a time. `MAGIC`
+    lists the first bytes of a further member. `over`: the member is complete; `unused` are the bytes of the last slice
+    after its end. `decode` raises CodingError.
     """
 
-    SLICE: ClassVar[int] = 256  # zlib makes up to 1032 bytes of one
+    SLICE: ClassVar[int] = 256  # zlib expands a byte to up to 1032
     MAGIC: ClassVar[tuple[bytes, ...]] = ()
 
     def __init__(self, wbits: int) -> None:
@@ -105,7 +105,7 @@ class _Inflated:
 
 
 def _salvage(inflate: zlib._Decompress, data: bytes) -> bytes:
-    """Return the text before the damage, which zlib itself does not give."""
+    """Return the bytes decoded before the damage, which zlib itself does not return."""
     out = bytearray()
     try:
         for byte in data:
@@ -123,7 +123,7 @@ class _Gzip(_Inflated):
 
 
 class _Deflate(_Inflated):
-    """deflate with the zlib header that RFC 9110 asks for, or without it, as some servers send it."""
+    """Decoder of deflate with the zlib header that RFC 9110 requires, or without it, as some servers send it."""
 
     def __init__(self) -> None:
         super().__init__(15)
@@ -136,14 +136,14 @@ class _Deflate(_Inflated):
                 self._head = data
                 return b""
             self._head = None
-            # RFC 1950, 2.2: method 8, and a check on both bytes. Raw streams hardly begin so.
+            # RFC 1950, 2.2: method 8, and a check on both bytes. Raw deflate streams hardly ever begin with such bytes.
             wrapped = data[0] & 0x0F == 8 and int.from_bytes(data[:2]) % 31 == 0
             self._inflate = zlib.decompressobj(15 if wrapped else -15)
         return super().decode(data)
 
 
 class _Brotli:
-    # A command of a few bytes makes up to 16 MiB (RFC 7932, 9.2).
+    # A command of a few bytes expands to up to 16 MiB (RFC 7932, 9.2).
     SLICE: ClassVar[int] = 16
     MAGIC: ClassVar[tuple[bytes, ...]] = ()
     unused = b""
@@ -163,7 +163,7 @@ class _Brotli:
 
 
 class _Zstd:
-    # A block of four bytes makes up to 128 KiB (RFC 8878, 3.1.1.2).
+    # A block of four bytes expands to up to 128 KiB (RFC 8878, 3.1.1.2).
     SLICE: ClassVar[int] = 64
     MAGIC: ClassVar[tuple[bytes, ...]] = (
         b"\x28\xb5\x2f\xfd",
@@ -192,8 +192,8 @@ _Member: TypeAlias = "_Gzip | _Deflate | _Brotli | _Zstd"
 
 
 class _Members:
-    """One member after the other (RFC 1952, 2.2; RFC 8878, 3.1). Bytes behind the last that begin none are passed over,
-    as clients do."""
+    """Decoder of consecutive members (RFC 1952, 2.2; RFC 8878, 3.1). Bytes after the last member that begin no further
+    one are ignored, as clients do."""
 
     def __init__(self, kind: type[_Member], room: _Room) -> None:
         self._kind, self._room = kind, room
@@ -226,7 +226,7 @@ class _Members:
         return bytes(out)
 
     def _begin(self, head: bytes) -> bool:
-        """Begins the next member; False where there is none, or no telling yet."""
+        """Begin the next member. Return False if the bytes begin none, or if there are too few of them to decide."""
         if any(head.startswith(magic) for magic in self._kind.MAGIC):
             self._member = self._kind()
             return True
@@ -238,7 +238,7 @@ class _Members:
 
 
 class _Chain:
-    """Codings that were applied one after the other, undone from the last to the first."""
+    """Decoder of several codings, applied one after the other. They are undone from the last to the first."""
 
     def __init__(self, decoders: list[Decoder]) -> None:
         self._decoders = decoders
@@ -273,8 +273,8 @@ _CODINGS: dict[str, type[_Member] | None] = {
 def decoder(content_encoding: str | None, most: int | None = None, *, ratio: int = 0) -> Decoder:
     """Return a decoder for the value of a content-encoding header. Raises CodingError for an unknown one.
 
-    `most` is the number of plain bytes that it may produce, and `ratio` the number that each fed byte adds to it. Above
-    that, `feed` raises TooLargeError, without having produced many more.
+    The decoder may produce `most` plain bytes, and `ratio` more for each byte fed. Above that, `feed` raises
+    TooLargeError before it has produced many more.
     """
     names = [name.strip().lower() for name in (content_encoding or "").split(",") if name.strip()]
     unknown = [name for name in names if name not in _CODINGS]
@@ -289,14 +289,14 @@ def _decoder(kind: type[_Member] | None, room: _Room) -> Decoder:
 
 
 def decode(content_encoding: str | None, body: bytes, most: int | None = None) -> bytes:
-    """Return a whole body without its codings. Raises CodingError. `most` None: MOST_PLAIN bytes, or the size of the
-    body if that is larger.
+    """Return a whole body without its codings. Raises CodingError. The limit is `most` plain bytes; None: MOST_PLAIN,
+    or the size of the body if that is larger.
     """
     return decoder(content_encoding, max(MOST_PLAIN, len(body)) if most is None else most).feed(body)
 
 
 def why_unread(side: str, error: CodingError) -> str:
-    """Return the note on a body of a file that cannot be read."""
+    """Return the note that says why a body from a file cannot be read."""
     if isinstance(error, TooLargeError):
         return f"the body of the {side} is larger than {MOST_PLAIN >> 20} MiB without its content-encoding; it was not read"
     return f"the body of the {side} is not what its content-encoding says: {error}"

@@ -1,10 +1,10 @@
-r"""JSON array whose elements arrive one by one: a stream of documents, for any cut of the bytes.
+r"""JSON array whose elements arrive one by one: bytes in, a frame per element out, for any cut of the bytes.
 
 Theory of operation. Google's APIs stream in this form unless a client asks for server-sent events (`[{…}`, `\n,\n{…}`,
 `\n]`). An element is complete with its closing bracket. It is then a frame, together with the separator before it, and
 the frame's data is the element alone. The closing bracket of the array is a frame of its own without data. Brackets are
-counted and strings skipped; their content is not decoded here. A brace in the place of the closing bracket shows that
-the count is wrong: nothing after it can be read, and the array is not closed.
+counted and strings skipped; their content is not decoded here. If a brace `}` appears where the closing bracket `]`
+belongs, the brackets do not match: the rest is unreadable, and the array counts as not closed.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ _MAYBE = re.compile(
     rb"(?:\xef(?:\xbb\xbf?)?)?\Z|(?:\xef\xbb\xbf)?[ \t\r\n]*+(?:\[[ \t\r\n]*+(?:\{[ \t\r\n]*+(?:\"[^\"\\]{0,40})?)?)?\Z"
 )
 _OTHERS = frozenset({b"jsonrpc", b"id", b"method", b"params", b"result", b"error"})
-"""How the first message of a JSON-RPC batch may begin, which is an array as well; so does an error that is all there is."""
+"""First keys of arrays that are no stream of events: a JSON-RPC batch, and an error body (`[{"error": …}]`)."""
 
 _STRUCTURE = re.compile(rb'(?:[^"{}\[\]]*+"[^"\\]*+(?:\\.[^"\\]*+)*+")*+[^"{}\[\]]*+(["{}\[\]])', re.DOTALL)
-"""The next bracket, over all strings that are complete, or the quotation mark that begins one that is not."""
+"""The next bracket after all complete strings, or the quotation mark that begins an incomplete string."""
 
 _IN_STRING = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL)
 _SHOWN = 60
@@ -50,12 +50,12 @@ class ArrayStream:
         self._depth = 0
         self._in_string = False
         self._begin = 0
-        """Where in the buffer the element begins that is open."""
+        """Offset in the buffer at which the current element begins."""
         self._number = 0
         self._ended = self._broken = False
 
     def feed(self, data: bytes) -> list[Frame]:
-        """Frames completed by `data`, in order."""
+        """Return the frames completed by `data`, in order."""
         self._buffer += data
         frames: list[Frame] = []
         buffer, start, position = self._buffer, 0, self._scanned
@@ -101,7 +101,7 @@ class ArrayStream:
         return bytes(self._buffer)
 
     def _skip_string(self, position: int) -> int:
-        """Return the offset after the string, or the end of the known bytes."""
+        """Return the offset after the string, or the offset up to which the buffer is read."""
         found = _IN_STRING.match(self._buffer, position)
         end = found.end() if found is not None else position
         if self._buffer[end : end + 1] == b'"':
@@ -110,7 +110,7 @@ class ArrayStream:
         return end  # at half an escape, or at the end
 
     def _count(self, mark: bytes, at: int) -> bool:
-        """Takes in a mark of structure; whether it ends an element, or the array."""
+        """Count a bracket or a quotation mark. Return True if it ends an element or the array."""
         if mark == b'"':
             self._in_string = True
             return False

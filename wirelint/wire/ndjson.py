@@ -2,8 +2,8 @@
 
 A frame ends with the line feed of its line. A JSON document on one line contains no line feed, and neither does a
 longer UTF-8 sequence, so bytes are cut first and decoded afterwards. Blank lines belong to the frame after them. The
-bytes after the last line feed are a line as well, since clients read it; a document there that is incomplete was cut
-off.
+bytes after the last line feed are a line as well, since clients read it; if its document is incomplete, the body was
+cut off.
 
 A body that is not declared as lines is recognised by its first line, if that is a document and more bytes follow it.
 Until then it may be a whole body, which has at most a line feed at its end.
@@ -21,7 +21,7 @@ from wirelint.model import FaultKind
 
 
 class WholeBody:
-    """Collects a body and gives it as one frame at the end."""
+    """Framer that collects a whole body and returns it as one frame at the end."""
 
     streamed = False
     framing: Literal["whole"] = "whole"
@@ -75,13 +75,13 @@ class JsonLines:
         self._buffer = bytearray()
         self._searched = 0
         self._line = 0
-        """Where the last line in the buffer begins: before it there are blank ones only."""
+        """Offset of the last line in the buffer. All lines before it are blank."""
         self._number = 0
 
     def feed(self, data: bytes) -> list[Frame]:
-        """Frames completed by `data`, in order."""
+        """Return the frames completed by `data`, in order."""
         if not self._buffer and 0 < data.find(b"\n") == len(data) - 1 and not data.isspace():
-            return [self._frame(data)]  # a line a chunk, as most servers send them
+            return [self._frame(data)]  # one line per chunk, as most servers send them
         self._buffer += data
         buffer = self._buffer
         frames: list[Frame] = []
@@ -128,7 +128,8 @@ class JsonLines:
 
 
 class WholeOrLines:
-    """A JSON body of which it is not known whether it is whole or lines. A `Framer`; it knows by the first frame."""
+    """Framer for a JSON body that is either one document or JSON lines. It decides before it returns its first
+    frame."""
 
     def __init__(self) -> None:
         self._framer: WholeBody | JsonLines | None = None
@@ -168,7 +169,8 @@ class WholeOrLines:
         return bytes(self._head) if self._framer is None else self._framer.waiting
 
     def _ends_line(self, known: int) -> bool:
-        """Return True if the first line that is not blank has ended. Only if it is a document these may be lines."""
+        """Return True if the first line that is not blank has ended. The body can be JSON lines only if that line is a
+        document."""
         head = self._head
         while (end := head.find(b"\n", known)) >= 0:
             line = head[:end].removeprefix(_BOM)

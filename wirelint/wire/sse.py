@@ -10,9 +10,9 @@ belong to the frame after them.
 
 Violations of the grammar are recorded on the frame and read the way lenient clients read them. White space before a
 field name is skipped (strict clients ignore that line and lose the event). An event name that a blank line separates
-from its data counts for that data if its `type` is equal: `event: message_start\n\ndata: {"type":"message_start"}\n\n`.
-If a gateway has lost the blank lines, an event ends before the next one that begins: a line with a complete JSON
-document, followed by another such line.
+from its data counts for that data if the data has an equal `type`:
+`event: message_start\n\ndata: {"type":"message_start"}\n\n`. If a gateway has lost the blank lines, an event ends at a
+line that ends with `}` if the next line begins `data: {`, `data: [DONE]`, or an `event:` line with such data.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ _BLANK = re.compile(rb"(?>\r\n|\n|\r)(?>\r\n|\n|\r)")  # atomic: CRLF is one lin
 _SAID = re.compile(rb"[^\r\n]")
 _BLANK_AT_END = re.compile(_BLANK.pattern + rb"\Z")
 _NAMED = re.compile(rb"event: ([^\r\n]*+)\ndata: ([^\r\n]*+)\n\n")
-"""An event with a name, as nearly every server writes it. What does not match is read by the grammar."""
+"""An event with a name, as nearly every server writes it. All other events are read by the full grammar."""
 
 _RUN_ON = re.compile(rb"\}(?>\r\n|\n|\r)(?=data: ?(?:\{|\[DONE\])|event: ?[^\r\n]{0,64}(?>\r\n|\n|\r)data: ?\{)")
-"""Where two events meet without a blank line between them. What shows it is at most `_LOOKED` bytes long."""
+"""Line end between two events without a blank line. The bytes that the pattern looks at are at most `_LOOKED` long."""
 _LOOKED = 96
 
 _LINE = re.compile(r"\r\n|\n|\r")
@@ -49,14 +49,15 @@ class EventStream:
     def __init__(self) -> None:
         self._buffer = bytearray()
         self._searched = self._blank = 0
-        """Up to where the buffer was searched for the end of a frame; the blank lines in front of it, in bytes."""
+        """`_searched`: offset up to which the buffer was searched for the end of a frame. `_blank`: bytes of blank
+        lines at the beginning of the frame."""
         self._number = 0
         self._lone_lf = True
         self._name: str | None = None
-        """The name in the last frame, which had no data: `event: message_start\\n\\n`."""
+        """Event name of the last frame, if that frame had no data: `event: message_start\\n\\n`."""
 
     def feed(self, data: bytes) -> list[Frame]:
-        """Frames completed by `data`, in order."""
+        """Return the frames completed by `data`, in order."""
         self._lone_lf = self._lone_lf and b"\r" not in data
         alone = self._lone_lf and not self._buffer and 0 < data.find(b"\n\n") == len(data) - 2 and data[0] != _LF
         if alone and b"}\ndata:" not in data and b"}\nevent:" not in data:
@@ -79,13 +80,13 @@ class EventStream:
             self._blank = 0
         if start:
             del buffer[:start]
-        # A blank line may begin up to three bytes before the end of what is known.
+        # A blank line may begin up to three bytes before the end of the buffer.
         self._searched = max(len(buffer) - 3, 0)
         return frames
 
     def skip(self, events: int) -> int | None:
-        """Counts events whose bytes are read elsewhere; the number of the first. None while a part of one waits: it cannot
-        be told."""
+        """Count events whose bytes the caller parses itself. Return the number of the first; None, counting nothing,
+        while the buffer holds a part of an event."""
         if self._buffer:
             return None
         self._number += events
@@ -114,10 +115,10 @@ class EventStream:
         return bytes(self._buffer)
 
     def _end_of_frame(self, start: int, position: int) -> int:
-        """Offset after the blank line that ends the frame beginning at `start`, or -1."""
+        """Return the offset after the blank line that ends the frame beginning at `start`, or -1."""
         buffer = self._buffer
         said = _SAID.search(buffer, start + self._blank)
-        if said is None:  # blank lines alone end nothing; they are not read again with what comes
+        if said is None:  # blank lines alone end no frame; skip them at the next call
             self._blank = len(buffer) - start
             return -1
         self._blank = said.start() - start
@@ -157,10 +158,10 @@ class EventStream:
 
 
 def _names(name: str, data: str) -> bool:
-    """Return True if data that follows a lone event name was meant to have that name, by its own `type`."""
+    """Return True if data after a lone event name belongs to that name: its own `type` says so."""
     if name == "error":
         return '"error"' in data
-    if name == "message":  # the name that data without one has
+    if name == "message":  # the default name of data without an event name
         return data.lstrip()[:1] == "{"
     return f'"{name}"' in data and re.search(rf'"type"\s*:\s*"{re.escape(name)}"', data) is not None
 

@@ -1,12 +1,12 @@
-"""Messages of a WebSocket: which of them make one exchange, and the bytes as which it is read and written down.
+"""Exchanges on a WebSocket: which messages form one, and the HTTP form in which it is read and recorded.
 
-OpenAI's Responses can be had over a socket (`wss://…/v1/responses`): the client sends `{"type": "response.create", …}`,
-which beside its type is the body of a request, and the server answers with the events of a stream, one a message, of which
-`response.completed`, `.incomplete`, `.failed` or `error` is the last. Many exchanges follow each other on one socket.
-Source: the vendor's guide (WebSocket mode).
+OpenAI's Responses API also runs over a socket (`wss://…/v1/responses`). The client sends
+`{"type": "response.create", …}`; the other members are those of a request body. The server answers with the events of a
+stream, one per message, and ends with `response.completed`, `.incomplete`, `.failed` or `error`. Many exchanges follow
+each other on one socket. Source: the vendor's guide (WebSocket mode).
 
-An exchange is written down as a GET of a `wss:` URL with the client's message as its body, and the server's messages as
-JSON lines. There is no status and no content type on a socket; 200 and `application/x-ndjson` stand in for them.
+An exchange is recorded as a GET of a `wss:` URL with the client's message as its body, and the server's messages as
+JSON lines. A socket has no status and no content type; the record has 200 and `application/x-ndjson`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _SIGNS = tuple(f'"{name}"'.encode() for name in _CLOSES)
 
 
 def is_socket(scheme: str) -> bool:
-    """Return True if a URL of this scheme is that of a WebSocket, on which a message asks as a POST does elsewhere."""
+    """Return True if `scheme` is that of a WebSocket, on which a message takes the role of a POST."""
     return scheme in ("ws", "wss")
 
 
@@ -44,23 +44,25 @@ def opens(message: bytes) -> bool:
 
 
 def may_open(message: bytes) -> bool:
-    """Return True if a client's message that is too large to be read seems to begin an exchange."""
+    """Return True if a client's message that is too large to parse seems to begin an exchange, by its first and last 4
+    KiB."""
     return _OPENS.encode() in message[:_HEAD] or _OPENS.encode() in message[-_HEAD:]
 
 
 def closes(message: bytes) -> bool:
-    """Return True if a server's message ends one."""
+    """Return True if a server's message ends an exchange."""
     return any(sign in message for sign in _SIGNS) and _type_of(message) in _CLOSES
 
 
 def as_line(message: bytes) -> bytes:
-    """Return a message as a line of its own. JSON has line feeds between tokens only, where a space means the same."""
+    """Return a message as one line. JSON has line feeds only between tokens, where a space is equivalent."""
     return message.replace(b"\r", b" ").replace(b"\n", b" ") + b"\n"
 
 
 @dataclass(slots=True)
 class Turn:
-    """An exchange on a socket: the client's message, and the server's as lines. `closed`: the last of them has come."""
+    """An exchange on a socket: the client's message, and the server's messages as lines. `closed`: the last one has
+    arrived."""
 
     asked: bytes
     answered: bytearray = field(default_factory=bytearray)
@@ -68,7 +70,7 @@ class Turn:
 
 
 def turns(messages: Iterable[tuple[bool, bytes]]) -> list[Turn]:
-    """Yield the exchanges of a WebSocket from its messages in order; True marks those of the client."""
+    """Return the exchanges of a WebSocket. `messages` are in order; True marks those of the client."""
     found: list[Turn] = []
     waiting: deque[Turn] = deque()
     for by_client, message in messages:

@@ -1,4 +1,5 @@
-"""Readers of captures: our records, mitmproxy's flows, HAR, cassettes, other logs. Content decides, not the file name.
+"""Readers of captures: wirelint's records, mitmproxy's flows, HAR, cassettes, other logs. The content of a file
+decides.
 
     from wirelint.capture.readers import read, Problem
 
@@ -33,7 +34,7 @@ _KINDS = "exchanges.jsonl, mitmproxy flow files, HAR, VCR cassettes, LHAR, Claud
 
 
 def read(paths: Iterable[str | Path]) -> Iterator[Record | Problem]:
-    """The records of files, of folders (every capture below them, sorted) and of `-` (standard input)."""
+    """Yield the records of files, of folders (every capture below them, sorted) and of `-` (standard input)."""
     for path in paths:
         if str(path) != "-" and os.path.isdir(path):
             yield from _read_folder(str(path))
@@ -42,7 +43,7 @@ def read(paths: Iterable[str | Path]) -> Iterator[Record | Problem]:
 
 
 def open_source(path: str | Path, source: str | None = None) -> Iterator[Record | Problem]:
-    """The records of one file, or of standard input for `-`. `source` names the file; the default is its path."""
+    """Yield the records of one file, or of standard input for `-`. `source` names the file; the default is its path."""
     source = source or str(path)
     if str(path) == "-":
         yield from _read_input(Input(sys.stdin.buffer), source)
@@ -86,7 +87,7 @@ def _sniff(data: Input) -> _Kind | None:
 
 
 def captures_below(folder: str | Path) -> Iterator[tuple[str, bool]]:
-    """The sorted paths of all captures below a folder, without hidden ones.
+    """Yield the sorted paths of all captures below a folder, without hidden ones.
 
     The second value is False for copies, which `read` leaves out: flow files beside an exchanges.jsonl.
     """

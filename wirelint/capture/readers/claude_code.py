@@ -3,16 +3,16 @@
     {"type": "user",      "uuid": …, "parentUuid": …, "message": {"role": "user", "content": …}}
     {"type": "assistant", "uuid": …, "parentUuid": …, "message": {"id": "msg_…", "content": [<one block>], …}}
 
-Theory of operation. Every message of the model becomes an exchange: the request is the conversation as the log has it up to
-there, the reply is the message. A message is spread over lines of the same `message.id`, between which results of its
-first calls may stand already. Lines point to the one they follow: so a *thread* is followed, that of the user and those of
-sub-agents (`isSidechain`); one that goes on from an earlier place is a branch, and one that follows nothing (a compaction,
-a sub-agent) begins anew. Lines of other types only hand on the place that they follow.
+Theory of operation. Every message of the model becomes an exchange: the request is the logged conversation before it,
+the reply is the message. A message is spread over lines with the same `message.id`; results of its first calls may come
+between these lines. Each line names the line before it (`parentUuid`). The lines form *threads*: that of the user and
+those of sub-agents (`isSidechain`). A line that follows an earlier line of a thread begins a branch; a line without a
+parent (a compaction, a sub-agent) begins a new thread. Lines of other types only link their parent to the next line.
 
-What was on the wire and not in the log stays out: the system prompt, and the declared tools. Of tools those are named that
-the model called in the session so far: they are there, and nobody knows what else is. Messages that the client wrote in the
-model's place (`<synthetic>`) are no exchanges. There is no documentation of the format; this follows public logs of
-versions 1.0 to 2.1.
+The log lacks the system prompt and the declared tools, so the request has no system prompt, and only the tools that the
+model has called in the session so far; other tools are unknown. Messages that the client wrote instead of the model
+(`<synthetic>`) are no exchanges. There is no documentation of the format; this follows public logs of versions 1.0 to
+2.1.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ _SIGNS = ("sessionId", "parentUuid", "leafUuid", "snapshot", "isSidechain")
 _VERSION = ("anthropic-version", "2023-06-01")
 _INTERRUPTED = "[Request interrupted by user"
 _LONGEST = 1 << 20
-"""Bytes of a history. A longer one is cut at a user message; whole histories would grow with the square of the log."""
+"""Most bytes of a history. A longer one is cut at a user message; whole histories would grow with the square of the
+log."""
 
 Block = dict[str, Json]
 
@@ -95,7 +96,7 @@ class Lines(LineReader):
             raise FormatError("no entry of a session log")
         uuid = value.get("uuid")
         if not isinstance(uuid, str) or uuid in self._places:
-            return  # a summary, a snapshot; or copied from the session that this one goes on from
+            return  # a summary, a snapshot; or a copy from the session that this one continues
         thread, at = self._follow(value)
         message = value.get("message")
         is_spoken = value["type"] in _SPOKEN and value.get("isApiErrorMessage") is not True
@@ -130,7 +131,7 @@ class Lines(LineReader):
         return thread
 
     def _branch(self, thread: _Thread, at: int) -> _Thread:
-        """The thread of the next line: a branch if the line follows an earlier one than the last."""
+        """Return the thread of the next line: a branch if the line follows an earlier one than the last."""
         if at >= len(thread.messages) - (thread.reply is None):
             return thread
         return self._begin(thread.messages[: at + 1])
@@ -185,7 +186,7 @@ class Lines(LineReader):
         self._last[value.get("isSidechain") is True, str(value.get("agentId") or "")] = thread
 
     def _finish(self, thread: _Thread, *, interrupted: bool = False) -> Iterator[Record]:
-        """The exchange of the reply that a thread waits for, if any."""
+        """Yield the exchange of the reply that a thread waits for, if any."""
         reply, thread.reply = thread.reply, None
         if reply is None:
             return
@@ -228,12 +229,12 @@ class Lines(LineReader):
 
 
 def _headers(session: str) -> Headers:
-    """The headers of every request to the API, and the session's id."""
+    """Return the headers of every request to the API, and the session's id."""
     return _VERSION, *((("x-claude-code-session-id", session),) if session else ())
 
 
 def _end(thread: _Thread) -> int:
-    """The number of the last message of a thread, unfinished ones included."""
+    """Return the number of the last message of a thread, unfinished ones included."""
     reply = thread.reply
     return len(thread.messages) - 1 + (reply is not None) + bool(reply is not None and reply.results)
 
@@ -243,14 +244,14 @@ def _append(messages: list[_Message], role: str, blocks: list[Block], *, prompt:
     size = len(dump(list[Json](blocks)))
     if messages and messages[-1].role == role:
         before = messages[-1]
-        # Another thread may have it too.
+        # Another thread may share the message, so replace it instead of changing it.
         messages[-1] = _Message(role, [*before.blocks, *blocks], before.prompt or prompt, before.size + size)
     else:
         messages.append(_Message(role, list(blocks), prompt, size))
 
 
 def _recent(messages: list[_Message]) -> list[_Message]:
-    """The end of a history, which begins with a user message."""
+    """Return the end of a history, which begins with a user message."""
     if sum(one.size for one in messages) <= _LONGEST:
         return messages
     size, start = 0, len(messages)

@@ -23,7 +23,7 @@ _WHOLE_START = re.compile(rb'\{\s*"(?:log|lhar|(?:http_)?interactions)"\s*:')
 
 
 def load(text: bytes) -> Json:
-    """A JSON value. Raises ValueError."""
+    """Return a JSON value. Raises ValueError."""
     try:
         value: Json = orjson.loads(text)
     except orjson.JSONDecodeError:
@@ -96,7 +96,7 @@ def _read_lines(first: bytes, lines: Iterator[bytes], source: str, number: int) 
 
 
 def _taker(value: Json, source: str) -> LineReader:
-    """The reader for a file, by its first JSON line."""
+    """Return the reader for a file, by its first JSON line."""
     if isinstance(value, dict):
         if any(name in value for name in _DOCUMENTS) and not {"request", "response"} & value.keys():
             return _Document(source)

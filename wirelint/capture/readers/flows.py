@@ -1,6 +1,6 @@
 """Reader of mitmproxy's flow files, one flow at a time.
 
-The format has no checksums and no marks between flows, so everything behind a broken flow is lost.
+The format has no checksums and no marks between flows, so everything after a broken flow is lost.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from wirelint.wire.websocket import HEADERS, STATUS, socket_url, turns
 
 _OURS = "wirelint."
 END_HEADER = "x-wirelint-end"
-"""Header of a recorded response that tells how the exchange ended; other formats keep it."""
+"""Header of a recorded response that names the end of the exchange, for formats without a field for it."""
 _LEFT = "Client disconnected."
-# Said of either side of an HTTP/2 or HTTP/3 connection, with the name of the error code behind it.
+# Error messages for either side of an HTTP/2 or HTTP/3 connection, followed by the name of the error code.
 _RESET = ("stream reset by client", "stream closed by client")
 
 
 def read(data: Input, source: str) -> Iterator[Record | Problem]:
-    """The exchanges of a flow file, also those over WebSockets. Flows of other protocols are skipped."""
+    """Yield the exchanges of a flow file, also those over WebSockets. Flows of other protocols are skipped."""
     number = count = 0
     # All that the reader asks of a file is `peek` and `read`.
     flows = iter(FlowReader(cast("BinaryIO", data)).stream())
@@ -122,23 +122,23 @@ def _record(flow: http.HTTPFlow, source: str, number: int) -> Record:
 
 
 def asked_headers(flow: http.HTTPFlow) -> Headers:
-    """The headers that the client sent. A header that the proxy removed is in the metadata."""
+    """Return the headers that the client sent. A header that the proxy removed is in the metadata."""
     headers, value = headers_of(flow.request), flow.metadata.get(HEADER)
     return (*headers, (HEADER, value)) if isinstance(value, str) and HEADER not in flow.request.headers else headers
 
 
 def record_of(flow: http.HTTPFlow) -> Record:
-    """The record of a flow in memory, equal to that of a flow file."""
+    """Return the record of a flow in memory, equal to that of a flow file."""
     return replace(_record(flow, "", 1), place="")
 
 
 def records_of(flow: http.HTTPFlow) -> list[Record]:
-    """The records of a flow in memory, which may be a WebSocket with several exchanges."""
+    """Return the records of a flow in memory, which may be a WebSocket with several exchanges."""
     return [replace(record, place="") for record in _records(flow, "", 1)]
 
 
 def headers_of(message: http.Message) -> Headers:
-    """The headers of a message as text. Bytes that are no UTF-8 become lone surrogates."""
+    """Return the headers of a message as text. Bytes that are no UTF-8 become lone surrogates."""
     return tuple(
         [
             (name.decode("utf-8", "surrogateescape"), value.decode("utf-8", "surrogateescape"))
@@ -148,7 +148,7 @@ def headers_of(message: http.Message) -> Headers:
 
 
 def _body(message: http.Message, side: str, notes: list[Json]) -> bytes | None:
-    """The body without its codings; None with a note if it is missing or cannot be decoded."""
+    """Return the body without its codings; None with a note if it is missing or cannot be decoded."""
     raw = message.raw_content
     if raw is None:
         notes.append(f"the body of the {side} was not recorded")
@@ -161,7 +161,7 @@ def _body(message: http.Message, side: str, notes: list[Json]) -> bytes | None:
 
 
 def end_of(flow: http.HTTPFlow) -> End:
-    """How a flow ended. "complete" means that HTTP ended correctly; the reply itself shows more."""
+    """Return the end of a flow. "complete" means that HTTP ended correctly; the reply may still be incomplete."""
     if flow.error is None:
         return "complete" if flow.response is not None else "unknown"
     message = flow.error.msg

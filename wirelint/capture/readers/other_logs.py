@@ -1,9 +1,9 @@
 """Logs of other tools with bodies in JSON: LHAR of Context Lens, and results of K2-Vendor-Verifier.
 
-LHAR is `{"type": "session", …}` and `{"type": "entry", …}`, a line each or in one document. An entry has the bodies under
-`raw`, when it was exported in full: `request_body` a JSON value, `response_body` a JSON value or the text of the stream. In
-the other levels of privacy it has only counts, from which nothing can be judged. Source: schema/lhar.schema.json and
-src/lhar of larsderidder/context-lens.
+LHAR consists of `{"type": "session", …}` and `{"type": "entry", …}`, a line each or in one document. An entry that was
+exported in full has the bodies under `raw`: `request_body` a JSON value, `response_body` a JSON value or the text of
+the stream. With other levels of privacy it has only counts, which cannot be checked. Source: schema/lhar.schema.json
+and src/lhar of larsderidder/context-lens.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class LharLines(LineReader):
         self._empty = self._entries = 0
 
     def add(self, value: Json, number: int, noun: str = "line") -> Iterator[Record]:
-        """The record of an entry. Raises FormatError."""
+        """Yield the record of an entry. Raises FormatError."""
         if not isinstance(value, dict) or not is_lhar(value):
             raise FormatError("neither a session nor an entry")
         if value["type"] == "session":
@@ -57,7 +57,7 @@ class LharLines(LineReader):
 
 
 def read_lhar(document: Mapping[str, Json], source: str) -> Iterator[Record | Problem]:
-    """The records of the wrapped form, `{"lhar": {"entries": […]}}`."""
+    """Yield the records of the wrapped form, `{"lhar": {"entries": […]}}`."""
     entries = as_mapping(document.get("lhar")).get("entries")
     if not isinstance(entries, list):
         yield Problem(source, "", "LHAR without entries", "export it again", fatal=True)
@@ -184,7 +184,7 @@ def _lacks(answer: Mapping[str, Json], *, folded: bool, raw: bool) -> frozenset[
 
 
 def _as_completion(answer: Mapping[str, Json]) -> dict[str, Json]:
-    """The reply of a completions endpoint, without the calls that the verifier parsed."""
+    """Return the reply of a completions endpoint, without the calls that the verifier parsed."""
     choices = answer.get("choices")
     made: list[Json] = []
     for choice in choices if isinstance(choices, list) else ():

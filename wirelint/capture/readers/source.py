@@ -44,7 +44,7 @@ class Input:
         self._head = b""
 
     def peek(self, size: int) -> bytes:
-        """The next `size` bytes without reading them; fewer at the end."""
+        """Return the next `size` bytes without reading them; fewer at the end."""
         while len(self._head) < size:
             piece = self._stream.read(size - len(self._head))
             if not piece:
@@ -66,7 +66,7 @@ class Input:
         return b"".join(pieces)
 
     def lines(self) -> Iterator[bytes]:
-        """The lines with their ends."""
+        """Yield the lines with their ends."""
         while line := self._line():
             yield line
 
@@ -87,10 +87,10 @@ class LineReader(ABC):
 
     @abstractmethod
     def add(self, value: Json, number: int) -> Iterator[Record | Problem]:
-        """The records that a line completes. Raises FormatError for a foreign line."""
+        """Yield the records that a line completes. Raises FormatError for a foreign line."""
 
     def close(self) -> Iterator[Record | Problem]:
-        """The records that the end completes."""
+        """Yield the records that the end completes."""
         return iter(())
 
 
@@ -101,7 +101,7 @@ def read_parts(
     take: Callable[[T, int], Iterable[Record | Problem]],
     close: Callable[[], Iterable[Record | Problem]] = lambda: (),
 ) -> Iterator[Record | Problem]:
-    """The records of the numbered parts of a source. `take` returns those of a part, `close` those of the end.
+    """Yield the records of the numbered parts of a source. `take` returns those of a part, `close` those of the end.
 
     The parts for which `take` raises FormatError become one problem at the end.
     """
@@ -126,7 +126,7 @@ def read_parts(
 
 
 def as_mapping(value: Json) -> Mapping[str, Json]:
-    """The value if it is an object, else an empty one."""
+    """Return the value if it is an object, else an empty one."""
     return value if isinstance(value, dict) else {}
 
 

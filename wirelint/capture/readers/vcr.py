@@ -5,13 +5,13 @@
       response: {status: {code: 200, message: OK}, headers: {…}, body: {string: '…'}}
     version: 1
 
-Bodies are text, or bytes (`!!binary`, `base64_string`), under the content coding that they had unless the recorder undid
-it; some projects write JSON bodies as values (`parsed_body`). Responses of httpx in older cassettes are flat
-(`status_code`, `content`). Sources: vcrpy, vcr/serialize.py and vcr/stubs; pydantic-ai, tests/json_body_serializer.py.
+Bodies are text, or bytes (`!!binary`, `base64_string`), with their content coding unless the recorder removed it; some
+projects write JSON bodies as values (`parsed_body`). Responses of httpx in older cassettes are flat (`status_code`,
+`content`). Sources: vcrpy, vcr/serialize.py and vcr/stubs; pydantic-ai, tests/json_body_serializer.py.
 
-Theory of operation. The YAML of a cassette is read one interaction at a time: each is an item of a block sequence, and no
-line inside an item begins as far to the left as the item does. A YAML parser takes seconds for a megabyte and many times
-the memory; this way the first interaction is there at once, and one that is broken does not take the others with it.
+Theory of operation. The YAML of a cassette is read one interaction at a time: each is an item of a block sequence, and
+every line inside an item is indented more than the item. A YAML parser takes seconds for a megabyte and many times the
+memory; read in this way, the first interaction is available at once, and a broken one does not affect the others.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ _UNKNOWN_TAGS = ("tag:yaml.org,2002:python/", "!")
 
 
 def read(data: Input, source: str) -> Iterator[Record | Problem]:
-    """The records of a cassette in YAML."""
+    """Yield the records of a cassette in YAML."""
     return _read((_load(text) for text in _items(data.lines())), source)
 
 
 def read_document(document: Mapping[str, Json], source: str) -> Iterator[Record | Problem]:
-    """The records of a cassette in JSON."""
+    """Yield the records of a cassette in JSON."""
     interactions = document.get("interactions", document.get("http_interactions"))
     return _read(iter(interactions if isinstance(interactions, list) else ()), source)
 
@@ -62,7 +62,7 @@ def _read(interactions: Iterator[Any], source: str) -> Iterator[Record | Problem
 
 
 def _items(lines: Iterator[bytes]) -> Iterator[bytes]:
-    """The text of each interaction, a sequence of one item."""
+    """Yield the text of each interaction, a sequence of one item."""
     for line in lines:
         if _LIST.match(line.removeprefix(b"\xef\xbb\xbf").strip()) and not line.startswith((b" ", b"#")):
             break
@@ -72,7 +72,7 @@ def _items(lines: Iterator[bytes]) -> Iterator[bytes]:
         if start is None:
             found = _ITEM.match(line)
             if found is None and line.strip():
-                return  # `interactions: []`, or nothing that anybody writes
+                return  # `interactions: []`, or an unknown form
             start = b"" if found is None else found[1] + b"- "
             start = start or None
         elif line[:1].strip() and not line.startswith((start, b"#")):
@@ -113,7 +113,7 @@ for _tag in _UNKNOWN_TAGS:
 
 
 def _load(text: bytes) -> Any:
-    """The interaction of a text; a FormatError if it is broken."""
+    """Return the interaction of a text; a FormatError if it is broken."""
     yaml = YAML(typ="safe")
     yaml.version = (1, 1)  # type: ignore[assignment, unused-ignore]
     yaml.Constructor = _Constructor
@@ -175,7 +175,7 @@ def _body(message: Mapping[str, Any], headers: Headers, side: str, notes: list[J
     try:
         return decode(coding, raw)
     except CodingError as error:
-        # Recorders undo the coding and leave its header; text says that they did.
+        # Some recorders remove the coding and keep its header; a body that is text shows this.
         if raw.lstrip()[:1] in (b"{", b"[", b"d", b"e", b":", b""):
             return raw
         notes.append(why_unread(side, error))
@@ -206,7 +206,7 @@ def _bytes(body: Any) -> bytes | None:
 
 
 def _document(value: Any) -> bytes:
-    """A value as JSON. Its size with all aliases expanded is checked first."""
+    """Return a value as JSON. Its size with all aliases expanded is checked first."""
     left = _LARGEST
     waiting = [value]
     while waiting:

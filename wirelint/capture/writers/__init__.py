@@ -3,7 +3,7 @@
     from wirelint.capture.writers import write
 
 The output is the source file with the changes of the fixes. Exchanges without a fix and all other content are copied to
-the byte. A HAR and other JSON documents keep their layout as far as JSON tools keep it.
+the byte. A HAR and other JSON documents keep the layout of their unchanged parts.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ class TargetError(ValueError):
 
 
 class Staging:
-    """An output file or folder that appears as a whole. Write at `path`, then `commit`; without it nothing is left.
+    """An output file or folder that appears as a whole. Write at `path`, then `commit`; without `commit` nothing
+    remains.
 
     `force` replaces an existing file, or the files of the same names in an existing folder. Everything may raise OSError.
     `TargetError` is raised for an existing target without `force`.
@@ -75,10 +76,10 @@ _Write = Callable[[Path, Iterator[Fixed], Path], None]
 
 
 def write(source: Path, items: Iterable[Fixed], target: Path) -> None:
-    """Write the file at `source`, with its records as they are in `items`, to `target`.
+    """Write the file at `source` to `target`, with its records replaced by those of `items`.
 
     `items` are all records of the file, in its order. Raises OSError, and ValueError for a document that is broken
-    behind the records that could be read.
+    after the records that could be read.
     """
     rest = (item for item in items if not is_prior(item.record))
     first = next(rest, None)
@@ -90,7 +91,7 @@ def write(source: Path, items: Iterable[Fixed], target: Path) -> None:
 
 
 def _writer(first: Fixed) -> _Write:
-    """The writer for the format of a file, by the place of its first record (`line 3`, `flow 2`, `entry 7`)."""
+    """Return the writer for the format of a file, by the place of its first record (`line 3`, `flow 2`, `entry 7`)."""
     match first.record.place.partition(" ")[0]:
         case "flow":
             # Loading mitmproxy takes most of a second, and only these files need it.

@@ -57,7 +57,7 @@ def write_records(source: Path, items: Iterator[Fixed], target: Path) -> None:
 def write_har(source: Path, items: Iterator[Fixed], target: Path) -> None:
     """Write a HAR. Fixed entries show the sent bodies, and hold the received ones in `_wirelint`.
 
-    Raises ValueError for one that is cut off.
+    Raises ValueError for a HAR that is cut off.
     """
     text = source.read_bytes()
     log = as_mapping(as_mapping(load(text.removeprefix(_BOM))).get("log"))
@@ -78,7 +78,7 @@ def _line(line: bytes, record: Record) -> bytes:
 
 
 def _record_edits(value: Json, record: Record, pointer: str) -> list[Edit]:
-    """The edits that put the fixes into the object of a record."""
+    """Return the edits that put the fixes into the object of a record."""
     before, made = as_mapping(value), changes(record)
     edits: list[Edit] = []
     for member in _MEMBERS:
@@ -127,7 +127,7 @@ def _message_edits(
         edits.append(Edit("replace", f"{pointer}/bodySize", len(body)))
     if "size" in before:
         edits.append(Edit("replace", f"{pointer}/{content}/size", len(body)))
-    if "compression" in before:  # bytes that a content coding had saved
+    if "compression" in before:  # number of bytes that the content coding saved
         edits.append(Edit("remove", f"{pointer}/{content}/compression"))
     headers = message.get("headers")
     length = False

@@ -32,13 +32,13 @@ _SIDES = tuple(f"{_OURS}{name}" for name in NAMES)
 
 
 def write(source: Path, items: Iterator[Fixed], target: Path) -> None:
-    """Write a flow file. Bytes behind an unreadable flow are left out."""
+    """Write a flow file. Bytes after an unreadable flow are left out."""
     with source.open("rb") as file:
         write_pieces("flow", _flows(file), items, target, _written)
 
 
 def _flows(file: BinaryIO) -> Iterator[bytes]:
-    """The bytes of each flow, `<length>:<bytes><type>`."""
+    """Yield the bytes of each flow, `<length>:<bytes><type>`."""
     while match := _LENGTH.match(head := _peek(file)):
         size = match.end() + int(head[: match.end() - 1]) + 1
         raw = file.read(size)
@@ -54,7 +54,7 @@ def _peek(file: BinaryIO) -> bytes:
 
 
 def _written(raw: bytes, record: Record) -> bytes:
-    """The bytes of a flow; its own bytes if nothing changes."""
+    """Return the bytes of a flow; its own bytes if nothing changes."""
     changed = record.forwarded is not None or record.delivered is not None
     if not changed and not any(name.encode() in raw for name in _SIDES):
         return raw
@@ -91,7 +91,7 @@ _NOWHERE = "unknown.invalid"
 
 
 def make_flow(record: Record) -> http.HTTPFlow:
-    """A flow with the received messages of a record, without metadata."""
+    """Return a flow with the received messages of a record, without metadata."""
     parts = urlsplit(record.url)
     port = _port(parts)
     host = parts.hostname or _NOWHERE
@@ -132,7 +132,7 @@ def make_flow(record: Record) -> http.HTTPFlow:
 
 
 def flow_of(record: Record, comment: str, marked: str, metadata: Mapping[str, Json]) -> bytes:
-    """A record as a flow with the received messages, and the sent ones in its metadata, as in `flows.mitm`."""
+    """Return a record as a flow with the received messages, and the sent ones in its metadata, as in `flows.mitm`."""
     flow = make_flow(record)
     flow.comment, flow.marked = comment, marked
     beside: dict[str, Json] = {**times_of(record), **beside_received(record), "end": record.end}
@@ -146,14 +146,14 @@ def flow_of(record: Record, comment: str, marked: str, metadata: Mapping[str, Js
 
 
 def flow_bytes(flow: http.HTTPFlow) -> bytes:
-    """A flow as bytes of a flow file."""
+    """Return a flow as bytes of a flow file."""
     out = io.BytesIO()
     FlowWriter(out).add(flow)  # type: ignore[no-untyped-call, unused-ignore]
     return out.getvalue()
 
 
 def fields_of(headers: Headers, body: bytes | None) -> http.Headers:
-    """Headers for mitmproxy, adapted to a decoded body; unchanged without a body."""
+    """Return headers for mitmproxy, adapted to a decoded body; unchanged without a body."""
     fields = headers if body is None else true_headers(headers, body)
     return http.Headers(
         [(name.encode("utf-8", "surrogateescape"), value.encode("utf-8", "surrogateescape")) for name, value in fields]

@@ -53,7 +53,7 @@ def load_steps() -> list[Step]:
 
 
 def drive(step: Step, base_url: str) -> str:
-    """Run a step against a proxy and return what the client saw, in a few words; errors of the SDK included."""
+    """Run a step against a proxy. Return a short text of the result that the client got, or of the SDK's error."""
     try:
         text, calls = _openai(step, base_url) if step.sdk == "openai" else _anthropic(step, base_url)
     except ImportError as error:

@@ -216,7 +216,7 @@ class FixingWire:
 
 
 def compare(runs: int = RUNS, seed: int = 0) -> tuple[Score, Score]:
-    """Play the same tasks with the same vendor: without wirelint, and with all fixes."""
+    """Run the tasks twice with the same vendor: without wirelint, and with all fixes. Return both scores."""
     registry = Registry.load()
     made, vendor, fixed = tasks(runs, seed), Vendor(seed), Score()
     wire = FixingWire(vendor.answer, registry.rules, registry.permit("unsafe"), fixed)

@@ -46,7 +46,7 @@ class Odds:
     headless: float = 0.33
     """The prompt ends without the header of the assistant's turn, so the parser recognises no call …"""
     wanders: float = 0.06
-    """… and the model goes on in plain text instead of writing the header itself."""
+    """… and the model continues in plain text instead of writing the header itself."""
     announces: float = 0.8
     """The history has ids without their dots and colons."""
     derails: float = 0.5
@@ -153,7 +153,7 @@ def _native(call: Call) -> str:
 
 
 def _parse(turn: _Turn, call: Call, odds: Odds) -> Reply:
-    """Return the reply that the serving engine makes of the tokens."""
+    """Return the reply that the serving engine builds from the tokens."""
     if not _NATIVE.fullmatch(call.id):
         return Reply(text="" if turn.chance("swallows", odds.swallows) else _native(call))
     reply = Reply(calls=(call,), finish="tool_calls")

@@ -90,7 +90,7 @@ def write_report(
 ) -> Written:
     """Write a page of `items` to `out`, replacing a file there. Raises OSError.
 
-    `rules`: those whose manuals the page includes, if they found something. `sections` follow the scorecard. Without any
+    `rules`: the page includes the manuals of those that have findings. `sections` follow the scorecard. Without any
     exchange nothing is written (`exchanges` is 0). Findings that earlier exchanges had are only counted, unless
     `all_occurrences`.
     """
