@@ -18,6 +18,7 @@ from wirelint.model import End, Exchange, Json, Reply, Request, Timing
 from wirelint.rule import Finding, Rule
 from wirelint.settings import Applicable, Kind, Scopes, checks_of
 from wirelint.state.ledger import Ledger, Unnamed
+from wirelint.text import limits
 from wirelint.text.loops import without_loops
 from wirelint.text.pointers import document_order
 from wirelint.timing import ArrivalLog, Arrivals
@@ -328,6 +329,8 @@ class Session:
             end = "complete"  # SDKs hang up at the terminator
         if self.unread_because is not None and self.unread_because not in notes:
             notes = (*notes, self.unread_because)
+        if reply is not None:
+            notes = (*notes, *limits.notes_on(reply, _names(self.request)))
         measured = Timing(self._started, self._log.first, self._first_token, None)
         return self.head().but(
             reply=reply,
@@ -445,12 +448,15 @@ class Engine:
 
 def within_limits(exchange: Exchange) -> Exchange:
     """Return the exchange as the rules see it. A reply that repeats tags in an endless loop is cut to its beginning."""
-    reply, request = exchange.reply, exchange.request
+    reply = exchange.reply
     if reply is None:
         return exchange
-    names = frozenset([tool.name for tool in request.tools]) if request is not None else frozenset[str]()
-    judged = without_loops(reply, names)
+    judged = without_loops(reply, _names(exchange.request))
     return exchange if judged is reply else exchange.but(reply=judged)
+
+
+def _names(request: Request | None) -> frozenset[str]:
+    return frozenset([tool.name for tool in request.tools]) if request is not None else frozenset()
 
 
 def internal(culprit: str, error: BaseException) -> Finding:

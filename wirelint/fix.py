@@ -149,6 +149,8 @@ class Rewriter(Protocol):
     it while it holds nothing. `patient = True`, or a property of that name: harmless text (`fixes.prefilter`) may come late
     and in one piece, after it has left. Text passes all rewriters at once if one of them has neither of these two.
 
+    `push_all(events)` gives the events of pushing several one after another, for less than pushing each.
+
     `forget()` breaks reference cycles when the reply is over. `leave() -> Iterable[Event]` is called when the reply holds
     too much markup (`text.loops`): the rewriter decides on the text so far and lets all later text pass.
     """

@@ -13,7 +13,7 @@ Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | Non
 """A decoded JSON value."""
 
 _JSON_SPACE = " \t\r\n"
-_MOST_VALUES = 256
+MOST_VALUES = 256
 """Most values that are read from one text. `0000…` is a hundred thousand values, and every argument rule would look at
 each."""
 
@@ -27,7 +27,7 @@ class _Decoded(NamedTuple):
 class Arguments:
     """The argument text of a tool call, decoded once, on demand.
 
-    `values` are the top-level JSON values in order (one, for healthy arguments), at most `_MOST_VALUES`. `rest` is the text
+    `values` are the top-level JSON values in order (one, for healthy arguments), at most `MOST_VALUES`. `rest` is the text
     after the last readable value, without white space around it; it is empty if the text is a sequence of JSON values.
     `ends` are the offsets after each value. JSON is that of RFC 8259: `NaN` is not JSON, while numbers may have any size
     and escaped surrogates may be lone.
@@ -93,7 +93,7 @@ def _decode_values(text: str) -> _Decoded:
 
 
 def _decode_sequence(text: str) -> _Decoded:
-    found = tuple(itertools.islice(_scan_values(text), _MOST_VALUES))
+    found = tuple(itertools.islice(_scan_values(text), MOST_VALUES))
     ends = tuple(end for _, end in found)
     return _Decoded(tuple(value for value, _ in found), ends, text[ends[-1] if ends else 0 :].strip(_JSON_SPACE))
 

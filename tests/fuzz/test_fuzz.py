@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import FrameType
 
 import pytest
 
-from tests.build import Talk, as_record, sse
-from tests.fuzz import contracts, runner
+from tests.build import Talk, as_record, some, sse
+from tests.fuzz import adversarial, contracts, runner
 from tests.fuzz.bodies import load
 from tests.fuzz.contracts import violations
 from tests.fuzz.mutate import mutated
+from tests.fuzz.shapes import Shape
 from wirelint.capture.readers import read
 from wirelint.capture.record import Record
 from wirelint.wire.sse import EventStream
@@ -74,3 +77,61 @@ def test_a_second_repair_that_changes_something_is_seen(monkeypatch: pytest.Monk
         "unchanged is as it came",
         "any cut repairs the same",
     ]
+
+
+class _Steps(adversarial.Cost):
+    """Function calls, Python's and C's, in place of seconds: equal in every run, whatever else the machine does."""
+
+    def call(self, function: Callable[[], object], *, beside: bool = False) -> None:
+        steps = 0
+
+        def count(_frame: FrameType, event: str, _argument: object) -> None:
+            nonlocal steps
+            steps += event in ("call", "c_call")
+
+        sys.setprofile(count)
+        try:
+            function()
+        finally:
+            sys.setprofile(None)
+        self.total += steps
+        self.longest = max(self.longest, steps)
+
+
+_ONE_CALL = 400_000
+"""Steps of one call, some 40 ms."""
+_ONE_DELTA = 600
+"""Steps for each delta of a character, on the average."""
+DEAR = {
+    "many short calls": "<function_calls>" + "z()\n" * 40,
+    "calls without an end": "<function_calls>" + "z()" * 40_000,
+    "short arguments": "<|python_start|>[x(" + "y=1, " * 40,
+    "empty arguments": "<function_calls>look(" + "," * 100_000,
+    "arguments of two strings": "<function_calls>look(" + '"a" "b",' * 12_500,
+    "bare values": "<|tool_call>call:x{" + "a:1," * 40,
+    "one call of bare values": "<|tool_call>call:look{" + "a:1," * 25_000,
+    "damaged json": "look\n{" + "'q': 1, " * 12_500,
+    "recipients": ">>>   look   \r\n",
+    "code in code": "   look\r\n   ```\r\n   tool_call(",
+    "envelopes": '{"name": "x", "arguments":\n',
+}
+
+
+@pytest.mark.parametrize("way", ["judge", "repair"])
+@pytest.mark.parametrize("unit", DEAR.values(), ids=DEAR)
+def test_no_call_for_100_kb_takes_long(unit: str, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    case = adversarial.Case(Shape("", unit), way, "openai.chat", "text", 0)
+    case.measure(100_000)  # what is made once is made now
+    monkeypatch.setattr(adversarial, "Cost", _Steps)
+    assert some(case.measure(100_000)).longest < _ONE_CALL
+
+
+@pytest.mark.parametrize("unit", ["**", "\n> ", '\\"', "<|tools_suffix|>", " Action:`"])
+def test_deltas_of_a_character_take_few_steps(unit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    case = adversarial.Case(Shape("", unit), "repair", "openai.chat", "text", 1)
+    case.measure(2_000)
+    monkeypatch.setattr(adversarial, "Cost", _Steps)
+    size = 4_000
+    cost = some(case.measure(size))
+    assert cost.total < _ONE_DELTA * size
+    assert cost.longest < _ONE_CALL / 8

@@ -34,6 +34,8 @@ def read(
     """Parse and redact a recorder; safe in a thread, since only the recorder and the redactor are used. Raises parse
     errors."""
     exchange = _read(recorder, end, error)
+    if exchange is not None:
+        recorder.notes += [note for note in exchange.notes if note not in recorder.notes]
     timing = Timing(recorder.started, recorder.first_byte, exchange.timing.first_token if exchange else None, duration)
     record = recorder.record(exchange.end if exchange else end, error, exchange.chunks if exchange else (), timing)
     strings = StreamStrings()

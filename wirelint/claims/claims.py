@@ -69,10 +69,6 @@ _WORDS = frozenset(
 ) | {"suche", "abfrage", "recherche", "búsqueda", "busca", "pesquisa", "ricerca", "requête", "consulta", "websuche"}
 
 
-_LONGEST_SENTENCE = 1 << 14
-"""Characters of one sentence that are read. A page of ideographs without a full stop takes 50 ms."""
-
-
 def is_foreign(line: str) -> bool:
     """Return True if a line has a finished form of another language."""
     if not line.isascii() and _PHRASES["cjk"].search(line):
@@ -82,7 +78,6 @@ def is_foreign(line: str) -> bool:
 
 def foreign_claim(line: str) -> tuple[frozenset[Kind], str, Literal["said", "passive", "outcome"]] | None:
     """Return the kinds, the verb and the form of the first claim of a sentence, or None."""
-    line = line[:_LONGEST_SENTENCE]
     if not is_foreign(line):
         return None
     for table, pattern in zip(DONE, _SAID, strict=True):

@@ -20,6 +20,7 @@ from wirelint.model import Json
 _FIRST_WINDOW = 512
 _DEEPEST = 64
 _LARGEST = 1 << 63
+_SURE_DIGITS = 18  # of which each number fits into 64 bits
 _LONGEST_TOKEN = 12  # characters at the end of a window that may be the cut half of a literal or of an escape
 
 
@@ -208,7 +209,7 @@ class TolerantReader:
             return _LITERALS[word]
         if word.lstrip("-")[0].isalpha():
             raise ValueError("an unknown word")
-        return loads(word)
+        return int(word) if word.isdigit() and len(word) < _SURE_DIGITS else loads(word)
 
 
 def _unescape(match: re.Match[str]) -> str:

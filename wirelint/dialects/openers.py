@@ -104,8 +104,6 @@ _LONGEST_NAME = 128
 _LONGEST_BEFORE = 16
 """Characters before an opener that decide whether it is one."""
 _SIGN = re.compile(r"[^\w\s.,]")
-_MOST_BRACKETS = 16
-"""Upper bound for the characters in one opener that openers can begin with; the largest today has 10."""
 _HEADS = ("assistant", "analysis", "commentary", "final")
 _AFTER_THOUGHT = "|".join(rf"(?<={re.escape(end)})" for end in THOUGHT_ENDS)
 
@@ -426,6 +424,8 @@ class OpenerIndex:
         plain = [opener for opener in held if not has_name(opener)]
         self._cuts = [_plain_cut(kind, some) for kind, some in _by_kind(plain).items()]
         self._named_cuts = [_named_cut(opener) for opener in held if has_name(opener)]
+        # A loop in deltas of a character has few ends, each of which takes 60 microseconds.
+        self._cut_at = lru_cache(maxsize=256)(self._find_cut)
 
     def groups_in(self, text: str, names: Collection[str]) -> list[_Group]:
         """Return the groups that may have an opener in a text, judged by their cues."""
@@ -454,7 +454,13 @@ class OpenerIndex:
 
     def cut(self, text: str, start: int, names: Collection[str]) -> int | None:
         """Return the first offset from `start` on where the end of the text may begin an opener that is not complete."""
-        found = [cut.place(text, start, names) for cut in (*self._cuts, *(self._named_cuts if names else ()))]
+        before = max(start - _LONGEST_BEFORE, 0)
+        at = self._cut_at(text[before:], start - before, frozenset(names))
+        return at + before if at is not None else None
+
+    def _find_cut(self, text: str, start: int, names: frozenset[str]) -> int | None:
+        cuts, backwards = (*self._cuts, *(self._named_cuts if names else ())), text[max(start - 1, 0) :][::-1]
+        found = [cut.place(text, start, backwards, names) for cut in cuts]
         return min((place for place in found if place is not None), default=None)
 
 
@@ -554,30 +560,48 @@ def _filtered(openers: Iterable[Opener]) -> str:
 
 
 class _Cut(NamedTuple):
-    """Openers of one kind, for a search of those that the end of the text cuts off. `places`: the places where one may
-    begin, followed only by characters of openers up to the end of the text.
+    """Openers of one kind, for a search of those that the end of the text cuts off. `places`: where one may begin.
 
     `patterns` are by first character; those of lines and texts, which begin between characters, are under "". An opener
     with a tool's name may be cut off `inside_name`, or `after_name`.
+
+    Places are searched for backwards: `tail` matches what an opener may consist of, `mark` the character that a place is
+    at or behind. `reach` is the length of the longest opener, `most` the most places within one.
     """
 
     kind: Kind
     places: re.Pattern[str]
+    tail: re.Pattern[str]
+    mark: re.Pattern[str]
+    reach: int
+    most: int
     patterns: Mapping[str, re.Pattern[str]]
     inside_name: re.Pattern[str] | None = None
     after_name: re.Pattern[str] | None = None
 
-    def place(self, text: str, start: int, names: Collection[str]) -> int | None:
-        if start and self.kind == "line" and "\n" not in text:
+    def place(self, text: str, start: int, backwards: str, names: Collection[str]) -> int | None:
+        """Return the first offset from `start` on where an opener may be cut off.
+
+        `backwards` is the end of the text, reversed. A text of `*` or of line ends has hundreds of places: looking ahead
+        from each of them took 0.2 ms at each delta.
+        """
+        tail = self.tail.match(backwards)
+        reach = min(self.reach, tail.end() if tail is not None else 0)
+        if not reach:
             return None
-        if start and self.kind == "text" and "</" not in text and "[/" not in text:
-            return None
-        found = [place.start() for place in self.places.finditer(text, start)]
-        for at in found[-_MOST_BRACKETS:] if self.kind == "literal" else found:
+        for at in self._candidates(text, start, backwards, reach):
             pattern = self.patterns.get("") or self.patterns.get(text[at])
             if (pattern is not None and pattern.match(text, at)) or self._matches_name(text, at, names):
                 return at
         return None
+
+    def _candidates(self, text: str, start: int, backwards: str, reach: int) -> Iterator[int]:
+        behind = self.kind in ("line", "text")
+        marks = itertools.islice(self.mark.finditer(backwards, 0, reach + behind), self.most)
+        found = [len(text) - mark.end() + behind for mark in marks]
+        if behind and len(text) <= reach and 0 not in found[-1:]:
+            found.append(0)
+        return (at for at in reversed(found) if at >= start and self.places.match(text, at) is not None)
 
     def _matches_name(self, text: str, at: int, names: Collection[str]) -> bool:
         inside = self.inside_name.match(text, at) if self.inside_name is not None else None
@@ -588,42 +612,69 @@ class _Cut(NamedTuple):
 
 
 def _plain_cut(kind: Kind, openers: list[Opener]) -> _Cut:
-    places = re.compile(_places(kind, openers))
     if kind in ("line", "text"):
-        return _Cut(kind, places, {"": re.compile(cut_pattern(openers))})
+        return _cut_of(kind, openers, {"": re.compile(cut_pattern(openers))})
     by_first: dict[str, list[Opener]] = defaultdict(list)
     for opener in openers:
         for first in _first_characters([opener]):
             by_first[first].append(opener)
-    return _Cut(kind, places, {first: re.compile(cut_pattern(some)) for first, some in by_first.items()})
+    return _cut_of(kind, openers, {first: re.compile(cut_pattern(some)) for first, some in by_first.items()})
 
 
 def _named_cut(opener: Opener) -> _Cut:
     at = opener.index(NAME)
     before, after = opener[:at], opener[at + 1 :]
-    head, kind = full_pattern([before]), _kind(opener)
+    head = full_pattern([before])
     inside = rf"(?:{cut_pattern([before])}|{head}(?P<name>{NAME_CHARS}{{0,128}})\Z)"
     behind = rf"{head}(?P<name>{NAME_CHARS}{{1,128}}){cut_pattern([after], empty=True)}" if after else "(?!)(?P<name>)"
-    return _Cut(kind, re.compile(_places(kind, [opener])), {}, re.compile(inside), re.compile(behind))
+    cut = _cut_of(_kind(opener), [opener], {})
+    return cut._replace(inside_name=re.compile(inside), after_name=re.compile(behind))
 
 
-def _places(kind: Kind, openers: list[Opener]) -> str:
-    """Return the pattern source of the places near the end of a text where an opener of one kind may begin."""
+def _cut_of(kind: Kind, openers: list[Opener], patterns: Mapping[str, re.Pattern[str]]) -> _Cut:
     chars = "".join(dict.fromkeys(chars for opener in openers for piece in opener for chars in _forms(piece).alphabet))
     firsts = _first_characters(openers)
+    before = {"line": {"\n"}, "text": {end[-1] for end in THOUGHT_ENDS}}
+    marks = "".join(sorted(before.get(kind, firsts)))
+    mark, tail = re.compile(f"[{re.escape(marks)}]"), re.compile(f"[{chars}]*+")
+    most = max(_count(opener, marks) for opener in openers) + 1
+    return _Cut(kind, re.compile(_places(kind, firsts)), tail, mark, max(map(length, openers)), most, patterns)
+
+
+def _count(opener: Opener, characters: str) -> int:
+    """Return an upper bound for the characters of an opener that are among some."""
+    return sum(_count_in(piece, characters) for piece in opener)
+
+
+def _count_in(piece: Piece, characters: str) -> int:
+    match piece:
+        case str():
+            return sum(character in characters for character in piece)
+        case Run() | Name():
+            inside = f"[{_forms(piece).alphabet[0]}]"
+            return _forms(piece).longest if any(re.match(inside, character) for character in characters) else 0
+        case Either(options):
+            return max(_count(option, characters) for option in options)
+        case _:
+            return 0
+
+
+def _places(kind: Kind, firsts: Collection[str]) -> str:
+    """Return the pattern source of the places where an opener of a kind may begin before the end of a text."""
     match kind:
         case "literal":
-            places = [rf"[{''.join(sorted(map(re.escape, firsts - {'>'})))}]"] if firsts - {">"} else []
+            places = [rf"[{''.join(sorted(map(re.escape, set(firsts) - {'>'})))}]"] if set(firsts) - {">"} else []
             places += [f"{NO_TAG}>"] if ">" in firsts else []
-            return rf"(?:{'|'.join(places)})(?=[{chars}]*+\Z)"
+            return rf"(?:{'|'.join(places)})"
         case "word":
-            return rf"{word_start()}[{''.join(sorted(map(re.escape, firsts)))}](?=[{chars}]*+\Z)"
+            return rf"{word_start()}[{''.join(sorted(map(re.escape, firsts)))}]"
         case "glued":
-            return rf"{sentence_end()}[{''.join(sorted(map(re.escape, firsts)))}](?=[{chars}]*+\Z)"
+            return rf"{sentence_end()}[{''.join(sorted(map(re.escape, firsts)))}]"
         case "line":
-            return rf"(?m:^)(?=[\s\S])(?=[{chars}]*+\Z)"
+            first = f"[{''.join(sorted(map(re.escape, firsts)))}]" if firsts else NAME_CHARS
+            return rf"(?m:^)(?=[\s\S])(?=[ \t]{{0,8}}(?:{first}|\Z))"
         case "text":
-            return rf"{full_pattern([(TextStart(),)])}(?=[\s\S])(?=[{chars}]*+\Z)"
+            return rf"{full_pattern([(TextStart(),)])}(?=[\s\S])"
 
 
 # -- any pattern that the end of the text cuts off ---------------------------------------------------------------------

@@ -145,6 +145,14 @@ class Reader:
             self.open = True
         return match
 
+    def certain(self, pattern: Pattern, position: int) -> Match | None:
+        """Return the match of a pattern that ends in a delimiter, so that no later text can change a match."""
+        match = pattern.match(self.shadow, position)
+        if match is not None:
+            self.work += match.end() - position
+            self.open = self.open or (match.end() == self.size and not self.over)
+        return match
+
     def next(self, pattern: Pattern, position: int) -> Match | None:
         """Return the first match at or after a position. A missing match may still come."""
         return self.first((pattern,), position)

@@ -108,7 +108,7 @@ class FabricationDecider(TextDecider):
             if not self._tail[end:].strip() and not final:
                 block.sure = max(block.sure, self._base + start)
                 if block.length - block.sure > MOST_HELD:
-                    self._stop_deciding()
+                    self._stop_deciding(f"white space of more than {MOST_HELD} characters was released unchanged")
                 self._trim()
                 return
             if (invented := self._judge()) is not None:
@@ -120,7 +120,8 @@ class FabricationDecider(TextDecider):
         block.sure = block.length - (0 if final else cut_marker(self._tail))
         self._trim()
 
-    def _stop_deciding(self) -> None:
+    def _stop_deciding(self, note: str) -> None:
+        self._cutter.warn(note)
         self._left = True
         self.let_go()
 
@@ -137,7 +138,7 @@ class FabricationDecider(TextDecider):
         text = self._text.text()
         self._read += len(text)
         if self._read > _READ * len(text) + _SLACK:
-            self._stop_deciding()
+            self._stop_deciding("text full of markers of results was left unchanged")
             return None
         if len(text) == self._judged:  # another marker of the text that was judged
             return None

@@ -7,8 +7,8 @@ becomes the calls of these results, with their ids. Or the user speaks next, and
 then the calls were never run, and the markup is removed. A message that held nothing else goes with it, save in APIs
 where roles must alternate. In every other case the markup stays.
 
-Messages of a model that was stuck in a loop (`text.loops`) stay, and so do all messages after `_MOST_MARKS` marks of
-markup: agents send their history with each request, and each mark takes some 40 microseconds. Leaks are judged like
+Messages of a model that was stuck in a loop (`text.loops`) stay, and so do all messages after `_TIMES` as
+much markup: agents send their history with each request, and each mark takes some 40 microseconds. Leaks are judged like
 those of a reply (`text.markup`), given the messages before them.
 
 Edits have the form of each API. In a message of blocks, calls are blocks after the texts; in OpenAI's chat they are a
@@ -33,13 +33,13 @@ from wirelint.history.ids import restore
 from wirelint.history.pairing import Answer, orphans, pair
 from wirelint.model import Choice, Exchange, Json, Message, Reasoning, Request, Text, ToolChoice, ToolResult
 from wirelint.text.fabricated_results import next_marker
-from wirelint.text.loops import MOST_MARKS, MarkCount, plain_from
+from wirelint.text.loops import MarkCount, plain_from
 from wirelint.text.markup import Leak, judge, siblings
 from wirelint.text.pointers import at
 
 _MOST_JUDGED = 64
 """Messages that are judged, the first ones, so that the judgement does not change as the history grows."""
-_MOST_MARKS = 4 * MOST_MARKS
+_TIMES = 4
 _ALTERNATING = frozenset({"bedrock.converse", "google.generate_content"})
 """APIs that may refuse two messages of the user in a row."""
 
@@ -79,7 +79,7 @@ def leaky(exchange: Exchange) -> Iterator[tuple[tuple[Leak, ...], Cleaning | Non
     if request is None or is_raw(exchange.api, request):
         return
     judged, names = 0, frozenset([tool.name for tool in request.tools])
-    marks = MarkCount(names, _MOST_MARKS)
+    marks = MarkCount(names, _TIMES)
     for position, message in enumerate(request.messages):
         texts = [part for part in message.parts if isinstance(part, Text)] if message.role == "assistant" else []
         if not any(may_hold_markup(part.text, request.tools) for part in texts):

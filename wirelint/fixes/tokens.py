@@ -82,6 +82,7 @@ class TokenDecider(TextDecider):
             elif self.streamed:
                 self._look()
                 if block.length - block.sure > _LONGEST_LEAD:
+                    self._stripper.warn(f"more than {_LONGEST_LEAD:,} characters of tokens were released unchanged")
                     self._state = "left"
                     self.let_go()
 
@@ -175,6 +176,7 @@ class TokenDecider(TextDecider):
                 return self._row[0]  # the text after it decides on the tokens before it too
             self._looks += 1
             if self._looks > _MOST_LOOKS:
+                self._stripper.warn(f"more than {_MOST_LOOKS} control tokens in one text; the rest was left unchanged")
                 self._state = "left"
                 return None
             match self._cuts(text, place, token):

@@ -26,14 +26,13 @@ from wirelint.model import Request
 from wirelint.rule import Finding, Rule
 from wirelint.settings import Kind
 from wirelint.state.ledger import Ledger, Unnamed, completed
-from wirelint.text.loops import MOST_MARKS, MarkCount
+from wirelint.text.loops import MarkCount, note_on
 from wirelint.wire.websocket import is_socket
 
 _MOST_LATER = 1 << 14
 """Characters that may leave before the rewriters get them."""
 _ENDING = frozenset(end[-1] for end in THOUGHT_ENDS)
 """Last characters of the markup behind which a text begins anew (`</think>`)."""
-_LEFT = f"more than {MOST_MARKS} tags and tokens in the text of one reply; the rest of it was left as it came"
 
 
 class PipelineError(Exception):
@@ -192,6 +191,8 @@ class Pipeline:
         if plain_from is None:
             return None
         self._over = "now"
+        if self._context is not None:
+            self._context.notes.append(note_on(plain_from))
         return plain_from - before
 
     def _leave_within(self, event: Delta, at: int) -> Sequence[Event]:
@@ -208,8 +209,6 @@ class Pipeline:
         """Have the rewriters leave all text from now on. Raises PipelineError."""
         self._over = "yes"
         self._counts.clear()
-        if self._context is not None and _LEFT not in self._context.notes:
-            self._context.notes.append(_LEFT)
         out: list[Event] = []
         for place, stage in reversed(
             list(enumerate(self._stages))
@@ -297,6 +296,8 @@ class Pipeline:
                 if len(events) == 1:
                     made = push(events[0])
                     out = made if type(made) is tuple or type(made) is list else [*made]
+                elif (push_all := getattr(stage, "push_all", None)) is not None:
+                    out = [*push_all(events)]
                 else:
                     out = [one for event in events for one in push(event)]
             except Exception as error:

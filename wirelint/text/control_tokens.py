@@ -85,7 +85,7 @@ _SPEAKER = "ASSISTANT:"
 _GEMMA_CUT = re.compile(r"(?:m(?:o(?:d(?:e(?:l)?)?)?)?)?|model\n\s*")
 _LONGEST_BEGINNING = 200
 _LONGEST_CUT = 48
-_MOST_TOKENS = 2048
+MOST_TOKENS = 2048
 """Tokens of one text, beyond which it is a vocabulary or a loop, and none counts."""
 _TOKEN_BEGINS = re.compile(r"[<\[\]]")
 _CUT_BARRED = re.compile(r"<(?:/|/?\|{1,2}(?: ?[^|<>\s]{0,40}(?: ?\|{0,2})?)?)?")
@@ -155,13 +155,22 @@ def find(text: str) -> tuple[Occurrence, ...]:
     if not may_hold_token(text):
         return ()
     shadow = _shadow(text)
-    found = [_occurrence(shadow, match) for match in itertools.islice(_TOKEN.finditer(shadow), _MOST_TOKENS + 1)]
-    if len(found) > _MOST_TOKENS:
+    found = [_occurrence(shadow, match) for match in itertools.islice(_TOKEN.finditer(shadow), MOST_TOKENS + 1)]
+    if len(found) > MOST_TOKENS:
         return ()
     found = [one for one in found if one.token not in _THINKING]
     if cut := _cut_token(shadow):
         found.append(cut)
     return tuple(found)
+
+
+def are_too_many(text: str) -> bool:
+    """Return True if a text has more tokens than are judged."""
+    firsts = sum(map(text.count, (*TOKEN_FIRSTS, "｜"))) if len(text) > MOST_TOKENS else 0
+    return (
+        firsts > MOST_TOKENS
+        and next(itertools.islice(_TOKEN.finditer(_shadow(text)), MOST_TOKENS, None), None) is not None
+    )
 
 
 def frame(text: str, tokens: tuple[Occurrence, ...]) -> Framing | None:

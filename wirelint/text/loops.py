@@ -1,14 +1,18 @@
 r"""Looping text: a model that repeats tags and tokens up to its token limit, and one that continues as the user.
 
-At each place where markup may begin, all dialects are tried, for some 50 microseconds; a repair takes far longer. A
-normal reply has a few dozen such places. They are counted, and after `MOST_MARKS` of them rules and fixes take the rest
-of the text as plain. A *mark* is a bracket with the first letters of an opener, a closer or a token of
-`wirelint.dialects`, `control_tokens` or `thinking` (`<tool_`, `</think`, `[/INS`, `&lt;invo`), one of their words
-(`functions.`), or such a word at a line start (`Action:`); also a fence around JSON, and each of many brackets in a
-row. HTML and code have next to none.
+At each place where markup may begin, all dialects are tried, for some 50 microseconds; a repair takes far longer. What
+follows is read piece by piece: an argument, a key, a bracket, at some 3 microseconds each. Both are counted, and after
+`MOST_MARKS` marks, or `MOST_SEPARATORS` separators behind the first mark, or some of both, rules and fixes take the rest of
+the text as plain. A note says so (`note_on`). A normal reply has a few dozen marks; code has a separator in 14 characters,
+JSON in 9.
 
-The count depends on the text alone: it is taken at each `STEP`-th character, for the marks that are `REACH` characters
-before it, so that streamed and whole texts become plain at the same character.
+A *mark* is a bracket with the first letters of an opener, a closer or a token of `wirelint.dialects`, `control_tokens` or
+`thinking` (`<tool_`, `</think`, `[/INS`, `&lt;invo`), one of their words (`functions.`), or such a word at a line start
+(`Action:`); also a fence around JSON, and each of many brackets in a row. HTML and code have next to none. A *separator* is
+a bracket, comma, colon or equals sign.
+
+The count depends on the text alone: it is taken at each `STEP`-th character, for the marks and separators that are `REACH`
+characters before it, so that streamed and whole texts become plain at the same character.
 """
 
 from __future__ import annotations
@@ -28,6 +32,7 @@ from wirelint.text.quoting import is_mention
 from wirelint.text.thinking import TAG_TABLES
 
 MOST_MARKS = 256
+MOST_SEPARATORS = 8192
 STEP = 512
 REACH = 80
 """Number of characters, from the start of a mark, that are enough to identify it."""
@@ -36,6 +41,10 @@ _BEFORE = 16
 _LEAD = 4
 _AT_ONCE = 8 * STEP
 """Characters that are searched at a time, so that the search ends soon after the limit is reached."""
+_WEIGHT = MOST_SEPARATORS // MOST_MARKS
+"""Number of separators that take as long as a mark."""
+_SEPARATORS = "()[]{},:="
+_SEPARATOR = re.compile(f"[{re.escape(_SEPARATORS)}]")
 _GAP = r"[\s|｜‖/]{0,8}"
 _ESCAPES = {"<": (("<", ""), ("&", "(?:lt|#0{0,4}60|#[xX]0{0,4}3[cC]);"), (r"\\", "u003[cC]"))}
 """Spellings of a bracket: its first character and the rest, as sources of regular expressions."""
@@ -50,14 +59,14 @@ _KEYS = r"""["'](?=(?:arguments|parameters|tool_(?:calls|name|call_id|uses)|reci
 class MarkCount:
     """Counter of the marks in a text that is still arriving. `plain_from`: the offset of the plain rest, once known."""
 
-    __slots__ = ("_count", "_most", "_names", "_next", "_pieces", "_start", "length", "plain_from")
+    __slots__ = ("_most", "_names", "_next", "_pieces", "_start", "_weight", "length", "plain_from")
 
-    def __init__(self, names: frozenset[str] = frozenset(), most: int = MOST_MARKS) -> None:
-        """`names`: the declared tools, which some dialects use as tags. `most`: the limit of marks."""
-        self._names, self._most = names, most
+    def __init__(self, names: frozenset[str] = frozenset(), times: int = 1) -> None:
+        """`names`: the declared tools, which some dialects use as tags. `times` multiplies the limits."""
+        self._names, self._most = names, times * MOST_SEPARATORS
         self._pieces: list[str] = []
-        self._start = self._next = self._count = self.length = 0
-        """`_pieces` begin at `_start`; the marks before `_next` are counted."""
+        self._start = self._next = self._weight = self.length = 0
+        """`_pieces` begin at `_start`; `_weight` is that of the text before `_next`."""
         self.plain_from: int | None = None
 
     def add(self, text: str) -> int | None:
@@ -75,24 +84,50 @@ class MarkCount:
 
     def _read(self) -> None:
         text = "".join(self._pieces)
-        until = self.length - self.length % STEP - REACH
-        for place in _places(text, self._next - self._start, until - self._start, self._names):
-            self._count += 1
-            if self._count > self._most:
-                self.plain_from = ((self._start + place + REACH) // STEP + 1) * STEP
-                self._pieces.clear()
-                return
-        self._next = until
-        kept = max(until - _BEFORE - self._start, 0)
+        start, end = self._next - self._start, self.length - self.length % STEP - REACH - self._start
+        marks = _places(text, start, end, self._names)
+        begin = start if self._weight else min(marks, default=end)
+        weight = self._weight + len(marks) * _WEIGHT + _separators_in(text, begin, end)
+        if weight > self._most:
+            place = self._start + self._limit(text, marks, begin, end)
+            self.plain_from = ((place + REACH) // STEP + 1) * STEP
+            self._pieces.clear()
+            return
+        self._weight, self._next = weight, self._start + end
+        kept = max(end - _BEFORE, 0)
         self._start += kept
         self._pieces = [text[kept:]]
 
+    def _limit(self, text: str, marks: list[int], begin: int, end: int) -> int:
+        """Return the offset of the mark or separator that is one too many."""
+        weight = self._weight
+        separators = [(match.start(), 1) for match in _SEPARATOR.finditer(text, begin, end)]
+        places = iter(sorted([*separators, *((mark, _WEIGHT) for mark in marks)]))
+        while weight <= self._most:
+            place, more = next(places)
+            weight += more
+        return place
 
+
+@lru_cache(maxsize=8)
 def plain_from(text: str, names: frozenset[str] = frozenset()) -> int | None:
     """Return the offset of the plain rest of a whole text; None without one, which is usual."""
-    if len(text) < STEP or sum([text.count(first) for first in _FIRSTS]) + _words_in(text) <= MOST_MARKS:
+    marks = sum([text.count(first) for first in _FIRSTS]) + _words_in(text)
+    if len(text) < STEP or marks * _WEIGHT + _separators_in(text, 0, len(text)) <= MOST_SEPARATORS:
         return None
     return MarkCount(names).add(text)
+
+
+def note_on(offset: int) -> str:
+    """Return the note on a reply with a text that is plain from an offset on."""
+    return (
+        f"more than {MOST_MARKS} tags and tokens, or {MOST_SEPARATORS:,} brackets and separators behind one, in a text of"
+        f" the reply; from its character {offset:,} on it was neither judged nor changed"
+    )
+
+
+def _separators_in(text: str, start: int, end: int) -> int:
+    return sum([text.count(separator, start, end) for separator in _SEPARATORS])
 
 
 def _words_in(text: str) -> int:
@@ -113,9 +148,9 @@ def _places(text: str, start: int, end: int, names: frozenset[str]) -> list[int]
 
 @lru_cache(maxsize=64)
 def _named(firsts: frozenset[str]) -> re.Pattern[str]:
-    """Return a pattern of names in tags or at line starts. `firsts`: first characters of names."""
+    """Return a pattern of names behind brackets or at line starts. `firsts`: first characters of names."""
     firsts_ = "".join(map(re.escape, sorted(firsts)))
-    return re.compile(rf"[<\[\n](?=[\s/|]{{0,8}}([{firsts_}][\w.:-]{{0,63}}))")
+    return re.compile(rf"(?:\A|[<>\[\n])(?=[\s/|]{{0,8}}([{firsts_}][\w.:-]{{0,63}}))")
 
 
 _WORD_CUES = ("to=", "functions", "functools", "multi_tool_use", "function call")

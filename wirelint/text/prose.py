@@ -73,7 +73,12 @@ _LONGEST = 200_000
 _MOST_LINES = 2048
 """Lines of one text that are parsed as Markdown, which takes 4-8 microseconds for each."""
 MOST_SENTENCES = 512
-"""Upper bound for the sentences of one text. Each costs up to 40 microseconds if it is a claim; a page has 30."""
+"""Upper bound for the sentences of one text: the first and the last ones. Each costs up to 40 microseconds if it is a
+claim; a page has 30."""
+_LONGEST_SENTENCE = 1 << 14
+"""Characters of one sentence that are read. A page of ideographs without a full stop takes 50 ms."""
+_SURELY_READ = 4096
+"""Characters that no limit leaves out."""
 _BLOCKS = frozenset({"fence", "code_block", "blockquote_open", "html_block"})
 _BLOCK_MARKS = ("```", "~~~", "    ", "\t")
 _BEGINS_BLOCK = re.compile(r"(?:\A|[\r\n])[ \d>*+.)-]*[<>]")
@@ -103,12 +108,13 @@ class Sentence:
 
 @dataclass(frozen=True, slots=True)
 class Prose:
-    """A text with its mask and its sentences. `fenced`: it holds a code fence."""
+    """A text with its mask and its sentences. `fenced`: it holds a code fence. `unread`: parts that a limit leaves out."""
 
     text: str
     masked: str
     sentences: tuple[Sentence, ...]
     fenced: bool
+    unread: tuple[str, ...] = ()
 
     @property
     def words(self) -> int:
@@ -119,10 +125,24 @@ class Prose:
 @lru_cache(maxsize=64)
 def read(text: str) -> Prose:
     """Return the prose of a text; of a long one its first `_LONGEST` characters and `MOST_SENTENCES` sentences."""
+    unread = [f"characters behind the first {_LONGEST:,}"] if len(text) > _LONGEST else []
     text = text[:_LONGEST]
     masked = mask(text)
+    if _may_hold_blocks(text) and len(text.splitlines()) > _MOST_LINES:
+        unread.append(f"lines behind the first {_MOST_LINES:,}")
     flat = _SOFT_BREAK.sub(" ", masked) if "\n" in masked else masked
-    return Prose(text, masked, tuple(_sentences(flat)), "```" in text or "~~~" in text)
+    sentences = list(_sentences(flat))
+    if len(sentences) > MOST_SENTENCES:
+        unread.append(f"sentences between the first and the last {MOST_SENTENCES // 2}")
+        sentences = [*sentences[: MOST_SENTENCES // 2], *sentences[-MOST_SENTENCES // 2 :]]
+    if any(len(sentence.masked) == _LONGEST_SENTENCE for sentence in sentences):
+        unread.append(f"characters of a sentence behind the first {_LONGEST_SENTENCE:,}")
+    return Prose(text, masked, tuple(sentences), "```" in text or "~~~" in text, tuple(unread))
+
+
+def unread(text: str) -> tuple[str, ...]:
+    """Return the parts of a text that a limit leaves out."""
+    return read(text).unread if len(text) > _SURELY_READ else ()
 
 
 def unquoted(text: str) -> str:
@@ -199,12 +219,7 @@ def _mask_paragraph(text: str) -> str:
 
 
 def _sentences(masked: str) -> Iterator[Sentence]:
-    """Yield the sentences of a text; of more than `MOST_SENTENCES` the first and the last ones."""
-    ends = [0, *_ends(masked), len(masked)]
-    pieces = list(itertools.pairwise(ends))
-    if len(pieces) > MOST_SENTENCES:
-        pieces = [*pieces[: MOST_SENTENCES // 2], *pieces[-MOST_SENTENCES // 2 :]]
-    for start, end in pieces:
+    for start, end in itertools.pairwise([0, *_ends(masked), len(masked)]):
         yield from _sentence(masked, start, end)
 
 
@@ -223,7 +238,7 @@ def _sentence(masked: str, start: int, end: int) -> Iterator[Sentence]:
         return
     bullet = _BULLET.match(piece)
     skipped = bullet.end() if bullet else len(piece) - len(piece.lstrip())
-    body = piece[skipped:]
+    body = piece[skipped:][:_LONGEST_SENTENCE]
     yield Sentence(body.rstrip().replace("\n", " "), start + skipped, start + len(piece.rstrip()), bullet is not None)
 
 

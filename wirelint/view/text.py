@@ -274,7 +274,7 @@ def _foot(exchange: Exchange) -> RenderableType:
     reply = exchange.reply
     notes = [f"ended: {exchange.end}"] if exchange.end not in ("complete", "unknown") else []
     notes += [exchange.error] if exchange.error else []
-    notes += exchange.notes if exchange.end == "unread" else ()
+    notes += exchange.notes
     if reply is not None:
         if reply.error is not None:
             notes.append(f"error object: {reply.error}")
