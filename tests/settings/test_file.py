@@ -14,36 +14,7 @@ from wirelint.tables import ConfigError
 
 TABLES: dict[str, Any] = json.loads(Path(__file__).with_name("file.json").read_text(encoding="utf-8"))
 
-ALL = """
-select = ["LK", "ST"]
-extend-select = ["ID301"]
-ignore = "ST605"
-fix = "safe"
-fixable = ["LK"]
-unfixable = ["LK103"]
-clean-history = true
-rules = ["mine"]
-policy = "policies.toml"
-baseline = "known.json"
-stall = 12
-captures = "wire"
-redact = false
-max-body = "1m"
-header = false
-hold = 2.5
-
-[severity]
-xml-leak = "warning"
-ST = "off"
-
-[[route]]
-host = "*.Example.com"
-model = ["kimi-*", "GLM*"]
-provider = "openrouter"
-path = "/v1/*"
-ignore = ["LK101"]
-fix = "off"
-"""
+ALL = Path(__file__).with_name("all_keys.toml").read_text(encoding="utf-8")
 
 
 def test_all_keys(tmp_path: Path) -> None:
