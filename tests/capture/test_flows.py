@@ -73,6 +73,12 @@ def test_a_flow(tmp_path: Path) -> None:
     assert record.annotations == {"api": "openai.chat", "findings": [{"code": "LK101"}]}
 
 
+def test_a_host_header_that_is_nonsense(tmp_path: Path) -> None:
+    flow = _flow()
+    flow.request.headers["host"] = "[not an address"
+    assert _one(tmp_path, flow).url == flow.request.url
+
+
 ENDS: list[tuple[str | None, bool, Any, End]] = [
     (None, True, None, "complete"),
     (None, False, None, "unknown"),

@@ -54,7 +54,7 @@ from wirelint.capture.offline import Checked, check_record
 from wirelint.capture.readers.flows import end_of, headers_of, records_of
 from wirelint.capture.redact import Redactor
 from wirelint.capture.store import Store
-from wirelint.engine import Engine, Session, lower
+from wirelint.engine import Engine
 from wirelint.model import End, Exchange, Json
 from wirelint.rule import Finding
 from wirelint.state.ledger import Ledger
@@ -213,25 +213,16 @@ class Inspector:
         recorder = open_recorder(flow, body, self._settings.max_body)
         # After a failure the reply is still passed on as it comes, and captured.
         with self._failures.caught("reading the request", recorder):
-            recorder.session = Session.begin(
-                id=flow.id,
-                method=recorder.method,
-                url=recorder.url,
-                headers=lower(recorder.request_headers),
-                body=recorder.request_body or b"",
-                started=recorder.started,
-                max_body=self._settings.max_body,
-                later=not self._settings.repairs,
-            )
+            recorder.begin_session(later=not self._settings.repairs)
             if self._settings.repairs and recorder.session is not None:
                 recorder.session.read_request()
         if recorder.session is None and not recorder.faults and not note_unknown(recorder):
             return
         fixer = None
         if self._settings.repairs and not recorder.unknown_reason:
-            fixer = ExchangeFixer.begin(
-                flow, recorder, self._settings, self._ledger, self._failures, self._mcp_streams.streams
-            )
+            streams = self._mcp_streams.streams
+            made = ExchangeFixer(flow, recorder, self._settings, self._ledger, self._failures, streams)
+            fixer = made if made.begin() else None
         self._remember(flow, recorder, fixer)
 
     @_fail_open

@@ -19,7 +19,7 @@ from wirelint.addon.log import Failures, say
 from wirelint.addon.recorder import ExchangeRecorder
 from wirelint.apis import recognise
 from wirelint.apis.unknown import is_text, unknown_because
-from wirelint.capture.readers.flows import asked_headers
+from wirelint.capture.readers.flows import asked_headers, url_of
 from wirelint.engine import Session, lower
 from wirelint.model import End, Json
 from wirelint.registry import Registry
@@ -70,7 +70,7 @@ def may_be_ours(request: http.Request) -> bool:
 def open_recorder(flow: http.HTTPFlow, body: bytes | None, limit: int) -> ExchangeRecorder:
     """Create the recorder of a request. `body` is decoded; `limit` is the largest body that is read."""
     started = flow.request.timestamp_end or flow.request.timestamp_start
-    return new_recorder(flow, flow.id, _url(flow.request), body, started, limit)
+    return new_recorder(flow, flow.id, url_of(flow.request), body, started, limit)
 
 
 def new_recorder(
@@ -128,15 +128,6 @@ def note_unknown(recorder: ExchangeRecorder) -> bool:
     return True
 
 
-def _url(request: http.Request) -> str:
-    """Return the URL with the client's host header, unless that makes it invalid."""
-    try:
-        urlsplit(url := request.pretty_url)
-    except ValueError:
-        return request.url
-    return url
-
-
 _READ_AT_ONCE = ("save_stream_file", "hardump", "dumper_filter")
 """Options of mitmproxy that read flows and annotations as soon as the last hook returns."""
 
@@ -153,4 +144,4 @@ class EndedExchange(NamedTuple):
     flow: http.HTTPFlow
     end: End
     error: str | None
-    duration: float | None
+    duration: float

@@ -75,37 +75,25 @@ class ExchangeFixer:
         flow: http.HTTPFlow,
         recorder: ExchangeRecorder,
         settings: Settings,
-        scope: Scope,
         ledger: Ledger,
         failures: Failures,
         streams: SessionStreams,
     ) -> None:
-        self._flow, self._recorder, self._scope = flow, recorder, scope
-        self._settings, self._ledger, self._failures = settings, ledger, failures
-        self._streams = streams
+        self._flow, self._recorder, self._settings, self._scope = flow, recorder, settings, settings.rules.default
+        self._ledger, self._failures, self._streams = ledger, failures, streams
         self._reply: HttpReply | None = None
         self._added: BatchAnswers | None = None
 
-    @classmethod
-    def begin(
-        cls,
-        flow: http.HTTPFlow,
-        recorder: ExchangeRecorder,
-        settings: Settings,
-        ledger: Ledger,
-        failures: Failures,
-        streams: SessionStreams,
-    ) -> ExchangeFixer | None:
-        """Create a fixer and fix the request before it leaves. None if nothing may be fixed in this exchange."""
-        scope = None
-        with failures.caught("finding the settings of the exchange", recorder, readable=True):
-            scope = settings.scope_of(recorder.session)
-        if scope is None or not scope.repairs:
-            return None
-        fixer = cls(flow, recorder, settings, scope, ledger, failures, streams)
-        with failures.caught("repairing the request", recorder, readable=True):
-            fixer._fix_request()
-        return fixer
+    def begin(self) -> bool:
+        """Fix the request before it leaves. Return False if nothing may be fixed in this exchange."""
+        may_fix = False
+        with self._failures.caught("finding the settings of the exchange", self._recorder, readable=True):
+            self._scope = self._settings.scope_of(self._recorder.session)
+            may_fix = self._scope.repairs
+        if may_fix:
+            with self._failures.caught("repairing the request", self._recorder, readable=True):
+                self._fix_request()
+        return may_fix
 
     @property
     def blocks(self) -> bool:
@@ -263,7 +251,7 @@ class ExchangeFixer:
         if self._added is not None:
             return self._added.done
         if self._reply is not None:
-            self._reply.settle()
+            self._reply.settle(headers_of(response), "the exchange ended")
             response.raw_content = recorder.delivered.body if recorder.delivered is not None else recorder.raw_body()
             return True
         if recorder.is_held and not recorder.is_collected and response.raw_content is None:

@@ -110,6 +110,19 @@ class ExchangeRecorder:
         """Return the milliseconds since the request."""
         return round((self.clock() - self.clock_start) * 1000, 3)
 
+    def begin_session(self, *, later: bool = False) -> None:
+        """Read the request. The session stays None if it is of no known API. `later`: see `Session.begin`."""
+        self.session = Session.begin(
+            id=self.id,
+            method=self.method,
+            url=self.url,
+            headers=lower(self.request_headers),
+            body=self.request_body or b"",
+            started=self.started,
+            max_body=self.limit,
+            later=later,
+        )
+
     def respond(self, status: int, headers: Headers) -> None:
         """Record the head of the reply. mitmproxy does not report interim (1xx) responses."""
         self.status, self.response_headers, self.first_byte = status, headers, self.now()
@@ -252,11 +265,7 @@ class ExchangeRecorder:
         self._earlier_parts += raw[self._repeated_size :]
         self._parts += 1
         self.id = f"{self.id.rpartition('~')[0] or self.id}~{self._parts}"
-        headers = lower(self.request_headers)
-        body = self.request_body or b""
-        self.session = Session.begin(
-            id=self.id, method=self.method, url=self.url, headers=headers, body=body, started=self.started
-        )
+        self.begin_session()
         self.respond(self.status or 200, self.response_headers)
         self.first_byte = part.first_byte
         self._raw, self._plain, self._size = BytesIO(), bytearray(), 0

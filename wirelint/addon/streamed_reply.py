@@ -19,9 +19,8 @@ for every empty DATA frame; without `mitm_compat`, which drops those, the call o
 from __future__ import annotations
 
 import logging
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
-from typing import ClassVar, Protocol
+from typing import Protocol
 
 from mitmproxy import ctx, http
 
@@ -38,7 +37,6 @@ from wirelint.addon.log import Failures
 from wirelint.addon.mitm_compat import attach, attach_whole
 from wirelint.addon.recorder import ExchangeRecorder
 from wirelint.apis.unknown import is_text
-from wirelint.capture.readers.flows import headers_of
 from wirelint.capture.record import Headers, Sent
 from wirelint.rewrite import ReplyStream
 from wirelint.wire.content_coding import CodingError, Decoder, TooLargeError, decoder
@@ -66,15 +64,12 @@ class HeldMessages(Held, Protocol):
         """Return the messages to send before the current one."""
 
 
-class StreamedReply(ABC):
+class StreamedReply:
     """One reply in transit. No method raises.
 
     Without `repair_with` every byte leaves unchanged. Received and sent bytes are compared: up to the first difference
-    the recorder's copy is both, from there on the sent bytes are kept as well. `end_text` names the end of the
-    transport in notes.
+    the recorder's copy is both, from there on the sent bytes are kept as well.
     """
-
-    end_text: ClassVar[str]
 
     def __init__(self, recorder: ExchangeRecorder, failures: Failures) -> None:
         self._recorder, self._failures = recorder, failures
@@ -86,10 +81,6 @@ class StreamedReply(ABC):
         self._unchanged = 0
         self._other: bytearray | None = None
         self._settled = False
-
-    @abstractmethod
-    def headers(self) -> Headers:
-        """Return the headers that the client received."""
 
     def repair_with(self, reply_stream: ReplyStream) -> None:
         """Repair all further bytes with this stream."""
@@ -173,8 +164,11 @@ class StreamedReply(ABC):
             self._pending = [*self._pending, *held, *([data] if data else [])]
         return self._note([])
 
-    def settle(self) -> None:
-        """Write the results of the repair into the recorder, once, at the end of the exchange."""
+    def settle(self, headers: Headers, end: str) -> None:
+        """Write the results of the repair into the recorder, once, at the end of the exchange.
+
+        `headers`: those that the client received. `end`: the end of the transport in words.
+        """
         recorder = self._recorder
         if self._settled or not self.is_repaired:
             return
@@ -193,12 +187,10 @@ class StreamedReply(ABC):
             body = received[: self._unchanged] + bytes(self._other) if received is not None else None
         elif received is not None and self._unchanged < len(received):
             body = received[: self._unchanged]
-            recorder.notes.append(
-                f"{len(received) - self._unchanged} bytes were held back when {self.end_text}; nobody got them"
-            )
+            recorder.notes.append(f"{len(received) - self._unchanged} bytes were held back when {end}; nobody got them")
         else:
             return
-        recorder.delivered = Sent(self.headers(), body)
+        recorder.delivered = Sent(headers, body)
 
 
 CUT_OFF = "the reply ends before its content-encoding does"
@@ -214,8 +206,6 @@ _UNDECODED = 1 << 10
 class HttpReply(StreamedReply):
     """Stream callable of a reply. `inner` is the stream callable of another addon, which gets the upstream's bytes."""
 
-    end_text = "the exchange ended"
-
     def __init__(
         self, flow: http.HTTPFlow, recorder: ExchangeRecorder, failures: Failures, inner: Stream | None = None
     ) -> None:
@@ -224,10 +214,6 @@ class HttpReply(StreamedReply):
         self._decoder: Decoder | None = None
         self._undecoded: bytearray | None = bytearray()
         self._ends = self._call_is_end = self._broken = False
-
-    def headers(self) -> Headers:
-        assert self._flow.response is not None
-        return headers_of(self._flow.response)
 
     def begin_repair(self, reply_stream: ReplyStream, announce: str) -> None:
         """Repair the reply, whose head has arrived and is adapted. `announce`: value of a header that says so."""
@@ -332,14 +318,9 @@ def collect(flow: http.HTTPFlow, recorder: ExchangeRecorder, failures: Failures)
     return recorder.is_collected
 
 
-def can_collect(response: http.Response) -> bool:
-    """Return True if mitmproxy may buffer a reply without delaying anything useful: a short JSON document."""
-    streamed = getattr(ctx.options, "stream_large_bodies", None)  # it may be shorter than ours
-    return is_json(response) and is_within(response, _SHORT) and not streamed
-
-
 def let_collect(flow: http.HTTPFlow, response: http.Response, recorder: ExchangeRecorder, failures: Failures) -> bool:
-    """Return True if mitmproxy buffers the reply; the recorder then gets it as a whole."""
+    """Have mitmproxy buffer a reply if that delays nothing useful: a short JSON document. Return True if it does."""
     with failures.caught("reaching the client", recorder, readable=True):
-        return can_collect(response) and collect(flow, recorder, failures)
+        streamed = getattr(ctx.options, "stream_large_bodies", None)  # it may be shorter than ours
+        return is_json(response) and is_within(response, _SHORT) and not streamed and collect(flow, recorder, failures)
     return False

@@ -28,9 +28,7 @@ from wirelint.addon.mitm_compat import attach_socket
 from wirelint.addon.options import Settings
 from wirelint.addon.recorder import ExchangeRecorder, OpenExchange
 from wirelint.addon.streamed_reply import StreamedReply
-from wirelint.capture.readers.flows import headers_of
-from wirelint.capture.record import Headers
-from wirelint.engine import Session, lower
+from wirelint.capture.readers.flows import headers_of, url_of
 from wirelint.model import End
 from wirelint.rewrite import ReplyStream
 from wirelint.state.ledger import Ledger
@@ -42,15 +40,10 @@ _MOST_ORIGINALS = 256
 class SocketReply(StreamedReply):
     """Fixer of one reply over a WebSocket: server messages in, messages for the client out."""
 
-    end_text = "the socket closed"
-
     def __init__(self, recorder: ExchangeRecorder, reply_stream: ReplyStream, failures: Failures) -> None:
         super().__init__(recorder, failures)
         self.repair_with(reply_stream)
         self._originals: dict[bytes, bytes] = {}
-
-    def headers(self) -> Headers:
-        return HEADERS
 
     def feed(self, content: bytes, *, last: bool) -> list[bytes]:
         """Return the messages for the client. `last`: this message ends the exchange."""
@@ -234,7 +227,7 @@ class WebSockets:
         recorder = socket.open.popleft()
         fixer, socket.fixer = socket.fixer, None
         if fixer is not None:
-            fixer.settle()
+            fixer.settle(HEADERS, "the socket closed")
         self._finish(EndedExchange(recorder, socket.flow, end, error, recorder.now()))
 
     def _cut(self, socket: _Socket, end: End, error: str) -> None:
@@ -246,21 +239,12 @@ def _begin(
     flow: http.HTTPFlow, message: websocket.WebSocketMessage, name: str, settings: Settings, *, large: bool
 ) -> ExchangeRecorder | None:
     """Return the recorder of an exchange that a message begins; None for an unknown API. `large`: pass it unread."""
-    url, body = socket_url(flow.request.pretty_url), None if large else message.content
+    url, body = socket_url(url_of(flow.request)), None if large else message.content
     recorder = new_recorder(flow, name, url, body, message.timestamp, settings.max_body)
     if large:
         known = pass_unread(recorder, "POST", {"input": [{"role": "user"}]}, too_large(settings.max_body))
         return recorder if known else None
-    recorder.session = Session.begin(
-        id=name,
-        method=recorder.method,
-        url=recorder.url,
-        headers=lower(recorder.request_headers),
-        body=message.content,
-        started=recorder.started,
-        max_body=settings.max_body,
-        later=not settings.repairs,
-    )
+    recorder.begin_session(later=not settings.repairs)
     return recorder if recorder.session is not None else None
 
 

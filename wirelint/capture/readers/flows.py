@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import BinaryIO, cast
+from urllib.parse import urlsplit
 
 from mitmproxy import flow as mitm_flow
 from mitmproxy import http
@@ -74,7 +75,7 @@ def _records(flow: http.HTTPFlow, source: str, number: int) -> list[Record]:
         Record(
             id=f"{flow.id}:{count}",
             method=flow.request.method,
-            url=socket_url(flow.request.pretty_url),
+            url=socket_url(url_of(flow.request)),
             request_headers=asked_headers(flow),
             request_body=turn.asked,
             status=STATUS if turn.answered else None,
@@ -104,7 +105,7 @@ def _record(flow: http.HTTPFlow, source: str, number: int) -> Record:
     record = Record(
         id=flow.id,
         method=flow.request.method,
-        url=flow.request.pretty_url,
+        url=url_of(flow.request),
         request_headers=asked_headers(flow),
         request_body=request_body or None,
         status=flow.response.status_code if flow.response is not None else None,
@@ -125,6 +126,15 @@ def asked_headers(flow: http.HTTPFlow) -> Headers:
     """Return the headers that the client sent. A header that the proxy removed is in the metadata."""
     headers, value = headers_of(flow.request), flow.metadata.get(HEADER)
     return (*headers, (HEADER, value)) if isinstance(value, str) and HEADER not in flow.request.headers else headers
+
+
+def url_of(request: http.Request) -> str:
+    """The URL with the client's host header, unless that makes it invalid."""
+    try:
+        urlsplit(url := request.pretty_url)
+    except ValueError:
+        return request.url
+    return url
 
 
 def record_of(flow: http.HTTPFlow) -> Record:
