@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from wirelint.arguments.argument_faults import Concatenated, concatenated, has_ended
 from wirelint.arguments.argument_repairs import separate_values
 from wirelint.events import Delta, Start
-from wirelint.fixes.arguments import EmptyStarts, GrowingDeltas, SeparateValues, fix_damage, report_damage
+from wirelint.fixes.arguments import EmptyStarts, GrowingDeltas, SeparateValues, fix_history, report_history
 from wirelint.model import Choice, Exchange, Reply, ToolCall
 from wirelint.rule import Finding, Fix, FixPolicy, RequestFix, RewriteContext, Rewriter, Rule, excerpt, fix_of
 from wirelint.state.ledger import Ledger
@@ -52,10 +52,10 @@ class ConcatenatedJson(Rule):
     requires_in_reply = frozenset({"calls"})
 
     def check_request(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
-        yield from report_damage(self, exchange, concatenated=True)
+        yield from report_history(self, exchange, None, concatenated=True)
 
     def fix_request(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
-        yield from fix_damage(self, exchange, permit, concatenated=True)
+        yield from fix_history(self, exchange, None, permit, concatenated=True)
 
     def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         if exchange.reply is None or not exchange.ok:

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 from wirelint.apis.traits import traits
 from wirelint.arguments.argument_faults import claims_complete, concatenated, flaw
-from wirelint.arguments.argument_repairs import mistyped_history, repair_flaw, write_as_text
-from wirelint.fixes.arguments import CompleteJson, fix_damage, report_damage
+from wirelint.arguments.argument_repairs import repair_flaw, write_as_text
+from wirelint.fixes.arguments import CompleteJson, fix_history, report_history
 from wirelint.model import Choice, Exchange, ToolCall
-from wirelint.rule import REDACTED, Finding, Fix, FixPolicy, RequestFix, RewriteContext, Rewriter, Rule, excerpt, fix_of
+from wirelint.rule import REDACTED, Finding, FixPolicy, RequestFix, RewriteContext, Rewriter, Rule, fix_of
 from wirelint.state.ledger import Ledger
 
 
@@ -62,26 +62,10 @@ class InvalidJsonArguments(Rule):
                     yield from self._check(exchange, choice, call)
 
     def check_request(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
-        for fault in mistyped_history(exchange, ledger):
-            yield self.finding(
-                "request",
-                f"{fault.name}: in the history the arguments are {fault.words}",
-                fault.pointer,
-                layer=fault.layer,
-                severity="warning",
-                fix=Fix(fault.safety, f"write them as {excerpt(fault.right)}") if fault.edit is not None else None,
-            )
-        yield from report_damage(self, exchange, concatenated=False)
+        yield from report_history(self, exchange, ledger, concatenated=False)
 
     def fix_request(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
-        for fault in mistyped_history(exchange, ledger):
-            if fault.edit is not None and permit.allows(self.code, fault.safety):
-                title = f"{fault.name}: wrote the arguments, {fault.words}, as {excerpt(fault.right)}"
-                yield (
-                    (fault.edit,),
-                    self.repair("request", fault.safety, title, fault.pointer, before=fault.given, after=fault.right),
-                )
-        yield from fix_damage(self, exchange, permit, concatenated=False)
+        yield from fix_history(self, exchange, ledger, permit, concatenated=False)
 
     def rewriter(self, context: RewriteContext) -> Rewriter | None:
         return CompleteJson(self, context)

@@ -11,7 +11,7 @@ import itertools
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any, AnyStr, TypeVar
 
 from wirelint.capture.record import Record
 from wirelint.capture.replay import replay
@@ -107,6 +107,8 @@ class Talk:
     status: int = 200
     step: int = 7
     """Characters a streamed delta carries."""
+    first: int = 0
+    """Characters of the first delta of the text, if not as many; for OpenAI's chat and Anthropic's messages."""
 
     @property
     def reason(self) -> str | None:
@@ -167,6 +169,29 @@ def sse(*documents: Any, done: bool = True, named: bool = False) -> str:
     return "".join(events) + ("data: [DONE]\n\n" if done and not named else "")
 
 
+def events_of(stream: str, *, comments: bool = False) -> Iterator[tuple[str | None, str]]:
+    """Read the events of a stream by the letter of the standard, as (name, data); what it would ignore fails.
+
+    `comments`: yield them too, as (None, ": …").
+    """
+    text = stream.removeprefix("\ufeff").replace("\r\n", "\n")
+    assert not text or text.endswith("\n\n"), text[-80:]
+    for event in filter(None, text.split("\n\n")):
+        name, data = None, []
+        for line in event.split("\n"):
+            field, colon, value = line.partition(":")
+            assert colon, line
+            assert field in ("", "data", "event", "id", "retry"), line
+            if field == "event":
+                name = value.removeprefix(" ")
+            elif field == "data":
+                data.append(value.removeprefix(" "))
+            elif not field and comments:
+                yield None, line
+        if data:
+            yield name, "\n".join(data)
+
+
 def chunk(delta: Mapping[str, Any] | None = None, finish: str | None = None, **extra: Any) -> dict[str, Any]:
     """One `chat.completion.chunk`."""
     choices = [{"index": 0, "delta": dict(delta or {}), "finish_reason": finish}]
@@ -213,8 +238,11 @@ def _bytes(body: Any) -> bytes | None:
     return body.encode() if isinstance(body, str) else json.dumps(body, ensure_ascii=False).encode()
 
 
-def _pieces(text: str, step: int) -> Iterator[str]:
-    return (text[start : start + step] for start in range(0, len(text), step))
+def in_pieces(text: AnyStr, step: int, first: int = 0) -> Iterator[AnyStr]:
+    """Cut a text, or bytes, into pieces of `step` characters, behind a piece of `first` characters."""
+    if first:
+        yield text[:first]
+    yield from (text[start : start + step] for start in range(first, len(text), step))
 
 
 def _tool(name: str, declared: Any) -> tuple[str, str, dict[str, Any]]:
@@ -276,8 +304,8 @@ def _openai_reply(talk: Talk) -> dict[str, Any]:
 
 def _openai_stream(talk: Talk) -> str:
     chunks = [chunk({"role": "assistant", "content": ""})]
-    chunks += [chunk({"reasoning_content": piece}) for piece in _pieces(talk.reasoning, talk.step)]
-    chunks += [chunk({"content": piece}) for piece in _pieces(talk.text, talk.step)]
+    chunks += [chunk({"reasoning_content": piece}) for piece in in_pieces(talk.reasoning, talk.step)]
+    chunks += [chunk({"content": piece}) for piece in in_pieces(talk.text, talk.step, talk.first)]
     for index, call in enumerate(talk.calls):
         head: dict[str, Any] = {"index": index, "type": "function", "function": {"name": call.name, "arguments": ""}}
         if call.id is not None:
@@ -285,7 +313,7 @@ def _openai_stream(talk: Talk) -> str:
         chunks.append(chunk({"tool_calls": [head]}))
         chunks += [
             chunk({"tool_calls": [{"index": index, "function": {"arguments": piece}}]})
-            for piece in _pieces(call.text, talk.step)
+            for piece in in_pieces(call.text, talk.step)
         ]
     chunks.append(chunk({}, _reason(talk, 0)))
     return sse(*chunks)
@@ -360,7 +388,8 @@ def _anthropic_stream(talk: Talk) -> str:
     ]
     calls = iter(talk.calls)
     for index, block in enumerate(whole["content"]):
-        empty, deltas = _anthropic_deltas(block, next(calls).text if block["type"] == "tool_use" else "", talk.step)
+        arguments = next(calls).text if block["type"] == "tool_use" else ""
+        empty, deltas = _anthropic_deltas(block, arguments, talk.step, talk.first)
         events.append({"type": "content_block_start", "index": index, "content_block": empty})
         events += [{"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas]
         events.append({"type": "content_block_stop", "index": index})
@@ -370,19 +399,21 @@ def _anthropic_stream(talk: Talk) -> str:
     return sse(*events, named=True)
 
 
-def _anthropic_deltas(block: dict[str, Any], arguments: str, step: int) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def _anthropic_deltas(
+    block: dict[str, Any], arguments: str, step: int, first: int
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     match block["type"]:
         case "text":
             return {"type": "text", "text": ""}, [
-                {"type": "text_delta", "text": piece} for piece in _pieces(block["text"], step)
+                {"type": "text_delta", "text": piece} for piece in in_pieces(block["text"], step, first)
             ]
         case "thinking":
-            deltas = [{"type": "thinking_delta", "thinking": piece} for piece in _pieces(block["thinking"], step)]
+            deltas = [{"type": "thinking_delta", "thinking": piece} for piece in in_pieces(block["thinking"], step)]
             return {"type": "thinking", "thinking": "", "signature": ""}, [
                 *deltas,
                 {"type": "signature_delta", "signature": "c2ln"},
             ]
         case _:
             return {**block, "input": {}}, [
-                {"type": "input_json_delta", "partial_json": piece} for piece in _pieces(arguments, step)
+                {"type": "input_json_delta", "partial_json": piece} for piece in in_pieces(arguments, step)
             ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,36 +12,10 @@ from hypothesis import strategies as st
 
 from wirelint.model import Arguments, Message, Opaque, Request, Text, ToolCall, ToolResult
 
+TABLES: dict[str, Any] = json.loads(Path(__file__).with_name("model.json").read_text(encoding="utf-8"))
+
 # text → (values, offsets after each, rest)
-TEXTS: dict[str, tuple[list[Any], list[int], str]] = {
-    "": ([], [], ""),
-    "  \n": ([], [], ""),
-    "{}": ([{}], [2], ""),
-    ' {"a": 1}\n': ([{"a": 1}], [9], ""),
-    "{}{}": ([{}, {}], [2, 4], ""),
-    '{"a":1}\n{"b":2}\n': ([{"a": 1}, {"b": 2}], [7, 15], ""),
-    '{"a":1},{"b":2}': ([{"a": 1}], [7], ',{"b":2}'),
-    '{"a":1}{"b"': ([{"a": 1}], [7], '{"b"'),
-    '{"a":1}}': ([{"a": 1}], [7], "}"),
-    '{"a":1} then': ([{"a": 1}], [7], "then"),
-    '{"a":1}\xa0': ([{"a": 1}], [7], "\xa0"),
-    '{"a":"}{"}': ([{"a": "}{"}], [10], ""),
-    '{"a"': ([], [], '{"a"'),
-    "{'a': 1}": ([], [], "{'a': 1}"),
-    '{"a": NaN}': ([], [], '{"a": NaN}'),
-    '{"a": 1,}': ([], [], '{"a": 1,}'),
-    '{"a": "x\ny"}': ([], [], '{"a": "x\ny"}'),
-    "\ufeff{}": ([], [], "\ufeff{}"),
-    "null": ([None], [4], ""),
-    "1 2": ([1, 2], [1, 3], ""),
-    '"a""b"': (["a", "b"], [3, 6], ""),
-    '"{\\"a\\":1}"': (['{"a":1}'], [11], ""),
-    '{"a": "\\ud83c\\udf89"}': ([{"a": "🎉"}], [21], ""),
-    '{"a": "\\ud83c"}': ([{"a": "\ud83c"}], [15], ""),
-    '{"a": 123456789012345678901234567890}': ([{"a": 123456789012345678901234567890}], [37], ""),
-    '{"a": 1, "a": 2}': ([{"a": 2}], [16], ""),
-    "[[": ([], [], "[["),
-}
+TEXTS: dict[str, tuple[list[Any], list[int], str]] = TABLES["texts"]
 
 
 @pytest.mark.parametrize(("text", "expected"), TEXTS.items(), ids=map(repr, TEXTS))

@@ -9,7 +9,7 @@ from tests.addon.build import feed, recorder_of, result_of_record
 from tests.build import FORMS, REGISTRY, Call, Talk, User, as_record, schema, some
 from tests.state.test_issues import mangled
 from wirelint.addon.annotate import annotation
-from wirelint.addon.check_result import judge, names_of, read
+from wirelint.addon.check_result import judge, read
 from wirelint.addon.log import exchange_line
 from wirelint.capture.offline import Checked, check
 from wirelint.capture.redact import Redactor
@@ -71,17 +71,6 @@ def test_failures_do_not_quote_secrets() -> None:
     result = judge(recorder, read(recorder, "complete", None, 1.0, Redactor()), Engine(()), Redactor())
     assert [item.name for item in result.findings] == ["internal-error"]
     assert KEY not in result.findings[0].message
-
-
-def test_names_begin_with_the_worst() -> None:
-    findings = (
-        finding("c", "info"),
-        finding("b", "error", "low"),
-        finding("a", "error"),
-        finding("d", "warning"),
-        finding("b", "info"),
-    )
-    assert names_of(findings) == ["a", "b", "d", "c"]
 
 
 def test_later_turns_are_quiet_about_a_known_fault_and_the_capture_has_all() -> None:

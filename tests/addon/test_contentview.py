@@ -14,10 +14,7 @@ from tests.addon.test_websocket import CLEAN, LEAK, answered, asked, say, socket
 from tests.build import Talk, User, some
 from wirelint.addon import exchange_cache
 from wirelint.addon.addon import Inspector
-from wirelint.addon.exchange_cache import ExchangeCache
 from wirelint.addon.ui import NAME, Contentview, View
-from wirelint.capture.offline import Checked
-from wirelint.capture.record import Record
 from wirelint.engine import Engine
 from wirelint.model import Side
 
@@ -179,23 +176,6 @@ def test_metadata_that_is_no_result(inspector: Inspector, detail: Any) -> None:
     again.metadata["wirelint.detail"] = detail
     again.metadata["wirelint.notes"] = detail
     assert "All is well." in shown(again, "response")[1]
-
-
-def test_memory_is_bounded() -> None:
-    cache = ExchangeCache(most=3, most_bytes=40_000)
-    flows = [tflow.tflow() for _ in range(6)]
-    for number, flow in enumerate(flows):
-        record = Record(id=str(number), method="POST", url="", request_headers=(), request_body=b"x" * 10_000)
-        cache.keep(flow, Checked(record, None))
-    assert [cache.find(flow) is not None for flow in flows] == [False] * 4 + [True] * 2
-    cache.forget(flows[5].id)
-    assert len(cache) == 1
-    large = tflow.tflow()
-    record = Record(id="l", method="POST", url="", request_headers=(), request_body=b"x" * 100_000)
-    assert cache.keep(large, Checked(record, None)) is cache.find(large)
-    assert len(cache) == 1
-    cache.clear()
-    assert cache._size == 0
 
 
 def test_a_call_shows_what_it_gave_later(inspector: Inspector) -> None:

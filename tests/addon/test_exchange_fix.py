@@ -21,7 +21,6 @@ from mitmproxy.test import taddons
 
 from tests.addon.build import captured, flow_of
 from tests.build import FORMS, Talk, User, as_record, some
-from wirelint.addon import exchange_fix as module
 from wirelint.addon.addon import Inspector
 from wirelint.addon.streamed_reply import HttpReply
 
@@ -195,27 +194,6 @@ def test_a_held_reply_that_is_cut_off(inspector: Inspector, tmp_path: Path) -> N
     (line,) = captured(inspector, tmp_path)
     assert (line["end"], line["response"]["body"]) == ("upstream-died", "")
     assert line["notes"] == ["the reply broke off while it was held for a repair; its bytes are lost"]
-
-
-def raising(*_: object, **__: object) -> None:
-    raise RuntimeError("no")
-
-
-@pytest.mark.parametrize("culprit", ["mend_request", "rewrite_reply", "replace_body"])
-@pytest.mark.parametrize("talk", [QUIET, ASKED], ids=["the reply", "the request"])
-def test_a_failure_leaves_both_as_they_came(
-    inspector: Inspector, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, culprit: str, talk: Talk
-) -> None:
-    monkeypatch.setattr(module, culprit, raising)
-    flow = answered(inspector, talk)
-    inspector.response(flow)
-    made = as_record(talk.record("openai.chat", False))
-    (line,) = captured(inspector, tmp_path)
-    assert flow.response is not None
-    if culprit == "replace_body" or (talk is QUIET) == (culprit == "rewrite_reply"):
-        assert (flow.request.content, flow.response.content) == (made.request_body, made.response_body)
-        assert not {"forwarded", "delivered", "fixes"} & line.keys()
-    assert "internal-error" in [finding["name"] for finding in line["findings"]]
 
 
 # --- flows that tell of a repair --------------------------------------------------------------------------------------

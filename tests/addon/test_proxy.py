@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import socket
 import sys
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -21,15 +24,9 @@ from wirelint.cli import main
 from wirelint.cli.run import proxy
 from wirelint.registry import shipped
 
-ORIGINS = {
-    "https://api.openai.com": "https://api.openai.com",
-    "https://api.openai.com/": "https://api.openai.com",
-    "HTTP://Example.test:8000": "http://example.test:8000",
-    "api.anthropic.com": "https://api.anthropic.com",
-    "localhost:11434": "http://localhost:11434",
-    "127.0.0.1:8000": "http://127.0.0.1:8000",
-    "http://[::1]:8000": "http://[::1]:8000",
-}
+TABLES: dict[str, Any] = json.loads(Path(__file__).with_name("proxy.json").read_text(encoding="utf-8"))
+
+ORIGINS: dict[str, Any] = TABLES["origins"]
 
 
 @pytest.mark.parametrize(("given", "origin"), ORIGINS.items())
@@ -37,20 +34,7 @@ def test_origins(given: str, origin: str) -> None:
     assert runner.origin(given) == origin
 
 
-REFUSED = {
-    "https://openrouter.ai/api/v1": "a reverse proxy has no path; give https://openrouter.ai, and /api/v1 to the client",
-    "https://h.test/?key=1": "a reverse proxy has no path",
-    "ftp://h.test": "not an HTTP address",
-    "https://": "not an HTTP address",
-    "https://u:p@h.test": "credentials belong to the client",
-    "https://h.test:port": "give a URL such as",
-    "http://[::1": "give a URL such as",
-    "": "not an HTTP address",
-    "foo": "no scheme and no full host name; give a URL such as https://foo",
-    "foo:8000": "no scheme",
-    "https://a b": "'a b' is no host name",
-    "http:/x": "--upstream http:/x: two slashes must follow the scheme; write http://x",
-}
+REFUSED: dict[str, Any] = TABLES["refused"]
 
 
 @pytest.mark.parametrize(("given", "told"), REFUSED.items())
@@ -71,28 +55,7 @@ def test_missing_upstream_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: p
 
 LOOPBACK = ["--listen-host", "127.0.0.1"]
 
-CALLS: dict[str, tuple[list[str], str, list[str]]] = {
-    "plain": ([], "mitmdump", [*LOOPBACK, "--listen-port", "8080"]),
-    "port and web": (["--web", "--port", "9001"], "mitmweb", [*LOOPBACK, "--listen-port", "9001"]),
-    "console": (["--console"], "mitmproxy", [*LOOPBACK, "--listen-port", "8080"]),
-    "options of mitmproxy": (
-        ["--set", "wirelint_ignore=ID", "-w", "out.mitm", "--ssl-insecure", "~u x"],
-        "mitmdump",
-        [
-            *LOOPBACK,
-            "--listen-port",
-            "8080",
-            "-s",
-            "SCRIPT",
-            "--set",
-            "wirelint_ignore=ID",
-            "-w",
-            "out.mitm",
-            "--ssl-insecure",
-            "~u x",
-        ],
-    ),
-}
+CALLS: dict[str, tuple[list[str], str, list[str]]] = TABLES["calls"]
 
 
 @pytest.mark.parametrize("name", CALLS)
@@ -118,15 +81,7 @@ def test_two_tools_at_once() -> None:
     assert "choose one" in str(result.exception)
 
 
-REFUSED_STARTS: dict[str, tuple[tuple[str, ...], str]] = {
-    "an argument": (("--no-such-option",), "unrecognized arguments: --no-such-option; "),
-    "a value of mitmproxy's": (("--set", "anticache=x"), "anticache"),
-    "no port": (("--listen-port", "99999"), "99999 is no port; choose one from 1 to 65535 with --port"),
-    "a mode": (("--mode", "foo"), "Invalid proxy mode specification: foo"),
-    "a value of ours": (("--set", "wirelint_fix=maybe"), "wirelint_fix=maybe: not a way to repair"),
-    "ours, misspelt": (("--set", "wirelint_fixx=safe"), "did you mean wirelint_fix?"),
-    "an option of nobody": (("--set", "flow_detial=1"), "neither mitmproxy nor wirelint has this option; did you mean"),
-}
+REFUSED_STARTS: dict[str, tuple[tuple[str, ...], str]] = TABLES["refused_starts"]
 
 
 @pytest.mark.parametrize("name", REFUSED_STARTS)
@@ -152,12 +107,7 @@ def test_a_taken_port_is_told_before_anything_listens(web: bool, capfd: pytest.C
     assert "listening" not in result.output + "".join(capfd.readouterr())
 
 
-LISTENS = {
-    "nothing said": ([], "127.0.0.1"),
-    "another address": (["--listen-host", "0.0.0.0"], "0.0.0.0"),
-    "another address in one word": (["--listen-host=::1"], "::1"),
-    "mitmproxy's option": (["--set", "listen_host=192.0.2.1"], "192.0.2.1"),
-}
+LISTENS: dict[str, Any] = TABLES["listens"]
 
 
 @pytest.mark.parametrize("web", [False, True])

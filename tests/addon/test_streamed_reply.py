@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import itertools
 import json
 import zlib
 from collections.abc import Callable, Iterable
@@ -17,12 +16,10 @@ from mitmproxy import flow as mitmproxy_flow
 from mitmproxy import http
 
 from tests.addon.build import captured, flow_of, head_of
-from tests.build import Talk, as_record, some
+from tests.build import Talk, as_record, in_pieces, some
 from wirelint.addon import streamed_reply as module
 from wirelint.addon.addon import Inspector
-from wirelint.addon.recorder import ExchangeRecorder
 from wirelint.addon.streamed_reply import HttpReply
-from wirelint.rewrite import ReplyStream
 
 RULES = Path(__file__).parent / "repairs"
 QUIET = Talk(text="They say «hello to you» and go. Ünder ☂.")
@@ -77,10 +74,6 @@ def feed(flow: http.HTTPFlow, pieces: Iterable[bytes], *, end: bool = True) -> b
     return b"".join(out)
 
 
-def cut(data: bytes, size: int) -> list[bytes]:
-    return [data[start : start + size] for start in range(0, len(data), size)]
-
-
 CODINGS: dict[str, Callable[[bytes], bytes]] = {
     "identity": bytes,
     "gzip": gzip.compress,
@@ -99,7 +92,7 @@ def test_clean_replies_pass_byte_for_byte(
 ) -> None:
     record = record_of(CLEAN, api)
     flow = begin(inspector, record, content_encoding=coding)
-    assert feed(flow, cut(CODINGS[coding](body_of(record)), size)) == body_of(record)
+    assert feed(flow, in_pieces(CODINGS[coding](body_of(record)), size)) == body_of(record)
     inspector.response(flow)
     assert some(flow.response).raw_content == body_of(record)
     (line,) = captured(inspector, tmp_path)
@@ -113,7 +106,7 @@ def test_clean_replies_pass_byte_for_byte(
 def test_a_repair_does_not_depend_on_the_cut(inspector: Inspector, tmp_path: Path, coding: str, size: int) -> None:
     record = record_of(QUIET)
     flow = begin(inspector, record, content_encoding=coding)
-    got = feed(flow, cut(CODINGS[coding](body_of(record)), size))
+    got = feed(flow, in_pieces(CODINGS[coding](body_of(record)), size))
     inspector.response(flow)
     (line,) = captured(inspector, tmp_path)
     assert text_of(got) == SAID
@@ -159,80 +152,11 @@ def test_heads(inspector: Inspector, name: str) -> None:
     assert flow.response.headers["x-wirelint"] == "fix=unsafe"
 
 
-@pytest.mark.parametrize("talk", [QUIET, CLEAN, OPEN], ids=["quiet", "clean", "open"])
-@pytest.mark.parametrize("place", range(6))
-@pytest.mark.parametrize("culprit", ["feed", "store", "now"])
-def test_a_failure_of_ours_costs_no_byte(
-    inspector: Inspector, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, culprit: str, place: int, talk: Talk
-) -> None:
-    """The pipeline fails before anything was repaired: all that came goes out as it came."""
-    record = record_of(talk)
-    owner: type = ReplyStream if culprit == "feed" else ExchangeRecorder
-    calls = itertools.count()
-    before = getattr(owner, culprit)
-    raised = False
-
-    def raising(self: object, *args: object) -> object:
-        nonlocal raised
-        if next(calls) == place:
-            raised = True
-            raise RuntimeError("no")
-        return before(self, *args)
-
-    pieces = cut(body_of(record), len(body_of(record)) // 5)
-    flow = begin(inspector, record)
-    with monkeypatch.context() as patch:
-        patch.setattr(owner, culprit, raising)
-        got = feed(flow, pieces)
-    inspector.response(flow)
-    if talk is not QUIET:
-        assert got == body_of(record)
-    assert text_of(got) in (SAID, talk.text)
-    (line,) = captured(inspector, tmp_path)
-    assert ("internal-error" in [finding["name"] for finding in line["findings"]]) == raised
-
-
-@pytest.mark.parametrize("talk", [QUIET, CLEAN, OPEN], ids=["quiet", "clean", "open"])
-@pytest.mark.parametrize("size", [90, 1 << 20])
-@pytest.mark.parametrize("place", range(6))
-def test_a_failure_between_two_events_of_one_piece(
-    inspector: Inspector, monkeypatch: pytest.MonkeyPatch, place: int, size: int, talk: Talk
-) -> None:
-    record = record_of(talk)
-    calls = itertools.count()
-    before = ReplyStream._written
-
-    def raising(self: ReplyStream, *args: Any) -> bytes:
-        if next(calls) == place:
-            raise RuntimeError("no")
-        return before(self, *args)
-
-    flow = begin(inspector, record)
-    with monkeypatch.context() as patch:
-        patch.setattr(ReplyStream, "_written", raising)
-        got = feed(flow, cut(body_of(record), size))
-    assert text_of(got) in (SAID, talk.text)
-    assert talk is QUIET or got == body_of(record)
-
-
-@pytest.mark.parametrize("how", ["raise", "mute"])
-@pytest.mark.parametrize("size", [1, 40, 1 << 20])
-def test_a_rule_that_fails(inspector: Inspector, tmp_path: Path, how: str, size: int) -> None:
-    record = record_of(QUIET, x_test_repair=how)
-    flow = begin(inspector, record)
-    assert feed(flow, cut(body_of(record), size)) == body_of(record)
-    inspector.response(flow)
-    (line,) = captured(inspector, tmp_path)
-    assert sorted(finding["name"] for finding in line["findings"]) == ["internal-error", "murmur"]
-    assert "delivered" not in line
-    assert "fixes" not in line
-
-
 def test_a_body_above_the_limit(inspector: Inspector, tmp_path: Path) -> None:
     large = Talk(text="They say «" + "hello " * 14_000 + "» and go on, «and on».")
     record = record_of(large)
     flow = begin(inspector, record)
-    assert feed(flow, cut(body_of(record), 700)) == body_of(record)
+    assert feed(flow, in_pieces(body_of(record), 700)) == body_of(record)
     inspector.response(flow)
     (line,) = captured(inspector, tmp_path)
     assert (line["end"], line["response"]["body"], line["findings"]) == ("unread", None, [])
@@ -263,7 +187,7 @@ def test_a_coding_that_ends_too_early(inspector: Inspector, tmp_path: Path, codi
     plain = body_of(record)
     coded = {**CODINGS, "deflate": zlib.compress}[coding](plain)
     flow = begin(inspector, record, content_encoding=coding)
-    got = feed(flow, cut(coded[: len(coded) * 3 // 4], step))
+    got = feed(flow, in_pieces(coded[: len(coded) * 3 // 4], step))
     assert plain.startswith(got)
     assert len(got) < len(plain)
     if coding in ("gzip", "deflate", "br"):
@@ -281,7 +205,7 @@ def test_a_coding_that_breaks_in_the_middle(inspector: Inspector, tmp_path: Path
     squeezer = zlib.compressobj(wbits=31)
     good = squeezer.compress(plain[:400]) + squeezer.flush(zlib.Z_SYNC_FLUSH)
     flow = begin(inspector, record, content_encoding="gzip")
-    assert feed(flow, cut(good + b"no gzip" * 9 + b"and more", step)) == plain[:400]
+    assert feed(flow, in_pieces(good + b"no gzip" * 9 + b"and more", step)) == plain[:400]
     assert killed(flow)
     inspector.response(flow)
     (line,) = captured(inspector, tmp_path)
@@ -293,7 +217,7 @@ def test_a_body_that_swells(inspector: Inspector, coding: str, caplog: pytest.Lo
     limit = inspector._settings.max_body if inspector._settings is not None else 0
     bomb = CODINGS[coding](bytes(32 << 20))
     flow = begin(inspector, record_of(CLEAN), content_encoding=coding)
-    got = feed(flow, cut(bomb, 1 << 9))
+    got = feed(flow, in_pieces(bomb, 1 << 9))
     assert len(got) <= limit + 64 * len(bomb) + (17 << 20 if "br" in coding else 9 << 20), len(got)
     assert killed(flow)
     said = [line.message for line in caplog.records if line.levelname == "WARNING"]
@@ -352,7 +276,7 @@ def test_calls_after_the_end(inspector: Inspector) -> None:
     """mitmproxy may call between `error` and `response`, and after them."""
     record = record_of(CLEAN)
     flow = begin(inspector, record)
-    first, second = cut(body_of(record), len(body_of(record)) // 2 + 1)
+    first, second = in_pieces(body_of(record), len(body_of(record)) // 2 + 1)
     assert feed(flow, [first], end=False)
     flow.error = mitmproxy_flow.Error("Client disconnected.")
     inspector.error(flow)

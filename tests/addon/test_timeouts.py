@@ -126,41 +126,6 @@ def test_what_is_reported_and_when(scene: Scene, name: str) -> None:
         assert least <= when <= least + 2
 
 
-def test_an_exchange_that_goes_on_is_looked_at_once_per_limit(scene: Scene) -> None:
-    one = scene.begin()
-    scene.answer(one)
-    looks = 0
-    for second in range(600):
-        looks += scene.loop.run_until(100 + second)
-        one.recorder.store_for_later(BEGUN)
-    assert looks <= 600 / 30 + 1
-    assert scene.told == []
-
-
-def test_what_has_ended_costs_nothing(scene: Scene) -> None:
-    """OpenExchange timer was set for all of them; it finds nobody and is not set again."""
-    for _ in range(50):
-        scene.begin()
-    assert len(scene.loop.timers) == 1
-    scene.opens.clear()
-    assert scene.loop.run_until(1000) == 1
-    assert scene.loop.timers == []
-    scene.begin()
-    assert len(scene.loop.timers) == 1
-
-
-def test_thousands_at_a_time(scene: Scene) -> None:
-    ones = [scene.begin() for _ in range(2000)]
-    scene.loop.run_until(130)
-    for one in ones[::2]:
-        scene.answer(one)
-        one.recorder.store_for_later(BEGUN)
-    scene.loop.run_until(159)
-    assert scene.told == []
-    scene.loop.run_until(165)
-    assert sorted(rule for _, rule in scene.told) == ["silent-hang"] * 1000 + ["stream-stall"] * 1000
-
-
 def _intercept(one: OpenExchange) -> None:
     one.flow.intercept()
 
@@ -195,12 +160,6 @@ def test_after_the_user_lets_go_it_is_watched(scene: Scene) -> None:
     one.flow.resume()
     scene.loop.run_until(300)
     assert [rule for _, rule in scene.told] == ["silent-hang"]
-
-
-def test_without_rules_of_time_there_is_no_timer(scene: Scene) -> None:
-    scene.watch.follow(Engine(REGISTRY.select(["truncated-stream", "stream-burst"])))
-    scene.begin()
-    assert scene.loop.timers == []
 
 
 def test_a_failure_concerns_one_exchange(scene: Scene) -> None:

@@ -173,23 +173,3 @@ def test_whoever_shows_flows_is_told(context: taddons.context, tmp_path: Path) -
 
     play(context, tmp_path, scene)
     assert shown
-
-
-def test_a_failure_at_the_end_stands_on_the_flow(
-    context: taddons.context, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def raising(*_: object) -> None:
-        raise RuntimeError("no")
-
-    async def scene(inspector: Inspector) -> None:
-        pass_through(inspector, RECORD)
-        flow = pass_through(inspector, RECORD)
-        monkeypatch.setattr("wirelint.addon.addon.annotate", raising)
-        inspector.response(flow)
-        while "wirelint.findings" not in flow.metadata:
-            await asyncio.sleep(0.001)
-        assert flow.metadata["wirelint.findings"] == ["internal-error"]
-        assert "the end of an exchange" in flow.comment
-        monkeypatch.undo()
-
-    play(context, tmp_path, scene)

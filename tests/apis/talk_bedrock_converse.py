@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.build import Assistant, Call, Result, Talk, User, exchange
+from tests.build import Assistant, Call, Result, Talk, User, exchange, in_pieces
 
 _REASONS = {"stop": "end_turn", "tool": "tool_use", "length": "max_tokens", "filter": "content_filtered"}
 USAGE = {"inputTokens": 11, "outputTokens": 7, "totalTokens": 18}
@@ -114,23 +114,19 @@ def events(talk: Talk) -> Iterator[Event]:
     index = 0
     for text, make in ((talk.reasoning, thought), (talk.text, said)):
         if text:
-            yield from (delta(index, make(piece)) for piece in _pieces(text, talk.step))
+            yield from (delta(index, make(piece)) for piece in in_pieces(text, talk.step))
             if make is thought:
                 yield delta(index, {"reasoningContent": {"signature": "c2ln"}})
             yield stop(index)
             index += 1
     for call in talk.calls:
         yield start(index, call)
-        yield from (delta(index, {"toolUse": {"input": piece}}) for piece in _pieces(call.text, talk.step))
+        yield from (delta(index, {"toolUse": {"input": piece}}) for piece in in_pieces(call.text, talk.step))
         yield stop(index)
         index += 1
     if _reason(talk) is not None:
         yield "messageStop", {"stopReason": _reason(talk)}
     yield "metadata", {"usage": USAGE, "metrics": {"latencyMs": 41}}
-
-
-def _pieces(text: str, step: int) -> Iterator[str]:
-    return (text[at : at + step] for at in range(0, len(text), step))
 
 
 def said(text: str) -> dict[str, Any]:

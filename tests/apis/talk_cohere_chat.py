@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from tests.build import Assistant, Call, Result, Talk, User, exchange, sse
+from tests.build import Assistant, Call, Result, Talk, User, exchange, in_pieces, sse
 
 _FINISH = {"stop": "COMPLETE", "tool": "TOOL_CALL", "length": "MAX_TOKENS", "filter": "ERROR"}
 _CHOICES = {"required": "REQUIRED", "any": "REQUIRED", "none": "NONE"}
@@ -45,16 +45,12 @@ def _stream(talk: Talk) -> str:
     index = 0
     for kind, said in (("thinking", talk.reasoning), ("text", talk.text)):
         if said:
-            events.append(content(index, *_cut(said, talk.step), kind=kind))
+            events.append(content(index, *in_pieces(said, talk.step), kind=kind))
             index += 1
     for number, call in enumerate(talk.calls):
-        events.append(called(number, call.name, call.id or "", *_cut(call.text, talk.step)))
+        events.append(called(number, call.name, call.id or "", *in_pieces(call.text, talk.step)))
     end = {"type": "message-end", "delta": {**_reason(talk), "usage": _BILLED}}
     return stream(*events, end)
-
-
-def _cut(text: str, step: int) -> Iterator[str]:
-    return (text[start : start + step] for start in range(0, len(text), step))
 
 
 def _call(call: Call) -> dict[str, Any]:

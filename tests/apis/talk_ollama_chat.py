@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from tests.build import Assistant, Call, Result, Talk, User, exchange
+from tests.build import Assistant, Call, Result, Talk, User, exchange, in_pieces
 
 _STATUS = {"stop": "stop", "tool": "stop", "length": "length", "filter": "stop"}
 _MODEL = {"created_at": "2026-01-05T10:00:00.5Z"}
@@ -42,8 +42,8 @@ def finished(
 
 def pieces(talk: Talk, words: str) -> list[dict[str, Any]]:
     """What the lines of a stream say."""
-    said: list[dict[str, Any]] = [{"thinking": piece} for piece in _cut(talk.reasoning, talk.step)]
-    said += [{words: piece} for piece in _cut(talk.text, talk.step)]
+    said: list[dict[str, Any]] = [{"thinking": piece} for piece in in_pieces(talk.reasoning, talk.step)]
+    said += [{words: piece} for piece in in_pieces(talk.text, talk.step)]
     said += [{"tool_calls": [_call(call, index)]} for index, call in enumerate(talk.calls)]
     return said or [{}]
 
@@ -55,10 +55,6 @@ def _joined(values: list[Any]) -> Any:
 def _line(talk: Talk, said: dict[str, Any], *, chat: bool) -> dict[str, Any]:
     head = {"model": talk.model, **_MODEL}
     return {**head, **({"message": {"role": "assistant", **said}} if chat else said), "done": False}
-
-
-def _cut(text: str, step: int) -> Iterator[str]:
-    return (text[start : start + step] for start in range(0, len(text), step))
 
 
 def _call(call: Call, index: int | None = None) -> dict[str, Any]:

@@ -66,30 +66,6 @@ def test_events_that_show_nothing(event: Delta) -> None:
     assert DeltaPattern.of(event) is None
 
 
-@pytest.mark.parametrize(
-    ("event", "confirmed"),
-    [
-        pytest.param(_delta("sun", EVENT % b"sun"), True, id="another text"),
-        pytest.param(_delta('"sun"', EVENT % b'\\"sun\\"'), True, id="one that is escaped"),
-        pytest.param(_delta("moon", EVENT % b"moon"), False, id="the same text"),
-        pytest.param(_delta("moons", EVENT % b"sun"), False, id="a text that is read from elsewhere"),
-        pytest.param(_delta("sun", EVENT % b"sun", 1), False, id="of another block"),
-        pytest.param(_delta("sun", EVENT % b"sun")._replace(item=3), False, id="of another item"),
-        pytest.param(Delta(0, "sun", None), False, id="without a frame"),
-        pytest.param(_delta("sun", EVENT.replace(b'"a"', b'"b"') % b"sun"), False, id="another id too"),
-    ],
-)
-def test_what_the_next_event_confirms(event: Delta, confirmed: bool) -> None:
-    like = some(_like("moon"))
-    assert like.is_confirmed_by(event) is confirmed
-
-
-def test_a_name_may_be_spelt_otherwise() -> None:
-    form = b'data: {"model":"a\\/b","choices":[{"index":0,"delta":{"content":"%s"}}]}\n\n'
-    like = some(_like("moon", form))
-    assert like.text(form % b"sun") == "sun"
-
-
 IDLE_EVENT = (
     b'data: {"id":"a","created":%d,"system_fingerprint":"fp_%s","choices":[{"delta":{"content":"%s"}}],'
     b'"sequence_number": %d,"obfuscation":"%s"}\n\n'

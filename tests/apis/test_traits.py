@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,29 +17,16 @@ from wirelint.apis.traits import (
     ending,
     has_stop_words,
     history_of,
-    is_raw,
-    is_signed,
-    is_text,
     output_tokens,
     traits,
 )
-from wirelint.model import Choice, Request, ToolCall, ToolResult
+from wirelint.model import Choice, ToolCall, ToolResult
 from wirelint.text.pointers import at
 
+TABLES: dict[str, Any] = json.loads(Path(__file__).with_name("traits.json").read_text(encoding="utf-8"))
+
 MODELS = [api.name for api in APIS if channel_of(api.name) == "model"]
-ENDINGS: dict[str, list[str | None]] = {
-    "ended": ["stop", "end_turn", "STOP", "COMPLETE", "completed"],
-    "stopped": ["stop_sequence", "STOP_SEQUENCE", "eos"],
-    "calls": ["tool_calls", "tool_use", "function_call", "TOOL_CALL"],
-    "length": [
-        *("length", "max_tokens", "MAX_TOKENS", "max_output_tokens", "model_length", "model_context_window_exceeded"),
-    ],
-    "filtered": ["content_filter", "SAFETY", "MODEL_ARMOR", "guardrail_intervened"],
-    "refused": ["refusal"],
-    "paused": ["pause_turn"],
-    "failed": ["error", "MALFORMED_FUNCTION_CALL", "malformed_tool_use", "incomplete"],
-    "unknown": ["load", "", None],
-}
+ENDINGS: dict[str, list[str | None]] = TABLES["endings"]
 
 
 @pytest.mark.parametrize("meaning", ENDINGS)
@@ -77,31 +66,7 @@ def test_calls_and_results_are_where_the_table_says(api: str) -> None:
     assert not layout.has_blocks or (path[2] == layout.content and path[3].isdecimal())
 
 
-RAW: list[tuple[str, dict[str, Any], bool]] = [
-    ("openai.chat", {"raw": True}, False),
-    ("openai.completions", {}, True),
-    ("deepinfra.inference", {}, True),
-    ("ollama.generate", {}, False),
-    ("ollama.generate", {"raw": True}, True),
-    ("ollama.chat", {"raw": True}, False),
-]
-
-
-@pytest.mark.parametrize(("api", "body", "raw"), RAW)
-def test_raw_prompts_have_raw_replies(api: str, body: dict[str, Any], raw: bool) -> None:
-    assert is_raw(api, Request(api, "m", (), (), body)) is raw
-
-
-STOPS: list[tuple[str, dict[str, Any], bool]] = [
-    ("openai.chat", {}, False),
-    ("openai.chat", {"stop": None}, False),
-    ("openai.chat", {"stop": []}, False),
-    ("openai.chat", {"stop": "END"}, True),
-    ("anthropic.messages", {"stop_sequences": ["\n\n"]}, True),
-    ("bedrock.converse", {"inferenceConfig": {"stopSequences": ["END"]}}, True),
-    ("google.generate_content", {"generationConfig": {"stopSequences": ["END"]}}, True),
-    ("ollama.chat", {"options": {"stop": ["END"]}}, True),
-]
+STOPS: list[tuple[str, dict[str, Any], bool]] = TABLES["stops"]
 
 
 @pytest.mark.parametrize(("api", "more", "expected"), STOPS)
@@ -110,16 +75,7 @@ def test_stop_sequences(api: str, more: dict[str, Any], expected: bool) -> None:
     assert has_stop_words(request) is expected
 
 
-COUNTS: list[tuple[Any, int | None]] = [
-    (None, None),
-    ({"prompt_tokens": 9, "completion_tokens": 7}, 7),
-    ({"completion_tokens": 70, "completion_tokens_details": {"reasoning_tokens": 64}}, 6),
-    ({"output_tokens": 70, "output_tokens_details": {"reasoning_tokens": 70}}, 0),
-    ({"promptTokenCount": 9, "candidatesTokenCount": 5}, 5),
-    ({"tokens": {"input_tokens": 4, "output_tokens": 3}}, 3),
-    ({"inputTokens": 3, "outputTokens": 2}, 2),
-    ({"cost": 0.1}, None),
-]
+COUNTS: list[tuple[Any, int | None]] = TABLES["counts"]
 
 
 @pytest.mark.parametrize(("usage", "expected"), COUNTS)
@@ -127,28 +83,7 @@ def test_output_tokens(usage: Any, expected: int | None) -> None:
     assert output_tokens(usage) == expected
 
 
-def test_blocks_of_text_and_signed_ones() -> None:
-    assert is_text({"type": "text", "text": "x"})
-    assert is_text({"text": "x"})
-    assert not is_text({"type": "image"})
-    assert not is_text({"toolUse": {}})
-    assert is_signed({"text": "", "thoughtSignature": "c2ln"})
-    assert not is_signed({"text": "", "thoughtSignature": ""})
-    assert not is_signed("x")
-
-
-URLS = {
-    "https://api.openai.com/v1/chat/completions": "asked",
-    "http://127.0.0.1:8000/v1/chat/completions": "asked",
-    "https://openrouter.ai/api/v1/chat/completions": "always",
-    "https://notopenrouter.ai/v1/chat/completions": "asked",
-    "https://adb-1.azuredatabricks.net/serving-endpoints/x/invocations": "unknown",
-    "https://a.openai.azure.com/openai/deployments/m/chat/completions?api-version=2024-10-21": "asked",
-    "https://a.openai.azure.com/openai/deployments/m/chat/completions?api-version=2024-02-01": "unknown",
-    "https://a.openai.azure.com/openai/deployments/m/chat/completions": "unknown",
-    "https://a.openai.azure.com/openai/v1/chat/completions": "asked",
-    "/v1/chat/completions": "asked",
-}
+URLS: dict[str, Any] = TABLES["urls"]
 
 
 @pytest.mark.parametrize("url", URLS)

@@ -3,77 +3,24 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.build import Talk, User, read, schema, some
-from wirelint.arguments.argument_markup import (
-    GONE,
-    may_be_polluted,
-    polluted,
-    rewrite,
-)
+from wirelint.arguments.argument_markup import GONE, may_be_polluted, polluted, rewrite
 from wirelint.model import Json, Request, Tool
+
+TABLES: dict[str, Any] = json.loads(Path(__file__).with_name("argument_markup.json").read_text(encoding="utf-8"))
 
 TOOL = Tool(
     "pack", "/tools/0", schema=schema(("path",), path="string", content="string", note="string", limit="integer")
 )
 
 # id: (arguments, what they should be; None where no repair is sure, the markup that was found)
-FOUND: dict[str, tuple[Json, Json, str]] = {
-    "key": ({"path</arg_key>": "a"}, {"path": "a"}, "</arg_key>"),
-    "key, opened too": ({"<arg_key>path</arg_key>": "a"}, {"path": "a"}, "<arg_key></arg_key>"),
-    "key, an attribute": ({"<parameter=path>": "a"}, {"path": "a"}, "<parameter=>"),
-    "value": ({"path": "a</parameter>"}, {"path": "a"}, "</parameter>"),
-    "value, blanks in the tag": ({"note": "a< /x></ parameter >"}, {"note": "a< /x>"}, "</ parameter >"),
-    "value, several": ({"note": "a</arg_value>\n</tool_call>\n"}, {"note": "a"}, "</arg_value>\n</tool_call>"),
-    "value, its line end": ({"note": "a\n</arg_value></tool_call>"}, None, "</arg_value></tool_call>"),
-    "a stored text, two": ({"content": "a</arg_value></tool_call>"}, {"content": "a"}, "</arg_value></tool_call>"),
-    "the next parameter": (
-        {"path": 'a</parameter>\n<parameter name="note">b'},
-        None,
-        '</parameter>\n<parameter name="note">',
-    ),
-    "the next parameter, DSML": (
-        {"path": 'a</parameter>\n<parameter name="limit" string="false">5'},
-        None,
-        '</parameter>\n<parameter name="limit" string="false">',
-    ),
-    "the next parameter, Qwen": (
-        {"path": "a\n</parameter>\n<parameter=note>\nb"},
-        None,
-        "</parameter>\n<parameter=note>",
-    ),
-    "the next parameter, GLM": (
-        {"path": "a</arg_value><arg_key>note</arg_key><arg_value>b"},
-        None,
-        "</arg_value><arg_key>note</arg_key>",
-    ),
-    "the next parameter, by its name": ({"path": "a</path>\n<note>b"}, None, "</path>\n<note>"),
-    "both": ({"path</arg_key>": "a</arg_value>"}, {"path": "a"}, "</arg_key>"),
-}
-NOT_FOUND: dict[str, Json] = {
-    "plain": {"path": "a", "limit": 3},
-    "HTML": {"note": "<b>a</b></p>"},
-    "a pair": {"note": "<parameter>a</parameter>"},
-    "a stored text, one": {"content": "a</parameter>"},
-    "the text of a file": {"path": "a", "note": "a</parameter>"},
-    "nothing else": {"note": "</parameter>"},
-    "a key of no parameter": {"deck</arg_key>": "a"},
-    "a key that is there too": {"path</arg_key>": "a", "path": "b"},
-    "a next parameter that is there too": {"path": 'a</parameter><parameter name="note">b', "note": "b"},
-    "a next parameter of no tool": {"path": 'a</parameter><parameter name="deck">b'},
-    "a next parameter among parameters": {
-        "note": '<parameter name="path">a</parameter><parameter name="limit">3</parameter>',
-        "path": "a",
-    },
-    "a page with a title": {"content": "<note>a</note>\n<path>b</path>", "limit": 3},
-    "the name of another tag": {"path": "a</b>\n<note>b"},
-    "by its name, there too": {"path": "a</path>\n<note>b", "note": "b"},
-    "by its name, opened": {"path": "<path>a</path>\n<note>b</note>"},
-    "a list": ["a</parameter>"],
-}
+FOUND: dict[str, tuple[Json, Json, str]] = TABLES["found"]
+NOT_FOUND: dict[str, Json] = TABLES["not_found"]
 
 
 def request(said: str = "Pack it.") -> Request:

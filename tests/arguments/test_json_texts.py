@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +15,8 @@ from hypothesis import strategies as st
 from wirelint.arguments.argument_faults import repair_damaged, spells, unquoted
 from wirelint.arguments.json_continuation import Scanner, continuation, same, write
 from wirelint.model import Json
+
+TABLES: dict[str, Any] = json.loads(Path(__file__).with_name("json_texts.json").read_text(encoding="utf-8"))
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -92,25 +95,7 @@ def test_a_prefix_of_another_value_has_none_or_a_right_one(
 
 
 # (beginning, value) → the rest
-RESTS: dict[str, tuple[str, Any, str | None]] = {
-    "nothing yet": ("", {"a": 1}, '{"a":1}'),
-    "half of the second key": ('{"da', {"city": 1, "days": 2}, 'ys":2,"city":1}'),
-    "a colon": ('{"a":', {"a": "x"}, '"x"}'),
-    "half a string": ('{"a":"x', {"a": "xy"}, 'y"}'),
-    "a backslash, an escape": ('{"a":"\\', {"a": "\n"}, 'n"}'),
-    "half a pair": ('{"a":"\\ud83d', {"a": "😀"}, '\\ude00"}'),
-    "half a power": ('{"a":1e', {"a": 1000.0}, "3}"),
-    "after a comma": ('{"a":1,', {"a": 1, "b": 2}, '"b":2}'),
-    "after a comma, nothing left": ('{"a":1,', {"a": 1}, None),
-    "all of it, white space": ('{"a":1} ', {"a": 1}, ""),
-    "more than all": ('{"a":1}}', {"a": 1}, None),
-    "the same key again": ('{"a":1,"a"', {"a": 1}, None),
-    "a float is no integer": ('{"a":1.0', {"a": 1}, None),
-    "true is not one": ('{"a":1', {"a": True}, None),
-    "no JSON": ("{'a'", {"a": 1}, None),
-    "a raw line feed": ('{"a":"\n', {"a": "\n"}, None),
-    "too deep": ("[" * 500, [], None),
-}
+RESTS: dict[str, tuple[str, Any, str | None]] = TABLES["rests"]
 
 
 @pytest.mark.parametrize(("prefix", "value", "expected"), RESTS.values(), ids=RESTS)
@@ -142,25 +127,7 @@ def test_the_scanner_accepts_json(text: str) -> None:
 # --- damaged texts ----------------------------------------------------------------------------------------------------
 
 # text → (a value, whether the text says it)
-SPELLED: dict[str, tuple[str, Any, bool]] = {
-    "as it is": ('{"a": [1, null]}', {"a": [1, None]}, True),
-    "other quotes": ("{'a': 'b'}", {"a": "b"}, True),
-    "a number of another kind": ('{"a": 1}', {"a": 1.0}, False),
-    "a number as text": ('{"a": 1}', {"a": "1"}, False),
-    "digits that a reader drops": ('{"a": 007}', {"a": 7}, False),
-    "half a number": ('{"a": 1x}', {"a": 1}, False),
-    "a dropped member": ('{"a": 1, "b": 2}', {"a": 1}, False),
-    "an added member": ('{"a": 1}', {"a": 1, "b": ""}, False),
-    "a shortened string": ('{"a": "b "}', {"a": "b"}, False),
-    "a string that goes on": ('{"a": "b"}', {"a": "b}"}, False),
-    "a bracket too few": ('{"a": [1}', {"a": [1]}, False),
-    "another order": ('{"a": 1, "b": 2}', {"b": 2, "a": 1}, False),
-    "null for something else": ('{"a": NaN}', {"a": None}, False),
-    "an escape": ('{"a": "\\u0041\\n"}', {"a": "A\n"}, True),
-    "a pair of escapes": ('{"a": "\\ud83d\\ude00"}', {"a": "😀"}, True),
-    "prose behind it": ('{"a": 1} so there', {"a": 1}, False),
-    "too deep": ("[" * 100 + "]" * 100, None, False),
-}
+SPELLED: dict[str, tuple[str, Any, bool]] = TABLES["spelled"]
 
 
 @pytest.mark.parametrize(("text", "value", "expected"), SPELLED.values(), ids=SPELLED)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import socket
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +16,8 @@ from wirelint.arguments import schemas
 from wirelint.arguments.schemas import match
 from wirelint.dialects.declared import required
 from wirelint.model import Tool
+
+TABLES: dict[str, Any] = json.loads(Path(__file__).with_name("schemas.json").read_text(encoding="utf-8"))
 
 DRAFT_7 = "http://json-schema.org/draft-07/schema#"
 
@@ -28,46 +32,7 @@ def of(x: Any, **more: Any) -> dict[str, Any]:
 
 
 # (schema, value of x, whether it is valid)
-LENIENT: dict[str, tuple[dict[str, Any], Any, bool]] = {
-    "nullable": ({"type": "integer", "nullable": True}, None, True),
-    "nullable, still an integer": ({"type": "integer", "nullable": True}, "a", False),
-    "not nullable": ({"type": "integer", "nullable": False}, None, False),
-    "nullable enumeration": ({"type": "string", "enum": ["a"], "nullable": True}, None, True),
-    "nullable alternatives": ({"anyOf": [{"type": "string"}], "nullable": True}, None, True),
-    "nullable in a list": ({"type": "array", "items": {"type": "string", "nullable": True}}, [None, "a"], True),
-    "upper case": ({"type": "STRING"}, 1, False),
-    "upper case in a list": ({"type": ["STRING", "NULL"]}, None, True),
-    "int": ({"type": "int"}, 1.5, False),
-    "float": ({"type": "float"}, 1.5, True),
-    "dict": ({"type": "dict"}, [], False),
-    "any": ({"type": "any"}, [1], True),
-    "one unknown of two": ({"type": ["string", "file"]}, 1, True),
-    "null for a type": ({"type": None}, 1, True),
-    "required: true": ({"type": "string", "required": True}, "a", True),
-    "required: null": ({"type": "object", "required": None}, {}, True),
-    "exclusiveMinimum: true": ({"type": "integer", "minimum": 1, "exclusiveMinimum": True}, 1, False),
-    "exclusiveMinimum: false": ({"type": "integer", "minimum": 1, "exclusiveMinimum": False}, 1, True),
-    "exclusiveMaximum: true": ({"type": "integer", "maximum": 1, "exclusiveMaximum": True}, 1, False),
-    "exclusiveMinimum: 1": ({"type": "integer", "exclusiveMinimum": 1}, 1, False),
-    "no values at all": ({"type": "string", "enum": []}, "a", True),
-    "format": ({"type": "string", "format": "date-time"}, "soon", True),
-    "content": ({"type": "string", "contentMediaType": "application/json"}, "{", True),
-    "cents": ({"type": "number", "multipleOf": 0.01}, 0.07, True),
-    "multiples": ({"type": "integer", "multipleOf": 5}, 7, False),
-    "tuple without a draft": ({"type": "array", "items": [{"type": "string"}]}, [1], False),
-    "whole float": ({"type": "integer"}, 3.0, True),
-    "no boolean number": ({"type": "integer"}, True, False),
-    "closed object": ({"type": "object", "properties": {}, "additionalProperties": False}, {"a": 1}, False),
-    "closed with null": ({"type": "object", "properties": {}, "additionalProperties": None}, {"a": 1}, True),
-    "null properties": ({"type": "object", "properties": None}, {"a": 1}, True),
-    "const null": ({"const": None}, None, True),
-    "const null, else": ({"const": None}, 0, False),
-    "default of another type": ({"type": "integer", "default": "many"}, 1, True),
-    "annotations of any kind": ({"type": "integer", "title": 1, "description": None, "examples": "x"}, 1, True),
-    "vendor's own words": ({"type": "integer", "x-order": 1, "strict": True, "propertyOrdering": ["a"]}, 1, True),
-    "slow pattern": ({"type": "string", "pattern": "^(a+)+$"}, "a" * 60 + "b", False),
-    "look-ahead": ({"type": "string", "pattern": "^(?!x).*$"}, "x1", False),
-}
+LENIENT: dict[str, tuple[dict[str, Any], Any, bool]] = TABLES["lenient"]
 
 
 @pytest.mark.parametrize(("declared", "value", "valid"), LENIENT.values(), ids=LENIENT)
@@ -121,31 +86,7 @@ DEFINED = {"$defs": {"n": NUMBER}, "properties": {"x": {"$ref": "#/$defs/n"}}}
 TUPLE = {"$schema": DRAFT_7, **of({"type": "array", "items": [TEXT]})}
 
 # (schema, arguments, violations as `place keyword: words`)
-BROKEN: dict[str, tuple[dict[str, Any], Any, list[str]]] = {
-    "type": (of(NUMBER), {"x": "20"}, ['x type: "20" is not integer']),
-    "types": (of({"type": ["integer", "null"]}), {"x": "a"}, ['x type: "a" is not integer or null']),
-    "missing": (schema(("x",), x="string"), {}, [" required: x is missing"]),
-    "a name with quotes": (schema(('a"b',)), {}, [' required: a"b is missing']),
-    "two missing": (schema(x="string", y="string"), {}, [" required: x is missing", " required: y is missing"]),
-    "extra": (CLOSED, {"y": 1}, [" additionalProperties: y is no parameter"]),
-    "extras": (CLOSED, {"y": 1, "z": 2}, [" additionalProperties: y, z are no parameters"]),
-    "enumeration": (of({"enum": ["a", "b"]}), {"x": "c"}, ['x enum: "c" is not one of "a", "b"']),
-    "alternatives": (of({"anyOf": [NUMBER, {"type": "null"}]}), {"x": "a"}, ['x anyOf: "a" is not integer or null']),
-    "alternatives of shapes": (FORMS, {"x": {}}, ["x anyOf: {} fits none of the allowed forms"]),
-    "deep": (
-        of({"type": "array", "items": schema(y="string")}),
-        {"x": [{"y": "a"}, {"y": 1}]},
-        ["x[1].y type: 1 is not string"],
-    ),
-    "through a reference": (DEFINED, {"x": "a"}, ['x type: "a" is not integer']),
-    "draft 7, tuple": (TUPLE, {"x": [1]}, ["x[0] type: 1 is not string"]),
-    "shallow first": (
-        schema(("z",), x=schema(y="string")),
-        {"x": {"y": 1}},
-        [" required: z is missing", "x.y type: 1 is not string"],
-    ),
-    "valid": (of(NUMBER), {"x": 1}, []),
-}
+BROKEN: dict[str, tuple[dict[str, Any], Any, list[str]]] = TABLES["broken"]
 
 
 @pytest.mark.parametrize(("declared", "value", "expected"), BROKEN.values(), ids=BROKEN)
@@ -162,28 +103,7 @@ def test_evidence_is_short_and_bounded() -> None:
 
 
 # (schema of x, x, its converted value; None without one)
-COERCED: dict[str, tuple[Any, Any, Any]] = {
-    "integer": ({"type": "integer"}, "20", 20),
-    "negative": ({"type": "integer"}, "-3", -3),
-    "number": ({"type": "number"}, "2.5", 2.5),
-    "true": ({"type": "boolean"}, "true", True),
-    "False": ({"type": "boolean"}, "False", False),
-    "object": ({"type": "object"}, '{"a": 1}', {"a": 1}),
-    "array": ({"type": "array", "items": {"type": "integer"}}, "[1, 2]", [1, 2]),
-    "items": ({"type": "array", "items": {"type": "integer"}}, ["1", "2"], [1, 2]),
-    "text": ({"type": "string"}, 12, "12"),
-    "text of a truth": ({"type": "string"}, True, "true"),
-    "enumeration of numbers": ({"enum": [1, 2]}, "2", 2),
-    "enumeration of texts": ({"enum": ["1", "2"]}, 2, "2"),
-    "alternatives": ({"anyOf": [{"type": "integer"}, {"type": "boolean"}]}, "7", 7),
-    "words": ({"type": "integer"}, "twenty", None),
-    "a fraction": ({"type": "integer"}, "2.5", None),
-    "out of bounds": ({"type": "integer", "maximum": 5}, "20", None),
-    "wrong items": ({"type": "array", "items": {"type": "integer"}}, '["a"]', None),
-    "null is no text": ({"type": "string"}, None, None),
-    "another value": ({"enum": ["a"]}, "b", None),
-    "valid already": ({"type": "integer"}, 1, None),
-}
+COERCED: dict[str, tuple[Any, Any, Any]] = TABLES["coerced"]
 
 
 @pytest.mark.parametrize(("declared", "value", "expected"), COERCED.values(), ids=COERCED)
@@ -246,28 +166,7 @@ def test_any_schema_is_handled(declared: dict[str, Any], value: dict[str, Any]) 
 TOOLS = ("bash", "Read", "get_weather", "list-files", "mcp__hub__find_issue", "calendar", "tools_index")
 
 # the tool → names that mean it
-CERTAIN = {
-    "bash": [
-        "BASH", "functions.bash", "functions.functions.bash", "function.bash", "functions/bash", "functions:bash",
-        "functions bash", "functions__bash", "functions.Bash", "functions.bash:3", "functionsbash", "bash json",
-        "bash commentary json", "functions.bash in commentary", "bash:0", "multi_tool_use.bash", "to=functions.bash",
-        "bashbash", "bash.bash", "bash bash", "bash<|channel|>commentary", "bash<|channel|>json", "<|constrain|>bash",
-        "assistant<|channel|>commentary to=functions.bash", "<|tool_call_begin|>functions.bash:0", "bash</tool_call>",
-        "bash\n<arg_key>", "bash{\"command\": \"ls\"}", "bash(command='ls')", "[bash]", "`bash`", "\"bash\"",
-        "**bash**", " bash\n",
-    ],
-    "Read": [
-        "read", "Read</arg_value>", "Read\n<arg_key>path</arg_key>\n<arg_value>a</arg_value>", "tools.Read",
-        "mcp__local__Read", "mcp__local__read",
-    ],
-    "get_weather": [
-        "getWeather", "get-weather", "Get Weather", "functionsget_weather0", "to=functions.get_weather code",
-        "default_api.get_weather", "default_api:get_weather", "get_weatherget_weather",
-    ],
-    "list-files": ["list_files", "ListFiles"],
-    "mcp__hub__find_issue": ["find_issue", "hub.find_issue", "mcp_hub_find_issue", "functions.mcp__hub__find_issue"],
-    "calendar": ["calendar__calendar"],
-}  # fmt: skip
+CERTAIN: dict[str, Any] = TABLES["certain"]
 LIKELY = {"shell.bash": "bash", "weather.get_weather": "get_weather", "fs/Read": "Read"}
 NONE = [
     "index", "tool_index", "", " ", "\n", "functions", "functions.", "tool", "web_search", "bas", "bashful", "rebash",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from typing import Literal
 
 from tests.build import Assistant, Call, Talk, User, schema
@@ -73,9 +72,3 @@ def stream(api: Api, kind: Kind, events: int, size: int = 16) -> list[bytes]:
 def _reply(talk: Talk, api: Api, *, stream: bool) -> bytes:
     body: str = talk.record(api, stream)["response"]["body"]
     return body.encode()
-
-
-def blocks(pieces: Iterable[bytes], size: int = 1 << 16) -> Iterator[bytes]:
-    """The same bytes in blocks of `size`, as a file is read."""
-    body = b"".join(pieces)
-    return (body[start : start + size] for start in range(0, len(body), size))

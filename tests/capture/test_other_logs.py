@@ -113,45 +113,7 @@ def test_bodies_of_a_cassette(tmp_path: Path, response: dict[str, Any], body: by
         assert record.form == "vcr"
 
 
-YAML = """# recorded by hand
-version: 1
-interactions:
-- request:
-    body: '{"model": "acme-1", "messages": [{"role": "user", "content": "- a
-
-      - b: c"}]}'
-    headers:
-      Content-Type: [application/json]
-    method: POST
-    uri: https://llm.example/v1/chat/completions
-  response:
-    body:
-      string: |
-        {"choices": [{"index": 0, "message": {"role": "assistant", "content": "- request:"},
-        "finish_reason": "stop"}]}
-    headers: {x-price: [1e3], x-id: ["0010"]}
-    status: {code: 200, message: OK}
-
-- request:
-    body: !!python/object/new:_io.BytesIO
-      state: !!python/tuple
-      - !!binary |
-        eyJtb2RlbCI6ICJtIn0=
-      - 0
-      - null
-    headers: {}
-    method: post
-    uri: https://llm.example/v1/chat/completions
-  response:
-    status: {code: 500, message: Oh}
-    headers: {}
-    body: {string: !!binary b2g=}
-- request: {method: POST, uri: "https://llm.example/x", body: [unclosed}
-  response: {}
-- request: {method: GET, uri: "https://llm.example/v1/models", body: null}
-  response: {status: {code: 200}, body: {string: '{}'}}
-recorded_with: somebody
-"""
+YAML = Path(__file__).with_name("cassette.yaml").read_text(encoding="utf-8")
 
 
 def test_a_cassette_in_yaml(tmp_path: Path) -> None:

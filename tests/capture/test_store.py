@@ -7,7 +7,6 @@ import functools
 import json
 import os
 import re
-import shutil
 import signal
 import stat
 import subprocess
@@ -169,22 +168,6 @@ def test_what_an_exchange_puts_into_two_files_is_one_entry(tmp_path: Path) -> No
     assert store.counts.dropped == 4
 
 
-def test_a_part_that_is_lost_between_two_files_of_an_exchange(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The second file is refused, and the folder is gone when it is tried again."""
-    store, said = _store(tmp_path / "captures")
-    disk = _Disk(room=7)
-    monkeypatch.setattr("wirelint.capture.store.os.write", disk.write)
-    store.put(*_both("before"))
-    _until(lambda: disk.refused > 0)
-    shutil.rmtree(tmp_path / "captures")
-    disk.room = 1000
-    _until(lambda: store.counts.written == 2)
-    store.put(*_both("after"))
-    assert store.close(PATIENCE)
-    assert [path.read_text() for path in tmp_path.glob("captures/*/flows.mitm")] == ["before;after;"]
-    assert len(said) == 1
-
-
 @pytest.mark.parametrize("name", [LINES, "flows.mitm"])
 def test_a_removed_file_starts_a_new_part(tmp_path: Path, name: str) -> None:
     store, _ = _store(tmp_path)
@@ -246,23 +229,6 @@ def test_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert _lines(tmp_path) == [f"line {number}" for number in range(4)]
     assert len(said) == 1
     assert os.strerror(errno.ENOSPC) in said[0]
-
-
-def test_a_torn_entry_that_cannot_be_cut_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    disk = _Disk(room=10)
-    monkeypatch.setattr("wirelint.capture.store.os.write", disk.write)
-
-    def refuse(_: int, __: int) -> None:
-        disk.room = 1000
-        raise OSError(errno.EIO, "input/output error")
-
-    monkeypatch.setattr("wirelint.capture.store.os.ftruncate", refuse)
-    store, _ = _store(tmp_path)
-    _put(store, "line 0")
-    _put(store, "line 1")
-    _until(lambda: store.counts.written == 2)
-    store.close(PATIENCE)
-    assert [path.read_text() for path in sorted(tmp_path.glob(f"*/{LINES}"))] == ["line 0\nlin", "line 1\n"]
 
 
 @pytest.mark.parametrize("room", range(1, 40))

@@ -2,33 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
 from tests.build import Talk
 from tests.cli.test_check import write
-from wirelint.cli import COMMANDS, cli
+from wirelint.cli import cli
+
+TABLES: dict[str, Any] = json.loads(Path(__file__).with_name("completion.json").read_text(encoding="utf-8"))
 
 ROOT = Path(__file__).resolve().parents[2]
 
-ASKED: dict[str, tuple[str, list[str]]] = {
-    "commands": ("wirelint co", [name for name in COMMANDS if name.startswith("co")]),
-    "options": ("wirelint check --stat", ["--statistics"]),
-    "values": ("wirelint where a", ["addon"]),
-    "rules by name": ("wirelint rule mangled", ["mangled-id"]),
-    "rules by code": ("wirelint check --select LK101", ["LK101"]),
-    "another rule": ("wirelint check --select xml-leak,think", ["xml-leak,think-leak"]),
-    "not one that is there": ("wirelint check --ignore mangled-id,mangled", []),
-    "all rules": ("wirelint fix --fixable AL", ["ALL"]),
-    "exchanges of a capture": ("wirelint show {capture} seco", ["second"]),
-    "nothing of what is no capture": ("wirelint show {garbage} seco", []),
-}
+ASKED: dict[str, tuple[str, list[str]]] = TABLES["asked"]
 
 
 def _asked(tmp_path: Path) -> dict[str, str]:

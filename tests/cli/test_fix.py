@@ -100,33 +100,7 @@ def test_only_selected_fixes_are_made(wirelint: Wirelint, tmp_path: Path, rules:
 # --- what is shown ----------------------------------------------------------------------------------------------------
 
 
-DIFF = """\
-# {path}: one
-# XX901 shout (safe): said calm
-# XX901 shout (unsafe): said word
---- {path}:one/request
-+++ {path}:one/forwarded
-@@ -3,7 +3,7 @@
-   "messages": [
-     {{
-       "role": "user",
--      "content": "LOUD"
-+      "content": "calm"
-     }}
-   ]
- }}
---- {path}:one/response
-+++ {path}:one/delivered
-@@ -8,7 +8,7 @@
-       "index": 0,
-       "message": {{
-         "role": "assistant",
--        "content": "SCREAM"
-+        "content": "word"
-       }},
-       "finish_reason": "stop"
-     }}
-"""
+DIFF = Path(__file__).with_name("fix.diff").read_text(encoding="utf-8")
 
 
 def test_a_diff_is_shown_and_nothing_written(wirelint: Wirelint, tmp_path: Path, rules: tuple[str, ...]) -> None:

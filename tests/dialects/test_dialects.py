@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import pairwise, product
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import assume, given
@@ -23,6 +23,8 @@ from tests.selection import is_complete, rotated, sampled
 from wirelint.dialects import Block, find, held_suffix, is_damaged, look, may_hold_markup, next_opener, scan
 from wirelint.dialects.reader import Reader, views
 from wirelint.model import Json, Tool
+
+TABLES: dict[str, Any] = json.loads(Path(__file__).with_name("dialects.json").read_text(encoding="utf-8"))
 
 VENDORS = {"anthropic_xml", "anthropic_antml", "openai_functions_leak", "multi_tool_use", "gemini_default_api"}
 """Dialects of models that only their vendors serve."""
@@ -151,30 +153,7 @@ def marks(text: str, tools: tuple[Tool, ...] = ()) -> list[int]:
     return found
 
 
-HELD = [
-    ("", 0),
-    ("plain words", 0),
-    ("a <", 1),
-    ("a <|tool_calls_section_begin|", 27),
-    ("a <|tool_calls_section_begin|>", 0),
-    ("a <｜tool▁calls▁be", 15),
-    ("a <invoke na", 10),
-    ("a </tool_c", 8),
-    ("a &l", 2),
-    ("a &lt;tool_", 9),
-    ("R&", 1),
-    ("R&D", 2),
-    ("so: functions.ping", 14),
-    ("So. functions.ping:0", 16),
-    ("the assistant to", 2),
-    ("fine\ncount\n<inv", 10),
-    ('{"na', 4),
-    ('{"name": "run", "argum', 22),
-    ('{"name": "run", "age', 0),
-    ("x" * 9000 + "<tool", 5),
-    ("\n" + " " * 9000, 0),
-    ("word\n    ", 4),
-]
+HELD: list[Any] = TABLES["held"]
 
 
 @pytest.mark.parametrize(("text", "held"), HELD, ids=[text[-24:] for text, _ in HELD])
@@ -288,15 +267,7 @@ def test_deep_nesting_is_read(text: str) -> None:
     assert all(not block.complete for block in find(text + "</tool_call>", (Tool("x", "/tools/0"),)))
 
 
-TURN_TOKENS = (
-    *("<|im_end|>", "<|im_start|>", "</s>", "<|eot_id|>", "<end_of_turn>", "<|assistant|>"),
-    *(
-        "<|im_end|>\n<|im_start|>assistant\n",
-        "<|im_end|><|im_assistant|>assistant<|im_middle|>",
-        "<start_of_turn>model\n",
-    ),
-    "<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n",
-)
+TURN_TOKENS: list[Any] = TABLES["turn_tokens"]
 FRAMES = [block for block in ALL if block.data.get("complete") and not block.data.get("malformed")]
 
 

@@ -6,10 +6,16 @@ to no call.
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 from wirelint.dialects import find, look
 from wirelint.model import Json, Tool
+
+TABLES: dict[str, Any] = json.loads(Path(__file__).with_name("glm.json").read_text(encoding="utf-8"))
 
 LIST = Tool(
     "list_folder", "/tools/0", schema={"properties": {"path": {"type": "string"}, "depth": {"type": "integer"}}}
@@ -17,18 +23,7 @@ LIST = Tool(
 LS = Tool("ls", "/tools/1", schema={"properties": {"path": {"type": "string"}}})
 PATH = "<arg_key>path</arg_key>\n<arg_value>.</arg_value>\n"
 
-HEADLESS: dict[str, tuple[str, str, str | None]] = {
-    "after-full-stop": (f"First the folder.list_folder\n{PATH}</tool_call>", "First the folder.", "list_folder"),
-    "after-colon": (f"Now:list_folder\n{PATH}</tool_call>", "Now:", "list_folder"),
-    "after-a-letter": (f"Let me list the folderlist_folder\n{PATH}", "Let me list the folder", "list_folder"),
-    "after-cjk": (f"先看目录list_folder\n{PATH}</tool_call>", "先看目录", "list_folder"),
-    "as-a-word": (f"I use list_folder\n{PATH}</tool_call>", "I use", "list_folder"),
-    "behind-thinking": (f"</think>list_folder\n{PATH}</tool_call>", "</think>", "list_folder"),
-    "short-name-in-a-word": (f"in all details\n{PATH}</tool_call>", "", None),
-    "short-name-after-a-mark": (f"Now:ls\n{PATH}</tool_call>", "Now:", "ls"),
-    "no-name": (f"Now the folder.\n{PATH}</tool_call>", "", None),
-    "keys-of-no-tool": ("list_folder\n<arg_key>colour</arg_key>\n<arg_value>.</arg_value>\n</tool_call>", "", None),
-}
+HEADLESS: dict[str, tuple[str, str, str | None]] = TABLES["headless"]
 
 
 @pytest.mark.parametrize(("text", "rest", "name"), HEADLESS.values(), ids=HEADLESS.keys())
@@ -43,13 +38,7 @@ def test_a_name_before_arguments_is_that_of_a_declared_tool(text: str, rest: str
     assert (text[: block.start] + text[block.end :]).strip() == rest
 
 
-TURNS: dict[str, tuple[str, dict[str, Json] | None, bool]] = {
-    "json": ('I look.<|assistant|>list_folder\n{"path": "."}', {"path": "."}, True),
-    "json-on-its-own-line": ('I look.\n<|assistant|>\nlist_folder\n{"depth": 2}\n', {"depth": 2}, True),
-    "python": ("So.<|assistant|>list_folder\n```python\ntool_call(path='.')\n```<|observation|>", {"path": "."}, True),
-    "trailing-comma": ('<|assistant|>list_folder\n{"path": ".",}', {"path": "."}, True),
-    "cut": ('I look.<|assistant|>list_folder\n{"path": "', None, False),
-}
+TURNS: dict[str, tuple[str, dict[str, Json] | None, bool]] = TABLES["turns"]
 
 
 @pytest.mark.parametrize(("text", "arguments", "complete"), TURNS.values(), ids=TURNS.keys())

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from tests.build import chunk, exchange, schema, sse
+from tests.build import Talk, User, chunk, exchange, schema, sse
 from tests.selection import sampled
 
 SHELF = schema(("name",), name="string", row="integer", fresh="boolean", tags={"type": "array"})
@@ -14,14 +15,9 @@ APIS = ("openai.chat", "anthropic.messages")
 
 
 def request(api: str, stream: bool, tools: Mapping[str, Any] = TOOLS, **more: Any) -> dict[str, Any]:
-    body: dict[str, Any] = {"model": "acme-1", "messages": [{"role": "user", "content": "Pantry?"}], "stream": stream}
-    if api == "openai.chat":
-        body["tools"] = [
-            {"type": "function", "function": {"name": name, "parameters": made}} for name, made in tools.items()
-        ]
-    else:
-        body["max_tokens"] = 64
-        body["tools"] = [{"name": name, "input_schema": made} for name, made in tools.items()]
+    made = Talk((User("Pantry?"),), tools=tools).record(api, stream)
+    body: dict[str, Any] = json.loads(made["request"]["body"])
+    body.pop("stream_options", None)
     return body | more
 
 

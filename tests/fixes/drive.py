@@ -14,7 +14,7 @@ from wirelint.capture.record import Record
 from wirelint.capture.replay import begin, replay, respond
 from wirelint.engine import Engine, Session
 from wirelint.fix import AppliedFix, FixPolicy
-from wirelint.model import Exchange
+from wirelint.model import Choice, Exchange
 from wirelint.rewrite import ReplyStream
 from wirelint.rule import Finding, Rule
 from wirelint.state.ledger import Ledger
@@ -94,6 +94,41 @@ def deliver(
     """What `run` delivers and the repairs, without judging the reply before and after, which costs most of its time."""
     pieces, rewriting = _Passage(case, rules).send(permit, cuts=cuts, complete=complete)
     return b"".join(pieces), tuple(rewriting.repairs) if rewriting is not None else ()
+
+
+@dataclass(frozen=True)
+class Passed:
+    """A reply after its repair, as a client reads it."""
+
+    choice: Choice
+    changed: bool
+    repairs: tuple[AppliedFix, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def said(self) -> tuple[object, ...]:
+        calls = [(call.name, call.arguments.value) for call in self.choice.calls]
+        return self.choice.text, self.choice.reasoning, calls, self.choice.finish_reason
+
+
+def send(
+    case: Case, rules: Sequence[str], permit: FixPolicy = UNSAFE, *, complete: bool = True, drop: int = 0
+) -> Passed:
+    """What a client reads in a repaired reply of one candidate, without judging it. `drop`: events that never come."""
+    passage = _Passage(case, rules)
+    if drop:
+        events = (passage.record.response_body or b"").split(b"\n\n")[: -1 - drop]
+        passage.record = dataclasses.replace(passage.record, response_body=b"\n\n".join([*events, b""]))
+    pieces, rewriting = passage.send(permit, complete=complete)
+    reply = some(replay(dataclasses.replace(passage.record, response_body=b"".join(pieces)))).reply
+    choices = reply.choices if reply is not None else ()
+    assert len(choices) < 2
+    return Passed(
+        choices[0] if choices else Choice(0, (), None, ""),
+        rewriting is not None and rewriting.changed,
+        tuple(rewriting.repairs) if rewriting is not None else (),
+        tuple(rewriting.notes) if rewriting is not None else (),
+    )
 
 
 class _Passage:

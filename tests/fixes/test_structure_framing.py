@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.build import chunk, exchange, sse
+from tests.build import chunk, events_of, exchange, sse
 from tests.fixes.drive import SAFE, UNSAFE, run
 
 ASKED = {"model": "acme-1", "stream": True, "messages": [{"role": "user", "content": "Two words, please."}]}
@@ -47,24 +47,9 @@ def named(*documents: Any) -> str:
 
 
 def strictly(stream: str) -> Iterator[Told]:
-    """The events of a stream by the letter of the standard; what it would ignore fails."""
-    stream = stream.replace("\r\n", "\n")
-    assert stream == "" or stream.endswith("\n\n")
-    for event in filter(None, stream.split("\n\n")):
-        name, data = None, []
-        for text in event.split("\n"):
-            field, colon, value = text.partition(":")
-            assert colon, text
-            assert field in ("", "data", "event", "id", "retry"), text
-            if field == "event":
-                name = value.removeprefix(" ")
-            elif field == "data":
-                data.append(value.removeprefix(" "))
-            elif field == "":
-                yield None, text
-        if data:
-            whole = "\n".join(data)
-            yield name, whole if whole == DONE else json.loads(whole)
+    """The events of a stream by the letter of the standard, documents decoded, and its comments."""
+    for name, data in events_of(stream, comments=True):
+        yield name, data if data == DONE or data.startswith(":") else json.loads(data)
 
 
 CHAT: dict[str, tuple[str, list[Any]]] = {

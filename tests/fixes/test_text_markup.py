@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,18 +12,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.build import FORMS, Call, Talk, User, schema, some
+from tests.build import APIS, FORMS, Call, Talk, User, schema, some
 from tests.dialects.writers import JSON_WRITERS, TEXT_WRITERS
-from tests.fixes.drive import run
-from tests.fixes.passing import ANTHROPIC, OPENAI, Passed, send
+from tests.fixes.drive import Passed, run, send
 from tests.selection import rotated, sampled
-from wirelint.events import Delta
 from wirelint.fix import MOST_HELD
 from wirelint.fixes.promote_markup import PUT_BACK
-from wirelint.model import Kind
 
 VECTORS = Path(__file__).parents[1] / "dialects" / "vectors"
 RULE = ("xml-leak",)
+OPENAI, ANTHROPIC = APIS
 TOOLS = {
     "find_ferry": schema(("harbour",), harbour="string", seats="integer", deck={"type": ["string", "null"]}),
     "ping": schema(),
@@ -108,8 +105,9 @@ def reason_of(case: Case, api: str) -> str:
     return "stop" if api == OPENAI else "end_turn"
 
 
-def passes(case: Case, pieces: Sequence[str], api: str, *, streamed: bool = True, kind: Kind = "text") -> Passed:
-    return send(case.talk, [(kind, pieces)], RULE, api=api, streamed=streamed, reason=reason_of(case, api))
+def passes(case: Case, api: str, *, streamed: bool = True, first: int = 0, step: int = 1) -> Passed:
+    talk = replace(case.talk, text=case.text, finish=case.reason or "stop", first=first, step=step)
+    return send(talk.record(api, streamed), RULE)
 
 
 def expected(case: Case, api: str) -> tuple[object, ...]:
@@ -120,19 +118,23 @@ def expected(case: Case, api: str) -> tuple[object, ...]:
 @pytest.mark.parametrize("api", [OPENAI, ANTHROPIC])
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_markup_in_a_whole_body_becomes_calls_or_stays(case: Case, api: str) -> None:
-    passed = passes(case, [case.text], api, streamed=False)
+    passed = passes(case, api, streamed=False)
     assert passed.said == expected(case, api)
-    assert passed.untouched == (not case.calls)
+    assert passed.changed == bool(case.calls)
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_markup_in_a_stream_becomes_calls_or_stays_at_every_cut(case: Case) -> None:
-    cuts = [[case.text[:place], case.text[place:]] for place in sampled(range(1, len(case.text)), 2)]
     for api in rotated([OPENAI, ANTHROPIC], case.text):
-        for pieces in (list(case.text), *cuts):
-            passed = passes(case, pieces, api)
-            assert passed.said == expected(case, api), pieces
-            assert passed.untouched == (not case.calls)
+        for first, step in two_pieces(case.text, 2):
+            passed = passes(case, api, first=first, step=step)
+            assert passed.said == expected(case, api), first
+            assert passed.changed == bool(case.calls)
+
+
+def two_pieces(text: str, some: int) -> list[tuple[int, int]]:
+    """Characters of the first delta and of the others: one by one, and the text cut in two at some places."""
+    return [(0, 1), *((place, len(text)) for place in sampled(range(1, len(text)), some))]
 
 
 @pytest.mark.parametrize("path", sorted(VECTORS.glob("*.jsonl")), ids=lambda path: path.stem)
@@ -142,10 +144,9 @@ def test_every_vector_is_read_in_a_stream_as_in_a_body(path: Path) -> None:
         vector = json.loads(line)
         tools = {tool["name"]: tool.get("schema") or schema() for tool in vector["tools"]}
         case = Case(vector["text"], "", talk=Talk(tools=tools))
-        whole = passes(case, [case.text], OPENAI, streamed=False)
-        cuts = [[case.text[:at], case.text[at:]] for at in sampled(range(1, len(case.text)), 5)]
-        for pieces in rotated([list(case.text), *cuts], case.text):
-            assert passes(case, pieces, OPENAI).said == whole.said, (vector["case"], pieces)
+        whole = passes(case, OPENAI, streamed=False)
+        for first, step in rotated(two_pieces(case.text, 5), case.text):
+            assert passes(case, OPENAI, first=first, step=step).said == whole.said, (vector["case"], first)
 
 
 # --- what follows at the end of a candidate -------------------------------------------------------------------------
@@ -186,9 +187,8 @@ def test_markup_in_reasoning_becomes_a_call_unless_an_answer_follows(
 
 
 def test_a_stream_that_dies_in_the_markup_stays_unchanged() -> None:
-    pieces = ["Hm. ", HERMES[:20], HERMES[20:50]]
-    passed = send(Talk(tools=TOOLS), [("text", pieces)], RULE, reason=None, ended=False)
-    assert passed.untouched
+    record = Talk(text=f"Hm. {HERMES[:50]}", tools=TOOLS, step=24).record(OPENAI, True)
+    assert not send(record, RULE, complete=False, drop=2).changed
 
 
 # --- what is held back ----------------------------------------------------------------------------------------------
@@ -207,21 +207,15 @@ def test_a_stream_that_dies_in_the_markup_stays_unchanged() -> None:
     ids=["json never closed", "parameter never closed", "openers", "invokes", "tokens", "fences"],
 )
 def test_unfinished_markup_stays_unchanged(text: str) -> None:
-    passed = send(Talk(tools=TOOLS), [("text", [text[at : at + 23] for at in range(0, len(text), 23)])], RULE)
-    assert passed.untouched
+    assert not send(Talk(text=text, tools=TOOLS, step=23).record(OPENAI, True), RULE).changed
 
 
 def test_a_run_over_the_limit_stays_with_a_note() -> None:
     long = HERMES.replace("Bodø", "B" * MOST_HELD)
     for streamed in (False, True):
-        passed = send(
-            Talk(tools=TOOLS),
-            [("text", [long[at : at + 999] for at in range(0, len(long), 999)])],
-            RULE,
-            streamed=streamed,
-        )
-        assert passed.untouched
-    assert "released unchanged" in passed.context.notes[0]
+        passed = send(Talk(text=long, tools=TOOLS, step=999).record(OPENAI, streamed), RULE)
+        assert not passed.changed
+    assert "released unchanged" in passed.notes[0]
 
 
 WORDS = st.sampled_from(
@@ -231,21 +225,15 @@ WORDS = st.sampled_from(
 
 @given(
     st.lists(st.one_of(WORDS, st.sampled_from(sorted(DIALECTS.values()))), min_size=1, max_size=7),
-    st.lists(st.integers(1, 40), min_size=1, max_size=12),
+    st.integers(0, 60),
+    st.integers(1, 40),
     st.sampled_from([OPENAI, ANTHROPIC]),
 )
-def test_a_stream_is_repaired_as_a_body(parts: list[str], steps: list[int], api: str) -> None:
-    text, pieces, at = "".join(parts), [], 0
-    for step in itertools.cycle(steps):
-        if at >= len(text):
-            break
-        pieces.append(text[at : at + step])
-        at += step
-    case = Case(text, "")
-    whole, streamed = passes(case, [text], api, streamed=False), passes(case, pieces, api)
+def test_a_stream_is_repaired_as_a_body(parts: list[str], first: int, step: int, api: str) -> None:
+    case = Case("".join(parts), "")
+    whole, streamed = passes(case, api, streamed=False), passes(case, api, first=first, step=step)
     assert streamed.said == whole.said
-    assert streamed.untouched == (not whole.choice.calls)
-    assert all(not isinstance(event, Delta) or event.text for event in streamed.out)
+    assert streamed.changed == bool(whole.choice.calls)
 
 
 @pytest.mark.parametrize("api", [OPENAI, ANTHROPIC])
@@ -260,7 +248,8 @@ def test_markup_that_is_put_back_behind_later_text_is_noted(api: str) -> None:
 @pytest.mark.parametrize("ended", [True, False])
 def test_markup_before_a_missing_finish_reason(api: str, ended: bool) -> None:
     """A terminator without a reason ends the reply all the same; a stream that breaks off gives back what it held."""
-    passed = send(Talk(tools=TOOLS), [("text", ["Hm. ", HERMES, " so"])], RULE, api=api, reason=None, ended=ended)
+    record = Talk(text=f"Hm. {HERMES} so", tools=TOOLS, finish=None, step=4).record(api, True)
+    passed = send(record, RULE, complete=ended, drop=0 if ended else 2)
     if ended:
         assert passed.said == ("Hm. so", "", [FERRY], "tool_calls" if api == OPENAI else "tool_use")
     else:

@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
+from tests.build import APIS as SHAPED
 from tests.build import Talk, User, as_record, schema, some
-from tests.fixes.drive import Result, run
-from tests.fixes.passing import ANTHROPIC, OPENAI, send
+from tests.fixes.drive import Result, run, send
 from tests.selection import sampled
 from wirelint.apis import APIS, channel_of
 from wirelint.apis.traits import is_raw
 from wirelint.fix import FixPolicy
-from wirelint.model import Kind
 
+OPENAI, ANTHROPIC = SHAPED
 TOOLS = {"find_ferry": schema(harbour="string")}
 
 
@@ -34,19 +34,16 @@ def test_reasoning_and_tokens_leave_the_text_at_every_cut(case: Mapping[str, Any
     more: dict[str, Any] = {name: case[name] for name in ("model", "request") if name in case}
     if "user" in case:
         more["history"] = (User(case["user"]),)
-    talk = Talk(tools=TOOLS if case.get("tools", True) else {}, **more)
+    more["tools"] = TOOLS if case.get("tools", True) else {}
     permit = FixPolicy(case.get("most", "unsafe"))
     wanted = case.get("left", text).strip(), case.get("thought", "")
-    cuts = [list(text), *([text[:at], text[at:]] for at in sampled(range(1, len(text))))]
-    reason = "stop" if api == OPENAI else "end_turn"
+    cuts = [(0, 1), *((at, len(text)) for at in sampled(range(1, len(text))))]
     rules = case.get("rules", ["think-leak"])
-    for pieces in (None, *(cuts if case.get("live", True) else ())):
-        streamed = pieces is not None
-        parts: list[tuple[Kind, list[str]]] = [("text", pieces or [text])]
-        passed = send(talk, parts, rules, api=api, streamed=streamed, reason=reason, permit=permit)
-        assert (passed.choice.text.strip(), passed.choice.reasoning) == wanted, pieces
-        assert passed.untouched == ("left" not in case)
-        assert bool(passed.context.repairs) == ("left" in case)
+    for first, step in (None, 0), *(cuts if case.get("live", True) else ()):
+        talk = Talk(text=text, first=first or 0, step=step, **more)
+        passed = send(talk.record(api, first is not None), rules, permit)
+        assert (passed.choice.text.strip(), passed.choice.reasoning) == wanted, first
+        assert passed.changed == bool(passed.repairs) == ("left" in case)
 
 
 @pytest.mark.parametrize("stream", [False, True])

@@ -23,6 +23,7 @@ from types import FrameType
 import click
 
 from tests.build import REGISTRY, some
+from tests.fixes.drive import open_session
 from tests.fuzz.shapes import APIS, PLACES, STEPS, Place, Shape, record, shapes
 from wirelint.addon.idle_queue import LARGE
 from wirelint.capture.format import encode
@@ -81,23 +82,9 @@ def pieces_of(made: Record, stream: bool) -> list[bytes]:
     return [part + end for part in body.split(end) if part]
 
 
-def begin(made: Record) -> Session:
-    session = some(
-        Session.begin(
-            id=made.id,
-            method=made.method,
-            url=made.url,
-            headers=lower(made.request_headers),
-            body=made.request_body or b"",
-        )
-    )
-    session.respond(made.status, lower(made.response_headers))
-    return session
-
-
 def judge(made: Record, pieces: Sequence[bytes], cost: Cost) -> None:
     """Repairs off: read and judged when it is over."""
-    session = begin(made)
+    session = open_session(made)
     for piece in pieces:
         cost.call(partial(session.feed, piece, 1.0))
     engine = Engine(REGISTRY.rules)
@@ -106,7 +93,7 @@ def judge(made: Record, pieces: Sequence[bytes], cost: Cost) -> None:
 
 def repair(made: Record, pieces: Sequence[bytes], cost: Cost) -> None:
     """Under `unsafe`: the reply on its way to the client."""
-    session = begin(made)
+    session = open_session(made)
     session.request  # noqa: B018 - read when it came
     rewriting = some(ReplyStream.begin(session, REGISTRY.rules, Ledger(), UNSAFE))
     for piece in pieces:
@@ -132,7 +119,7 @@ def relay(made: Record, pieces: Sequence[bytes], cost: Cost) -> None:
 
 def mend(made: Record, pieces: Sequence[bytes], cost: Cost) -> None:
     """Under `unsafe`: the request on its way to the upstream."""
-    session = begin(made)
+    session = open_session(made)
     cost.call(lambda: mend_request(session.head(), made.request_body or b"", REGISTRY.rules, Ledger(), UNSAFE))
 
 
@@ -323,10 +310,6 @@ def run(
         print(line)
     print(f"{len(table)} shapes, {violations} violations: more than {MOST_BLOCKED * 1000:.0f} ms, or growth")
     return int(violations > 0)
-
-
-def main() -> int:
-    return run()
 
 
 @click.command()

@@ -26,6 +26,7 @@ from urllib.parse import urlsplit
 import click
 import h11
 
+from tests.build import in_pieces
 from tests.fuzz import bodies
 from tests.live.harness import Client, Peer, Proxy, Script, Upstream, replying, running, scripted
 from wirelint.capture.record import Record
@@ -44,10 +45,6 @@ _OWN = ("host", "content-length", "content-encoding", "transfer-encoding", "acce
 _MCP: bytes = b'{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"ping","arguments":{}}}'
 
 
-def _pieces(body: bytes) -> list[bytes]:
-    return [body[at : at + 200] for at in range(0, len(body), 200)]
-
-
 def _kind(record: Record) -> str:
     return dict(record.response_headers).get("content-type", "application/json")
 
@@ -63,22 +60,22 @@ def _head(record: Record, **more: str) -> dict[str, Any]:
 def _plain(record: Record) -> Script:
     body = record.response_body or b""
     if _streams(record):
-        return scripted(_head(record), *_pieces(body), Peer.finish)
+        return scripted(_head(record), *in_pieces(body, 200), Peer.finish)
     return replying([body], record.status or 200, content_type=_kind(record))
 
 
 def _coded(record: Record, *, cut: int = 0, more: bytes = b"") -> Script:
     body = gzip.compress((record.response_body or b"") + more)
-    return scripted(_head(record, content_encoding="gzip"), *_pieces(body[: len(body) - cut]), Peer.finish)
+    return scripted(_head(record, content_encoding="gzip"), *in_pieces(body[: len(body) - cut], 200), Peer.finish)
 
 
 def _broken(record: Record) -> Script:
     body = record.response_body or b""
-    return scripted(_head(record), *_pieces(body[: len(body) // 2]), Peer.reset)
+    return scripted(_head(record), *in_pieces(body[: len(body) // 2], 200), Peer.reset)
 
 
 def _slow(record: Record) -> Script:
-    steps = (step for piece in _pieces(record.response_body or b"") for step in (piece, 0.002))
+    steps = (step for piece in in_pieces(record.response_body or b"", 200) for step in (piece, 0.002))
     return scripted(_head(record), *steps, Peer.finish)
 
 

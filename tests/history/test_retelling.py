@@ -1,32 +1,17 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from wirelint.history.handed_back import compare_result
 from wirelint.text.error_texts import is_own_error
 
-CASES = {
-    "the same": ("a b", "a b", "same"),
-    "wrapped": ("<r>a b</r>", "a b", "same"),
-    "two levels of JSON": (json.dumps({"x": json.dumps({"y": 'say "hi"\nnow'})}), 'say "hi"\nnow', "same"),
-    "escaped, in no JSON": ('Result: "line one\\nline two"', "line one\nline two", "same"),
-    "other letters, escaped": ('Output: [{"text": "caf\\u00e9 \\u4e2d"}]', "café 中", "same"),
-    "a number as it was spelled": ('Result: {"price": 12.50}', '{"price": 12.50}', "same"),
-    "a number as it is read": ('{"price":12.5}', '{"price": 12.50}', "same"),
-    "a whole number": ('{"n": 3.0}', '{"n": 3}', "same"),
-    "Python's words": ("{'a': None, 'b': True}", '{"a": null, "b": true}', "same"),
-    "other letters": ("見つかりました 3 件", "見つかりました 4 件", "altered"),
-    "a number": ("n is 3", "n is 4", "altered"),
-    "nothing": ("", "n is 4", "lost"),
-    "dress alone": ('{"content": []}', "n is 4", "lost"),
-    "a piece": ("n is", "n is 4", "shortened"),
-    "a piece that ends within a word": ("the number is forty-t", "the number is forty-two", "shortened"),
-    "a piece, told": ("n is …", "n is 4", "marked"),
-    "nothing was given": ("(no output)", "", "same"),
-    "dots in the truth": ("a... b", "a... c", "altered"),
-}
+TABLES: dict[str, Any] = json.loads(Path(__file__).with_name("retelling.json").read_text(encoding="utf-8"))
+
+CASES: dict[str, Any] = TABLES["cases"]
 
 
 @pytest.mark.parametrize(("told", "truth", "expected"), CASES.values(), ids=CASES)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import datetime
+import json
 import os
 import socket
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,6 +18,8 @@ from tests.live.certificates import make_authority
 from wirelint.launch import doctor
 from wirelint.launch.doctor import Check, Trial, interpreter_of, judge
 from wirelint.launch.environment import CA_FILE, without_proxies
+
+TABLES: dict[str, Any] = json.loads(Path(__file__).with_name("doctor.json").read_text(encoding="utf-8"))
 
 
 @pytest.fixture
@@ -32,15 +36,7 @@ def confdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-HIDDEN: list[tuple[dict[str, str], str, str]] = [
-    ({}, "ok", "is not set"),
-    ({"NO_PROXY": "localhost,127.0.0.1"}, "ok", "hides no model"),
-    ({"no_proxy": "*"}, "problem", "hides all traffic"),
-    ({"NO_PROXY": ".openai.com"}, "problem", "api.openai.com"),
-    ({"NO_PROXY": "corp.example", "OPENAI_BASE_URL": "https://llm.corp.example/v1"}, "problem", "llm.corp.example"),
-    ({"NO_PROXY": "localhost", "OPENAI_BASE_URL": "http://localhost:1/v1"}, "ok", "ports of their own"),
-    ({"NO_PROXY": "a", "no_proxy": "b"}, "problem", "differ"),
-]
+HIDDEN: list[tuple[dict[str, str], str, str]] = TABLES["hidden"]
 
 
 @pytest.mark.parametrize(("given", "state", "words"), HIDDEN)
@@ -49,14 +45,7 @@ def test_hidden_hosts(given: dict[str, str], state: str, words: str) -> None:
     assert (check.state, words in check.found, bool(check.cure)) == (state, True, state == "problem")
 
 
-URLS: list[tuple[dict[str, str], str, str]] = [
-    ({}, "ok", "none is set"),
-    ({"OPENAI_BASE_URL": "https://openrouter.ai/api/v1"}, "ok", "https://openrouter.ai:443/api/v1"),
-    ({"OPENAI_BASE_URL": "https://openrouter.ai"}, "problem", "no path"),
-    ({"ANTHROPIC_BASE_URL": "https://gateway.example/v1/"}, "problem", "ends with /v1"),
-    ({"OPENAI_BASE_URL": "ftp://x"}, "problem", "not an HTTP address"),
-    ({"OLLAMA_HOST": "127.0.0.1:1"}, "problem", "nothing listens"),
-]
+URLS: list[tuple[dict[str, str], str, str]] = TABLES["urls"]
 
 
 @pytest.mark.parametrize(("given", "state", "words"), URLS)
@@ -106,18 +95,13 @@ def test_the_authority_and_the_clock(tmp_path: Path, confdir: Path) -> None:
     assert states(tmp_path, 0) == [("authority", "problem")]
 
 
-SHEBANGS = [
-    (b"#!/usr/bin/env -S sh -x\n", "sh"),
-    (b"#!/usr/bin/env sh\n", "sh"),
-    (b"#!/bin/sh -e\n", "sh"),
-    (b"\x7fELF", "tool"),
-]
+SHEBANGS: list[Any] = TABLES["shebangs"]
 
 
 @pytest.mark.parametrize(("head", "runner"), SHEBANGS)
-def test_who_runs_a_command(tmp_path: Path, head: bytes, runner: str) -> None:
+def test_who_runs_a_command(tmp_path: Path, head: str, runner: str) -> None:
     tool = tmp_path / "tool"
-    tool.write_bytes(head)
+    tool.write_text(head)
     tool.chmod(0o755)
     found = some(interpreter_of("tool", f"{tmp_path}{os.pathsep}{os.environ['PATH']}"))
     assert Path(found).name == runner

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import certifi
 import pytest
@@ -22,15 +24,9 @@ from wirelint.launch.environment import (
     write_upstream,
 )
 
-TARGETS: list[tuple[str, str, str, str]] = [
-    ("OPENAI_BASE_URL", "https://openrouter.ai/api/v1", "https://openrouter.ai:443", "/api/v1"),
-    ("OPENAI_BASE_URL", "http://127.0.0.1:8000/v1/", "http://127.0.0.1:8000", "/v1/"),
-    ("ANTHROPIC_BASE_URL", "https://llm.example:8443", "https://llm.example:8443", ""),
-    ("AZURE_OPENAI_ENDPOINT", "https://x.example/a?b=c", "https://x.example:443", "/a?b=c"),
-    ("OLLAMA_HOST", "0.0.0.0", "http://127.0.0.1:11434", ""),
-    ("OLLAMA_HOST", "127.0.0.1:9", "http://127.0.0.1:9", ""),
-    ("OPENAI_BASE_URL", "http://[::1]:8000/v1", "http://[::1]:8000", "/v1"),
-]
+TABLES: dict[str, Any] = json.loads(Path(__file__).with_name("environment.json").read_text(encoding="utf-8"))
+
+TARGETS: list[tuple[str, str, str, str]] = TABLES["targets"]
 
 
 @pytest.mark.parametrize(("name", "url", "origin", "rest"), TARGETS, ids=[f"{row[0]}-{row[1]}" for row in TARGETS])
@@ -47,15 +43,7 @@ def test_what_is_no_target(url: str) -> None:
     assert "secret" not in str(error.value)
 
 
-NO_PROXY: list[tuple[str, bool, str]] = [
-    ("", False, "localhost,127.0.0.1"),
-    ("", True, ""),
-    ("*", False, "localhost,127.0.0.1"),
-    ("corp.example, .intra", False, "corp.example,.intra,localhost,127.0.0.1"),
-    ("localhost,127.0.0.1,::1,corp.example", True, "corp.example"),
-    ("127.0.0.1:8000 .localhost [::1]:8000 http://localhost corp.example:80", True, "corp.example:80"),
-    ("127.0.0.1", False, "127.0.0.1,localhost"),
-]
+NO_PROXY: list[tuple[str, bool, str]] = TABLES["no_proxy"]
 
 
 @pytest.mark.parametrize(("given", "loopback", "expected"), NO_PROXY)

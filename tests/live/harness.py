@@ -398,6 +398,10 @@ class Reply:
     body: bytes
     complete: bool
 
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
 
 class Client:
     """One connection to a proxy, read piece by piece."""

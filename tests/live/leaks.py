@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from tests.build import FORMS, Assistant, Call, Result, Talk
@@ -49,10 +48,6 @@ def kind_of(record: dict[str, Any]) -> dict[str, Any]:
 
 def split_events(body: bytes) -> list[bytes]:
     return [event + b"\n\n" for event in body.removesuffix(b"\n\n").split(b"\n\n")]
-
-
-def pieces_of(body: bytes, size: int) -> Iterator[bytes]:
-    return (body[at : at + size] for at in range(0, len(body), size))
 
 
 def asked(api: str, record: dict[str, Any], test: str, headers: Headers | None = None) -> tuple[str, bytes, Headers]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from tests.build import events_of
 from tests.live.scenes import OPENAI, Seen
 
 
@@ -17,22 +18,6 @@ def assemble(api: str, stream: bool, body: bytes) -> Seen:
     if api == OPENAI:
         return _openai_stream(body) if stream else _openai_whole(json.loads(body))
     return _anthropic_stream(body) if stream else _anthropic_whole(json.loads(body))
-
-
-def events(body: bytes) -> list[tuple[str | None, str]]:
-    """Events of a stream as (name, data). Comments are left out; anything else that is no event is an error."""
-    text = body.decode("utf-8-sig").replace("\r\n", "\n")
-    assert text.endswith("\n\n"), text[-80:]
-    found = []
-    for block in text.removesuffix("\n\n").split("\n\n"):
-        lines = [line for line in block.split("\n") if not line.startswith(":")]
-        if not lines:
-            continue
-        name = lines.pop(0).removeprefix("event: ") if lines[0].startswith("event: ") else None
-        assert len(lines) == 1, block
-        assert lines[0].startswith("data: "), block
-        found.append((name, lines[0].removeprefix("data: ")))
-    return found
 
 
 def _openai_whole(reply: dict[str, Any]) -> Seen:
@@ -52,7 +37,7 @@ def _openai_whole(reply: dict[str, Any]) -> Seen:
 
 
 def _openai_stream(body: bytes) -> Seen:
-    *parts, (_, last) = events(body)
+    *parts, (_, last) = events_of(body.decode())
     assert last == "[DONE]", last
     chunks = [json.loads(data) for _, data in parts]
     assert len({(chunk["id"], chunk["created"], chunk["model"]) for chunk in chunks}) == 1
@@ -96,7 +81,7 @@ def _anthropic_whole(reply: dict[str, Any]) -> Seen:
 def _anthropic_stream(body: bytes) -> Seen:
     blocks: list[dict[str, Any]] = []
     documents = []
-    for name, data in events(body):
+    for name, data in events_of(body.decode()):
         document = json.loads(data)
         assert name == document["type"], (name, data)
         if name != "ping":

@@ -15,7 +15,7 @@ from typing import Any
 import h11
 import pytest
 
-from tests.build import FORMS, chunk, sse
+from tests.build import FORMS, chunk, in_pieces, sse
 from tests.live.harness import (
     CHUNKED,
     PATIENCE,
@@ -31,7 +31,7 @@ from tests.live.harness import (
     running,
     scripted,
 )
-from tests.live.leaks import CLEAN, LEAK, OPEN, PROSE, ask, asked, body_of, kind_of, pieces_of, records, split_events
+from tests.live.leaks import CLEAN, LEAK, OPEN, PROSE, ask, asked, body_of, kind_of, records, split_events
 from tests.live.scenes import ANTHROPIC, OPENAI, Form
 from tests.live.strict import assemble
 from tests.selection import is_complete, sampled
@@ -308,7 +308,7 @@ def test_of_ten_thousand_calls_none_is_lost(repairing: Proxy, upstream: Upstream
     text = f"<|tool_calls_section_begin|>{leaked}<|tool_calls_section_end|>" if native else leaked
     record = records(text, step=2048, model="kimi-k2.5" if native else "acme-1")[OPENAI, stream]
     test = f"leaks {native} {stream}"
-    upstream.scripts[test] = replying(pieces_of(body_of(record), 30_000), **kind_of(record))
+    upstream.scripts[test] = replying(in_pieces(body_of(record), 30_000), **kind_of(record))
     reply = ask(repairing, OPENAI, record, test)
     assert reply.complete
     seen = assemble(OPENAI, stream, reply.body)

@@ -11,7 +11,7 @@ from types import FunctionType
 
 import pytest
 
-from tests.build import FORMS
+from tests.build import FORMS, in_pieces
 from tests.live.harness import Peer, Proxy, Upstream, refused, replying, running
 from tests.live.leaks import (
     CALL,
@@ -22,7 +22,6 @@ from tests.live.leaks import (
     ask,
     body_of,
     kind_of,
-    pieces_of,
     split_events,
 )
 from tests.live.scenes import Form
@@ -40,7 +39,7 @@ def send(proxy: Proxy, upstream: Upstream, form: Form, test: str, fault: dict[st
     """
     record = LEAK[form] if leaks else CLEAN[form]
     body = body_of(record)
-    pieces = split_events(body) if form[1] else list(pieces_of(body, 60))
+    pieces = split_events(body) if form[1] else list(in_pieces(body, 60))
     upstream.scripts[test] = replying(pieces, **kind_of(record))
     reply = ask(proxy, form[0], record, test, fault)
     assert (reply.status, reply.complete) == (200, True), test

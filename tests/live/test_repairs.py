@@ -13,7 +13,7 @@ import brotli
 import pytest
 import zstandard
 
-from tests.build import FORMS
+from tests.build import FORMS, in_pieces
 from tests.live.harness import (
     CHUNKED,
     SCRIPT,
@@ -40,7 +40,6 @@ from tests.live.leaks import (
     body_of,
     calls_of,
     kind_of,
-    pieces_of,
     split_events,
 )
 from tests.live.scenes import OPENAI, Form
@@ -62,7 +61,7 @@ ASKED = DAMAGED[OPENAI, True]["request"]["body"].encode()
 @pytest.mark.parametrize("form", FORMS, ids=str)
 def test_both_sides_of_a_repaired_exchange_are_kept(repairing: Proxy, upstream: Upstream, form: Form) -> None:
     record, test = DAMAGED[form], f"both {form}"
-    upstream.scripts[test] = replying(pieces_of(body_of(record), 99), **kind_of(record))
+    upstream.scripts[test] = replying(in_pieces(body_of(record), 99), **kind_of(record))
     reply = ask(repairing, form[0], record, test)
     assert calls_of(*form, reply.body)[0][0] == "read_note"
     assert reply.headers["x-wirelint"].startswith("fix=unsafe" if form[1] else "rewrote; rules=")

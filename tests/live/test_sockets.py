@@ -11,11 +11,10 @@ from typing import Any
 import pytest
 
 from tests.apis.talk_openai_responses import events, request, response
-from tests.build import Assistant, Talk, User
+from tests.build import Assistant, Talk, User, events_of
 from tests.live.harness import PATIENCE, Proxy, running, wait_until
 from tests.live.scenes import FOUND, PREAMBLE, TOOLS, Seen
 from tests.live.vendors import QUESTION, response_seen
-from tests.mock.client import parse_sse
 from wirelint.capture.offline import Checked, check
 from wirelint.capture.readers import read
 from wirelint.mock.answer import Pause
@@ -97,7 +96,7 @@ def serve(socket: Any) -> None:
         number += 1
         asked = json.dumps({**document, "stream": True}).encode()
         answer = service.answer(number, "POST", "/v1/responses", {}, asked)
-        for _, data in parse_sse(b"".join(step for step in answer.steps if not isinstance(step, Pause)).decode()):
+        for _, data in events_of(b"".join(step for step in answer.steps if not isinstance(step, Pause)).decode()):
             socket.send(data)
 
 

@@ -20,7 +20,7 @@ import pytest
 import zstandard
 from mitmproxy.net import encoding
 
-from tests.build import FORMS
+from tests.build import FORMS, in_pieces
 from tests.cuts import split
 from tests.live.harness import (
     PATIENCE,
@@ -48,7 +48,6 @@ from tests.live.leaks import (
     body_of,
     calls_of,
     kind_of,
-    pieces_of,
     split_events,
 )
 from tests.live.scenes import ANTHROPIC, OPENAI, Form
@@ -194,7 +193,7 @@ def test_a_body_that_breaks_its_coding_does_not_look_complete(repairing: Proxy, 
 @pytest.mark.parametrize("form", [(OPENAI, True), (OPENAI, False)], ids=str)
 def test_bytes_arrive_before_more_are_sent(proxy: Proxy, upstream: Upstream, form: Form) -> None:
     """The upstream goes on only when the client has what was sent so far; a proxy that buffers would never end."""
-    pieces = list(pieces_of(body_of(CLEAN[form]), 100))
+    pieces = list(in_pieces(body_of(CLEAN[form]), 100))
     received = [threading.Event() for _ in pieces]
     steps = (step for pair in zip(pieces, received, strict=True) for step in pair)
     name = f"prompt {form}"
@@ -277,7 +276,7 @@ def test_a_reply_arrives_over_http_2(
     api, stream = form
     for name, record in {"leak": LEAK[form], "clean": CLEAN[form]}.items():
         body = body_of(record)
-        pieces = split_events(body) if stream else list(pieces_of(body, 50))
+        pieces = split_events(body) if stream else list(in_pieces(body, 50))
         test = f"{name} {form} {empty} {end}"
         h2_upstream.scripts[test] = _framing(pieces, kind_of(record)["content_type"], empty=empty, end=end)
         reply = h2_post(h2_proxy, asked(api, record, test))

@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from tests.build import Talk, chunk, schema, sse
+from tests.build import Talk, chunk, in_pieces, schema, sse
 from tests.live.harness import PATIENCE, SCRIPT, Client, Peer, Proxy, Upstream, post, replying, running, wait_until
-from tests.live.leaks import CLEAN, DAMAGED, ask, body_of, kind_of, pieces_of
+from tests.live.leaks import CLEAN, DAMAGED, ask, body_of, kind_of
 from tests.live.scenes import OPENAI
 
 pytestmark = pytest.mark.live
@@ -88,7 +88,7 @@ def test_an_exchange_is_shown_with_its_verdict_and_its_whole_body(upstream: Upst
 def test_a_repaired_exchange_shows_what_was_sent_on(upstream: Upstream, tmp_path: Path) -> None:
     """As in any proxy: the request that the upstream got, the response that the client got."""
     record = DAMAGED[OPENAI, True]
-    upstream.scripts["repaired"] = replying(pieces_of(body_of(record), 60), **kind_of(record))
+    upstream.scripts["repaired"] = replying(in_pieces(body_of(record), 60), **kind_of(record))
     with opened(tmp_path, upstream.url, "wirelint_fix=unsafe") as (proxy, web):
         answer = ask(proxy, OPENAI, record, "repaired")
         captured = proxy.wait_for_record("repaired")

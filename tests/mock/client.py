@@ -1,65 +1,29 @@
-"""Requests for the mock server, and a reader of its event streams."""
+"""Requests for the mock server."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
-WEATHER: dict[str, Any] = {
-    "name": "get_weather",
-    "description": "Current weather of a city",
-    "schema": {
-        "type": "object",
-        "properties": {
-            "city": {"type": "string"},
-            "unit": {"type": "string", "enum": ["celsius", "fahrenheit"]},
-            "days": {"type": "integer", "minimum": 1, "maximum": 7},
-        },
-        "required": ["city", "unit", "days"],
-        "additionalProperties": False,
-    },
-}
-NEWS: dict[str, Any] = {
-    "name": "search_news",
-    "description": "Search the news",
-    "schema": {"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]},
-}
+from tests.build import Talk, User, schema
+
 PATHS = {"openai": "/v1/chat/completions", "anthropic": "/v1/messages"}
-
-
-@dataclass
-class Response:
-    status: int
-    headers: dict[str, str]
-    body: bytes
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.body)
-
-    @property
-    def scenario(self) -> str:
-        return self.headers["x-wirelint-mock"]
+NAMES = {"openai": "openai.chat", "anthropic": "anthropic.messages"}
+TOOLS = {
+    "get_weather": schema(
+        city="string",
+        unit={"type": "string", "enum": ["celsius", "fahrenheit"]},
+        days={"type": "integer", "minimum": 1, "maximum": 7},
+    ),
+    "search_news": schema(query="string"),
+}
 
 
 def make_body(api: str, *, stream: bool, tools: bool = True, model: str = "some-model", **more: Any) -> dict[str, Any]:
-    body: dict[str, Any] = {
-        "model": model,
-        "stream": stream,
-        "messages": [{"role": "user", "content": "What is the weather in Paris like?"}],
-    }
-    if api == "anthropic":
-        body["max_tokens"] = 1024
-    if tools and api == "anthropic":
-        body["tools"] = [{"name": one["name"], "input_schema": one["schema"]} for one in (WEATHER, NEWS)]
-    elif tools:
-        body["tools"] = [
-            {"type": "function", "function": {"name": one["name"], "parameters": one["schema"]}}
-            for one in (WEATHER, NEWS)
-        ]
-    return body | more
+    talk = Talk((User("What is the weather in Paris like?"),), tools=TOOLS if tools else {}, model=model)
+    body: dict[str, Any] = json.loads(talk.record(NAMES[api], stream)["request"]["body"])
+    body.pop("stream_options", None)
+    return body | {"stream": stream} | more
 
 
 def with_result(body: dict[str, Any], result: str) -> dict[str, Any]:
@@ -70,25 +34,3 @@ def with_result(body: dict[str, Any], result: str) -> dict[str, Any]:
         {"role": "tool", "tool_call_id": "call_a", "content": result},
     ]
     return body | {"messages": [*body["messages"], *more]}
-
-
-def parse_sse(text: str) -> list[tuple[str | None, str]]:
-    """(event name, data) by the letter of the event-stream grammar; an event that no blank line ends is dropped."""
-    events: list[tuple[str | None, str]] = []
-    name: str | None = None
-    data: list[str] = []
-    text = text.removeprefix("\ufeff").replace("\r\n", "\n")
-    for line in text.split("\n"):
-        if not line:
-            if data:
-                events.append((name, "\n".join(data)))
-            name, data = None, []
-        elif line.startswith("data:"):
-            data.append(line[5:].removeprefix(" "))
-        elif line.startswith("event:"):
-            name = line[6:].strip()
-    return events
-
-
-Post = Callable[..., Response]
-"""(API or path, body, scenario, headers) -> Response."""

@@ -1,16 +1,19 @@
-"""A mock server on loopback, and a way to post to it over one kept-alive connection."""
+"""A mock server on loopback, and a way to post to it."""
 
 from __future__ import annotations
 
-import http.client
-import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
-from tests.mock.client import PATHS, Post, Response
+from tests.live import harness
+from tests.mock.client import PATHS
 from wirelint.mock import MockServer
+from wirelint.mock.scenario import HEADER
+
+Post = Callable[..., harness.Reply]
+"""(API or path, body, scenario, headers) -> Reply."""
 
 
 @pytest.fixture(scope="module")
@@ -20,17 +23,9 @@ def server() -> Iterator[MockServer]:
 
 
 @pytest.fixture
-def post(server: MockServer) -> Iterator[Post]:
-    connection = http.client.HTTPConnection(server.host, server.port, timeout=5)
+def post(server: MockServer) -> Post:
+    def send(api: str, body: Any, scenario: str | None = None, headers: dict[str, str] | None = None) -> harness.Reply:
+        chosen = {} if scenario is None else {HEADER: scenario}
+        return harness.post(server.port, PATHS.get(api, api), body, {**(headers or {}), **chosen})
 
-    def send(api: str, body: Any, scenario: str | None = None, headers: dict[str, str] | None = None) -> Response:
-        head = {"content-type": "application/json", **(headers or {})}
-        if scenario is not None:
-            head["x-wirelint-mock"] = scenario
-        data = body if isinstance(body, bytes) else json.dumps(body).encode()
-        connection.request("POST", PATHS.get(api, api), data, head)
-        response = connection.getresponse()
-        return Response(response.status, {name.lower(): one for name, one in response.getheaders()}, response.read())
-
-    yield send
-    connection.close()
+    return send

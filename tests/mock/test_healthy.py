@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.mock.client import Post, make_body, with_result
+from tests.mock.client import make_body, with_result
+from tests.mock.conftest import Post
 from wirelint.mock import MockServer
+from wirelint.mock.scenario import HEADER
+
+TABLES: dict[str, Any] = json.loads(Path(__file__).with_name("healthy.json").read_text(encoding="utf-8"))
 
 openai = pytest.importorskip("openai")
 anthropic = pytest.importorskip("anthropic")
@@ -16,14 +21,7 @@ anthropic = pytest.importorskip("anthropic")
 APIS = ("openai", "anthropic")
 
 
-CHOICES: list[tuple[str, Any, list[str]]] = [
-    ("openai", "none", []),
-    ("openai", "required", ["get_weather"]),
-    ("openai", {"type": "function", "function": {"name": "search_news"}}, ["search_news"]),
-    ("anthropic", {"type": "none"}, []),
-    ("anthropic", {"type": "any"}, ["get_weather"]),
-    ("anthropic", {"type": "tool", "name": "search_news"}, ["search_news"]),
-]
+CHOICES: list[tuple[str, Any, list[str]]] = TABLES["choices"]
 
 
 @pytest.mark.parametrize(("api", "choice", "names"), CHOICES, ids=[f"{one[0]}-{one[1]}" for one in CHOICES])
@@ -63,8 +61,8 @@ def test_a_fault_that_cannot_be_played_is_named(
 ) -> None:
     response = post("openai", make_body("openai", **{"stream": False, **request_}), scenario)
     assert response.status == 200
-    assert response.scenario.startswith("healthy (")
-    assert reason in response.scenario
+    assert response.headers[HEADER].startswith("healthy (")
+    assert reason in response.headers[HEADER]
 
 
 @pytest.mark.parametrize(
@@ -98,32 +96,14 @@ def test_tokens_are_counted(post: Post) -> None:
     assert post("/v1/messages/count_tokens", b"[").status == 400
 
 
-BAD = [
-    ("/v1/embeddings", {}, None, 404, "Unknown request URL"),
-    ("/v1/messages/batches", {}, None, 404, "Unknown request URL"),
-    ("openai", b"{", None, 400, "could not parse"),
-    ("openai", b"[]", None, 400, "JSON object"),
-    ("openai", {"model": "x"}, None, 400, "messages"),
-    ("openai", {"messages": [{"role": "user"}]}, None, 400, "model"),
-    ("anthropic", {"messages": [{"role": "user"}]}, None, 400, "model"),
-    ("openai", make_body("openai", stream=True), "fault=xml-leek", 400, "'xml-leek'; did you mean xml-leak?"),
-    ("openai", make_body("openai", stream=True, model="mock/think-leek"), None, 400, "'think-leek'"),
-    ("anthropic", make_body("anthropic", stream=True), "chunk=many", 400, "'chunk=many'"),
-    (
-        "anthropic",
-        make_body("anthropic", stream=True),
-        "stream-stall;dialect=kimi_k2",
-        400,
-        "stream-stall has no option 'dialect'",
-    ),
-]
+BAD: list[Any] = TABLES["bad"]
 
 
 @pytest.mark.parametrize(("api", "body", "scenario", "status", "message"), BAD, ids=[f"{c[0]}-{c[4]}" for c in BAD])
 def test_a_bad_request_is_refused_in_the_shape_of_the_api(
     post: Post, api: str, body: Any, scenario: str | None, status: int, message: str
 ) -> None:
-    response = post(api, body, scenario)
+    response = post(api, body.encode() if isinstance(body, str) else body, scenario)
     assert response.status == status
     assert message in response.json["error"]["message"]
     assert response.json.get("type") == ("error" if "messages" in api or api == "anthropic" else None)
@@ -132,14 +112,14 @@ def test_a_bad_request_is_refused_in_the_shape_of_the_api(
 def test_model_name_selects_the_scenario_and_the_header_wins(post: Post) -> None:
     body = make_body("openai", stream=False, model="mock/xml-leak+dialect=kimi_k2+model=kimi-k2")
     response = post("openai", body)
-    assert response.scenario == "xml-leak+dialect=kimi_k2+model=kimi-k2"
+    assert response.headers[HEADER] == "xml-leak+dialect=kimi_k2+model=kimi-k2"
     assert response.json["model"] == "kimi-k2"
-    assert post("openai", body, "healthy").scenario == "healthy"
+    assert post("openai", body, "healthy").headers[HEADER] == "healthy"
 
 
 def test_scenario_that_cannot_stand_in_a_header_is_escaped(post: Post) -> None:
     response = post("openai", make_body("openai", stream=False, model="mock/healthy+model=a\r\nb: ü"))
-    assert response.scenario == r"healthy+model=a\r\nb: \xfc"
+    assert response.headers[HEADER] == r"healthy+model=a\r\nb: \xfc"
 
 
 # --- the real SDKs

@@ -14,7 +14,9 @@ import brotli
 import pytest
 import zstandard
 
-from tests.mock.client import Post, make_body, parse_sse
+from tests.build import events_of
+from tests.mock.client import make_body
+from tests.mock.conftest import Post
 from wirelint.mock import MockServer, ScenarioError
 
 DECODERS: dict[str, Callable[[bytes], bytes]] = {
@@ -68,7 +70,7 @@ def test_chunks_ignore_events(server: MockServer, size: int) -> None:
     chunks = split_chunks(talk(server, raw_request(make_body("openai", stream=True), f"chunk={size}")))
     assert {len(chunk) for chunk in chunks[:-1]} <= {size}
     assert 0 < len(chunks[-1]) <= size
-    assert parse_sse(b"".join(chunks).decode())[-1] == (None, "[DONE]")
+    assert [*events_of(b"".join(chunks).decode())][-1] == (None, "[DONE]")
 
 
 def test_equal_seeds_give_equal_bytes_and_others_do_not() -> None:
@@ -109,7 +111,7 @@ def test_crlf_bom_and_comments_change_nothing_but_the_bytes() -> None:
     dressed = body_of("crlf;bom;comments")
     assert dressed.startswith(b"\xef\xbb\xbf: keep-alive\r\n\r\n")
     assert dressed.count(b"\r\n") == dressed.count(b"\n")
-    assert parse_sse(dressed.decode()) == parse_sse(plain.decode())
+    assert [*events_of(dressed.decode())] == [*events_of(plain.decode())]
 
 
 @pytest.mark.parametrize("framing", ["", ";content_length"], ids=["chunked", "length"])

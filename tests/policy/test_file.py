@@ -2,53 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from wirelint.policy.file import load, parse
 from wirelint.tables import ConfigError
 
+TABLES: dict[str, Any] = json.loads(Path(__file__).with_name("file.json").read_text(encoding="utf-8"))
+
 HEAD = '[[policy]]\nname = "p"\n'
 PATH = HEAD + 'arguments = "path"\n'
 CHECKED = PATH + "absolute-path = true\n"
 
-WRONG: dict[str, tuple[str, str, str]] = {
-    # what is wrong: (the file, the key that is named, a word of the cure)
-    "no TOML": ("[[policy]\n", "line 1", "correct that line"),
-    "empty": ("", "no policy", "[[policy]]"),
-    "one bracket": ('[policy]\nname = "p"\n', "policy", "two brackets"),
-    "no arguments": (HEAD + "absolute-path = true\n", "arguments", "must be a name"),
-    "nothing is checked": (PATH, "policy[1] p", "add one of"),
-    "a misspelt check": (PATH + "absolut-path = true\n", "absolut-path", "did you mean absolute-path?"),
-    "tool, not tools": (CHECKED + 'tool = "a"\n', "tool", "did you mean tools?"),
-    "another table": ('[rules]\nselect = "LK"\n', "rules", "[[policy]]"),
-    "null that is not true": (CHECKED + 'action = "replace"\nnull = false\n', "null", "must be true"),
-    "a switch that is none": (PATH + "absolute-path = 1\n", "absolute-path", "true or false"),
-    "an empty list": (PATH + "one-of = []\n", "one-of", "list of values"),
-    "no length": (PATH + 'max-length = "3"\n', "max-length", "whole number"),
-    "a range backwards": (PATH + "range = [5, 1]\n", "range", "smaller number"),
-    "no such action": (CHECKED + 'action = "replce"\n', "action", "did you mean replace?"),
-    "no such safety": (CHECKED + 'safety = "sure"\n', "safety", "safe"),
-    "nothing to replace by": (CHECKED + 'action = "replace"\n', "action", "with = VALUE"),
-    "a value without replacing": (CHECKED + 'with = "/a"\n', "with", 'action = "replace"'),
-    "a constant that breaks the check": (CHECKED + 'action = "replace"\nwith = "a"\n', "with", "breaks absolute-path"),
-    "null for what is required": (
-        PATH + 'required = true\naction = "replace"\nnull = true\n',
-        "null",
-        "give it a value",
-    ),
-    "a required argument that is dropped": (PATH + 'required = true\naction = "drop"\n', "action", "replace it"),
-    "safe blocking": (CHECKED + 'action = "block"\nsafety = "safe"\n', "safety", "never safe"),
-    "an unknown placeholder": (CHECKED + 'action = "replace"\ntemplate = "/a/{home}"\n', "template", "{basename}"),
-    "a broken template": (CHECKED + 'action = "replace"\ntemplate = "/a/{"\n', "template", "for brackets"),
-    "a relative root": (PATH + 'existing-dir = "srv"\n', "existing-dir", "absolute path"),
-    "no expression": (PATH + 'regex = "("\n', "regex", "no regular expression"),
-    "no type": (PATH + 'type = "text"\n', "type", "string"),
-    "a range of one": (PATH + "range = [1]\n", "range", "[1, 100]"),
-    "a date": (PATH + "one-of = [2026-01-01]\n", "one-of", "in quotes"),
-    "a name twice": (CHECKED + CHECKED, "policy[2].name", "name of its own"),
-}
+WRONG: dict[str, tuple[str, str, str]] = TABLES["wrong"]
 
 
 @pytest.mark.parametrize("name", WRONG)

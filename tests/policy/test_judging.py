@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,8 @@ from wirelint.arguments.argument_markup import Gone
 from wirelint.policy import Outcome, Policies
 from wirelint.policy.checks import Kind, RealDisk
 from wirelint.policy.file import parse
+
+TABLES: dict[str, Any] = json.loads(Path(__file__).with_name("judging.json").read_text(encoding="utf-8"))
 
 
 class Shelf:
@@ -35,73 +38,7 @@ def after(given: dict[str, Any], outcome: Outcome) -> dict[str, Any]:
     return {key: one for key, one in {**given, **(outcome.changes or {})}.items() if not isinstance(one, Gone)}
 
 
-CHECKS: dict[str, tuple[str, list[Any], list[tuple[Any, str]]]] = {
-    # check: (keys, values that pass, values that do not with what is said)
-    "absolute path": (
-        "absolute-path = true",
-        ["/", "/srv/a", "C:\\a", "\\\\host\\a", None],
-        [
-            ("a", "no absolute path"),
-            ("./a", "no absolute path"),
-            ("~/a", "no"),
-            ("", "no absolute path"),
-            (3, "a number"),
-        ],
-    ),
-    "below": (
-        'below = "/srv/kb"',
-        ["/srv/kb", "/srv/kb/x", "x/../y", "/srv/kb/x/../y"],
-        [("/etc/passwd", "outside of /srv/kb"), ("../x", "outside"), ("/srv/kbx", "outside"), ("a\0b", "outside")],
-    ),
-    "an existing directory below a root": (
-        'existing-dir = "/srv/kb"',
-        ["letters", "letters/", ".", "/srv/kb/letters", None],
-        [
-            ("Harbour", "no directory in /srv/kb"),
-            ("index", "no directory"),
-            ("..", "outside"),
-            ("", "outside"),
-            ([], "a list"),
-        ],
-    ),
-    "an existing directory": (
-        "existing-dir = true",
-        ["/srv", "/srv/kb/letters"],
-        [("/srv/x", "no directory that exists"), ("letters", "no absolute path"), ("/srv/kb/index", "no directory")],
-    ),
-    "an existing file": (
-        'existing-file = "/srv/kb"',
-        ["index", "./index"],
-        [("letters", "no file"), ("index2", "no file in /srv/kb"), ("../kb/../x", "outside")],
-    ),
-    "one of": ("one-of = [1, 'b']", [1, "b", 1.0], [("1", "none of 1, b"), (True, "none of"), ("B", "none of")]),
-    "not one of": ("not-one-of = ['/', '.']", ["/a", 0], [("/", "refused"), (".", "refused")]),
-    "a form": (
-        "regex = '[a-z]+-\\d{3}'",
-        ["ab-123"],
-        [("ab-1234", "not of the form"), ("x ab-123", "not"), (12, "a number")],
-    ),
-    "a type": ("type = 'integer'", [3, 3.0], [("3", "text, not integer"), (True, "a boolean"), (3.5, "a number")]),
-    "types": ("type = ['string', 'array']", ["a", []], [({}, "an object, not string or array")]),
-    "a placeholder": (
-        "not-placeholder = true",
-        ["/srv/a", "main", 3],
-        [("default", "no path but"), ("none", "nothing"), ("YOUR_PATH_HERE", "blank"), ("/path/to/a", "documentation")],
-    ),
-    "too long": ("max-length = 3", ["abc", [1, 2, 3], 99999], [("abcd", "longer than 3"), ([1, 2, 3, 4], "longer")]),
-    "too short": ("min-length = 2", ["ab", 1], [("a", "shorter than 2"), ("", "shorter")]),
-    "a range": (
-        "range = [1, 10]",
-        [1, 10, 5.5],
-        [(0, "not from 1 to 10"), (11, "not from"), ("5", "text"), (True, "a bool")],
-    ),
-    "required": ("required = true", ["", "x", 0, False], [(None, "null")]),
-    "several": (
-        "absolute-path = true\nmax-length = 5",
-        ["/a"],
-        [("a", "no absolute path"), ("/abcdef", "longer than 5")],
-    ),
-}
+CHECKS: dict[str, tuple[str, list[Any], list[tuple[Any, str]]]] = TABLES["checks"]
 
 
 @pytest.mark.parametrize("name", CHECKS)
@@ -117,13 +54,7 @@ def test_a_check_passes_good_values_and_names_bad_ones(name: str) -> None:
         assert fault.message.startswith("policy p: a ")
 
 
-UNJUDGED = {
-    "a root of another machine": ('existing-dir = "/mnt/far"', "x"),
-    "a root that is a file": ('existing-dir = "/srv/kb/index"', "x"),
-    "a place that cannot be looked at": ('existing-file = "/srv/kb"', "locked"),
-    "a path of another system": ("existing-dir = true", "D:\\notes"),
-    "too long to be matched": ("regex = '(a+)+b'", "a" * 5000),
-}
+UNJUDGED: dict[str, Any] = TABLES["unjudged"]
 
 
 @pytest.mark.parametrize("name", UNJUDGED)
@@ -142,16 +73,7 @@ def test_absent_arguments_break_only_what_requires_them() -> None:
     assert fault.message == "policy p: a is missing"
 
 
-PLACES: dict[str, tuple[str, dict[str, Any], list[str]]] = {
-    "one": ('"a"', {"a": "x", "b": "x"}, ["a"]),
-    "a glob": ('"*_path"', {"in_path": "x", "out_path": "x", "path": "x"}, ["in_path", "out_path"]),
-    "several": ('["a", "b"]', {"a": "x", "b": "x"}, ["a", "b"]),
-    "once": ('["a", "*"]', {"a": "x"}, ["a"]),
-    "inside": ('"filter.path"', {"filter": {"path": "x", "name": "x"}}, ["filter.path"]),
-    "in a list": ('"paths.*"', {"paths": ["x", "/y", "z"]}, ["paths.0", "paths.2"]),
-    "in objects of a list": ('"edits.*.path"', {"edits": [{"path": "x"}, {"path": "/y"}, {}]}, ["edits.0.path"]),
-    "nowhere": ('"c.d"', {"c": "x"}, []),
-}
+PLACES: dict[str, tuple[str, dict[str, Any], list[str]]] = TABLES["places"]
 
 
 @pytest.mark.parametrize("name", PLACES)
@@ -161,29 +83,7 @@ def test_arguments_are_found_at_every_depth(name: str) -> None:
     assert [".".join(map(str, fault.path)) for fault in faults] == found
 
 
-ACTIONS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
-    "report": ("absolute-path = true", {"a": "x"}, {"a": "x"}),
-    "replace": ('absolute-path = true\naction = "replace"\nwith = "/srv"', {"a": "x", "b": 1}, {"a": "/srv", "b": 1}),
-    "replace by a list": ("type = 'array'\naction = 'replace'\nwith = ['x']", {"a": "x"}, {"a": ["x"]}),
-    "replace by null": ('absolute-path = true\naction = "replace"\nnull = true', {"a": "x"}, {"a": None}),
-    "add what is missing": ('required = true\naction = "replace"\nwith = "/srv"', {"b": 1}, {"b": 1, "a": "/srv"}),
-    "a template": (
-        'absolute-path = true\naction = "replace"\ntemplate = "/srv/{basename}"',
-        {"a": "x/y/z.md"},
-        {"a": "/srv/z.md"},
-    ),
-    "a template of the value": (
-        'absolute-path = true\naction = "replace"\ntemplate = "/{tool}/{argument}/{value}/{{}}"',
-        {"a": "x"},
-        {"a": "/t/a/x/{}"},
-    ),
-    "a template that helps nothing": (
-        'absolute-path = true\naction = "replace"\ntemplate = "{value}"',
-        {"a": "x"},
-        {"a": "x"},
-    ),
-    "drop": ('absolute-path = true\naction = "drop"', {"a": "x", "b": 1}, {"b": 1}),
-}
+ACTIONS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = TABLES["actions"]
 
 
 @pytest.mark.parametrize("name", ACTIONS)

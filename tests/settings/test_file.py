@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,36 +12,9 @@ from tests.build import REGISTRY
 from wirelint.settings import NO_CONFIG, find, load
 from wirelint.tables import ConfigError
 
-ALL = """
-select = ["LK", "ST"]
-extend-select = ["ID301"]
-ignore = "ST605"
-fix = "safe"
-fixable = ["LK"]
-unfixable = ["LK103"]
-clean-history = true
-rules = ["mine"]
-policy = "policies.toml"
-baseline = "known.json"
-stall = 12
-captures = "wire"
-redact = false
-max-body = "1m"
-header = false
-hold = 2.5
+TABLES: dict[str, Any] = json.loads(Path(__file__).with_name("file.json").read_text(encoding="utf-8"))
 
-[severity]
-xml-leak = "warning"
-ST = "off"
-
-[[route]]
-host = "*.Example.com"
-model = ["kimi-*", "GLM*"]
-provider = "openrouter"
-path = "/v1/*"
-ignore = ["LK101"]
-fix = "off"
-"""
+ALL = Path(__file__).with_name("all_keys.toml").read_text(encoding="utf-8")
 
 
 def test_all_keys(tmp_path: Path) -> None:
@@ -87,38 +62,7 @@ def test_no_file(tmp_path: Path) -> None:
     assert NO_CONFIG.source == ""
 
 
-WRONG = {
-    "unknown key": ('selct = ["LK"]', "selct: no such key; did you mean select?"),
-    "underscore": ('extend_select = ["LK"]', "extend_select: no such key; did you mean extend-select?"),
-    "nothing like a key": ("zzz = 1", "zzz: no such key; the keys are select, "),
-    "number for names": ("select = 3", "select: 3 must be a name or a list of names"),
-    "number among names": ("select = ['LK', 3]", "select: ['LK', 3] must be a name or a list of names"),
-    "unknown rule": ("select = ['xml-leek']", "select: unknown rule 'xml-leek'; did you mean xml-leak?"),
-    "unknown rule to extend by": ("extend-select = ['xml-leek']", "extend-select: unknown rule 'xml-leek'"),
-    "unknown rule of a severity": ("severity = {xml-leek = 'off'}", "severity: unknown rule 'xml-leek'"),
-    "unknown severity": (
-        "severity = {xml-leak = 'warn'}",
-        "severity.xml-leak: 'warn' is not allowed; did you mean warning?",
-    ),
-    "severity in one word": ("severity = 'off'", "severity: 'off' must be a table"),
-    "unknown way to repair": ("fix = 'all'", "fix: 'all' is not allowed; write one of off, safe, unsafe"),
-    "switch in quotes": ("redact = 'off'", "redact: 'off' must be true or false, without quotes"),
-    "no time": ("hold = 0", "hold: 0 must be a number of seconds"),
-    "no size": ("max-body = true", "max-body: true must be a number of bytes"),
-    "number for a file": ("policy = 1", "policy: 1 must be text in quotes"),
-    "route in one bracket": ("[route]\nhost = 'a'", "route: must be tables; write [[route]], in two brackets"),
-    "route of nothing": (
-        "[[route]]\nignore = ['LK']",
-        "route[1]: it matches no exchange; add one of host, path, model, provider",
-    ),
-    "unknown key of a route": ("[[route]]\nhots = 'a'", "route[1].hots: no such key; did you mean host?"),
-    "unknown rule of a route": (
-        "[[route]]\nhost = 'a'\n[[route]]\nhost = 'a'\nignore = ['nope']",
-        "route[2].ignore: unknown rule 'nope'",
-    ),
-    "no TOML": ("select = ", "not TOML: "),
-    "no UTF-8": (b"# \xff".decode("latin-1"), "not UTF-8 at byte 2; save it as UTF-8"),
-}  # fmt: skip
+WRONG: dict[str, Any] = TABLES["wrong"]
 
 
 @pytest.mark.parametrize("name", WRONG)

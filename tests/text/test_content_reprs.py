@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from wirelint.text.content_reprs import find_reprs, unwrap
+
+TABLES: dict[str, Any] = json.loads(Path(__file__).with_name("content_reprs.json").read_text(encoding="utf-8"))
 
 PARTS = st.lists(st.text(max_size=12), min_size=1, max_size=3)
 
@@ -20,20 +26,7 @@ def test_what_was_printed_is_found_and_undone(texts: list[str]) -> None:
         assert unwrap(printed) == said
 
 
-RAW = {
-    "in a template's turn": ("<|User|>[{'type': 'text', 'text': 'Read.'}]<|Assistant|>", "<|User|>Read.<|Assistant|>"),
-    "behind a header": (
-        "<|im_start|>user\n[{'type': 'text', 'text': 'a'}, {'type': 'text', 'text': 'b'}]<|im_end|>\n",
-        "<|im_start|>user\nab<|im_end|>\n",
-    ),
-    "nothing, before calls": ("<|im_middle|>[{'type': 'text', 'text': ''}]<|calls|>", "<|im_middle|><|calls|>"),
-    "between instructions": ("<s>[INST] [{'type': 'text', 'text': 'Hi'}] [/INST]", "<s>[INST] Hi [/INST]"),
-    "in two turns": (
-        "Human: [{'type': 'text', 'text': 'Hi'}]\n\nAssistant: [TextBlock(text='Ho', type='text')]\n\nHuman: So?",
-        "Human: Hi\n\nAssistant: Ho\n\nHuman: So?",
-    ),
-    "wrapped thrice": (repr([{"type": "text", "text": repr([{"type": "text", "text": "x"}])}]), "x"),
-}
+RAW: dict[str, Any] = TABLES["raw"]
 
 
 @pytest.mark.parametrize(("text", "wanted"), RAW.values(), ids=RAW.keys())
@@ -44,20 +37,7 @@ def test_printed_parts_in_a_prompt_are_unwrapped(text: str, wanted: str) -> None
 
 @pytest.mark.parametrize(
     "text",
-    [
-        "",
-        "plain words",
-        "[1, 2]",
-        "[{'type': 'text'}]",
-        "x = [{'type': 'text', 'text': 'a'}]",
-        "<|im_start|>tool\n[{'type': 'text', 'text': 'a'}]<|im_end|>",
-        "The log:\n<|User|>[{'type': 'text', 'text': 'a'}]<|Assistant|>",
-        "Behold:\n\n[{'type': 'text', 'text': 'a'}]",
-        "One.\n\n[{'type': 'text', 'text': ''}]",
-        '{"type": "object", "text": "a"}',
-        "[" * 5000,
-        "[{'type': 'text', 'text': 'a'}" * 50,
-    ],
+    TABLES["other_texts_stay"],
     ids=lambda text: text[:30],
 )
 def test_other_texts_stay(text: str) -> None:

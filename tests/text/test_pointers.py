@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 from wirelint.text.pointers import at, locate, spelled, tokens
+
+TABLES: dict[str, Any] = json.loads(Path(__file__).with_name("pointers.json").read_text(encoding="utf-8"))
 
 BODY = {"foo": ["bar", "baz"], "": 0, "a/b": 1, "m~n": 8, "deep": [{"x": [1, {"y": None}]}]}
 
@@ -27,18 +33,7 @@ def test_a_text_that_is_no_pointer_is_an_error() -> None:
 
 JSON_PLACES_BODY = '\ufeff {"a": [1, {"b/c": "x\\ny"}, 3], "k": 1, "k": [true], "e": {}, "n": 12345678901234567890}'
 
-PLACES = {
-    "the whole": ("", JSON_PLACES_BODY[2:], True),
-    "an element": ("/a/0", "1", True),
-    "a name with a slash": ("/a/1/b~1c", '"x\\ny"', True),
-    "the last of two": ("/k", "[true]", True),
-    "an empty object": ("/e", "{}", True),
-    "a number that is too large": ("/n", "12345678901234567890", True),
-    "a member that is not there": ("/a/1/z", '{"b/c": "x\\ny"}', False),
-    "an element that is not there": ("/a/9", '[1, {"b/c": "x\\ny"}, 3]', False),
-    "into a string": ("/a/1/b~1c/0", '"x\\ny"', False),
-    "no pointer": ("a", JSON_PLACES_BODY[2:], False),
-}
+PLACES: dict[str, Any] = TABLES["places"]
 
 
 @pytest.mark.parametrize("name", PLACES)
@@ -55,18 +50,7 @@ def test_what_is_no_json_is_one_value(text: str) -> None:
     assert not found
 
 
-SPELLED = {
-    "plain": ('{"a": "one two"}', "two", "two"),
-    "escapes": ('["say \\"hi\\"\\nnow"]', 'hi"\nnow', 'hi\\"\\nnow'),
-    "a surrogate pair is one character": ('["\\ud83d\\ude00 yes"]', "yes", "yes"),
-    "the pair itself": ('["a\\ud83d\\ude00b"]', "😀", "\\ud83d\\ude00"),
-    "a lone surrogate before": ('["\\ud83d yes"]', "yes", "yes"),
-    "JSON in JSON": ('{"arguments": "{\\"q\\": \\"x\\"}"}', '"x"', '\\"x\\"'),
-    "cut off": ('["half a stri', "stri", "stri"),
-    "up to the end": ('["tail"]', "tail", "tail"),
-    "not there": ('["a", "b"]', "ab", None),
-    "nothing": ('["a"]', "", None),
-}
+SPELLED: dict[str, Any] = TABLES["spelled"]
 
 
 @pytest.mark.parametrize("name", SPELLED)

@@ -30,7 +30,7 @@ from wirelint.arguments.json_continuation import continuation, write
 from wirelint.arguments.schemas import Validator, accepts
 from wirelint.dialects.declared import bind, properties_of
 from wirelint.fix import Edit, Safety
-from wirelint.model import Arguments, Exchange, Json, Layer, Tool, ToolCall
+from wirelint.model import Arguments, Exchange, Json, Layer, Request, Tool, ToolCall
 from wirelint.state.ledger import Ledger
 from wirelint.text.escaping import excerpt
 from wirelint.text.pointers import at
@@ -266,72 +266,59 @@ _JSON = ("{", "[", '"', "`", "<")
 
 @dataclass(frozen=True, slots=True)
 class PastFault:
-    """A call of the history with arguments of a wrong type. `right`: the arguments as JSON; `edit` writes them."""
+    """A call of the history whose arguments are damaged, or of a wrong type (then `layer` is known).
 
-    name: str
-    pointer: str
-    words: str
-    given: str
-    right: str
-    edit: Edit | None
-    layer: Layer
-    safety: Safety = "safe"
-
-
-@dataclass(frozen=True, slots=True)
-class PastDamage:
-    """A call of the history whose arguments are empty or null (`nothing`), damaged, or several values (`concatenated`).
-
-    `right` is the repaired object, None if that needs a guess. `as_object`: the API takes objects, not text.
+    `right`: the arguments as JSON, which `edit` writes; both are None if that needs a guess. `concatenated`: they are
+    several values; `nothing`: they are empty or null.
     """
 
     call: ToolCall
-    place: str
     words: str
     right: str | None
+    edit: Edit | None
     safety: Safety = "unsafe"
+    layer: Layer | None = None
     concatenated: bool = False
     nothing: bool = False
-    as_object: bool = False
 
     @property
     def name(self) -> str:
         return self.call.name or "a call without a name"
 
-    @property
-    def done(self) -> str:
-        return f"{self.name}: wrote the arguments, {self.words}, as {excerpt(self.right or '')}"
 
-    @property
-    def edit(self) -> Edit:
-        return Edit("replace", self.place, orjson.loads(self.right or "") if self.as_object else self.right)
-
-
-def damaged_history(exchange: Exchange) -> Iterator[PastDamage]:
-    """Yield the calls of a request's history whose arguments are empty, damaged, or several values.
-
-    Null counts except in APIs whose arguments are objects: Gemini and Ollama read null like missing arguments.
-    """
+def past_faults(exchange: Exchange, ledger: Ledger | None) -> Iterator[PastFault]:
+    """Yield the faulty calls of a request's history. Without a ledger, wrong types are not looked for."""
     request = exchange.request
-    if request is None:
-        return
-    form = traits(request.api).arguments
-    as_object = form != "text"
-    for call in request.calls:
-        text = call.arguments.text
-        if call.form == "custom" or (text and _is_object(text)) or REDACTED in text:
+    for call in request.calls if request is not None else ():
+        if request is None or call.form == "custom" or REDACTED in call.arguments.text:
             continue
-        place = _place(request.api, call)
-        given = at(request.body, place)
-        found = _damage(call, place, given, as_object=as_object) if isinstance(given, str) else None
-        if given is None and form != "object" and call.name and _is_null(request.body, place):
-            found = PastDamage(call, place, "null", "{}", "safe", nothing=True, as_object=as_object)
-        if found is not None:
-            yield found
+        fault = _damaged(call, request)
+        if fault is None and ledger is not None:
+            fault = _mistyped(call, request, exchange.conversation, ledger)
+        if fault is not None:
+            yield fault
 
 
 def _place(api: str, call: ToolCall) -> str:
     return f"{call.pointer}/{'arguments' if call.form == 'legacy' else history_of(api).arguments}"
+
+
+def _damaged(call: ToolCall, request: Request) -> PastFault | None:
+    """Return the damage of arguments. Null counts, except for Gemini and Ollama, which read it like no arguments."""
+    text = call.arguments.text
+    if text and _is_object(text):
+        return None
+    form, place = traits(request.api).arguments, _place(request.api, call)
+    given = at(request.body, place)
+    if isinstance(given, str):
+        return _damage(call, place, given, as_object=form != "text")
+    if given is None and form != "object" and call.name and _is_null(request.body, place):
+        return PastFault(call, "null", "{}", _written(place, "{}", as_object=form != "text"), "safe", nothing=True)
+    return None
+
+
+def _written(place: str, right: str | None, *, as_object: bool) -> Edit | None:
+    return Edit("replace", place, orjson.loads(right) if as_object else right) if right is not None else None
 
 
 def _is_null(body: Mapping[str, Json], place: str) -> bool:
@@ -341,23 +328,21 @@ def _is_null(body: Mapping[str, Json], place: str) -> bool:
     return isinstance(parent, dict) and name in parent
 
 
-def _damage(call: ToolCall, place: str, text: str, *, as_object: bool) -> PastDamage | None:
+def _damage(call: ToolCall, place: str, text: str, *, as_object: bool) -> PastFault | None:
     if not text.strip(_BLANK):
-        return None if as_object else PastDamage(call, place, "empty", "{}", "safe", nothing=True)
-    call = replace(call, arguments=Arguments(text), start_input=None)
-    shown = excerpt(text, 60)
-    if concatenated(call) is not None:
-        right, safety = _first(call)
-        return PastDamage(
-            call, place, f"several values: {shown}", right, safety, concatenated=True, as_object=as_object
-        )
-    if (len(call.arguments.values) == 1 and not call.arguments.rest) or text.lstrip()[:1] not in _JSON:
+        return None if as_object else PastFault(call, "empty", "{}", Edit("replace", place, "{}"), "safe", nothing=True)
+    read = replace(call, arguments=Arguments(text), start_input=None)
+    if concatenated(read) is not None:
+        right, safety = _first(read)
+        edit = _written(place, right, as_object=as_object)
+        return PastFault(call, f"several values: {excerpt(text, 60)}", right, edit, safety, concatenated=True)
+    if (len(read.arguments.values) == 1 and not read.arguments.rest) or text.lstrip()[:1] not in _JSON:
         return None  # of another type
-    found = flaw(call, None)
-    change = repair_flaw(call, found, None) if found is not None else None
+    found = flaw(read, None)
+    change = repair_flaw(read, found, None) if found is not None else None
     if found is None or change is None:
         return None  # there is no repair, and the reply was reported
-    return PastDamage(call, place, found.words, change.text, as_object=as_object)
+    return PastFault(call, found.words, change.text, _written(place, change.text, as_object=as_object))
 
 
 def _first(call: ToolCall) -> tuple[str | None, Safety]:
@@ -376,28 +361,13 @@ def _is_object(text: str) -> bool:
     return Arguments(text).mapping is not None
 
 
-def mistyped_history(exchange: Exchange, ledger: Ledger) -> Iterator[PastFault]:
-    """Yield the calls of a request's history whose arguments have another type than the API takes."""
-    request = exchange.request
-    if request is None:
-        return
-    for call in request.calls:
-        if call.form != "custom" and REDACTED not in call.arguments.text:
-            fault = _judge(call, exchange, ledger)
-            if fault is not None:
-                yield fault
-
-
-def _judge(call: ToolCall, exchange: Exchange, ledger: Ledger) -> PastFault | None:
-    request = exchange.request
-    assert request is not None
+def _mistyped(call: ToolCall, request: Request, conversation: str | None, ledger: Ledger) -> PastFault | None:
+    """Return the fault of arguments of another type than the API takes."""
     own = traits(request.api)
     place = _place(request.api, call)
     given = at(request.body, place)
     if given is None:
         return None  # left out
-    if own.arguments != "text" and isinstance(given, str) and _damage(call, place, given, as_object=True) is not None:
-        return None
     if own.arguments == "text":
         words = (
             _as_text(given, call)
@@ -408,24 +378,17 @@ def _judge(call: ToolCall, exchange: Exchange, ledger: Ledger) -> PastFault | No
         words = None if isinstance(given, dict) else f"{type_words(given)} instead of an object"
     if not words:
         return None
-    issued = ledger.issued(call.id, exchange.conversation) if call.id else None
+    issued = ledger.issued(call.id, conversation) if call.id else None
     passed = issued is not None and issued.arguments == call.arguments.text
     right = _right(given, issued.arguments if issued is not None and issued.name == call.name else None)
     safety: Safety = "safe" if right is not None else "unsafe"
     right = _bound(given, request.tool(call.name)) if right is None else right
-    edit = None
-    if right is not None:
-        value: Json = write(right) if own.arguments == "text" else right
-        edit = Edit("replace", place, value)
+    layer: Layer = "model" if passed else "client"
+    if right is None:
+        return PastFault(call, words, None, None, safety, layer)
+    written = write(right)
     return PastFault(
-        call.name or "a call without a name",
-        call.pointer,
-        words,
-        call.arguments.text,
-        write(right) if right is not None else "",
-        edit,
-        "model" if passed else "client",
-        safety,
+        call, words, written, Edit("replace", place, written if own.arguments == "text" else right), safety, layer
     )
 
 

@@ -12,7 +12,7 @@ from wirelint.arguments.argument_markup import Polluted, Rewritten, may_be_pollu
 from wirelint.arguments.argument_repairs import (
     Change,
     coerce_types,
-    damaged_history,
+    past_faults,
     repair_flaw,
     separate_values,
     write_as_text,
@@ -37,7 +37,8 @@ from wirelint.fixes.calls import CallRemover
 from wirelint.fixes.rewriters import WaitingRewriter, ends_call, first_frame
 from wirelint.model import Arguments, Exchange, Json, Tool, ToolCall
 from wirelint.policy import Fault, Outcome
-from wirelint.rule import Finding, Fix, Rule, Safety
+from wirelint.rule import Finding, Fix, Rule, Safety, Severity
+from wirelint.state.ledger import Ledger
 from wirelint.text.escaping import excerpt
 from wirelint.text.thinking import (
     CUT_NATIVE_OPENER,
@@ -234,27 +235,34 @@ def unmarked(call: ToolCall, found: Polluted, tool: Tool | None) -> Change | Non
     return Change(begun + rest, "unsafe", f"remove {what}", f"removed {what}", offset=len(begun))
 
 
-def report_damage(rule: Rule, exchange: Exchange, *, concatenated: bool) -> Iterator[Finding]:
-    """Yield findings on damaged arguments in the history: on several values in a row, or on all other damage."""
+def report_history(rule: Rule, exchange: Exchange, ledger: Ledger | None, *, concatenated: bool) -> Iterator[Finding]:
+    """Yield findings on arguments in the history: on several values in a row, or on all other faults."""
     refused = exchange.status is not None and 400 <= exchange.status < 500
-    for found in damaged_history(exchange):
-        if found.concatenated is concatenated:
+    for fault in past_faults(exchange, ledger):
+        if fault.concatenated is concatenated:
+            damaged: Severity = "error" if refused else "info" if fault.nothing else "warning"
             yield rule.finding(
                 "request",
-                f"{found.name}: in the history the arguments are {found.words}",
-                found.call.pointer,
-                severity="error" if refused else "info" if found.nothing else "warning",
-                fix=Fix(found.safety, f"write them as {excerpt(found.right)}") if found.right else None,
+                f"{fault.name}: in the history the arguments are {fault.words}",
+                fault.call.pointer,
+                layer=fault.layer,
+                severity=damaged if fault.layer is None else "warning",
+                fix=Fix(fault.safety, f"write them as {excerpt(fault.right)}") if fault.right else None,
             )
 
 
-def fix_damage(rule: Rule, exchange: Exchange, permit: FixPolicy, *, concatenated: bool) -> Iterator[RequestFix]:
-    """Yield the fixes of the arguments that `report_damage` reports."""
-    for found in damaged_history(exchange):
-        if found.concatenated is concatenated and found.right is not None and permit.allows(rule.code, found.safety):
-            where, before = found.call.pointer, found.call.arguments.text
-            done = rule.repair("request", found.safety, found.done, where, before=before, after=found.right)
-            yield (found.edit,), done
+def fix_history(
+    rule: Rule, exchange: Exchange, ledger: Ledger | None, permit: FixPolicy, *, concatenated: bool
+) -> Iterator[RequestFix]:
+    """Yield the fixes of the arguments that `report_history` reports."""
+    for fault in past_faults(exchange, ledger):
+        if fault.concatenated is concatenated and fault.edit is not None and permit.allows(rule.code, fault.safety):
+            before, after = fault.call.arguments.text, fault.right or ""
+            title = f"{fault.name}: wrote the arguments, {fault.words}, as {excerpt(after)}"
+            yield (
+                (fault.edit,),
+                rule.repair("request", fault.safety, title, fault.call.pointer, before=before, after=after),
+            )
 
 
 @dataclass(slots=True)
