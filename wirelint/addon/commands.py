@@ -109,7 +109,7 @@ class Commands:
 
     @command.command("wirelint.findings")  # type: ignore[untyped-decorator]
     def findings(self, flows: Sequence[flow.Flow] = ()) -> Sequence[str]:
-        """The findings of these flows (default: all flows): a line per exchange and one per finding."""
+        """Print the findings of these flows (default: all flows): one line per exchange and one per finding."""
         lines: list[str] = []
         clean = 0
         for one, checked in self._exchanges(flows or _all_flows()):
@@ -127,7 +127,7 @@ class Commands:
 
     @command.command("wirelint.explain")  # type: ignore[untyped-decorator]
     def explain(self, rule: RuleName = _NO_RULE) -> Sequence[str]:
-        """The manual of a rule, by its name or code."""
+        """Print the manual of a rule, by its name or code."""
         if not rule:
             raise wrong("wirelint.explain RULE: name a rule, such as xml-leak or LK101")
         found = self._rule(rule)
@@ -139,7 +139,7 @@ class Commands:
 
     @command.command("wirelint.fix")  # type: ignore[untyped-decorator]
     def fix(self, flows: Sequence[flow.Flow]) -> Sequence[str]:
-        """Try all fixes on these flows: each that can be repaired gets a copy beside it, with the repaired bodies."""
+        """Try all fixes on these flows: each flow with a fix gets a copy with the repaired bodies."""
         lines: list[str] = []
         made: list[http.HTTPFlow] = []
         for one in flows:
@@ -185,7 +185,7 @@ class Commands:
 
     @command.command("wirelint.case")  # type: ignore[untyped-decorator]
     def case(self, flow: flow.Flow, path: types.Path) -> str:
-        """Write a minimal redacted reproducer of this flow's findings to a file, fit to be given away."""
+        """Write a minimal redacted reproducer of this flow's findings to a file."""
         out = _file(path, "case.jsonl")
         if not isinstance(flow, http.HTTPFlow) or not self._lookup.knows(flow):
             raise wrong("this flow is no exchange that wirelint understands; nothing was written")

@@ -444,7 +444,7 @@ def _unreadable(arguments: Arguments, layers: int) -> Flaw:
         inner = Arguments(text.partition("\n")[2].strip(_BLANK).removesuffix("```"))
         return Flaw("in a code fence", repaired=inner.mapping or repair_damaged(inner.text))
     if (typed := Arguments(text.removeprefix(_TYPE)).mapping) is not None:
-        return Flaw("behind the name of their type", "gateway", typed)
+        return Flaw("preceded by the word `json`", "gateway", typed)
     if arguments.values:
         return Flaw(f"followed by {excerpt(arguments.rest, 30)!r}", "gateway", _before_closers(arguments))
     if (bare := unquoted(text)) is not None:

@@ -57,7 +57,7 @@ def export(
 ) -> int:
     """Write captures as HAR, as a flow file for mitmweb, or as JSONL, with their findings.
 
-    PATH is whatever `wirelint check` reads. Secrets are redacted, as in captures. Checking the file gives the same
+    PATH is read as by `wirelint check`. Secrets are redacted, as in captures. Checking the file gives the same
     findings, unless exchanges were left out that they depend on.
     """
     kind = form or _SUFFIXES.get(output.suffix.lower())
