@@ -168,7 +168,7 @@ def _origin(each: Pair, exchange: Exchange, ledger: Ledger, history: set[str]) -
     other = each.answer.result.call_id or ""
     if ledger.issued(other, exchange.conversation) is None and not _is_result_original(other, id_):
         return own
-    own = _by_form(other, name, exchange.model) if not id_ else None
+    own = _by_form(other, name, exchange.model) if not id_ or is_placeholder(id_) else None
     if own is not None and own.id is not None:
         return own
     found = match(other, id_, name) or each.answer.match
