@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from wirelint.apis.traits import traits
 from wirelint.events import CallUpdate, ReplyMeta, Start, StreamViolation
 from wirelint.fixes.call_index import CallIds, LateIds, RepeatRemover, ReplyIds
 from wirelint.history.pairing import Announced, announced
@@ -67,12 +68,13 @@ class IdUnstable(Rule):
         repeats = [fault for fault in reply.faults if fault.kind == "said-again"]
         if repeats:
             yield self._report_repeats(repeats)
+        has_late_ids = not traits(exchange.api).has_block_events  # there, only the start of a block has an id
         for call in reply.calls:
             # Events that continue the call under another id than its first.
             strays = [found for found in announced(call, exchange.api) if found.verdict == "stray"]
             if strays:
                 yield self._report_call(call, strays, exchange.api)
-            elif (late := next((found for found in announced(call, exchange.api) if found.late), None)) is not None:
+            elif has_late_ids and (late := next((one for one in announced(call, exchange.api) if one.late), None)):
                 yield self._report_late(call, late)
 
     def rewriter(self, context: RewriteContext) -> Sequence[Rewriter]:
@@ -92,7 +94,8 @@ class IdUnstable(Rule):
             title = f"sent the id `{excerpt(update.id or '')}` with the first event of its call"
             self.record(context, "safe", title, start.pointer, at=update, before=start.id or "", after=update.id or "")
 
-        calls = (LateIds(context, moved), CallIds(context, kept), RepeatRemover(repeated))
+        late = () if traits(context.exchange.api).has_block_events else (LateIds(context, moved),)
+        calls = (*late, CallIds(context, kept), RepeatRemover(repeated))
         return calls if _is_composed(context.exchange.model) else (ReplyIds(context, kept), *calls)
 
     def _report_call(self, call: ToolCall, strays: list[Announced], api: str) -> Finding:

@@ -55,6 +55,31 @@ BODIES: dict[str, tuple[str, str, list[bytes]]] = {
             block("stop"),
         ],
     ),
+    "text after the stop of its block, and a block that does not stop": (
+        MESSAGES,
+        "m",
+        [
+            block("start", content_block={"type": "text", "text": ""}),
+            block("stop"),
+            block("start", content_block={"type": "text", "text": ""}).replace(b'"index": 0', b'"index": 2'),
+            text_delta("\n\n"),
+            build.sse({"type": "message_stop"}, named=True).encode(),
+        ],
+    ),
+    "arguments before the start of their call, and within those of another": (
+        MESSAGES,
+        "m",
+        [
+            block("start", content_block={"type": "tool_use", "id": "toolu_1", "name": "find", "input": {}}),
+            block("delta", delta={"type": "input_json_delta", "partial_json": "9"}).replace(
+                b'"index": 0', b'"index": 1'
+            ),
+            block("delta", delta={"type": "input_json_delta", "partial_json": "8"}),
+            block("start", content_block={"type": "tool_use", "id": "toolu_2", "name": "find", "input": {}}).replace(
+                b'"index": 0', b'"index": 1'
+            ),
+        ],
+    ),
     "an entry without a function, of a call that is removed": (
         CHAT,
         "m",

@@ -371,6 +371,8 @@ class TextRewriter:
         """Return the events that are sent after consecutive deltas of a block."""
         assert block.decider is not None
         candidate = self._candidates[block.choice]
+        if block.closed and block not in candidate.blocks:  # text after the stop of its block
+            candidate.blocks.append(block)
         out = self._pause(candidate, "other", but=block) if len(candidate.blocks) > 1 else []
         *before, event = events
         for one in before:
