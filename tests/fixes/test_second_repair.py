@@ -24,8 +24,8 @@ def call(name: str, id_: str) -> dict[str, Any]:
     return {"tool_calls": [{"index": 0, "id": id_, "type": "function", "function": {"name": name, "arguments": ""}}]}
 
 
-def block(kind: str, **more: Any) -> bytes:
-    return build.sse({"type": f"content_block_{kind}", "index": 0, **more}, named=True).encode()
+def block(kind: str, index: int = 0, **more: Any) -> bytes:
+    return build.sse({"type": f"content_block_{kind}", "index": index, **more}, named=True).encode()
 
 
 def text_delta(text: str) -> bytes:
@@ -61,7 +61,7 @@ BODIES: dict[str, tuple[str, str, list[bytes]]] = {
         [
             block("start", content_block={"type": "text", "text": ""}),
             block("stop"),
-            block("start", content_block={"type": "text", "text": ""}).replace(b'"index": 0', b'"index": 2'),
+            block("start", 2, content_block={"type": "text", "text": ""}),
             text_delta("\n\n"),
             build.sse({"type": "message_stop"}, named=True).encode(),
         ],
@@ -71,13 +71,9 @@ BODIES: dict[str, tuple[str, str, list[bytes]]] = {
         "m",
         [
             block("start", content_block={"type": "tool_use", "id": "toolu_1", "name": "find", "input": {}}),
-            block("delta", delta={"type": "input_json_delta", "partial_json": "9"}).replace(
-                b'"index": 0', b'"index": 1'
-            ),
+            block("delta", 1, delta={"type": "input_json_delta", "partial_json": "9"}),
             block("delta", delta={"type": "input_json_delta", "partial_json": "8"}),
-            block("start", content_block={"type": "tool_use", "id": "toolu_2", "name": "find", "input": {}}).replace(
-                b'"index": 0', b'"index": 1'
-            ),
+            block("start", 1, content_block={"type": "tool_use", "id": "toolu_2", "name": "find", "input": {}}),
         ],
     ),
     "an entry without a function, of a call that is removed": (
