@@ -112,7 +112,6 @@ DEAR = {
     "one call of bare values": "<|tool_call>call:look{" + "a:1," * 25_000,
     "damaged json": "look\n{" + "'q': 1, " * 12_500,
     "recipients": ">>>   look   \r\n",
-    "code in code": "   look\r\n   ```\r\n   tool_call(",
     "envelopes": '{"name": "x", "arguments":\n',
 }
 
@@ -121,7 +120,7 @@ DEAR = {
 @pytest.mark.parametrize("unit", DEAR.values(), ids=DEAR)
 def test_no_call_for_100_kb_takes_long(unit: str, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     case = adversarial.Case(Shape("", unit), way, "openai.chat", "text", 0)
-    case.measure(100_000)  # what is made once is made now
+    case.measure(20_000)  # lazy patterns are compiled now; results for the text itself are not cached
     monkeypatch.setattr(adversarial, "Cost", _Steps)
     assert some(case.measure(100_000)).longest < _ONE_CALL
 
