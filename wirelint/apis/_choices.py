@@ -42,10 +42,10 @@ from wirelint.apis.writing import (
     frame_document,
     framed,
     groups,
-    other_lines,
     reply_id_of,
     same,
     text_of,
+    with_other_lines,
     without_violations,
 )
 from wirelint.events import (
@@ -427,7 +427,7 @@ class ChoiceStreamWriter(ChoiceWriter, ABC):
             if event.frame is not None and id(event.frame) in seen:
                 seen.discard(id(event.frame))
                 made += self._group(event.frame, [one for one in events if one.frame is event.frame], [])
-        return (other_lines(frame) if made else b"") + b"".join(made)
+        return with_other_lines(frame, made)
 
     def close(self, out: Sequence[Event]) -> bytes:
         self.mark_altered((), out)

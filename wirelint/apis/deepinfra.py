@@ -18,7 +18,7 @@ from wirelint.apis.openai_completions import check_form, read_prompt
 from wirelint.apis.reading import DONE, ReplyReader, error_of, mapping, mappings, stated_reason, text
 from wirelint.apis.spec import ApiSpec
 from wirelint.apis.writing import WholeWriter as BaseWriter
-from wirelint.apis.writing import frame_document, framed, groups, other_lines, same, text_of
+from wirelint.apis.writing import frame_document, framed, groups, same, text_of, with_other_lines
 from wirelint.events import Delta, Done, Event, Failure, Finish, Frame, Other, Start, StreamViolation, Usage
 from wirelint.model import Json, Request
 
@@ -127,7 +127,7 @@ class StreamWriter:
         has_more = document.get("generated_text") or document.get("details") or _usage_of(document)
         if has_more and not any(event.frame is frame for event in out):
             made += self._group(frame, [], document)
-        return (other_lines(frame) if made else b"") + b"".join(made)
+        return with_other_lines(frame, made)
 
     def close(self, out: Sequence[Event]) -> bytes:
         check_form(out, "text")

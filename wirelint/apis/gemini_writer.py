@@ -18,7 +18,16 @@ from dataclasses import dataclass, field
 
 from wirelint.apis.gemini_bodies import REPLY, kind_of, member, unwrapped, value_of
 from wirelint.apis.reading import index_of, mapping, mappings, text
-from wirelint.apis.writing import MADE, dump, frame_document, groups, other_lines, reply_id_of, same, without_violations
+from wirelint.apis.writing import (
+    MADE,
+    dump,
+    frame_document,
+    groups,
+    reply_id_of,
+    same,
+    with_other_lines,
+    without_violations,
+)
 from wirelint.apis.writing import WholeWriter as BaseWriter
 from wirelint.events import CallUpdate, Close, Delta, Done, Event, Finish, Frame, Start, Usage
 from wirelint.model import Arguments, Json
@@ -363,7 +372,7 @@ class StreamWriter(_Writer):
         if self._array:
             return self._element(frame, events, out)
         made = [part for each in groups(frame, events, out) for part in self._group(*each)]
-        return (other_lines(frame) if made else b"") + b"".join(made)
+        return with_other_lines(frame, made)
 
     def close(self, out: Sequence[Event]) -> bytes:
         self._calls.note(out)

@@ -120,6 +120,13 @@ def other_lines(frame: Frame) -> bytes:
     return b"".join(line + b"\n" for line in lines)
 
 
+def with_other_lines(frame: Frame, made: Sequence[bytes]) -> bytes:
+    """Return what was made of a frame, after its comments, `id` and `retry`, unless it is the frame itself."""
+    if not made or (len(made) == 1 and made[0] is frame.raw):
+        return b"".join(made)
+    return other_lines(frame) + b"".join(made)
+
+
 def patched_entries(
     listed: Json,
     events: Sequence[Event],
