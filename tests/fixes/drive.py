@@ -114,7 +114,7 @@ class Passed:
 def send(
     case: Case, rules: Sequence[str], permit: FixPolicy = UNSAFE, *, complete: bool = True, drop: int = 0
 ) -> Passed:
-    """What a client reads in a repaired reply of one candidate, without judging it. `drop`: events that never come."""
+    """Repair a reply of one candidate, without checking it. `drop`: number of last events to leave out."""
     passage = _Passage(case, rules)
     if drop:
         events = (passage.record.response_body or b"").split(b"\n\n")[: -1 - drop]

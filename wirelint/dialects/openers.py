@@ -4,9 +4,10 @@ Theory of operation. A dialect declares its openers in a subset of regular expre
 
     <\s{0,3}tool_call\s{0,3}>              literals, classes, `{m,n}`, `?`, groups `(?:a|b)`
     \bfunctions[. ][\w.-]{1,128}:          `\b`: the start of a word, as `word_start` defines it
-    \Ecommentary[ \t]{0,2}to= `\E`: right after the end of a sentence ^[ \t]{0,8}Action: `^`: the start of a line
-    \A\s{0,8}\[\s{0,8}\{ `\A`: the start of the text, or of what follows reasoning (`</think>`) <\s{0,2}{tool}\s{0,2}>
-    `{tool}`: the name of a declared tool
+    \Ecommentary[ \t]{0,2}to=              `\E`: right after the end of a sentence
+    ^[ \t]{0,8}Action:                     `^`: the start of a line
+    \A\s{0,8}\[\s{0,8}\{                   `\A`: the start of the text, or of the text after reasoning (`</think>`)
+    <\s{0,2}{tool}\s{0,2}>                 `{tool}`: the name of a declared tool
 
 `parse` reads an opener into pieces. Two patterns come from the pieces: the full pattern finds openers, the cut pattern
 matches a proper prefix of an opener at the very end of a text, which a stream must hold back. Pieces are needed because
@@ -559,7 +560,7 @@ def _filtered(openers: Iterable[Opener]) -> str:
 
 
 class _Cut(NamedTuple):
-    """Openers of one kind, for a search of those that the end of the text cuts off. `places`: where one may begin.
+    """Patterns that find an opener of one kind cut off by the end of the text. `places`: pattern of its start.
 
     `patterns` are by first character; those of lines and texts, which begin between characters, are under "". An opener
     with a tool's name may be cut off `inside_name`, or `after_name`.
@@ -659,7 +660,7 @@ def _count_in(piece: Piece, characters: str) -> int:
 
 
 def _places(kind: Kind, firsts: Collection[str]) -> str:
-    """Return the pattern source of the places where an opener of a kind may begin before the end of a text."""
+    """Return the source of the pattern of the places at which an opener of a kind may start."""
     match kind:
         case "literal":
             places = [rf"[{''.join(sorted(map(re.escape, set(firsts) - {'>'})))}]"] if set(firsts) - {">"} else []

@@ -159,7 +159,7 @@ _CUT_LINE = _PHRASES.pattern("cut_line", cut_heads=_CUT_HEADS)
 _LONGEST_LINE = 80
 _LONGEST_MARKER = 240
 _MOST_BRACKETS = 8
-"""Upper bound for the brackets of one kind in a marker: a cut marker begins at one of the last eight in the text."""
+"""Most brackets of one kind in a marker. So a cut-off marker starts at one of the last eight brackets of the text."""
 _SPARK = re.compile(r"[<\[\]\n]")
 
 

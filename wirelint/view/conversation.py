@@ -56,7 +56,7 @@ FINISH = "finish reason:"
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One part of a message as it is displayed: label, text, tail (an id). `text` is complete; renderers shorten it.
+    """Displayed part of a message: label, text, tail (an id). `text` is complete; renderers shorten it.
 
     `message` is the pointer of the message or the number of the choice. `is_paired`: a result below its call.
     """
