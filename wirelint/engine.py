@@ -330,7 +330,7 @@ class Session:
         if self.unread_because is not None and self.unread_because not in notes:
             notes = (*notes, self.unread_because)
         if reply is not None:
-            notes = (*notes, *limits.notes_on(reply, _names(self.request)))
+            notes = (*notes, *limits.notes_on(reply, self.request.tools if self.request is not None else ()))
         measured = Timing(self._started, self._log.first, self._first_token, None)
         return self.head().but(
             reply=reply,
@@ -451,12 +451,10 @@ def within_limits(exchange: Exchange) -> Exchange:
     reply = exchange.reply
     if reply is None:
         return exchange
-    judged = without_loops(reply, _names(exchange.request))
+    request = exchange.request
+    tool_names = frozenset([tool.name for tool in request.tools]) if request is not None else frozenset[str]()
+    judged = without_loops(reply, tool_names)
     return exchange if judged is reply else exchange.but(reply=judged)
-
-
-def _names(request: Request | None) -> frozenset[str]:
-    return frozenset([tool.name for tool in request.tools]) if request is not None else frozenset()
 
 
 def internal(culprit: str, error: BaseException) -> Finding:

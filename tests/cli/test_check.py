@@ -171,6 +171,15 @@ def test_of_what_could_not_be_read_nothing_is_claimed(wirelint: Wirelint, tmp_pa
     assert "1 exchange in 1 file: nothing found in what could be read" in wirelint("check", path).err
 
 
+def test_a_reply_that_was_read_in_part_is_not_called_clean(wirelint: Wirelint, tmp_path: Path) -> None:
+    talk = Talk(text="It is. " * 600).record("openai.chat", False)
+    (tmp_path / "long.jsonl").write_text(json.dumps(talk) + "\n")
+    ran = wirelint("check", tmp_path / "long.jsonl")
+    assert ran.status == 0
+    assert "nothing found in what could be read; 1 exchange read in part (wirelint show has the reasons)" in ran.err
+    assert "sentences between the first and the last 256" in wirelint("show", tmp_path / "long.jsonl", columns=200).out
+
+
 def test_a_reply_that_is_too_large_to_decode_is_not_called_clean(
     wirelint: Wirelint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -112,6 +112,8 @@ DEAR = {
     "one call of bare values": "<|tool_call>call:look{" + "a:1," * 25_000,
     "damaged json": "look\n{" + "'q': 1, " * 12_500,
     "recipients": ">>>   look   \r\n",
+    "lines of a fence": "   look\r\n   ```\r\n   tool_call(",
+    "lines of a list": "- a\n",
     "envelopes": '{"name": "x", "arguments":\n',
 }
 

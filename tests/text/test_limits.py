@@ -61,15 +61,16 @@ def notes(text: str = "Well.", **said: object) -> tuple[str, ...]:
     [
         (LOOPS["marks"] + " " * 2000, note_on(some(plain_from(LOOPS["marks"] + " " * 2000)))),
         ("<|a_1|>" * 2049, "more than 2,048 control tokens in a text of the reply; they were not judged"),
-        (
-            "- one\n\n    two\n" * 700,
-            "the lines after the first 2,048 in a text of the reply were not read for claims",
-        ),
+        ("one\n" * 2049, "the lines after the first 2,048 in a text of the reply count as quoted"),
         ("It is. " * 600, "the sentences between the first and the last 256 in a text of the reply were not read"),
         ("word " * 4000, "the characters of a sentence after the first 16,384 in a text of the reply were not read"),
+        (
+            "```tool_code\nlook(q='a')\n```\n\nThen:\n\n" * 17,
+            "more than 16 calls with code fences in a text of the reply",
+        ),
         ("word. " * 34_000, "the characters after the first 200,000 in a text of the reply were not read for claims"),
     ],
-    ids=["markup", "tokens", "lines", "sentences", "sentence", "characters"],
+    ids=["markup", "tokens", "lines", "sentences", "sentence", "fences", "characters"],
 )
 def test_a_limit_of_a_text_makes_a_note(text: str, says: str) -> None:
     assert any(says in note for note in notes(text))
@@ -78,6 +79,9 @@ def test_a_limit_of_a_text_makes_a_note(text: str, says: str) -> None:
 def test_a_limit_of_arguments_makes_a_note() -> None:
     assert notes(calls=[Call("look", "0 " * 300)]) == (
         "the arguments of look are more than 256 JSON values; the others were not judged",
+    )
+    assert notes(calls=[Call("look", {"q": ["a"] * 401})]) == (
+        "the arguments of look hold more than 400 values; the others were not checked for invented ones",
     )
 
 

@@ -18,7 +18,7 @@ SPANS: list[Any] = TABLES["spans"]
 
 @pytest.mark.parametrize(("text", "quoted"), [case[1:] for case in SPANS], ids=[case[0] for case in SPANS])
 def test_quoted_spans_are_found_exactly(text: str, quoted: list[str]) -> None:
-    assert [text[start:end] for start, end, _ in quoting._spans(text)] == quoted
+    assert [text[start:end] for start, end, kind in quoting.spans(text) if kind != "html"] == quoted
 
 
 IS_QUOTED: list[Any] = TABLES["is_quoted"]

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import islice
 from typing import Literal, NamedTuple
 
 from wirelint import lexicon
@@ -234,7 +235,7 @@ def named_parameters(arguments: Mapping[str, Json], error: str) -> Iterator[tupl
 # `default` in another sense, so texts of the system and the assistant count only with the word in quotes. Values that the
 # schema enumerates are left to `schema-violation`.
 
-_MOST_VALUES = 400
+MOST_VALUES = 400
 _DEEPEST = 8
 _LEAST_ID = 1000
 _BEFORE_A_VALUE = "to|as|auf|als|zu|à|sur|a|como|op|til|till|na"
@@ -257,19 +258,26 @@ class Leaf(NamedTuple):
         return dotted(self.path)
 
 
+def are_too_many(arguments: dict[str, Json]) -> bool:
+    """Return True if arguments hold more texts and numbers than `leaves` yields at most."""
+    return next(islice(_values(arguments), MOST_VALUES, None), None) is not None
+
+
 def leaves(arguments: dict[str, Json]) -> Iterator[Leaf]:
     """Yield the texts and numbers of arguments, up to a limit."""
+    return islice(_values(arguments), MOST_VALUES)
+
+
+def _values(arguments: dict[str, Json]) -> Iterator[Leaf]:
     stack = [Leaf((name,), name, value) for name, value in reversed(arguments.items())]
-    count = 0
-    while stack and count < _MOST_VALUES:
+    while stack:
         leaf = stack.pop()
-        count += 1
         path, name, value = leaf
         match value:
             case dict() if len(path) < _DEEPEST:
                 stack += reversed([Leaf((*path, key), key, one) for key, one in value.items()])
             case list() if len(path) < _DEEPEST:
-                stack += reversed([Leaf((*path, n), name, one) for n, one in enumerate(value[:_MOST_VALUES])])
+                stack += reversed([Leaf((*path, n), name, one) for n, one in enumerate(value[: MOST_VALUES + 1])])
             case bool() | None:
                 pass
             case _:

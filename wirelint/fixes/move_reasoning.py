@@ -352,6 +352,9 @@ class ThoughtDecider(TextDecider):
             return 0
         text = self._buffer.text()
         if self.streamed and len(text) > _LONGEST_LEAD and self._looks > _MOST_LOOKS:
+            self._mover.warn(
+                "reasoning may precede the answer, but where it ends is unknown; the text was left unchanged"
+            )
             self._state = "text"
             return None
         self._looks += 1

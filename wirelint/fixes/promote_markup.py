@@ -33,7 +33,7 @@ from wirelint.history.id_demands import mint_where_used
 from wirelint.model import Arguments, Choice, Part, Reasoning, Refusal, Request, Text, ToolCall
 from wirelint.text.escaping import amount
 from wirelint.text.markup import BETWEEN, MOST_MASKED, OWN_FENCE, Said, judge, masked, may_quote, siblings
-from wirelint.text.quoting import is_quoted
+from wirelint.text.quoting import is_quoted, is_unread
 
 PUT_BACK = "markup beside structured calls came back as text, at the end of what was already sent"
 _MOST_PENDING = 16 * MOST_HELD
@@ -88,7 +88,7 @@ class Quotation(TextBuffer):
                 return True
             self._fenced_from = -1
         start = self.readable_from(offset)
-        if start is None:
+        if start is None or is_unread(so_far, offset):
             return True
         shown = so_far[start:]
         if OWN_FENCE.match(so_far, offset):  # the leak begins a fence, which does not quote it

@@ -20,7 +20,7 @@ from wirelint.apis.traits import ending, is_raw
 from wirelint.dialects import SPEAKERS, Block, NativeCall, find, is_damaged, may_hold_markup
 from wirelint.dialects.openers import THOUGHT_ENDS
 from wirelint.fix import MOST_HELD
-from wirelint.model import Choice, Exchange, Reasoning, Refusal, Request, Text, ToolCall
+from wirelint.model import Choice, Exchange, Reasoning, Refusal, Request, Text, Tool, ToolCall
 from wirelint.text.asking import asks_about_calls, demands_json, instructions_hold, last_user_text, request_holds
 from wirelint.text.families import family
 from wirelint.text.quoting import fence_is_whole_message, is_mention, is_quoted
@@ -107,6 +107,17 @@ def leaks(exchange: Exchange) -> Iterator[Leak]:
                         shown, left = masked(shown, *leak.span) if masks else shown, left - masks
                     if leak is not None and (leak.complete or exchange.end != "client-left"):
                         yield leak
+
+
+def are_too_many(text: str, tools: Sequence[Tool]) -> bool:
+    """Return True if a text has more calls in native markup with delimiters of quotations than are masked."""
+    if sum(map(text.count, ("`", "~~~", ">>>"))) <= MOST_MASKED or not may_hold_markup(text, tools):
+        return False
+    runs = [(run[0].start, run[-1].end) for run in siblings(text, find(text, tools))]
+    return (
+        sum(OWN_FENCE.match(text, start) is not None or may_quote(text, start, end) for start, end in runs)
+        > MOST_MASKED
+    )
 
 
 def siblings(text: str, blocks: Sequence[Block]) -> Iterator[tuple[Block, ...]]:

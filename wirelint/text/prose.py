@@ -1,9 +1,9 @@
 """Prose of a text: code, quotations and block quotes masked, the rest cut into sentences.
 
-Theory of operation. A mask has the length of the text, so its offsets are offsets of the text. A CommonMark parser finds
-blocks (fences, indented code, block quotes, HTML); a scan of the rest finds code spans and quotation marks. Masked
-characters keep the line structure and become one of two letters that no pattern of prose matches: `CODE` inside a code
-span, `QUOTE` inside quotations and blocks.
+Theory of operation. A mask has the length of the text, so its offsets are offsets of the text. `quoting` finds blocks
+(fences, indented code, block quotes, HTML) and code spans; a scan of the rest finds quotation marks. Masked characters
+keep the line structure and become one of two letters that no pattern of prose matches: `CODE` inside a code span,
+`QUOTE` inside quotations and blocks.
 """
 
 from __future__ import annotations
@@ -14,9 +14,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from markdown_it import MarkdownIt
-
 from wirelint import lexicon
+from wirelint.text.quoting import may_hold_spans, spans
 from wirelint.text.remembered import short
 
 _PHRASES = lexicon.Phrases("prose")
@@ -70,8 +69,6 @@ CODE = "\ue001"
 QUOTE = "\ue002"
 
 _LONGEST = 200_000
-_MOST_LINES = 2048
-"""Lines of one text that are parsed as Markdown, which takes 4-8 microseconds for each."""
 MOST_SENTENCES = 512
 """Upper bound for the sentences of one text: the first and the last ones. Each costs up to 40 microseconds if it is a
 claim; a page has 30."""
@@ -79,12 +76,8 @@ _LONGEST_SENTENCE = 1 << 14
 """Number of characters of one sentence that are read. A page of ideographs without a full stop takes 50 ms."""
 _SURELY_READ = 4096
 """Texts up to this length are taken to be within all limits."""
-_BLOCKS = frozenset({"fence", "code_block", "blockquote_open", "html_block"})
-_BLOCK_MARKS = ("```", "~~~", "    ", "\t")
-_BEGINS_BLOCK = re.compile(r"(?:\A|[\r\n])[ \d>*+.)-]*[<>]")
-"""A tag or a block quote at a line start or in a list item."""
-_TICKS = re.compile(r"`+")
-_PARAGRAPH = re.compile(r"(\n[ \t]*\n)")
+_SAYS_NOTHING = f" \t\r\n.{QUOTE}"
+_VISIBLE = re.compile(r"[^\r\n]")
 _QUOTES = "\"“„«「『‘'"
 """First characters of quotations."""
 _SOFT_BREAK = re.compile(r"(?<=[^\s.!?:;。！？…|\ue002])\n(?=[^\W\d_A-ZÄÖÜ])")
@@ -128,13 +121,13 @@ def read(text: str) -> Prose:
     unread = [f"characters after the first {_LONGEST:,}"] if len(text) > _LONGEST else []
     text = text[:_LONGEST]
     masked = mask(text)
-    if _may_hold_blocks(text) and len(text.splitlines()) > _MOST_LINES:
-        unread.append(f"lines after the first {_MOST_LINES:,}")
     flat = _SOFT_BREAK.sub(" ", masked) if "\n" in masked else masked
-    sentences = list(_sentences(flat))
-    if len(sentences) > MOST_SENTENCES:
+    cuts = itertools.pairwise([0, *_ends(flat), len(flat)])
+    parts = [(start, end) for start, end in cuts if flat[start:end].strip(_SAYS_NOTHING)]
+    if len(parts) > MOST_SENTENCES:
         unread.append(f"sentences between the first and the last {MOST_SENTENCES // 2}")
-        sentences = [*sentences[: MOST_SENTENCES // 2], *sentences[-MOST_SENTENCES // 2 :]]
+        parts = [*parts[: MOST_SENTENCES // 2], *parts[-MOST_SENTENCES // 2 :]]
+    sentences = [_sentence(flat, start, end) for start, end in parts]
     if any(len(sentence.masked) == _LONGEST_SENTENCE for sentence in sentences):
         unread.append(f"characters of a sentence after the first {_LONGEST_SENTENCE:,}")
     return Prose(text, masked, tuple(sentences), "```" in text or "~~~" in text, tuple(unread))
@@ -150,77 +143,31 @@ def unquoted(text: str) -> str:
 
     Use it for tags, which CommonMark takes for HTML blocks.
     """
-    shown = _mask_blocks(text, _BLOCKS - {"html_block"})
-    return _mask_spans(shown) if "`" in shown else shown
+    return _masked(text, html=False)
 
 
 def mask(text: str) -> str:
     """Return the text with blocks and quotations as `QUOTE` and code spans as `CODE`, of the same length."""
-    shown = _mask_blocks(text) if _may_hold_blocks(text) else text
-    if "`" in shown:
-        shown = _mask_spans(shown)
+    shown = _masked(text)
     if not any(mark in shown for mark in _QUOTES):
         return shown
     return _PHRASES["quoted"].sub(lambda found: found[0][0] + QUOTE * (len(found[0]) - 2) + found[0][-1], shown)
 
 
-def _may_hold_blocks(text: str) -> bool:
-    """Return True if the text may have a block: a fence, indented code, or a line that begins with a quote or a tag."""
-    if any(mark in text for mark in _BLOCK_MARKS):
-        return True
-    return ("<" in text or ">" in text) and _BEGINS_BLOCK.search(text) is not None
-
-
-def _mask_blocks(text: str, kinds: frozenset[str] = _BLOCKS) -> str:
-    """Mask blocks of some kinds. Of a text with too many lines the rest counts as a block, since it is not parsed."""
-    lines = text.splitlines(keepends=True)
-    if len(lines) > _MOST_LINES:
-        shown = "".join(lines[:_MOST_LINES])
-        rest = re.sub(r"[^\n\r]+", lambda line: QUOTE * len(line[0]), text[len(shown) :])
-        return _mask_blocks(shown, kinds) + rest
-    for token in _parser().parse(text):
-        if token.type in kinds and token.map:
-            for number in range(token.map[0], min(token.map[1], len(lines))):
-                lines[number] = re.sub(r"[^\n\r]", QUOTE, lines[number])
-    joined = "".join(lines)
-    return joined if len(joined) == len(text) else text
-
-
-@lru_cache(maxsize=1)
-def _parser() -> MarkdownIt:
-    # Inline rules are not needed here and take most of the time.
-    return MarkdownIt("commonmark").disable(["inline", "text_join"], ignoreInvalid=True)
-
-
-def _mask_spans(text: str) -> str:
-    """Mask code spans by CommonMark's rule: the next run of as many backticks in the paragraph closes a run."""
-    return "".join(_mask_paragraph(piece) if "`" in piece else piece for piece in _PARAGRAPH.split(text))
-
-
-def _mask_paragraph(text: str) -> str:
-    runs = list(_TICKS.finditer(text))
-    closers: list[int | None] = [None] * len(runs)
-    latest: dict[int, int] = {}
-    for position in range(len(runs) - 1, -1, -1):
-        size = len(runs[position][0])
-        closers[position] = latest.get(size)
-        latest[size] = position
+def _masked(text: str, *, html: bool = True) -> str:
+    """Mask the quoted parts of a text. `html`: mask HTML blocks too."""
+    if not may_hold_spans(text):
+        return text
     pieces: list[str] = []
-    done = at = 0
-    while at < len(runs):
-        closer = closers[at]
-        if closer is None:
-            at += 1
-            continue
-        start, end = runs[at].end(), runs[closer].start()
-        pieces += [text[done:start], re.sub(r"[^\n]", CODE, text[start:end])]
-        done, at = end, closer + 1
+    done = 0
+    for start, end, kind in spans(text):
+        letter, size = QUOTE, 0
+        if kind == "inline":
+            letter, size = CODE, len(text[start:end]) - len(text[start:end].lstrip("`"))
+        if kind != "html" or html:
+            pieces += [text[done : start + size], _VISIBLE.sub(letter, text[start + size : end - size])]
+            done = end - size
     return "".join(pieces) + text[done:]
-
-
-def _sentences(masked: str) -> Iterator[Sentence]:
-    for start, end in itertools.pairwise([0, *_ends(masked), len(masked)]):
-        yield from _sentence(masked, start, end)
 
 
 def _ends(masked: str) -> Iterator[int]:
@@ -232,14 +179,12 @@ def _ends(masked: str) -> Iterator[int]:
         yield start
 
 
-def _sentence(masked: str, start: int, end: int) -> Iterator[Sentence]:
+def _sentence(masked: str, start: int, end: int) -> Sentence:
     piece = masked[start:end]
-    if not piece.strip(f" \t\r\n.{QUOTE}"):
-        return
     bullet = _BULLET.match(piece)
     skipped = bullet.end() if bullet else len(piece) - len(piece.lstrip())
     body = piece[skipped:][:_LONGEST_SENTENCE]
-    yield Sentence(body.rstrip().replace("\n", " "), start + skipped, start + len(piece.rstrip()), bullet is not None)
+    return Sentence(body.rstrip().replace("\n", " "), start + skipped, start + len(piece.rstrip()), bullet is not None)
 
 
 # Summaries of earlier messages: a client whose history is too long requests a summary and continues with it, with its

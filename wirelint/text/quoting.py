@@ -1,9 +1,8 @@
 """Quoted parts of a Markdown text (fenced and indented code, inline code, block quotes), and mentions of markup.
 
-Theory of operation. A CommonMark parser (markdown-it-py) decides. Block tokens carry the lines of their text, and those
-become offsets. Inline tokens carry no offsets: the backtick runs in the lines of an inline token are walked as
-CommonMark does, and every span must have the content of a `code_inline` token of the parser; others are left out.
-Parser rules that do not affect quotations are switched off, for speed. HTML is no quotation, so markup that CommonMark
+Theory of operation. A CommonMark parser (markdown-it-py) finds the blocks. Block tokens carry the lines of their text,
+and those become offsets. Inline code, for which the parser gives no offsets, is found by CommonMark's rule: a run of
+backticks is closed by the next run of as many in the same paragraph. HTML is no quotation, so markup that CommonMark
 takes for an HTML block is not quoted.
 """
 
@@ -16,26 +15,40 @@ from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from markdown_it import MarkdownIt
-from markdown_it.token import Token
 
 from wirelint import lexicon
 
 _PHRASES = lexicon.Phrases("quoting")
 
-_Kind = Literal["fence", "indented", "inline", "quote"]
-_KINDS: dict[str, _Kind] = {"blockquote_open": "quote", "fence": "fence", "code_block": "indented"}
+Kind = Literal["fence", "indented", "inline", "quote", "html", "unread"]
+_KINDS: dict[str, Kind] = {
+    "blockquote_open": "quote",
+    "fence": "fence",
+    "code_block": "indented",
+    "html_block": "html",
+}
 
-_PARSER = MarkdownIt("commonmark").disable(["emphasis", "link", "image", "reference"])
+MOST_LINES = 2048
+"""Lines of one text that are parsed, at 4-8 microseconds each. The lines after them count as quoted."""
+# Inline rules take most of the parser's time.
+_PARSER = MarkdownIt("commonmark").disable(["inline", "text_join"], ignoreInvalid=True)
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _TICKS = re.compile(r"`+")
-# A block quote needs a `>` with nothing but blanks and list markers before it on its line.
-_QUOTE = re.compile(r"^[ \t\d.)*+-]{0,64}>", re.MULTILINE)
+# What begins inline code (a run of backticks) or hides its marks: an escape, a URL in brackets, a tag.
+_INLINE = re.compile(
+    r"""\\[\\`]|(?P<ticks>`+)|<[A-Za-z][\w+.-]{1,31}:[^\s<>]*>|</?[A-Za-z](?:[^<>`"']|"[^"]*"|'[^']*'){0,256}>"""
+)
+_MARKS = ("`", "~~~", "    ", "\t")
+_BEGINS_BLOCK = re.compile(r"(?:\A|[\r\n])[ \d>*+.)-]{0,64}[<>]")
+"""A tag or a block quote at a line start or in a list item."""
 
 
-class _Span(NamedTuple):
+class Span(NamedTuple):
+    """A quoted part of a text, or an HTML block. `unread`: the lines beyond `MOST_LINES`."""
+
     start: int
     end: int
-    kind: _Kind
+    kind: Kind
 
 
 def is_quoted(text: str, start: int, end: int) -> bool:
@@ -44,90 +57,75 @@ def is_quoted(text: str, start: int, end: int) -> bool:
     If it begins in indented code, it must end in code too (in this block or, as in a list of markers, in a later one),
     because ordinary text may begin with four blanks.
     """
-    spans = _spans(text)
-    span = _span_at(spans, start)
-    return span is not None and (span.kind != "indented" or _span_at(spans, max(end - 1, start)) is not None)
+    found = _quotation_at(text, start)
+    return found is not None and (found.kind != "indented" or _quotation_at(text, max(end - 1, start)) is not None)
 
 
-def _span_at(spans: tuple[_Span, ...], offset: int) -> _Span | None:
-    place = bisect.bisect_right(spans, offset, key=lambda span: span.start)
-    span = spans[place - 1] if place else None
-    return span if span is not None and offset < span.end else None
+def _quotation_at(text: str, offset: int) -> Span | None:
+    found = spans(text)
+    place = bisect.bisect_right(found, offset, key=lambda span: span.start)
+    span = found[place - 1] if place else None
+    return span if span is not None and offset < span.end and span.kind != "html" else None
 
 
 def fence_is_whole_message(text: str) -> bool:
     """Return True if the text is one code block (a fence, closed or not, or indented code)."""
-    if not _may_quote(text):
+    first = next(iter(spans(text)), None)
+    if first is None or (first.start, first.end) != (0, len(text)):
         return False
-    tokens = _parse(text)
-    return len(tokens) == 1 and tokens[0].type in ("fence", "code_block")
+    return first.kind == "indented" or (first.kind == "fence" and text.lstrip(" ")[0] in "`~")
 
 
-def _may_quote(text: str) -> bool:
-    marks = ("`", "~~~", "    ", "\t")
-    return any(mark in text for mark in marks) or _QUOTE.search(text) is not None
+def is_unread(text: str, offset: int) -> bool:
+    """Return True if an offset is beyond the lines that are parsed."""
+    return any(span.kind == "unread" and span.start <= offset for span in spans(text)[-1:])
 
 
-@lru_cache(maxsize=32)
-def _parse(text: str) -> tuple[Token, ...]:
-    return tuple(_PARSER.parse(text))
+def may_hold_spans(text: str) -> bool:
+    """Return False if a text surely has neither quoted parts nor HTML blocks."""
+    if any(mark in text for mark in _MARKS):
+        return True
+    return ("<" in text or ">" in text) and _BEGINS_BLOCK.search(text) is not None
 
 
-@lru_cache(maxsize=32)
-def _spans(text: str) -> tuple[_Span, ...]:
-    if not _may_quote(text):
-        return ()
-    starts = [0, *(match.end() for match in _LINE_END.finditer(text)), len(text)]
-    spans: list[_Span] = []
+@lru_cache(maxsize=64)
+def spans(text: str) -> tuple[Span, ...]:
+    """Return the quoted parts and the HTML blocks of a text, in order. Parts inside a block quote are left out."""
+    starts = [0, *(match.end() for match in _LINE_END.finditer(text))]
+    unread = starts[MOST_LINES] if len(starts) > MOST_LINES else len(text)
+    found = list(_parsed(text[:unread], [*starts[:MOST_LINES], unread])) if may_hold_spans(text[:unread]) else []
+    return (*sorted(found), Span(unread, len(text), "unread")) if unread < len(text) else tuple(sorted(found))
+
+
+def _parsed(text: str, starts: list[int]) -> Iterator[Span]:
+    """Yield the parts in a text. `starts`: the offset of each line, and of the end."""
     quoted_until = 0  # the line after the outermost block quote that is open
-    for token in _parse(text):
+    for token in _PARSER.parse(text):
         if token.map is None or token.map[1] <= quoted_until:
             continue
         start, end = starts[token.map[0]], starts[min(token.map[1], len(starts) - 1)]
         if token.type == "blockquote_open":
             quoted_until = token.map[1]
         if kind := _KINDS.get(token.type):
-            spans.append(_Span(start, end, kind))
-        elif token.type == "inline" and token.children:
-            spans += _code_spans(text, start, end, token.children)
-    return tuple(sorted(spans))
+            yield Span(start, end, kind)
+        elif token.type == "inline" and "`" in token.content:
+            yield from _code_spans(text, start, end)
 
 
-def _code_spans(text: str, start: int, end: int, children: list[Token]) -> Iterator[_Span]:
-    """Yield the inline code between two offsets. `children`: the parser's tokens for that text."""
-    runs = [match.span() for match in _TICKS.finditer(text, start, end)]
-    starts: dict[int, list[int]] = {}
-    for first, after in runs:
-        starts.setdefault(after - first, []).append(first)
-    cursor, index = start, 0
-    for child in children:
-        if child.type == "html_inline":
-            place = text.find(child.content, cursor, end)
-            cursor = place + len(child.content) if place >= 0 else cursor
-        size = len(child.markup)
-        while child.type == "code_inline" and index < len(runs):
-            first, after = runs[index]
-            index += 1
-            if first < cursor:
-                continue
-            first += _escaped(text, first)
-            closers = starts.get(size, [])
-            place = bisect.bisect_left(closers, after)
-            if after - first != size or place == len(closers):
-                continue
-            # The parser removes indentation and folds line ends.
-            if text[after : closers[place]].split() == child.content.split():
-                cursor = closers[place] + size
-                yield _Span(first, cursor, "inline")
-                break
-
-
-def _escaped(text: str, start: int) -> int:
-    """Return 1 if the backtick at `start` is escaped by a backslash that is not escaped itself, else 0."""
-    slashes = 0
-    while slashes < start and text[start - slashes - 1] == "\\":
-        slashes += 1
-    return slashes % 2
+def _code_spans(text: str, start: int, end: int) -> Iterator[Span]:
+    """Yield the inline code between two offsets."""
+    runs: dict[int, list[int]] = {}
+    for run in _TICKS.finditer(text, start, end):
+        runs.setdefault(len(run[0]), []).append(run.start())
+    after = start
+    while (found := _INLINE.search(text, after, end)) is not None:
+        after = found.end()
+        size = len(found["ticks"] or "")
+        closers = runs.get(size, [])
+        place = bisect.bisect_left(closers, after)
+        if place < len(closers):
+            after = closers[place] + size
+            yield Span(found.start(), after, "inline")
 
 
 # Mentions of markup: in code, in quotation marks, or beside a word that names its kind.

@@ -62,7 +62,8 @@ class Statistics:
     """Counts of checked exchanges. `skipped`: unrecognised ones that look like an API of a model or a tool server.
 
     `again`: findings that earlier exchanges had, which are in no other count. `fixes`: findings that can be fixed and
-    were not, by the safety of the fix. `unread`: exchanges with a body that could not be decoded.
+    were not, by the safety of the fix. `unread`: exchanges with a body that could not be decoded. `partial`: exchanges that
+    exceed a limit of the reading (`text.limits`).
     """
 
     exchanges: int = 0
@@ -70,6 +71,7 @@ class Statistics:
     skipped: int = 0
     again: int = 0
     unread: int = 0
+    partial: int = 0
     sources: set[str] = field(default_factory=set)
     severities: Counter[str] = field(default_factory=Counter)
     fixes: Counter[str] = field(default_factory=Counter)
@@ -81,6 +83,8 @@ class Statistics:
         self.unrecognised += checked.exchange is None
         self.skipped += bool(checked.because)
         self.unread += checked.record.end == "unread"
+        if checked.exchange is not None and checked.record.end != "unread":
+            self.partial += bool(checked.exchange.notes)
         for finding in checked.findings:
             rule = self._rules.setdefault(finding.code, _RuleCounts(finding))
             rule.findings += 1
@@ -117,13 +121,15 @@ class Statistics:
         found = count_by_severity(self.severities)
         skipped = f" ({self.skipped} skipped)" if self.skipped else ""
         unrecognised = f" ({self.unrecognised} unrecognised{skipped})" if self.unrecognised else ""
-        nothing = "nothing found in what could be read" if problems or self.unread else "nothing found"
+        nothing = "nothing found in what could be read" if problems or self.unread or self.partial else "nothing found"
         if problems and not self.exchanges:
             nothing = "nothing could be read"
         again = f" ({self.again} more known from earlier turns; --all-occurrences shows them)" if self.again else ""
         unread = (
             f"; bodies of {counted(self.unread, 'exchange')} not read (too large or damaged)" if self.unread else ""
         )
+        if self.partial:
+            unread += f"; {counted(self.partial, 'exchange')} read in part (wirelint show has the reasons)"
         read = f"{counted(self.exchanges, 'exchange')}{unrecognised} in {counted(len(self.sources), 'file')}"
         return f"{read}: {found or nothing}{unread}{again}"
 
