@@ -209,7 +209,7 @@ _SENTENCES = tuple(
 )
 _SENTENCE_FAMILIES = frozenset(name for name, _, _ in SENTENCES)
 # `analysis` before any other word counts only together with the end.
-_ANALYSIS_LOOSE = re.compile(r"(?:assistant\s?)?analysis(?=[\"'“(*]?[A-Z])")
+_ANALYSIS_LOOSE = re.compile(r"(?:assistant\s?)?analysis(?=[\"'“(*]?[^\W\d_a-z])")
 _CHANNEL_HEADS = tuple(f"{who}{name}" for name in ("analysis", "commentary") for who in ("", "assistant", "assistant "))
 _ANALYSIS_HEADS = 3
 _LONGEST_VOICE = 16
