@@ -52,7 +52,7 @@ from wirelint.text.thinking import (
 
 _STRING_START = re.compile(r'[:\[,]\s*(?:"(?:\s|\\[nrt])*(?:\\\Z)?|(?=\Z))')
 _LONGEST_START = 256
-_BRACKETS = ("()", "[]", "{}")
+_BRACKETS = (("(", ")"), ("[", "]"), ("{", "}"))
 _EMPTY: tuple[Json, ...] = (None, {}, "", [])
 
 
