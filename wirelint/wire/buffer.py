@@ -6,10 +6,10 @@ from codecs import BOM_UTF8
 from typing import TypeAlias
 
 from wirelint.model import FaultKind
-from wirelint.text.escaping import shorten
 
 BOM = BOM_UTF8
 BLANKS = b" \t\r\n"
+_SHOWN = 60
 
 Faults: TypeAlias = tuple[tuple[FaultKind, str], ...]
 
@@ -45,4 +45,4 @@ def decode(raw: bytes) -> tuple[str, Faults]:
 
 def evidence(text: str) -> str:
     """Return the beginning of a text, for the detail of a fault."""
-    return shorten(text, 60)
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
