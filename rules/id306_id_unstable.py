@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from wirelint.apis.traits import traits
 from wirelint.events import CallUpdate, ReplyMeta, Start, StreamViolation
-from wirelint.fixes.call_index import CallIds, LateIds, RepeatRemover, ReplyIds
+from wirelint.fixes.call_index import CallIds, LateHeads, RepeatRemover, ReplyIds
 from wirelint.history.pairing import Announced, announced
 from wirelint.model import Exchange, Fault, ToolCall
 from wirelint.rule import Finding, Fix, RewriteContext, Rewriter, Rule, excerpt
@@ -15,18 +15,19 @@ _COMPOSED = ("compound",)
 
 
 class IdUnstable(Rule):
-    """The id of a tool call or of the reply changes within a stream, or comes late.
+    """The id of a tool call or the reply changes within a stream, or an id or a name comes late.
 
     ## What it does
     Follows the id of every call through the events of a stream. Reports a later event that continues the call (equal
-    index, no other name, incomplete arguments) with another id, a call whose first id follows its first arguments, a
-    stream whose chunks carry several reply ids, and a stream of OpenAI Responses whose events refer to an output item
-    under another id than its first. An id or a name that OpenAI's chat repeats in later events is an info.
+    index, no other name, incomplete arguments) with another id, a call whose first id or name follows its first
+    arguments, a stream whose chunks carry several reply ids, and a stream of OpenAI Responses whose events refer to an
+    output item under another id than its first. An id or a name that OpenAI's chat repeats in later events is an info.
 
     ## Why is this bad?
     Whether a client keeps the first or the last id depends on its merging code. The result may go back under an id that
     the server has forgotten, and clients that group chunks by id see several broken replies. Clients that join all
-    deltas make `get_weatherget_weather` of a repeated name, and those that make a call of its first event have no id.
+    deltas make `get_weatherget_weather` of a repeated name, and those that make a call of its first event have no id or
+    no name.
 
     ## Example
     `{"index":0,"id":"3f0c…","function":{"name":"look_up","arguments":""}}`, then
@@ -38,10 +39,10 @@ class IdUnstable(Rule):
     changing reply id is an info and stays.
 
     ## Fix safety
-    Safe: the first id stays, as in most clients, repetitions are removed, and a call without an id waits for the id that
-    comes later. A server of OpenAI's Responses that keeps the conversation knows the last id, which is unknown when the
-    first must leave: a result in the next request gets the last id, whichever the client kept. Ids of output items are
-    reported only.
+    Safe: the first id stays, as in most clients, repetitions are removed, and a call without an id or a name waits for
+    the one that comes later. A server of OpenAI's Responses that keeps the conversation knows the last id, which is
+    unknown when the first must leave: a result in the next request gets the last id, whichever the client kept. Ids of
+    output items are reported only.
 
     ## References
     - OpenAI, Chat streaming: "each chunk has the same ID"; tool call deltas carry the id once
@@ -68,13 +69,13 @@ class IdUnstable(Rule):
         repeats = [fault for fault in reply.faults if fault.kind == "said-again"]
         if repeats:
             yield self._report_repeats(repeats)
-        has_late_ids = not traits(exchange.api).has_block_events  # there, only the start of a block has an id
+        has_late_heads = not traits(exchange.api).has_block_events  # there, only the start of a block has an id
         for call in reply.calls:
             # Events that continue the call under another id than its first.
             strays = [found for found in announced(call, exchange.api) if found.verdict == "stray"]
             if strays:
                 yield self._report_call(call, strays, exchange.api)
-            elif has_late_ids and (late := next((one for one in announced(call, exchange.api) if one.late), None)):
+            elif has_late_heads and (late := next((one for one in announced(call, exchange.api) if one.late), None)):
                 yield self._report_late(call, late)
 
     def rewriter(self, context: RewriteContext) -> Sequence[Rewriter]:
@@ -91,10 +92,11 @@ class IdUnstable(Rule):
             self.record(context, "safe", title, at=event, before=event.detail)
 
         def moved(start: Start, update: CallUpdate) -> None:
-            title = f"sent the id `{excerpt(update.id or '')}` with the first event of its call"
+            head = f"id `{excerpt(update.id)}`" if update.id else f"name `{excerpt(update.name or '')}`"
+            title = f"sent the {head} with the first event of its call"
             self.record(context, "safe", title, start.pointer, at=update, before=start.id or "", after=update.id or "")
 
-        late = () if traits(context.exchange.api).has_block_events else (LateIds(context, moved),)
+        late = () if traits(context.exchange.api).has_block_events else (LateHeads(context, moved),)
         calls = (*late, CallIds(context, kept), RepeatRemover(repeated))
         return calls if _is_composed(context.exchange.model) else (ReplyIds(context, kept), *calls)
 
@@ -113,10 +115,13 @@ class IdUnstable(Rule):
         )
 
     def _report_late(self, call: ToolCall, late: Announced) -> Finding:
-        id_ = excerpt(late.piece.id or "")
+        if late.piece.id and not late.id:
+            head = f"the id of the `{excerpt(call.name or '')}` call, `{excerpt(late.piece.id)}`,"
+        else:
+            head = f"the name of a call, `{excerpt(late.piece.name or '')}`,"
         return self.finding(
             "response",
-            f"the id of the `{excerpt(call.name or '')}` call, `{id_}`, comes only after its arguments began",
+            f"{head} comes only after its arguments began",
             call.pointer,
             event=late.piece.event,
             fix=Fix("safe", "send it with the first event of the call"),

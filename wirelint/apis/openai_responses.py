@@ -365,7 +365,8 @@ class Reader(ReplyReader):
                     given = one.text if one.form == "function" and one.text.strip() else ""
                     if given:
                         self._given[one.pointer] = given
-                    self._check_shared_id(one, index, item, frame)
+                    is_null = item.get("id", "") is None  # the deltas name the item by null, too
+                    self._check_shared_id(one, index, {**item, "id": ""} if is_null else item, frame)
                     self._start(one, index, frame, given)
                 elif one.kind == "tool_call":
                     self._update(one, index, frame, anew=anew)

@@ -179,7 +179,7 @@ def word_start(first: str = "") -> str:
 
 def sentence_end(first: str = "") -> str:
     """Return the pattern source of the place right after the end of a sentence. `first` as in `word_start`."""
-    return rf"(?<=[.!?\"')]{first})"
+    return rf"(?<=[.!?…。！？\"'”’」)]{first})"
 
 
 def full_pattern(openers: Iterable[Opener]) -> str:

@@ -387,10 +387,8 @@ def _read_parameters(reader: Reader, start: int, tool: Tool, closer: Pattern) ->
         if parameter := child or reader.match(_XML.parameter, at):
             _read_named_value(reader, parameter, closer, body)
         elif reader.char(at) == "{" and body.empty:
-            decoded = reader.json(at)
-            if decoded.failed or not isinstance(decoded.value, dict):
+            if not read_json(reader, at, closer, closer, body):
                 return None
-            body.json, body.end = decoded.value, decoded.end
         elif body.empty:
             return None
         elif reader.ended(at):

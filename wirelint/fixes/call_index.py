@@ -126,11 +126,12 @@ class CallIds(_UpdateJudge):
         return ()
 
 
-class LateIds(WaitingRewriter):
-    """Moves the id of a call, and its name with it, from after its first arguments to its start.
+class LateHeads(WaitingRewriter):
+    """Moves the id and the name of a call from after its first arguments to its start.
 
-    `{"index":0,"function":{"name":"look_up","arguments":"{"}}`, then `{"index":0,"id":"call_1"}`: a start without an id
-    waits for one, or for the end of its candidate. `record` gets the call as it began and the update with the id.
+    `{"index":0,"function":{"arguments":"{"}}`, then `{"index":0,"id":"call_1","function":{"name":"look_up"}}`: a start
+    without an id or a name waits for both, or for the end of its candidate. `record` gets the call as it began, and an
+    update with all that moves.
     """
 
     def __init__(self, context: RewriteContext, record: Callable[[Start, CallUpdate], None]) -> None:
@@ -138,16 +139,22 @@ class LateIds(WaitingRewriter):
         self._record = record
         self._own = traits(context.exchange.api)
         self._begun = Succession(None, None)
-        self._moved: set[int] = set()
+        self._late: list[CallUpdate] = []
+        self._moved: dict[int, CallUpdate] = {}
 
     def decides(self, first: Event, event: Event) -> bool | None:
-        """Return True at the id of the call, if its arguments have begun before."""
+        """Return True at the last part of the head, False at the end of the call."""
         assert isinstance(first, Start)
         match event:
             case Delta(block=block, text=text) if block == first.block:
                 self._begun.text(text)
-            case CallUpdate(block=block) if block == first.block and event.id:
-                return self._begun.is_late(event.id, event.name)
+            case CallUpdate(block=block) if block == first.block:
+                if self._begun.is_late(event.id, event.name):
+                    self._late.append(event)
+                elif self._begun.complete:
+                    return False  # another call
+                self._begun.take("same", event.id, event.name)
+                return self._has_head(self._begun.id, self._begun.name) or None
             case Close(block=block) if block == first.block:
                 return False
             case Finish(choice=choice) if choice == first.choice:
@@ -160,23 +167,33 @@ class LateIds(WaitingRewriter):
 
     def settle(self, held: Sequence[Event], event: Event, decided: bool) -> Iterable[Event]:
         start = held[0]
-        if decided and isinstance(start, Start) and isinstance(event, CallUpdate):
-            self._record(start, event)
-            self._moved.add(start.block)
-            return (start._replace(id=event.id, name=start.name or event.name),)
-        return (start,)
+        if not self._late or not isinstance(start, Start):
+            return (start,)
+        id_ = next((one.id for one in self._late if one.id and not start.id), None)
+        name = next((one.name for one in self._late if one.name and not start.name), None)
+        moved = self._late[0]._replace(id=id_, name=name)
+        self._record(start, moved)
+        self._moved[start.block] = moved
+        return (start._replace(id=id_ or start.id, name=name or start.name),)
 
     def take(self, event: Event) -> Iterable[Event]:
         match event:
-            case Start(kind="tool_call", id=id_, form=form) if not id_ and form != "legacy" and self._own.has_call_ids:
+            case Start(kind="tool_call", form=form) if form != "legacy" and not self._has_head(event.id, event.name):
                 given = event.input not in (None, {}, "", [])
-                self._begun = Succession(None, event.name, given=given, repeated=self._own.has_repeated_calls)
+                self._begun = Succession(event.id, event.name, given=given, repeated=self._own.has_repeated_calls)
+                self._late = []
                 return self.wait_for(event)
-            case CallUpdate(block=block) if block in self._moved:
-                self._moved.discard(block)
-                return ()
+            case CallUpdate(block=block) if (moved := self._moved.get(block)) is not None:
+                id_ = None if event.id == moved.id else event.id
+                name = None if event.name == moved.name else event.name
+                if (id_, name) != (event.id, event.name):
+                    return (event._replace(id=id_, name=name),) if id_ or name else ()
             case _:
-                return (event,)
+                pass
+        return (event,)
+
+    def _has_head(self, id_: str | None, name: str | None) -> bool:
+        return bool(name) and (bool(id_) or not self._own.has_call_ids)
 
 
 class RepeatRemover(PassingRewriter):

@@ -536,9 +536,11 @@ class Succession:
         return "stray" if other_id and (follows or self.unstable or self._repeated) else "same"
 
     def is_late(self, id_: str | None, name: str | None) -> bool:
-        """Return True if an announcement brings the first id of a call whose arguments have begun."""
+        """Return True if an announcement brings the first id or name of a call whose arguments have begun."""
         begun = self._given or self._scanner.length > 0
-        return bool(id_ and not self.id and begun) and not (self.complete and self.name and name)
+        brings = (id_ and not self.id) or (name and not self.name)
+        other = (self.complete and self.name and name) or (self.id and id_ and id_ != self.id)
+        return bool(begun and brings) and not other
 
     def take(self, verdict: CheckResult, id_: str | None, name: str | None) -> None:
         """Update the current call with an announcement and its verdict."""
@@ -555,7 +557,7 @@ class Succession:
 class Announced(NamedTuple):
     """A later announcement of a call with its verdict. `id` is the id of the call at that time.
 
-    `late`: it brings the first id of the call, after arguments.
+    `late`: it brings the first id or name of the call, after arguments.
     """
 
     piece: Piece

@@ -52,7 +52,7 @@ _PHRASES = lexicon.Phrases("thinking")
 
 _GLUED_FINAL = "a" + _PHRASES.text("behind")
 CUT_TAG = re.compile(rf"(?:(?:[<\[◁&]|to=)[^<>\[\]\n]{{0,64}}|{_GLUED_FINAL}[a-z\n]{{0,16}})\Z")
-MAY_OPEN = re.compile(rf"[<\[◁]|to=|{_GLUED_FINAL}(?=s|\Z)")
+MAY_OPEN = re.compile(rf"[<\[◁&]|to=|{_GLUED_FINAL}(?=s|\Z)")
 
 # Expressions of cut delimiters, derived from those of whole delimiters: a stream holds them back.
 #
@@ -107,8 +107,8 @@ class Tag:
     """One notation. `native`: models are trained on it; other models write prompted tags too.
 
     `cut_opener`, `cut_closer` match prefixes of opener and closer at the end of a text. `loose_opener` matches attributes
-    too, which mark an element of a document. `word`: a text without it holds neither tag; a search for it takes a tenth
-    of the time of the expressions in a text of many brackets.
+    too, which mark an element of a document. `word`: a text without it in any case holds neither tag; a search for it
+    takes a tenth of the time of the expressions in a text of many brackets.
     """
 
     name: str
@@ -141,17 +141,18 @@ class Thinking:
 
 
 def _tag(table: Mapping[str, Any]) -> Tag:
-    """Compile a notation. Prompted tags come in any case, native ones with the brackets of HTML escaped."""
+    """Compile a notation. Tags without expressions come in any case, native ones with the brackets of HTML escaped."""
     name, native = table["name"], table.get("native", True)
-    flags = re.NOFLAG if native else re.IGNORECASE
+    plain = not {"opener", "closer"} & table.keys()
+    flags = re.IGNORECASE if plain else re.NOFLAG
     bare = re.escape(name[1:-1])
     before, after = ("(?:<|&lt;)", "(?:>|&gt;)") if native else ("<", ">")
     opener = table.get("opener", rf"{before}\s?{bare}\s?{after}").replace(r"\|", "[|｜]")
     closer = table.get("closer", rf"{before}\s?/\s?{bare}\s?{after}").replace(r"\|", "[|｜]")
-    loose = opener if "opener" in table else rf"<\s?{bare}(?:\s[^<>]{{0,200}})?>"
+    loose = opener if "opener" in table else rf"<\s?{bare}(?:\s[^<>]{{0,200}})?>|&lt;{bare}&gt;"
     compiled = [re.compile(pattern, flags) for pattern in (opener, closer, cut(opener), cut(closer), loose)]
     places = frozenset(table.get("places", ("edge", "inner", "orphan")))
-    word = name[1:-1] if native and not {"opener", "closer"} & table.keys() else ""
+    word = name[1:-1] if native and plain else ""
     begins, ends, cut_opener, cut_closer, loose_opener = compiled
     return Tag(name, begins, ends, native, places, cut_opener, cut_closer, loose_opener, word)
 
@@ -208,7 +209,7 @@ _SENTENCES = tuple(
 )
 _SENTENCE_FAMILIES = frozenset(name for name, _, _ in SENTENCES)
 # `analysis` before any other word counts only together with the end.
-_ANALYSIS_LOOSE = re.compile(r"(?:assistant\s?)?analysis(?=[\"'“(*]?[A-Z])")
+_ANALYSIS_LOOSE = re.compile(r"(?:assistant\s?)?analysis(?=[\"'“(*]?[^\W\d_a-z])")
 _CHANNEL_HEADS = tuple(f"{who}{name}" for name in ("analysis", "commentary") for who in ("", "assistant", "assistant "))
 _ANALYSIS_HEADS = 3
 _LONGEST_VOICE = 16
@@ -294,7 +295,7 @@ def literals(thinking: Thinking) -> tuple[str, ...]:
     bare = thinking.tag.strip("<>")
     if thinking.tag != f"<{bare}>" or "|" in bare:
         return (thinking.tag,)
-    return (f"<{bare}", f"</{bare}", f"<{bare.capitalize()}", f"<{bare.upper()}")
+    return (f"<{bare}", f"</{bare}", f"&lt;{bare}", f"&lt;/{bare}", f"<{bare.capitalize()}", f"<{bare.upper()}")
 
 
 def _opened(text: str, starts: Iterable[int]) -> Thinking | None:
@@ -311,9 +312,10 @@ def _opened(text: str, starts: Iterable[int]) -> Thinking | None:
 
 
 def _closed(text: str, tags: tuple[Tag, ...] = _ORPHANS) -> Thinking | None:
+    lower = text.lower()
     for tag in tags:
-        closer = tag.closer.search(text) if tag.word in text else None
-        if closer is None or closer[0].startswith("&") or tag.loose_opener.search(text, 0, closer.start()):
+        closer = tag.closer.search(text) if tag.word in lower else None
+        if closer is None or _is_document(closer) or tag.loose_opener.search(text, 0, closer.start()):
             continue
         if _ends_a_thought(text, closer):
             start = beginning(text)
@@ -324,9 +326,10 @@ def _closed(text: str, tags: tuple[Tag, ...] = _ORPHANS) -> Thinking | None:
 
 def _inner(text: str) -> Thinking | None:
     """Return a pair in the middle that opens at a line start, unless a colon before it introduces an example."""
+    lower = text.lower()
     for tag in _INNER:
-        opener = tag.opener.search(text) if tag.word in text else None
-        if opener is None or opener[0].startswith("&") or text[: opener.start()].rstrip(" \t")[-1:] != "\n":
+        opener = tag.opener.search(text) if tag.word in lower else None
+        if opener is None or _is_document(opener) or text[: opener.start()].rstrip(" \t")[-1:] != "\n":
             continue
         closer = tag.closer.search(text, opener.end())
         introduced = text[: opener.start()].rstrip().endswith((":", "："))
@@ -335,6 +338,15 @@ def _inner(text: str) -> Thinking | None:
         if text[opener.end() : closer.start()].strip(" .…\n"):
             return _paired(tag, "inner", opener, closer, len(text))
     return None
+
+
+def _is_document(tag: re.Match[str]) -> bool:
+    """Return True if an escaped tag is part of a document: `<b>&lt;/think&gt;</b>`, `The end:\n&lt;/think&gt;`.
+
+    A server that escapes a reply escapes all of it, so no bracket precedes a leaked tag.
+    """
+    lead = tag.string[: tag.start()].rstrip() if tag[0].startswith("&") else ""
+    return bool(lead) and ("<" in lead or not lead.endswith(_SENTENCE_END) or lead.endswith(":"))
 
 
 def _residue(text: str, start: int) -> Thinking | None:
