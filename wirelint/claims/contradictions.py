@@ -15,7 +15,7 @@ from wirelint import lexicon
 from wirelint.claims.actions import PARTICIPLE, alternatives, stem, topics_of, words_of
 from wirelint.claims.claims import shared_words
 from wirelint.claims.evidence import Contradiction, Fact, Outcome, Ran, facts, last_words
-from wirelint.claims.grounding import displaced, retold_errors
+from wirelint.claims.grounding import displaced, retold_errors, swapped
 from wirelint.history.handed_back import handed_back
 from wirelint.model import Request
 from wirelint.state.mcp_ledger import Passed
@@ -311,6 +311,7 @@ def contradictions(
         yield from partial_failures(prose, sentences, _together(request, ran))
         yield from retold_errors(prose, known, request)
         yield from displaced(prose, known, request)
+        yield from swapped(prose, known)
 
 
 def _together(request: Request, ran: Sequence[Ran]) -> tuple[Fact, ...]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property, partial
 from typing import NamedTuple
@@ -21,6 +22,7 @@ import orjson
 
 from wirelint import lexicon
 from wirelint.claims.actions import words_of
+from wirelint.claims.announcements import announcement
 from wirelint.claims.claims import claims
 from wirelint.claims.evidence import Contradiction, Fact, last_words
 from wirelint.claims.toolkinds import Ability, fits, name_words, names
@@ -43,7 +45,14 @@ _ONLY = 6
 """Numbers of a result that is about one thing: a value of the same kind can only be one of them."""
 _NEAR = 48
 """Characters around a value whose words are compared with those beside a datum."""
-_TIME = frozenset({"time"})
+_NAMES_ONLY = re.compile(
+    r"(?i)(?:\A|_)(?:id|no|nr|code|zip|phone|port|ts|timestamp|version|index|line|page|year|offset|ref)\Z|Id\Z"
+)
+"""Keys whose numbers measure nothing."""
+_ROW = re.compile(r"(?:/[^/]*?)*?/\d+(?=/)")
+"""The pointer of a row: `/items/3` of `/items/3/price`."""
+_FORMULA = re.compile(r"\d[^=\n]{0,24}[×÷*·+/x−-] ?[^=\n]{0,4}\d[^=\n]{0,60}[=≈]")
+"""A calculation, which the model does by itself."""
 
 
 class Datum(NamedTuple):
@@ -242,7 +251,7 @@ def stated(prose: Prose) -> Iterator[Stated]:
     found = values(prose.masked)
     for sentence in prose.sentences:
         own = [value for value in found if sentence.start <= value.start < sentence.end]
-        if not own or sentence.question or _PHRASES["general"].search(sentence.masked):
+        if not own or sentence.question or not _is_about_this_case(sentence):
             continue
         words = _words(sentence.masked)
         for value in own:
@@ -269,16 +278,18 @@ def displaced(prose: Prose, known: Sequence[Fact], request: Request) -> Iterator
         return
     turn = [_with_arguments(datum, fact) for fact in good for datum in data(fact.result.text)]
     pool = [datum for text in results for datum in data(text)]
+    # The arguments of a call whose result is one number are what that number was computed from.
+    sent = [datum for fact in good if len(data(fact.result.text)) != 1 for datum in data(fact.arguments)]
     free = [one for one in said if not derived_from(one.value, pool)]
     written = values(prose.masked)
-    possible = [datum for datum in turn if datum.column != "#"]
+    possible = [datum for datum in turn if datum.column != "#" and _NAMES_ONLY.search(datum.column) is None]
     left = [datum for datum in possible if not any(_equals(value, datum.value) for value in written)]
     if not free or not left or len(pool) >= _MOST_DATA:
         return
     texts = [message.text for message in request.messages] + [call.arguments.text for call in request.calls]
     for one in free:
         replaced = _replaced(one, left, possible, [other for other in said if other not in free])
-        if replaced is None or is_said(one.value, prose.masked, texts) or is_computed(one.value, pool):
+        if replaced is None or is_said(one.value, prose.masked, texts) or is_computed(one.value, [*pool, *sent]):
             continue
         shown = prose.text[one.value.start : one.value.end]
         yield Contradiction(
@@ -335,6 +346,66 @@ def _may_replace(value: Value, datum: Value) -> bool:
     return (value.unit is not datum.unit or value.is_whole == datum.is_whole) and one < 20 * other < 400 * one
 
 
+# --- rows -------------------------------------------------------------------------------------------------------------
+
+
+class _Row(NamedTuple):
+    """An object of a list, or a whole result: its data, and the words that are in no other row."""
+
+    own: frozenset[str]
+    data: tuple[Datum, ...]
+
+
+def swapped(prose: Prose, known: Sequence[Fact]) -> Iterator[Contradiction]:
+    """Yield sentences that give a value of one row to another: `Bergen: 3 °C` if 3 °C is Oslo's.
+
+    The sentence has words of the other row alone, and the value is in one row only.
+    """
+    rows = _rows([fact for fact in known if not fact.outcome.error])
+    if len(rows) < 2:
+        return
+    found = values(prose.text)
+    for sentence in prose.sentences:
+        words = _words(prose.text[sentence.start : sentence.end])
+        named = [row for row in rows if row.own & words]
+        told = [value for value in found if sentence.start <= value.start < sentence.end]
+        if len(named) != 1 or len(told) != 1 or sentence.question or not _is_about_this_case(sentence):
+            continue
+        (value,) = told
+        places = [(row, datum) for row in rows for datum in derived_from(value, row.data)]
+        if len(places) != 1 or places[0][0] is named[0] or not _is_telling(value, prose.text):
+            continue
+        row, datum = places[0]
+        peers = [one for one in named[0].data if one.column == datum.column]
+        if peers:
+            shown = prose.text[value.start : value.end]
+            against = f"{shown!r} belongs to another row: {datum.place} = {_shown(datum.value)}, and {peers[0].place} ="
+            yield Contradiction(
+                sentence.start, sentence.end, f"{against} {_shown(peers[0].value)}", "warning", "medium"
+            )
+            return
+
+
+def _rows(good: Sequence[Fact]) -> list[_Row]:
+    """Return the rows of the results: those of one list, or one for each result of the same tool."""
+    if len(good) == 1:
+        groups: dict[str, list[Datum]] = {}
+        for datum in data(good[0].result.text):
+            if (number := _ROW.match(datum.place)) is not None and datum.column != "#":
+                groups.setdefault(number[0], []).append(datum)
+        parts = list(groups.values())
+    elif len({fact.able.tool.name for fact in good}) == 1:
+        parts = [[_with_arguments(datum, fact) for datum in data(fact.result.text)] for fact in good]
+    else:
+        parts = []
+    words = [frozenset(word for datum in part for word in datum.words) for part in parts]
+    counts = Counter(word for each in words for word in each)
+    return [
+        _Row(frozenset(word for word in each if counts[word] == 1), tuple(part))
+        for each, part in zip(words, parts, strict=True)
+    ]
+
+
 # --- replies that rest on nothing -------------------------------------------------------------------------------------
 
 _CAPITAL = "A-ZÀ-ÖØ-ÞА-Я"
@@ -346,11 +417,17 @@ _CODE = re.compile(
 )
 """An id, a version, a code: letters with digits; a line of a file: `src/a.py:12`."""
 _LONGEST_ORDER = 600
+_LONGEST_NAMING = 200
 _LONGEST_REPORT = 300
 _MANY = 8
 """Words of an error from which on one repeated word may be by chance."""
+_OTHER_UNIT = re.compile(r" ?(?:[a-zµμ]{1,5}/[a-zA-Z]|[㎍㎎㎏㎞㎡㎥])")
+_STEM = 6
+"""Letters of a word that may be a part of another word: `energieverbruik` and `verbruikt`."""
 _ROOT = 5
 """Letters that two forms of a word have in common."""
+_SEVERAL = 3
+"""Earlier results of a kind from which a reply may compute anything."""
 _NEWS = 3
 """New words from which on a reply says something by itself."""
 
@@ -363,6 +440,9 @@ def retold_errors(prose: Prose, known: Sequence[Fact], request: Request) -> Iter
         return
     if _is_unseen(request) or _admits(prose):
         return
+    settled = bool(failed) and _is_settled(prose, failed)
+    if (settled or not _PHRASES["english"].search(prose.masked)) and _negates(prose):
+        return
     given = _Given(request, [fact.result.text for fact in failed])
     nouns = frozenset(word for fact in failed for word in _nouns(fact.able.tool))
     reasons = _words(" ".join(fact.result.text for fact in failed)) - nouns - _words(last_words(request))
@@ -370,7 +450,6 @@ def retold_errors(prose: Prose, known: Sequence[Fact], request: Request) -> Iter
     repeated = {word for sentence in prose.sentences for word in _words(sentence.masked) & reasons}
     if len(repeated) > (len(reasons) >= _MANY) and not _claims_success(prose, failed):
         return  # the reply passes the error on
-    settled = bool(failed) and _is_settled(prose, failed)
     for sentence in _statements(prose):
         if (
             settled
@@ -392,7 +471,7 @@ def _claims_success(prose: Prose, failed: Sequence[Fact]) -> bool:
 
 def _is_settled(prose: Prose, failed: Sequence[Fact]) -> bool:
     """Return True if a short reply that asks nothing follows failed actions: whatever it says, it hides the failure."""
-    acting = all(fact.able.shell or fact.able.kinds - {"search", "read"} for fact in failed)
+    acting = any(fact.able.shell or fact.able.kinds - {"search", "read"} for fact in failed)
     return acting and len(prose.text) <= _LONGEST_REPORT and not any(sentence.question for sentence in prose.sentences)
 
 
@@ -402,7 +481,9 @@ def ungrounded(prose: Prose, request: Request, able: Sequence[Ability]) -> Itera
     The user's message orders the use of a tool, or has words in common with its name.
     """
     words = last_words(request)
-    if not words or len(words) > _LONGEST_ORDER or _is_unseen(request) or _admits(prose) or asks_about_calls(request):
+    if not words or len(words) > _LONGEST_ORDER or _is_unseen(request) or asks_about_calls(request):
+        return
+    if _admits(prose) or announcement(prose) is not None:
         return
     given = _Given(request, [])
     statements = list(_statements(prose))
@@ -412,39 +493,56 @@ def ungrounded(prose: Prose, request: Request, able: Sequence[Ability]) -> Itera
         if news or sum(len(given.new_words(sentence)) for sentence in told) >= _NEWS:
             yield (news or told)[0], ordered
         return
-    for one in able:
-        nouns = frozenset[str]() if names(one.tool, words) else _nouns(one.tool)
-        if one.kinds and not one.kinds & {"search", "read"}:
-            continue
-        for sentence in statements:
-            own = _words(sentence.masked)
-            if not (nouns & _words(words) or (nouns & own and len(_words(words) & own) > 1)):
-                continue
-            at_once = _PHRASES["now"].search(sentence.masked) or _PHRASES["now"].search(words)
-            if given.has_measure(prose, sentence) or (at_once and own & nouns and given.new_words(sentence)):
+    finders = [one for one in able if (not one.kinds or one.kinds & {"search", "read"}) and not names(one.tool, words)]
+    asked = _words(words)
+    for sentence in statements if finders else ():
+        own, measured = _words(sentence.masked), given.has_measure(prose, sentence)
+        at_once = _PHRASES["now"].search(sentence.masked) or _PHRASES["now"].search(words)
+        for one in finders:
+            nouns = _nouns(one.tool)
+            related = any(word[:_STEM] in noun for word in asked if len(word) >= _STEM for noun in nouns)
+            fits_order = (
+                related or nouns & asked or (nouns & own and len(asked & own) > 1) or len(one.words & asked) > 1
+            )
+            if (fits_order and measured) or (nouns & asked and at_once and own & nouns and given.new_words(sentence)):
                 yield sentence, one.tool
                 return
+        if measured and _PHRASES["at_present"].search(sentence.masked):
+            yield sentence, finders[0].tool
+            return
 
 
 def _ordered_tool(words: str, able: Sequence[Ability]) -> Tool | None:
     """Return the tool that the user's message orders to use; None if it only may be used, or is asked about."""
     order = _PHRASES["use_tools"].search(words)
-    if _PHRASES["optional"].search(words):
+    if _PHRASES["optional"].search(words) or "<" in words:
         return None
     if order is not None:
         return able[0].tool if able else None
-    return next((one.tool for one in able if names(one.tool, words)), None) if "?" not in words else None
+    if "?" in words or len(words) > _LONGEST_NAMING:
+        return None
+    return next((one.tool for one in able if names(one.tool, words)), None)
 
 
 def _statements(prose: Prose) -> Iterator[Sentence]:
     for sentence in prose.sentences:
-        if not sentence.question and not _PHRASES["general"].search(sentence.masked):
+        if not sentence.question and _is_about_this_case(sentence):
             yield sentence
+
+
+def _is_about_this_case(sentence: Sentence) -> bool:
+    """Return True unless a sentence is about what is usual or possible, or does a calculation: `2 x 1.2 = 2.4`."""
+    return _PHRASES["general"].search(sentence.masked) is None and _FORMULA.search(sentence.masked) is None
 
 
 def _admits(prose: Prose) -> bool:
     """Return True if a text admits a failure, or that it rests on the model's own knowledge."""
     return _PHRASES["admits"].search(_PHRASES["no_fault"].sub(" ", prose.masked)) is not None
+
+
+def _negates(prose: Prose) -> bool:
+    texts = (_PHRASES["no_fault"].sub(" ", sentence.masked) for sentence in _statements(prose))
+    return any(_PHRASES["negates"].search(text) for text in texts)
 
 
 def _is_unseen(request: Request) -> bool:
@@ -488,6 +586,11 @@ class _Given:
         found = (value for text in reversed(self._texts) for value in values(text))
         return [Datum(value, frozenset(), "", "") for value in itertools.islice(found, _MOST_DATA)]
 
+    @cached_property
+    def _returned(self) -> list[Datum]:
+        texts = (result.text for result in self._request.results if result.text not in self._errors)
+        return [datum for text in texts for datum in data(text)][:_MOST_DATA]
+
     def has_news(self, prose: Prose, sentence: Sentence) -> bool:
         """Return True if a sentence has a value, a name or a code that the conversation does not give."""
         if any(self._is_new(one.value, prose) for one in stated(prose) if one.sentence is sentence):
@@ -498,11 +601,18 @@ class _Given:
     def has_measure(self, prose: Prose, sentence: Sentence) -> bool:
         """Return True if a sentence has a value with a unit or with decimals that the conversation does not give."""
         own = [one.value for one in stated(prose) if one.sentence is sentence]
-        return any(self._is_new(value, prose) for value in own if value.unit is not None or not value.is_whole)
+        return any(
+            self._is_new(value, prose)
+            for value in own
+            if value.unit is not None or not value.is_whole or _OTHER_UNIT.match(prose.masked, value.end)
+        )
 
     def _is_new(self, value: Value, prose: Prose) -> bool:
         if is_said(value, prose.masked, self._texts) or derived_from(value, self._data):
             return False
+        share = value.unit is not None and value.unit.dimension == "percent"
+        if sum(share or _is_of_kind(value, datum.value) for datum in self._returned) >= _SEVERAL:
+            return False  # computed from earlier results, perhaps in many steps
         return not is_computed(value, self._data)
 
     def new_words(self, sentence: Sentence) -> frozenset[str]:

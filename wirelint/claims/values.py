@@ -94,7 +94,7 @@ def _pattern() -> re.Pattern[str]:
         for key in sorted(keys, key=len, reverse=True):
             spelled = re.escape(key).replace(r"\ ", rf"[{_SPACE}]")
             spelled = spelled if len(key) <= 2 else f"(?i:{spelled})"
-            parts.append(spelled + ("(?![A-Za-z])" if key[-1].isascii() and key[-1].isalpha() else ""))
+            parts.append(spelled + ("(?![A-Za-z²³])" if key[-1].isascii() and key[-1].isalpha() else ""))
         return "|".join(parts)
 
     signs = "|".join(re.escape(key) for key in units if not key[0].isalnum() and key[0] != "°" and key[0] not in "%％")
