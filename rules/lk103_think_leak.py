@@ -56,12 +56,13 @@ class ThinkLeak(Rule):
     for a model without a reasoning channel.
 
     ## Fix safety
-    Unsafe: a closed thought at an edge of a value of a call is removed, also inside objects and lists. Without its
-    opening tag it is removed only if sentences end before the closing tag, no message contains such tags, and the value
-    has not left in a stream. In a text, the reasoning moves to the API's own field, which changes the text that the
-    client shows and keeps. In a stream, text after an opening tag at the beginning passes as reasoning at once, all of
-    it if the tag is never closed. Reasoning without an opening tag moves in a whole body, or if one event holds it with
-    the closing tag; otherwise it has left as text, and the tag or the name of the channel is removed.
+    Unsafe: a closed thought at an edge of a value of a call is removed, also inside objects, lists and JSON in a
+    string. Without its opening tag it is removed only if sentences end before the closing tag, no message contains such
+    tags, and the value has not left in a stream. In a text, the reasoning moves to the API's own field, which changes
+    the text that the client shows and keeps. In a stream, text after an opening tag at the beginning passes as
+    reasoning at once, all of it if the tag is never closed. Reasoning without an opening tag moves in a whole body, or
+    if one event holds it with the closing tag; otherwise it has left as text, and the tag or the name of the channel is
+    removed.
 
     ## References
     - vLLM and SGLang, reasoning parsers
@@ -139,7 +140,8 @@ def _leaks(request: Request, call: ToolCall) -> Iterator[tuple[str, str, Thinkin
     if not may_hold_thinking(call.arguments.text):
         return
     arguments = call.arguments.value
-    for path, value in [("", call.arguments.text)] if call.arguments.rest else strings(arguments):
+    inside = strings(arguments, documents=not writes_file(arguments))
+    for path, value in [("", call.arguments.text)] if call.arguments.rest else inside:
         found = find_in_argument(value)
         if found is None or instructions_hold(request, *literals(found)):
             continue

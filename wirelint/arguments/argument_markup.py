@@ -12,7 +12,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from wirelint import lexicon
 from wirelint.dialects.declared import properties_of
@@ -27,14 +27,20 @@ _DATA = frozenset(_PHRASES.words("data"))
 _PLACES = frozenset(_PHRASES.words("places"))
 
 
-def strings(value: Json) -> Iterator[tuple[str, str]]:
-    """Yield the strings of a JSON value in order, keys too, each with its dotted name."""
+def strings(value: Json, *, documents: bool = False) -> Iterator[tuple[str, str]]:
+    """Yield the strings of a JSON value in order, keys too, each with its dotted name.
+
+    `documents`: a string that holds a JSON object or list is read like one, unless it is data for the tool.
+    """
     waiting: list[tuple[str, Json]] = [("", value)]
     while waiting:
         path, item = waiting.pop()
         match item:
             case str():
-                yield path, item
+                if documents and not is_data(path) and (document := _document(item)) is not None:
+                    waiting.append((path, document.value))
+                else:
+                    yield path, item
             case list():
                 waiting += [(path, element) for element in reversed(item)]
             case dict():
@@ -53,7 +59,10 @@ def with_strings(value: dict[str, Json], kept: Mapping[tuple[str, str], str]) ->
         path, holder, key = waiting.pop()
         match holder[key]:
             case str(text):
-                holder[key] = kept.get((path, text), text)
+                if (document := _document(text)) is None:
+                    holder[key] = kept.get((path, text), text)
+                elif (made := with_strings({path: document.value}, kept)[path]) != document.value:
+                    holder[key] = _dump(made, spaced=document.spaced)
             case list(items):
                 holder[key] = items = items.copy()
                 waiting += [(path, items, number) for number in range(len(items))]
@@ -65,9 +74,27 @@ def with_strings(value: dict[str, Json], kept: Mapping[tuple[str, str], str]) ->
     return copy
 
 
+class _Document(NamedTuple):
+    """A JSON object or list in a string. `spaced`: blanks follow its commas and colons."""
+
+    value: Json
+    spaced: bool
+
+
+def _document(text: str) -> _Document | None:
+    """Return the JSON object or list that is all of a string; None if it cannot be written again as it is."""
+    if not text.startswith(("{", "[")):
+        return None
+    try:
+        value: Json = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return next((_Document(value, spaced) for spaced in (True, False) if _dump(value, spaced=spaced) == text), None)
+
+
 def is_data(path: str) -> bool:
-    """Return True if the tool stores, runs or searches for the literal text of a value of this name."""
-    return path.rsplit(".", 1)[-1].lower() in _DATA
+    """Return True if the tool stores, runs or searches for the literal text of a value of this name, or inside it."""
+    return any(name.lower() in _DATA for name in path.split("."))
 
 
 def writes_file(arguments: Json) -> bool:

@@ -520,7 +520,7 @@ def _found(reader: Reader, head: Match, tool: Tool | None, given: _Input) -> Rea
         return reader.block("react", start, given.end, (call,), "weak")
     if not declared.fits(tool, given.value):
         return None
-    if reader.match(_REACT.follower, given.end) is None and not reader.ended(reader.space(given.end)):
+    if reader.match(_REACT.follower, given.end) is None and not reader.concludes(given.end):
         return None
     call = reader.call(tool.name, given.value, complete=True)
     return reader.block("react", start, given.end, (call,), "weak")

@@ -47,7 +47,8 @@ Match: TypeAlias = re.Match[str]
 
 _NEAR = 64
 _SPACE = re.compile(r"\s*")
-_CONTROL = re.compile(r"(?:\s|<\|[^|<>\s]{1,40}\|>|</s>|<eos>|<end_of_turn>)*+")
+CONTROL = re.compile(r"(?:\s|<[|｜][^|｜<>\s]{1,40}[|｜]>|</s>|<eos>|<end_of_turn>|<start_function_response>)*+")
+"""White space and tokens that end a turn."""
 _ESCAPED_JSON = re.compile(r"\s*[{\[]\s*(?:[{\[]\s*)?&(?:quot|#34|#[xX]22);")
 """JSON whose quotes are HTML entities: `{&quot;name&quot;:…`."""
 _WRITTEN_NAME = re.compile(r"[\w.:/$<>{}-][\w.:/$<>{} -]{0,127}")
@@ -220,7 +221,7 @@ class Reader:
 
     def concludes(self, position: int) -> bool:
         """Return True if only white space and control tokens follow a position."""
-        end = self.after(_CONTROL, position)
+        end = self.after(CONTROL, position)
         self.work += end - position + 1
         return self.ended(end)
 

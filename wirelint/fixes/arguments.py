@@ -52,6 +52,7 @@ from wirelint.text.thinking import (
 
 _STRING_START = re.compile(r'[:\[,]\s*(?:"(?:\s|\\[nrt])*(?:\\\Z)?|(?=\Z))')
 _LONGEST_START = 256
+_BRACKETS = (("(", ")"), ("[", "]"), ("{", "}"))
 _EMPTY: tuple[Json, ...] = (None, {}, "", [])
 
 
@@ -219,7 +220,15 @@ def _without(value: str, found: Thinking) -> str | None:
     else:
         is_leading = found.whole and not value[: found.start].strip()
         kept = rest if is_leading else ""
-    return kept if found.native and kept.strip() and not may_hold_thinking(kept) else None
+    if not found.native or not kept.strip() or may_hold_thinking(kept):
+        return None
+    is_pair = found.whole and found.evidence != "closed"
+    return kept if is_pair or _is_balanced(kept) else None
+
+
+def _is_balanced(text: str) -> bool:
+    """Return True if a text closes the brackets that it opens: `Oslo"}` is the end of something larger."""
+    return all(text.count(opener) == text.count(closer) for opener, closer in _BRACKETS)
 
 
 def unmarked(call: ToolCall, found: Polluted, tool: Tool | None) -> Change | None:

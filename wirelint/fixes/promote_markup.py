@@ -25,6 +25,7 @@ from typing import ClassVar
 from wirelint.apis.traits import Ending, ending, traits
 from wirelint.dialects import Block, Look, NativeCall, find, has_opener, held_suffix, look, next_opener
 from wirelint.dialects.openers import may_go_on
+from wirelint.dialects.reader import CONTROL
 from wirelint.events import Close, Delta, Event, Finish, Frame, Start
 from wirelint.fix import MOST_HELD, RewriteContext
 from wirelint.fixes.calls import make_call, write_arguments
@@ -32,7 +33,7 @@ from wirelint.fixes.text import Candidate, MakeRepair, Pause, TextBlock, TextBuf
 from wirelint.history.id_demands import mint_where_used
 from wirelint.model import Arguments, Choice, Part, Reasoning, Refusal, Request, Text, ToolCall
 from wirelint.text.escaping import amount
-from wirelint.text.markup import BETWEEN, MOST_MASKED, OWN_FENCE, Said, judge, masked, may_quote, siblings
+from wirelint.text.markup import MOST_MASKED, OWN_FENCE, Said, judge, masked, may_quote, siblings
 from wirelint.text.quoting import is_quoted, is_unread
 
 PUT_BACK = "markup beside structured calls came back as text, at the end of what was already sent"
@@ -384,8 +385,8 @@ class MarkupDecider(TextDecider):
         """Return True if later text may belong to the last run, or change the quotation around it."""
         after = run[-1].end
         if seen.open is not None:
-            return BETWEEN.fullmatch(text, after, seen.open) is not None
-        if _AFTER.fullmatch(text, after, end) is not None or may_go_on(BETWEEN, text, after):
+            return CONTROL.fullmatch(text, after, seen.open) is not None
+        if _AFTER.fullmatch(text, after, end) is not None or may_go_on(CONTROL, text, after):
             return True
         return 0 < open_code(text, run[0].start, after) < 3
 
@@ -426,7 +427,7 @@ class MarkupDecider(TextDecider):
             return end
         before = so_far[: base + start]
         block.cut(0 if not before.strip() else base + start, base + end)
-        last = over and text[end:].strip() and BETWEEN.fullmatch(text, end) is not None
+        last = over and text[end:].strip() and CONTROL.fullmatch(text, end) is not None
         if last or not before.strip() or before[-1].isspace():
             after = len(text) if last else end + len(text[end:]) - len(text[end:].lstrip())
             block.cut(base + end, base + after)

@@ -19,6 +19,7 @@ from wirelint import lexicon
 from wirelint.apis.traits import ending, is_raw
 from wirelint.dialects import SPEAKERS, Block, NativeCall, find, is_damaged, may_hold_markup
 from wirelint.dialects.openers import THOUGHT_ENDS
+from wirelint.dialects.reader import CONTROL
 from wirelint.fix import MOST_HELD
 from wirelint.model import Choice, Exchange, Reasoning, Refusal, Request, Text, Tool, ToolCall
 from wirelint.text.asking import asks_about_calls, demands_json, instructions_hold, last_user_text, request_holds
@@ -37,10 +38,8 @@ _HEADS_WANTED = 4
 _SHAPE_REACH = 2048
 OWN_FENCE = re.compile(r"\s{0,8}(?:`{3,}|~{3,}|>>>)")
 """The start of a block in a notation that is itself a fence or a block quote."""
-BETWEEN = re.compile(r"(?:\s|<\|[^|<>\s]{1,40}\|>|<start_function_response>)*")
-"""Text between siblings."""
 _FENCE_BEGIN = re.compile(r"\s*(?:[`~]{3,}[^\n`]*\n\s*)?")
-_FENCE_END = re.compile(r"\s*(?:[`~]{3,}\s*)?")
+_FENCE_END = re.compile(rf"\s*(?:[`~]{{3,}})?{CONTROL.pattern}")
 MOST_MASKED = 16
 """Upper bound for the masked leaks of one text, and for its leaks that are fences: each costs a copy of the text, which is
 parsed as Markdown."""
@@ -124,7 +123,7 @@ def siblings(text: str, blocks: Sequence[Block]) -> Iterator[tuple[Block, ...]]:
     """Yield runs of blocks with only white space and control tokens between them."""
     run: list[Block] = []
     for block in blocks:
-        if run and BETWEEN.fullmatch(text, run[-1].end, block.start) is None:
+        if run and CONTROL.fullmatch(text, run[-1].end, block.start) is None:
             yield tuple(run)
             run = []
         run.append(block)
@@ -205,7 +204,7 @@ def _certainty(
     prompted, asked = instructions_hold(request, *_heads(text)), asks_about_calls(request)
     if all(block.tier == "weak" for block in blocks):
         wanted = asked or _sets_up(request, text) or request_holds(request, text) or demands_json(request)
-        ends = BETWEEN.fullmatch(part.text, blocks[-1].end) is not None
+        ends = CONTROL.fullmatch(part.text, blocks[-1].end) is not None
         alone = not OWN_FENCE.match(text) or _is_all(part.text, blocks) or _names_recipients(request, part.text, text)
         return "medium" if declared and isinstance(part, Text) and ends and alone and not wanted else None
     if not calls and is_mention(part.text, blocks[0].start, blocks[-1].end):
