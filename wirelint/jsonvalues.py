@@ -1,16 +1,19 @@
-"""The argument text of a tool call, decoded once, on demand."""
+"""JSON values: the argument text of a tool call, decoded once, on demand; the strings inside a value."""
 
 from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple, TypeAlias
 
 import orjson
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 """A decoded JSON value."""
+
+Path: TypeAlias = tuple[str | int, ...]
+"""Place of a value inside another one: names of members, numbers of elements."""
 
 _JSON_SPACE = " \t\r\n"
 MOST_VALUES = 256
@@ -117,6 +120,32 @@ def _scan_values(text: str) -> Iterator[tuple[Json, int]]:
 
 def _refuse(constant: str) -> Json:
     raise ValueError(constant)
+
+
+def inside(value: Json) -> Iterable[tuple[str | int, Json]]:
+    """Return the members of an object or the elements of an array; nothing for other values."""
+    return value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+
+
+def strings(value: Json, path: Path = ()) -> Iterator[tuple[Path, str]]:
+    """Yield all strings that are values inside a value, with their places."""
+    if isinstance(value, str):
+        yield path, value
+    for key, item in inside(value):
+        yield from strings(item, (*path, key))
+
+
+def with_strings(value: Json, made: Callable[[str], Json], name: Callable[[str], str] = str) -> Json:
+    """Return a copy of a value with what `made` and `name` return for its strings and for the names of its members."""
+    match value:
+        case str():
+            return made(value)
+        case dict():
+            return {name(key): with_strings(item, made, name) for key, item in value.items()}
+        case list():
+            return [with_strings(item, made, name) for item in value]
+        case _:
+            return value
 
 
 def common_length(one: str, other: str) -> int:

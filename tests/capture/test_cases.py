@@ -14,12 +14,13 @@ from hypothesis import strategies as st
 
 from tests.build import REGISTRY, as_record
 from wirelint.capture.cases import NoFindingError, disappointed, encode_case, expected, reproduce
-from wirelint.capture.ddmin import Budget, Shrinker, at, minimise, neutral, put, texts
+from wirelint.capture.ddmin import Budget, Shrinker, at, minimise, neutral, put
 from wirelint.capture.format import decode_all
 from wirelint.capture.offline import Checked, check
 from wirelint.capture.record import Record
 from wirelint.cli.check import case
 from wirelint.cli.check import check as check_command
+from wirelint.jsonvalues import strings
 from wirelint.model import Json
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -55,19 +56,19 @@ def test_shrinking_keeps_what_it_has_to(inner: Json, beside: Json) -> None:
     value: Json = {"keep": [beside, {"deep": [inner, "needle in here"]}], "other": beside}
 
     def test(made: Json) -> bool:
-        return any("needle" in text for _, text in texts(made))
+        return any("needle" in text for _, text in strings(made))
 
     shrinker = Shrinker(value, test, Budget(3000))
     shrinker.drop((), frozenset({"keep"}))
     for path in shrinker.plain(lambda path, text: False):
         shrinker.shorten(path)
-    assert [text for _, text in texts(shrinker.value) if neutral(text) != text] == ["needle "]
+    assert [text for _, text in strings(shrinker.value) if neutral(text) != text] == ["needle "]
     assert test(shrinker.value)
 
 
 @given(values)
 def test_places(value: Json) -> None:
-    for path, text in texts(value):
+    for path, text in strings(value):
         assert at(value, path) == text
         assert put(value, path, text) == value
         assert at(put(value, path, "other"), path) == "other"

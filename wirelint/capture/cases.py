@@ -19,13 +19,14 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from wirelint.capture.ddmin import Budget, Draft, Path, Shrinker, draft, joined, minimise, neutral, texts
+from wirelint.capture.ddmin import Budget, Draft, Shrinker, draft, joined, minimise, neutral
 from wirelint.capture.format import changes, decode, encode
 from wirelint.capture.offline import check_record
 from wirelint.capture.record import Record
 from wirelint.capture.redact import Redactor
 from wirelint.capture.secrets import MARK
 from wirelint.engine import Engine
+from wirelint.jsonvalues import Path, inside, strings
 from wirelint.model import Exchange, Json, Timing
 from wirelint.rule import Finding, Rule
 
@@ -255,7 +256,7 @@ class _Reduction:
             shrinker.drop((side,), _STAYS)
         left = [
             path
-            for path, text in texts(shrinker.value)
+            for path, text in strings(shrinker.value)
             if not _is_protocol(path) and text not in names and neutral(text) != text
         ]
         places = [f"/{'/'.join(map(str, path))}" for path in left]
@@ -281,10 +282,5 @@ def _is_protocol(path: Path) -> bool:
 
 
 def _keys(value: Json) -> set[str]:
-    match value:
-        case dict():
-            return set(value).union(*map(_keys, value.values()))
-        case list():
-            return set().union(*map(_keys, value))
-        case _:
-            return set()
+    own = set(value) if isinstance(value, dict) else set()
+    return own.union(*(_keys(item) for _, item in inside(value)))

@@ -15,7 +15,7 @@ import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 import orjson
 
@@ -24,6 +24,7 @@ from wirelint.capture.record import Record
 from wirelint.capture.secrets import MARK
 from wirelint.capture.streams import Body
 from wirelint.engine import lower
+from wirelint.jsonvalues import Path, inside, strings
 from wirelint.model import Json
 from wirelint.timing import Timing
 from wirelint.wire.aws_eventstream import content_of, with_content
@@ -138,7 +139,7 @@ def _join(one: Json, other: Json) -> Json:
     if not isinstance(one, dict) or not isinstance(other, dict) or "data" not in one or "data" not in other:
         return None
     before, after = one["data"], other["data"]
-    here, there = dict(texts(before)), dict(texts(after))
+    here, there = dict(strings(before)), dict(strings(after))
     differing = [path for path in here if path[-1] not in _PADDING and here[path] != there.get(path)]
     if len(differing) != 1 or here.keys() != there.keys():
         return None
@@ -191,7 +192,6 @@ def _document(body: bytes | None) -> Json:
 
 
 T = TypeVar("T")
-Path: TypeAlias = tuple[str | int, ...]
 
 _WORD = re.compile(r"\S+\s*|\s+")
 _PART = re.compile(r"\s+|\w+|[^\w\s]")
@@ -240,7 +240,7 @@ class Shrinker:
         if self.budget.spent:
             return
         whole, node = self.value, at(self.value, path)
-        keys = [key for key in _keys(node) if key not in kept]
+        keys = [key for key, _ in inside(node) if key not in kept]
         may_be_empty = isinstance(node, dict) or not path or path[-1] not in kept
 
         def without(left: Sequence[str | int]) -> bool:
@@ -250,17 +250,17 @@ class Shrinker:
 
         if keys:
             minimise(keys, without)
-        for key in _keys(at(self.value, path)):
+        for key, _ in inside(at(self.value, path)):
             self.drop((*path, key), kept)
 
     def plain(self, kept: Callable[[Path, str], bool]) -> Sequence[Path]:
         """Replace texts by neutral ones of the same shape. Return the places of texts that the test needs."""
-        places = [path for path, text in texts(self.value) if not kept(path, text) and neutral(text) != text]
+        places = [path for path, text in strings(self.value) if not kept(path, text) and neutral(text) != text]
         return self._replace(places, neutral)
 
     def clip(self, longest: int = 48) -> None:
         """Shorten long neutral texts."""
-        places = [path for path, text in texts(self.value) if len(text) > longest and neutral(text) == text]
+        places = [path for path, text in strings(self.value) if len(text) > longest and neutral(text) == text]
         self._replace(places, lambda text: text[:longest].rsplit(" ", 1)[0])
 
     def _replace(self, places: Sequence[Path], make: Callable[[str], str]) -> Sequence[Path]:
@@ -314,21 +314,6 @@ def minimise(items: Sequence[T], test: Callable[[Sequence[T]], bool]) -> Sequenc
     return items
 
 
-def texts(value: Json, path: Path = ()) -> Iterator[tuple[Path, str]]:
-    """Yield all texts of a value with their places."""
-    match value:
-        case str():
-            yield path, value
-        case dict():
-            for name, item in value.items():
-                yield from texts(item, (*path, name))
-        case list():
-            for number, item in enumerate(value):
-                yield from texts(item, (*path, number))
-        case _:
-            pass
-
-
 def neutral(text: str) -> str:
     """Return the neutral text of the same shape: letters become x, digits 0. Redaction marks stay."""
     pieces = itertools.zip_longest(MARK.split(text), MARK.findall(text), fillvalue="")
@@ -361,11 +346,6 @@ def put(value: Any, path: Path, new: Json) -> Any:
     made = copy.copy(value)
     made[path[0]] = put(value[path[0]], path[1:], new)
     return made
-
-
-def _keys(value: Json) -> list[str | int]:
-    """Return the names of members or the numbers of elements; none of a scalar."""
-    return [*value] if isinstance(value, dict) else [*range(len(value))] if isinstance(value, list) else []
 
 
 def _without(value: Json, keys: set[str | int]) -> Json:

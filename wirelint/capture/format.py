@@ -21,6 +21,7 @@ import orjson
 
 from wirelint.capture.record import Headers, Record, Sent
 from wirelint.fix import AppliedFix
+from wirelint.jsonvalues import with_strings
 from wirelint.model import End, Json, Timing, missing_of
 
 FORMAT = 1
@@ -307,12 +308,8 @@ def _text(value: Json) -> str:
 
 def printable(value: Json) -> Json:
     """Return a value without lone surrogates: each becomes a replacement character."""
-    match value:
-        case str():
-            return value if value.isascii() else _SURROGATE.sub("\ufffd", value)
-        case dict():
-            return {_SURROGATE.sub("\ufffd", name): printable(item) for name, item in value.items()}
-        case list():
-            return [printable(item) for item in value]
-        case _:
-            return value
+    return with_strings(value, _printable, _printable)
+
+
+def _printable(text: str) -> str:
+    return text if text.isascii() else _SURROGATE.sub("\ufffd", text)

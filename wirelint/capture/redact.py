@@ -25,6 +25,7 @@ from wirelint.capture.record import Headers, Record, Sent
 from wirelint.capture.secrets import is_marked, is_secret_header, is_secret_parameter, split_scheme
 from wirelint.capture.streams import Body, ByteEdit, StreamStrings, find_in_body, is_clean
 from wirelint.fix import AppliedFix
+from wirelint.jsonvalues import with_strings
 from wirelint.model import Json
 
 _SHORTEST_KNOWN = 8
@@ -129,15 +130,7 @@ class Redactor:
 
     def json(self, value: Json) -> Json:
         """Return a decoded value without secrets in its strings, for example findings that quote their evidence."""
-        match value:
-            case str():
-                return self.text(value)
-            case dict():
-                return {name: self.json(item) for name, item in value.items()}
-            case list():
-                return [self.json(item) for item in value]
-            case _:
-                return value
+        return with_strings(value, self.text)
 
     def record(
         self, record: Record, received: StreamStrings | None = None, delivered: StreamStrings | None = None

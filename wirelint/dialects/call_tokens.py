@@ -225,7 +225,8 @@ def read_inkling(reader: Reader, position: int) -> Reading:
     if start is None:
         return None
     run = _read_inkling_calls(reader, start)
-    end = reader.past(run.end, _INKLING.closer, _INKLING.cut_closer)
+    cut = reader.is_cut(_INKLING.closer, reader.space(run.end))
+    end = reader.size if cut else reader.past(run.end, _INKLING.closer)
     return reader.block("inkling", position, end, run.calls)
 
 

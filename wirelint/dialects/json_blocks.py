@@ -25,7 +25,6 @@ from wirelint.dialects.json_calls import (
     read_calls,
     read_enclosed,
 )
-from wirelint.dialects.openers import cut_pattern, parse
 from wirelint.dialects.reader import Found, Match, NativeCall, Pattern, Reader, Reading, Skip, Tier
 from wirelint.dialects.tables import Table, table
 
@@ -39,7 +38,7 @@ _NOTHING = re.compile(r"\[\s*\]")
 class Grammar:
     """The grammar of a dialect with an array between markers.
 
-    `cut_closer`: matches a closer that the end of the text cuts off. `stop`: ends damaged JSON if there is no closer.
+    `stop`: ends damaged JSON if there is no closer.
     `keys`: the keys of the tool's name and its arguments. `tier`: a `sentinel` counts on sight, even if no call can be read
     (`on_sight`); of a `generic` opener the calls decide. `closed_only`: without its closer the block belongs to another
     dialect. `idle`: names that mean that no tool is called.
@@ -49,7 +48,6 @@ class Grammar:
     opener: Pattern
     stop: Pattern
     closer: Pattern | None = None
-    cut_closer: Pattern | None = None
     keys: Keys = KEYS
     tier: Tier = "sentinel"
     on_sight: bool = False
@@ -60,8 +58,6 @@ class Grammar:
 def grammar(table: Table, row: str = "array") -> Grammar:
     """Return the grammar in a family's table."""
     data: dict[str, Any] = {"stop": "(?&turn_end)", **table.data[row]}
-    if "cut_closer" in data:
-        data["cut_closer"] = re.compile(cut_pattern([parse(table.source(data["cut_closer"]))]))
     for key in ("opener", "closer", "stop"):
         if key in data:
             data[key] = table.compile(data[key])
@@ -124,7 +120,7 @@ def _close(reader: Reader, found: JsonCalls, grammar: Grammar, *, fenced: bool) 
     at = reader.space(found.end)
     if closer := reader.match(grammar.closer, at):
         found.end, found.closed = closer.end(), True
-    elif reader.over and grammar.cut_closer is not None and reader.match(grammar.cut_closer, at):
+    elif reader.is_cut(grammar.closer, at):
         found.end = reader.size
         return True
     else:
@@ -422,7 +418,7 @@ def _read_cut(reader: Reader, start: int, position: int) -> Reading:
     if reader.ended(at):
         return reader.block("mistral_array", start, position)
     name = reader.match(_MISTRAL.name, at)
-    cut = reader.over and name is not None and reader.match(_MISTRAL.cut_header, at) is not None
+    cut = reader.is_cut(_MISTRAL.header, at)
     if name is None or not (cut or at == position):
         return None
     if reader.open:

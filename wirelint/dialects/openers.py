@@ -9,10 +9,9 @@ Theory of operation. A dialect declares its openers in a subset of regular expre
     \A\s{0,8}\[\s{0,8}\{                   `\A`: the start of the text, or of the text after reasoning (`</think>`)
     <\s{0,2}{tool}\s{0,2}>                 `{tool}`: the name of a declared tool
 
-`parse` reads an opener into pieces. Two patterns come from the pieces: the full pattern finds openers, the cut pattern
-matches a proper prefix of an opener at the very end of a text, which a stream must hold back. Pieces are needed because
-`re` cannot match partially; every piece is bounded in length, so an opener is too. Openers are matched against shadow
-text (see `views`).
+`parse` reads an opener into pieces, and a pattern comes from the pieces. `re` finds openers by it, and `regex`, which
+matches partially, finds the beginning of one at the very end of a text, which a stream must hold back (`is_cut`). Every
+piece is bounded in length, so an opener is too. Openers are matched against shadow text (see `views`).
 
 `OpenerIndex` searches for the openers of all families at once. Their first piece gives them one of five kinds: literal,
 word, glued, line, text. Openers of the first three kinds are grouped by first character, line openers follow a line feed,
@@ -69,7 +68,7 @@ class WordStart:
 
 @dataclass(frozen=True, slots=True)
 class SentenceEnd:
-    """The place right after the end of a sentence, without a blank; no length."""
+    """The place right after the end of a sentence or of JSON, without a blank; no length."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +98,6 @@ _ANCHORS: dict[str, Piece] = {
     "{tool}": NAME,
 }
 _CONTROLS = {"n": "\n", "r": "\r", "t": "\t"}
-_NEVER = "(?!)"
 _LONGEST_NAME = 128
 _LONGEST_BEFORE = 16
 """Characters before an opener that decide whether it is one."""
@@ -178,8 +176,8 @@ def word_start(first: str = "") -> str:
 
 
 def sentence_end(first: str = "") -> str:
-    """Return the pattern source of the place right after the end of a sentence. `first` as in `word_start`."""
-    return rf"(?<=[.!?…。！？\"'”’」)]{first})"
+    """Return the pattern source of the place right after the end of a sentence or of JSON. `first` as in `word_start`."""
+    return rf"(?<=[.!?…。！？\"'”’」)}}]{first})"
 
 
 def full_pattern(openers: Iterable[Opener]) -> str:
@@ -203,16 +201,10 @@ def any_of(words: Iterable[str]) -> str:
     return options[0] if len(options) == 1 else f"(?:{'|'.join(options)})" if options else ""
 
 
-def cut_pattern(openers: Iterable[Opener], *, empty: bool = False) -> str:
-    """Return the pattern source that matches a proper prefix of an opener at the end of the text, also an empty one."""
-    return ("" if empty else "(?=[\\s\\S])") + "(?:" + "|".join(_cut(opener) for opener in openers) + ")"
-
-
 class _Forms(NamedTuple):
-    """The patterns of one piece: full, cut off, its greatest length, and the insides of its character classes."""
+    """The pattern of one piece, its greatest length, and the insides of its character classes."""
 
     full: str
-    cut: str
     longest: int
     alphabet: tuple[str, ...] = ()
 
@@ -221,42 +213,30 @@ class _Forms(NamedTuple):
 def _forms(piece: Piece) -> _Forms:
     match piece:
         case str():
-            cut = ""
-            for character in reversed(piece[:-1]):
-                cut = f"(?:{re.escape(character)}{cut})?"
-            return _Forms(re.escape(piece), cut + r"\Z", len(piece), tuple(map(re.escape, piece)))
+            return _Forms(re.escape(piece), len(piece), tuple(map(re.escape, piece)))
         case Run(chars, least, most):
             inside = chars.removesuffix("-") + r"\-" if chars.endswith("-") else chars
-            # A run at the end of the text may continue, or the next piece may follow.
-            return _Forms(f"[{chars}]{{{least},{most}}}", rf"[{chars}]{{0,{most}}}\Z", most, (inside,))
+            return _Forms(f"[{chars}]{{{least},{most}}}", most, (inside,))
         case Either(options):
-            full, cut = (f"(?:{'|'.join(map(form, options))})" for form in (_full, _cut))
             alphabet = tuple(chars for option in options for inner in option for chars in _forms(inner).alphabet)
-            return _Forms(full, cut, max(map(length, options)), alphabet)
+            return _Forms(f"(?:{'|'.join(map(_full, options))})", max(map(length, options)), alphabet)
         case Name():
             full = rf"(?P<name>{NAME_CHARS}{{1,{_LONGEST_NAME}}})"
-            return _Forms(full, _NEVER, _LONGEST_NAME, (NAME_CHARS[1:-2] + r"\-",))
+            return _Forms(full, _LONGEST_NAME, (NAME_CHARS[1:-2] + r"\-",))
         case LineStart():
-            return _Forms("(?m:^)", _NEVER, 0)
+            return _Forms("(?m:^)", 0)
         case WordStart():
-            return _Forms(word_start(), _NEVER, 0)
+            return _Forms(word_start(), 0)
         case SentenceEnd():
-            return _Forms(sentence_end(), _NEVER, 0)
+            return _Forms(sentence_end(), 0)
         case TextStart():
-            return _Forms(rf"(?:\A|{_AFTER_THOUGHT})", _NEVER, 0)
+            return _Forms(rf"(?:\A|{_AFTER_THOUGHT})", 0)
         case _:
             assert_never(piece)
 
 
 def _full(opener: Opener) -> str:
     return "".join(_forms(piece).full for piece in opener)
-
-
-def _cut(opener: Opener) -> str:
-    pattern = _NEVER
-    for piece in reversed(opener):
-        pattern = f"(?:{_forms(piece).cut}|{_forms(piece).full}{pattern})"
-    return pattern
 
 
 # -- properties of openers ---------------------------------------------------------------------------------------------
@@ -422,7 +402,7 @@ class OpenerIndex:
         self._literal = [group.pattern for kind, group in groups if kind == "literal" and not group.named]
         held = dict.fromkeys((*self.openers, *more))
         plain = [opener for opener in held if not has_name(opener)]
-        self._cuts = [_plain_cut(kind, some) for kind, some in _by_kind(plain).items()]
+        self._cuts = [_cut_of(kind, some) for kind, some in _by_kind(plain).items()]
         self._named_cuts = [_named_cut(opener) for opener in held if has_name(opener)]
         # A loop in deltas of a character has few ends, each of which takes 60 microseconds.
         self._cut_at = lru_cache(maxsize=256)(self._find_cut)
@@ -450,7 +430,7 @@ class OpenerIndex:
         if any(pattern.match(text) for pattern in self._literal):
             return True
         cuts = (cut.patterns.get(text[:1]) for cut in self._cuts if cut.kind == "literal")
-        return any(pattern is not None and pattern.match(text) is not None for pattern in cuts)
+        return any(pattern is not None and is_cut(pattern, text) for pattern in cuts)
 
     def cut(self, text: str, start: int, names: Collection[str]) -> int | None:
         """Return the first offset from `start` on where the end of the text may begin an opener that is not complete."""
@@ -560,10 +540,10 @@ def _filtered(openers: Iterable[Opener]) -> str:
 
 
 class _Cut(NamedTuple):
-    """Patterns that find an opener of one kind cut off by the end of the text. `places`: pattern of its start.
+    """The search for an opener of one kind that is cut off by the end of the text. `places`: pattern of its start.
 
-    `patterns` are by first character; those of lines and texts, which begin between characters, are under "". An opener
-    with a tool's name may be cut off `inside_name`, or `after_name`.
+    `patterns` are by first character; those of lines and texts, which begin between characters, are under "". Of an
+    opener with a tool's name, `head` is the part before the name, `named` that with any name.
 
     Places are searched for backwards: `tail` matches the characters that an opener may consist of, `mark` the character at
     or before a place. `reach` is the length of the longest opener, `most` the most places within one.
@@ -575,9 +555,9 @@ class _Cut(NamedTuple):
     mark: re.Pattern[str]
     reach: int
     most: int
-    patterns: Mapping[str, re.Pattern[str]]
-    inside_name: re.Pattern[str] | None = None
-    after_name: re.Pattern[str] | None = None
+    patterns: Mapping[str, str]
+    head: str = ""
+    named: re.Pattern[str] | None = None
 
     def place(self, text: str, start: int, backwards: str, names: Collection[str]) -> int | None:
         """Return the first offset from `start` on where an opener may be cut off.
@@ -591,7 +571,7 @@ class _Cut(NamedTuple):
             return None
         for at in self._candidates(text, start, backwards, reach):
             pattern = self.patterns.get("") or self.patterns.get(text[at])
-            if (pattern is not None and pattern.match(text, at)) or self._matches_name(text, at, names):
+            if pattern is not None and is_cut(pattern, text, at) and self._may_be_named(text, at, names):
                 return at
         return None
 
@@ -603,42 +583,33 @@ class _Cut(NamedTuple):
             found.append(0)
         return (at for at in reversed(found) if at >= start and self.places.match(text, at) is not None)
 
-    def _matches_name(self, text: str, at: int, names: Collection[str]) -> bool:
-        inside = self.inside_name.match(text, at) if self.inside_name is not None else None
-        if inside is not None and any(name.startswith(inside["name"] or "") for name in names):
+    def _may_be_named(self, text: str, at: int, names: Collection[str]) -> bool:
+        """Return True if an opener that is cut off lacks its name, or may have one of the names."""
+        found = self.named.match(text, at) if self.named is not None else None
+        if found is None or is_cut(self.head, text, at):
             return True
-        after = self.after_name.match(text, at) if self.after_name is not None else None
-        return after is not None and after["name"] in names
+        ended, name = found.end() == len(text), found["name"]
+        return any(one.startswith(name) if ended else one == name for one in names)
 
 
-def _plain_cut(kind: Kind, openers: list[Opener]) -> _Cut:
-    if kind in ("line", "text"):
-        return _cut_of(kind, openers, {"": re.compile(cut_pattern(openers))})
-    by_first: dict[str, list[Opener]] = defaultdict(list)
-    for opener in openers:
-        for first in _first_characters([opener]):
-            by_first[first].append(opener)
-    return _cut_of(kind, openers, {first: re.compile(cut_pattern(some)) for first, some in by_first.items()})
-
-
-def _named_cut(opener: Opener) -> _Cut:
-    at = opener.index(NAME)
-    before, after = opener[:at], opener[at + 1 :]
-    head = full_pattern([before])
-    inside = rf"(?:{cut_pattern([before])}|{head}(?P<name>{NAME_CHARS}{{0,128}})\Z)"
-    behind = rf"{head}(?P<name>{NAME_CHARS}{{1,128}}){cut_pattern([after], empty=True)}" if after else "(?!)(?P<name>)"
-    cut = _cut_of(_kind(opener), [opener], {})
-    return cut._replace(inside_name=re.compile(inside), after_name=re.compile(behind))
-
-
-def _cut_of(kind: Kind, openers: list[Opener], patterns: Mapping[str, re.Pattern[str]]) -> _Cut:
-    chars = "".join(dict.fromkeys(chars for opener in openers for piece in opener for chars in _forms(piece).alphabet))
+def _cut_of(kind: Kind, openers: list[Opener]) -> _Cut:
     firsts = _first_characters(openers)
+    by_first: dict[str, list[Opener]] = {"": openers}
+    if kind not in ("line", "text"):
+        by_first = {first: [one for one in openers if first in _first_characters([one])] for first in firsts}
+    patterns = {first: full_pattern(some) for first, some in by_first.items()}
+    chars = "".join(dict.fromkeys(chars for opener in openers for piece in opener for chars in _forms(piece).alphabet))
     before = {"line": {"\n"}, "text": {end[-1] for end in THOUGHT_ENDS}}
     marks = "".join(sorted(before.get(kind, firsts)))
     mark, tail = re.compile(f"[{re.escape(marks)}]"), re.compile(f"[{chars}]*+")
     most = max(_count(opener, marks) for opener in openers) + 1
     return _Cut(kind, re.compile(_places(kind, firsts)), tail, mark, max(map(length, openers)), most, patterns)
+
+
+def _named_cut(opener: Opener) -> _Cut:
+    head = full_pattern([opener[: opener.index(NAME)]])
+    named = re.compile(rf"{head}(?P<name>{NAME_CHARS}{{0,{_LONGEST_NAME}}})")
+    return _cut_of(_kind(opener), [opener])._replace(head=head, named=named)
 
 
 def _count(opener: Opener, characters: str) -> int:
@@ -688,20 +659,34 @@ _FLAGS = {
 _LAZY = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|([*+?}])\?|.", re.DOTALL)
 
 
-def may_go_on(pattern: re.Pattern[str], text: str, position: int) -> bool:
-    """Return True if the text from `position` to its end matches the pattern or a prefix of a match.
+# Unlike `re`, the `regex` library can match partially. Negative assertions at the end of a pattern are not considered,
+# since they need further text.
 
-    Unlike `re`, the `regex` library can match partially. Negative assertions at the end of a pattern are not considered,
-    since they need further text.
-    """
-    return _partial(pattern).fullmatch(text, position, partial=True) is not None
+
+def may_go_on(pattern: re.Pattern[str], text: str, position: int) -> bool:
+    """Return True if the text from `position` to its end matches the pattern or a prefix of a match."""
+    return _partial(pattern.pattern, pattern.flags).fullmatch(text, position, partial=True) is not None
+
+
+def is_cut(pattern: re.Pattern[str] | str, text: str, position: int = 0) -> bool:
+    """Return True if the text from `position` to its end, which is not empty, is a proper prefix of a match."""
+    if position >= len(text):
+        return False
+    source, flags = (pattern, 0) if isinstance(pattern, str) else (pattern.pattern, pattern.flags)
+    return _partial(source, flags, "(?!)").fullmatch(text, position, partial=True) is not None
+
+
+def cut_at(pattern: re.Pattern[str], text: str, start: int) -> int | None:
+    """Return the first offset from `start` on at which the end of the text is a proper prefix of a match."""
+    found = _partial(pattern.pattern, pattern.flags, "(?!)").search(text, start, partial=True)
+    return found.start() if found is not None and found.start() < len(text) else None
 
 
 @lru_cache(maxsize=1024)
-def _partial(pattern: re.Pattern[str]) -> regex.Pattern[str]:
+def _partial(source: str, given: int, after: str = "") -> regex.Pattern[str]:
     flags = regex.VERSION0
     for flag, other in _FLAGS.items():
-        if pattern.flags & flag:
+        if given & flag:
             flags |= other
     # Greedy quantifiers in place of lazy ones: they match equal texts, and `regex` errs about partial matches of lazy ones.
-    return regex.compile(_LAZY.sub(lambda token: token[1] or token[0], pattern.pattern), flags)
+    return regex.compile(f"(?:{_LAZY.sub(lambda token: token[1] or token[0], source)}){after}", flags)

@@ -34,12 +34,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, NamedTuple, TypeAlias
 
-import regex
-
 from wirelint import lexicon
 from wirelint.dialects import declared, jsontext
 from wirelint.dialects.jsontext import Decoded
-from wirelint.dialects.openers import THOUGHT_ENDS, may_go_on
+from wirelint.dialects.openers import THOUGHT_ENDS, is_cut, may_go_on
 from wirelint.model import Json, Tool
 
 Pattern: TypeAlias = re.Pattern[str]
@@ -145,6 +143,10 @@ class Reader:
         if not (self.over or self.open) and may_go_on(pattern, self.shadow, position):
             self.open = True
         return match
+
+    def is_cut(self, pattern: Pattern, position: int) -> bool:
+        """Return True if the end of the text cuts off a match of a pattern at a position."""
+        return self.over and is_cut(pattern, self.shadow, position)
 
     def certain(self, pattern: Pattern, position: int) -> Match | None:
         """Return the match of a pattern that ends in a delimiter, so that no later text can change a match."""
@@ -353,7 +355,6 @@ _HEADER = rf"(?:{_STARTS})(?:(?:assistant|model)(?=\s)|(?:assistant|model)?<(?:{
 _TURN = rf"<(?<=[\w<\[|:/▁>\]\"']<)(?:(?:{_ENDS})(?:\s{{0,4}}<{_HEADER})?|{_HEADER})"
 _TURN_TOKEN = re.compile(_TURN)
 """The end of a turn, the beginning of one, or both: `<|im_end|>\\n<|im_start|>assistant\\n`."""
-_GROWING_TURN = regex.compile(_TURN)
 _LONGEST_TURN = 96
 _OPEN_TAG = re.compile(r"<([|｜]?)[a-zA-Z][\w:=.▁\"' -]{1,64}\Z")
 _LONGEST_OPEN_TAG = 67
@@ -450,7 +451,7 @@ def _cut_turn(text: str) -> int | None:
     place = text.rfind("<", max(0, len(text) - _LONGEST_TURN))
     cut = None
     while place >= 0:
-        if _GROWING_TURN.fullmatch(text, place, partial=True) is not None:
+        if may_go_on(_TURN_TOKEN, text, place):
             cut = place
         place = text.rfind("<", max(0, len(text) - _LONGEST_TURN), place)
     return cut

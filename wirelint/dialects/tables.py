@@ -6,8 +6,6 @@ r"""Dialect tables: the TOML files of this package, one beside each module that 
     speakers.lfm2 = ["lfm"]                          dialect → model families
     closers.'lfm:call' = "lfm2"                      see `scan.Family` for `closers`, `lone` and `after_name`
     patterns.end = '<\|{1,2}tool_call_end\|{1,2}>'   regular expressions, attributes of the table in the module
-    cuts.cut_end = '<\|tool_call_end\|>' likewise, but matches a prefix at the end of the text
-
     named.call = 'DECLARED\s{0,3}\('                 likewise, with the names of the declared tools, see `Table.named`
     proper.lfm2 = '…'                                matches a block that keeps to the notation, see `scan.is_damaged`
 
@@ -25,7 +23,7 @@ from importlib import resources
 from types import MappingProxyType
 from typing import Any, cast
 
-from wirelint.dialects.openers import Opener, cut_pattern, parse, word_start
+from wirelint.dialects.openers import Opener, parse, word_start
 from wirelint.dialects.reader import Match, Pattern, Reader
 
 _PART = re.compile(r"\(\?&(\w+)\)")
@@ -51,8 +49,6 @@ class Table:
         self.templates = templates
         self._parts = {**_COMMON, **parts, **data.get("parts", {})}
         self._patterns = {key: self.compile(source) for key, source in data.get("patterns", {}).items()}
-        for key, source in data.get("cuts", {}).items():
-            self._patterns[key] = re.compile(cut_pattern([parse(self.source(source))]))
         self._named = {key: self.source(source) for key, source in data.get("named", {}).items()}
 
     def __getattr__(self, name: str) -> Pattern:

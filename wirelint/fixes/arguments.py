@@ -30,6 +30,7 @@ from wirelint.arguments.argument_watchers import (
 from wirelint.arguments.json_continuation import continuation, write
 from wirelint.arguments.placeholders import omittable
 from wirelint.arguments.schemas import accepts, validator
+from wirelint.dialects.openers import cut_at, is_cut
 from wirelint.events import CallUpdate, Close, Delta, Done, Event, Failure, Finish, Start, StreamViolation
 from wirelint.fix import MOST_HELD, FixPolicy, RequestFix, RewriteContext
 from wirelint.fixes.argument_rewriter import ArgumentRewriter, Call
@@ -41,8 +42,6 @@ from wirelint.rule import Finding, Fix, Rule, Safety, Severity
 from wirelint.state.ledger import Ledger
 from wirelint.text.escaping import excerpt
 from wirelint.text.thinking import (
-    CUT_NATIVE_OPENER,
-    CUT_NATIVE_TAG,
     LONGEST_TAG,
     NATIVE_OPENER,
     NATIVE_TAG,
@@ -152,15 +151,15 @@ class ThoughtWatcher(TailWatcher):
             if NATIVE_OPENER.match(text, place):
                 self._wrong = start + begun.start()
                 return self._wrong
-            if place == len(text) or (place >= last and CUT_NATIVE_OPENER.match(text, place)):
+            if place == len(text) or (place >= last and is_cut(NATIVE_OPENER, text, place)):
                 self._tail = text[begun.start() :]
                 break
         end = len(text) - len(self._tail)
         if (tag := NATIVE_TAG.search(text, 0, end)) is not None:
             self._wrong = start + tag.start()
             return self._wrong
-        if (cut := CUT_NATIVE_TAG.search(text, last)) is not None and cut.start() < end:
-            self._tail = text[cut.start() :]
+        if (cut := cut_at(NATIVE_TAG, text, last)) is not None and cut < end:
+            self._tail = text[cut:]
         return self._length - len(self._tail)
 
 

@@ -18,6 +18,7 @@ from dataclasses import replace
 from typing import ClassVar, Literal
 
 from wirelint.apis.traits import traits
+from wirelint.dialects.openers import cut_at, is_cut
 from wirelint.events import Close, Delta, Event, Frame, Start
 from wirelint.fix import MOST_HELD, RewriteContext
 from wirelint.fixes.text import MakeRepair, Pause, TextBlock, TextBuffer, TextDecider, TextRewriter
@@ -27,13 +28,9 @@ from wirelint.text.markup import call_spans
 from wirelint.text.thinking import (
     ANSWER_CLOSER,
     ANSWER_OPENER,
-    CUT_ANSWER_CLOSER,
-    CUT_ANSWER_OPENER,
-    CUT_NATIVE_OPENER,
     CUT_TAG,
     CUT_TOKEN,
     LONE_CLOSER,
-    LONE_CLOSER_CUT,
     LONGEST_TAG,
     MAY_OPEN,
     NATIVE,
@@ -56,7 +53,6 @@ Applies = Callable[[Thinking, bool], bool]
 
 _DECISIVE = re.compile(r"\s*[^\s<]{1,64}[\s<]|\s*[^\s<]{16}")
 """A word after an opener. It shows whether the text is about the tag."""
-_CLOSER_FIRSTS = re.compile(r"[<\[◁&]")
 _ROLES = ("assistant", "model", "ai")
 _CONTEXT = 128
 _LONGEST_LEAD = 1024
@@ -165,7 +161,7 @@ class AnswerTag:
     def opener(self, text: str, *, final: bool) -> re.Match[str] | None:
         """Return the tag if the text begins with it. The state stays `awaited` while it may still arrive."""
         opener = ANSWER_OPENER.match(text)
-        if opener is not None or (text and (final or not CUT_ANSWER_OPENER.match(text))):
+        if opener is not None or (text and (final or not is_cut(ANSWER_OPENER, text))):
             self.state = "none"
         return opener
 
@@ -181,8 +177,7 @@ class AnswerTag:
     def cut_closer(self, text: str) -> int | None:
         """Return the offset near the end of a text at which the closing tag may begin; None without one."""
         self._sought = max(len(text) - _LONGEST_ANSWER_TAG, 0)
-        place = text.rfind("<", self._sought)
-        return place if place >= 0 and CUT_ANSWER_CLOSER.match(text, place) else None
+        return cut_at(ANSWER_CLOSER, text, self._sought)
 
 
 class ThoughtDecider(TextDecider):
@@ -480,7 +475,7 @@ class ThoughtDecider(TextDecider):
                 if found is not None and found.end == closer.end() and self._drop_closer(text, found):
                     return self._watch_thoughts(final=False)
                 self._ended = True  # only the first one counts
-            elif not self._ended and short and LONE_CLOSER_CUT.match(text, place):
+            elif not self._ended and short and is_cut(LONE_CLOSER, text, place):
                 self._checked = place
                 return place
             if not PLACE.search(text, max(place - 64, 0), place):
@@ -488,7 +483,7 @@ class ThoughtDecider(TextDecider):
             if NATIVE_OPENER.match(text, place):
                 self._wait_for(next(tag for tag in NATIVE if tag.opener.match(text, place)), place)
                 return self._watch_thoughts(final=False)
-            if short and CUT_NATIVE_OPENER.match(text, place):
+            if short and is_cut(NATIVE_OPENER, text, place):
                 self._checked = place
                 return place
         self._checked = len(text)
@@ -600,7 +595,7 @@ class ThoughtDecider(TextDecider):
             block.sure += gone
             window = window[gone:]
             self._leading = not window
-            if not final and tag.cut_opener.match(window):
+            if not final and is_cut(tag.opener, window):
                 self._tail, self._leading = window, True
                 return
         closer = tag.closer.search(window)
@@ -619,11 +614,8 @@ class ThoughtDecider(TextDecider):
                 self._keep(rest)
             self._decide(final=final)
             return
-        cut = len(window)
-        for mark in () if final else _CLOSER_FIRSTS.finditer(window, max(len(window) - LONGEST_TAG, 0)):
-            if tag.cut_closer.match(window, mark.start()):
-                cut = mark.start()
-                break
+        cut = None if final else cut_at(tag.closer, window, max(len(window) - LONGEST_TAG, 0))
+        cut = len(window) if cut is None else cut
         self._think(window[:cut])
         self._tail = window[cut:]
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from wirelint.history.pairing import pair
+from wirelint.jsonvalues import strings
 from wirelint.model import Json, Message, Request, Text, ToolResult
 
 Kind = Literal[
@@ -80,11 +81,7 @@ def refused(error: Json) -> frozenset[Kind]:
 
 def words_of(error: Json) -> str:
     """Return all texts in an error."""
-    if isinstance(error, dict):
-        return " ".join(filter(None, (words_of(value) for value in error.values())))
-    if isinstance(error, list):
-        return " ".join(filter(None, (words_of(value) for value in error)))
-    return error[:2000] if isinstance(error, str) else ""
+    return " ".join(text[:2000] for _, text in strings(error) if text)
 
 
 def misplaced(request: Request, kinds: frozenset[Kind], error: Json = None) -> Iterator[Misplaced]:

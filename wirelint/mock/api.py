@@ -18,6 +18,7 @@ from importlib import resources
 from typing import Any, ClassVar, Literal
 from urllib.parse import unquote
 
+from wirelint.jsonvalues import with_strings
 from wirelint.mock.answer import KEEP_ALIVE, Event, Headers, Tag
 from wirelint.mock.plan import Ask, Choice, Options, Reply, Tool, dump_json, mint_call_id, mint_id
 from wirelint.model import Json
@@ -175,15 +176,7 @@ class EventWriter:
 
 
 def _fill(template: Json, values: Mapping[str, Json]) -> Json:
-    match template:
-        case str() if template.startswith("$"):
-            return values[template[1:]]
-        case dict():
-            return {key: _fill(value, values) for key, value in template.items()}
-        case list():
-            return [_fill(value, values) for value in template]
-        case _:
-            return template
+    return with_strings(template, lambda text: values[text[1:]] if text.startswith("$") else text)
 
 
 def usage_of(replies: tuple[Reply, ...], ask: Ask) -> dict[str, Json]:

@@ -17,18 +17,18 @@ import posixpath
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal
 
 from wirelint.arguments.argument_markup import GONE, Gone
 from wirelint.arguments.placeholders import Invention, KnownText, inventions
 from wirelint.arguments.schemas import tails
+from wirelint.jsonvalues import Path, inside
 from wirelint.model import Confidence, Json, Severity, Tool
 from wirelint.policy.checks import Check, Disk, NoDisk, UnjudgedError
 from wirelint.text.escaping import excerpt
 
 Action = Literal["report", "replace", "drop", "block"]
 Safety = Literal["safe", "unsafe"]
-Path: TypeAlias = tuple["str | int", ...]
 _MOST_PLACES = 1000
 
 
@@ -229,12 +229,7 @@ def _walk(value: Json, steps: Sequence[str], *, required: bool, path: Path = ())
         yield path
         return
     glob, rest = steps[0], steps[1:]
-    items: list[tuple[str | int, Json]] = []
-    if isinstance(value, dict):
-        items = [*value.items()]
-    elif isinstance(value, list):
-        items = [*enumerate(value)]
-    found = [(key, inner) for key, inner in items if fnmatchcase(str(key), glob)]
+    found = [(key, inner) for key, inner in inside(value) if fnmatchcase(str(key), glob)]
     for key, inner in found:
         yield from _walk(inner, rest, required=required, path=(*path, key))
     is_glob = any(mark in glob for mark in "*?[")

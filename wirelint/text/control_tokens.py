@@ -19,7 +19,7 @@ from functools import lru_cache
 from typing import Literal
 
 from wirelint import lexicon
-from wirelint.dialects.openers import any_of, may_go_on
+from wirelint.dialects.openers import any_of, cut_at, is_cut, may_go_on
 from wirelint.text.families import family
 from wirelint.text.prose import Cues
 
@@ -63,7 +63,6 @@ Strength = Literal["sure", "edge", "unknown"]
 _THINKING = frozenset(_PHRASES.words("thinking"))
 _BARS = str.maketrans("｜▁", "|_")
 _UNBARRED = [token for token in SURE | EDGES if not re.fullmatch(r"<\|[^|]+\|>", token)]
-_UNBARRED_CUT = frozenset({token[:size] for token in _UNBARRED for size in range(1, len(token))})
 _TOKEN = re.compile(
     r"<\|{1,2} ?[^|<>\s]{1,40} ?\|{1,2}>|</?\|{1,2} ?(?:DSML|GCML) ?\|{1,2}|</?ifm\|[a-z_]{1,24}>"
     r"|<SPECIAL_\d{1,3}>|<mask:\d{1,3}>|</?co: ?\d{1,3}(?:[,:\[\]\d ]{0,40}\d\]?)?>|" + any_of(_UNBARRED)
@@ -82,13 +81,10 @@ _NO_ANSWER = frozenset({"analysis", "commentary", "tools", "call", "argument", "
 _NAME_MARK = re.compile(r"<\|?|\|>|\[(?:/?TOOL_CALLS|ARGS|CALL_ID)\]")
 _GEMMA_RESIDUE = re.compile(r"model\n\s*(?=\S)")
 _SPEAKER = "ASSISTANT:"
-_GEMMA_CUT = re.compile(r"(?:m(?:o(?:d(?:e(?:l)?)?)?)?)?|model\n\s*")
 _LONGEST_BEGINNING = 200
 _LONGEST_CUT = 48
 MOST_TOKENS = 2048
 """Tokens of one text, beyond which it is a vocabulary or a loop, and none counts."""
-_TOKEN_BEGINS = re.compile(r"[<\[\]]")
-_CUT_BARRED = re.compile(r"<(?:/|/?\|{1,2}(?: ?[^|<>\s]{0,40}(?: ?\|{0,2})?)?)?")
 _CUT = re.compile(r"<\|[^|<>\s]{2,40}\|?\Z")
 _TOGETHER = tuple(frozenset(group.split()) for group in _PHRASES.words("together"))
 _PAIRS = {"<s>": "</s>", "<bos>": "<eos>", "[BOS]": "[EOS]"}
@@ -208,22 +204,16 @@ def may_become_residue(text: str, model: str) -> bool:
     begun = text.lstrip()
     if len(begun) > _LONGEST_BEGINNING or residue(text, model):
         return False
-    if begun and _SPEAKER.startswith(begun.rstrip()):
+    if not begun or _SPEAKER.startswith(begun.rstrip()) or is_cut(_PHRASES["residue"], begun):
         return True
-    return bool(_PHRASES["residue_cut"].fullmatch(begun)) or (
-        family(model) == "gemma" and bool(_GEMMA_CUT.fullmatch(begun))
-    )
+    return family(model) == "gemma" and is_cut(_GEMMA_RESIDUE, begun)
 
 
 def cut_token_length(text: str) -> int:
     """Return the length of the cut token at the end of a text; 0 without one."""
     shadow = _shadow(text)
-    start = max(len(shadow) - _LONGEST_CUT, 0)
-    for place in _TOKEN_BEGINS.finditer(shadow, start):
-        rest = shadow[place.start() :]
-        if rest in _UNBARRED_CUT or _CUT_BARRED.fullmatch(rest):
-            return len(rest)
-    return 0
+    place = cut_at(_TOKEN, shadow, max(len(shadow) - _LONGEST_CUT, 0))
+    return len(shadow) - place if place is not None else 0
 
 
 def may_become_token(text: str) -> bool:

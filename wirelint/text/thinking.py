@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from wirelint import lexicon
+from wirelint.dialects.openers import is_cut
 from wirelint.text import control_tokens
 from wirelint.text.families import family
 from wirelint.text.prose import Cues
@@ -54,20 +55,13 @@ _GLUED_FINAL = "a" + _PHRASES.text("behind")
 CUT_TAG = re.compile(rf"(?:(?:[<\[◁&]|to=)[^<>\[\]\n]{{0,64}}|{_GLUED_FINAL}[a-z\n]{{0,16}})\Z")
 MAY_OPEN = re.compile(rf"[<\[◁&]|to=|{_GLUED_FINAL}(?=s|\Z)")
 
-# Expressions of cut delimiters, derived from those of whole delimiters: a stream holds them back.
-#
-# The expressions consist of literals, classes, bounded repetition, groups without nesting, positive look-ahead and
-# alternatives. Each alternative becomes a separate row, and a row `ab[cd]` becomes `(?:\Z|a(?:\Z|b\Z))`, which does not
-# match a whole delimiter.
-
-
-def cut(pattern: str) -> str:
-    """Return a pattern that matches non-empty prefixes of a match of `pattern` at the end of a text."""
-    return "(?=[\\s\\S])(?:" + "|".join(_cut_row(option) for option in _options(pattern)) + ")"
-
 
 def _options(pattern: str) -> Iterator[str]:
-    """Yield the alternatives of a pattern without groups and look-aheads."""
+    """Yield the alternatives of a pattern without groups and look-aheads.
+
+    The pattern consists of literals, classes, bounded repetition, groups without nesting, positive look-ahead and
+    alternatives.
+    """
     depth, start = 0, 0
     for place, character in enumerate(pattern):
         if pattern[place - 1 : place] == "\\":
@@ -86,13 +80,6 @@ def _options(pattern: str) -> Iterator[str]:
         yield from _options(row[: group.start()] + option + row[group.end() :])
 
 
-def _cut_row(row: str) -> str:
-    pattern = ""
-    for atom in reversed([atom[0] for atom in _PHRASES["atom"].finditer(row)]):
-        pattern = f"(?:\\Z|{atom}{pattern})" if pattern else r"\Z"
-    return pattern
-
-
 _Heads: TypeAlias = "dict[str, _Heads]"
 """First atoms of patterns, each with the atoms that may follow; an empty atom if a pattern may end or continue
 there."""
@@ -106,9 +93,8 @@ Evidence = Literal["opened", "closed", "inner", "residue"]
 class Tag:
     """One notation. `native`: models are trained on it; other models write prompted tags too.
 
-    `cut_opener`, `cut_closer` match prefixes of opener and closer at the end of a text. `loose_opener` matches attributes
-    too, which mark an element of a document. `word`: a text without it in any case holds neither tag; a search for it
-    takes a tenth of the time of the expressions in a text of many brackets.
+    `loose_opener` matches attributes too, which mark an element of a document. `word`: a text without it in any case
+    holds neither tag; a search for it takes a tenth of the time of the expressions in a text of many brackets.
     """
 
     name: str
@@ -116,8 +102,6 @@ class Tag:
     closer: re.Pattern[str]
     native: bool
     places: frozenset[Place]
-    cut_opener: re.Pattern[str]
-    cut_closer: re.Pattern[str]
     loose_opener: re.Pattern[str]
     word: str
 
@@ -150,11 +134,10 @@ def _tag(table: Mapping[str, Any]) -> Tag:
     opener = table.get("opener", rf"{before}\s?{bare}\s?{after}").replace(r"\|", "[|｜]")
     closer = table.get("closer", rf"{before}\s?/\s?{bare}\s?{after}").replace(r"\|", "[|｜]")
     loose = opener if "opener" in table else rf"<\s?{bare}(?:\s[^<>]{{0,200}})?>|&lt;{bare}&gt;"
-    compiled = [re.compile(pattern, flags) for pattern in (opener, closer, cut(opener), cut(closer), loose)]
+    begins, ends, loose_opener = (re.compile(pattern, flags) for pattern in (opener, closer, loose))
     places = frozenset(table.get("places", ("edge", "inner", "orphan")))
     word = name[1:-1] if native and plain else ""
-    begins, ends, cut_opener, cut_closer, loose_opener = compiled
-    return Tag(name, begins, ends, native, places, cut_opener, cut_closer, loose_opener, word)
+    return Tag(name, begins, ends, native, places, loose_opener, word)
 
 
 def _any(patterns: Iterable[re.Pattern[str]], ahead: str = "") -> re.Pattern[str]:
@@ -185,18 +168,15 @@ def _head(heads: _Heads) -> str:
 
 TAGS: tuple[Tag, ...] = tuple(map(_tag, TAG_TABLES))
 _ANY_OPENER = _any_tag(tag.opener for tag in TAGS)
-_ANY_CUT = _any(end for tag in TAGS for end in (tag.cut_opener, tag.cut_closer))
+_ANY_TAG = _any_tag(end for tag in TAGS for end in (tag.opener, tag.closer))
 NATIVE = tuple(tag for tag in TAGS if tag.native)
 NATIVE_OPENER = _any_tag(tag.opener for tag in NATIVE)
-CUT_NATIVE_OPENER = _any(tag.cut_opener for tag in NATIVE)
 NATIVE_TAG = _any_tag(pattern for tag in NATIVE for pattern in (tag.opener, tag.closer))
-CUT_NATIVE_TAG = _any(pattern for tag in NATIVE for pattern in (tag.cut_opener, tag.cut_closer))
 _UNPROMPTED = ("<thinking>", "<antthinking>")
 _ORPHANS = tuple(tag for tag in TAGS if "orphan" in tag.places)
 _FINAL_ALONE = _PHRASES["alone"]
 _GLUED = re.compile(_GLUED_FINAL + _FINAL_ALONE.pattern[1:])
 LONE_CLOSER = _any_tag([*(tag.closer for tag in _ORPHANS), _FINAL_ALONE])
-LONE_CLOSER_CUT = _any([*(tag.cut_closer for tag in _ORPHANS), re.compile(cut(_FINAL_ALONE.pattern))])
 _INNER = tuple(tag for tag in TAGS if "inner" in tag.places)
 _PROBES = Cues(*_PHRASES.words("probes"))
 _FEWEST_WORDS = 3
@@ -216,7 +196,7 @@ _LONGEST_VOICE = 16
 CHANNEL_LINES = "analysis … final"
 """The names of channels on lines of their own, as the tag of a frame."""
 # A channel's name on the first line, followed by whole sentences, unlike a list of words.
-_THOUGHT_CUT = re.compile(r"t(?:h(?:o(?:u(?:g(?:h(?:t(?:\n[^\n]{0,24})?)?)?)?)?)?)?")
+_THOUGHT_BEGUN = r"thought\n[^\n]{25}"
 _THOUGHT = re.compile(r"thought\n(?=[^\n]{24})(?=\S+(?: \S+){3})")
 
 
@@ -426,7 +406,7 @@ def _ends_a_thought(text: str, closer: re.Match[str]) -> bool:
 
 def may_become_tag(text: str) -> bool:
     """Return True if a text begins with a tag of reasoning or of an answer, whole or cut."""
-    return any(pattern.match(text) is not None for pattern in _TAGS_AND_CUTS)
+    return any(one.match(text) or is_cut(one, text) for one in (_ANY_TAG, ANSWER_OPENER, ANSWER_CLOSER))
 
 
 def opener_at(text: str, start: int) -> tuple[Tag, int] | None:
@@ -442,7 +422,7 @@ def opener_at(text: str, start: int) -> tuple[Tag, int] | None:
 
 def may_open(text: str, start: int) -> bool:
     """Return True if the text from `start` to its end is a cut opener or closer."""
-    return _ANY_CUT.match(text, start) is not None
+    return is_cut(_ANY_TAG, text, start)
 
 
 def residue_head(text: str, start: int, model: str) -> bool | None:
@@ -453,7 +433,7 @@ def residue_head(text: str, start: int, model: str) -> bool | None:
     rest = text[start : start + 48]
     if any(one.match(text, start) for one in (_PHRASES["analysis"], _PHRASES["lines"], _THOUGHT)):
         return True
-    if _THOUGHT_CUT.fullmatch(rest):
+    if is_cut(_THOUGHT_BEGUN, rest):
         return None
     harmony = family(model) == "gpt-oss"
     heads = _CHANNEL_HEADS if harmony else _CHANNEL_HEADS[:_ANALYSIS_HEADS]
@@ -488,12 +468,6 @@ def beginning(text: str) -> int:
 
 ANSWER_OPENER = re.compile(rf"<(?:{'|'.join(ANSWER_TAGS)})>")
 ANSWER_CLOSER = re.compile(rf"</(?:{'|'.join(ANSWER_TAGS)})>")
-CUT_ANSWER_OPENER = re.compile(cut(ANSWER_OPENER.pattern))
-CUT_ANSWER_CLOSER = re.compile(cut(ANSWER_CLOSER.pattern))
-_TAGS_AND_CUTS = (
-    _any([*(pattern for tag in TAGS for pattern in (tag.opener, tag.closer)), ANSWER_OPENER, ANSWER_CLOSER]),
-    _any([_ANY_CUT, CUT_ANSWER_OPENER, CUT_ANSWER_CLOSER]),
-)
 
 
 def _skip_space(text: str, offset: int) -> int:

@@ -11,6 +11,7 @@ from typing import Literal, Protocol
 
 from wirelint.events import Frame
 from wirelint.wire.aws_eventstream import CONTENT_TYPE, MessageStream, looks_like_messages
+from wirelint.wire.buffer import BLANKS, BOM
 from wirelint.wire.json_array import ArrayStream, looks_like_array
 from wirelint.wire.ndjson import TYPES, JsonLines, WholeBody, WholeOrLines
 from wirelint.wire.sse import EventStream
@@ -55,7 +56,6 @@ class Framer(Protocol):
 
 
 _EVENT_FIELDS = (b"data:", b"event:", b"id:", b"retry:", b":")
-_BOM = b"\xef\xbb\xbf"
 _STREAMED = TYPES | {CONTENT_TYPE}
 _LONGEST_FIELD = max(map(len, _EVENT_FIELDS))
 
@@ -65,9 +65,9 @@ def looks_like_events(head: bytes) -> bool | None:
 
     The content type is not enough: some gateways send streams as `text/plain`, or without a type.
     """
-    if _BOM.startswith(head[:3]) and len(head) < 3:
+    if BOM.startswith(head[:3]) and len(head) < 3:
         return None
-    text = head.removeprefix(_BOM).lstrip(b" \t\r\n")
+    text = head.removeprefix(BOM).lstrip(BLANKS)
     if text.startswith(_EVENT_FIELDS):
         return True
     return None if len(text) < _LONGEST_FIELD and any(name.startswith(text) for name in _EVENT_FIELDS) else False
@@ -131,7 +131,7 @@ class Sniffer:
     def _decide(self, events: bool) -> list[Frame]:
         # A declared stream whose first bytes are a JSON document is an error body under the wrong type.
         # A byte order mark counts only at the very beginning. Elsewhere only a part of it may have arrived by now.
-        start = bytes(self._head).removeprefix(_BOM).lstrip(b" \t\r\n")[:1]
+        start = bytes(self._head).removeprefix(BOM).lstrip(BLANKS)[:1]
         looks_whole = start in (b"{", b"[")
         if events or (self._declared and not looks_whole):
             self._framer = EventStream()

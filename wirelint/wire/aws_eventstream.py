@@ -22,13 +22,15 @@ import json
 import re
 import struct
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from typing import Literal, NamedTuple, Protocol, cast
 
 import orjson
 
 from wirelint.events import Frame
 from wirelint.model import FaultKind, Json
+from wirelint.wire.buffer import Buffered, Faults, decode
 
 CONTENT_TYPE = "application/vnd.amazon.eventstream"
 CHUNK = "chunk"
@@ -89,15 +91,24 @@ def _length(buffer: bytes | bytearray) -> int | None:
     return total if sound and headers + _LEAST <= total <= _MOST else None
 
 
-class MessageStream:
+def _ends(buffer: bytes | bytearray) -> Iterator[int]:
+    """Yield the offset after each complete message at the beginning of the buffer."""
+    end = 0
+    while len(buffer) - end >= _PRELUDE:
+        length = _length(buffer[end : end + _PRELUDE])
+        if length is None or end + length > len(buffer):
+            return
+        end += length
+        yield end
+
+
+class MessageStream(Buffered):
     """Incremental parser of one event stream."""
 
-    streamed = True
     framing: Literal["messages"] = "messages"
 
     def __init__(self) -> None:
-        self._buffer = bytearray()
-        self._number = 0
+        super().__init__()
         self._lost = False
         self._botocore = _botocore()
 
@@ -109,33 +120,22 @@ class MessageStream:
     def feed(self, data: bytes) -> list[Frame]:
         """Return the frames completed by `data`, in order."""
         self._buffer += data
-        buffer, frames, start = self._buffer, [], 0
-        while not self._lost and len(buffer) - start >= _PRELUDE:
-            length = _length(buffer[start : start + _PRELUDE])
-            if length is None:
-                self._lost = True
-            elif len(buffer) - start < length:
-                break
-            else:
-                frames.append(self._frame(bytes(buffer[start : start + length])))
-                start += length
-        if start:
-            del buffer[:start]
+        if self._lost:
+            return []
+        ends = [0, *_ends(self._buffer)]
+        frames = [self._frame(bytes(self._buffer[start:end])) for start, end in pairwise(ends)]
+        del self._buffer[: ends[-1]]
+        self._lost = len(self._buffer) >= _PRELUDE and _length(self._buffer[:_PRELUDE]) is None
         return frames
 
     def close(self) -> list[Frame]:
         """Return the bytes after the last complete message, as a separate frame."""
-        rest = bytes(self._buffer)
-        self._buffer.clear()
+        rest = self._take_rest()
         if not rest:
             return []
         kind: FaultKind = "broken-json" if self._lost else "cut-event"
         why = "no message begins here" if self._lost else f"a message of which {len(rest)} bytes came"
         return [Frame(self._next(), rest, None, None, ((kind, why),))]
-
-    @property
-    def waiting(self) -> bytes:
-        return bytes(self._buffer)
 
     def _next(self) -> int:
         self._number += 1
@@ -155,21 +155,16 @@ class MessageStream:
         return Frame(number, raw, name, data, faults)
 
 
-def _content(message: Message) -> tuple[str | None, str | None, tuple[tuple[FaultKind, str], ...]]:
+def _content(message: Message) -> tuple[str | None, str | None, Faults]:
     """Return the name of an event, its data, and its faults."""
-    faults: list[tuple[FaultKind, str]] = []
     name, payload = _name(message.headers), message.payload
     kind = message.headers.get(":message-type")
     if kind in ("exception", "error"):
         return "error", _failure(message), ()
     if name == CHUNK and (carried := _carried(payload)) is not None:
         name, payload = _type_of(carried) or name, carried
-    try:
-        data = payload.decode()
-    except UnicodeDecodeError:
-        data = payload.decode("utf-8", "replace")
-        faults.append(("bad-utf8", data[:60]))
-    return name, data or None, tuple(faults)
+    data, faults = decode(payload)
+    return name, data or None, faults
 
 
 def _name(headers: Mapping[str, object]) -> str | None:
@@ -213,15 +208,8 @@ def _mapping(payload: bytes) -> dict[str, Json]:
 
 def split(body: bytes) -> tuple[list[bytes], bytes]:
     """Return the messages of a body, and the bytes after the last one. Needs no decoder."""
-    found: list[bytes] = []
-    start = 0
-    while len(body) - start >= _PRELUDE:
-        length = _length(body[start : start + _PRELUDE])
-        if length is None or len(body) - start < length:
-            break
-        found.append(body[start : start + length])
-        start += length
-    return found, body[start:]
+    ends = [0, *_ends(body)]
+    return [body[start:end] for start, end in pairwise(ends)], body[ends[-1] :]
 
 
 def content_of(raw: bytes) -> bytes:

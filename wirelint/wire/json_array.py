@@ -13,10 +13,8 @@ import re
 from typing import Literal
 
 from wirelint.events import Frame
-from wirelint.model import FaultKind
+from wirelint.wire.buffer import BLANKS, Buffered, Faults, decode, evidence
 
-_BOM = b"\xef\xbb\xbf"
-_BLANK = b" \t\r\n"
 _HEAD = re.compile(rb"(?:\xef\xbb\xbf)?[ \t\r\n]*+\[[ \t\r\n]*+\{[ \t\r\n]*+\"([^\"\\]{0,40})\"")
 _MAYBE = re.compile(
     rb"(?:\xef(?:\xbb\xbf?)?)?\Z|(?:\xef\xbb\xbf)?[ \t\r\n]*+(?:\[[ \t\r\n]*+(?:\{[ \t\r\n]*+(?:\"[^\"\\]{0,40})?)?)?\Z"
@@ -28,7 +26,6 @@ _STRUCTURE = re.compile(rb'(?:[^"{}\[\]]*+"[^"\\]*+(?:\\.[^"\\]*+)*+")*+[^"{}\[\
 """The next bracket after all complete strings, or the quotation mark that begins an incomplete string."""
 
 _IN_STRING = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL)
-_SHOWN = 60
 
 
 def looks_like_array(head: bytes) -> bool | None:
@@ -38,20 +35,18 @@ def looks_like_array(head: bytes) -> bool | None:
     return None if _MAYBE.match(head) else False
 
 
-class ArrayStream:
+class ArrayStream(Buffered):
     """Incremental parser of one array."""
 
-    streamed = True
     framing: Literal["array"] = "array"
 
     def __init__(self) -> None:
-        self._buffer = bytearray()
+        super().__init__()
         self._scanned = 0
         self._depth = 0
         self._in_string = False
         self._begin = 0
         """Offset in the buffer at which the current element begins."""
-        self._number = 0
         self._ended = self._broken = False
 
     def feed(self, data: bytes) -> list[Frame]:
@@ -81,24 +76,17 @@ class ArrayStream:
 
     def close(self) -> list[Frame]:
         """Return the bytes after the last complete element, as a separate frame."""
-        rest, ended = bytes(self._buffer), self._ended
-        self._buffer.clear()
+        rest = self._take_rest()
         if not rest:
             return []
-        text = rest.strip(_BLANK + b",")
+        text, data, faults = evidence(rest.strip(BLANKS + b",").decode("utf-8", "replace")), None, Faults()
         if self._broken:
-            return [Frame(self._number, rest, None, None, (("broken-json", _shorten(text)),))]
-        if ended or not text:
-            late: tuple[FaultKind, str] = ("after-end", _shorten(text))
-            return [Frame(self._number, rest, None, None, (late,) if text else ())]
-        cut: tuple[FaultKind, str] = ("cut-event", _shorten(text))
-        data_from = self._begin if self._depth > 1 else 0
-        data = rest[data_from:].decode("utf-8", "replace")
-        return [Frame(self._number, rest, None, data if self._depth > 1 else None, (cut,) if self._depth > 1 else ())]
-
-    @property
-    def waiting(self) -> bytes:
-        return bytes(self._buffer)
+            faults = (("broken-json", text),)
+        elif self._ended and text:
+            faults = (("after-end", text),)
+        elif self._depth > 1:
+            data, faults = rest[self._begin :].decode("utf-8", "replace"), (("cut-event", text),)
+        return [Frame(self._number, rest, None, data, faults)]
 
     def _skip_string(self, position: int) -> int:
         """Return the offset after the string, or the offset up to which the buffer is read."""
@@ -128,15 +116,4 @@ class ArrayStream:
         number = self._number
         self._number += 1
         text = raw[data_from:]
-        if not text:
-            return Frame(number, raw, None, None)
-        try:
-            return Frame(number, raw, None, text.decode())
-        except UnicodeDecodeError:
-            shown = text.decode("utf-8", "replace")
-            return Frame(number, raw, None, shown, (("bad-utf8", _shorten(text)),))
-
-
-def _shorten(raw: bytes) -> str:
-    text = raw[: 4 * _SHOWN].decode("utf-8", "replace")
-    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
+        return Frame(number, raw, None, *decode(text)) if text else Frame(number, raw, None, None)

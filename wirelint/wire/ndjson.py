@@ -11,13 +11,12 @@ Until then it may be a whole body, which has at most a line feed at its end.
 
 from __future__ import annotations
 
-from codecs import BOM_UTF8
 from typing import Literal
 
 import orjson
 
 from wirelint.events import Frame
-from wirelint.model import FaultKind
+from wirelint.wire.buffer import BLANKS, BOM, Buffered, Faults, decode, evidence
 
 
 class WholeBody:
@@ -47,7 +46,7 @@ class WholeBody:
 
 
 def whole_frame(raw: bytes) -> Frame:
-    return Frame(0, raw, None, raw.removeprefix(BOM_UTF8).decode("utf-8", "replace"))
+    return Frame(0, raw, None, raw.removeprefix(BOM).decode("utf-8", "replace"))
 
 
 TYPES = frozenset({
@@ -60,23 +59,17 @@ TYPES = frozenset({
 })  # fmt: skip
 """Content types that declare JSON lines."""
 
-_BOM = b"\xef\xbb\xbf"
-_SPACE = b" \t\r\n"
-_SHOWN = 60
 
-
-class JsonLines:
+class JsonLines(Buffered):
     """Incremental parser of JSON lines."""
 
-    streamed = True
     framing: Literal["lines"] = "lines"
 
     def __init__(self) -> None:
-        self._buffer = bytearray()
+        super().__init__()
         self._searched = 0
         self._line = 0
         """Offset of the last line in the buffer. All lines before it are blank."""
-        self._number = 0
 
     def feed(self, data: bytes) -> list[Frame]:
         """Return the frames completed by `data`, in order."""
@@ -99,32 +92,21 @@ class JsonLines:
 
     def close(self) -> list[Frame]:
         """Return the bytes after the last line feed, as a separate frame."""
-        rest = bytes(self._buffer)
-        self._buffer.clear()
+        rest = self._take_rest()
         self._searched = self._line = 0
         if not rest:
             return []
         frame = self._frame(rest)
         if frame.data is None or _is_document(frame.data.encode()):
             return [frame]
-        cut: tuple[FaultKind, str] = ("cut-event", _shorten(frame.data))
-        return [frame._replace(faults=(*frame.faults, cut))]
-
-    @property
-    def waiting(self) -> bytes:
-        return bytes(self._buffer)
+        cut: Faults = (("cut-event", evidence(frame.data)),)
+        return [frame._replace(faults=frame.faults + cut)]
 
     def _frame(self, raw: bytes) -> Frame:
         number = self._number
         self._number += 1
-        body = (raw.removeprefix(_BOM) if number == 0 else raw).strip(_SPACE)
-        if not body:
-            return Frame(number, raw, None, None)
-        try:
-            return Frame(number, raw, None, body.decode())
-        except UnicodeDecodeError:
-            text = body.decode("utf-8", "replace")
-            return Frame(number, raw, None, text, (("bad-utf8", _shorten(text)),))
+        body = (raw.removeprefix(BOM) if number == 0 else raw).strip(BLANKS)
+        return Frame(number, raw, None, *decode(body)) if body else Frame(number, raw, None, None)
 
 
 class WholeOrLines:
@@ -154,7 +136,7 @@ class WholeOrLines:
             return []
         if not self._lines:
             return self._decide(WholeBody())
-        rest = self._head[max(self._line_end, known) :].lstrip(_SPACE)
+        rest = self._head[max(self._line_end, known) :].lstrip(BLANKS)
         if not rest:
             return []
         return self._decide(JsonLines() if rest.startswith(b"{") else WholeBody())
@@ -173,9 +155,9 @@ class WholeOrLines:
         document."""
         head = self._head
         while (end := head.find(b"\n", known)) >= 0:
-            line = head[:end].removeprefix(_BOM)
+            line = head[:end].removeprefix(BOM)
             known = end + 1
-            if not line.strip(_SPACE):
+            if not line.strip(BLANKS):
                 continue
             self._line_end = end + 1
             self._lines = _is_document(bytes(line))
@@ -193,7 +175,3 @@ def _is_document(text: bytes) -> bool:
         return isinstance(orjson.loads(text), dict)
     except orjson.JSONDecodeError:
         return False
-
-
-def _shorten(text: str) -> str:
-    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"

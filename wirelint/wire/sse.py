@@ -22,6 +22,7 @@ from typing import Literal
 
 from wirelint.events import Frame
 from wirelint.model import FaultKind
+from wirelint.wire.buffer import BOM, Buffered, decode, evidence
 
 _BLANK = re.compile(rb"(?>\r\n|\n|\r)(?>\r\n|\n|\r)")  # atomic: CRLF is one line end, never two
 _SAID = re.compile(rb"[^\r\n]")
@@ -35,23 +36,19 @@ _LOOKED = 96
 
 _LINE = re.compile(r"\r\n|\n|\r")
 _FIELDS = frozenset({"data", "event", "id", "retry"})
-_BOM = b"\xef\xbb\xbf"
 _LF = 0x0A
-_SHOWN = 60
 
 
-class EventStream:
+class EventStream(Buffered):
     """Incremental parser of one event stream."""
 
-    streamed = True
     framing: Literal["events"] = "events"
 
     def __init__(self) -> None:
-        self._buffer = bytearray()
+        super().__init__()
         self._searched = self._blank = 0
         """`_searched`: offset up to which the buffer was searched for the end of a frame. `_blank`: bytes of blank
         lines at the beginning of the frame."""
-        self._number = 0
         self._lone_lf = True
         self._name: str | None = None
         """Event name of the last frame, if that frame had no data: `event: message_start\\n\\n`."""
@@ -94,25 +91,20 @@ class EventStream:
 
     def _run_on(self, raw: bytes) -> Frame:
         frame = self._frame(raw)
-        lost: tuple[FaultKind, str] = ("missing-blank-line", _shorten(frame.data or ""))
+        lost: tuple[FaultKind, str] = ("missing-blank-line", evidence(frame.data or ""))
         return Frame(frame.number, raw, frame.event, frame.data, (*frame.faults, lost))
 
     def close(self) -> list[Frame]:
         """Return the bytes after the last blank line, as a separate frame."""
-        rest = bytes(self._buffer)
-        self._buffer.clear()
+        rest = self._take_rest()
         self._searched = self._blank = 0
         if not rest:
             return []
         frame = self._frame(rest)
         if frame.data is None or _BLANK_AT_END.search(rest, max(len(rest) - 4, 0)):
             return [frame]
-        cut: tuple[FaultKind, str] = ("cut-event", _shorten(frame.data))
+        cut: tuple[FaultKind, str] = ("cut-event", evidence(frame.data))
         return [Frame(frame.number, frame.raw, frame.event, frame.data, (*frame.faults, cut))]
-
-    @property
-    def waiting(self) -> bytes:
-        return bytes(self._buffer)
 
     def _end_of_frame(self, start: int, position: int) -> int:
         """Return the offset after the blank line that ends the frame beginning at `start`, or -1."""
@@ -136,12 +128,12 @@ class EventStream:
         name, self._name = self._name, frame.event if frame.data is None else None
         if name is None or frame.data is None or frame.event is not None or not _names(name, frame.data):
             return frame
-        return Frame(frame.number, raw, name, frame.data, (*frame.faults, ("parted-name", _shorten(name))))
+        return Frame(frame.number, raw, name, frame.data, (*frame.faults, ("parted-name", evidence(name))))
 
     def _read(self, raw: bytes) -> Frame:
         number = self._number
         self._number += 1
-        body = raw.removeprefix(_BOM) if number == 0 else raw
+        body = raw.removeprefix(BOM) if number == 0 else raw
         try:
             if (
                 self._lone_lf
@@ -167,12 +159,8 @@ def _names(name: str, data: str) -> bool:
 
 
 def _parse(number: int, raw: bytes, body: bytes) -> Frame:
-    faults: list[tuple[FaultKind, str]] = []
-    try:
-        text = body.decode()
-    except UnicodeDecodeError:
-        text = body.decode("utf-8", "replace")
-        faults.append(("bad-utf8", _shorten(text)))
+    text, undecoded = decode(body)
+    faults = list(undecoded)
     event: str | None = None
     data: list[str] = []
     for line in _LINE.split(text):
@@ -180,7 +168,7 @@ def _parse(number: int, raw: bytes, body: bytes) -> Frame:
             continue
         name, colon, value = line.partition(":")
         if name not in _FIELDS and (bare := name.lstrip(" \t\ufeff")) in _FIELDS and colon:
-            faults.append(("leading-space", _shorten(line)))
+            faults.append(("leading-space", evidence(line)))
             name = bare
         value = value.removeprefix(" ")
         match name:
@@ -192,9 +180,5 @@ def _parse(number: int, raw: bytes, body: bytes) -> Frame:
                 pass
             case _:
                 if line.strip():
-                    faults.append(("unknown-field", _shorten(line)))
+                    faults.append(("unknown-field", evidence(line)))
     return Frame(number, raw, event, "\n".join(data) if data else None, tuple(faults))
-
-
-def _shorten(text: str) -> str:
-    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
