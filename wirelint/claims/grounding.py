@@ -375,7 +375,7 @@ def swapped(prose: Prose, known: Sequence[Fact]) -> Iterator[Contradiction]:
         places = [(row, datum) for row in rows for datum in derived_from(value, row.data)]
         if len(places) != 1 or places[0][0] is named[0] or not _is_telling(value, prose.text):
             continue
-        row, datum = places[0]
+        datum = places[0][1]
         peers = [one for one in named[0].data if one.column == datum.column]
         if peers:
             shown = prose.text[value.start : value.end]
