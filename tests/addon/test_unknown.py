@@ -24,8 +24,6 @@ TABLES = json.loads(Path(__file__).with_name("unknown.json").read_text(encoding=
 RECORDED: dict[str, Any] = TABLES["recorded"]
 LEFT_ALONE: dict[str, Any] = TABLES["left_alone"]
 REPLY = json.dumps({"data": [{"embedding": [0.1]}], "note": "sk-proj-" + "a1B2" * 12})
-
-
 OPTIONS = {"wirelint_fix": "unsafe"}
 
 
@@ -93,11 +91,12 @@ BODIES = {
 @pytest.mark.parametrize("name", BODIES)
 def test_the_reply_is_kept_where_it_is_text(inspector: Inspector, tmp_path: Path, name: str) -> None:
     reply, fields, kept = BODIES[name]
-    passed(inspector, *RECORDED["a vendor's embeddings"][:2], reply, **fields)
+    url, body, _ = RECORDED["a vendor's embeddings"]
+    passed(inspector, url, body, reply, **fields)
     (line,) = captured(inspector, tmp_path)
     assert line["end"] in ("complete", "unread")
-    body = line["response"]["body"]
-    assert body is None if kept is None else body.startswith(kept)
+    kept_body = line["response"]["body"]
+    assert kept_body is None if kept is None else kept_body.startswith(kept)
 
 
 def test_the_summary_counts_them(inspector: Inspector, tmp_path: Path) -> None:

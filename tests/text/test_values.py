@@ -13,5 +13,7 @@ ROWS: list[Any] = json.loads(Path(__file__).with_name("values.json").read_text(e
 
 @pytest.mark.parametrize(("text", "expected"), ROWS, ids=[row[0][:24] for row in ROWS])
 def test_values_of_a_text(text: str, expected: list[Any]) -> None:
-    found = [(text[one.start : one.end], one.readings, one.unit and one.unit.name, one.ranges) for one in values(text)]
-    assert found == [(shown, tuple(readings), unit, ranges) for shown, readings, unit, ranges in expected]
+    found = values(text)
+    assert [
+        [text[one.start : one.end], list(one.readings), one.unit and one.unit.name, one.ranges] for one in found
+    ] == expected
