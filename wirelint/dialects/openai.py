@@ -87,7 +87,8 @@ def _read_unaddressed(reader: Reader, header: Match) -> Reading:
 
 
 def _without_type(reader: Reader, written: str) -> str:
-    """Return the recipient without a type glued to it (`to=functions.lookupjson`), if that makes it a declared tool."""
+    """Return the recipient without a channel or a type glued to it (`to=functions.lookupjson`), if that makes it a
+    declared tool."""
     whole = _HARMONY.last_type.sub("", written)
     known = reader.resolve(written) in reader.tools or reader.resolve(whole) not in reader.tools
     return written if known else whole
@@ -196,7 +197,7 @@ def read_functions_leak(reader: Reader, position: int) -> Reading:
 def _read_addressed(reader: Reader, header: Match) -> Reading:
     if reader.ended(header.end()) and not reader.over:
         return None  # the name may go on
-    name = header["name"]
+    name = header["name"] and _without_type(reader, header["name"])
     known = name is None or reader.tool(name) is not None
     gap = reader.match(_FUNCTIONS.junk if known else _FUNCTIONS.gap, header.end())
     start, at = header.start(), gap.end() if gap is not None else header.end()
@@ -209,7 +210,7 @@ def _read_addressed(reader: Reader, header: Match) -> Reading:
     payload = _read_payload_json(reader, at)
     if payload is None or (payload.cut and (not known or junk)):
         return None
-    clean = not junk and _opens_line(reader, start)
+    clean = not junk and (header["role"] is not None or _opens_line(reader, start))
     if name is None:
         return _read_uses(reader, start, payload, complete=clean)
     call = reader.call(name, payload.value, complete=clean and not payload.cut)

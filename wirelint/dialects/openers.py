@@ -68,7 +68,7 @@ class WordStart:
 
 @dataclass(frozen=True, slots=True)
 class SentenceEnd:
-    """The place right after the end of a sentence, without a blank; no length."""
+    """The place right after the end of a sentence or of JSON, without a blank; no length."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,8 +176,8 @@ def word_start(first: str = "") -> str:
 
 
 def sentence_end(first: str = "") -> str:
-    """Return the pattern source of the place right after the end of a sentence. `first` as in `word_start`."""
-    return rf"(?<=[.!?…。！？\"'”’」)]{first})"
+    """Return the pattern source of the place right after the end of a sentence or of JSON. `first` as in `word_start`."""
+    return rf"(?<=[.!?…。！？\"'”’」)}}]{first})"
 
 
 def full_pattern(openers: Iterable[Opener]) -> str:
