@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 from collections.abc import Callable, Iterator
@@ -362,6 +363,7 @@ def canonical(value: Json) -> str:
 
 
 _TYPE = "json"
+_ENTITY = re.compile(r"\{\s*&(?:quot|#34|#[xX]22);")
 NO_VALUES = frozenset({"none", "undefined", "null", "nil"})
 
 
@@ -409,6 +411,8 @@ def _other_value(value: Json, layers: int, *, needs_some: bool) -> Flaw:
             inner = Arguments(value)
             if inner.mapping is not None:
                 return Flaw("a JSON object encoded twice", "gateway", inner.mapping)
+            if isinstance(inner.value, str) and (deeper := Arguments(inner.value).mapping) is not None:
+                return Flaw("a JSON object encoded three times", "gateway", deeper)
             text = value.lstrip(_BLANK)
             if text.startswith(("{", "```")) or _without_tokens(value, layers) is not None:
                 within = _unreadable(inner, layers)
@@ -417,6 +421,8 @@ def _other_value(value: Json, layers: int, *, needs_some: bool) -> Flaw:
             return Flaw(words)
         case None | []:
             return Flaw(words, repaired=nothing, harmless=value is None and not needs_some)
+        case [dict(only)]:
+            return Flaw("an array around the object", repaired=only)
         case _:
             return Flaw(words)
 
@@ -449,6 +455,10 @@ def _unreadable(arguments: Arguments, layers: int) -> Flaw:
         return Flaw(f"followed by {excerpt(arguments.rest, 30)!r}", "gateway", _before_closers(arguments))
     if (bare := unquoted(text)) is not None:
         return Flaw("a JSON object encoded twice, without the quotes around it", "gateway", bare)
+    if text.startswith("{{") and (doubled := Arguments(text[1:-1]).mapping) is not None:
+        return Flaw("in doubled braces", repaired=doubled)
+    if _ENTITY.match(text) and (plain := Arguments(html.unescape(text)).mapping) is not None:
+        return Flaw("with HTML's entities for quotes", "gateway", plain)
     words, cut = _defect(text)
     return Flaw(words, "gateway" if cut else "model", None if cut else repair_damaged(text), cut=cut)
 

@@ -37,7 +37,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from wirelint import lexicon
 from wirelint.dialects import declared, jsontext
 from wirelint.dialects.jsontext import Decoded
-from wirelint.dialects.openers import THOUGHT_ENDS, is_cut, may_go_on
+from wirelint.dialects.openers import THOUGHT_ENDS, cut_at, is_cut, may_go_on
 from wirelint.model import Json, Tool
 
 Pattern: TypeAlias = re.Pattern[str]
@@ -325,6 +325,8 @@ _LOOKALIKES = {ord("｜"): "|", ord("‖"): "|", ord("▁"): "_"}
 ZERO_WIDTH = "\u200b\u2060\ufeff"
 _ZERO_WIDTH = re.compile(f"[{ZERO_WIDTH}]+")
 _ENTITY = re.compile(r"&(?:lt|gt|amp|quot|apos|#[0-9]{1,6}|#[xX][0-9a-fA-F]{1,6});")
+_ESCAPED_START = re.compile(r'\s{0,8}[{\[]\s{0,8}(?:[{\[]\s{0,8})?(?:&(?:quot|#34|#[xX]22);|\\["nrt])')
+"""The beginning of JSON that was escaped as a whole: `{\\"name`, `[{&quot;name`."""
 _ENTITY_PROBE = re.compile(r"&(?:lt|#0{0,4}60|#[xX]0{0,4}3[cC]);")
 _JSON_ESCAPE = re.compile(r'\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\["\\/bfnrt]')
 # `<` or `|` as \\u003c / \\u007c; a tag whose attribute quotes are escaped; a tag, then a newline written as two
@@ -406,9 +408,10 @@ def views(text: str, *, over: bool = True) -> Iterator[View]:
     """
     yield plain_view(text)
     text = text if over else text[: len(text) - cut_escape(text)]
-    if "&" in text and _ENTITY_PROBE.search(text):
+    begins = _ESCAPED_START.match(text) is not None
+    if "&" in text and (begins or _ENTITY_PROBE.search(text)):
         yield _rewritten(text, _ENTITY, lambda match: html.unescape(match[0]), decoded=True)
-    if "\\" in text and _JSON_PROBE.search(text):
+    if "\\" in text and (begins or _JSON_PROBE.search(text)):
         yield _rewritten(text, _JSON_ESCAPE, _unescape, decoded=True)
     if "<" in text and _TURN_TOKEN.search(text):
         yield _rewritten(text, _TURN_TOKEN, _tag_end, joined=True)
@@ -430,11 +433,13 @@ def plain_view(text: str) -> View:
 def tail_views(text: str) -> Iterator[View]:
     """Yield further views of the end of a text that is not over, without the escape or token that is cut off there."""
     kept = text[: len(text) - cut_escape(text)]
+    if len(kept) < len(text):
+        yield plain_view(kept)
     if "&" in kept and _ENTITY_PROBE.search(kept):
         yield _rewritten(kept, _ENTITY, lambda match: html.unescape(match[0]), decoded=True)
-    if "\\u" in kept:
+    if "\\u" in kept or _ESCAPED_START.match(kept):
         yield _rewritten(kept, _JSON_ESCAPE, _unescape, decoded=True)
-    cut = _cut_turn(text)
+    cut = cut_at(_TURN_TOKEN, text, max(0, len(text) - _LONGEST_TURN), whole=True)
     kept = text if cut is None else text[:cut]
     if cut is not None or _TURN_TOKEN.search(kept):
         yield _rewritten(kept, _TURN_TOKEN, _tag_end, joined=True)
@@ -444,17 +449,6 @@ def cut_escape(text: str) -> int:
     """Return the length of an escape that the end of a text cuts off: `&l`, `\\u00`."""
     cut = _CUT_ESCAPE.search(text, max(0, len(text) - _LONGEST_CUT))
     return len(text) - cut.start() if cut else 0
-
-
-def _cut_turn(text: str) -> int | None:
-    """Return the start of a turn token or header that the end of a text cuts off, None without one."""
-    place = text.rfind("<", max(0, len(text) - _LONGEST_TURN))
-    cut = None
-    while place >= 0:
-        if may_go_on(_TURN_TOKEN, text, place):
-            cut = place
-        place = text.rfind("<", max(0, len(text) - _LONGEST_TURN), place)
-    return cut
 
 
 def _shadow(text: str) -> str:

@@ -99,11 +99,13 @@ _LONE = frozenset[str]().union(*(family.lone for family in FAMILIES))
 _ANY_CLOSER = re.compile(rf"<\s{{0,3}}/\s{{0,3}}(?:{'|'.join(tags.pattern for tags, _ in _CLOSERS)})\s{{0,3}}>")
 _LONGEST = max(length(opener) for opener in (*OPENERS.openers, _TAIL))
 _LONGEST_ESCAPE = 12  # one character as two escapes of a UTF-16 unit each
-_ESCAPED_FRAME = re.compile(r'<[^<>]{0,200}>\s{0,4}\\n|<[^<>]{0,64}=\\"|[^{]{0,64}\{\s{0,4}\\"')
+_ESCAPED_FRAME = re.compile(
+    r'<[^<>]{0,200}>\s{0,4}\\n|<[^<>]{0,64}=\\"|[^{]{0,64}\{\s{0,4}(?:\\["nrt]|&(?:quot|#34|#[xX]22);)'
+)
 # Characters after an opener that may be part of an escape. If a text ends in them, the decoded view may still read
 # markup.
 _ESCAPES_AFTER = re.compile(
-    r'\s{0,4}(?:\\n(?:\\n|\s){0,8}[{\[<"\\]|\\"[\w.:/ -]{1,128}\\"\s{0,4}/?>'
+    r'\s{0,4}(?:\\n(?:\\n|\s){0,8}[{\[<"\\]|(?:name=)?\\"[\w.:/ -]{1,128}\\"\s{0,4}/?>'
     r'|\{\s{0,4}\\"[^{}]{0,200}?:\s?\\"[\w.:/-]{1,128}\\")'
 )
 
