@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 from urllib.parse import urlsplit
 
-from wirelint.apis import ApiSpec, ReplyReader, as_object, channel_of, document_of, read_request, recognise
+from wirelint.apis import ApiSpec, ReplyReader, as_object, channel_of, read_request, recognise
 from wirelint.apis.delta_pattern import DeltaPattern, PatternLearner
 from wirelint.apis.reading import Decoded
 from wirelint.events import Delta, Done, Event, Failure, Finish, Fold, Frame, Other, says_nothing
+from wirelint.jsonvalues import decode_json
 from wirelint.model import End, Exchange, Json, Reply, Request, Timing
 from wirelint.rule import Finding, Rule
 from wirelint.settings import Applicable, Kind, Scopes, checks_of
@@ -107,7 +108,7 @@ class Session:
         The request is parsed at its first use. `later`: the first use is some time away, so the body is kept as bytes
         until then, since the decoded body takes ten times the memory.
         """
-        document = document_of(body)
+        document = decode_json(body)
         parts = urlsplit(url)
         asked = "POST" if is_socket(parts.scheme) else method
         api = recognise(asked, parts.path, headers, document, parts.netloc)
@@ -128,7 +129,7 @@ class Session:
         """
         if self._asked is not None:
             asked, self._asked = self._asked, None
-            document = as_object(document_of(asked)) if isinstance(asked, bytes) else asked
+            document = as_object(decode_json(asked)) if isinstance(asked, bytes) else asked
             self._request = read_request(self.api, document, urlsplit(self.url).path)
         return self._request
 

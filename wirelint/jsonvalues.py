@@ -1,4 +1,4 @@
-"""JSON values: the argument text of a tool call, decoded once, on demand; the strings inside a value."""
+"""JSON values: their decoding, the strings inside them, and the argument text of a tool call."""
 
 from __future__ import annotations
 
@@ -19,6 +19,21 @@ _JSON_SPACE = " \t\r\n"
 MOST_VALUES = 256
 """Most values that are read from one text. `0000…` is a hundred thousand values, and every argument rule would look at
 each."""
+
+
+def decode_json(text: str | bytes) -> Json:
+    """Return the value of a JSON text; None if it is not JSON."""
+    try:
+        value: Json = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return None
+    return value
+
+
+def decode_object(text: str | bytes) -> dict[str, Json]:
+    """Return the object of a JSON text; an empty one if it is no object."""
+    value = decode_json(text)
+    return value if isinstance(value, dict) else {}
 
 
 class _Decoded(NamedTuple):

@@ -29,11 +29,12 @@ from wirelint.addon.log import Failures
 from wirelint.addon.mitm_compat import attach
 from wirelint.addon.recorder import ExchangeRecorder, OpenExchange
 from wirelint.addon.streamed_reply import HttpReply
-from wirelint.apis import channel_of, document_of
+from wirelint.apis import channel_of
 from wirelint.apis.mcp import is_stream
 from wirelint.apis.writing import framed
 from wirelint.capture.readers.flows import headers_of
 from wirelint.capture.record import Sent
+from wirelint.jsonvalues import decode_json
 from wirelint.model import Exchange, Json, Reply, Request, Rpc, ToolCall, ToolResult
 from wirelint.state.ledger import Ledger
 from wirelint.state.mcp_ledger import place_of
@@ -86,7 +87,7 @@ class BatchAnswers:
         if raw is None or self.done:
             return
         try:
-            replied = document_of(body_of(response, recorder.limit) or b"") if is_json(response) else None
+            replied = decode_json(body_of(response, recorder.limit) or b"") if is_json(response) else None
         except TooLargeError:
             recorder.notes.append("the blocked call was not answered: the reply is too large")
             return

@@ -18,7 +18,7 @@ from wirelint.apis import (
     openai_completions,
     openai_responses,
 )
-from wirelint.apis.reading import ReplyReader, document_of
+from wirelint.apis.reading import ReplyReader
 from wirelint.apis.spec import ApiSpec, ReplyWriter
 from wirelint.model import Json, Request
 
@@ -30,7 +30,6 @@ __all__ = [
     "as_object",
     "by_name",
     "channel_of",
-    "document_of",
     "read_request",
     "recognise",
     "recognise_reply",

@@ -21,6 +21,7 @@ from operator import itemgetter
 import orjson
 
 from wirelint.events import Delta, Event, Frame, Start
+from wirelint.jsonvalues import decode_object
 from wirelint.model import Json
 
 IGNORED = frozenset(
@@ -64,8 +65,7 @@ class DeltaPattern:
     def document(self) -> dict[str, Json]:
         """The document of the event that the pattern was made from, decoded again."""
         assert self._event.frame is not None
-        document = orjson.loads(self._event.frame.data or "{}")
-        return document if isinstance(document, dict) else {}
+        return decode_object(self._event.frame.data or "")
 
     @classmethod
     def of(cls, event: Delta) -> DeltaPattern | None:
@@ -159,13 +159,7 @@ def _ignored(frame: Frame) -> list[tuple[int, int, re.Pattern[bytes]]]:
     """Return the ignored values of a frame: start, end, pattern. Their names occur once and at the top of the document."""
     raw = frame.raw
     found = [value for value in _MEMBERS.finditer(raw) if raw.count(b'"%s"' % value[1]) == 1]
-    if not found:
-        return []
-    try:
-        document = orjson.loads(frame.data or "")
-    except orjson.JSONDecodeError:
-        return []
-    members = document if isinstance(document, dict) else {}
+    members = decode_object(frame.data or "") if found else {}
     kinds = [(value, 3 if value[2] is None else 2) for value in found if value[1].decode() in members]
     return [(*value.span(kind), _STRING if kind == 2 else _NUMBER) for value, kind in kinds]
 

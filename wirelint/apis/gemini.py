@@ -19,8 +19,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import unquote
 
-import orjson
-
 from wirelint.apis.gemini_bodies import (
     REQUEST,
     arguments_of,
@@ -51,6 +49,7 @@ from wirelint.apis.reading import (
 )
 from wirelint.apis.spec import ApiSpec
 from wirelint.events import Close, Delta, Done, Event, Failure, Finish, Frame, Other, Start, StreamViolation, Usage
+from wirelint.jsonvalues import decode_json
 from wirelint.model import (
     Arguments,
     HostedCall,
@@ -341,9 +340,7 @@ class Reader(ReplyReader):
                 return [Other(frame)] if not frame.faults else None
         elif not (frame.data or "").lstrip("\ufeff \t\r\n").startswith("["):
             return None
-        try:
-            value: Json = orjson.loads(frame.raw if self.streamed else frame.data or "")
-        except orjson.JSONDecodeError:
+        if (value := decode_json(frame.raw if self.streamed else frame.data or "")) is None:
             return None
         events: list[Event] = [StreamViolation(kind, detail, frame) for kind, detail in frame.faults]
         for _, document in several(value, ""):

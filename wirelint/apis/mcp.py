@@ -23,11 +23,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 
-import orjson
-
 from wirelint.apis.reading import ReplyReader, mapping, mappings, text
 from wirelint.apis.spec import ApiSpec
 from wirelint.events import Delta, Done, Event, Frame, Other, Start
+from wirelint.jsonvalues import decode_json
 from wirelint.model import Arguments, Json, Kind, Message, Opaque, Part, Request, Rpc, ToolCall, ToolResult
 
 SESSION = "mcp-session-id"
@@ -259,12 +258,7 @@ class Writer:
 
 def _batch(data: str) -> list[Json] | None:
     """Return the messages of a batch; None for anything else."""
-    if not data.lstrip().startswith("["):
-        return None
-    try:
-        document = orjson.loads(data)
-    except orjson.JSONDecodeError:
-        return None
+    document = decode_json(data) if data.lstrip().startswith("[") else None
     return document if isinstance(document, list) else None
 
 

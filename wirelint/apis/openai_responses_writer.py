@@ -32,10 +32,10 @@ from wirelint.apis.writing import (
     dump,
     frame_document,
     framed,
-    other_lines,
     reply_id_of,
     same,
     text_of,
+    with_other_lines,
     without_earlier,
     without_violations,
 )
@@ -489,9 +489,7 @@ class StreamWriter:
             return frame.raw
         self._altered = self._altered or not same(without_violations(events), without_violations(out))
         made = [part for own, now, place in _documents(frame, events, out) for part in self._document(place, own, now)]
-        if not made:
-            return b""
-        return made[0] if made[0] is frame.raw else other_lines(frame) + b"".join(made)
+        return with_other_lines(frame, made)
 
     def close(self, out: Sequence[Event]) -> bytes:
         self._altered = True

@@ -9,18 +9,10 @@ from typing import ClassVar, NamedTuple
 import orjson
 
 from wirelint.events import Done, Event, Frame, Other, ReplyMeta, StreamViolation
+from wirelint.jsonvalues import decode_json
 from wirelint.model import Arguments, Json, ToolChoice
 
 DONE = "[DONE]"
-
-
-def document_of(body: bytes) -> Json:
-    """Return the JSON value of a body; None if it is not JSON."""
-    try:
-        document: Json = orjson.loads(body)
-    except orjson.JSONDecodeError:
-        return None
-    return document
 
 
 def text(value: Json) -> str | None:
@@ -250,10 +242,7 @@ def _part_of(frame: Frame, data: str) -> Frame:
 
 
 def _decode(data: str) -> dict[str, Json] | None:
-    try:
-        document = orjson.loads(data)
-    except orjson.JSONDecodeError:
-        return None
+    document = decode_json(data)
     return document if isinstance(document, dict) else None
 
 

@@ -15,7 +15,8 @@ from functools import cache
 from typing import Any
 from urllib.parse import urlsplit
 
-from wirelint.apis.reading import document_of, mapping, mappings
+from wirelint.apis.reading import mapping, mappings
+from wirelint.jsonvalues import decode_json
 from wirelint.lexicon import load
 from wirelint.model import Json
 
@@ -49,7 +50,7 @@ def unknown_because(method: str, url: str, headers: Mapping[str, str], body: byt
     by_host = signs["hosts"].search(host) is not None
     if not by_path and not by_host and not any(sign in body for sign in signs["bytes"]):
         return ""
-    document = document_of(body)
+    document = decode_json(body)
     if not isinstance(document, dict):
         what = "is no JSON object" if document is None else "is a JSON array"
         return f"the path {path[-60:]} belongs to a model's API, and the body {what}" if by_path else ""

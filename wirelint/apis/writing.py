@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 import orjson
 
 from wirelint.events import REPEATED, CallUpdate, Delta, Event, Finish, Frame, ReplyMeta, Start, StreamViolation
+from wirelint.jsonvalues import decode_object
 from wirelint.model import Json
 
 MADE = 1 << 32
@@ -95,13 +96,7 @@ def set_or_drop(message: dict[str, Json], name: str, value: Json) -> None:
 
 def frame_document(frame: Frame) -> dict[str, Json]:
     """Return the JSON document of a frame; empty if it holds none."""
-    if frame.data is None:
-        return {}
-    try:
-        document = orjson.loads(frame.data)
-    except orjson.JSONDecodeError:
-        return {}
-    return document if isinstance(document, dict) else {}
+    return decode_object(frame.data) if frame.data is not None else {}
 
 
 def framed(document: Json | Mapping[str, Json], event: str | None = None, *, data: str | None = None) -> bytes:

@@ -17,7 +17,7 @@ from wirelint.arguments.argument_markup import TAGS
 from wirelint.arguments.json_continuation import Scanner
 from wirelint.arguments.schemas import element, kinds, member, plain
 from wirelint.dialects.declared import properties_of
-from wirelint.dialects.openers import any_of
+from wirelint.dialects.openers import any_of, is_cut
 from wirelint.model import Json, Tool
 
 
@@ -52,8 +52,8 @@ class _ScannerWatcher:
 
     __slots__ = ("_scanner",)
 
-    def __init__(self) -> None:
-        self._scanner = Scanner()
+    def __init__(self, scanner: Scanner | None = None) -> None:
+        self._scanner = scanner or Scanner()
 
     @property
     def complete(self) -> bool:
@@ -116,16 +116,17 @@ WRAPPERS = ("arguments", "input", "parameters", "params", "args", "kwargs")
 _FIRST_KEY = re.compile(r'\s*\{\s*(?:"(?P<key>[a-z]*)(?P<end>")?)?')
 
 
-class KindWatcher:
+class KindWatcher(_ScannerWatcher):
     """Watcher for a value of a forbidden type that may spell a value of an allowed one.
 
     It also looks for an undeclared first key that may wrap the arguments.
     """
 
-    __slots__ = ("_head", "_scanner", "_wrappers")
+    __slots__ = ("_head", "_wrappers")
+    _scanner: _KindScanner
 
     def __init__(self, tool: Tool) -> None:
-        self._scanner = _KindScanner(plain(tool))
+        super().__init__(_KindScanner(plain(tool)))
         properties = properties_of(tool.schema)
         self._wrappers = [key for key in (*WRAPPERS, "name") if properties and key not in properties]
         self._head: str | None = ""
@@ -133,10 +134,6 @@ class KindWatcher:
     @property
     def is_suspicious(self) -> bool:
         return self._scanner.wrong is not None
-
-    @property
-    def complete(self) -> bool:
-        return self._scanner.closed is not None
 
     def feed(self, piece: str) -> int:
         scanner = self._scanner
@@ -225,24 +222,21 @@ _BEGUN = frozenset(word[:size] for word in _WORDS for size in range(1, len(word)
 _LONGEST = max(map(len, _WORDS))
 
 
-class VoidWatcher:
+class VoidWatcher(_ScannerWatcher):
     """Watcher for members whose value is a word for nothing: `"dir": "null"`.
 
     A member is sent once its value is another word; members with other `names` are sent at once. The held text begins at
     the comma before the member, which a repair removes too.
     """
 
-    __slots__ = ("_scanner", "_tail", "_tail_at", "is_suspicious")
+    __slots__ = ("_tail", "_tail_at", "is_suspicious")
+    _scanner: _Members
 
     def __init__(self, names: Collection[str]) -> None:
-        self._scanner = _Members(frozenset(names))
+        super().__init__(_Members(frozenset(names)))
         self._tail = ""
         self._tail_at = 0
         self.is_suspicious = False
-
-    @property
-    def complete(self) -> bool:
-        return self._scanner.closed is not None
 
     def feed(self, piece: str) -> int:
         scanner = self._scanner
@@ -316,16 +310,12 @@ class _Members(Scanner):
 
 # --- markup at the end of strings -------------------------------------------------------------------------------------
 
-# Closing tags in the spellings of JSON.
-_SPELT = rf"(?:<|\\u003[cC])(?:/|\\/)\s?(?:{any_of(TAGS)})\s?(?:>|\\u003[eE])"
-_TAIL = re.compile(rf"(?:{_SPELT}(?:\s|\\[nrt])*)+")
+_CLOSER = re.compile(rf"(?:<|\\u003[cC])(?:/|\\/)\s?(?:{any_of(TAGS)})\s?(?:>|\\u003[eE])")
+"""A closing tag in the spellings of JSON."""
+_TAIL = re.compile(rf"(?:{_CLOSER.pattern}(?:\s|\\[nrt])*)+")
 _BEGINS = re.compile(r"<|\\(?=u|\Z)")
 _LONGEST_TAIL = 512
-_BEGUN_LITERALS = frozenset([f"</{tag}>"[:length] for tag in TAGS for length in range(len(tag) + 3)])
-"""All proper prefixes of closing tags."""
 _LONGEST_LITERAL = 64
-_ESCAPES = (("\\/", "/"), ("\\u003c", "<"), ("\\u003C", "<"), ("\\u003e", ">"), ("\\u003E", ">"))
-_CUT_ESCAPES = ("\\u003", "\\u00", "\\u0", "\\u", "\\")
 
 
 class TailWatcher(ABC):
@@ -378,18 +368,7 @@ class MarkupWatcher(TailWatcher):
             if text[end : end + 1] == '"' and tail is not None:
                 self._wrong = self._length - len(text) + place
                 return place
-            if (tail is not None and end == len(text)) or (end >= near and _may_close(text[end:])):
+            if (tail is not None and end == len(text)) or (end >= near and is_cut(_CLOSER, text, end)):
                 return place
             place = max(end, place + 1)
         return len(text)
-
-
-def _may_close(text: str) -> bool:
-    """Return True if a text is a prefix of a closing tag in a spelling of JSON."""
-    if "\\" not in text:
-        return text in _BEGUN_LITERALS
-    for spelled, character in _ESCAPES:
-        text = text.replace(spelled, character)
-    cut = next((escape for escape in _CUT_ESCAPES if text.endswith(escape)), "")
-    text = text.removesuffix(cut)
-    return text in _BEGUN_LITERALS

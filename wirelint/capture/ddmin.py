@@ -17,14 +17,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-import orjson
-
 from wirelint.capture.format import dump
 from wirelint.capture.record import Record
 from wirelint.capture.secrets import MARK
 from wirelint.capture.streams import Body
 from wirelint.engine import lower
-from wirelint.jsonvalues import Path, inside, strings
+from wirelint.jsonvalues import Path, decode_json, inside, strings
 from wirelint.model import Json
 from wirelint.timing import Timing
 from wirelint.wire.aws_eventstream import content_of, with_content
@@ -90,17 +88,17 @@ class Draft:
             return text.encode("utf-8", "surrogateescape")
         raw, data = self.pieces[number], frame.get("data")
         was = _content(raw, messages=self.messages)
-        if data is None or _document(was) == data:
+        if data is None or decode_json(was) == data:
             return raw
         return with_content(raw, dump(data)) if self.messages else raw.replace(was, dump(data), 1)
 
 
 def draft(record: Record) -> Draft:
     """Return the draft of a record. Bodies that are no JSON stay in the base."""
-    asked, body = _document(record.request_body), record.response_body
+    asked, body = decode_json(record.request_body or b""), record.response_body
     cut = Body(body or b"", lower(record.response_headers))
     if cut.framing == "whole" or not body:
-        whole = _document(body)
+        whole = decode_json(body or b"")
         return Draft(record, {"request": asked, "response": whole}, None, False, opaque=whole is None and bool(body))
     messages = cut.framing == "messages"
     pieces = tuple(frame.raw for frame in cut.frames)
@@ -108,7 +106,7 @@ def draft(record: Record) -> Draft:
     for number, at in enumerate(_times(pieces, record.chunks)):
         made: dict[str, Json] = {"n": number, "at": at}
         faults, raw = cut.frames[number].faults, pieces[number]
-        data = _document(_content(raw, messages=messages)) if not faults else None
+        data = decode_json(_content(raw, messages=messages)) if not faults else None
         if isinstance(data, dict):
             made["data"] = data
         elif not messages:
@@ -181,14 +179,6 @@ def _content(raw: bytes, *, messages: bool) -> bytes:
 def _time(frame: Json) -> float | None:
     at = frame.get("at") if isinstance(frame, dict) else None
     return float(at) if isinstance(at, (int, float)) else None
-
-
-def _document(body: bytes | None) -> Json:
-    try:
-        value: Json = orjson.loads(body or b"")
-    except orjson.JSONDecodeError:
-        return None
-    return value
 
 
 T = TypeVar("T")

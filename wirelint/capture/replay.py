@@ -5,9 +5,10 @@ from __future__ import annotations
 import dataclasses
 from urllib.parse import urlsplit
 
-from wirelint.apis import ApiSpec, document_of, recognise_reply
+from wirelint.apis import ApiSpec, recognise_reply
 from wirelint.capture.record import Record, Sent
 from wirelint.engine import FrameListener, Session, lower
+from wirelint.jsonvalues import decode_json
 from wirelint.model import Exchange, Reply
 from wirelint.rewrite.stream import arrived
 from wirelint.wire import Sniffer
@@ -98,10 +99,10 @@ def _reply_api(body: bytes | None) -> ApiSpec | None:
     """Return the API of a reply whose request is lost, by its first document."""
     if not body:
         return None
-    document = document_of(body)
+    document = decode_json(body)
     if document is not None and (api := recognise_reply(document)) is not None:
         return api
     sniffer = Sniffer({})
     frames = [*sniffer.feed(body), *sniffer.close()]
-    documents = (document_of(frame.data.encode()) for frame in frames if frame.data is not None)
+    documents = (decode_json(frame.data.encode()) for frame in frames if frame.data is not None)
     return recognise_reply(next((document for document in documents if document is not None), None))

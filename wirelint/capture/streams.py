@@ -28,8 +28,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-import orjson
-
 from wirelint.apis.delta_pattern import IGNORED, DeltaPattern
 from wirelint.apis.reading import Decoded, Documents
 from wirelint.capture.literals import (
@@ -45,6 +43,7 @@ from wirelint.capture.literals import (
 )
 from wirelint.capture.secrets import Span, harmless
 from wirelint.events import Frame
+from wirelint.jsonvalues import decode_json
 from wirelint.model import Json
 from wirelint.wire import Framing, Sniffer
 from wirelint.wire.aws_eventstream import content_of, looks_like_messages, split, with_content
@@ -244,7 +243,7 @@ def _documents(body: Body) -> list[_Document]:
 def _event_documents(number: int, lines: Sequence[tuple[int, str]]) -> list[_Document]:
     """Return one document over all data lines of an event; or one for each line, if the blank lines between events are
     lost."""
-    if len(lines) > 1 and _load("\n".join(line for _, line in lines)) is None:
+    if len(lines) > 1 and decode_json("\n".join(line for _, line in lines)) is None:
         return [_Document(number, [line]) for line in lines]
     return [_Document(number, lines)] if lines else []
 
@@ -260,14 +259,6 @@ def _data_lines(text: str) -> Iterator[tuple[int, str]]:
     for start, line in _lines(text):
         if (field := _DATA.match(line)) is not None:
             yield start + field.end(), line[field.end() :]
-
-
-def _load(text: str) -> Json:
-    try:
-        document: Json = orjson.loads(text)
-    except (orjson.JSONDecodeError, UnicodeEncodeError):
-        return None
-    return document
 
 
 # --- channels ----------------------------------------------------------------------------------------------------------
@@ -423,7 +414,7 @@ def _collect(document: _Document, strings: StreamStrings, found: Mapping[int, li
         channel.add(text)
         found[id(channel)].append(_Fragment(document, next(ordinals), text))
 
-    value = _load(document.text)
+    value = decode_json(document.text)
     if isinstance(value, dict):
         strings.add_document(value, emit)
     elif value is None and document.text.strip() != "[DONE]":
@@ -479,7 +470,7 @@ def _edits_in_one_piece(body: Body, documents: list[_Document], known: tuple[str
         for document in held[number]:
             find = (
                 find_in_text(document.text, scope)
-                if _load(document.text) is None
+                if decode_json(document.text) is None
                 else find_in_json(document.text, scope)
             )
             edits += [Edit(number, document.place(span.start), document.place(span.end), span.secret) for span in find]

@@ -668,6 +668,11 @@ def may_go_on(pattern: re.Pattern[str], text: str, position: int) -> bool:
     return _partial(pattern.pattern, pattern.flags).fullmatch(text, position, partial=True) is not None
 
 
+def may_match(pattern: re.Pattern[str], text: str) -> bool:
+    """Return True if a text begins with a match of the pattern, or is a prefix of one."""
+    return pattern.match(text) is not None or may_go_on(pattern, text, 0)
+
+
 def is_cut(pattern: re.Pattern[str] | str, text: str, position: int = 0) -> bool:
     """Return True if the text from `position` to its end, which is not empty, is a proper prefix of a match."""
     if position >= len(text):
@@ -676,9 +681,12 @@ def is_cut(pattern: re.Pattern[str] | str, text: str, position: int = 0) -> bool
     return _partial(source, flags, "(?!)").fullmatch(text, position, partial=True) is not None
 
 
-def cut_at(pattern: re.Pattern[str], text: str, start: int) -> int | None:
-    """Return the first offset from `start` on at which the end of the text is a proper prefix of a match."""
-    found = _partial(pattern.pattern, pattern.flags, "(?!)").search(text, start, partial=True)
+def cut_at(pattern: re.Pattern[str], text: str, start: int, *, whole: bool = False) -> int | None:
+    """Return the first offset from `start` on at which the end of the text is a proper prefix of a match.
+
+    `whole`: or a match.
+    """
+    found = _partial(pattern.pattern, pattern.flags, r"\Z" if whole else "(?!)").search(text, start, partial=True)
     return found.start() if found is not None and found.start() < len(text) else None
 
 

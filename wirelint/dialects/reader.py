@@ -37,7 +37,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from wirelint import lexicon
 from wirelint.dialects import declared, jsontext
 from wirelint.dialects.jsontext import Decoded
-from wirelint.dialects.openers import THOUGHT_ENDS, is_cut, may_go_on
+from wirelint.dialects.openers import THOUGHT_ENDS, cut_at, is_cut, may_go_on
 from wirelint.model import Json, Tool
 
 Pattern: TypeAlias = re.Pattern[str]
@@ -439,7 +439,7 @@ def tail_views(text: str) -> Iterator[View]:
         yield _rewritten(kept, _ENTITY, lambda match: html.unescape(match[0]), decoded=True)
     if "\\u" in kept or _ESCAPED_START.match(kept):
         yield _rewritten(kept, _JSON_ESCAPE, _unescape, decoded=True)
-    cut = _cut_turn(text)
+    cut = cut_at(_TURN_TOKEN, text, max(0, len(text) - _LONGEST_TURN), whole=True)
     kept = text if cut is None else text[:cut]
     if cut is not None or _TURN_TOKEN.search(kept):
         yield _rewritten(kept, _TURN_TOKEN, _tag_end, joined=True)
@@ -449,17 +449,6 @@ def cut_escape(text: str) -> int:
     """Return the length of an escape that the end of a text cuts off: `&l`, `\\u00`."""
     cut = _CUT_ESCAPE.search(text, max(0, len(text) - _LONGEST_CUT))
     return len(text) - cut.start() if cut else 0
-
-
-def _cut_turn(text: str) -> int | None:
-    """Return the start of a turn token or header that the end of a text cuts off, None without one."""
-    place = text.rfind("<", max(0, len(text) - _LONGEST_TURN))
-    cut = None
-    while place >= 0:
-        if may_go_on(_TURN_TOKEN, text, place):
-            cut = place
-        place = text.rfind("<", max(0, len(text) - _LONGEST_TURN), place)
-    return cut
 
 
 def _shadow(text: str) -> str:

@@ -24,6 +24,7 @@ from wirelint.fix import MOST_HELD, RequestFix, RewriteContext
 from wirelint.fixes.finish import without_calls
 from wirelint.fixes.rewriters import PassingRewriter, WaitingRewriter, completes_name, ends_call
 from wirelint.history.id_demands import mint_where_used, wrong_item_ids
+from wirelint.jsonvalues import decode_json
 from wirelint.model import Exchange, Json, Request
 from wirelint.rule import Finding, Fix, Rule
 from wirelint.text.escaping import excerpt, listed, printable
@@ -386,7 +387,7 @@ class ParallelSplitter(WaitingRewriter):
         start = held[0]
         assert isinstance(start, Start)
         text = "".join(one.text for one in held if isinstance(one, Delta) and one.block == start.block)
-        inside = uses(_value(text) if text else start.input, self._request) if decided else ()
+        inside = uses(decode_json(text) if text else start.input, self._request) if decided else ()
         if not inside:
             return (start,)
         self._record(start, text or json.dumps(start.input), inside)
@@ -398,11 +399,3 @@ class ParallelSplitter(WaitingRewriter):
         for number, use in enumerate(inside):
             id_ = start.id if number == 0 and start.id else mint_where_used(self._context, use.name)
             yield from make_call(self._context, start.choice, use.name, id_, use.arguments, frame, start.pointer)
-
-
-def _value(text: str) -> Json:
-    try:
-        value: Json = orjson.loads(text)
-    except orjson.JSONDecodeError:
-        return None
-    return value

@@ -28,6 +28,7 @@ from wirelint.text.markup import call_spans
 from wirelint.text.thinking import (
     ANSWER_CLOSER,
     ANSWER_OPENER,
+    ANY_TAG,
     CUT_TAG,
     CUT_TOKEN,
     LONE_CLOSER,
@@ -42,7 +43,6 @@ from wirelint.text.thinking import (
     ends_residue,
     find,
     may_hold_thinking,
-    may_open,
     opener_at,
     repeated,
     residue_head,
@@ -401,7 +401,7 @@ class ThoughtDecider(TextDecider):
         rest = len(text) - start
         if not rest:
             return True
-        if rest <= LONGEST_TAG and (may_open(text, start) or CUT_TOKEN.match(text, start)):
+        if rest <= LONGEST_TAG and (is_cut(ANY_TAG, text, start) or CUT_TOKEN.match(text, start)):
             return True
         if text[:start].strip() and any(role.startswith(text[start:]) for role in _ROLES):
             return True

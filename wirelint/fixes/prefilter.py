@@ -15,12 +15,12 @@ from collections.abc import Collection, Iterable, Sequence
 from functools import cache, lru_cache
 
 from wirelint.dialects import OPENERS, may_begin
-from wirelint.dialects.openers import NO_TAG, THOUGHT_ENDS, has_name, heads, sentence_end, word_start
+from wirelint.dialects.openers import NO_TAG, THOUGHT_ENDS, has_name, heads, may_match, sentence_end, word_start
 from wirelint.dialects.reader import ZERO_WIDTH, plain_view
 from wirelint.fix import Rewriter
-from wirelint.text.control_tokens import may_become_token
-from wirelint.text.fabricated_results import LINE_HEADS, may_become_marker
-from wirelint.text.thinking import may_become_tag
+from wirelint.text.control_tokens import TOKEN
+from wirelint.text.fabricated_results import LINE_HEADS, MARKERS
+from wirelint.text.thinking import ANSWER_CLOSER, ANSWER_OPENER, ANY_TAG
 
 # Brackets. Code, HTML and Markdown are full of them, and so is markup that leaks. A bracket and the first word after it
 # (`<div`, `</li`, `[1`) rule out nearly all of the former and none of the latter: the patterns by which the rewriters
@@ -28,6 +28,7 @@ from wirelint.text.thinking import may_become_tag
 
 MARKS = "<["
 """The brackets that are checked together with the word after them."""
+_MARKUP = (TOKEN, ANY_TAG, ANSWER_OPENER, ANSWER_CLOSER, MARKERS)
 _PIECE = re.compile(r"[<\[][<\[ \t/]{0,3}([\w:.-]{0,64})(?![\w:.-])[\s\S]?")
 """Bracket, blanks or the slash of a closing tag, a word, and the character after the word."""
 _BEFORE_NAMES = {head[0] for opener in OPENERS.kinds["literal"] if has_name(opener) for head in heads(opener)}
@@ -49,9 +50,7 @@ def may_begin_markup(text: str, at: int, names: Collection[str]) -> bool:
 @lru_cache(maxsize=4096)
 def _begins_nothing(piece: str) -> bool:
     shadow = plain_view(piece).shadow
-    if may_begin(shadow):
-        return False
-    return not (may_become_token(shadow) or may_become_tag(shadow) or may_become_marker(shadow))
+    return not may_begin(shadow) and not any(may_match(pattern, shadow) for pattern in _MARKUP)
 
 
 _ANYWHERE = "◁" + MARKS + ZERO_WIDTH

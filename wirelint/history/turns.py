@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import orjson
 
 from wirelint import lexicon
+from wirelint.jsonvalues import decode_object
 from wirelint.model import Arguments, Json, Message, Opaque, Part, Refusal, Reply, Request, Text, ToolCall, ToolResult
 from wirelint.text.remembered import remembered, sha256, short
 
@@ -257,10 +258,6 @@ def _claude_code(user: Json) -> Json:
     if not isinstance(user, str):
         return None
     if user.startswith("{"):
-        try:
-            document: Json = orjson.loads(user)
-        except orjson.JSONDecodeError:
-            return None
-        return document.get("session_id") if isinstance(document, dict) else None
+        return decode_object(user).get("session_id")
     found = _CLAUDE_CODE.search(user)
     return found["session"] if found is not None else None

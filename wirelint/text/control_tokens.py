@@ -19,7 +19,7 @@ from functools import lru_cache
 from typing import Literal
 
 from wirelint import lexicon
-from wirelint.dialects.openers import any_of, cut_at, is_cut, may_go_on
+from wirelint.dialects.openers import any_of, cut_at, is_cut
 from wirelint.text.families import family
 from wirelint.text.prose import Cues
 
@@ -63,7 +63,7 @@ Strength = Literal["sure", "edge", "unknown"]
 _THINKING = frozenset(_PHRASES.words("thinking"))
 _BARS = str.maketrans("｜▁", "|_")
 _UNBARRED = [token for token in SURE | EDGES if not re.fullmatch(r"<\|[^|]+\|>", token)]
-_TOKEN = re.compile(
+TOKEN = re.compile(
     r"<\|{1,2} ?[^|<>\s]{1,40} ?\|{1,2}>|</?\|{1,2} ?(?:DSML|GCML) ?\|{1,2}|</?ifm\|[a-z_]{1,24}>"
     r"|<SPECIAL_\d{1,3}>|<mask:\d{1,3}>|</?co: ?\d{1,3}(?:[,:\[\]\d ]{0,40}\d\]?)?>|" + any_of(_UNBARRED)
 )
@@ -151,7 +151,7 @@ def find(text: str) -> tuple[Occurrence, ...]:
     if not may_hold_token(text):
         return ()
     shadow = _shadow(text)
-    found = [_occurrence(shadow, match) for match in itertools.islice(_TOKEN.finditer(shadow), MOST_TOKENS + 1)]
+    found = [_occurrence(shadow, match) for match in itertools.islice(TOKEN.finditer(shadow), MOST_TOKENS + 1)]
     if len(found) > MOST_TOKENS:
         return ()
     found = [one for one in found if one.token not in _THINKING]
@@ -165,7 +165,7 @@ def are_too_many(text: str) -> bool:
     firsts = sum(map(text.count, (*TOKEN_FIRSTS, "｜"))) if len(text) > MOST_TOKENS else 0
     return (
         firsts > MOST_TOKENS
-        and next(itertools.islice(_TOKEN.finditer(_shadow(text)), MOST_TOKENS, None), None) is not None
+        and next(itertools.islice(TOKEN.finditer(_shadow(text)), MOST_TOKENS, None), None) is not None
     )
 
 
@@ -212,13 +212,8 @@ def may_become_residue(text: str, model: str) -> bool:
 def cut_token_length(text: str) -> int:
     """Return the length of the cut token at the end of a text; 0 without one."""
     shadow = _shadow(text)
-    place = cut_at(_TOKEN, shadow, max(len(shadow) - _LONGEST_CUT, 0))
+    place = cut_at(TOKEN, shadow, max(len(shadow) - _LONGEST_CUT, 0))
     return len(shadow) - place if place is not None else 0
-
-
-def may_become_token(text: str) -> bool:
-    """Return True if a text begins with a token, whole or cut."""
-    return _TOKEN.match(text) is not None or may_go_on(_TOKEN, text, 0)
 
 
 def native(token: str, model: str) -> bool | None:

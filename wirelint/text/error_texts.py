@@ -10,9 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-import orjson
-
 from wirelint import lexicon
+from wirelint.jsonvalues import decode_json
 from wirelint.model import Json
 
 _PHRASES = lexicon.Phrases("error_texts")
@@ -83,10 +82,7 @@ def breaks_data(text: str, earlier: Iterable[str], arguments: Mapping[str, Json]
 
 def _keys(text: str) -> frozenset[str]:
     """Return the keys of a JSON object, or of the first one in an array; none of other texts."""
-    try:
-        value: Json = orjson.loads(text)
-    except orjson.JSONDecodeError:
-        return frozenset()
+    value = decode_json(text)
     first = value[0] if isinstance(value, list) and value else value
     return frozenset(first) if isinstance(first, dict) else frozenset()
 
@@ -138,10 +134,7 @@ def _echoes(text: str, arguments: Mapping[str, Json] | None) -> bool:
 
 def _says_error(text: str) -> bool:
     """Return True if an object holds only an error."""
-    try:
-        document: Json = orjson.loads(text)
-    except orjson.JSONDecodeError:
-        return False
+    document = decode_json(text)
     if not isinstance(document, dict):
         return False
     given = {name.lower(): value for name, value in document.items() if value not in (None, "", [], {})}

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from wirelint import lexicon
 from wirelint.dialects import declared, jsontext
 from wirelint.dialects.json_calls import calls_of
-from wirelint.dialects.openers import may_go_on
+from wirelint.dialects.openers import cut_at
 from wirelint.dialects.reader import Reader, plain_view
 from wirelint.model import Tool
 from wirelint.text.prose import Cues, unquoted
@@ -47,7 +47,7 @@ class Invented:
     """False if only the form of the pair shows a result."""
 
 
-_MARKERS = _PHRASES.pattern("markers")
+MARKERS = _PHRASES.pattern("markers")
 _TAG = re.compile(r"<(?P<prefix>(?:[a-zA-Z]\w{0,15}[:_])?)(?:tool|function)_(?:res|out|call_res)\w*")
 _CALLS = r"(?:function_calls?|tool_calls?|tool_use|invoke)"
 _HINTS = Cues(*_PHRASES.words("hints"))
@@ -94,7 +94,7 @@ def invented_result(text: str, tools: Sequence[Tool] = ()) -> Invented | None:
 
 def _marked(shown: str, text: str) -> list[re.Match[str]]:
     """Return the first results in known notations."""
-    found = [match for match in _MARKERS.finditer(shown) if _has_body(shown, match)]
+    found = [match for match in MARKERS.finditer(shown) if _has_body(shown, match)]
     action = _PHRASES["action"].search(shown) or _PHRASES["fenced_action"].search(text)
     if action and (observation := _OBSERVATION.search(shown, action.end())):
         found.append(observation)
@@ -152,14 +152,12 @@ def _is_called(shown: str, marker: str, start: int) -> bool:
     return tag is not None and re.search(rf"<{re.escape(tag['prefix'])}{_CALLS}[ >\n]", shown[:start]) is not None
 
 
-_MARKER = re.compile(rf"{_MARKERS.pattern}|{_OBSERVED}|{_RUNAWAY.pattern}", re.MULTILINE | re.IGNORECASE)
+_MARKER = re.compile(rf"{MARKERS.pattern}|{_OBSERVED}|{_RUNAWAY.pattern}", re.MULTILINE | re.IGNORECASE)
 LINE_HEADS = _PHRASES.words("line_heads")
 _CUT_HEADS = "|".join(sorted({head[:size] for head in LINE_HEADS for size in range(1, len(head) + 1)}))
 _CUT_LINE = _PHRASES.pattern("cut_line", cut_heads=_CUT_HEADS)
 _LONGEST_LINE = 80
 _LONGEST_MARKER = 240
-_MOST_BRACKETS = 8
-"""Most brackets of one kind in a marker. So a cut-off marker starts at one of the last eight brackets of the text."""
 _SPARK = re.compile(r"[<\[\]\n]")
 
 
@@ -192,22 +190,10 @@ def cut_marker(text: str) -> int:
     line = text.rfind("\n", max(size - _LONGEST_LINE - 1, 0)) + 1
     if size - line <= _LONGEST_LINE and (line or size <= _LONGEST_LINE) and _CUT_LINE.match(text, line):
         return size - line
-    longest = 0
-    for mark in "<[]":
-        place = text.rfind(mark, max(size - _LONGEST_MARKER, 0))
-        for _ in range(_MOST_BRACKETS):
-            if place < 0:
-                break
-            if may_go_on(_MARKERS, text, place):
-                longest = max(longest, size - place)
-            place = text.rfind(mark, max(size - _LONGEST_MARKER, 0), place)
-    cut = _CUT_PAIR.search(text, max(size - _LONGEST_MARKER, 0)) if "/" in text else None
-    return max(longest, size - cut.start("tag") if cut is not None else 0)
-
-
-def may_become_marker(text: str) -> bool:
-    """Return True if a text begins with a marker, whole or cut."""
-    return _MARKERS.match(text) is not None or may_go_on(_MARKERS, text, 0)
+    start = max(size - _LONGEST_MARKER, 0)
+    marker = cut_at(MARKERS, text, start, whole=True)
+    pair = _CUT_PAIR.search(text, start) if "/" in text else None
+    return size - min(size if marker is None else marker, size if pair is None else pair.start("tag"))
 
 
 def lays_down(prompt: str, marker: str) -> bool:

@@ -174,7 +174,7 @@ def _head(heads: _Heads) -> str:
 
 TAGS: tuple[Tag, ...] = tuple(map(_tag, TAG_TABLES))
 _ANY_OPENER = _any_tag(tag.opener for tag in TAGS)
-_ANY_TAG = _any_tag(end for tag in TAGS for end in (tag.opener, tag.closer))
+ANY_TAG = _any_tag(end for tag in TAGS for end in (tag.opener, tag.closer))
 NATIVE = tuple(tag for tag in TAGS if tag.native)
 NATIVE_OPENER = _any_tag(tag.opener for tag in NATIVE)
 NATIVE_TAG = _any_tag(pattern for tag in NATIVE for pattern in (tag.opener, tag.closer))
@@ -413,11 +413,6 @@ def _ends_a_thought(text: str, closer: re.Match[str]) -> bool:
     return after in ("", "\n", "\r") or after.isalnum() or before.rstrip().endswith(_SENTENCE_END)
 
 
-def may_become_tag(text: str) -> bool:
-    """Return True if a text begins with a tag of reasoning or of an answer, whole or cut."""
-    return any(one.match(text) or is_cut(one, text) for one in (_ANY_TAG, ANSWER_OPENER, ANSWER_CLOSER))
-
-
 def opener_at(text: str, start: int) -> tuple[Tag, int] | None:
     """Return the tag that opens at an offset, and the end of its opener; None for a mention."""
     if _ANY_OPENER.match(text, start) is None:
@@ -427,11 +422,6 @@ def opener_at(text: str, start: int) -> tuple[Tag, int] | None:
         if opener is not None and not is_mention(text, start, opener.end()):
             return tag, opener.end()
     return None
-
-
-def may_open(text: str, start: int) -> bool:
-    """Return True if the text from `start` to its end is a cut opener or closer."""
-    return is_cut(_ANY_TAG, text, start)
 
 
 def residue_head(text: str, start: int, model: str) -> bool | None:

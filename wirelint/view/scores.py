@@ -29,6 +29,7 @@ from wirelint.apis.traits import ending, traits
 from wirelint.arguments.schemas import accepts
 from wirelint.capture.offline import NOT_JUDGED, Checked
 from wirelint.capture.record import Record
+from wirelint.jsonvalues import decode_object
 from wirelint.model import Choice, Exchange, Json, Part, Reply, Request, Role, Text, ToolCall, ToolResult
 
 Finish = Literal["stop", "tool_calls", "other"]
@@ -141,11 +142,8 @@ def _named_by(body: bytes | None) -> str:
     if b'"provider"' not in head:
         return ""
     for line in head.splitlines() if head.startswith((b"data:", b"event:", b":")) else [body or b""]:
-        try:
-            document: Json = orjson.loads(line.removeprefix(b"data:"))
-        except orjson.JSONDecodeError:
-            continue
-        if isinstance(document, dict) and isinstance(name := document.get("provider"), str):
+        name = decode_object(line.removeprefix(b"data:")).get("provider")
+        if isinstance(name, str):
             return name[:80]
     return ""
 

@@ -29,7 +29,8 @@ from typing import Literal, NamedTuple, Protocol, cast
 import orjson
 
 from wirelint.events import Frame
-from wirelint.model import FaultKind, Json
+from wirelint.jsonvalues import decode_object
+from wirelint.model import FaultKind
 from wirelint.wire.buffer import Buffered, Faults, decode
 
 CONTENT_TYPE = "application/vnd.amazon.eventstream"
@@ -176,7 +177,7 @@ def _failure(message: Message) -> str:
     """Return an error object: `{"type": "error", "error": {"type": "throttlingException", "message": …}}`."""
     headers = message.headers
     kind = headers.get(":exception-type") or headers.get(":error-code") or "error"
-    said = _mapping(message.payload)
+    said = decode_object(message.payload)
     words = said.get("message") or said.get("Message") or headers.get(":error-message") or ""
     error = {**said, "type": str(kind), "message": words if isinstance(words, str) else str(words)}
     return json.dumps({"type": "error", "error": error}, ensure_ascii=False)
@@ -184,7 +185,7 @@ def _failure(message: Message) -> str:
 
 def _carried(payload: bytes) -> bytes | None:
     """Return the event within a `chunk`; None if the payload has no valid base64 in `bytes`."""
-    carried = _mapping(payload).get("bytes")
+    carried = decode_object(payload).get("bytes")
     if not isinstance(carried, str):
         return None
     try:
@@ -194,16 +195,8 @@ def _carried(payload: bytes) -> bytes | None:
 
 
 def _type_of(payload: bytes) -> str | None:
-    kind = _mapping(payload).get("type")
+    kind = decode_object(payload).get("type")
     return kind if isinstance(kind, str) else None
-
-
-def _mapping(payload: bytes) -> dict[str, Json]:
-    try:
-        document = orjson.loads(payload)
-    except orjson.JSONDecodeError:
-        return {}
-    return document if isinstance(document, dict) else {}
 
 
 def split(body: bytes) -> tuple[list[bytes], bytes]:
@@ -224,7 +217,7 @@ def with_content(raw: bytes, content: bytes) -> bytes:
     end = _PRELUDE + int.from_bytes(raw[4:8])
     payload = raw[end:-4]
     if _carried(payload) is not None:
-        content = orjson.dumps({**_mapping(payload), "bytes": base64.b64encode(content).decode()})
+        content = orjson.dumps({**decode_object(payload), "bytes": base64.b64encode(content).decode()})
     return _framed(raw[_PRELUDE:end], content)
 
 
@@ -263,7 +256,7 @@ def carry(events: bytes) -> bytes:
     made: list[bytes] = []
     for event in _EVENT.finditer(events):
         name, data = event.groups()
-        if name == b"error" and (error := _mapping(data).get("error")) and isinstance(error, dict):
+        if name == b"error" and (error := decode_object(data).get("error")) and isinstance(error, dict):
             kind = error.get("type")
             rest = {key: value for key, value in error.items() if key != "type"}
             made.append(message(orjson.dumps(rest), kind if isinstance(kind, str) else "error", exception=True))

@@ -12,13 +12,13 @@ from __future__ import annotations
 import re
 from typing import Literal
 
+import regex
+
 from wirelint.events import Frame
 from wirelint.wire.buffer import BLANKS, Buffered, Faults, decode, evidence
 
 _HEAD = re.compile(rb"(?:\xef\xbb\xbf)?[ \t\r\n]*+\[[ \t\r\n]*+\{[ \t\r\n]*+\"([^\"\\]{0,40})\"")
-_MAYBE = re.compile(
-    rb"(?:\xef(?:\xbb\xbf?)?)?\Z|(?:\xef\xbb\xbf)?[ \t\r\n]*+(?:\[[ \t\r\n]*+(?:\{[ \t\r\n]*+(?:\"[^\"\\]{0,40})?)?)?\Z"
-)
+_BEGINNING = regex.compile(_HEAD.pattern)
 _OTHERS = frozenset({b"jsonrpc", b"id", b"method", b"params", b"result", b"error"})
 """First keys of arrays that are no stream of events: a JSON-RPC batch, and an error body (`[{"error": …}]`)."""
 
@@ -32,7 +32,7 @@ def looks_like_array(head: bytes) -> bool | None:
     """Return True if the first bytes of a body begin an array of events; None if more bytes are needed."""
     if (found := _HEAD.match(head)) is not None:
         return found[1] not in _OTHERS
-    return None if _MAYBE.match(head) else False
+    return None if _BEGINNING.fullmatch(head, partial=True) else False
 
 
 class ArrayStream(Buffered):

@@ -13,9 +13,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-import orjson
-
 from wirelint.events import Frame
+from wirelint.jsonvalues import decode_json
 from wirelint.wire.buffer import BLANKS, BOM, Buffered, Faults, decode, evidence
 
 
@@ -97,7 +96,7 @@ class JsonLines(Buffered):
         if not rest:
             return []
         frame = self._frame(rest)
-        if frame.data is None or _is_document(frame.data.encode()):
+        if frame.data is None or isinstance(decode_json(frame.data), dict):
             return [frame]
         cut: Faults = (("cut-event", evidence(frame.data)),)
         return [frame._replace(faults=frame.faults + cut)]
@@ -160,7 +159,7 @@ class WholeOrLines:
             if not line.strip(BLANKS):
                 continue
             self._line_end = end + 1
-            self._lines = _is_document(bytes(line))
+            self._lines = isinstance(decode_json(bytes(line)), dict)
             return True
         return False
 
@@ -168,10 +167,3 @@ class WholeOrLines:
         self._framer = framer
         head, self._head = bytes(self._head), bytearray()
         return framer.feed(head)
-
-
-def _is_document(text: bytes) -> bool:
-    try:
-        return isinstance(orjson.loads(text), dict)
-    except orjson.JSONDecodeError:
-        return False

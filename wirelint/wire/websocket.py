@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-import orjson
+from wirelint.jsonvalues import decode_object
 
 HEADERS = (("content-type", "application/x-ndjson"),)
 STATUS = 200
@@ -86,8 +86,4 @@ def turns(messages: Iterable[tuple[bool, bytes]]) -> list[Turn]:
 
 
 def _type_of(message: bytes) -> object:
-    try:
-        document = orjson.loads(message)
-    except orjson.JSONDecodeError:
-        return None
-    return document.get("type") if isinstance(document, dict) else None
+    return decode_object(message).get("type")
