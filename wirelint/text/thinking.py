@@ -130,10 +130,11 @@ def _tag(table: Mapping[str, Any]) -> Tag:
     plain = not {"opener", "closer"} & table.keys()
     flags = re.IGNORECASE if plain else re.NOFLAG
     bare = re.escape(name[1:-1])
+    some = f"(?:{'|'.join([bare, *table.get('others', ())])})"
     before, after = ("(?:<|&lt;)", "(?:>|&gt;)") if native else ("<", ">")
     opener = table.get("opener", rf"{before}\s?{bare}\s?{after}").replace(r"\|", "[|｜]")
-    closer = table.get("closer", rf"{before}\s?/\s?{bare}\s?{after}").replace(r"\|", "[|｜]")
-    loose = opener if "opener" in table else rf"<\s?{bare}(?:\s[^<>]{{0,200}})?>|&lt;{bare}&gt;"
+    closer = table.get("closer", rf"{before}\s?/\s?{some}\s?{after}").replace(r"\|", "[|｜]")
+    loose = opener if "opener" in table else rf"<\s?{some}(?:\s[^<>]{{0,200}})?>|&lt;{some}&gt;"
     begins, ends, loose_opener = (re.compile(pattern, flags) for pattern in (opener, closer, loose))
     places = frozenset(table.get("places", ("edge", "inner", "orphan")))
     word = name[1:-1] if native and plain else ""
@@ -465,8 +466,8 @@ def beginning(text: str) -> int:
     return start
 
 
-ANSWER_OPENER = re.compile(rf"<(?:{'|'.join(ANSWER_TAGS)})>")
-ANSWER_CLOSER = re.compile(rf"</(?:{'|'.join(ANSWER_TAGS)})>")
+ANSWER_OPENER = re.compile(rf"<(?:{'|'.join(ANSWER_TAGS)})>", re.IGNORECASE)
+ANSWER_CLOSER = re.compile(rf"</(?:{'|'.join(ANSWER_TAGS)})>", re.IGNORECASE)
 
 
 def _skip_space(text: str, offset: int) -> int:
