@@ -414,7 +414,10 @@ _PREFIX = re.compile(r"(?:(?:functions?|default_api|tools?|multi_tool_use|tool_c
 # A namespace without the characters that an API does not allow in names: `functionsNAME0`.
 _FUSED = re.compile(r"(?:functions|default_api)(?P<name>[A-Za-z]\w*?)\d{0,3}\Z")
 # The rest of harmony's header after the name, without its tokens: `NAME<|channel|>commentary <|constrain|>json`.
-_HEADER = re.compile(r"\s+(?:(?:in )?(?:commentary|analysis)(?: channel)?\s*(?:json|code)?|json|code)\Z")
+_HEADER = re.compile(
+    r"(?:\s+(?:(?:in )?(?:commentary|analysis)(?: channel)?\s*(?:json|code)?|json|code)"
+    r"|(?<=[^\W_])commentary\s*(?:json|code)?)\Z"
+)
 _COUNTER = re.compile(r":\d+\Z")
 _MCP = re.compile(r"mcp__(?:[^_]|_(?!_))+__")
 _TAG = re.compile(r"<[^<>]{0,80}>")
