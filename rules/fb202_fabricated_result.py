@@ -30,8 +30,9 @@ class FabricatedResult(Rule):
     (`<x_function_calls>`, `<x_function_result>`; JSON of a call in tags of any name, and the tags of a result right
     after it), whatever tools are declared. The arguments of a declared tool are a call too; if only the form shows a
     result (`<do>{"room": 4}</do><done>yes</done>` and an answer), the finding is an info without a fix. Also reports
-    a text that contradicts the results of its turn: "nothing found" against hits or an error, success against an error,
-    another count, test outcome or argument.
+    a text that contradicts the results of its turn: a value that equals, rounds, converts or adds up none of theirs and
+    takes the place of one (`13 °C` for `{"temp_c": -3}`), "nothing found" against hits or an error, a report that admits
+    no failure although every result is an error, another count, test outcome or argument.
 
     ## Why is this bad?
     Conclusions from a fabricated result look exactly like those from a real one. An error retold as "nothing found"
@@ -41,10 +42,11 @@ class FabricatedResult(Rule):
     The result of `search` is `{"total": 14, "hits": […]}`. The reply is `The search returned no results.`
 
     ## False positives
-    Silent on markup in code or block quotes or that the user asked about, on counts that agree with any number in the
-    results, on narrowed counts ("2 relevant articles", "none of them mentions it"), when one of several results
-    supports the text, and when the text admits the error. Errors that an MCP server returned on this wire are
-    `mcp-error-swallowed`.
+    Silent on markup in code or block quotes or that the user asked about, on values that follow from the results or are
+    anywhere in the conversation, on ranges and on what is usual, on counts that agree with any number in the results, on
+    narrowed counts ("2 relevant articles", "none of them mentions it"), when one of several results supports the text,
+    when the text admits the error or repeats its words, and beside images and files. Errors that an MCP
+    server returned on this wire are `mcp-error-swallowed`.
 
     ## Fix safety
     Unsafe: a fabricated result is cut, with the text after it. Contradictions are reported only.

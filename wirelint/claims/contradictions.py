@@ -12,12 +12,10 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from wirelint import lexicon
-from wirelint.claims.actions import PARTICIPLE, Topic, alternatives, stem, topics_of, words_of
-from wirelint.claims.claims import Claim, claims, shared_words
+from wirelint.claims.actions import PARTICIPLE, alternatives, stem, topics_of, words_of
+from wirelint.claims.claims import shared_words
 from wirelint.claims.evidence import Contradiction, Fact, Outcome, Ran, facts, last_words
-from wirelint.claims.order_check import carried_out
-from wirelint.claims.side_effects import Reach, reach
-from wirelint.claims.toolkinds import fits
+from wirelint.claims.grounding import displaced, retold_errors, swapped
 from wirelint.history.handed_back import handed_back
 from wirelint.model import Request
 from wirelint.state.mcp_ledger import Passed
@@ -29,11 +27,7 @@ if TYPE_CHECKING:
 
 _PHRASES = lexicon.Phrases("contradictions")
 
-# Failures reported as successes: a refused action, a crashed program, failed tests.
-
-
-_VAGUE = frozenset(_PHRASES.words("vague"))
-
+# Failures reported as successes: one of several actions, failed tests.
 
 _STATE = _PHRASES.pattern("state", participle=alternatives(PARTICIPLE))
 _WORD = re.compile(r"\w+")
@@ -45,93 +39,8 @@ def admits(prose: Prose) -> bool:
     return _PHRASES["admits"].search(_PHRASES["no_fault"].sub(" ", prose.masked)) is not None
 
 
-def _misreported(place: Sentence | Claim, fact: Fact) -> Contradiction:
-    return Contradiction(place.start, place.end, f"the result is an error: {fact.shown}")
-
-
-def _unsupported(place: Sentence, known: Sequence[Fact]) -> Contradiction:
-    words = f"every result of this turn is an error: {known[-1].shown}"
-    return Contradiction(place.start, place.end, words, "warning", "medium")
-
-
 def _acts(fact: Fact) -> bool:
     return fact.able.shell or bool(fact.able.kinds - {"search", "read"})
-
-
-def false_runs(prose: Prose, sentences: Sequence[Sentence], known: Sequence[Fact]) -> Iterator[Contradiction]:
-    """Yield programs and actions that a text reports as successful although every matching call failed."""
-    acting = [fact for fact in known if _acts(fact)]
-    if not acting or not all(fact.outcome.error for fact in acting) or admits(prose):
-        return
-    running = [fact for fact in acting if fact.able.shell or "run" in fact.able.kinds]
-    for sentence in sentences:
-        line = sentence.masked
-        if (
-            running
-            and (well := _PHRASES["went_well"].search(line))
-            and not _PHRASES["unsure"].search(line[: well.start()])
-        ):
-            yield _misreported(sentence, running[-1])
-            return
-        for match in _STATE.finditer(line):
-            kinds = PARTICIPLE[match["verb"]]
-            shown = prose.text[sentence.start : sentence.end]
-            done = len(acting) == 1 and not acting[0].able.shell and fits(acting[0].able, kinds, match["verb"], shown)
-            if done and not _PHRASES["unsure"].search(line):
-                yield _misreported(sentence, acting[0])
-                return
-        if len(known) == 1 and _PHRASES["settled"].search(line) and not _PHRASES["unsure"].search(line):
-            yield _misreported(sentence, acting[-1])
-            return
-
-
-def false_acts(prose: Prose, known: Sequence[Fact]) -> Iterator[Contradiction]:
-    """Yield actions, with any verb, reported as done although all calls of the turn are of one tool and failed."""
-    if not known or not all(fact.outcome.error for fact in known) or len({fact.able.tool.name for fact in known}) > 1:
-        return
-    if admits(prose) or (known[-1].able.kinds and not _acts(known[-1])):
-        return
-    if sentence := carried_out(prose, known[-1].able, known[-1].arguments):
-        yield _misreported(sentence, known[-1])
-
-
-def false_successes(prose: Prose, known: Sequence[Fact]) -> Iterator[Contradiction]:
-    if not any(fact.outcome.error for fact in known) or admits(prose):
-        return
-    for claim in claims(prose):
-        if claim.earlier or claim.kinds <= {"search"} or claim.form in ("outcome", "missed", "stands", "news"):
-            continue
-        fitting = [
-            fact
-            for fact in known
-            if fits(fact.able, claim.kinds, claim.verb, claim.object) or (fact.able.shell and claim.kinds & {"run"})
-        ]
-        if not fitting:
-            fitting = (
-                list(known)
-                if claim.form in ("terse", "passive") and len(known) == 1 and claim.kinds & known[0].able.kinds
-                else []
-            )
-        if not fitting and _is_of_calls(claim, prose, known):
-            fitting = list(known)
-        if not fitting or not all(fact.outcome.error for fact in fitting):
-            continue
-        if claim.verb in _VAGUE and not _PHRASES["success"].search(prose.text[claim.start : claim.end]):
-            continue
-        yield _misreported(claim, fitting[-1])
-        return
-
-
-def _is_of_calls(claim: Claim, prose: Prose, known: Sequence[Fact]) -> bool:
-    """Return True if an action without a known noun is that of failed calls: "I've replaced x by y in a."."""
-    if claim.form != "said" or prose.fenced or claim.kinds <= {"search", "read"}:
-        return False
-    if not all(fact.outcome.error and claim.kinds & fact.able.kinds for fact in known):
-        return False
-    if reach(claim, prose, known[-1].able) is not Reach.NO:
-        return True
-    sent = {word for fact in known for word in _WORD.findall(fact.arguments.lower())}
-    return len(set(_WORD.findall(claim.object.lower())) & sent) >= 2
 
 
 def partial_failures(prose: Prose, sentences: Sequence[Sentence], together: Sequence[Fact]) -> Iterator[Contradiction]:
@@ -387,10 +296,6 @@ def _reported_count(sentence: Sentence, fact: Fact) -> int | None:
     return _NUMERALS.get(number) or int(number)
 
 
-_PRIVATE: frozenset[Topic] = frozenset({"order", "data", "ticket", "calendar", "mail"})
-"""Topics that no model knows without a tool."""
-
-
 def contradictions(
     prose: Prose, known: Sequence[Fact], ran: Sequence[Ran], request: Request | None = None
 ) -> Iterator[Contradiction]:
@@ -400,16 +305,13 @@ def contradictions(
     yield from denied_hits(prose, sentences, known, words)
     yield from empty_places(prose, sentences, known, words)
     yield from wrong_counts(prose, sentences, known)
-    yield from false_successes(prose, known)
-    yield from false_runs(prose, sentences, known)
-    yield from false_acts(prose, known)
     yield from false_test_reports(prose, sentences, known)
     yield from _wrong_argument(prose, sentences, ran)
-    yield from _details(prose, sentences, known)
     if request is not None:
         yield from partial_failures(prose, sentences, _together(request, ran))
-        yield from _unknown_figures(prose, sentences, known, request)
-        yield from _unknown_lines(prose, known, request)
+        yield from retold_errors(prose, known, request)
+        yield from displaced(prose, known, request)
+        yield from swapped(prose, known)
 
 
 def _together(request: Request, ran: Sequence[Ran]) -> tuple[Fact, ...]:
@@ -417,40 +319,6 @@ def _together(request: Request, ran: Sequence[Ran]) -> tuple[Fact, ...]:
     last = next((message for message in reversed(request.turn) if message.calls), None)
     made = {call.id for call in last.calls} if last is not None else set()
     return facts(request, [one for one in ran if one.call is not None and one.call.id in made])
-
-
-def _unknown_figures(
-    prose: Prose, sentences: Sequence[Sentence], known: Sequence[Fact], request: Request
-) -> Iterator[Contradiction]:
-    """Yield figures and days of private data (orders, tables, calendars) if every result is an error."""
-    if not known or not all(fact.outcome.error for fact in known) or admits(prose):
-        return
-    if not all(fact.able.topics & _PRIVATE and fact.able.kinds & {"search", "read", "run"} for fact in known):
-        return
-    conversation = " ".join([*(message.text for message in request.messages), *(fact.arguments for fact in known)])
-    conversation = f"{conversation} {' '.join(result.text for result in request.results)}".lower()
-    for sentence in sentences:
-        line = sentence.masked
-        if not _PHRASES["stated"].search(line) or _PHRASES["offered"].search(line):
-            continue
-        if any(figure.lower() not in conversation for figure in _PHRASES["particulars"].findall(line)):
-            yield _unsupported(sentence, known)
-            return
-
-
-def _unknown_lines(prose: Prose, known: Sequence[Fact], request: Request) -> Iterator[Contradiction]:
-    """Yield cited lines of files ("src/a.py:12") if the search had no match and no text names the file."""
-    if not known or not all(fact.outcome.empty or _PHRASES["no_output"].match(fact.result.text) for fact in known):
-        return
-    if not any(fact.able.shell or "search" in fact.able.kinds for fact in known):
-        return
-    cited = [] if _PHRASES["negated"].search(prose.masked) else _PHRASES["line_of"].findall(prose.text)
-    conversation = " ".join(message.text for message in request.messages) if cited else ""
-    conversation += " ".join(fact.arguments for fact in known)
-    if cited and not any(path in conversation for path, _ in cited):
-        found = _PHRASES["line_of"].search(prose.text)
-        if found is not None:
-            yield Contradiction(found.start(), found.end(), known[-1].shown)
 
 
 def _wrong_argument(prose: Prose, sentences: Sequence[Sentence], ran: Sequence[Ran]) -> Iterator[Contradiction]:
@@ -477,39 +345,6 @@ def _wrong_argument(prose: Prose, sentences: Sequence[Sentence], ran: Sequence[R
                     sentence.start, sentence.end, f"the call sent {key}={scalars[-1]}", "error", "medium"
                 )
                 return
-
-
-def _details(prose: Prose, sentences: Sequence[Sentence], known: Sequence[Fact]) -> Iterator[Contradiction]:
-    """Yield details of the requested thing if every result is an error and the text does not admit it."""
-    if not known or not all(fact.outcome.error for fact in known) or admits(prose):
-        return
-    targets = {
-        word.rsplit("/", 1)[-1].lower()
-        for fact in known
-        for word in re.findall(r"\"([^\"\s]{3,200})\"(?!\s*:)", fact.arguments)
-        if re.search(r"[./_\d-]", word)
-    }
-    sources = " ".join(f"{fact.result.text} {fact.arguments}" for fact in known)
-    for sentence in sentences:
-        shown = prose.text[sentence.start : sentence.end]
-        named = any(target in shown.lower() for target in targets) or _refers(sentence, known)
-        if not named or _PHRASES["ahead"].search(sentence.masked):
-            continue
-        rest = shown
-        for target in targets:
-            rest = re.sub(re.escape(target), " ", rest, flags=re.IGNORECASE)
-        if any(figure.strip('"“”') not in sources for figure in _PHRASES["figures"].findall(rest)):
-            yield _unsupported(sentence, known)
-            return
-
-
-def _refers(sentence: Sentence, known: Sequence[Fact]) -> bool:
-    """Return True if a statement is about the object of every call of the turn: "the file sets", "your order has"."""
-    subject = _PHRASES["subject"].match(sentence.masked)
-    if subject is None:
-        return False
-    words = words_of(subject["noun"])
-    return all(words & fact.able.words or topics_of(subject["noun"]) & fact.able.topics for fact in known)
 
 
 # Errors of MCP servers among the results of a turn, and statements of a reply about them.

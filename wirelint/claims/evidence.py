@@ -169,7 +169,9 @@ _LIST_KEYS = frozenset(_PHRASES.words("list_keys"))
 
 
 _NO_ERROR: tuple[Json, ...] = (None, "", False, [], {}, 0)
-_ERROR_KEYS = ("error", "error_message", "errormessage", "exception", "fault", "faultstring")
+_ERROR_KEYS = _PHRASES.words("error_keys")
+_STATE_KEYS = _PHRASES.words("state_keys")
+_FAILURES = frozenset(_PHRASES.words("failures"))
 _FAULT_KEYS = frozenset({"errors", "warnings", "failures", "diagnostics", "notes", "tags"})
 """Lists about the hits that are not the hits themselves."""
 _REASONS = frozenset({"message", "reason", "detail", "details", "hint", "code", "description", "msg"})
@@ -237,12 +239,29 @@ def _says_error(document: dict[str, Json], depth: int = 0) -> bool:
         return True
     if depth:
         return False
-    status = next((fields[key] for key in ("status", "status_code", "statuscode", "outcome") if fields.get(key)), None)
+    status = next(
+        (
+            fields[key]
+            for key in (
+                "status",
+                "status_code",
+                "statuscode",
+                "outcome",
+                "esito",
+                "estado",
+                "statut",
+                "resultado",
+                "durum",
+            )
+            if fields.get(key)
+        ),
+        None,
+    )
     if isinstance(status, str):
         plain = status.lower().replace(" ", "_")
         # A record may have such a state too: only in a short result with a reason is it the state of the call.
         refused = plain in _REFUSALS and len(fields) <= 4 and bool(fields.keys() & _REASONS)
-        return refused or plain in ("error", "failed", "failure")
+        return refused or plain in _FAILURES
     if isinstance(status, int) and not isinstance(status, bool):
         return 400 <= status < 600
     inner = next(iter(fields.values())) if len(fields) == 1 else None

@@ -365,21 +365,6 @@ def performed(
     return None
 
 
-def carried_out(prose: Prose, one: Ability, arguments: str) -> Sentence | None:
-    """Return the sentence of a short reply that reports a call of a tool with these arguments as carried out."""
-    if not is_account(prose):
-        return None
-    done = (act for act in acts(prose) if not act.may_be_state and not act.is_by_user)
-    return next(
-        (
-            act.sentence
-            for act in done
-            if _links(act, one, arguments, prose.text, _shown(prose, act.sentence), ran=True)
-        ),
-        None,
-    )
-
-
 Reading: TypeAlias = tuple[Sentence, re.Match[str]]
 """A sentence that reports the value of an instrument, and the match of its words."""
 
@@ -468,12 +453,10 @@ def _stems(text: str) -> frozenset[str]:
     return frozenset(stem(word.lower()) for word in _PHRASES["word"].findall(text)) - _SMALL
 
 
-def _links(
-    act: Act, one: Ability, words: str, known: str, text: str, *, texts: bool = False, ran: bool = False
-) -> bool:
+def _links(act: Act, one: Ability, words: str, known: str, text: str, *, texts: bool = False) -> bool:
     """Return True if an action fits the order and the tool.
 
-    `text`: its sentence as written. `texts`: its object may be a text. `ran`: a call tried it.
+    `text`: its sentence as written. `texts`: its object may be a text.
     """
     line = act.sentence.masked
     if act.is_foreign:
@@ -523,7 +506,7 @@ def _links(
     fitting = light or bool(kinds - _LOOKS and does(one, kinds - _LOOKS))
     if light and len(shared) > 1 and order & name:
         return True
-    return fitting and thing and ((echoed and (named or len(shared) > 1)) or (named and (news or act.is_own or ran)))
+    return fitting and thing and ((echoed and (named or len(shared) > 1)) or (named and (news or act.is_own)))
 
 
 def _has_common_root(act: Act, one: Ability, words: str, text: str) -> bool:

@@ -1,0 +1,622 @@
+"""Values of a reply against the values of its conversation: which one rests on which, and which on none.
+
+Theory of operation. A *datum* is a number that a tool returned, with the words beside it: keys of JSON, its line, the
+arguments of the call. A value of the reply is *derived* if it equals a datum, rounds or converts it, or counts, sums,
+subtracts, divides or averages data of one kind, or if its digits are anywhere in the conversation. A value that is not
+derived may be the model's own knowledge. It contradicts a result only if it takes the place of a datum: the two are of one
+kind, nothing in the reply is derived from the datum, and either no other number is possible or the words beside them agree.
+
+No language is needed for this, except to find values that are general ("usually 5 days").
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property, partial
+from typing import NamedTuple
+
+import orjson
+
+from wirelint import lexicon
+from wirelint.claims.actions import words_of
+from wirelint.claims.announcements import announcement
+from wirelint.claims.claims import claims
+from wirelint.claims.evidence import Contradiction, Fact, last_words
+from wirelint.claims.toolkinds import Ability, fits, name_words, names
+from wirelint.claims.values import LONGEST, Unit, Value, same, unit_of, values
+from wirelint.model import Json, Opaque, Request, Tool
+from wirelint.text.asking import asks_about_calls
+from wirelint.text.prose import Prose, Sentence
+from wirelint.text.remembered import remembered
+
+_PHRASES = lexicon.Phrases("grounding")
+_STOP = frozenset(_PHRASES.words("stop"))
+_GENERAL_WORDS = frozenset(_PHRASES.words("general_words"))
+_MEDIA = frozenset(_PHRASES.words("media"))
+
+_MOST_DATA = 600
+"""Data of one result that are compared."""
+_FEW = 40
+"""Data of one kind up to which sums and ratios of pairs are tried."""
+_ONLY = 6
+"""Numbers of a result that is about one thing: a value of the same kind can only be one of them."""
+_NEAR = 48
+"""Characters around a value whose words are compared with those beside a datum."""
+_NAMES_ONLY = re.compile(
+    r"(?i)(?:\A|_)(?:id|no|nr|code|zip|phone|port|ts|timestamp|version|index|line|page|year|offset|ref)\Z|Id\Z"
+)
+"""Keys whose numbers measure nothing."""
+_ROW = re.compile(r"(?:/[^/]*?)*?/\d+(?=/)")
+"""The pointer of a row: `/items/3` of `/items/3/price`."""
+_FORMULA = re.compile(r"\d[^=\n]{0,24}[×÷*·+/x−-] ?[^=\n]{0,4}\d[^=\n]{0,60}[=≈]")
+"""A calculation, which the model does by itself."""
+
+
+class Datum(NamedTuple):
+    """A number of a result. `words`: those beside it. `place`: its JSON pointer, or its line."""
+
+    value: Value
+    words: frozenset[str]
+    place: str
+    column: str
+
+
+# --- data of results --------------------------------------------------------------------------------------------------
+
+
+@remembered
+def data(text: str) -> tuple[Datum, ...]:
+    """Return the numbers of a result."""
+    document = _decoded(text)
+    if isinstance(document, (dict, list)):
+        return tuple(itertools.islice(_of_json(document, (), frozenset()), _MOST_DATA))
+    if isinstance(document, (int, float)) and not isinstance(document, bool):
+        text = str(document)
+    return tuple(itertools.islice(_of_lines(text), _MOST_DATA))
+
+
+def _decoded(text: str) -> Json:
+    if not text.lstrip().startswith(("{", "[")):
+        return None
+    try:
+        decoded: Json = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return None
+    return decoded
+
+
+def _of_lines(text: str, place: str = "", around: frozenset[str] = frozenset(), column: str = "") -> Iterator[Datum]:
+    found = values(text)
+    for value in found:
+        start, end = text.rfind("\n", 0, value.start) + 1, text.find("\n", value.end)
+        line = text[max(start, value.start - 2 * _NEAR) : min(end if end >= 0 else len(text), value.end + 2 * _NEAR)]
+        yield Datum(value, _words(line) | around, place or f"line {text.count(chr(10), 0, value.start) + 1}", column)
+
+
+def _of_json(document: Json, path: tuple[str, ...], around: frozenset[str]) -> Iterator[Datum]:
+    """Yield the numbers of a document. `around`: words of the texts beside it, which name its row."""
+    match document:
+        case dict():
+            own = [str(value) for value in document.values() if isinstance(value, str) and len(value) < 2 * _NEAR]
+            row = around | _words(" ".join(own))
+            stated = next(
+                (unit_of(value) for key, value in document.items() if "unit" in key and isinstance(value, str)), None
+            )
+            for key, value in document.items():
+                inner = (*path, key)
+                if isinstance(value, (int, float)) and not isinstance(value, bool):
+                    yield _scalar(value, inner, row, stated)
+                elif isinstance(value, str):
+                    yield from _of_lines(value, _pointer(inner), row | _key_words(inner), key)
+                else:
+                    yield from _of_json(value, inner, row)
+        case list():
+            yield Datum(_amount(len(document), None), around | _key_words(path), f"{_pointer(path)} (length)", "#")
+            for number, value in enumerate(document[:_MOST_DATA]):
+                inner = (*path, str(number))
+                if isinstance(value, (int, float)) and not isinstance(value, bool):
+                    yield _scalar(value, inner, around, None)
+                elif isinstance(value, str):
+                    yield from _of_lines(value, _pointer(inner), around | _key_words(inner), "")
+                else:
+                    yield from _of_json(value, inner, around)
+
+
+def _scalar(number: float, path: tuple[str, ...], row: frozenset[str], stated: Unit | None) -> Datum:
+    key = next((part for part in reversed(path) if not part.isdigit()), "")
+    parts = name_words(key)
+    unit = next((found for part in reversed(parts[1:]) if (found := _key_unit(part))), None) or stated
+    return Datum(_amount(number, unit), row | _key_words(path), _pointer(path), key)
+
+
+def _key_unit(part: str) -> Unit | None:
+    """Return the unit at the end of a key: `temp_c`, `distance_km`, `price_usd`."""
+    return unit_of(part) or unit_of(part.upper())
+
+
+def _amount(number: float, unit: Unit | None) -> Value:
+    decimals = len(repr(number).partition(".")[2]) if isinstance(number, float) else 0
+    return Value(0, 0, (float(number),), 10.0**-decimals, unit)
+
+
+def _pointer(path: Iterable[str]) -> str:
+    return "".join(f"/{part}" for part in path)
+
+
+def _key_words(path: Sequence[str]) -> frozenset[str]:
+    return frozenset(word for part in path[-2:] if not part.isdigit() for word in name_words(part)) - _STOP
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(word for word in words_of(text) if len(word) > 2 and not word.isdigit()) - _STOP
+
+
+# --- derivation -------------------------------------------------------------------------------------------------------
+
+
+def derived_from(value: Value, known: Sequence[Datum]) -> list[Datum]:
+    """Return the data that a value equals, rounds or converts."""
+    return [datum for datum in known if _equals(value, datum.value)]
+
+
+def _equals(value: Value, datum: Value) -> bool:
+    if value.unit is None or datum.unit is None:
+        pairs = itertools.product(value.readings, datum.readings)
+        step, exact, converted = value.step, datum.step, False
+    elif value.unit.dimension == datum.unit.dimension:
+        pairs = itertools.product(value.amounts(), datum.amounts())
+        step, exact, converted = value.tolerance, datum.tolerance, value.unit.name != datum.unit.name
+    else:
+        return False
+    # Half of the last digit for rounding, all of it for cutting digits off; a converted number may be rounded twice.
+    for one, other in pairs:
+        one, other = abs(one), abs(other)
+        if same(one, other, 0) or (exact < step and (same(one, other, step / 2) or 0 < other - one < step)):
+            return True
+        if converted and same(one, other, max(step, other * 0.01)):
+            return True
+    # `0.35` as 35 %
+    if value.unit is not None and value.unit.dimension == "percent" and datum.unit is None:
+        return any(same(one, other * 100, value.step / 2) for one in value.readings for other in datum.readings)
+    return False
+
+
+def is_computed(value: Value, known: Sequence[Datum]) -> bool:
+    """Return True if a value is a sum, a mean, a difference, a product or a ratio of data, or counts them."""
+    goal, step = next(iter(value.amounts())), value.tolerance
+    if value.unit is not None and value.unit.dimension == "percent":
+        return any(same(abs(goal), abs(ratio), step) for ratio in _percentages(known))
+    kind = [datum for datum in known if _is_of_kind(value, datum.value)]
+    exact = step / 2 if any(datum.value.tolerance < step for datum in kind) else 0.0
+    for column in {datum.column for datum in kind} | {None}:
+        own = [next(iter(datum.value.amounts())) for datum in kind if column in (None, datum.column)]
+        whole = (sum(own), float(len(own)), max(own) - min(own)) if len(own) > 1 else ()
+        if any(same(goal, one, exact) for one in whole) or (whole and same(goal, sum(own) / len(own), step / 2)):
+            return True
+    few = [next(iter(datum.value.amounts())) for datum in kind[:_FEW]]
+    for one, other in itertools.combinations(few, 2):
+        if any(same(abs(goal), abs(result), exact) for result in (one + other, one - other)):
+            return True
+    if value.unit is None or value.unit.dimension in _MONEY:
+        pool = [datum.value.readings[0] for datum in known][:_FEW]
+        for one, other in itertools.permutations(pool, 2):
+            if same(goal, one * other, step / 2) or (other and same(goal, one / other, step / 2)):
+                return True
+    return False
+
+
+def _percentages(known: Sequence[Datum]) -> Iterator[float]:
+    """Yield the shares and the changes of two data, as percentages."""
+    pool = [amount for datum in known for amount in datum.value.readings][:_FEW]
+    for one, other in itertools.permutations(pool, 2):
+        if other:
+            yield from (100 * one / other, 100 * (one - other) / other)
+
+
+_MONEY = frozenset({"usd", "eur", "gbp", "jpy", "inr", "krw", "chf", "brl", "pln", "try", "cad", "aud"})
+
+
+def _is_of_kind(value: Value, datum: Value) -> bool:
+    if value.unit is None or datum.unit is None:
+        return value.unit is datum.unit
+    return value.unit.dimension == datum.unit.dimension
+
+
+def is_said(value: Value, shown: str, texts: Iterable[str]) -> bool:
+    """Return True if the digits of a value are in a text. `shown`: the text of the reply with the value."""
+    digits = re.search(r"\d[\d.,]*\d|\d", shown[value.start : value.end])
+    if digits is None:
+        return False
+    plain = digits[0].replace(",", "")
+    spelled = re.compile(rf"(?<![\d.])(?:{re.escape(digits[0])}|{re.escape(plain)})(?![\d])")
+    return any(spelled.search(text) for text in texts)
+
+
+# --- values of a reply ------------------------------------------------------------------------------------------------
+
+
+class Stated(NamedTuple):
+    """A value that a reply states as a fact, and its sentence."""
+
+    value: Value
+    sentence: Sentence
+    words: frozenset[str]
+
+
+def stated(prose: Prose) -> Iterator[Stated]:
+    """Yield the values that a reply states: in no question, no condition, no range, and about this case."""
+    found = values(prose.masked)
+    for sentence in prose.sentences:
+        own = [value for value in found if sentence.start <= value.start < sentence.end]
+        if not own or sentence.question or not _is_about_this_case(sentence):
+            continue
+        words = _words(sentence.masked)
+        for value in own:
+            if not value.ranges and _is_telling(value, prose.masked):
+                yield Stated(value, sentence, words)
+
+
+def _is_telling(value: Value, text: str) -> bool:
+    """Return True unless a value is a small number, a year or a number in brackets, which may be anything."""
+    amount = abs(value.readings[0])
+    if value.unit is None and value.is_whole and (amount < 10 or 1900 <= amount <= 2100):
+        return False
+    return text[value.start - 1 : value.start] != "["
+
+
+def displaced(prose: Prose, known: Sequence[Fact], request: Request) -> Iterator[Contradiction]:
+    """Yield values of a reply that take the place of a number that a tool returned in this turn."""
+    good = [fact for fact in known if not fact.outcome.error]
+    results = [result.text for result in request.results]
+    if not good or _is_unseen(request) or any(len(text) > LONGEST for text in results):
+        return
+    said = list(stated(prose))
+    if all(one.value.unit is None and is_said(one.value, prose.masked, results) for one in said):
+        return
+    turn = [_with_arguments(datum, fact) for fact in good for datum in data(fact.result.text)]
+    pool = [datum for text in results for datum in data(text)]
+    # The arguments of a call whose result is one number are what that number was computed from.
+    sent = [datum for fact in good if len(data(fact.result.text)) != 1 for datum in data(fact.arguments)]
+    free = [one for one in said if not derived_from(one.value, pool)]
+    written = values(prose.masked)
+    possible = [datum for datum in turn if datum.column != "#" and _NAMES_ONLY.search(datum.column) is None]
+    left = [datum for datum in possible if not any(_equals(value, datum.value) for value in written)]
+    if not free or not left or len(pool) >= _MOST_DATA:
+        return
+    texts = [message.text for message in request.messages] + [call.arguments.text for call in request.calls]
+    for one in free:
+        replaced = _replaced(one, left, possible, [other for other in said if other not in free])
+        if replaced is None or is_said(one.value, prose.masked, texts) or is_computed(one.value, [*pool, *sent]):
+            continue
+        shown = prose.text[one.value.start : one.value.end]
+        yield Contradiction(
+            one.sentence.start,
+            one.sentence.end,
+            f"{shown!r} is not in the result: {replaced.place} = {_shown(replaced.value)}, and no rounding, conversion"
+            " or sum leads from one to the other",
+            *(("error", "high") if one.value.unit is not None else ("warning", "medium")),
+        )
+        return
+
+
+def _shown(value: Value) -> str:
+    unit = f" {value.unit.name}" if value.unit is not None else ""
+    return f"{value.readings[0]:g}{unit}"
+
+
+def _with_arguments(datum: Datum, fact: Fact) -> Datum:
+    return datum._replace(words=datum.words | _words(fact.arguments))
+
+
+def _replaced(one: Stated, left: Sequence[Datum], turn: Sequence[Datum], others: Sequence[Stated]) -> Datum | None:
+    """Return the datum whose place a value takes; None if there is none for sure. `left`: those of `turn` without a use."""
+    alike = [datum for datum in left if _may_replace(one.value, datum.value)]
+    if not alike:
+        return None
+    possible = [datum for datum in turn if _may_replace(one.value, datum.value)]
+    if (
+        len(possible) <= _ONLY
+        and len(alike) == len(possible)
+        and not any(_is_of_kind(one.value, other.value) for other in others)
+    ):
+        return max(alike, key=partial(_likeness, one))
+    best = max(alike, key=partial(_likeness, one))
+    shared = _shared(one, best)
+    rivals = [datum for datum in turn if datum is not best and _shared(one, datum) >= shared]
+    return best if shared >= 2 and not rivals else None
+
+
+def _likeness(one: Stated, datum: Datum) -> tuple[bool, int]:
+    return _is_of_kind(one.value, datum.value), _shared(one, datum)
+
+
+def _shared(one: Stated, datum: Datum) -> int:
+    """Return the number of words beside a datum that the sentence repeats, also as beginnings: `lat` of "latitude"."""
+    return sum(word in one.words or any(own.startswith(word) for own in one.words) for word in datum.words)
+
+
+def _may_replace(value: Value, datum: Value) -> bool:
+    """Return True if a value and a datum are of one kind. Numbers without a unit are if they are of similar size."""
+    if value.unit is not None and datum.unit is not None:
+        return value.unit.dimension == datum.unit.dimension
+    one, other = abs(value.readings[0]), abs(datum.readings[0])
+    return (value.unit is not datum.unit or value.is_whole == datum.is_whole) and one < 20 * other < 400 * one
+
+
+# --- rows -------------------------------------------------------------------------------------------------------------
+
+
+class _Row(NamedTuple):
+    """An object of a list, or a whole result: its data, and the words that are in no other row."""
+
+    own: frozenset[str]
+    data: tuple[Datum, ...]
+
+
+def swapped(prose: Prose, known: Sequence[Fact]) -> Iterator[Contradiction]:
+    """Yield sentences that give a value of one row to another: `Bergen: 3 °C` if 3 °C is Oslo's.
+
+    The sentence has words of the other row alone, and the value is in one row only.
+    """
+    rows = _rows([fact for fact in known if not fact.outcome.error])
+    if len(rows) < 2:
+        return
+    found = values(prose.text)
+    for sentence in prose.sentences:
+        words = _words(prose.text[sentence.start : sentence.end])
+        named = [row for row in rows if row.own & words]
+        told = [value for value in found if sentence.start <= value.start < sentence.end]
+        if len(named) != 1 or len(told) != 1 or sentence.question or not _is_about_this_case(sentence):
+            continue
+        (value,) = told
+        places = [(row, datum) for row in rows for datum in derived_from(value, row.data)]
+        if len(places) != 1 or places[0][0] is named[0] or not _is_telling(value, prose.text):
+            continue
+        datum = places[0][1]
+        peers = [one for one in named[0].data if one.column == datum.column]
+        if peers:
+            shown = prose.text[value.start : value.end]
+            against = f"{shown!r} belongs to another row: {datum.place} = {_shown(datum.value)}, and {peers[0].place} ="
+            yield Contradiction(
+                sentence.start, sentence.end, f"{against} {_shown(peers[0].value)}", "warning", "medium"
+            )
+            return
+
+
+def _rows(good: Sequence[Fact]) -> list[_Row]:
+    """Return the rows of the results: those of one list, or one for each result of the same tool."""
+    if len(good) == 1:
+        groups: dict[str, list[Datum]] = {}
+        for datum in data(good[0].result.text):
+            if (number := _ROW.match(datum.place)) is not None and datum.column != "#":
+                groups.setdefault(number[0], []).append(datum)
+        parts = list(groups.values())
+    elif len({fact.able.tool.name for fact in good}) == 1:
+        parts = [[_with_arguments(datum, fact) for datum in data(fact.result.text)] for fact in good]
+    else:
+        parts = []
+    words = [frozenset(word for datum in part for word in datum.words) for part in parts]
+    counts = Counter(word for each in words for word in each)
+    return [
+        _Row(frozenset(word for word in each if counts[word] == 1), tuple(part))
+        for each, part in zip(words, parts, strict=True)
+    ]
+
+
+# --- replies that rest on nothing -------------------------------------------------------------------------------------
+
+_CAPITAL = "A-ZÀ-ÖØ-ÞА-Я"
+_NAME = re.compile(
+    rf"(?<=[^\W\d_][ ,:])[ *_\"“„«(]{{0,4}}(?P<name>[{_CAPITAL}][^\W\d_]{{2,}}(?:[ -][{_CAPITAL}][^\W\d_]+)*)"
+)
+_CODE = re.compile(
+    r"(?<![\w.+-])(?=[\w.+-]*\d)(?=[\w.+-]*[A-Za-z])[A-Za-z\d][\w.+-]{2,}(?<![.+-])|[\w./-]+\.[a-z]{1,4}:\d+"
+)
+"""An id, a version, a code: letters with digits; a line of a file: `src/a.py:12`."""
+_LONGEST_ORDER = 600
+_LONGEST_NAMING = 200
+_LONGEST_REPORT = 300
+_MANY = 8
+"""Words of an error from which on one repeated word may be by chance."""
+_OTHER_UNIT = re.compile(r" ?(?:[a-zµμ]{1,5}/[a-zA-Z]|[㎍㎎㎏㎞㎡㎥])")
+_STEM = 6
+"""Letters of a word that may be a part of another word: `energieverbruik` and `verbruikt`."""
+_ROOT = 5
+"""Letters that two forms of a word have in common."""
+_SEVERAL = 3
+"""Earlier results of a kind from which a reply may compute anything."""
+_NEWS = 3
+"""New words from which on a reply says something by itself."""
+
+
+def retold_errors(prose: Prose, known: Sequence[Fact], request: Request) -> Iterator[Contradiction]:
+    """Yield a sentence with news if every result of the turn is an error or empty, and the reply admits no failure."""
+    failed = [fact for fact in known if fact.outcome.error]
+    # A result without text may be an image or a file.
+    if not known or not all(fact.outcome.error or (fact.outcome.empty and fact.result.text) for fact in known):
+        return
+    if _is_unseen(request) or _admits(prose):
+        return
+    settled = bool(failed) and _is_settled(prose, failed)
+    if (settled or not _PHRASES["english"].search(prose.masked)) and _negates(prose):
+        return
+    given = _Given(request, [fact.result.text for fact in failed])
+    nouns = frozenset(word for fact in failed for word in _nouns(fact.able.tool))
+    reasons = _words(" ".join(fact.result.text for fact in failed)) - nouns - _words(last_words(request))
+    reasons = frozenset(reason for reason in reasons if not any(reason in fact.arguments.lower() for fact in failed))
+    repeated = {word for sentence in prose.sentences for word in _words(sentence.masked) & reasons}
+    if len(repeated) > (len(reasons) >= _MANY) and not _claims_success(prose, failed):
+        return  # the reply passes the error on
+    for sentence in _statements(prose):
+        if (
+            settled
+            or given.has_news(prose, sentence)
+            or (_words(sentence.masked) & nouns and given.new_words(sentence))
+        ):
+            against = f"every result of this turn is {'an error' if failed else 'empty'}: {(failed or known)[-1].shown}"
+            yield Contradiction(
+                sentence.start, sentence.end, against, *(("error", "high") if settled else ("warning", "medium"))
+            )
+            return
+
+
+def _claims_success(prose: Prose, failed: Sequence[Fact]) -> bool:
+    """Return True if a text claims the action of a failed call: "I've created the ticket"."""
+    said = (claim for claim in claims(prose) if claim.form == "said" and not claim.earlier)
+    return any(fits(fact.able, claim.kinds, claim.verb, claim.object) for claim in said for fact in failed)
+
+
+def _is_settled(prose: Prose, failed: Sequence[Fact]) -> bool:
+    """Return True if a short reply that asks nothing follows failed actions: whatever it says, it hides the failure."""
+    acting = any(fact.able.shell or fact.able.kinds - {"search", "read"} for fact in failed)
+    return acting and len(prose.text) <= _LONGEST_REPORT and not any(sentence.question for sentence in prose.sentences)
+
+
+def ungrounded(prose: Prose, request: Request, able: Sequence[Ability]) -> Iterator[tuple[Sentence, Tool]]:
+    """Yield the first statement that only a tool could make, and the tool, if nothing ran in the turn.
+
+    The user's message orders the use of a tool, or has words in common with its name.
+    """
+    words = last_words(request)
+    if not words or len(words) > _LONGEST_ORDER or _is_unseen(request) or asks_about_calls(request):
+        return
+    if _admits(prose) or announcement(prose) is not None:
+        return
+    given = _Given(request, [])
+    statements = list(_statements(prose))
+    if (ordered := _ordered_tool(words, able)) is not None:
+        news = [sentence for sentence in statements if given.has_news(prose, sentence)]
+        told = [sentence for sentence in statements if given.new_words(sentence)]
+        if news or sum(len(given.new_words(sentence)) for sentence in told) >= _NEWS:
+            yield (news or told)[0], ordered
+        return
+    finders = [one for one in able if (not one.kinds or one.kinds & {"search", "read"}) and not names(one.tool, words)]
+    asked = _words(words)
+    for sentence in statements if finders else ():
+        own, measured = _words(sentence.masked), given.has_measure(prose, sentence)
+        at_once = _PHRASES["now"].search(sentence.masked) or _PHRASES["now"].search(words)
+        for one in finders:
+            nouns = _nouns(one.tool)
+            related = any(word[:_STEM] in noun for word in asked if len(word) >= _STEM for noun in nouns)
+            fits_order = (
+                related or nouns & asked or (nouns & own and len(asked & own) > 1) or len(one.words & asked) > 1
+            )
+            if (fits_order and measured) or (nouns & asked and at_once and own & nouns and given.new_words(sentence)):
+                yield sentence, one.tool
+                return
+        if measured and _PHRASES["at_present"].search(sentence.masked):
+            yield sentence, finders[0].tool
+            return
+
+
+def _ordered_tool(words: str, able: Sequence[Ability]) -> Tool | None:
+    """Return the tool that the user's message orders to use; None if it only may be used, or is asked about."""
+    order = _PHRASES["use_tools"].search(words)
+    if _PHRASES["optional"].search(words) or "<" in words:
+        return None
+    if order is not None:
+        return able[0].tool if able else None
+    if "?" in words or len(words) > _LONGEST_NAMING:
+        return None
+    return next((one.tool for one in able if names(one.tool, words)), None)
+
+
+def _statements(prose: Prose) -> Iterator[Sentence]:
+    for sentence in prose.sentences:
+        if not sentence.question and _is_about_this_case(sentence):
+            yield sentence
+
+
+def _is_about_this_case(sentence: Sentence) -> bool:
+    """Return True unless a sentence is about what is usual or possible, or does a calculation: `2 x 1.2 = 2.4`."""
+    return _PHRASES["general"].search(sentence.masked) is None and _FORMULA.search(sentence.masked) is None
+
+
+def _admits(prose: Prose) -> bool:
+    """Return True if a text admits a failure, or that it rests on the model's own knowledge."""
+    return _PHRASES["admits"].search(_PHRASES["no_fault"].sub(" ", prose.masked)) is not None
+
+
+def _negates(prose: Prose) -> bool:
+    texts = (_PHRASES["no_fault"].sub(" ", sentence.masked) for sentence in _statements(prose))
+    return any(_PHRASES["negates"].search(text) for text in texts)
+
+
+def _is_unseen(request: Request) -> bool:
+    """Return True if images, audio or files are part of the request, which may show anything."""
+    heard = (message for message in request.messages if message.role in ("user", "tool"))
+    return any(isinstance(part, Opaque) and part.kind in _MEDIA for message in heard for part in message.parts)
+
+
+def _nouns(tool: Tool) -> frozenset[str]:
+    """Return the words of a tool's name that say what it is about."""
+    return words_of(" ".join(name_words(tool.name))) - _GENERAL_WORDS - _STOP
+
+
+class _Given:
+    """What a conversation gives. Errors give words and no values: in "timed out after 30 s", 30 is no answer."""
+
+    def __init__(self, request: Request, errors: Sequence[str]) -> None:
+        self._request, self._errors = request, errors
+
+    @cached_property
+    def _texts(self) -> list[str]:
+        request = self._request
+        results = [result.text for result in request.results if result.text not in self._errors]
+        return [
+            *(message.text for message in request.messages),
+            *(call.arguments.text for call in request.calls),
+            *results,
+        ]
+
+    @cached_property
+    def _known(self) -> str:
+        descriptions = (tool.description for tool in self._request.tools)
+        return " ".join([*self._texts, *self._errors, *descriptions]).casefold()
+
+    @cached_property
+    def _beginnings(self) -> frozenset[str]:
+        return frozenset(word[:_ROOT] for word in _words(self._known))
+
+    @cached_property
+    def _data(self) -> list[Datum]:
+        found = (value for text in reversed(self._texts) for value in values(text))
+        return [Datum(value, frozenset(), "", "") for value in itertools.islice(found, _MOST_DATA)]
+
+    @cached_property
+    def _returned(self) -> list[Datum]:
+        texts = (result.text for result in self._request.results if result.text not in self._errors)
+        return [datum for text in texts for datum in data(text)][:_MOST_DATA]
+
+    def has_news(self, prose: Prose, sentence: Sentence) -> bool:
+        """Return True if a sentence has a value, a name or a code that the conversation does not give."""
+        if any(self._is_new(one.value, prose) for one in stated(prose) if one.sentence is sentence):
+            return True
+        named = [*(found["name"] for found in _NAME.finditer(sentence.masked)), *_CODE.findall(sentence.masked)]
+        return any(word.casefold() not in self._known for name in named for word in name.split())
+
+    def has_measure(self, prose: Prose, sentence: Sentence) -> bool:
+        """Return True if a sentence has a value with a unit or with decimals that the conversation does not give."""
+        own = [one.value for one in stated(prose) if one.sentence is sentence]
+        return any(
+            self._is_new(value, prose)
+            for value in own
+            if value.unit is not None or not value.is_whole or _OTHER_UNIT.match(prose.masked, value.end)
+        )
+
+    def _is_new(self, value: Value, prose: Prose) -> bool:
+        if is_said(value, prose.masked, self._texts) or derived_from(value, self._data):
+            return False
+        share = value.unit is not None and value.unit.dimension == "percent"
+        if sum(share or _is_of_kind(value, datum.value) for datum in self._returned) >= _SEVERAL:
+            return False  # computed from earlier results, perhaps in many steps
+        return not is_computed(value, self._data)
+
+    def new_words(self, sentence: Sentence) -> frozenset[str]:
+        """Return the words of a sentence that the conversation does not have, in any form."""
+        return frozenset(
+            word for word in _words(sentence.masked) if len(word) > 3 and word[:_ROOT] not in self._beginnings
+        )
