@@ -193,6 +193,7 @@ _FEWEST_WORDS = 3
 """Least words of reasoning in a value without a pair of tags at its start."""
 _CLOSING_MARKS = ("/", "|>", "unused17", "ctrl95")
 _SENTENCE_END = tuple(".!?…:)]}\"'`”*>|")
+_PROSE_END = tuple(".!?…。！？)\"'”’」")
 
 _SENTENCES = tuple(
     (re.compile(begins, re.IGNORECASE), re.compile(ends, re.IGNORECASE | re.MULTILINE)) for _, begins, ends in SENTENCES
@@ -336,7 +337,7 @@ def _is_document(tag: re.Match[str]) -> bool:
     A server that escapes a reply escapes all of it, so no bracket precedes a leaked tag.
     """
     lead = tag.string[: tag.start()].rstrip() if tag[0].startswith("&") else ""
-    return bool(lead) and ("<" in lead or not lead.endswith(_SENTENCE_END) or lead.endswith(":"))
+    return bool(lead) and ("<" in lead or not lead.endswith(_PROSE_END))
 
 
 def _residue(text: str, start: int) -> Thinking | None:
