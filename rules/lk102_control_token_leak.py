@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from wirelint.arguments.argument_faults import claims_complete
 from wirelint.arguments.argument_markup import may_be_polluted, polluted, strings
+from wirelint.arguments.argument_repairs import Change
 from wirelint.arguments.schemas import match
 from wirelint.fix import SAFETIES
 from wirelint.fixes.arguments import StripMarkup, unmarked
@@ -55,9 +56,9 @@ class ControlTokenLeak(Rule):
     does not open them, unless the request contains them too.
 
     ## Fix safety
-    Safe: tokens at the edges of a text are stripped, and a tool's name is cut to the declared one. Unsafe: tags are
-    removed from keys and values of arguments, and text after the end of a turn is cut. In a stream the beginning has
-    left before the rest is known, so there only unmistakable tokens are stripped.
+    Safe: tokens at the edges of a text are stripped, and a tool's name is cut to the declared one. Unsafe: tags and
+    tokens are removed from keys and values of arguments, and text after the end of a turn is cut. In a stream the
+    beginning has left before the rest is known, so there only unmistakable tokens are stripped.
 
     ## References
     - the tokenizer configurations and chat templates that vendors publish with their models
@@ -78,8 +79,8 @@ class ControlTokenLeak(Rule):
                 match part:
                     case ToolCall():
                         yield from self._check_name(exchange, request, part)
-                        yield from self._check_markup(exchange, request, choice, part)
-                        yield from self._check_arguments(exchange, request, part)
+                        found = [*self._check_markup(exchange, request, choice, part)]
+                        yield from found or self._check_arguments(exchange, request, part)
                     case Text() | Reasoning() | Refusal():
                         yield from self._check_text(exchange, request, choice, part)
 
@@ -167,6 +168,8 @@ class ControlTokenLeak(Rule):
         found = polluted(call.arguments.mapping, tool, request)
         if found is None or REDACTED in call.arguments.text or not claims_complete(exchange, choice, call):
             return
+        if found.markup.startswith("<|"):
+            return  # a control token
         yield self.part_finding(
             call,
             f"native markup ({excerpt(found.markup)}) stuck to {found.where} of a call of {call.name}",
@@ -174,7 +177,8 @@ class ControlTokenLeak(Rule):
         )
 
     def _check_arguments(self, exchange: Exchange, request: Request, call: ToolCall) -> Iterator[Finding]:
-        if call.form == "custom" or not may_hold_token(call.arguments.text):
+        text = call.arguments.text
+        if call.form == "custom" or not ("\\u003" in text or may_hold_token(text)):
             return
         after = find(call.arguments.rest)
         values = [("", call.arguments.rest)] if after else strings(call.arguments.value)
@@ -192,8 +196,16 @@ class ControlTokenLeak(Rule):
                 f"{token.token} ends {where}{of}: {excerpt(value[-60:])!r}",
                 confidence="medium",
                 layer=_blame(token, exchange.model),
+                fix=fix_of(_without_tokens(request, call)),
             )
             return
+
+
+def _without_tokens(request: Request, call: ToolCall) -> Change | None:
+    """Return the arguments of a call without the tokens at the end of their values; None if they are not evident."""
+    tool = request.tool(call.name)
+    found = polluted(call.arguments.mapping, tool, request)
+    return unmarked(call, found, tool) if found is not None and REDACTED not in call.arguments.text else None
 
 
 def _declared_name(name: str, mark: int, request: Request) -> str | None:

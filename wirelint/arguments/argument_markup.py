@@ -20,6 +20,7 @@ from wirelint.jsonvalues import Json, common_length
 from wirelint.model import Arguments, Request, Tool
 from wirelint.text import pointers
 from wirelint.text.asking import request_holds
+from wirelint.text.control_tokens import find
 
 _PHRASES = lexicon.Phrases("argument_markup")
 
@@ -164,6 +165,7 @@ _PREFIXES = ("", "antml:", "mm:", "atem:", "steptml:")
 TAGS = sorted((f"{prefix}{name}" for prefix in _PREFIXES for name in _NAMES), key=len, reverse=True)
 _ANY = "|".join(map(re.escape, TAGS))
 _CLOSER = re.compile(rf"</\s?(?:{_ANY})\s?>")
+_TOKEN = re.compile(r"<\|[A-Za-z][\w-]{0,39}\|>")
 _OPENER = re.compile(rf"<\s?(?:{_ANY})\s?>")
 _KEY_TAG = re.compile(rf"\s*(?:</?\s?(?:{_ANY})(?:=|\s?>?|\s+name=)|[\"'>])\s*")
 _NEXT = _PHRASES.pattern("next", any=_ANY)
@@ -191,7 +193,7 @@ def opening_tag(text: str, start: int) -> re.Match[str] | None:
 
 
 def may_be_polluted(text: str) -> bool:
-    return "</" in text or "<\\/" in text or "\\u003" in text or "<arg" in text or "<parameter" in text
+    return any(mark in text for mark in ("</", "<\\/", "<|", "\\u003", "<arg", "<parameter"))
 
 
 def polluted(arguments: Json, tool: Tool | None, request: Request) -> Polluted | None:
@@ -239,7 +241,8 @@ def _tail(value: str, key: str, arguments: dict[str, Json], request: Request) ->
     tags = {closer[0] for closer in closers}
     is_place = writes_file({key: value})
     stored = is_data(key) or (writes_file(arguments) and not is_place)
-    opened = any(f"<{tag.strip('</ >')}" in kept for tag in tags)
+    marks = ("<|" if tag.startswith("<|") else f"<{tag.strip('</ >')}" for tag in tags)
+    opened = any(mark in kept for mark in marks)
     if not kept.strip() or opened or (stored and len(tags) < 2) or request_holds(request, *tags):
         return ""
     return value[start:]
@@ -269,11 +272,12 @@ def _swallowed(
 
 
 def _closers_at_end(value: str) -> Iterator[re.Match[str]]:
-    """Yield the closing tags at the end of a text, from the last to the first."""
+    """Yield the closing tags and the control tokens at the end of a text, from the last to the first."""
     end = len(value.rstrip())
-    while end and value[end - 1] == ">" and (place := value.rfind("</", max(end - 48, 0), end)) >= 0:
-        closer = _CLOSER.fullmatch(value, place, end)
-        if closer is None:
+    while end and value[end - 1] == ">":
+        place = value.rfind("<", max(end - 48, 0), end)
+        closer = _CLOSER.fullmatch(value, place, end) or _TOKEN.fullmatch(value, place, end) if place >= 0 else None
+        if closer is None or not (closer.re is _CLOSER or find(closer[0])):
             return
         yield closer
         end = len(value[:place].rstrip()) if value[place - 1 : place].isspace() else place

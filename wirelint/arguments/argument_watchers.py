@@ -310,8 +310,10 @@ class _Members(Scanner):
 
 # --- markup at the end of strings -------------------------------------------------------------------------------------
 
-_CLOSER = re.compile(rf"(?:<|\\u003[cC])(?:/|\\/)\s?(?:{any_of(TAGS)})\s?(?:>|\\u003[eE])")
-"""A closing tag in the spellings of JSON."""
+_CLOSER = re.compile(
+    rf"(?:<|\\u003[cC])(?:(?:/|\\/)\s?(?:{any_of(TAGS)})\s?|\|[A-Za-z][\w-]{{0,39}}\|)(?:>|\\u003[eE])"
+)
+"""A closing tag or a control token in the spellings of JSON."""
 _TAIL = re.compile(rf"(?:{_CLOSER.pattern}(?:\s|\\[nrt])*)+")
 _BEGINS = re.compile(r"<|\\(?=u|\Z)")
 _LONGEST_TAIL = 512
