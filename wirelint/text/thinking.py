@@ -93,6 +93,7 @@ Evidence = Literal["opened", "closed", "inner", "residue"]
 class Tag:
     """One notation. `native`: models are trained on it; other models write prompted tags too.
 
+    `closer` also matches those of other tags that models mix up with this one; `lone` counts without an opener.
     `loose_opener` matches attributes too, which mark an element of a document. `word`: a text without it in any case
     holds neither tag; a search for it takes a tenth of the time of the expressions in a text of many brackets.
     """
@@ -100,6 +101,7 @@ class Tag:
     name: str
     opener: re.Pattern[str]
     closer: re.Pattern[str]
+    lone: re.Pattern[str]
     native: bool
     places: frozenset[Place]
     loose_opener: re.Pattern[str]
@@ -134,11 +136,12 @@ def _tag(table: Mapping[str, Any]) -> Tag:
     before, after = ("(?:<|&lt;)", "(?:>|&gt;)") if native else ("<", ">")
     opener = table.get("opener", rf"{before}\s?{bare}\s?{after}").replace(r"\|", "[|｜]")
     closer = table.get("closer", rf"{before}\s?/\s?{some}\s?{after}").replace(r"\|", "[|｜]")
+    lone = closer if "closer" in table else rf"{before}\s?/\s?{bare}\s?{after}"
     loose = opener if "opener" in table else rf"<\s?{some}(?:\s[^<>]{{0,200}})?>|&lt;{some}&gt;"
-    begins, ends, loose_opener = (re.compile(pattern, flags) for pattern in (opener, closer, loose))
+    begins, ends, alone, loose_opener = (re.compile(pattern, flags) for pattern in (opener, closer, lone, loose))
     places = frozenset(table.get("places", ("edge", "inner", "orphan")))
     word = name[1:-1] if native and plain else ""
-    return Tag(name, begins, ends, native, places, loose_opener, word)
+    return Tag(name, begins, ends, alone, native, places, loose_opener, word)
 
 
 def _any(patterns: Iterable[re.Pattern[str]], ahead: str = "") -> re.Pattern[str]:
@@ -186,7 +189,7 @@ _UNPROMPTED = ("<thinking>", "<antthinking>")
 _ORPHANS = tuple(tag for tag in TAGS if "orphan" in tag.places)
 _FINAL_ALONE = _PHRASES["alone"]
 _GLUED = re.compile(_GLUED_FINAL + _FINAL_ALONE.pattern[1:])
-LONE_CLOSER = _any_tag([*(tag.closer for tag in _ORPHANS), _FINAL_ALONE])
+LONE_CLOSER = _any_tag([*(tag.lone for tag in _ORPHANS), _FINAL_ALONE])
 _INNER = tuple(tag for tag in TAGS if "inner" in tag.places)
 _PROBES = Cues(*_PHRASES.words("probes"))
 _FEWEST_WORDS = 3
@@ -305,7 +308,7 @@ def _opened(text: str, starts: Iterable[int]) -> Thinking | None:
 def _closed(text: str, tags: tuple[Tag, ...] = _ORPHANS) -> Thinking | None:
     lower = text.lower()
     for tag in tags:
-        closer = tag.closer.search(text) if tag.word in lower else None
+        closer = tag.lone.search(text) if tag.word in lower else None
         if closer is None or _is_document(closer) or tag.loose_opener.search(text, 0, closer.start()):
             continue
         if _ends_a_thought(text, closer):
