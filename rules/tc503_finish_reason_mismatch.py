@@ -60,13 +60,14 @@ class FinishReasonMismatch(Rule):
                 if lacks_finish_reason(exchange, choice):
                     yield self._report_missing_reason(choice, request)
                 continue
-            if any(call.name for call in choice.calls) and _is_unknown_to_clients(request, reason):
+            forms = {call.form for call in choice.calls}
+            if any(call.name for call in choice.calls) and _is_unknown_to_clients(request, reason, forms):
                 yield self._report_wrong_reason(choice, reason, request)
             elif not choice.calls and (right := without_calls(request.api, reason)) is not None:
                 if _is_understood(choice, reply):
                     yield self._report_no_call(choice, reason, right)
             elif is_foreign(request.api, reason):
-                word = _own_word(request, reason, {call.form for call in choice.calls})
+                word = _own_word(request, reason, forms)
                 yield self.finish_finding(
                     choice,
                     f"the reply ends with {excerpt(reason)!r}, which is no finish reason of {request.api}",
@@ -84,7 +85,7 @@ class FinishReasonMismatch(Rule):
         def correct(stop: Finish, content: Content) -> str | None:
             reason = None
             if content.forms:
-                if content.named and _is_unknown_to_clients(request, stop.reason):
+                if content.named and _is_unknown_to_clients(request, stop.reason, content.forms):
                     reason = _with_calls(request, content.forms)
             elif content.text and not content.hidden and not content.markup:
                 reason = without_calls(request.api, stop.reason)
@@ -183,11 +184,15 @@ def _own_word(request: Request, reason: str, forms: Set[str]) -> str | None:
     return own_word(request.api, reason)
 
 
-def _is_unknown_to_clients(request: Request, reason: str) -> bool:
-    """Return True if clients that go by the reason of a reply with calls take it for one without."""
+def _is_unknown_to_clients(request: Request, reason: str, forms: Set[str]) -> bool:
+    """Return True if clients that go by the reason of a reply with calls take it for one without.
+
+    `function_call` announces calls of the legacy form only.
+    """
     if not _must_announce(request):
         return False
-    return ending(reason) == "ended" or (ending(reason) == "calls" and is_foreign(request.api, reason))
+    other = is_foreign(request.api, reason) or (reason == "function_call" and "legacy" not in forms)
+    return ending(reason) == "ended" or (ending(reason) == "calls" and other)
 
 
 def _must_announce(request: Request) -> bool:

@@ -22,7 +22,7 @@ from typing import Literal
 
 from wirelint.apis.openai_responses_items import RESULTS, STREAMED_CALLS, ItemPart, item_parts, result_text
 from wirelint.apis.openai_responses_writer import ENDS, StreamWriter, WholeWriter
-from wirelint.apis.reading import ReplyReader, error_of, mapping, mappings, number, schema, text
+from wirelint.apis.reading import ReplyReader, error_of, mapping, mappings, number, schema, text, tool_choice
 from wirelint.apis.spec import ApiSpec
 from wirelint.events import (
     CallUpdate,
@@ -234,22 +234,16 @@ def _tool(tool: Mapping[str, Json], place: str) -> Iterator[Tool]:
 
 def _tool_choice(choice: Json) -> ToolChoice:
     match choice:
-        case "none":
-            return ToolChoice("none")
-        case "required" | "any":
-            return ToolChoice("required")
         case {"type": "allowed_tools"}:
             allowed = mapping(choice)
             names = tuple(name for _, tool in mappings(allowed.get("tools")) if (name := text(tool.get("name"))))
             return ToolChoice("required" if allowed.get("mode") == "required" else "auto", names=names)
         case {"type": "mcp", "server_label": str()}:
             return ToolChoice("required")
-        case {"name": str(name)} | {"function": {"name": str(name)}} | {"custom": {"name": str(name)}}:
-            return ToolChoice("named", name)
-        case {"type": str(kind)} if kind not in ("auto", "function", "custom"):
+        case {"type": str(kind)} if kind not in ("auto", "function", "custom") and tool_choice(choice).name is None:
             return ToolChoice("named", "computer" if kind.startswith("computer") else kind)
         case _:
-            return ToolChoice("auto")
+            return tool_choice(choice)
 
 
 # --- replies ----------------------------------------------------------------------------------------------------------

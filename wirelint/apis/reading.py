@@ -20,8 +20,8 @@ def text(value: Json) -> str | None:
 
 
 def stated_reason(value: Json) -> str | None:
-    """Return a finish reason; None for null, an empty text, and the word `"null"` that some servers write for null."""
-    return value if isinstance(value, str) and value.lower() not in ("", "null", "none") else None
+    """Return a finish reason; None for null, a blank text, and the word `"null"` that some servers write for null."""
+    return value if isinstance(value, str) and value.strip().lower() not in ("", "null", "none") else None
 
 
 def number(value: Json) -> int | None:

@@ -19,6 +19,7 @@ import json_repair
 from wirelint.apis.traits import ending, traits
 from wirelint.arguments.argument_markup import closing_tag, opening_tag
 from wirelint.arguments.json_continuation import Scanner, same
+from wirelint.arguments.schemas import kind_of
 from wirelint.dialects import jsontext
 from wirelint.dialects.declared import required
 from wirelint.jsonvalues import Json
@@ -429,17 +430,9 @@ def _other_value(value: Json, layers: int, *, needs_some: bool) -> Flaw:
 
 def type_words(value: Json) -> str:
     """Return the JSON type of a value that is no object, with its article."""
-    match value:
-        case bool():
-            return "a boolean"
-        case str():
-            return "a string" if value else "an empty string"
-        case list():
-            return "an array"
-        case None:
-            return "null"
-        case _:
-            return "a number"
+    if value is None or value == "":
+        return "null" if value is None else "an empty string"
+    return "an array" if isinstance(value, list) else f"a {kind_of(value)}"
 
 
 def _unreadable(arguments: Arguments, layers: int) -> Flaw:

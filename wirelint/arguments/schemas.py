@@ -327,7 +327,7 @@ def kinds(schema: Json, root: Json, depth: int = 0) -> Kinds:
     allowed = _declared(schema.get("type"))
     values = schema.get("enum", [schema["const"]] if "const" in schema else None)
     if isinstance(values, list) and values:
-        allowed &= frozenset(map(_kind, values))
+        allowed &= frozenset(map(kind_of, values))
     for part in _parts(schema, root):
         allowed &= kinds(part, root, depth + 1)
     for options in _alternatives(schema):
@@ -402,7 +402,8 @@ def _one_of(options: list[Json]) -> Json:
     return options[0] if len(options) == 1 else {"anyOf": options}
 
 
-def _kind(value: Json) -> str:
+def kind_of(value: Json) -> str:
+    """Return the JSON type of a value; `number` for every number."""
     return "number" if (name := type_name(value)) == "integer" else name
 
 

@@ -240,14 +240,14 @@ def _read_body(message: Mapping[str, Json]) -> bytes | None:
             return base64.b64decode(encoded, validate=True)
         except binascii.Error as error:
             raise FormatError(f"`body_base64` is no base64: {error}") from error
-    body = message.get("body")
-    match body:
-        case None:
-            return None
-        case str():
-            return body.encode("utf-8", "surrogatepass")
-        case _:
-            return dump(body)
+    return body_of(message.get("body"))
+
+
+def body_of(value: Json) -> bytes | None:
+    """Return the body that a file holds as its text or as its JSON value."""
+    if value is None:
+        return None
+    return value.encode("utf-8", "surrogatepass") if isinstance(value, str) else dump(value)
 
 
 def dump(value: Json) -> bytes:

@@ -197,7 +197,7 @@ class TolerantReader:
         return self._unescaped(match[1])
 
     def _unescaped(self, raw: str) -> str:
-        return _ESCAPE.sub(_unescape, raw)
+        return _ESCAPE.sub(unescape, raw)
 
     def _scalar(self, depth: int) -> Json:
         match = _SCALAR.match(self.text, self.position)
@@ -212,7 +212,8 @@ class TolerantReader:
         return int(word) if word.isdigit() and len(word) < _SURE_DIGITS else loads(word)
 
 
-def _unescape(match: re.Match[str]) -> str:
+def unescape(match: re.Match[str]) -> str:
+    """Return the character of a JSON escape; its groups are the units of `\\u`, or the character after the backslash."""
     if match[1]:
         return bytes.fromhex(match[1].replace("\\u", "")).decode("utf-16-be", errors="replace")
     return _ESCAPES.get(match[2], match[0])  # `\d` of an unescaped regular expression is kept

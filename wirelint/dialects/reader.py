@@ -328,7 +328,9 @@ _ENTITY = re.compile(r"&(?:lt|gt|amp|quot|apos|#[0-9]{1,6}|#[xX][0-9a-fA-F]{1,6}
 _ESCAPED_START = re.compile(r'\s{0,8}[{\[]\s{0,8}(?:[{\[]\s{0,8})?(?:&(?:quot|#34|#[xX]22);|\\["nrt])')
 """The beginning of JSON that was escaped as a whole: `{\\"name`, `[{&quot;name`."""
 _ENTITY_PROBE = re.compile(r"&(?:lt|#0{0,4}60|#[xX]0{0,4}3[cC]);")
-_JSON_ESCAPE = re.compile(r'\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\["\\/bfnrt]')
+_JSON_ESCAPE = re.compile(
+    r'\\(?:u([dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|[0-9a-fA-F]{4})|(["\\/bfnrt]))'
+)
 # `<` or `|` as \\u003c / \\u007c; a tag whose attribute quotes are escaped; a tag, then a newline written as two
 # characters, then more markup or a JSON body.
 _JSON_PROBE = re.compile(
@@ -365,7 +367,6 @@ _REST = r"(?:(?: to=)?[\w.:=\"'-]{1,128}+[>\]]?|<[|｜]?[\w:=.▁-]{1,64}[|｜]?
 OPENER_REST = re.compile(_REST)
 """Text after an opener that belongs to it: the name of the tool, and further opening tags."""
 TURN_AFTER = re.compile(_REST + _TURN)
-_SHORT_ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -412,7 +413,7 @@ def views(text: str, *, over: bool = True) -> Iterator[View]:
     if "&" in text and (begins or _ENTITY_PROBE.search(text)):
         yield _rewritten(text, _ENTITY, lambda match: html.unescape(match[0]), decoded=True)
     if "\\" in text and (begins or _JSON_PROBE.search(text)):
-        yield _rewritten(text, _JSON_ESCAPE, _unescape, decoded=True)
+        yield _rewritten(text, _JSON_ESCAPE, jsontext.unescape, decoded=True)
     if "<" in text and _TURN_TOKEN.search(text):
         yield _rewritten(text, _TURN_TOKEN, _tag_end, joined=True)
 
@@ -438,7 +439,7 @@ def tail_views(text: str) -> Iterator[View]:
     if "&" in kept and _ENTITY_PROBE.search(kept):
         yield _rewritten(kept, _ENTITY, lambda match: html.unescape(match[0]), decoded=True)
     if "\\u" in kept or _ESCAPED_START.match(kept):
-        yield _rewritten(kept, _JSON_ESCAPE, _unescape, decoded=True)
+        yield _rewritten(kept, _JSON_ESCAPE, jsontext.unescape, decoded=True)
     cut = cut_at(_TURN_TOKEN, text, max(0, len(text) - _LONGEST_TURN), whole=True)
     kept = text if cut is None else text[:cut]
     if cut is not None or _TURN_TOKEN.search(kept):
@@ -456,14 +457,6 @@ def _shadow(text: str) -> str:
     if text.isascii() or not any(character in text for character in "｜‖▁"):
         return text
     return text.translate(_LOOKALIKES)
-
-
-def _unescape(match: re.Match[str]) -> str:
-    escape = match[0]
-    if escape[1] != "u":
-        return _SHORT_ESCAPES.get(escape[1], escape[1])
-    units = bytes.fromhex(escape.replace("\\u", ""))
-    return units.decode("utf-16-be", errors="replace")
 
 
 def _rewritten(

@@ -15,6 +15,7 @@ from pathlib import PureWindowsPath
 from typing import Literal, Protocol
 
 from wirelint.arguments.placeholders import sign
+from wirelint.arguments.schemas import kind_of
 from wirelint.model import Json
 from wirelint.text.escaping import excerpt
 
@@ -298,17 +299,8 @@ def _same(value: Json, other: Json) -> bool:
     return value == other and isinstance(value, bool) is isinstance(other, bool)
 
 
+_KINDS = {"boolean": "a boolean", "number": "a number", "string": "text", "array": "a list", "object": "an object"}
+
+
 def _kind(value: Json) -> str:
-    match value:
-        case bool():
-            return "a boolean"
-        case int() | float():
-            return "a number"
-        case str():
-            return "text"
-        case list():
-            return "a list"
-        case dict():
-            return "an object"
-        case None:
-            return "null"
+    return _KINDS.get(kind_of(value), "null")

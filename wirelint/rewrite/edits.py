@@ -21,17 +21,14 @@ import orjson
 
 from wirelint.fix import Edit
 from wirelint.model import Json
-from wirelint.text.pointers import tokens
+from wirelint.text.pointers import skip_blanks, skip_value, tokens
 
-_BLANKS = re.compile(r"[ \t\r\n]*")
 _LONE = re.compile(r"[\ud800-\udfff]")
 _NULL = b"null"
 _BOM = "\ufeff"
 _WHITE = b" \t\r\n"
 _TAIL = 64
 """Bytes at the end of a body that nearly always contain the end of its last member."""
-# Numbers are kept as text: Python refuses an integer of thousands of digits, and no caller uses their values.
-_scan = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=str, strict=False).scan_once  # type: ignore[attr-defined]
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
@@ -78,7 +75,7 @@ def apply(body: bytes, edits: Sequence[Edit]) -> bytes:
         return body
     text = body.decode("utf-8", "surrogateescape")
     try:
-        _, splices = _Walk(text).value(_tree(edits), _skip_blanks(text, text.startswith(_BOM)))
+        _, splices = _Walk(text).value(_tree(edits), skip_blanks(text, text.startswith(_BOM)))
     except RecursionError as error:
         raise ValueError("JSON that is nested too deeply") from error
     if not splices:
@@ -133,11 +130,6 @@ def _tree(edits: Sequence[Edit]) -> _Node:
     return root
 
 
-def _skip_blanks(text: str, position: int) -> int:
-    found = _BLANKS.match(text, position)
-    return found.end() if found is not None else position
-
-
 def _write(value: Json) -> str:
     """Return a value as compact JSON text. Lone surrogates are escaped, since UTF-8 cannot hold them."""
     try:
@@ -155,73 +147,49 @@ class _Walk:
 
     def value(self, node: _Node, start: int) -> tuple[int, list[_Splice]]:
         """Return the offset after the value that begins at `start`, and the splices in it."""
-        if node.edit is not None:
-            end = self._skip(start)
-            return end, [] if node.goes else [_Splice(start, end, _write(node.edit.value))]
-        if node.children and self.text.startswith("{", start):
-            return self._object(node, start)
-        if node.children and self.text.startswith("[", start):
-            return self._array(node, start)
-        return self._skip(start), []
+        if node.edit is None and node.children and self.text.startswith(("{", "["), start):
+            return self._container(node, start)
+        end = skip_value(self.text, start)
+        return end, [] if node.edit is None or node.goes else [_Splice(start, end, _write(node.edit.value))]
 
-    def _skip(self, start: int) -> int:
-        try:
-            end: int = _scan(self.text, start)[1]
-        except StopIteration:
-            raise ValueError(f"no JSON value at character {start}") from None
-        return end
-
-    def _object(self, node: _Node, start: int) -> tuple[int, list[_Splice]]:
+    def _container(self, node: _Node, start: int) -> tuple[int, list[_Splice]]:
+        named = self.text.startswith("{", start)
+        closer = "}" if named else "]"
+        inserted: list[_Splice] = []
         inner: dict[str, list[_Splice]] = {}
         items: list[_Item] = []
-        position = _skip_blanks(self.text, start + 1)
-        while not (items == [] and self.text.startswith("}", position)):
+        position = skip_blanks(self.text, start + 1)
+        while items or not self.text.startswith(closer, position):
             first = position
-            self._expect('"', first)
-            key, position = scanstring(self.text, first + 1, False)
-            position = _skip_blanks(self.text, position)
-            self._expect(":", position)
-            position = _skip_blanks(self.text, position + 1)
+            key, position = self._key(first) if named else (str(len(items)), first)
             child = node.children.get(key)
             if child is None:
-                position = self._skip(position)
+                position = skip_value(self.text, position)
             else:
+                if child.before and not (named or child.goes):
+                    inserted.append(_Splice(first, first, "".join(f"{_write(value)}," for value in child.before)))
                 position, inner[key] = self.value(child, position)
             items.append(_Item(first, position, child is not None and child.goes))
-            position = _skip_blanks(self.text, position)
+            position = skip_blanks(self.text, position)
             if not self.text.startswith(",", position):
                 break
-            position = _skip_blanks(self.text, position + 1)
-        self._expect("}", position)
+            position = skip_blanks(self.text, position + 1)
+        self._expect(closer, position)
         new = [
             f"{_write(key)}:{_write(child.edit.value)}"
             for key, child in node.children.items()
-            if key not in inner and child.edit is not None and child.edit.op == "replace"
+            if named and key not in inner and child.edit is not None and child.edit.op == "replace"
         ]
-        splices = [splice for found in inner.values() for splice in found]
+        splices = [*inserted, *(splice for found in inner.values() for splice in found)]
         return position + 1, splices + _rearrange(items, start + 1, position, new)
 
-    def _array(self, node: _Node, start: int) -> tuple[int, list[_Splice]]:
-        splices: list[_Splice] = []
-        items: list[_Item] = []
-        position = _skip_blanks(self.text, start + 1)
-        while not (items == [] and self.text.startswith("]", position)):
-            first = position
-            child = node.children.get(str(len(items)))
-            if child is None:
-                position = self._skip(position)
-            else:
-                if child.before and not child.goes:
-                    splices.append(_Splice(first, first, "".join(f"{_write(value)}," for value in child.before)))
-                position, found = self.value(child, position)
-                splices += found
-            items.append(_Item(first, position, child is not None and child.goes))
-            position = _skip_blanks(self.text, position)
-            if not self.text.startswith(",", position):
-                break
-            position = _skip_blanks(self.text, position + 1)
-        self._expect("]", position)
-        return position + 1, splices + _rearrange(items, start + 1, position, [])
+    def _key(self, start: int) -> tuple[str, int]:
+        """Return the name of the member that begins at `start`, and the offset of its value."""
+        self._expect('"', start)
+        key, position = scanstring(self.text, start + 1, False)
+        position = skip_blanks(self.text, position)
+        self._expect(":", position)
+        return key, skip_blanks(self.text, position + 1)
 
     def _expect(self, wanted: str, position: int) -> None:
         if not self.text.startswith(wanted, position):

@@ -83,15 +83,15 @@ def locate(text: str, pointer: str) -> tuple[int, int, bool]:
 
     Of repeated keys the last counts. A text that is no JSON counts as one value.
     """
-    start = _blanks(text, 1 if text.startswith("\ufeff") else 0)
+    start = skip_blanks(text, 1 if text.startswith("\ufeff") else 0)
     try:
-        end = _skip(text, start)
+        end = skip_value(text, start)
         for token in tokens(pointer):
             found = _step(text, start, token)
             if found is None:
                 return start, end, False
             start, end = found
-    except (ValueError, StopIteration, RecursionError):
+    except (ValueError, RecursionError):
         return start, len(text), False
     return start, end, True
 
@@ -155,14 +155,13 @@ def _strings(text: str, start: int, end: int) -> Iterator[tuple[int, str, str]]:
 
 def _step(text: str, start: int, token: str) -> tuple[int, int] | None:
     """Return the span of a member or element of a container; None if it is missing."""
-    if text.startswith("{", start):
-        found = None
-        for member in members(text, start):
-            found = (member.value, member.end) if member.name == token else found
-        return found
-    if text.startswith("[", start) and token.isdecimal():
-        return _element(text, start, int(token))
-    return None
+    found = None
+    for member in members(text, start) if text.startswith(("{", "["), start) else ():
+        if member.name == token:
+            found = member.value, member.end
+            if text.startswith("[", start):
+                break
+    return found
 
 
 class Member(NamedTuple):
@@ -175,39 +174,34 @@ class Member(NamedTuple):
 
 
 def members(text: str, start: int) -> Iterator[Member]:
-    """Yield the members of the object at an offset. Raises ValueError or StopIteration where the text is no JSON."""
-    position = _blanks(text, start + 1)
-    while text.startswith('"', position):
-        name, colon = scanstring(text, position + 1, False)
-        value = _blanks(text, _blanks(text, colon) + 1)
-        member = Member(name, position, value, _skip(text, value))
+    """Yield the members of the object at an offset, or the elements of the array, named by their numbers.
+
+    Raises ValueError where the text is no JSON.
+    """
+    named, number = text.startswith("{", start), 0
+    position = skip_blanks(text, start + 1)
+    while text.startswith('"', position) if named else not text.startswith("]", position):
+        name, value = str(number), position
+        if named:
+            name, colon = scanstring(text, position + 1, False)
+            value = skip_blanks(text, skip_blanks(text, colon) + 1)
+        member = Member(name, position, value, skip_value(text, value))
         yield member
-        position = _blanks(text, member.end)
+        position = skip_blanks(text, member.end)
         if not text.startswith(",", position):
             break
-        position = _blanks(text, position + 1)
+        position, number = skip_blanks(text, position + 1), number + 1
 
 
-def _element(text: str, start: int, wanted: int) -> tuple[int, int] | None:
-    position = _blanks(text, start + 1)
-    number = 0
-    while not text.startswith("]", position):
-        end = _skip(text, position)
-        if number == wanted:
-            return position, end
-        number += 1
-        position = _blanks(text, end)
-        if not text.startswith(",", position):
-            break
-        position = _blanks(text, position + 1)
-    return None
-
-
-def _skip(text: str, start: int) -> int:
-    end: int = _scan(text, start)[1]
+def skip_value(text: str, start: int) -> int:
+    """Return the offset after the JSON value at an offset. Raises ValueError without one."""
+    try:
+        end: int = _scan(text, start)[1]
+    except StopIteration:
+        raise ValueError(f"no JSON value at character {start}") from None
     return end
 
 
-def _blanks(text: str, position: int) -> int:
+def skip_blanks(text: str, position: int) -> int:
     found = _BLANKS.match(text, position)
     return found.end() if found is not None else position

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 
-from wirelint.capture.format import FormatError, dump, read_headers
+from wirelint.capture.format import FormatError, body_of, dump, read_headers
 from wirelint.capture.readers.source import LineReader, Problem, as_mapping, as_number, as_seconds
 from wirelint.capture.record import Record
 from wirelint.model import Json, MissingInfo, Timing
@@ -107,14 +107,10 @@ def _entry(value: Mapping[str, Json], source: str, place: str) -> Record:
 
 def _answer(body: Json) -> bytes | None:
     match body:
-        case None:
-            return None
-        case str():
-            return body.encode("utf-8", "surrogatepass")
         case {"streaming": True, "chunks": str(text)} | {"raw": str(text)}:
-            return text.encode("utf-8", "surrogatepass")
+            return body_of(text)
         case _:
-            return dump(body)
+            return body_of(body)
 
 
 # Results of K2-Vendor-Verifier (tool_calls_eval.py of MoonshotAI/K2-Vendor-Verifier), a line per request:
