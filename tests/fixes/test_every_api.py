@@ -111,11 +111,8 @@ def _growing(documents: list[dict[str, Any]]) -> list[dict[str, Any]]:
     def grow(_: int, value: dict[str, Any]) -> None:
         nonlocal grown
         whole = "done" in str(value.get("type")) or value.get("status") == "completed"
-        names = (
-            ("delta",)
-            if "function_call_arguments.delta" in str(value.get("type"))
-            else ("partial_json", "arguments", "input")
-        )
+        is_delta = "function_call_arguments.delta" in str(value.get("type"))
+        names = ("delta",) if is_delta else ("partial_json", "arguments", "input")
         for name in () if whole else names:
             if isinstance(value.get(name), str):
                 grown = value[name] = grown + value[name]
@@ -171,6 +168,9 @@ FAULTS = {
     "thought beside reasoning": Fault(
         "think-leak", Talk(ASK, "<think>\nOslo, then.\n</think>\n\nIt rains.", reasoning="A city."),
         tuple(api for api in ALL if api not in RAW), "unsafe", (), "It rains.", ends="ended"),
+    "thought behind reasoning": Fault(
+        "think-leak", Talk(ASK, "<think>\nOslo, then.\n</think>\n\nIt rains.", reasoning="A city. "),
+        ("cohere.chat", "bedrock.converse"), "unsafe", (), "It rains.", "A city. Oslo, then.", "ended"),
     "end of a turn": Fault("control-token-leak", Talk(ASK, "It rains.<|im_end|>"),
                            tuple(api for api in ALL if api not in RAW), "safe", text="It rains."),
     "past the end of a turn": Fault(

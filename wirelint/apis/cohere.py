@@ -399,7 +399,8 @@ def _entries(listed: Json, events: Sequence[Event], out: Sequence[Event], group:
 
     starts = [event for event in out if isinstance(event, Start) and _group_of(event) == group]
     # Reasoning comes before the text, though a fix finds it later.
-    starts.sort(key=lambda start: not (start.kind == "reasoning" and start.block >= MADE))
+    text = next((number for number, start in enumerate(starts) if start.kind != "reasoning"), len(starts))
+    starts[text:] = sorted(starts[text:], key=lambda one: not (one.kind == "reasoning" and one.block >= MADE))
     return patched_entries(listed, events, out, starts, make)
 
 

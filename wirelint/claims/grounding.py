@@ -22,7 +22,7 @@ import orjson
 
 from wirelint import lexicon
 from wirelint.claims.actions import words_of
-from wirelint.claims.announcements import announcement
+from wirelint.claims.announcements import announcement, asks_for_text
 from wirelint.claims.claims import claims
 from wirelint.claims.evidence import Contradiction, Fact, last_words
 from wirelint.claims.toolkinds import Ability, fits, name_words, names
@@ -418,9 +418,13 @@ _CODE = re.compile(
 """An id, a version, a code: letters with digits; a line of a file: `src/a.py:12`."""
 _LONGEST_ORDER = 600
 _LONGEST_NAMING = 200
+_PARTICLE = re.compile(r"\d[\d.,:]*\d|\d\d?|[^\W\d_\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]{4,}|[\uac00-\ud7af]{2,}")
+_SIGNS = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff]{2,}")
+_ECHO = 3
+"""Particulars of an order that a report on it repeats."""
 _LONGEST_REPORT = 300
-_MANY = 8
-"""Words of an error from which on one repeated word may be by chance."""
+_PASSED_ON = 0.2
+"""Share of the words of an error whose repetition passes the error on."""
 _OTHER_UNIT = re.compile(r" ?(?:[a-zµμ]{1,5}/[a-zA-Z]|[㎍㎎㎏㎞㎡㎥])")
 _STEM = 6
 """Letters of a word that may be a part of another word: `energieverbruik` and `verbruikt`."""
@@ -448,8 +452,9 @@ def retold_errors(prose: Prose, known: Sequence[Fact], request: Request) -> Iter
     reasons = _words(" ".join(fact.result.text for fact in failed)) - nouns - _words(last_words(request))
     reasons = frozenset(reason for reason in reasons if not any(reason in fact.arguments.lower() for fact in failed))
     repeated = {word for sentence in prose.sentences for word in _words(sentence.masked) & reasons}
-    if len(repeated) > (len(reasons) >= _MANY) and not _claims_success(prose, failed):
-        return  # the reply passes the error on
+    passes_on = len(repeated) >= max(1.0, len(reasons) * _PASSED_ON)
+    if passes_on and not _claims_success(prose, failed):
+        return
     for sentence in _statements(prose):
         if (
             settled
@@ -461,6 +466,33 @@ def retold_errors(prose: Prose, known: Sequence[Fact], request: Request) -> Iter
                 sentence.start, sentence.end, against, *(("error", "high") if settled else ("warning", "medium"))
             )
             return
+
+
+def done_abroad(prose: Prose, request: Request, able: Sequence[Ability]) -> tuple[Sentence, Tool] | None:
+    """Return the report of a finished action in another language than English, if it repeats particulars of the order.
+
+    Nothing may have run in the turn, and a declared tool acts.
+    """
+    words = last_words(request)
+    acting = [one for one in able if one.kinds - {"search", "read"} or not one.kinds]
+    if not acting or len(prose.text) > _LONGEST_ORDER or prose.fenced or asks_for_text(words):
+        return None
+    if _PHRASES["english"].search(prose.masked) or any(sentence.question for sentence in prose.sentences):
+        return None
+    if _negates(prose):
+        return None  # "I have written it, and sent nothing"
+    if len(_particles(prose.text) & _particles(words)) < _ECHO:
+        return None
+    done = (sentence for sentence in _statements(prose) if _PHRASES["done"].search(sentence.masked))
+    found = next(done, None)
+    return (found, acting[0].tool) if found is not None else None
+
+
+def _particles(text: str) -> frozenset[str]:
+    """Return the numbers, the beginnings of longer words, and the pairs of ideographs and kana of a text."""
+    words = {word[:_ROOT].casefold() for word in _PARTICLE.findall(text)}
+    signs = {run[at : at + 2] for run in _SIGNS.findall(text) for at in range(len(run) - 1)}
+    return frozenset(words | signs)
 
 
 def _claims_success(prose: Prose, failed: Sequence[Fact]) -> bool:

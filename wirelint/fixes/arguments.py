@@ -43,8 +43,9 @@ from wirelint.state.ledger import Ledger
 from wirelint.text.escaping import excerpt
 from wirelint.text.thinking import (
     LONGEST_TAG,
-    NATIVE_OPENER,
     NATIVE_TAG,
+    SPELT_OPENER,
+    SPELT_TAG,
     Thinking,
     may_hold_thinking,
 )
@@ -148,17 +149,17 @@ class ThoughtWatcher(TailWatcher):
             place = begun.end()
             if place - begun.start() > _LONGEST_START:
                 continue
-            if NATIVE_OPENER.match(text, place):
+            if SPELT_OPENER.match(text, place):
                 self._wrong = start + begun.start()
                 return self._wrong
-            if place == len(text) or (place >= last and is_cut(NATIVE_OPENER, text, place)):
+            if place == len(text) or (place >= last and is_cut(SPELT_OPENER, text, place)):
                 self._tail = text[begun.start() :]
                 break
         end = len(text) - len(self._tail)
-        if (tag := NATIVE_TAG.search(text, 0, end)) is not None:
+        if (tag := SPELT_TAG.search(text, 0, end)) is not None:
             self._wrong = start + tag.start()
             return self._wrong
-        if (cut := cut_at(NATIVE_TAG, text, last)) is not None and cut < end:
+        if (cut := cut_at(SPELT_TAG, text, last)) is not None and cut < end:
             self._tail = text[cut:]
         return self._length - len(self._tail)
 

@@ -14,6 +14,7 @@ The form of a cut, hashed or replaced id does not show its original; the ledger 
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -98,7 +99,8 @@ _COUNTED = re.compile(r":\d+$")
 _SHORTEST_CUT = 9
 """Letters and digits that the rest of a cut id must have; Mistral's nine are the shortest that clients cut to."""
 _SAFE_CUT = 16
-_HEX = re.compile(r"[0-9a-f]{8,9}$")
+_HEX = re.compile(r"[0-9a-f]{8,64}$")
+_DIGEST_LENGTHS = (8, 9, 10, 12, 16, 20, 24, 32, 40, 64)
 _MOST_QUOTED = 4
 _UNJOINED = {
     "a second id joined to it": "the second id in it removed",
@@ -265,8 +267,12 @@ def _match_other(call_id: str, other: str, name: str | None) -> Match | None:
     if name and other == name:
         return Match("the function's name in its place", "medium")
     tail = _HEX.search(other)
-    if tail is not None and any(digest[:8] == tail[0][-8:] or digest[:9] == tail[0] for digest in _digests(call_id)):
-        return Match("a digest in its place", "high")
+    if tail is not None:
+        ends = [tail[0][-length:] for length in _DIGEST_LENGTHS if length <= len(tail[0])]
+        if any(digest.startswith(end) for digest in _digests(call_id) for end in ends):
+            return Match("a digest in its place", "high")
+    if len(other) > len(call_id) and other.rstrip("=") in _encodings(call_id):
+        return Match("an encoding of it in its place", "high")
     return None
 
 
@@ -274,6 +280,12 @@ def _digests(id_: str) -> tuple[str, ...]:
     data = [text.encode("utf-8", "surrogatepass") for text in (id_, key(id_))]
     makers = (hashlib.sha256, hashlib.sha1, hashlib.md5)
     return tuple(make(text, usedforsecurity=False).hexdigest() for make in makers for text in data)
+
+
+def _encodings(id_: str) -> tuple[str, ...]:
+    data = id_.encode("utf-8", "surrogatepass")
+    encoded = (base64.b64encode(data), base64.urlsafe_b64encode(data), data.hex().encode())
+    return tuple(one.decode().rstrip("=") for one in encoded)
 
 
 # --- originals of ids -----------------------------------------------------------------------------------------------

@@ -162,6 +162,12 @@ def _any_tag(tags: Iterable[re.Pattern[str]]) -> re.Pattern[str]:
     return _any(found, f"(?={_head(heads)})")
 
 
+def _spelt(pattern: re.Pattern[str]) -> re.Pattern[str]:
+    """Return the pattern of a tag in JSON text."""
+    source = pattern.pattern.replace("(?:<|&lt;)", r"(?:<|&lt;|\\u003c|\\u003C)").replace(r"\s?/", r"\s?\\?/")
+    return re.compile(source.replace("(?:>|&gt;)", r"(?:>|&gt;|\\u003e|\\u003E)"), pattern.flags)
+
+
 def _head(heads: _Heads) -> str:
     return f"(?:{'|'.join(atom + _head(below) for atom, below in heads.items())})" if heads else ""
 
@@ -172,6 +178,9 @@ ANY_TAG = _any_tag(end for tag in TAGS for end in (tag.opener, tag.closer))
 NATIVE = tuple(tag for tag in TAGS if tag.native)
 NATIVE_OPENER = _any_tag(tag.opener for tag in NATIVE)
 NATIVE_TAG = _any_tag(pattern for tag in NATIVE for pattern in (tag.opener, tag.closer))
+SPELT_OPENER = _any_tag(_spelt(tag.opener) for tag in NATIVE)
+SPELT_TAG = _any_tag(_spelt(pattern) for tag in NATIVE for pattern in (tag.opener, tag.closer))
+"""Native tags in JSON text, in which servers escape brackets and slashes: `\\u003cthink\\u003e`, `<\\/think>`."""
 _UNPROMPTED = ("<thinking>", "<antthinking>")
 _ORPHANS = tuple(tag for tag in TAGS if "orphan" in tag.places)
 _FINAL_ALONE = _PHRASES["alone"]
