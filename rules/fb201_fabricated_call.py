@@ -16,6 +16,7 @@ from wirelint.claims.announcements import (
 )
 from wirelint.claims.claims import Claim, bare_done, claims, may_claim, reported_outcomes
 from wirelint.claims.evidence import calls_before, has_material, may_be_on_record, tools_used
+from wirelint.claims.grounding import done_abroad
 from wirelint.claims.order_check import (
     answering,
     claim_by_name,
@@ -155,6 +156,7 @@ class FabricatedCall(Rule):
             if not [entry for entry in found if entry[0] >= 2] and (found_claim := _carried_out(read, request)):
                 found.append((2, part, *found_claim))
         if not found:
+            yield from self._done_abroad(request, choice)
             return
         weight, part, claim, fitting = max(found, key=lambda one: (one[0], -one[2].start))
         idle = never_ran(fitting.tool, ledger.tools)
@@ -169,6 +171,23 @@ class FabricatedCall(Rule):
             severity=severity,
             confidence=confidence,
         )
+
+    def _done_abroad(self, request: Request, choice: Choice) -> Iterator[Finding]:
+        for part in choice.parts:
+            if not isinstance(part, Text) or REDACTED in part.text:
+                continue
+            found = done_abroad(prose.read(part.text), request, abilities(request.tools))
+            if found is not None:
+                sentence, tool = found
+                yield self.text_finding(
+                    part,
+                    (sentence.start, sentence.end),
+                    f"claims {excerpt(part.text[sentence.start : sentence.end], 90)!r} and nothing ran: no call in this "
+                    f"reply, no call or result since the user's last message ({tool.name} is declared)",
+                    severity="warning",
+                    confidence="medium",
+                )
+                return
 
 
 def _may_hold_claim(text: str) -> bool:

@@ -13,6 +13,7 @@ from wirelint.claims.announcements import (
     is_without_content,
     may_announce,
     orders_beside_text,
+    plea,
 )
 from wirelint.claims.order_check import announcement_by_name, meant
 from wirelint.claims.side_effects import acts_loosely, acts_outside, mends
@@ -142,6 +143,10 @@ class IntentWithoutCall(Rule):
         named = announcement_by_name(read, words, able) if found is None and not thought else None
         if named is not None:
             yield self._report(part, *named, choice, exchange, ledger, sure=False)
+        pleads = plea(read) if found is None and named is None and not thought and able else None
+        if pleads is not None and not asks_for_text(words):
+            waits = Announcement(frozenset(), "", "", pleads.start, pleads.end)
+            yield self._report(part, waits, able[0], choice, exchange, ledger, sure=False)
         if found is None or _belongs_to_text(found, words):
             return
         if found.bare and _ASKS_FOR_NOUN.search(words):
@@ -149,6 +154,8 @@ class IntentWithoutCall(Rule):
         fitting = next(matching(able, found.kinds, found.verb, found.object), None) or _named(found, able)
         loosely = fitting is None or not acts_outside(found, read, fitting)
         fitting = (_likely(found, able) or meant(found, read, words, able)) if loosely else fitting
+        if fitting is None and plea(read) is not None:
+            fitting = next(iter(able), None)
         if fitting is None:
             return
         brief = found.end - found.start > 0.3 * read.words or len(part.text) < 400

@@ -124,6 +124,8 @@ _PATIENCE = _PHRASES.text("patience")
 _PLEASE = r"(?:[ ,]*\b(?:please|bitte|s['’]il (?:vous|te) plaît|por favor|per favore|while I do (?:so|that|this))\b)?"
 _FILLER = re.compile(rf"^(?:[^\w\s]*\s*)?{_PATIENCE}(?!\w).{{0,60}}$|^[^\w]*$", re.IGNORECASE)
 _WAIT = re.compile(rf"(?<!\w){_PATIENCE}(?!\w){_PLEASE}|\bplease (?=\Z)", re.IGNORECASE)
+_PLEA = re.compile(rf"(?<!\w)(?!this |moment\b){_PATIENCE}(?!\w)", re.IGNORECASE)
+_LONGEST_PLEA = 300
 _LONGEST_ALONE = 240
 _LONGEST = 600
 """Characters of a sentence beyond which it is no announcement."""
@@ -177,6 +179,17 @@ def announcement(prose: Prose, *, thought: bool = False) -> Announcement | None:
     if found is None or last.bullet:
         return None
     return None if any(sentence.question for sentence in prose.sentences[-4:]) else found
+
+
+def plea(prose: Prose) -> Sentence | None:
+    """Return the plea for patience at the end of a short text that asks nothing: "One moment, I'm on it."."""
+    if len(prose.text) > _LONGEST_PLEA or not prose.sentences or any(one.question for one in prose.sentences):
+        return None
+    last = prose.sentences[-1]
+    found = _PLEA.search(last.masked)
+    return (
+        last if found is not None and _PHRASES["not_now"].search(last.masked.replace(found[0], " ")) is None else None
+    )
 
 
 def is_without_content(prose: Prose) -> bool:

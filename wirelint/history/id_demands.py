@@ -207,10 +207,7 @@ _PATTERN_OF_AWS = re.compile(r"a-zA-Z0-9_.:-", re.IGNORECASE)
 
 def complaint(exchange: Exchange) -> Demand | None:
     """Return the demand in an error reply; None if the error is not about ids."""
-    error = exchange.reply.error if exchange.reply is not None else None
-    if error is None:
-        return None
-    words = error if isinstance(error, str) else orjson.dumps(error).decode()
+    words = _error_of(exchange)
     if len(words) > 10_000 or not _PHRASES["about_ids"].search(words):
         return None
     if _NINE.search(words):
@@ -222,6 +219,12 @@ def complaint(exchange: Exchange) -> Demand | None:
     if limit := _PHRASES["too_long"].search(words):
         return Limited(int(limit[1] or limit[2]))
     return Anthropic() if _PATTERN.search(words) else None
+
+
+def _error_of(exchange: Exchange) -> str:
+    """Return the error of a reply as text; empty without one."""
+    error = exchange.reply.error if exchange.reply is not None else None
+    return error if isinstance(error, str) else orjson.dumps(error).decode() if error is not None else ""
 
 
 def is_broken_native(id_: str, name: str | None) -> bool:
@@ -323,11 +326,7 @@ def _fault(id_: str, begins: str) -> str | None:
 
 def _refused(exchange: Exchange) -> frozenset[int]:
     """Return the numbers of the items whose ids an error reply names."""
-    error = exchange.reply.error if exchange.reply is not None else None
-    if error is None:
-        return frozenset()
-    words = error if isinstance(error, str) else orjson.dumps(error).decode()
-    return frozenset(int(number) for number in _REFUSED.findall(words[:10_000]))
+    return frozenset(int(number) for number in _REFUSED.findall(_error_of(exchange)[:10_000]))
 
 
 # Ids for calls that a fix makes: in the form of the conversation's upstream, and unique.

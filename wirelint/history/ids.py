@@ -19,15 +19,13 @@ import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 from urllib.parse import unquote
 
 from wirelint import lexicon
+from wirelint.model import Confidence
 
 _PHRASES = lexicon.Phrases("ids")
-
-Certainty = Literal["high", "medium", "low"]
-
 
 _LONGEST = 1024
 """Greatest length of an id."""
@@ -51,7 +49,7 @@ class Match(NamedTuple):
     """An alteration between two ids: how, in words that follow "with", and how certain."""
 
     how: str
-    certainty: Certainty
+    certainty: Confidence
 
 
 class Origin(NamedTuple):
@@ -59,7 +57,7 @@ class Origin(NamedTuple):
 
     id: str | None
     how: str
-    certainty: Certainty
+    certainty: Confidence
 
 
 _BETWEEN = bytes(code for code in range(0x80) if not chr(code).isalnum())
@@ -117,7 +115,7 @@ def _bare(id_: str) -> str:
     return key(_PREFIX.sub("", trimmed, count=1)) if _PREFIX.match(trimmed) else key(trimmed)
 
 
-_EQUAL: tuple[tuple[Certainty, Callable[[str], str]], ...] = (
+_EQUAL: tuple[tuple[Confidence, Callable[[str], str]], ...] = (
     ("high", str.strip),
     ("high", unquote),
     ("high", key),

@@ -15,7 +15,7 @@ import io
 import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from typing import Any, TextIO
 
 # Wording of one-line messages: excerpts, lists and counts.
@@ -120,23 +120,15 @@ def unguarded(output: TextIO) -> TextIO:
 @contextmanager
 def guard() -> Iterator[None]:
     """Guard standard output and standard error during a `with` block."""
-    before = sys.stdout, sys.stderr
-    sys.stdout, sys.stderr = guarded(sys.stdout), guarded(sys.stderr)
-    try:
+    with redirect_stdout(guarded(sys.stdout)), redirect_stderr(guarded(sys.stderr)):
         yield
-    finally:
-        sys.stdout, sys.stderr = before
 
 
 @contextmanager
 def no_guard() -> Iterator[None]:
     """Remove the guards from standard output and standard error during a `with` block."""
-    before = sys.stdout, sys.stderr
-    sys.stdout, sys.stderr = map(unguarded, before)
-    try:
+    with redirect_stdout(unguarded(sys.stdout)), redirect_stderr(unguarded(sys.stderr)):
         yield
-    finally:
-        sys.stdout, sys.stderr = before
 
 
 # Replacements for wirelint's signs on outputs that cannot encode them: Windows pipes are often cp1252, some terminals

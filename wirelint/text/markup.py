@@ -21,7 +21,7 @@ from wirelint.dialects import SPEAKERS, Block, NativeCall, find, is_damaged, may
 from wirelint.dialects.openers import THOUGHT_ENDS
 from wirelint.dialects.reader import CONTROL
 from wirelint.fix import MOST_HELD
-from wirelint.model import Choice, Exchange, Reasoning, Refusal, Request, Text, Tool, ToolCall
+from wirelint.model import Choice, Confidence, Exchange, Reasoning, Refusal, Request, Text, Tool, ToolCall
 from wirelint.text.asking import asks_about_calls, demands_json, instructions_hold, last_user_text, request_holds
 from wirelint.text.families import family
 from wirelint.text.quoting import fence_is_whole_message, is_mention, is_quoted
@@ -29,8 +29,6 @@ from wirelint.text.quoting import fence_is_whole_message, is_mention, is_quoted
 _PHRASES = lexicon.Phrases("markup")
 
 Said: TypeAlias = Text | Reasoning | Refusal
-
-Certainty: TypeAlias = Literal["high", "medium", "low"]
 
 _SERVED_BY_VENDOR = frozenset({"claude", "gpt", "gemini"})
 _TAG_HEAD = re.compile(r"<[|｜]{0,2}[\w:▁]{2,40}")
@@ -59,7 +57,7 @@ class Leak:
     choice: Choice
     part: Said
     blocks: tuple[Block, ...]
-    certainty: Certainty
+    certainty: Confidence
     declared: bool
     promotable: bool
     duplicate: bool = False
@@ -197,7 +195,7 @@ def judge(
 
 def _certainty(
     request: Request, choice: Choice, part: Said, blocks: tuple[Block, ...], *, declared: bool
-) -> Certainty | None:
+) -> Confidence | None:
     """Return the certainty that markup is a lost call; None if it is none or if that is unknown."""
     calls = [call for block in blocks for call in block.calls]
     text = part.text[blocks[0].start : blocks[-1].end]
