@@ -45,8 +45,9 @@ class FabricatedResult(Rule):
     Silent on markup in code or block quotes or that the user asked about, on values that follow from the results or are
     anywhere in the conversation, on ranges and on what is usual, on counts that agree with any number in the results, on
     narrowed counts ("2 relevant articles", "none of them mentions it"), when one of several results supports the text,
-    when the text admits the error or repeats its words, and beside images and files. Errors that an MCP
-    server returned on this wire are `mcp-error-swallowed`.
+    when the text admits the error or repeats its words, and beside images and files. Results of more than 20,000
+    characters or 240 numbers are not compared. Errors that an MCP server returned on this wire are
+    `mcp-error-swallowed`.
 
     ## Fix safety
     Unsafe: a fabricated result is cut, with the text after it. Contradictions are reported only.

@@ -91,7 +91,7 @@ class ContentReprLeak(Rule):
                 )
 
     def rewriter(self, context: RewriteContext) -> Rewriter | None:
-        if not context.permit.allows(self.code, "unsafe"):
+        if context.exchange.api not in _WRITABLE or not context.permit.allows(self.code, "unsafe"):
             return None
 
         def written(start: Start, text: str) -> None:

@@ -37,8 +37,12 @@ _STOP = frozenset(_PHRASES.words("stop"))
 _GENERAL_WORDS = frozenset(_PHRASES.words("general_words"))
 _MEDIA = frozenset(_PHRASES.words("media"))
 
-_MOST_DATA = 600
-"""Data of one result that are compared."""
+_MOST_DATA = 240
+"""Data that are compared. A conversation with more of them is not judged by its numbers."""
+_MOST_STATED = 32
+"""Values of a reply that are compared."""
+_COLUMN = 3
+"""Numbers without a unit under one key that may have the unit of a sum of them."""
 _FEW = 40
 """Data of one kind up to which sums and ratios of pairs are tried."""
 _ONLY = 6
@@ -49,6 +53,8 @@ _NAMES_ONLY = re.compile(
     r"(?i)(?:\A|_)(?:id|no|nr|code|zip|phone|port|ts|timestamp|version|index|line|page|year|offset|ref)\Z|Id\Z"
 )
 """Keys whose numbers measure nothing."""
+_NO_UNITS = frozenset({"min", "in", "no", "won", "day", "month", "year"})
+"""Keys that have another meaning as a whole."""
 _ROW = re.compile(r"(?:/[^/]*?)*?/\d+(?=/)")
 """The pointer of a row: `/items/3` of `/items/3/price`."""
 _FORMULA = re.compile(r"\d[^=\n]{0,24}[×÷*·+/x−-] ?[^=\n]{0,4}\d[^=\n]{0,60}[=≈]")
@@ -56,7 +62,8 @@ _FORMULA = re.compile(r"\d[^=\n]{0,24}[×÷*·+/x−-] ?[^=\n]{0,4}\d[^=\n]{0,60
 
 
 class Datum(NamedTuple):
-    """A number of a result. `words`: those beside it. `place`: its JSON pointer, or its line."""
+    """A number of a result. `words`: those beside it. `place`: its JSON pointer, or its line. `column`: its key, or its
+    place in the line; `#` for the length of a list."""
 
     value: Value
     words: frozenset[str]
@@ -89,11 +96,14 @@ def _decoded(text: str) -> Json:
 
 
 def _of_lines(text: str, place: str = "", around: frozenset[str] = frozenset(), column: str = "") -> Iterator[Datum]:
-    found = values(text)
-    for value in found:
+    line_start, place_in_line = -1, 0
+    for value in values(text):
         start, end = text.rfind("\n", 0, value.start) + 1, text.find("\n", value.end)
+        place_in_line = place_in_line + 1 if start == line_start else 0
+        line_start = start
         line = text[max(start, value.start - 2 * _NEAR) : min(end if end >= 0 else len(text), value.end + 2 * _NEAR)]
-        yield Datum(value, _words(line) | around, place or f"line {text.count(chr(10), 0, value.start) + 1}", column)
+        number = text.count("\n", 0, value.start) + 1
+        yield Datum(value, _words(line) | around, place or f"line {number}", column or f"column {place_in_line}")
 
 
 def _of_json(document: Json, path: tuple[str, ...], around: frozenset[str]) -> Iterator[Datum]:
@@ -128,7 +138,8 @@ def _of_json(document: Json, path: tuple[str, ...], around: frozenset[str]) -> I
 def _scalar(number: float, path: tuple[str, ...], row: frozenset[str], stated: Unit | None) -> Datum:
     key = next((part for part in reversed(path) if not part.isdigit()), "")
     parts = name_words(key)
-    unit = next((found for part in reversed(parts[1:]) if (found := _key_unit(part))), None) or stated
+    units = parts[1:] if len(parts) > 1 or len(key) < 2 or key.lower() in _NO_UNITS else parts
+    unit = next((found for part in reversed(units) if (found := _key_unit(part))), None) or stated
     return Datum(_amount(number, unit), row | _key_words(path), _pointer(path), key)
 
 
@@ -189,14 +200,19 @@ def is_computed(value: Value, known: Sequence[Datum]) -> bool:
     goal, step = next(iter(value.amounts())), value.tolerance
     if value.unit is not None and value.unit.dimension == "percent":
         return any(same(abs(goal), abs(ratio), step) for ratio in _percentages(known))
-    kind = [datum for datum in known if _is_of_kind(value, datum.value)]
+    columns = Counter(datum.column for datum in known)
+    kind = [
+        datum
+        for datum in known
+        if _is_of_kind(value, datum.value) or (datum.value.unit is None and columns[datum.column] >= _COLUMN)
+    ]
     exact = step / 2 if any(datum.value.tolerance < step for datum in kind) else 0.0
     for column in {datum.column for datum in kind} | {None}:
-        own = [next(iter(datum.value.amounts())) for datum in kind if column in (None, datum.column)]
+        own = [_amount_for(value, datum) for datum in kind if column in (None, datum.column)]
         whole = (sum(own), float(len(own)), max(own) - min(own)) if len(own) > 1 else ()
         if any(same(goal, one, exact) for one in whole) or (whole and same(goal, sum(own) / len(own), step / 2)):
             return True
-    few = [next(iter(datum.value.amounts())) for datum in kind[:_FEW]]
+    few = [_amount_for(value, datum) for datum in kind[:_FEW]]
     for one, other in itertools.combinations(few, 2):
         if any(same(abs(goal), abs(result), exact) for result in (one + other, one - other)):
             return True
@@ -206,6 +222,13 @@ def is_computed(value: Value, known: Sequence[Datum]) -> bool:
             if same(goal, one * other, step / 2) or (other and same(goal, one / other, step / 2)):
                 return True
     return False
+
+
+def _amount_for(value: Value, datum: Datum) -> float:
+    """Return the amount of a datum in the first unit of a value's dimension."""
+    unit = datum.value.unit or value.unit
+    reading = datum.value.readings[0]
+    return reading if unit is None or value.unit is None else reading * unit.factor + unit.offset
 
 
 def _percentages(known: Sequence[Datum]) -> Iterator[float]:
@@ -232,7 +255,7 @@ def is_said(value: Value, shown: str, texts: Iterable[str]) -> bool:
         return False
     plain = digits[0].replace(",", "")
     spelled = re.compile(rf"(?<![\d.])(?:{re.escape(digits[0])}|{re.escape(plain)})(?![\d])")
-    return any(spelled.search(text) for text in texts)
+    return any(spelled.search(text) for text in texts if plain in text or digits[0] in text)
 
 
 # --- values of a reply ------------------------------------------------------------------------------------------------
@@ -246,8 +269,12 @@ class Stated(NamedTuple):
     words: frozenset[str]
 
 
-def stated(prose: Prose) -> Iterator[Stated]:
-    """Yield the values that a reply states: in no question, no condition, no range, and about this case."""
+def stated(prose: Prose) -> list[Stated]:
+    """Return the values that a reply states: in no question, no condition, no range, and about this case."""
+    return list(itertools.islice(_stated(prose), _MOST_STATED))
+
+
+def _stated(prose: Prose) -> Iterator[Stated]:
     found = values(prose.masked)
     for sentence in prose.sentences:
         own = [value for value in found if sentence.start <= value.start < sentence.end]
@@ -273,23 +300,27 @@ def displaced(prose: Prose, known: Sequence[Fact], request: Request) -> Iterator
     results = [result.text for result in request.results]
     if not good or _is_unseen(request) or any(len(text) > LONGEST for text in results):
         return
-    said = list(stated(prose))
+    said = stated(prose)
     if all(one.value.unit is None and is_said(one.value, prose.masked, results) for one in said):
         return
-    turn = [_with_arguments(datum, fact) for fact in good for datum in data(fact.result.text)]
     pool = [datum for text in results for datum in data(text)]
+    if len(pool) >= _MOST_DATA:
+        return
+    turn = [_with_arguments(datum, fact) for fact in good for datum in data(fact.result.text)]
     # The arguments of a call whose result is one number are what that number was computed from.
     sent = [datum for fact in good if len(data(fact.result.text)) != 1 for datum in data(fact.arguments)]
     free = [one for one in said if not derived_from(one.value, pool)]
-    written = values(prose.masked)
+    written = values(prose.masked)[: 2 * _MOST_STATED]
     possible = [datum for datum in turn if datum.column != "#" and _NAMES_ONLY.search(datum.column) is None]
-    left = [datum for datum in possible if not any(_equals(value, datum.value) for value in written)]
-    if not free or not left or len(pool) >= _MOST_DATA:
+    left = [datum for datum in possible if not any(_equals(value, datum.value) for value in written)] if free else []
+    if not left:
         return
     texts = [message.text for message in request.messages] + [call.arguments.text for call in request.calls]
     for one in free:
         replaced = _replaced(one, left, possible, [other for other in said if other not in free])
         if replaced is None or is_said(one.value, prose.masked, texts) or is_computed(one.value, [*pool, *sent]):
+            continue
+        if _is_rate(one, said, pool):
             continue
         shown = prose.text[one.value.start : one.value.end]
         yield Contradiction(
@@ -300,6 +331,18 @@ def displaced(prose: Prose, known: Sequence[Fact], request: Request) -> Iterator
             *(("error", "high") if one.value.unit is not None else ("warning", "medium")),
         )
         return
+
+
+def _is_rate(told: Stated, said: Sequence[Stated], pool: Sequence[Datum]) -> bool:
+    """Return True if a value is a datum times or divided by another value of its sentence: `at 6.5 knots, 15 hours`."""
+    beside = [other.value.readings[0] for other in said if other.sentence is told.sentence and other is not told]
+    goal, step = told.value.readings[0], told.value.step
+    return any(
+        same(goal, datum.value.readings[0] * rate, step / 2)
+        or (rate and same(goal, datum.value.readings[0] / rate, step / 2))
+        for datum in pool
+        for rate in beside
+    )
 
 
 def _shown(value: Value) -> str:
@@ -357,57 +400,74 @@ class _Row(NamedTuple):
 
 
 def swapped(prose: Prose, known: Sequence[Fact]) -> Iterator[Contradiction]:
-    """Yield sentences that give a value of one row to another: `Bergen: 3 °C` if 3 °C is Oslo's.
+    """Yield sentences that give the values of some rows to others: `Bergen: 3 °C` if 3 °C is Oslo's.
 
-    The sentence has words of the other row alone, and the value is in one row only.
+    The values and the names of rows in a sentence are paired in their order. Each value is in one row only.
     """
     rows = _rows([fact for fact in known if not fact.outcome.error])
     if len(rows) < 2:
         return
-    found = values(prose.text)
+    found = [value for value in values(prose.text)[: 2 * _MOST_STATED] if _is_telling(value, prose.text)]
     for sentence in prose.sentences:
-        words = _words(prose.text[sentence.start : sentence.end])
-        named = [row for row in rows if row.own & words]
         told = [value for value in found if sentence.start <= value.start < sentence.end]
-        if len(named) != 1 or len(told) != 1 or sentence.question or not _is_about_this_case(sentence):
+        named = _named_rows(prose.text[sentence.start : sentence.end], rows) if told else []
+        if not told or len(named) != len(told) or sentence.question or not _is_about_this_case(sentence):
             continue
-        (value,) = told
-        places = [(row, datum) for row in rows for datum in derived_from(value, row.data)]
-        if len(places) != 1 or places[0][0] is named[0] or not _is_telling(value, prose.text):
+        places = [[(row, datum) for row in rows for datum in derived_from(value, row.data)] for value in told]
+        if not all(len(each) == 1 for each in places) or any(
+            each[0][0] is row for each, row in zip(places, named, strict=True)
+        ):
             continue
-        datum = places[0][1]
-        peers = [one for one in named[0].data if one.column == datum.column]
-        if peers:
-            shown = prose.text[value.start : value.end]
-            against = f"{shown!r} belongs to another row: {datum.place} = {_shown(datum.value)}, and {peers[0].place} ="
-            yield Contradiction(
-                sentence.start, sentence.end, f"{against} {_shown(peers[0].value)}", "warning", "medium"
-            )
+        datum = places[0][0][1]
+        if peer := next((one for one in named[0].data if one.column == datum.column), None):
+            shown = prose.text[told[0].start : told[0].end]
+            against = f"{shown!r} belongs to another row: {datum.place} = {_shown(datum.value)}, and {peer.place} ="
+            yield Contradiction(sentence.start, sentence.end, f"{against} {_shown(peer.value)}", "warning", "medium")
             return
 
 
+def _named_rows(text: str, rows: Sequence[_Row]) -> list[_Row]:
+    """Return the rows that a text names, by words that no other row has, in the order of their first words."""
+    places = {
+        min(match.start() for match in _WORD.finditer(text) if match[0].casefold() in row.own): row
+        for row in rows
+        if row.own & {word.casefold() for word in _WORD.findall(text)}
+    }
+    return [row for _, row in sorted(places.items(), key=lambda entry: entry[0])]
+
+
 def _rows(good: Sequence[Fact]) -> list[_Row]:
-    """Return the rows of the results: those of one list, or one for each result of the same tool."""
+    """Return the rows of the results: those of a list or a table, or one for each result of the same tool."""
+    parts: list[tuple[list[Datum], str]] = []
     if len(good) == 1:
+        text = good[0].result.text
         groups: dict[str, list[Datum]] = {}
-        for datum in data(good[0].result.text):
-            if (number := _ROW.match(datum.place)) is not None and datum.column != "#":
-                groups.setdefault(number[0], []).append(datum)
-        parts = list(groups.values())
+        for datum in data(text):
+            number = _ROW.match(datum.place)
+            if datum.column != "#" and (number is not None or datum.place.startswith("line ")):
+                groups.setdefault(number[0] if number is not None else datum.place, []).append(datum)
+        lines = text.splitlines()
+        for place, group in groups.items():
+            line = lines[int(place[5:]) - 1] if place.startswith("line ") else ""
+            parts.append((group, line))
     elif len({fact.able.tool.name for fact in good}) == 1:
-        parts = [[_with_arguments(datum, fact) for datum in data(fact.result.text)] for fact in good]
-    else:
-        parts = []
-    words = [frozenset(word for datum in part for word in datum.words) for part in parts]
-    counts = Counter(word for each in words for word in each)
-    return [
-        _Row(frozenset(word for word in each if counts[word] == 1), tuple(part))
-        for each, part in zip(words, parts, strict=True)
+        parts = [(list(data(fact.result.text)), f"{fact.arguments} {fact.result.text[:_NEAR]}") for fact in good]
+    named = [
+        frozenset(word.casefold() for word in _WORD.findall(line))
+        | frozenset(word for datum in group for word in datum.words)
+        for group, line in parts
     ]
+    counts = Counter(word for each in named for word in each)
+    counts.update(
+        {str(int(abs(datum.value.readings[0]))): 2 for group, _ in parts for datum in group}
+    )  # values name no row
+    own = [frozenset(word for word in each if counts[word] == 1) for each in named]
+    return [_Row(only, tuple(group)) for only, (group, _) in zip(own, parts, strict=True)]
 
 
 # --- replies that rest on nothing -------------------------------------------------------------------------------------
 
+_WORD = re.compile(r"[^\W_][\w-]{2,}")
 _CAPITAL = "A-ZÀ-ÖØ-ÞА-Я"
 _NAME = re.compile(
     rf"(?<=[^\W\d_][ ,:])[ *_\"“„«(]{{0,4}}(?P<name>[{_CAPITAL}][^\W\d_]{{2,}}(?:[ -][{_CAPITAL}][^\W\d_]+)*)"
@@ -418,7 +478,7 @@ _CODE = re.compile(
 """An id, a version, a code: letters with digits; a line of a file: `src/a.py:12`."""
 _LONGEST_ORDER = 600
 _LONGEST_NAMING = 200
-_PARTICLE = re.compile(r"\d[\d.,:]*\d|\d\d?|[^\W\d_\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]{4,}|[\uac00-\ud7af]{2,}")
+_PARTICULAR = re.compile(r"\d[\d.,:]*\d|\d\d?|[^\W\d_\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]{4,}|[\uac00-\ud7af]{2,}")
 _SIGNS = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff]{2,}")
 _ECHO = 3
 """Particulars of an order that a report on it repeats."""
@@ -447,7 +507,7 @@ def retold_errors(prose: Prose, known: Sequence[Fact], request: Request) -> Iter
     settled = bool(failed) and _is_settled(prose, failed)
     if (settled or not _PHRASES["english"].search(prose.masked)) and _negates(prose):
         return
-    given = _Given(request, [fact.result.text for fact in failed])
+    given = _Given(request, [fact.result.text for fact in failed], prose)
     nouns = frozenset(word for fact in failed for word in _nouns(fact.able.tool))
     reasons = _words(" ".join(fact.result.text for fact in failed)) - nouns - _words(last_words(request))
     reasons = frozenset(reason for reason in reasons if not any(reason in fact.arguments.lower() for fact in failed))
@@ -455,16 +515,20 @@ def retold_errors(prose: Prose, known: Sequence[Fact], request: Request) -> Iter
     passes_on = len(repeated) >= max(1.0, len(reasons) * _PASSED_ON)
     if passes_on and not _claims_success(prose, failed):
         return
+    if any(_PHRASES["absent"].search(fact.result.text) for fact in failed) and _negates(prose):
+        return
+    asked = _words(last_words(request))
+    against = f"every result of this turn is {'an error' if failed else 'empty'}: {(failed or known)[-1].shown}"
     for sentence in _statements(prose):
-        if (
-            settled
-            or given.has_news(prose, sentence)
-            or (_words(sentence.masked) & nouns and given.new_words(sentence))
-        ):
-            against = f"every result of this turn is {'an error' if failed else 'empty'}: {(failed or known)[-1].shown}"
-            yield Contradiction(
-                sentence.start, sentence.end, against, *(("error", "high") if settled else ("warning", "medium"))
-            )
+        words = _words(sentence.masked)
+        about_it = bool(words & nouns and given.new_words(sentence))
+        if failed and words & asked and _PHRASES["negates"].search(sentence.masked):
+            about_it = True  # "none", where nobody knows
+        if settled:
+            yield Contradiction(sentence.start, sentence.end, against)
+            return
+        if about_it or given.has_news(sentence):
+            yield Contradiction(sentence.start, sentence.end, against, "warning", "medium")
             return
 
 
@@ -481,16 +545,16 @@ def done_abroad(prose: Prose, request: Request, able: Sequence[Ability]) -> tupl
         return None
     if _negates(prose):
         return None  # "I have written it, and sent nothing"
-    if len(_particles(prose.text) & _particles(words)) < _ECHO:
+    if len(_particulars(prose.text) & _particulars(words)) < _ECHO:
         return None
     done = (sentence for sentence in _statements(prose) if _PHRASES["done"].search(sentence.masked))
     found = next(done, None)
     return (found, acting[0].tool) if found is not None else None
 
 
-def _particles(text: str) -> frozenset[str]:
+def _particulars(text: str) -> frozenset[str]:
     """Return the numbers, the beginnings of longer words, and the pairs of ideographs and kana of a text."""
-    words = {word[:_ROOT].casefold() for word in _PARTICLE.findall(text)}
+    words = {word[:_ROOT].casefold() for word in _PARTICULAR.findall(text)}
     signs = {run[at : at + 2] for run in _SIGNS.findall(text) for at in range(len(run) - 1)}
     return frozenset(words | signs)
 
@@ -517,10 +581,10 @@ def ungrounded(prose: Prose, request: Request, able: Sequence[Ability]) -> Itera
         return
     if _admits(prose) or announcement(prose) is not None:
         return
-    given = _Given(request, [])
+    given = _Given(request, [], prose)
     statements = list(_statements(prose))
     if (ordered := _ordered_tool(words, able)) is not None:
-        news = [sentence for sentence in statements if given.has_news(prose, sentence)]
+        news = [sentence for sentence in statements if given.has_news(sentence)]
         told = [sentence for sentence in statements if given.new_words(sentence)]
         if news or sum(len(given.new_words(sentence)) for sentence in told) >= _NEWS:
             yield (news or told)[0], ordered
@@ -528,7 +592,7 @@ def ungrounded(prose: Prose, request: Request, able: Sequence[Ability]) -> Itera
     finders = [one for one in able if (not one.kinds or one.kinds & {"search", "read"}) and not names(one.tool, words)]
     asked = _words(words)
     for sentence in statements if finders else ():
-        own, measured = _words(sentence.masked), given.has_measure(prose, sentence)
+        own, measured = _words(sentence.masked), given.has_measure(sentence)
         at_once = _PHRASES["now"].search(sentence.masked) or _PHRASES["now"].search(words)
         for one in finders:
             nouns = _nouns(one.tool)
@@ -591,8 +655,9 @@ def _nouns(tool: Tool) -> frozenset[str]:
 class _Given:
     """What a conversation gives. Errors give words and no values: in "timed out after 30 s", 30 is no answer."""
 
-    def __init__(self, request: Request, errors: Sequence[str]) -> None:
-        self._request, self._errors = request, errors
+    def __init__(self, request: Request, errors: Sequence[str], prose: Prose) -> None:
+        self._request, self._errors, self._prose = request, errors, prose
+        self._stated = stated(prose)
 
     @cached_property
     def _texts(self) -> list[str]:
@@ -623,24 +688,24 @@ class _Given:
         texts = (result.text for result in self._request.results if result.text not in self._errors)
         return [datum for text in texts for datum in data(text)][:_MOST_DATA]
 
-    def has_news(self, prose: Prose, sentence: Sentence) -> bool:
+    def has_news(self, sentence: Sentence) -> bool:
         """Return True if a sentence has a value, a name or a code that the conversation does not give."""
-        if any(self._is_new(one.value, prose) for one in stated(prose) if one.sentence is sentence):
+        if any(self._is_new(one.value) for one in self._stated if one.sentence is sentence):
             return True
         named = [*(found["name"] for found in _NAME.finditer(sentence.masked)), *_CODE.findall(sentence.masked)]
         return any(word.casefold() not in self._known for name in named for word in name.split())
 
-    def has_measure(self, prose: Prose, sentence: Sentence) -> bool:
+    def has_measure(self, sentence: Sentence) -> bool:
         """Return True if a sentence has a value with a unit or with decimals that the conversation does not give."""
-        own = [one.value for one in stated(prose) if one.sentence is sentence]
+        own = [one.value for one in self._stated if one.sentence is sentence]
         return any(
-            self._is_new(value, prose)
+            self._is_new(value)
             for value in own
-            if value.unit is not None or not value.is_whole or _OTHER_UNIT.match(prose.masked, value.end)
+            if value.unit is not None or not value.is_whole or _OTHER_UNIT.match(self._prose.masked, value.end)
         )
 
-    def _is_new(self, value: Value, prose: Prose) -> bool:
-        if is_said(value, prose.masked, self._texts) or derived_from(value, self._data):
+    def _is_new(self, value: Value) -> bool:
+        if is_said(value, self._prose.masked, self._texts) or derived_from(value, self._data):
             return False
         share = value.unit is not None and value.unit.dimension == "percent"
         if sum(share or _is_of_kind(value, datum.value) for datum in self._returned) >= _SEVERAL:

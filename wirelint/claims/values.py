@@ -19,7 +19,7 @@ from wirelint.text.remembered import remembered
 
 LONGEST = 20_000
 """Characters of a text that are read, which takes up to 20 ms."""
-_MOST = 2_000
+_MOST = 500
 """Values of a text that are read."""
 _SPACE = " \u00a0\u202f"
 _RANGE = ("-", "–", "—", "to", "bis", "à", "~", "〜")
@@ -121,6 +121,8 @@ def values(text: str) -> tuple[Value, ...]:
 
 def _value(text: str, match: re.Match[str]) -> Value | None:
     digits, after = match["digits"], text[match.end() : match.end() + 2]
+    if len(digits) > 1 and digits[0] == "0" and digits[1].isdigit():
+        return None  # `0112` is a name
     plain = match["lead"] is None and match["unit"] is None and match["scale"] is None
     if plain and after[:1] in (".", ")") and _LIST_ITEM.search(text, 0, match.start("digits")) is not None:
         return None
