@@ -46,8 +46,8 @@ class FabricatedResult(Rule):
     anywhere in the conversation, on ranges and on what is usual, on counts that agree with any number in the results, on
     narrowed counts ("2 relevant articles", "none of them mentions it"), when one of several results supports the text,
     when the text admits the error or repeats its words, and beside images and files. Results of more than 20,000
-    characters or 240 numbers are not compared. Errors that an MCP server returned on this wire are
-    `mcp-error-swallowed`.
+    characters or 240 numbers and replies of more than 8,000 characters are not compared. Errors that an MCP server
+    returned on this wire are `mcp-error-swallowed`.
 
     ## Fix safety
     Unsafe: a fabricated result is cut, with the text after it. Contradictions are reported only.

@@ -39,6 +39,8 @@ _MEDIA = frozenset(_PHRASES.words("media"))
 
 _MOST_DATA = 240
 """Data that are compared. A conversation with more of them is not judged by its numbers."""
+LONGEST_REPLY = 8_000
+"""Characters of a reply that is compared; a longer one takes too long."""
 _MOST_STATED = 32
 """Values of a reply that are compared."""
 _COLUMN = 3
@@ -57,7 +59,7 @@ _NO_UNITS = frozenset({"min", "in", "no", "won", "day", "month", "year"})
 """Keys that have another meaning as a whole."""
 _ROW = re.compile(r"(?:/[^/]*?)*?/\d+(?=/)")
 """The pointer of a row: `/items/3` of `/items/3/price`."""
-_FORMULA = re.compile(r"\d[^=\n]{0,24}[×÷*·+/x−-] ?[^=\n]{0,4}\d[^=\n]{0,60}[=≈]")
+_FORMULA = re.compile(r"\d ?[^\W\d_]{0,12} ?[×÷*·+/x−-] ?\(?[$€£]?\d[^=\n]{0,60}[=≈]")
 """A calculation, which the model does by itself."""
 
 
@@ -298,7 +300,9 @@ def displaced(prose: Prose, known: Sequence[Fact], request: Request) -> Iterator
     """Yield values of a reply that take the place of a number that a tool returned in this turn."""
     good = [fact for fact in known if not fact.outcome.error]
     results = [result.text for result in request.results]
-    if not good or _is_unseen(request) or any(len(text) > LONGEST for text in results):
+    if not good or len(prose.text) > LONGEST_REPLY or _is_unseen(request):
+        return
+    if any(len(text) > LONGEST for text in results):
         return
     said = stated(prose)
     if all(one.value.unit is None and is_said(one.value, prose.masked, results) for one in said):
@@ -404,7 +408,7 @@ def swapped(prose: Prose, known: Sequence[Fact]) -> Iterator[Contradiction]:
 
     The values and the names of rows in a sentence are paired in their order. Each value is in one row only.
     """
-    rows = _rows([fact for fact in known if not fact.outcome.error])
+    rows = _rows([fact for fact in known if not fact.outcome.error]) if len(prose.text) <= LONGEST_REPLY else []
     if len(rows) < 2:
         return
     found = [value for value in values(prose.text)[: 2 * _MOST_STATED] if _is_telling(value, prose.text)]
@@ -502,7 +506,7 @@ def retold_errors(prose: Prose, known: Sequence[Fact], request: Request) -> Iter
     # A result without text may be an image or a file.
     if not known or not all(fact.outcome.error or (fact.outcome.empty and fact.result.text) for fact in known):
         return
-    if _is_unseen(request) or _admits(prose):
+    if len(prose.text) > LONGEST_REPLY or _is_unseen(request) or _admits(prose):
         return
     settled = bool(failed) and _is_settled(prose, failed)
     if (settled or not _PHRASES["english"].search(prose.masked)) and _negates(prose):
@@ -577,7 +581,9 @@ def ungrounded(prose: Prose, request: Request, able: Sequence[Ability]) -> Itera
     The user's message orders the use of a tool, or has words in common with its name.
     """
     words = last_words(request)
-    if not words or len(words) > _LONGEST_ORDER or _is_unseen(request) or asks_about_calls(request):
+    if not words or len(words) > _LONGEST_ORDER or len(prose.text) > LONGEST_REPLY:
+        return
+    if _is_unseen(request) or asks_about_calls(request):
         return
     if _admits(prose) or announcement(prose) is not None:
         return

@@ -1,17 +1,26 @@
-"""JSON lines, one document per line (`application/x-ndjson`): bytes in, frames out, for any cut of the bytes.
+r"""Bodies of JSON: one document, JSON lines, an array whose elements arrive one by one. Bytes in, frames out, for any cut.
 
-A frame ends with the line feed of its line. A JSON document on one line contains no line feed, and neither does a
-longer UTF-8 sequence, so bytes are cut first and decoded afterwards. Blank lines belong to the frame after them. The
-bytes after the last line feed are a line as well, since clients read it; if its document is incomplete, the body was
-cut off.
+JSON lines (`application/x-ndjson`). A frame ends with the line feed of its line. A JSON document on one line contains no
+line feed, and neither does a longer UTF-8 sequence, so bytes are cut first and decoded afterwards. Blank lines belong to
+the frame after them. The bytes after the last line feed are a line as well, since clients read it; if its document is
+incomplete, the body was cut off.
 
 A body that is not declared as lines is recognised by its first line, if that is a document and more bytes follow it.
 Until then it may be a whole body, which has at most a line feed at its end.
+
+Arrays. Google's APIs stream in this form unless a client asks for server-sent events (`[{…}`, `\n,\n{…}`, `\n]`). An
+element is complete with its closing bracket. It is then a frame, together with the separator before it, and the frame's
+data is the element alone. The closing bracket of the array is a separate frame without data. Brackets are counted and
+strings skipped; their content is not decoded here. If a brace `}` appears where the closing bracket `]` belongs, the
+brackets do not match: the rest is unreadable, and the array counts as not closed.
 """
 
 from __future__ import annotations
 
+import re
 from typing import Literal
+
+import regex
 
 from wirelint.events import Frame
 from wirelint.jsonvalues import decode_json
@@ -167,3 +176,104 @@ class WholeOrLines:
         self._framer = framer
         head, self._head = bytes(self._head), bytearray()
         return framer.feed(head)
+
+
+_HEAD = regex.compile(rb"(?:\xef\xbb\xbf)?[ \t\r\n]*+\[[ \t\r\n]*+\{[ \t\r\n]*+\"([^\"\\]{0,40})\"")
+_OTHERS = frozenset({b"jsonrpc", b"id", b"method", b"params", b"result", b"error"})
+"""First keys of arrays that are no stream of events: a JSON-RPC batch, and an error body (`[{"error": …}]`)."""
+
+_STRUCTURE = re.compile(rb'(?:[^"{}\[\]]*+"[^"\\]*+(?:\\.[^"\\]*+)*+")*+[^"{}\[\]]*+(["{}\[\]])', re.DOTALL)
+"""The next bracket after all complete strings, or the quotation mark that begins an incomplete string."""
+
+_IN_STRING = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL)
+
+
+def looks_like_array(head: bytes) -> bool | None:
+    """Return True if the first bytes of a body begin an array of events; None if more bytes are needed."""
+    if (found := _HEAD.match(head)) is not None:
+        return found[1] not in _OTHERS
+    return None if _HEAD.fullmatch(head, partial=True) else False
+
+
+class ArrayStream(Buffered):
+    """Incremental parser of one array."""
+
+    framing: Literal["array"] = "array"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._scanned = 0
+        self._depth = 0
+        self._in_string = False
+        self._begin = 0
+        """Offset in the buffer at which the current element begins."""
+        self._ended = self._broken = False
+
+    def feed(self, data: bytes) -> list[Frame]:
+        """Return the frames completed by `data`, in order."""
+        self._buffer += data
+        frames: list[Frame] = []
+        buffer, start, position = self._buffer, 0, self._scanned
+        while not (self._ended or self._broken):
+            if self._in_string:
+                position = self._skip_string(position)
+                if self._in_string:
+                    break
+            found = _STRUCTURE.match(buffer, position)
+            if found is None:
+                position = len(buffer)
+                break
+            position = found.end()
+            if self._count(found[1], found.start(1)):
+                data_from = self._begin if not self._ended else position
+                frames.append(self._frame(bytes(buffer[start:position]), data_from - start))
+                start = position
+        if start:
+            del buffer[:start]
+        self._scanned = max(position - start, 0)
+        self._begin -= start
+        return frames
+
+    def close(self) -> list[Frame]:
+        """Return the bytes after the last complete element, as a separate frame."""
+        rest = self._take_rest()
+        if not rest:
+            return []
+        text, data, faults = evidence(rest.strip(BLANKS + b",").decode("utf-8", "replace")), None, Faults()
+        if self._broken:
+            faults = (("broken-json", text),)
+        elif self._ended and text:
+            faults = (("after-end", text),)
+        elif self._depth > 1:
+            data, faults = rest[self._begin :].decode("utf-8", "replace"), (("cut-event", text),)
+        return [Frame(self._number, rest, None, data, faults)]
+
+    def _skip_string(self, position: int) -> int:
+        """Return the offset after the string, or the offset up to which the buffer is read."""
+        found = _IN_STRING.match(self._buffer, position)
+        end = found.end() if found is not None else position
+        if self._buffer[end : end + 1] == b'"':
+            self._in_string = False
+            return end + 1
+        return end  # at half an escape, or at the end
+
+    def _count(self, mark: bytes, at: int) -> bool:
+        """Count a bracket or a quotation mark. Return True if it ends an element or the array."""
+        if mark == b'"':
+            self._in_string = True
+            return False
+        if mark in b"{[":
+            self._depth += 1
+            if self._depth == 2:
+                self._begin = at
+            return False
+        self._depth -= 1
+        self._broken = self._depth <= 0 and mark != b"]"
+        self._ended = self._depth <= 0 and not self._broken
+        return self._depth <= 1 and not self._broken
+
+    def _frame(self, raw: bytes, data_from: int) -> Frame:
+        number = self._number
+        self._number += 1
+        text = raw[data_from:]
+        return Frame(number, raw, None, *decode(text)) if text else Frame(number, raw, None, None)
