@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 
 from wirelint.apis.traits import traits
@@ -70,13 +71,15 @@ class IdUnstable(Rule):
         if repeats:
             yield self._report_repeats(repeats)
         has_late_heads = not traits(exchange.api).has_block_events  # there, only the start of a block has an id
+        undeclared = {fault.event for fault in reply.faults if fault.kind == "undeclared-part"}  # sse-framing
         for call in reply.calls:
             # Events that continue the call under another id than its first.
             strays = [found for found in announced(call, exchange.api) if found.verdict == "stray"]
             if strays:
                 yield self._report_call(call, strays, exchange.api)
-            elif has_late_heads and (late := next((one for one in announced(call, exchange.api) if one.late), None)):
-                yield self._report_late(call, late)
+            elif has_late_heads and call.event not in undeclared:
+                late = (one for one in announced(call, exchange.api) if one.late)
+                yield from (self._report_late(call, one) for one in itertools.islice(late, 1))
 
     def rewriter(self, context: RewriteContext) -> Sequence[Rewriter]:
         if not context.streamed or not context.permit.allows(self.code, "safe"):

@@ -139,6 +139,7 @@ class LateHeads(WaitingRewriter):
         self._record = record
         self._own = traits(context.exchange.api)
         self._begun = Succession(None, None)
+        self._undeclared: Frame | None = None
         self._late: list[CallUpdate] = []
         self._moved: dict[int, CallUpdate] = {}
 
@@ -178,7 +179,11 @@ class LateHeads(WaitingRewriter):
 
     def take(self, event: Event) -> Iterable[Event]:
         match event:
+            case StreamViolation(kind="undeclared-part"):
+                self._undeclared = event.frame
             case Start(kind="tool_call", form=form) if form != "legacy" and not self._has_head(event.id, event.name):
+                if event.frame is self._undeclared:
+                    return (event,)  # no event of its own begins the call
                 given = event.input not in (None, {}, "", [])
                 self._begun = Succession(event.id, event.name, given=given, repeated=self._own.has_repeated_calls)
                 self._late = []
