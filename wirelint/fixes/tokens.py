@@ -21,7 +21,8 @@ from wirelint.text.control_tokens import TOKEN_FIRSTS, Framing, Occurrence, cut_
 from wirelint.text.escaping import listed
 from wirelint.text.framing import Framer, certain_lead, remedy
 
-_DECISIVE = re.compile(r"\s*\S{1,64}[\s<]|\s*\S{16}|\s{64}")
+_DECISIVE = re.compile(r"\s*\S{1,64}(?:\s+\S|<)|\s*\S{16}|\s{64}")
+"""Text after a token that decides on it: a word and the character after it, as in `... and <|eot_id|>`."""
 _CONTEXT = 96
 _KEPT = 4096
 _LONGEST_LEAD = 1024
