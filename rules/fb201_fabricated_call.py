@@ -204,7 +204,7 @@ def _unbacked(request: Request, choice: Choice, used: tuple[Ability, ...]) -> It
             continue
         read = prose.read(part.text)
         for claim in claims(read):
-            if claim.form != "said" or claim.earlier or not claim.kinds & _TOLD_APART:
+            if claim.form != "said" or claim.earlier or not claim.kinds & _TOLD_APART or _NOTHING.match(claim.object):
                 continue
             if not all(cannot(one, claim.kinds) for one in used):
                 continue
@@ -213,6 +213,7 @@ def _unbacked(request: Request, choice: Choice, used: tuple[Ability, ...]) -> It
                 yield part, claim, fitting
 
 
+_NOTHING = re.compile(r"\s*(?:nothing|no|none|neither|not)\b", re.IGNORECASE)
 _GRADES: dict[int, tuple[Severity, Confidence]] = {3: ("error", "high"), 2: ("warning", "medium"), 1: ("info", "low")}
 
 

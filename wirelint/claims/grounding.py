@@ -49,7 +49,7 @@ _FEW = 40
 """Data of one kind up to which sums and ratios of pairs are tried."""
 _ONLY = 6
 """Numbers of a result that is about one thing: a value of the same kind can only be one of them."""
-_NEAR = 48
+_NEAR = 32
 """Characters around a value whose words are compared with those beside a datum."""
 _NAMES_ONLY = re.compile(
     r"(?i)(?:\A|_)(?:id|no|nr|code|zip|phone|port|ts|timestamp|version|index|line|page|year|offset|ref)\Z|Id\Z"
@@ -57,6 +57,11 @@ _NAMES_ONLY = re.compile(
 """Keys whose numbers measure nothing."""
 _NO_UNITS = frozenset({"min", "in", "no", "won", "day", "month", "year"})
 """Keys that have another meaning as a whole."""
+_DATE = re.compile(
+    r"\d{4}-\d\d-\d\d|\d{1,2}[:.]\d\d(?:[:.]\d\d| ?(?:uur|Uhr|h\b|[ap]m\b))|\d{1,2}:\d\d\b|\d{1,2}[./]\d{1,2}[./]\d{2,4}"
+)
+_UNKNOWN_UNIT = re.compile(r" ?[^\W\d_a-z][^\W\d_]?(?!\w)")
+_CLOCK = re.compile(r" ?(?:uur|Uhr|h\b|o['’]clock|[ap]\.?m\b)")
 _ROW = re.compile(r"(?:/[^/]*?)*?/\d+(?=/)")
 """The pointer of a row: `/items/3` of `/items/3/price`."""
 _FORMULA = re.compile(r"\d ?[^\W\d_]{0,12} ?[×÷*·+/x−-] ?\(?[$€£]?\d[^=\n]{0,60}[=≈]")
@@ -65,12 +70,13 @@ _FORMULA = re.compile(r"\d ?[^\W\d_]{0,12} ?[×÷*·+/x−-] ?\(?[$€£]?\d[^=\
 
 class Datum(NamedTuple):
     """A number of a result. `words`: those beside it. `place`: its JSON pointer, or its line. `column`: its key, or its
-    place in the line; `#` for the length of a list."""
+    place in the line; `#` for the length of a list. `bare`: the result is this number alone."""
 
     value: Value
     words: frozenset[str]
     place: str
     column: str
+    bare: bool = False
 
 
 # --- data of results --------------------------------------------------------------------------------------------------
@@ -105,7 +111,9 @@ def _of_lines(text: str, place: str = "", around: frozenset[str] = frozenset(), 
         line_start = start
         line = text[max(start, value.start - 2 * _NEAR) : min(end if end >= 0 else len(text), value.end + 2 * _NEAR)]
         number = text.count("\n", 0, value.start) + 1
-        yield Datum(value, _words(line) | around, place or f"line {number}", column or f"column {place_in_line}")
+        bare = value.end - value.start == len(text.strip())
+        words = _words(line) | around
+        yield Datum(value, words, place or f"line {number}", column or f"column {place_in_line}", bare)
 
 
 def _of_json(document: Json, path: tuple[str, ...], around: frozenset[str]) -> Iterator[Datum]:
@@ -141,7 +149,7 @@ def _scalar(number: float, path: tuple[str, ...], row: frozenset[str], stated: U
     key = next((part for part in reversed(path) if not part.isdigit()), "")
     parts = name_words(key)
     units = parts[1:] if len(parts) > 1 or len(key) < 2 or key.lower() in _NO_UNITS else parts
-    unit = next((found for part in reversed(units) if (found := _key_unit(part))), None) or stated
+    unit = next((found for part in units if (found := _key_unit(part))), None) or stated  # `price_eur_kg`: EUR
     return Datum(_amount(number, unit), row | _key_words(path), _pointer(path), key)
 
 
@@ -282,8 +290,9 @@ def _stated(prose: Prose) -> Iterator[Stated]:
         own = [value for value in found if sentence.start <= value.start < sentence.end]
         if not own or sentence.question or not _is_about_this_case(sentence):
             continue
-        words = _words(sentence.masked)
         for value in own:
+            near = prose.masked[max(value.start - _NEAR, sentence.start) : min(value.end + _NEAR, sentence.end)]
+            words = _words(sentence.masked if value.unit is not None else near)
             if not value.ranges and _is_telling(value, prose.masked):
                 yield Stated(value, sentence, words)
 
@@ -292,6 +301,8 @@ def _is_telling(value: Value, text: str) -> bool:
     """Return True unless a value is a small number, a year or a number in brackets, which may be anything."""
     amount = abs(value.readings[0])
     if value.unit is None and value.is_whole and (amount < 10 or 1900 <= amount <= 2100):
+        return False
+    if value.unit is None and _UNKNOWN_UNIT.match(text, value.end):
         return False
     return text[value.start - 1 : value.start] != "["
 
@@ -313,7 +324,7 @@ def displaced(prose: Prose, known: Sequence[Fact], request: Request) -> Iterator
     turn = [_with_arguments(datum, fact) for fact in good for datum in data(fact.result.text)]
     # The arguments of a call whose result is one number are what that number was computed from.
     sent = [datum for fact in good if len(data(fact.result.text)) != 1 for datum in data(fact.arguments)]
-    free = [one for one in said if not derived_from(one.value, pool)]
+    free = [one for one in said if not derived_from(one.value, pool) and not _is_interval(one.value, results)]
     written = values(prose.masked)[: 2 * _MOST_STATED]
     possible = [datum for datum in turn if datum.column != "#" and _NAMES_ONLY.search(datum.column) is None]
     left = [datum for datum in possible if not any(_equals(value, datum.value) for value in written)] if free else []
@@ -335,6 +346,11 @@ def displaced(prose: Prose, known: Sequence[Fact], request: Request) -> Iterator
             *(("error", "high") if one.value.unit is not None else ("warning", "medium")),
         )
         return
+
+
+def _is_interval(value: Value, texts: Iterable[str]) -> bool:
+    """Return True if a value may be the time between two dates or times of day in some texts."""
+    return value.unit is not None and value.unit.dimension == "time" and any(_DATE.search(text) for text in texts)
 
 
 def _is_rate(told: Stated, said: Sequence[Stated], pool: Sequence[Datum]) -> bool:
@@ -359,21 +375,37 @@ def _with_arguments(datum: Datum, fact: Fact) -> Datum:
 
 
 def _replaced(one: Stated, left: Sequence[Datum], turn: Sequence[Datum], others: Sequence[Stated]) -> Datum | None:
-    """Return the datum whose place a value takes; None if there is none for sure. `left`: those of `turn` without a use."""
-    alike = [datum for datum in left if _may_replace(one.value, datum.value)]
+    """Return the datum whose place a value takes; None if there is none for sure. `left`: those of `turn` without a use.
+
+    A number without a unit may have come about in any way, so it takes the place of the only number of the turn, or of
+    one whose key the sentence has.
+    """
+    kind = one.value
+    kin = [datum for datum in turn if kind.unit is not None and _is_of_kind(kind, datum.value)]
+    sole = turn[:1] if len(turn) == 1 else ()
+    possible = kin or [datum for datum in sole if _is_alike(kind, datum.value) and _is_meant(one, datum)]
+    free = [datum for datum in possible if datum in left]
+    beside = any(_is_of_kind(kind, other.value) for other in others)
+    if free and len(possible) <= _ONLY and len(free) == len(possible) and not beside:
+        return max(free, key=partial(_shared, one))
+    alike = [datum for datum in left if datum in kin or (_is_alike(kind, datum.value) and _has_key(one, datum))]
     if not alike:
         return None
-    possible = [datum for datum in turn if _may_replace(one.value, datum.value)]
-    if (
-        len(possible) <= _ONLY
-        and len(alike) == len(possible)
-        and not any(_is_of_kind(one.value, other.value) for other in others)
-    ):
-        return max(alike, key=partial(_likeness, one))
     best = max(alike, key=partial(_likeness, one))
     shared = _shared(one, best)
     rivals = [datum for datum in turn if datum is not best and _shared(one, datum) >= shared]
     return best if shared >= 2 and not rivals else None
+
+
+def _is_meant(one: Stated, datum: Datum) -> bool:
+    """Return True if a value can only be the one number of a result: the result is nothing else, or words agree."""
+    return datum.bare or (one.value.unit is datum.value.unit and _shared(one, datum) > 0) or _has_key(one, datum)
+
+
+def _has_key(one: Stated, datum: Datum) -> bool:
+    """Return True if a sentence has a word of the key of a datum."""
+    keys = [word for word in name_words(datum.column) if len(word) > 2]
+    return any(own.startswith(key) for key in keys for own in one.words)
 
 
 def _likeness(one: Stated, datum: Datum) -> tuple[bool, int]:
@@ -385,10 +417,10 @@ def _shared(one: Stated, datum: Datum) -> int:
     return sum(word in one.words or any(own.startswith(word) for own in one.words) for word in datum.words)
 
 
-def _may_replace(value: Value, datum: Value) -> bool:
-    """Return True if a value and a datum are of one kind. Numbers without a unit are if they are of similar size."""
+def _is_alike(value: Value, datum: Value) -> bool:
+    """Return True if two numbers, of which one has no unit, are of similar size."""
     if value.unit is not None and datum.unit is not None:
-        return value.unit.dimension == datum.unit.dimension
+        return False
     one, other = abs(value.readings[0]), abs(datum.readings[0])
     return (value.unit is not datum.unit or value.is_whole == datum.is_whole) and one < 20 * other < 400 * one
 
@@ -585,6 +617,8 @@ def ungrounded(prose: Prose, request: Request, able: Sequence[Ability]) -> Itera
         return
     if _is_unseen(request) or asks_about_calls(request):
         return
+    if asks_for_text(words) or _PHRASES["writes"].search(words):
+        return
     if _admits(prose) or announcement(prose) is not None:
         return
     given = _Given(request, [], prose)
@@ -704,14 +738,19 @@ class _Given:
     def has_measure(self, sentence: Sentence) -> bool:
         """Return True if a sentence has a value with a unit or with decimals that the conversation does not give."""
         own = [one.value for one in self._stated if one.sentence is sentence]
+        if sentence.bullet or not all(self._is_new(value) for value in own if value.unit is not None):
+            return False  # an item of a recipe; or computed from the value beside it
+        own = [value for value in own if self._is_new(value)]
+        own = [value for value in own if not _CLOCK.match(self._prose.masked, value.end)]
         return any(
-            self._is_new(value)
+            value.unit is not None or not value.is_whole or _OTHER_UNIT.match(self._prose.masked, value.end) is not None
             for value in own
-            if value.unit is not None or not value.is_whole or _OTHER_UNIT.match(self._prose.masked, value.end)
         )
 
     def _is_new(self, value: Value) -> bool:
         if is_said(value, self._prose.masked, self._texts) or derived_from(value, self._data):
+            return False
+        if _is_interval(value, self._texts):
             return False
         share = value.unit is not None and value.unit.dimension == "percent"
         if sum(share or _is_of_kind(value, datum.value) for datum in self._returned) >= _SEVERAL:
