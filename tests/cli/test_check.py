@@ -173,8 +173,8 @@ def test_of_what_could_not_be_read_nothing_is_claimed(wirelint: Wirelint, tmp_pa
 
 def test_a_reply_that_was_read_in_part_is_not_called_clean(wirelint: Wirelint, tmp_path: Path) -> None:
     (tmp_path / "long.jsonl").write_text(json.dumps(Talk(text="It is. " * 600).record("openai.chat", False)))
-    ran = wirelint("check", tmp_path / "long.jsonl")
-    assert "nothing found in what could be read; 1 exchange read in part (wirelint show has the reasons)" in ran.err
+    said = "nothing found in what could be read; 1 exchange read in part (wirelint show has the reasons)"
+    assert said in wirelint("check", tmp_path / "long.jsonl").err
     assert "sentences between the first and the last 256" in wirelint("show", tmp_path / "long.jsonl", columns=200).out
 
 

@@ -31,6 +31,7 @@ from wirelint.capture.record import Record
 from wirelint.capture.redact import Redactor
 from wirelint.engine import Engine, Session, lower
 from wirelint.fix import FixPolicy
+from wirelint.model import Exchange
 from wirelint.rewrite import ReplyStream
 from wirelint.rewrite.request import mend_request
 from wirelint.state.ledger import Ledger
@@ -87,8 +88,9 @@ def judge(made: Record, pieces: Sequence[bytes], cost: Cost) -> None:
     session = open_session(made)
     for piece in pieces:
         cost.call(partial(session.feed, piece, 1.0))
-    engine = Engine(REGISTRY.rules)
-    cost.call(lambda: engine.check(session.finish()))
+    ended: list[Exchange] = []
+    cost.call(lambda: ended.append(session.finish()), beside=len(made.response_body or b"") >= LARGE)
+    cost.call(lambda: Engine(REGISTRY.rules).check(*ended))
 
 
 def repair(made: Record, pieces: Sequence[bytes], cost: Cost) -> None:
@@ -113,8 +115,7 @@ def relay(made: Record, pieces: Sequence[bytes], cost: Cost) -> None:
         message = piece.partition(b"data: ")[2].strip()
         cost.call(lambda: (rewriting.feed(as_line(message), 1.0), closes(message)))  # noqa: B023 - called at once
     cost.call(rewriting.end)
-    engine = Engine(REGISTRY.rules)
-    cost.call(lambda: engine.check(session.finish()))
+    cost.call(lambda: Engine(REGISTRY.rules).check(session.finish()))
 
 
 def mend(made: Record, pieces: Sequence[bytes], cost: Cost) -> None:

@@ -77,10 +77,9 @@ def test_a_limit_of_a_text_makes_a_note(text: str, says: str) -> None:
 
 
 def test_a_limit_of_arguments_makes_a_note() -> None:
-    (note,) = notes(calls=[Call("look", "0 " * 300)])
-    assert note == "the arguments of look are more than 256 JSON values; the others were not judged"
-    (note,) = notes(calls=[Call("look", {"q": ["a"] * 401})])
-    assert note == "the arguments of look hold more than 400 values; the others were not checked for invented ones"
+    assert "more than 256 JSON values; the others were not judged" in notes(calls=[Call("look", "0 " * 300)])[0]
+    many = notes(calls=[Call("look", {"q": ["a"] * 401})])
+    assert many == ("the arguments of look hold more than 400 values; the others were not checked for invented ones",)
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ import html
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Literal, NamedTuple, TypeAlias
 
 from wirelint import lexicon
@@ -411,11 +411,23 @@ def views(text: str, *, over: bool = True) -> Iterator[View]:
     text = text if over else text[: len(text) - cut_escape(text)]
     begins = _ESCAPED_START.match(text) is not None
     if "&" in text and (begins or _ENTITY_PROBE.search(text)):
-        yield _rewritten(text, _ENTITY, lambda match: html.unescape(match[0]), decoded=True)
+        yield _without_entities(text)
     if "\\" in text and (begins or _JSON_PROBE.search(text)):
-        yield _rewritten(text, _JSON_ESCAPE, jsontext.unescape, decoded=True)
+        yield _without_escapes(text)
     if "<" in text and _TURN_TOKEN.search(text):
         yield _rewritten(text, _TURN_TOKEN, _tag_end, joined=True)
+
+
+@lru_cache(maxsize=4)
+def _without_entities(text: str) -> View:
+    """Return the view without entities, cached because several rules read one text."""
+    return _rewritten(text, _ENTITY, lambda match: html.unescape(match[0]), decoded=True)
+
+
+@lru_cache(maxsize=4)
+def _without_escapes(text: str) -> View:
+    """Return the view without escapes of JSON, cached because several rules read one text."""
+    return _rewritten(text, _JSON_ESCAPE, jsontext.unescape, decoded=True)
 
 
 def _tag_end(token: re.Match[str]) -> str:
@@ -437,9 +449,9 @@ def tail_views(text: str) -> Iterator[View]:
     if len(kept) < len(text):
         yield plain_view(kept)
     if "&" in kept and _ENTITY_PROBE.search(kept):
-        yield _rewritten(kept, _ENTITY, lambda match: html.unescape(match[0]), decoded=True)
+        yield _without_entities(kept)
     if "\\u" in kept or _ESCAPED_START.match(kept):
-        yield _rewritten(kept, _JSON_ESCAPE, jsontext.unescape, decoded=True)
+        yield _without_escapes(kept)
     cut = cut_at(_TURN_TOKEN, text, max(0, len(text) - _LONGEST_TURN), whole=True)
     kept = text if cut is None else text[:cut]
     if cut is not None or _TURN_TOKEN.search(kept):

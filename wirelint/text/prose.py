@@ -12,7 +12,7 @@ import itertools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from wirelint import lexicon
 from wirelint.text.quoting import may_hold_spans, spans
@@ -77,7 +77,7 @@ _LONGEST_SENTENCE = 1 << 14
 _SURELY_READ = 4096
 """Texts up to this length are taken to be within all limits."""
 _SAYS_NOTHING = f" \t\r\n.{QUOTE}"
-_VISIBLE = re.compile(r"[^\r\n]")
+_VISIBLE = re.compile(r"[^\r\n]+")
 _QUOTES = "\"“„«「『‘'"
 """First characters of quotations."""
 _SOFT_BREAK = re.compile(r"(?<=[^\s.!?:;。！？…|\ue002])\n(?=[^\W\d_A-ZÄÖÜ])")
@@ -165,9 +165,14 @@ def _masked(text: str, *, html: bool = True) -> str:
         if kind == "inline":
             letter, size = CODE, len(text[start:end]) - len(text[start:end].lstrip("`"))
         if kind != "html" or html:
-            pieces += [text[done : start + size], _VISIBLE.sub(letter, text[start + size : end - size])]
+            hidden = _VISIBLE.sub(partial(_in_letters, letter), text[start + size : end - size])
+            pieces += [text[done : start + size], hidden]
             done = end - size
     return "".join(pieces) + text[done:]
+
+
+def _in_letters(letter: str, found: re.Match[str]) -> str:
+    return letter * len(found[0])
 
 
 def _ends(masked: str) -> Iterator[int]:

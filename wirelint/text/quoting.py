@@ -9,6 +9,7 @@ takes for an HTML block is not quoted.
 from __future__ import annotations
 
 import bisect
+import logging
 import re
 from collections.abc import Iterator
 from functools import lru_cache
@@ -30,6 +31,8 @@ _KINDS: dict[str, Kind] = {
 
 MOST_LINES = 2048
 """Lines of one text that are parsed, at 4-8 microseconds each. The lines after them count as quoted."""
+# mitmproxy turns on the debug messages of all libraries; this parser writes one for each rule and line.
+logging.getLogger("markdown_it").setLevel(logging.INFO)
 # Inline rules take most of the parser's time.
 _PARSER = MarkdownIt("commonmark").disable(["inline", "text_join"], ignoreInvalid=True)
 _LINE_END = re.compile(r"\r\n|\r|\n")
