@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 
+from wirelint.apis.openai_responses_items import BUILT_IN
 from wirelint.arguments.schemas import Match, match
 from wirelint.events import Start
 from wirelint.fixes.calls import (
@@ -75,7 +76,7 @@ class UndeclaredTool(Rule):
 
         def judge(head: Head) -> Rename | Remove | None:
             start, name, joined = head.start, head.name, head.joined
-            if not name or _is_known(name, joined, request):
+            if not name or _is_known(name, joined, request) or _is_built_in(name, request):
                 return None
             matched = match(name, names) or match(joined, names)
             safety: Safety = "safe" if matched is not None and matched.certain else "unsafe"
@@ -126,7 +127,8 @@ class UndeclaredTool(Rule):
                 f"the declared tool is {listed}" if len(names) == 1 else f"the {len(names)} declared are {listed}"
             )
             message = f"{shown} is not declared; {declared}{past}"
-        return self.part_finding(call, message, layer=_layer(name, matched), fix=_fix(shown, matched))
+        fix = _fix(shown, matched) if not _is_built_in(name, request) else None
+        return self.part_finding(call, message, layer=_layer(name, matched), fix=fix)
 
 
 def _is_known(name: str, joined: str, request: Request) -> bool:
@@ -153,6 +155,10 @@ def _is_hosted(name: str, request: Request) -> bool:
         or (family == "python" and "code" in other)
         for other in hosted
     )
+
+
+def _is_built_in(name: str, request: Request) -> bool:
+    return request.api == "openai.responses" and name in BUILT_IN
 
 
 def _layer(name: str, matched: Match | None) -> Layer:

@@ -24,6 +24,8 @@ CALLS: dict[str, tuple[str, str]] = {
     "tool_search_call": ("arguments", "tool_search"),
 }
 """Calls that the client may have to run: the member with their arguments, and their name if the item has none."""
+BUILT_IN = frozenset(name for _, name in CALLS.values() if name)
+"""Names of calls whose items have a type of their own and no name, so that they can be neither renamed nor removed."""
 RESULTS = frozenset({*(f"{kind}_output" for kind in CALLS if kind != "tool_search_call"), "tool_search_output"})
 STREAMED_CALLS = ("function_call", "custom_tool_call")
 """Calls whose arguments are text, and arrive as deltas in a stream."""
