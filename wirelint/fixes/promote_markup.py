@@ -33,7 +33,7 @@ from wirelint.fixes.text import Candidate, MakeRepair, Pause, TextBlock, TextBuf
 from wirelint.history.id_demands import mint_where_used
 from wirelint.model import Arguments, Choice, Part, Reasoning, Refusal, Request, Text, ToolCall
 from wirelint.text.escaping import amount
-from wirelint.text.markup import MOST_MASKED, OWN_FENCE, Said, judge, masked, may_quote, siblings
+from wirelint.text.markup import MOST_MASKED, OWN_FENCE, Said, are_among, judge, masked, may_quote, siblings
 from wirelint.text.quoting import is_quoted, is_unread
 
 PUT_BACK = "markup beside structured calls came back as text, at the end of what was already sent"
@@ -444,7 +444,7 @@ class MarkupDecider(TextDecider):
             return False
         if self.streamed and not self._exact:
             return {call.name for call in calls} <= {call.name for call in structured}
-        return _are_among(calls, structured)
+        return are_among(calls, structured)
 
 
 def _before(seen: Look, end: int) -> Look:
@@ -461,11 +461,6 @@ def _part(start: Start, text: str) -> Said:
             return Refusal(text, start.pointer)
         case _:
             return Text(text, start.pointer)
-
-
-def _are_among(calls: Sequence[NativeCall], structured: Sequence[ToolCall]) -> bool:
-    made = [(call.name, call.arguments.mapping) for call in structured]
-    return all((call.name, call.arguments) in made for call in calls)
 
 
 # --- the rewriter -----------------------------------------------------------------------------------------------------
@@ -578,7 +573,7 @@ class MarkupPromoter(TextRewriter):
         self._record(promotion, "promoted", "\n".join(lines))
 
     def _give_back(self, promotion: Promotion, structured: Sequence[ToolCall], frame: Frame | None) -> Iterator[Event]:
-        if _are_among(promotion.calls, structured):
+        if are_among(promotion.calls, structured):
             self._record(promotion, "dropped the markup of", "")
         else:
             if self.context.streamed:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -183,7 +183,7 @@ def judge(
     draft = isinstance(part, Reasoning) and bool(choice.text.strip() or choice.calls)
     if draft and any(call.name == made.name for call in calls for made in choice.calls):
         return None  # the call follows its draft
-    duplicate = bool(calls) and all(any(_same(call, made) for made in choice.calls) for call in calls)
+    duplicate = bool(calls) and are_among(calls, choice.calls)
     whole = all(block.complete for block in blocks) and all(call.name in offered for call in calls)
     allowed = request.tool_choice.mode != "none" and not choice.calls and not draft and not fenced
     held = (
@@ -280,5 +280,7 @@ def _heads(text: str) -> tuple[str, ...]:
     return tuple(heads) or (plain[:16],)
 
 
-def _same(call: NativeCall, made: ToolCall) -> bool:
-    return call.name == made.name and call.arguments is not None and call.arguments == made.arguments.mapping
+def are_among(calls: Iterable[NativeCall], made: Sequence[ToolCall]) -> bool:
+    """Return True if each call equals a structured one, or one of several that were joined into one."""
+    known = [(one.name, value) for one in made for value in one.arguments.values]
+    return all(call.arguments is not None and (call.name, call.arguments) in known for call in calls)
