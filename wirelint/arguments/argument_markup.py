@@ -83,7 +83,7 @@ class _Document(NamedTuple):
 
 
 def _document(text: str) -> _Document | None:
-    """Return the JSON object or list that is all of a string; None if it cannot be written again as it is."""
+    """Return the JSON object or list that a string holds; None if writing it would change the string."""
     if not text.startswith(("{", "[")):
         return None
     try:

@@ -11,12 +11,11 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-import orjson
-
 from wirelint import lexicon
 from wirelint.claims.actions import Kind
 from wirelint.claims.claims import Claim
 from wirelint.claims.toolkinds import PATH, Ability, abilities, ability, fits
+from wirelint.jsonvalues import decode_json
 from wirelint.model import (
     Confidence,
     HostedCall,
@@ -187,7 +186,7 @@ def outcome(result: ToolResult) -> Outcome:
 def _outcome_of_text(text: str, marked: bool) -> Outcome:
     """Return the outcome of a result's text. `marked`: the API marks the result as an error."""
     text = text.strip()
-    document = _decoded(text)
+    document = decode_json(text) if text.startswith(("{", "[")) else None
     error = marked or _is_error(text, document)
     return Outcome(error, frozenset() if error else frozenset(_counts(text, document)))
 
@@ -201,16 +200,6 @@ def failed_command(text: str, arguments: str) -> bool:
         return False
     lines = text.strip().splitlines()
     return bool(lines) and any(_PHRASES["failed_command"].match(line) for line in (lines[0], lines[-1]))
-
-
-def _decoded(text: str) -> Json:
-    if not text.startswith(("{", "[")):
-        return None
-    try:
-        decoded: Json = orjson.loads(text)
-    except orjson.JSONDecodeError:
-        return None
-    return decoded
 
 
 def _is_error(text: str, document: Json) -> bool:

@@ -1,10 +1,10 @@
 """Values of a reply against the values of its conversation: which one rests on which, and which on none.
 
 Theory of operation. A *datum* is a number that a tool returned, with the words beside it: keys of JSON, its line, the
-arguments of the call. A value of the reply is *derived* if it equals a datum, rounds or converts it, or counts, sums,
-subtracts, divides or averages data of one kind, or if its digits are anywhere in the conversation. A value that is not
-derived may be the model's own knowledge. It contradicts a result only if it takes the place of a datum: the two are of one
-kind, nothing in the reply is derived from the datum, and either no other number is possible or the words beside them agree.
+arguments of the call. A value of the reply is *derived* if it equals a datum, rounds or converts it, or is a count, sum,
+difference, ratio or mean of data in the same unit, or if its digits are in the conversation. A value that is not derived
+may be the model's own knowledge. It contradicts a result only if it takes the place of a datum: the two have one unit,
+nothing in the reply is derived from the datum, and either no other number is possible or the words beside them agree.
 
 No language is needed for this, except to find values that are general ("usually 5 days").
 """
@@ -18,8 +18,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property, partial
 from typing import NamedTuple
 
-import orjson
-
 from wirelint import lexicon
 from wirelint.claims.actions import words_of
 from wirelint.claims.announcements import announcement, asks_for_text
@@ -27,6 +25,7 @@ from wirelint.claims.claims import claims
 from wirelint.claims.evidence import Contradiction, Fact, last_words
 from wirelint.claims.toolkinds import Ability, fits, name_words, names
 from wirelint.claims.values import LONGEST, Unit, Value, same, unit_of, values
+from wirelint.jsonvalues import decode_json
 from wirelint.model import Json, Opaque, Request, Tool
 from wirelint.text.asking import asks_about_calls
 from wirelint.text.prose import Prose, Sentence
@@ -41,12 +40,14 @@ _MOST_DATA = 240
 """Data that are compared. A conversation with more of them is not judged by its numbers."""
 LONGEST_REPLY = 8_000
 """Characters of a reply that is compared; a longer one takes too long."""
+_DEEPEST = 64
+"""Levels of a JSON document that are read."""
 _MOST_STATED = 32
 """Values of a reply that are compared."""
 _COLUMN = 3
 """Numbers without a unit under one key that may have the unit of a sum of them."""
 _FEW = 40
-"""Data of one kind up to which sums and ratios of pairs are tried."""
+"""Number of data in one unit of which sums and ratios of pairs are computed."""
 _ONLY = 6
 """Numbers of a result that is about one thing: a value of the same kind can only be one of them."""
 _NEAR = 32
@@ -85,22 +86,10 @@ class Datum(NamedTuple):
 @remembered
 def data(text: str) -> tuple[Datum, ...]:
     """Return the numbers of a result."""
-    document = _decoded(text)
+    document = decode_json(text) if text.lstrip().startswith(("{", "[")) else None
     if isinstance(document, (dict, list)):
         return tuple(itertools.islice(_of_json(document, (), frozenset()), _MOST_DATA))
-    if isinstance(document, (int, float)) and not isinstance(document, bool):
-        text = str(document)
     return tuple(itertools.islice(_of_lines(text), _MOST_DATA))
-
-
-def _decoded(text: str) -> Json:
-    if not text.lstrip().startswith(("{", "[")):
-        return None
-    try:
-        decoded: Json = orjson.loads(text)
-    except orjson.JSONDecodeError:
-        return None
-    return decoded
 
 
 def _of_lines(text: str, place: str = "", around: frozenset[str] = frozenset(), column: str = "") -> Iterator[Datum]:
@@ -119,7 +108,7 @@ def _of_lines(text: str, place: str = "", around: frozenset[str] = frozenset(), 
 def _of_json(document: Json, path: tuple[str, ...], around: frozenset[str]) -> Iterator[Datum]:
     """Yield the numbers of a document. `around`: words of the texts beside it, which name its row."""
     match document:
-        case dict():
+        case dict() if len(path) < _DEEPEST:
             own = [str(value) for value in document.values() if isinstance(value, str) and len(value) < 2 * _NEAR]
             row = around | _words(" ".join(own))
             stated = next(
@@ -133,7 +122,7 @@ def _of_json(document: Json, path: tuple[str, ...], around: frozenset[str]) -> I
                     yield from _of_lines(value, _pointer(inner), row | _key_words(inner), key)
                 else:
                     yield from _of_json(value, inner, row)
-        case list():
+        case list() if len(path) < _DEEPEST:
             yield Datum(_amount(len(document), None), around | _key_words(path), f"{_pointer(path)} (length)", "#")
             for number, value in enumerate(document[:_MOST_DATA]):
                 inner = (*path, str(number))
@@ -527,7 +516,7 @@ _STEM = 6
 _ROOT = 5
 """Letters that two forms of a word have in common."""
 _SEVERAL = 3
-"""Earlier results of a kind from which a reply may compute anything."""
+"""Number of earlier results in one unit from which a reply may compute any value in many steps."""
 _NEWS = 3
 """New words from which on a reply says something by itself."""
 
@@ -693,7 +682,7 @@ def _nouns(tool: Tool) -> frozenset[str]:
 
 
 class _Given:
-    """What a conversation gives. Errors give words and no values: in "timed out after 30 s", 30 is no answer."""
+    """Texts and values of a conversation, without the numbers of errors: in "timed out after 30 s", 30 is no answer."""
 
     def __init__(self, request: Request, errors: Sequence[str], prose: Prose) -> None:
         self._request, self._errors, self._prose = request, errors, prose
