@@ -276,9 +276,9 @@ class Proxy:
         start, known = self._read.get(file_id, (0, []))
         with path.open("rb") as file:
             file.seek(start)
-            lines = [line for line in file if line.endswith(b"\n")]
+            *lines, _torn = file.read().split(b"\n")  # one read: the end of a torn line may come meanwhile
         known = [*known, *map(json.loads, lines)]
-        self._read[file_id] = start + sum(map(len, lines)), known
+        self._read[file_id] = start + sum(len(line) + 1 for line in lines), known
         return known
 
     def wait_for_record(self, id_: str) -> dict[str, Any]:
