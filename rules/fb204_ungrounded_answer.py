@@ -54,7 +54,9 @@ class UngroundedAnswer(Rule):
             for part in choice.parts:
                 if not isinstance(part, Text) or REDACTED in part.text:
                     continue
-                for said, tool in ungrounded(prose.read(part.text), request, abilities(request.tools)):
+                found = ungrounded(prose.read(part.text), request, abilities(request.tools))
+                if found is not None:
+                    said, tool = found
                     yield self.text_finding(
                         part,
                         (said.start, said.end),

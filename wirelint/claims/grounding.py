@@ -404,45 +404,55 @@ def _is_settled(prose: Prose, failed: Sequence[Fact]) -> bool:
     return acting and len(prose.text) <= _LONGEST_REPORT and not any(sentence.question for sentence in prose.sentences)
 
 
-def ungrounded(prose: Prose, request: Request, able: Sequence[Ability]) -> Iterator[tuple[Sentence, Tool]]:
-    """Yield the first statement that only a tool could make, and the tool, if nothing ran in the turn.
+def ungrounded(prose: Prose, request: Request, able: Sequence[Ability]) -> tuple[Sentence, Tool] | None:
+    """Return the first statement that only a tool could make, and the tool, if nothing ran in the turn.
 
     The user's message orders the use of a tool, or has words in common with its name.
     """
     words = last_words(request)
     if not words or len(words) > _LONGEST_ORDER or len(prose.text) > LONGEST_REPLY:
-        return
+        return None
     if _is_unseen(request) or asks_about_calls(request):
-        return
+        return None
     if asks_for_text(words) or _PHRASES["writes"].search(words):
-        return
-    if _admits(prose) or announcement(prose) is not None:
-        return
+        return None
+    found = _without_basis(prose, request, able, words)
+    return None if found is None or _admits(prose) or announcement(prose) is not None else found
+
+
+def _without_basis(prose: Prose, request: Request, able: Sequence[Ability], words: str) -> tuple[Sentence, Tool] | None:
     given = _Given(request, [], prose)
-    statements = list(_statements(prose))
     if (ordered := _ordered_tool(words, able)) is not None:
+        statements = list(_statements(prose))
         news = [sentence for sentence in statements if given.has_news(sentence)]
         told = [sentence for sentence in statements if given.new_words(sentence)]
         if news or sum(len(given.new_words(sentence)) for sentence in told) >= _NEWS:
-            yield (news or told)[0], ordered
-        return
+            return (news or told)[0], ordered
+        return None
     finders = [one for one in able if (not one.kinds or one.kinds & {"search", "read"}) and not names(one.tool, words)]
-    asked = words_in(words)
-    for sentence in statements if finders else ():
-        own, measured = words_in(sentence.masked), given.has_measure(sentence)
-        at_once = _PHRASES["now"].search(sentence.masked) or _PHRASES["now"].search(words)
-        for one in finders:
-            nouns = _nouns(one.tool)
+    asked, at_once = words_in(words), _PHRASES["now"].search(words) is not None
+    for sentence in prose.sentences if finders else ():
+        found = _finder_for(sentence, finders, given, asked, at_once)
+        if found is not None and not sentence.question and _is_about_this_case(sentence):
+            return sentence, found.tool
+    return None
+
+
+def _finder_for(
+    sentence: Sentence, finders: Sequence[Ability], given: _Given, asked: frozenset[str], at_once: bool
+) -> Ability | None:
+    """Return the tool that a sentence needs: it states a measure that only the tool gives, or news about its subject."""
+    own, measured = words_in(sentence.masked), given.has_measure(sentence)
+    for one in finders:
+        nouns = _nouns(one.tool)
+        if measured:
             related = any(word[:_STEM] in noun for word in asked if len(word) >= _STEM for noun in nouns)
-            fits_order = (
-                related or nouns & asked or (nouns & own and len(asked & own) > 1) or len(one.words & asked) > 1
-            )
-            if (fits_order and measured) or (nouns & asked and at_once and own & nouns and given.new_words(sentence)):
-                yield sentence, one.tool
-                return
-        if measured and _PHRASES["at_present"].search(sentence.masked):
-            yield sentence, finders[0].tool
-            return
+            if related or nouns & asked or (nouns & own and len(asked & own) > 1) or len(one.words & asked) > 1:
+                return one
+        about_it = nouns & asked and own & nouns and given.new_words(sentence)
+        if about_it and (at_once or _PHRASES["now"].search(sentence.masked)):
+            return one
+    return finders[0] if measured and _PHRASES["at_present"].search(sentence.masked) else None
 
 
 def _ordered_tool(words: str, able: Sequence[Ability]) -> Tool | None:
@@ -494,7 +504,10 @@ class _Given:
 
     def __init__(self, request: Request, errors: Sequence[str], prose: Prose) -> None:
         self._request, self._errors, self._prose = request, errors, prose
-        self._stated = stated(prose)
+
+    @cached_property
+    def _stated(self) -> list[Stated]:
+        return stated(self._prose)
 
     @cached_property
     def _texts(self) -> list[str]:
