@@ -149,8 +149,8 @@ class FabricatedCall(Rule):
                 found.append((2, part, *done))
             if not [entry for entry in found if entry[0] >= 2] and (found_claim := _carried_out(read, request)):
                 found.append((2, part, *found_claim))
-        if not found and (done := _done_abroad(request, choice)) is not None:
-            found.append((2, *done))
+        if not found and (abroad := _done_abroad(request, choice)) is not None:
+            found.append((2, *abroad))
         if not found:
             return
         weight, part, claim, fitting = max(found, key=lambda one: (one[0], -one[2].start))
