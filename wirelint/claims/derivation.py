@@ -163,9 +163,14 @@ def equals(value: Value, datum: Value) -> bool:
 
 def is_computed(value: Value, known: Sequence[Datum]) -> bool:
     """Return True if a value is a sum, a mean, a difference, a product or a ratio of data, or counts them."""
-    goal, step = next(iter(value.amounts())), value.tolerance
     if value.unit is not None and value.unit.dimension == "percent":
-        return any(same(abs(goal), abs(ratio), step) for ratio in _percentages(known))
+        ratios = [abs(ratio) for ratio in _percentages(known)]
+        return any(same(abs(goal), ratio, value.tolerance) for goal in value.amounts() for ratio in ratios)
+    return any(_is_computed(value, goal, known) for goal in value.amounts())
+
+
+def _is_computed(value: Value, goal: float, known: Sequence[Datum]) -> bool:
+    step = value.tolerance
     columns = Counter(datum.column for datum in known)
     kind = [
         datum
