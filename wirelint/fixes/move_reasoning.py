@@ -360,9 +360,9 @@ class ThoughtDecider(TextDecider):
             self.streamed and not final and found is not None and found.evidence == "residue" and not ends_residue(text)
         )
         if found is not None and found.whole and not goes_on and self._applies(found):
-            if self.streamed and not final and self._may_be_mention(found):
-                return 0
             if not self._may_be_answer(found):
+                if self.streamed and not final and self._may_be_mention(found):
+                    return 0
                 self._move(found)
                 return None
             if self.streamed and not final:

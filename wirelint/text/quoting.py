@@ -146,6 +146,7 @@ _DELIMITERS = re.compile(
     r"(?m)^[ \t]*+(?P<left>\|)?[ \t]*+:?-++:?[ \t]*+(?:\|[ \t]*+:?-++:?[ \t]*+)*+(?P<right>\|)?[ \t]*+$"
 )
 """The second row of a table: `|---|:--|`."""
+_BAR = re.compile(r"(?<!<)\|(?!>)")
 _LONGEST_ROW = 512
 _LONGEST_TABLE = 4096
 
@@ -178,12 +179,14 @@ def _is_in_cell(text: str, start: int, end: int) -> bool:
     """Return True if a span is in a row of a table: `| </think> | closes the reasoning |`."""
     floor, ceiling = max(start - _LONGEST_ROW, 0), end + _LONGEST_ROW
     row, stop = text.rfind("\n", floor, start) + 1 or floor, text.find("\n", end, ceiling)
-    before, after = text[row:start], text[end : stop if stop >= 0 else ceiling]
-    if "|" not in before and "|" not in after:
+    after = text[end : stop if stop >= 0 else ceiling].strip()
+    bars = _BAR.search(text, row, start) is not None, _BAR.search(after) is not None
+    if not any(bars):
         return False
     above = text[max(text.rfind("\n\n", 0, row), row - _LONGEST_TABLE, 0) : row]
     delimiters = next((one for one in _DELIMITERS.finditer(above) if "|" in one[0]), None)
     if delimiters is None:  # the row may be the head of the table
-        return stop >= 0 and "|" in before and "|" in after and _DELIMITERS.match(text, stop + 1) is not None
-    begins = "|" in before or not (before.strip() or delimiters["left"])
-    return begins and ("|" in after or not (after.strip() or delimiters["right"] or before.rstrip()[-1:] != "|"))
+        return stop >= 0 and all(bars) and _DELIMITERS.match(text, stop + 1) is not None
+    before = text[row:start].strip()
+    ends = bars[1] or not (after or delimiters["right"] or before[-1:] != "|")
+    return ends and (bars[0] or not (before or delimiters["left"]))
