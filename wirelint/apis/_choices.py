@@ -525,7 +525,7 @@ def _wrapped(call: Json) -> Json:
     """Return an entry of `tool_calls` with its name and arguments in `function`."""
     if not isinstance(call, dict) or not is_bare_call(call):
         return call
-    inner = {name: call[name] for name in ("name", "arguments") if name in call}
+    inner: dict[str, Json] = {name: value for name, value in call.items() if name in ("name", "arguments")}
     return {**{name: value for name, value in call.items() if name not in inner}, "function": inner}
 
 
