@@ -6,22 +6,36 @@ ledger. Neither uses a clock, a socket or a file: callers pass times in.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 from urllib.parse import urlsplit
 
 from wirelint.apis import ApiSpec, ReplyReader, as_object, channel_of, read_request, recognise
 from wirelint.apis.delta_pattern import DeltaPattern, PatternLearner
 from wirelint.apis.reading import Decoded
+from wirelint.arguments import placeholders
 from wirelint.events import Delta, Done, Event, Failure, Finish, Fold, Frame, Other, says_nothing
-from wirelint.jsonvalues import decode_json
-from wirelint.model import End, Exchange, Json, Reply, Request, Timing
+from wirelint.jsonvalues import MOST_VALUES, decode_json
+from wirelint.model import (
+    End,
+    Exchange,
+    Json,
+    Reasoning,
+    Refusal,
+    Reply,
+    Request,
+    Text,
+    Timing,
+    Tool,
+    ToolCall,
+)
 from wirelint.rule import Finding, Rule
 from wirelint.settings import Applicable, Kind, Scopes, checks_of
 from wirelint.state.ledger import Ledger, Unnamed
-from wirelint.text import limits
-from wirelint.text.loops import without_loops
+from wirelint.text import control_tokens, markup, prose
+from wirelint.text.loops import note_on, plain_from, without_loops
 from wirelint.text.pointers import document_order
+from wirelint.text.quoting import MOST_LINES, is_unread
 from wirelint.timing import ArrivalLog, Arrivals
 from wirelint.wire import Framing, Sniffer
 from wirelint.wire.websocket import is_socket
@@ -331,7 +345,7 @@ class Session:
         if self.unread_because is not None and self.unread_because not in notes:
             notes = (*notes, self.unread_because)
         if reply is not None:
-            notes = (*notes, *limits.notes_on(reply, self.request.tools if self.request is not None else ()))
+            notes = (*notes, *_limit_notes(reply, self.request.tools if self.request is not None else ()))
         measured = Timing(self._started, self._log.first, self._first_token, None)
         return self.head().but(
             reply=reply,
@@ -445,6 +459,41 @@ class Engine:
             if self._report is not None:
                 self._report(rule.name, error)
         return internal(f"rule {rule.name}", error)
+
+
+def _limit_notes(reply: Reply, tools: Sequence[Tool]) -> tuple[str, ...]:
+    """Return a note for each limit that a reply exceeds: without findings it may still have faults. `tools`: the declared
+    ones.
+
+    Each limit bounds how long one reply can delay the other clients of the proxy. The repairs note their own limits.
+    """
+    parts = [part for choice in reply.choices for part in choice.parts]
+    return tuple(dict.fromkeys(note for part in parts for note in _part_notes(part, tools)))
+
+
+def _part_notes(part: object, tools: Sequence[Tool]) -> Iterator[str]:
+    match part:
+        case Text(text) | Reasoning(text) | Refusal(text):
+            end = plain_from(text, frozenset([tool.name for tool in tools]))
+            if end is not None:
+                yield note_on(end)
+            if markup.are_too_many(text[:end], tools):
+                most = markup.MOST_MASKED
+                yield f"more than {most} calls with code fences in a text of the reply; the others may not be judged"
+            if control_tokens.are_too_many(text[:end]):
+                most = control_tokens.MOST_TOKENS
+                yield f"more than {most:,} control tokens in a text of the reply; they were not judged"
+            if is_unread(text, len(text[:end])):
+                yield f"the lines after the first {MOST_LINES:,} in a text of the reply count as quoted"
+            unread = prose.unread(text[:end]) if isinstance(part, Text) else ()
+            yield from (f"the {some} in a text of the reply were not read for claims" for some in unread)
+        case ToolCall(name=name, arguments=arguments):
+            if len(arguments.text) > MOST_VALUES and len(arguments.values) == MOST_VALUES and arguments.rest:
+                yield f"the arguments of {name} are more than {MOST_VALUES} JSON values; the others were not judged"
+            mapping = arguments.mapping
+            if mapping and len(arguments.text) > placeholders.MOST_VALUES and placeholders.are_too_many(mapping):
+                most = placeholders.MOST_VALUES
+                yield f"the arguments of {name} hold more than {most} values; the others were not checked for invented ones"
 
 
 def within_limits(exchange: Exchange) -> Exchange:
