@@ -3,7 +3,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from wirelint.apis.traits import is_raw
 from wirelint.claims import evidence
 from wirelint.claims.actions import Kind
 from wirelint.claims.announcements import (
@@ -30,7 +29,7 @@ from wirelint.claims.order_check import (
 from wirelint.claims.side_effects import Reach, has_place, reach
 from wirelint.claims.toolkinds import Ability, abilities, cannot, matching, reports, tool_by_words, topics_in
 from wirelint.history.handed_back import never_ran
-from wirelint.model import Choice, Exchange, Reply, Request, Text
+from wirelint.model import Choice, Exchange, Request, Text
 from wirelint.rule import REDACTED, Confidence, Finding, Rule, Severity, excerpt
 from wirelint.state.ledger import Ledger
 from wirelint.text import prose
@@ -86,28 +85,23 @@ class FabricatedCall(Rule):
     requires_in_reply = frozenset({"tools"})
 
     def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
-        request, reply = exchange.request, exchange.reply
-        if request is None or reply is None or not exchange.ok or not request.client_tools:
+        request, answers = exchange.request, evidence.answers(exchange)
+        if request is None or not answers:
             return
-        answers = [choice for choice in reply.choices if not choice.calls and not choice.hosted]
-        if not answers or is_raw(exchange.api, request):
-            return  # a raw prompt holds earlier calls in any notation
         if evidence.anything_ran(request):
-            yield from self._beside_the_calls(request, reply, ledger)
+            yield from self._beside_the_calls(request, answers, ledger)
             return
         for choice in answers:
             yield from self._judge(request, choice, ledger)
 
-    def _beside_the_calls(self, request: Request, reply: Reply, ledger: Ledger) -> Iterator[Finding]:
+    def _beside_the_calls(self, request: Request, answers: tuple[Choice, ...], ledger: Ledger) -> Iterator[Finding]:
         """Yield a finding on a claim that none of the tools that ran in this turn can explain."""
         used = tools_used(request)
         if not used or evidence.was_summarised(request):
             return
         results = [result.text for message in request.turn for result in message.results]
         words = evidence.last_words(request)
-        for choice in reply.choices:
-            if choice.calls or choice.hosted:
-                continue
+        for choice in answers:
             for part, claim, fitting in _unbacked(request, choice, used):
                 if (
                     asks_about_past(words)
@@ -155,8 +149,9 @@ class FabricatedCall(Rule):
                 found.append((2, part, *done))
             if not [entry for entry in found if entry[0] >= 2] and (found_claim := _carried_out(read, request)):
                 found.append((2, part, *found_claim))
+        if not found and (abroad := _done_abroad(request, choice)) is not None:
+            found.append((2, *abroad))
         if not found:
-            yield from self._done_abroad(request, choice)
             return
         weight, part, claim, fitting = max(found, key=lambda one: (one[0], -one[2].start))
         idle = never_ran(fitting.tool, ledger.tools)
@@ -172,22 +167,15 @@ class FabricatedCall(Rule):
             confidence=confidence,
         )
 
-    def _done_abroad(self, request: Request, choice: Choice) -> Iterator[Finding]:
-        for part in choice.parts:
-            if not isinstance(part, Text) or REDACTED in part.text:
-                continue
+
+def _done_abroad(request: Request, choice: Choice) -> tuple[Text, Claim, Ability] | None:
+    """Return a report of a finished action in another language than English."""
+    for part in choice.parts:
+        if isinstance(part, Text) and REDACTED not in part.text:
             found = done_abroad(prose.read(part.text), request, abilities(request.tools))
             if found is not None:
-                sentence, tool = found
-                yield self.text_finding(
-                    part,
-                    (sentence.start, sentence.end),
-                    f"claims {excerpt(part.text[sentence.start : sentence.end], 90)!r} and nothing ran: no call in this "
-                    f"reply, no call or result since the user's last message ({tool.name} is declared)",
-                    severity="warning",
-                    confidence="medium",
-                )
-                return
+                return part, *found
+    return None
 
 
 def _may_hold_claim(text: str) -> bool:
@@ -230,8 +218,11 @@ def _weigh(claim: Claim, read: Prose, request: Request, fitting: Ability) -> int
         return 0
     if _is_fiction(request) and not wanted & claim.kinds:
         return 0
-    if (asks_about_past(words) or claim.earlier) and any(message.role == "assistant" for message in request.messages):
-        return 0 if calls_before(claim, request) else 1
+    if asks_about_past(words) or claim.earlier:
+        if request.is_partial:
+            return 0  # the earlier call may be on the server
+        if any(message.role == "assistant" for message in request.messages):
+            return 0 if calls_before(claim, request) else 1
     if may_be_on_record(claim, request, wanted):
         return 0
     weight = {Reach.SURE: 3, Reach.MAYBE: 1}[reached]

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from wirelint.apis.traits import is_raw
 from wirelint.claims import evidence
 from wirelint.claims.grounding import ungrounded
 from wirelint.claims.toolkinds import abilities
@@ -46,20 +45,18 @@ class UngroundedAnswer(Rule):
     requires_in_reply = frozenset({"tools"})
 
     def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
-        request, reply = exchange.request, exchange.reply
-        if request is None or reply is None or not exchange.ok or not request.client_tools:
-            return
-        if is_raw(exchange.api, request) or evidence.anything_ran(request) or evidence.was_summarised(request):
+        request, answers = exchange.request, evidence.answers(exchange)
+        if request is None or not answers or evidence.anything_ran(request) or evidence.was_summarised(request):
             return
         if next(leaks(exchange), None) is not None:
             return  # the call is there, as text
-        for choice in reply.choices:
-            if choice.calls or choice.hosted:
-                continue
+        for choice in answers:
             for part in choice.parts:
                 if not isinstance(part, Text) or REDACTED in part.text:
                     continue
-                for said, tool in ungrounded(prose.read(part.text), request, abilities(request.tools)):
+                found = ungrounded(prose.read(part.text), request, abilities(request.tools))
+                if found is not None:
+                    said, tool = found
                     yield self.text_finding(
                         part,
                         (said.start, said.end),

@@ -345,7 +345,7 @@ class Session:
         if self.unread_because is not None and self.unread_because not in notes:
             notes = (*notes, self.unread_because)
         if reply is not None:
-            notes = (*notes, *notes_on(reply, self.request.tools if self.request is not None else ()))
+            notes = (*notes, *_limit_notes(reply, self.request.tools if self.request is not None else ()))
         measured = Timing(self._started, self._log.first, self._first_token, None)
         return self.head().but(
             reply=reply,
@@ -461,28 +461,17 @@ class Engine:
         return internal(f"rule {rule.name}", error)
 
 
-def within_limits(exchange: Exchange) -> Exchange:
-    """Return the exchange as the rules see it. A reply that repeats tags in an endless loop is cut to its beginning."""
-    reply = exchange.reply
-    if reply is None:
-        return exchange
-    request = exchange.request
-    tool_names = frozenset([tool.name for tool in request.tools]) if request is not None else frozenset[str]()
-    judged = without_loops(reply, tool_names)
-    return exchange if judged is reply else exchange.but(reply=judged)
+def _limit_notes(reply: Reply, tools: Sequence[Tool]) -> tuple[str, ...]:
+    """Return a note for each limit that a reply exceeds: without findings it may still have faults. `tools`: the declared
+    ones.
 
-
-# Notes on limits of the reading. Each limit bounds how long one reply can delay the other clients of the proxy. A reply
-# that exceeds one may have faults although it has no findings. Fixes add the notes about their own limits themselves.
-
-
-def notes_on(reply: Reply, tools: Sequence[Tool]) -> tuple[str, ...]:
-    """Return a note for each limit that a reply exceeds. `tools`: the declared ones."""
+    Each limit bounds how long one reply can delay the other clients of the proxy. The repairs note their own limits.
+    """
     parts = [part for choice in reply.choices for part in choice.parts]
-    return tuple(dict.fromkeys(note for part in parts for note in _notes(part, tools)))
+    return tuple(dict.fromkeys(note for part in parts for note in _part_notes(part, tools)))
 
 
-def _notes(part: object, tools: Sequence[Tool]) -> Iterator[str]:
+def _part_notes(part: object, tools: Sequence[Tool]) -> Iterator[str]:
     match part:
         case Text(text) | Reasoning(text) | Refusal(text):
             end = plain_from(text, frozenset([tool.name for tool in tools]))
@@ -505,6 +494,17 @@ def _notes(part: object, tools: Sequence[Tool]) -> Iterator[str]:
             if mapping and len(arguments.text) > placeholders.MOST_VALUES and placeholders.are_too_many(mapping):
                 most = placeholders.MOST_VALUES
                 yield f"the arguments of {name} hold more than {most} values; the others were not checked for invented ones"
+
+
+def within_limits(exchange: Exchange) -> Exchange:
+    """Return the exchange as the rules see it. A reply that repeats tags in an endless loop is cut to its beginning."""
+    reply = exchange.reply
+    if reply is None:
+        return exchange
+    request = exchange.request
+    tool_names = frozenset([tool.name for tool in request.tools]) if request is not None else frozenset[str]()
+    judged = without_loops(reply, tool_names)
+    return exchange if judged is reply else exchange.but(reply=judged)
 
 
 def internal(culprit: str, error: BaseException) -> Finding:

@@ -29,7 +29,7 @@ from mitmproxy.flow import Flow
 
 from wirelint.addon import mitm_compat, options, terminal_log
 from wirelint.addon.annotate import annotate, annotation, capture, mark_failure
-from wirelint.addon.check_result import Reading, judge, read, unchecked_result, with_faults
+from wirelint.addon.check_result import Reading, compile_patterns, judge, read, unchecked_result, with_faults
 from wirelint.addon.classify import (
     EndedExchange,
     IgnoreHeader,
@@ -56,6 +56,7 @@ from wirelint.capture.redact import Redactor
 from wirelint.capture.store import Store
 from wirelint.engine import Engine
 from wirelint.model import End, Exchange, Json
+from wirelint.registry import shipped
 from wirelint.rule import Finding
 from wirelint.state.ledger import Ledger
 from wirelint.wire.content_coding import TooLargeError
@@ -140,6 +141,10 @@ class Inspector:
     def running(self) -> None:
         self._running = True
         terminal_log.settle()
+        if self._settings is not None:
+            shipped_rules = [rule for rule in self._settings.rules if rule.case_file.parent == shipped("rules")]
+            with self._failures.caught("compiling the patterns"):
+                compile_patterns(shipped_rules)
 
     def done(self) -> None:
         """Finish everything: the proxy stops, or the script is reloaded."""

@@ -7,6 +7,7 @@ check` agrees with the live run. Otherwise the parse made in transit is used."""
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from wirelint.addon.recorder import ExchangeRecorder
@@ -17,8 +18,21 @@ from wirelint.capture.replay import delivered_reply, replay
 from wirelint.capture.streams import StreamStrings
 from wirelint.engine import Engine, internal, lower
 from wirelint.model import End, Exchange, Reply, Timing
-from wirelint.rule import SEVERITIES, Finding
+from wirelint.rule import SEVERITIES, Finding, Rule
 from wirelint.state.ledger import Unnamed
+
+_SAMPLE = Record(
+    "sample",
+    "POST",
+    "https://localhost/v1/chat/completions",
+    request_body=b"""{"model": "sample", "messages": [{"role": "user", "content": "Please send it."}], "tools": [
+    {"type": "function", "function": {"name": "send_mail", "parameters": {"type": "object", "properties": {}}}}]}""",
+    status=200,
+    response_body=b"""{"choices": [{"index": 0, "finish_reason": "stop", "message":
+    {"role": "assistant", "content": "I've sent the mail for 5 USD. <tool_call>"}}]}""",
+    end="complete",
+)
+"""A reply with a claim, a number and the beginning of markup."""
 
 
 class Reading(NamedTuple):
@@ -61,6 +75,13 @@ def judge(recorder: ExchangeRecorder, reading: Reading, engine: Engine, redactor
     elif recorder.is_readable and not recorder.is_unread:
         findings.append(internal("reading the exchange without its secrets", ValueError("it is of no known API then")))
     return _result(recorder, clean, exchange, findings, redactor)
+
+
+def compile_patterns(rules: Sequence[Rule]) -> None:
+    """Judge a sample, since expressions are compiled at their first use, which would hold up all traffic for 0.1 s."""
+    exchange = replay(_SAMPLE)
+    if exchange is not None:
+        Engine(rules).judge(exchange)
 
 
 def unchecked_result(recorder: ExchangeRecorder, end: End, error: str | None, redactor: Redactor) -> Checked:

@@ -12,12 +12,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from wirelint import lexicon
+from wirelint.apis.traits import is_raw
 from wirelint.claims.actions import Kind
 from wirelint.claims.claims import Claim
 from wirelint.claims.toolkinds import PATH, Ability, abilities, ability, fits
 from wirelint.jsonvalues import decode_json
 from wirelint.model import (
+    Choice,
     Confidence,
+    Exchange,
     HostedCall,
     HostedResult,
     Json,
@@ -65,6 +68,16 @@ class Outcome:
     @property
     def empty(self) -> bool:
         return 0 in self.counts
+
+
+def answers(exchange: Exchange) -> tuple[Choice, ...]:
+    """Return the choices of a reply that could call a declared tool and do not; none at raw endpoints, whose prompts hold
+    calls in any notation."""
+    request, reply = exchange.request, exchange.reply
+    if request is None or reply is None or not exchange.ok or not request.client_tools:
+        return ()
+    silent = tuple(choice for choice in reply.choices if not choice.calls and not choice.hosted)
+    return () if not silent or is_raw(exchange.api, request) else silent
 
 
 def last_words(request: Request) -> str:

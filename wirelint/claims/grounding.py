@@ -1,10 +1,9 @@
 """Values of a reply against the values of its conversation: which one rests on which, and which on none.
 
-Theory of operation. A *datum* is a number that a tool returned, with the words beside it: keys of JSON, its line, the
-arguments of the call. A value of the reply is *derived* if it equals a datum, rounds or converts it, or is a count, sum,
-difference, ratio or mean of data in the same unit, or if its digits are in the conversation. A value that is not derived
-may be the model's own knowledge. It contradicts a result only if it takes the place of a datum: the two have one unit,
-nothing in the reply is derived from the datum, and either no other number is possible or the words beside them agree.
+Theory of operation. A value of the reply may be the model's own knowledge if it does not follow from the results
+(`derivation.py`) and its digits are not in the conversation. It contradicts a result only if it takes the place of a datum:
+the two have one unit, nothing in the reply is derived from the datum, and either no other number is possible or the words
+beside them agree.
 
 No language is needed for this, except to find values that are general ("usually 5 days").
 """
@@ -21,43 +20,38 @@ from typing import NamedTuple
 from wirelint import lexicon
 from wirelint.claims.actions import words_of
 from wirelint.claims.announcements import announcement, asks_for_text
-from wirelint.claims.claims import claims
+from wirelint.claims.claims import Claim, claims
+from wirelint.claims.derivation import (
+    MOST_DATA,
+    NAMES_ONLY,
+    NEAR,
+    STOP,
+    Datum,
+    data,
+    derived_from,
+    equals,
+    is_computed,
+    is_of_kind,
+    is_said,
+    words_in,
+)
 from wirelint.claims.evidence import Contradiction, Fact, last_words
 from wirelint.claims.toolkinds import Ability, fits, name_words, names
-from wirelint.claims.values import LONGEST, Unit, Value, same, unit_of, values
-from wirelint.jsonvalues import decode_json
-from wirelint.model import Json, Opaque, Request, Tool
+from wirelint.claims.values import LONGEST, Value, same, values
+from wirelint.model import Opaque, Request, Tool
 from wirelint.text.asking import asks_about_calls
 from wirelint.text.prose import Prose, Sentence
-from wirelint.text.remembered import remembered
 
 _PHRASES = lexicon.Phrases("grounding")
-_STOP = frozenset(_PHRASES.words("stop"))
 _GENERAL_WORDS = frozenset(_PHRASES.words("general_words"))
 _MEDIA = frozenset(_PHRASES.words("media"))
 
-_MOST_DATA = 240
-"""Data that are compared. A conversation with more of them is not judged by its numbers."""
 LONGEST_REPLY = 8_000
 """Characters of a reply that is compared; a longer one takes too long."""
-_DEEPEST = 64
-"""Levels of a JSON document that are read."""
 _MOST_STATED = 32
 """Values of a reply that are compared."""
-_COLUMN = 3
-"""Numbers without a unit under one key that may have the unit of a sum of them."""
-_FEW = 40
-"""Number of data in one unit of which sums and ratios of pairs are computed."""
 _ONLY = 6
 """Numbers of a result that is about one thing: a value of the same kind can only be one of them."""
-_NEAR = 32
-"""Characters around a value whose words are compared with those beside a datum."""
-_NAMES_ONLY = re.compile(
-    r"(?i)(?:\A|_)(?:id|no|nr|code|zip|phone|port|ts|timestamp|version|index|line|page|year|offset|ref)\Z|Id\Z"
-)
-"""Keys whose numbers measure nothing."""
-_NO_UNITS = frozenset({"min", "in", "no", "won", "day", "month", "year"})
-"""Keys that have another meaning as a whole."""
 _DATE = re.compile(
     r"\d{4}-\d\d-\d\d|\d{1,2}[:.]\d\d(?:[:.]\d\d| ?(?:uur|Uhr|h\b|[ap]m\b))|\d{1,2}:\d\d\b|\d{1,2}[./]\d{1,2}[./]\d{2,4}"
 )
@@ -67,194 +61,6 @@ _ROW = re.compile(r"(?:/[^/]*?)*?/\d+(?=/)")
 """The pointer of a row: `/items/3` of `/items/3/price`."""
 _FORMULA = re.compile(r"\d ?[^\W\d_]{0,12} ?[×÷*·+/x−-] ?\(?[$€£]?\d[^=\n]{0,60}[=≈]")
 """A calculation, which the model does by itself."""
-
-
-class Datum(NamedTuple):
-    """A number of a result. `words`: those beside it. `place`: its JSON pointer, or its line. `column`: its key, or its
-    place in the line; `#` for the length of a list. `bare`: the result is this number alone."""
-
-    value: Value
-    words: frozenset[str]
-    place: str
-    column: str
-    bare: bool = False
-
-
-# --- data of results --------------------------------------------------------------------------------------------------
-
-
-@remembered
-def data(text: str) -> tuple[Datum, ...]:
-    """Return the numbers of a result."""
-    document = decode_json(text) if text.lstrip().startswith(("{", "[")) else None
-    if isinstance(document, (dict, list)):
-        return tuple(itertools.islice(_of_json(document, (), frozenset()), _MOST_DATA))
-    return tuple(itertools.islice(_of_lines(text), _MOST_DATA))
-
-
-def _of_lines(text: str, place: str = "", around: frozenset[str] = frozenset(), column: str = "") -> Iterator[Datum]:
-    line_start, place_in_line = -1, 0
-    for value in values(text):
-        start, end = text.rfind("\n", 0, value.start) + 1, text.find("\n", value.end)
-        place_in_line = place_in_line + 1 if start == line_start else 0
-        line_start = start
-        line = text[max(start, value.start - 2 * _NEAR) : min(end if end >= 0 else len(text), value.end + 2 * _NEAR)]
-        number = text.count("\n", 0, value.start) + 1
-        bare = value.end - value.start == len(text.strip())
-        words = _words(line) | around
-        yield Datum(value, words, place or f"line {number}", column or f"column {place_in_line}", bare)
-
-
-def _of_json(document: Json, path: tuple[str, ...], around: frozenset[str]) -> Iterator[Datum]:
-    """Yield the numbers of a document. `around`: words of the texts beside it, which name its row."""
-    match document:
-        case dict() if len(path) < _DEEPEST:
-            own = [str(value) for value in document.values() if isinstance(value, str) and len(value) < 2 * _NEAR]
-            row = around | _words(" ".join(own))
-            stated = next(
-                (unit_of(value) for key, value in document.items() if "unit" in key and isinstance(value, str)), None
-            )
-            for key, value in document.items():
-                inner = (*path, key)
-                if isinstance(value, (int, float)) and not isinstance(value, bool):
-                    yield _scalar(value, inner, row, stated)
-                elif isinstance(value, str):
-                    yield from _of_lines(value, _pointer(inner), row | _key_words(inner), key)
-                else:
-                    yield from _of_json(value, inner, row)
-        case list() if len(path) < _DEEPEST:
-            yield Datum(_amount(len(document), None), around | _key_words(path), f"{_pointer(path)} (length)", "#")
-            for number, value in enumerate(document[:_MOST_DATA]):
-                inner = (*path, str(number))
-                if isinstance(value, (int, float)) and not isinstance(value, bool):
-                    yield _scalar(value, inner, around, None)
-                elif isinstance(value, str):
-                    yield from _of_lines(value, _pointer(inner), around | _key_words(inner), "")
-                else:
-                    yield from _of_json(value, inner, around)
-
-
-def _scalar(number: float, path: tuple[str, ...], row: frozenset[str], stated: Unit | None) -> Datum:
-    key = next((part for part in reversed(path) if not part.isdigit()), "")
-    parts = name_words(key)
-    units = parts[1:] if len(parts) > 1 or len(key) < 2 or key.lower() in _NO_UNITS else parts
-    unit = next((found for part in units if (found := _key_unit(part))), None) or stated  # `price_eur_kg`: EUR
-    return Datum(_amount(number, unit), row | _key_words(path), _pointer(path), key)
-
-
-def _key_unit(part: str) -> Unit | None:
-    """Return the unit at the end of a key: `temp_c`, `distance_km`, `price_usd`."""
-    return unit_of(part) or unit_of(part.upper())
-
-
-def _amount(number: float, unit: Unit | None) -> Value:
-    decimals = len(repr(number).partition(".")[2]) if isinstance(number, float) else 0
-    return Value(0, 0, (float(number),), 10.0**-decimals, unit)
-
-
-def _pointer(path: Iterable[str]) -> str:
-    return "".join(f"/{part}" for part in path)
-
-
-def _key_words(path: Sequence[str]) -> frozenset[str]:
-    return frozenset(word for part in path[-2:] if not part.isdigit() for word in name_words(part)) - _STOP
-
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(word for word in words_of(text) if len(word) > 2 and not word.isdigit()) - _STOP
-
-
-# --- derivation -------------------------------------------------------------------------------------------------------
-
-
-def derived_from(value: Value, known: Sequence[Datum]) -> list[Datum]:
-    """Return the data that a value equals, rounds or converts."""
-    return [datum for datum in known if _equals(value, datum.value)]
-
-
-def _equals(value: Value, datum: Value) -> bool:
-    if value.unit is None or datum.unit is None:
-        pairs = itertools.product(value.readings, datum.readings)
-        step, exact, converted = value.step, datum.step, False
-    elif value.unit.dimension == datum.unit.dimension:
-        pairs = itertools.product(value.amounts(), datum.amounts())
-        step, exact, converted = value.tolerance, datum.tolerance, value.unit.name != datum.unit.name
-    else:
-        return False
-    # Half of the last digit for rounding, all of it for cutting digits off; a converted number may be rounded twice.
-    for one, other in pairs:
-        one, other = abs(one), abs(other)
-        if same(one, other, 0) or (exact < step and (same(one, other, step / 2) or 0 < other - one < step)):
-            return True
-        if converted and same(one, other, max(step, other * 0.01)):
-            return True
-    # `0.35` as 35 %
-    if value.unit is not None and value.unit.dimension == "percent" and datum.unit is None:
-        return any(same(one, other * 100, value.step / 2) for one in value.readings for other in datum.readings)
-    return False
-
-
-def is_computed(value: Value, known: Sequence[Datum]) -> bool:
-    """Return True if a value is a sum, a mean, a difference, a product or a ratio of data, or counts them."""
-    goal, step = next(iter(value.amounts())), value.tolerance
-    if value.unit is not None and value.unit.dimension == "percent":
-        return any(same(abs(goal), abs(ratio), step) for ratio in _percentages(known))
-    columns = Counter(datum.column for datum in known)
-    kind = [
-        datum
-        for datum in known
-        if _is_of_kind(value, datum.value) or (datum.value.unit is None and columns[datum.column] >= _COLUMN)
-    ]
-    exact = step / 2 if any(datum.value.tolerance < step for datum in kind) else 0.0
-    for column in {datum.column for datum in kind} | {None}:
-        own = [_amount_for(value, datum) for datum in kind if column in (None, datum.column)]
-        whole = (sum(own), float(len(own)), max(own) - min(own)) if len(own) > 1 else ()
-        if any(same(goal, one, exact) for one in whole) or (whole and same(goal, sum(own) / len(own), step / 2)):
-            return True
-    few = [_amount_for(value, datum) for datum in kind[:_FEW]]
-    for one, other in itertools.combinations(few, 2):
-        if any(same(abs(goal), abs(result), exact) for result in (one + other, one - other)):
-            return True
-    if value.unit is None or value.unit.dimension in _MONEY:
-        pool = [datum.value.readings[0] for datum in known][:_FEW]
-        for one, other in itertools.permutations(pool, 2):
-            if same(goal, one * other, step / 2) or (other and same(goal, one / other, step / 2)):
-                return True
-    return False
-
-
-def _amount_for(value: Value, datum: Datum) -> float:
-    """Return the amount of a datum in the first unit of a value's dimension."""
-    unit = datum.value.unit or value.unit
-    reading = datum.value.readings[0]
-    return reading if unit is None or value.unit is None else reading * unit.factor + unit.offset
-
-
-def _percentages(known: Sequence[Datum]) -> Iterator[float]:
-    """Yield the shares and the changes of two data, as percentages."""
-    pool = [amount for datum in known for amount in datum.value.readings][:_FEW]
-    for one, other in itertools.permutations(pool, 2):
-        if other:
-            yield from (100 * one / other, 100 * (one - other) / other)
-
-
-_MONEY = frozenset({"usd", "eur", "gbp", "jpy", "inr", "krw", "chf", "brl", "pln", "try", "cad", "aud"})
-
-
-def _is_of_kind(value: Value, datum: Value) -> bool:
-    if value.unit is None or datum.unit is None:
-        return value.unit is datum.unit
-    return value.unit.dimension == datum.unit.dimension
-
-
-def is_said(value: Value, shown: str, texts: Iterable[str]) -> bool:
-    """Return True if the digits of a value are in a text. `shown`: the text of the reply with the value."""
-    digits = re.search(r"\d[\d.,]*\d|\d", shown[value.start : value.end])
-    if digits is None:
-        return False
-    plain = digits[0].replace(",", "")
-    spelled = re.compile(rf"(?<![\d.])(?:{re.escape(digits[0])}|{re.escape(plain)})(?![\d])")
-    return any(spelled.search(text) for text in texts if plain in text or digits[0] in text)
 
 
 # --- values of a reply ------------------------------------------------------------------------------------------------
@@ -280,8 +86,8 @@ def _stated(prose: Prose) -> Iterator[Stated]:
         if not own or sentence.question or not _is_about_this_case(sentence):
             continue
         for value in own:
-            near = prose.masked[max(value.start - _NEAR, sentence.start) : min(value.end + _NEAR, sentence.end)]
-            words = _words(sentence.masked if value.unit is not None else near)
+            near = prose.masked[max(value.start - NEAR, sentence.start) : min(value.end + NEAR, sentence.end)]
+            words = words_in(sentence.masked if value.unit is not None else near)
             if not value.ranges and _is_telling(value, prose.masked):
                 yield Stated(value, sentence, words)
 
@@ -308,15 +114,15 @@ def displaced(prose: Prose, known: Sequence[Fact], request: Request) -> Iterator
     if all(one.value.unit is None and is_said(one.value, prose.masked, results) for one in said):
         return
     pool = [datum for text in results for datum in data(text)]
-    if len(pool) >= _MOST_DATA:
+    if len(pool) >= MOST_DATA:
         return
     turn = [_with_arguments(datum, fact) for fact in good for datum in data(fact.result.text)]
     # The arguments of a call whose result is one number are what that number was computed from.
     sent = [datum for fact in good if len(data(fact.result.text)) != 1 for datum in data(fact.arguments)]
     free = [one for one in said if not derived_from(one.value, pool) and not _is_interval(one.value, results)]
     written = values(prose.masked)[: 2 * _MOST_STATED]
-    possible = [datum for datum in turn if datum.column != "#" and _NAMES_ONLY.search(datum.column) is None]
-    left = [datum for datum in possible if not any(_equals(value, datum.value) for value in written)] if free else []
+    possible = [datum for datum in turn if datum.column != "#" and NAMES_ONLY.search(datum.column) is None]
+    left = [datum for datum in possible if not any(equals(value, datum.value) for value in written)] if free else []
     if not left:
         return
     texts = [message.text for message in request.messages] + [call.arguments.text for call in request.calls]
@@ -360,7 +166,7 @@ def _shown(value: Value) -> str:
 
 
 def _with_arguments(datum: Datum, fact: Fact) -> Datum:
-    return datum._replace(words=datum.words | _words(fact.arguments))
+    return datum._replace(words=datum.words | words_in(fact.arguments))
 
 
 def _replaced(one: Stated, left: Sequence[Datum], turn: Sequence[Datum], others: Sequence[Stated]) -> Datum | None:
@@ -370,11 +176,11 @@ def _replaced(one: Stated, left: Sequence[Datum], turn: Sequence[Datum], others:
     one whose key the sentence has.
     """
     kind = one.value
-    kin = [datum for datum in turn if kind.unit is not None and _is_of_kind(kind, datum.value)]
+    kin = [datum for datum in turn if kind.unit is not None and is_of_kind(kind, datum.value)]
     sole = turn[:1] if len(turn) == 1 else ()
     possible = kin or [datum for datum in sole if _is_alike(kind, datum.value) and _is_meant(one, datum)]
     free = [datum for datum in possible if datum in left]
-    beside = any(_is_of_kind(kind, other.value) for other in others)
+    beside = any(is_of_kind(kind, other.value) for other in others)
     if free and len(possible) <= _ONLY and len(free) == len(possible) and not beside:
         return max(free, key=partial(_shared, one))
     alike = [datum for datum in left if datum in kin or (_is_alike(kind, datum.value) and _has_key(one, datum))]
@@ -398,7 +204,7 @@ def _has_key(one: Stated, datum: Datum) -> bool:
 
 
 def _likeness(one: Stated, datum: Datum) -> tuple[bool, int]:
-    return _is_of_kind(one.value, datum.value), _shared(one, datum)
+    return is_of_kind(one.value, datum.value), _shared(one, datum)
 
 
 def _shared(one: Stated, datum: Datum) -> int:
@@ -476,7 +282,7 @@ def _rows(good: Sequence[Fact]) -> list[_Row]:
             line = lines[int(place[5:]) - 1] if place.startswith("line ") else ""
             parts.append((group, line))
     elif len({fact.able.tool.name for fact in good}) == 1:
-        parts = [(list(data(fact.result.text)), f"{fact.arguments} {fact.result.text[:_NEAR]}") for fact in good]
+        parts = [(list(data(fact.result.text)), f"{fact.arguments} {fact.result.text[:NEAR]}") for fact in good]
     named = [
         frozenset(word.casefold() for word in _WORD.findall(line))
         | frozenset(word for datum in group for word in datum.words)
@@ -501,6 +307,7 @@ _CODE = re.compile(
     r"(?<![\w.+-])(?=[\w.+-]*\d)(?=[\w.+-]*[A-Za-z])[A-Za-z\d][\w.+-]{2,}(?<![.+-])|[\w./-]+\.[a-z]{1,4}:\d+"
 )
 """An id, a version, a code: letters with digits; a line of a file: `src/a.py:12`."""
+_NUMBER = re.compile(r"(?<![\w.,:/-])(?:[A-Za-z]{1,6}-?)?\d[\d-]*(?:-[A-Z]+)?(?![\w.,:/-]*\d)")
 _LONGEST_ORDER = 600
 _LONGEST_NAMING = 200
 _PARTICULAR = re.compile(r"\d[\d.,:]*\d|\d\d?|[^\W\d_\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]{4,}|[\uac00-\ud7af]{2,}")
@@ -534,18 +341,18 @@ def retold_errors(prose: Prose, known: Sequence[Fact], request: Request) -> Iter
         return
     given = _Given(request, [fact.result.text for fact in failed], prose)
     nouns = frozenset(word for fact in failed for word in _nouns(fact.able.tool))
-    reasons = _words(" ".join(fact.result.text for fact in failed)) - nouns - _words(last_words(request))
+    reasons = words_in(" ".join(fact.result.text for fact in failed)) - nouns - words_in(last_words(request))
     reasons = frozenset(reason for reason in reasons if not any(reason in fact.arguments.lower() for fact in failed))
-    repeated = {word for sentence in prose.sentences for word in _words(sentence.masked) & reasons}
+    repeated = {word for sentence in prose.sentences for word in words_in(sentence.masked) & reasons}
     passes_on = len(repeated) >= max(1.0, len(reasons) * _PASSED_ON)
     if passes_on and not _claims_success(prose, failed):
         return
     if any(_PHRASES["absent"].search(fact.result.text) for fact in failed) and _negates(prose):
         return
-    asked = _words(last_words(request))
+    asked = words_in(last_words(request))
     against = f"every result of this turn is {'an error' if failed else 'empty'}: {(failed or known)[-1].shown}"
     for sentence in _statements(prose):
-        words = _words(sentence.masked)
+        words = words_in(sentence.masked)
         about_it = bool(words & nouns and given.new_words(sentence))
         if failed and words & asked and _PHRASES["negates"].search(sentence.masked):
             about_it = True  # "none", where nobody knows
@@ -557,7 +364,7 @@ def retold_errors(prose: Prose, known: Sequence[Fact], request: Request) -> Iter
             return
 
 
-def done_abroad(prose: Prose, request: Request, able: Sequence[Ability]) -> tuple[Sentence, Tool] | None:
+def done_abroad(prose: Prose, request: Request, able: Sequence[Ability]) -> tuple[Claim, Ability] | None:
     """Return the report of a finished action in another language than English, if it repeats particulars of the order.
 
     Nothing may have run in the turn, and a declared tool acts.
@@ -574,7 +381,9 @@ def done_abroad(prose: Prose, request: Request, able: Sequence[Ability]) -> tupl
         return None
     done = (sentence for sentence in _statements(prose) if _PHRASES["done"].search(sentence.masked))
     found = next(done, None)
-    return (found, acting[0].tool) if found is not None else None
+    if found is None:
+        return None
+    return Claim(acting[0].kinds, "", "said", found.masked, found.start, found.end), acting[0]
 
 
 def _particulars(text: str) -> frozenset[str]:
@@ -596,45 +405,66 @@ def _is_settled(prose: Prose, failed: Sequence[Fact]) -> bool:
     return acting and len(prose.text) <= _LONGEST_REPORT and not any(sentence.question for sentence in prose.sentences)
 
 
-def ungrounded(prose: Prose, request: Request, able: Sequence[Ability]) -> Iterator[tuple[Sentence, Tool]]:
-    """Yield the first statement that only a tool could make, and the tool, if nothing ran in the turn.
+def ungrounded(prose: Prose, request: Request, able: Sequence[Ability]) -> tuple[Sentence, Tool] | None:
+    """Return the first statement that only a tool could make, and the tool, if nothing ran in the turn.
 
     The user's message orders the use of a tool, or has words in common with its name.
     """
     words = last_words(request)
     if not words or len(words) > _LONGEST_ORDER or len(prose.text) > LONGEST_REPLY:
-        return
+        return None
     if _is_unseen(request) or asks_about_calls(request):
-        return
+        return None
     if asks_for_text(words) or _PHRASES["writes"].search(words):
-        return
-    if _admits(prose) or announcement(prose) is not None:
-        return
+        return None
+    found = _without_basis(prose, request, able, words)
+    return None if found is None or _admits(prose) or announcement(prose) is not None else found
+
+
+def _without_basis(prose: Prose, request: Request, able: Sequence[Ability], words: str) -> tuple[Sentence, Tool] | None:
     given = _Given(request, [], prose)
-    statements = list(_statements(prose))
     if (ordered := _ordered_tool(words, able)) is not None:
+        statements = list(_statements(prose))
         news = [sentence for sentence in statements if given.has_news(sentence)]
         told = [sentence for sentence in statements if given.new_words(sentence)]
         if news or sum(len(given.new_words(sentence)) for sentence in told) >= _NEWS:
-            yield (news or told)[0], ordered
-        return
+            return (news or told)[0], ordered
+        return None
     finders = [one for one in able if (not one.kinds or one.kinds & {"search", "read"}) and not names(one.tool, words)]
-    asked = _words(words)
-    for sentence in statements if finders else ():
-        own, measured = _words(sentence.masked), given.has_measure(sentence)
-        at_once = _PHRASES["now"].search(sentence.masked) or _PHRASES["now"].search(words)
-        for one in finders:
-            nouns = _nouns(one.tool)
+    asked, at_once = words_in(words), _PHRASES["now"].search(words) is not None
+    one_thing = any(number in prose.text for number in _numbers_of_things(words))
+    for sentence in prose.sentences if finders else ():
+        found = _finder_for(sentence, finders, given, asked, at_once)
+        if found is None and one_thing and given.has_measure(sentence):
+            found = finders[0]
+        if found is not None and not sentence.question and _is_about_this_case(sentence):
+            return sentence, found.tool
+    return None
+
+
+def _numbers_of_things(text: str) -> Iterator[str]:
+    """Yield the numbers that name one thing, as of an order or a train: five digits, or four in a code with a hyphen."""
+    for number in _NUMBER.findall(text):
+        digits = sum(map(str.isdigit, number))
+        if (digits > 4 or (digits == 4 and "-" in number)) and not _DATE.match(number):
+            yield number
+
+
+def _finder_for(
+    sentence: Sentence, finders: Sequence[Ability], given: _Given, asked: frozenset[str], at_once: bool
+) -> Ability | None:
+    """Return the tool that a sentence needs: it states a measure that only the tool gives, or news about its subject."""
+    own, measured = words_in(sentence.masked), given.has_measure(sentence)
+    for one in finders:
+        nouns = _nouns(one.tool)
+        if measured:
             related = any(word[:_STEM] in noun for word in asked if len(word) >= _STEM for noun in nouns)
-            fits_order = (
-                related or nouns & asked or (nouns & own and len(asked & own) > 1) or len(one.words & asked) > 1
-            )
-            if (fits_order and measured) or (nouns & asked and at_once and own & nouns and given.new_words(sentence)):
-                yield sentence, one.tool
-                return
-        if measured and _PHRASES["at_present"].search(sentence.masked):
-            yield sentence, finders[0].tool
-            return
+            if related or nouns & asked or (nouns & own and len(asked & own) > 1) or len(one.words & asked) > 1:
+                return one
+        about_it = nouns & asked and own & nouns and given.new_words(sentence) and not given.asks_back
+        if about_it and (at_once or _PHRASES["now"].search(sentence.masked)):
+            return one
+    return finders[0] if measured and _PHRASES["at_present"].search(sentence.masked) else None
 
 
 def _ordered_tool(words: str, able: Sequence[Ability]) -> Tool | None:
@@ -656,8 +486,11 @@ def _statements(prose: Prose) -> Iterator[Sentence]:
 
 
 def _is_about_this_case(sentence: Sentence) -> bool:
-    """Return True unless a sentence is about what is usual or possible, or does a calculation: `2 x 1.2 = 2.4`."""
-    return _PHRASES["general"].search(sentence.masked) is None and _FORMULA.search(sentence.masked) is None
+    """Return True unless a sentence is about what is usual, possible or to come, or calculates: `2 x 1.2 = 2.4`."""
+    if _PHRASES["general"].search(sentence.masked) or _FORMULA.search(sentence.masked):
+        return False
+    # "It is at 78 %, so it will last": the first clause is about this case.
+    return _PHRASES["to_come"].search(_PHRASES["conclusion"].sub("", sentence.masked)) is None
 
 
 def _admits(prose: Prose) -> bool:
@@ -678,7 +511,7 @@ def _is_unseen(request: Request) -> bool:
 
 def _nouns(tool: Tool) -> frozenset[str]:
     """Return the words of a tool's name that say what it is about."""
-    return words_of(" ".join(name_words(tool.name))) - _GENERAL_WORDS - _STOP
+    return words_of(" ".join(name_words(tool.name))) - _GENERAL_WORDS - STOP
 
 
 class _Given:
@@ -686,7 +519,14 @@ class _Given:
 
     def __init__(self, request: Request, errors: Sequence[str], prose: Prose) -> None:
         self._request, self._errors, self._prose = request, errors, prose
-        self._stated = stated(prose)
+
+    @cached_property
+    def _stated(self) -> list[Stated]:
+        return stated(self._prose)
+
+    @cached_property
+    def asks_back(self) -> bool:
+        return any(sentence.question for sentence in self._prose.sentences)
 
     @cached_property
     def _texts(self) -> list[str]:
@@ -705,17 +545,17 @@ class _Given:
 
     @cached_property
     def _beginnings(self) -> frozenset[str]:
-        return frozenset(word[:_ROOT] for word in _words(self._known))
+        return frozenset(word[:_ROOT] for word in words_in(self._known))
 
     @cached_property
     def _data(self) -> list[Datum]:
         found = (value for text in reversed(self._texts) for value in values(text))
-        return [Datum(value, frozenset(), "", "") for value in itertools.islice(found, _MOST_DATA)]
+        return [Datum(value, frozenset(), "", "") for value in itertools.islice(found, MOST_DATA)]
 
     @cached_property
     def _returned(self) -> list[Datum]:
         texts = (result.text for result in self._request.results if result.text not in self._errors)
-        return [datum for text in texts for datum in data(text)][:_MOST_DATA]
+        return [datum for text in texts for datum in data(text)][:MOST_DATA]
 
     def has_news(self, sentence: Sentence) -> bool:
         """Return True if a sentence has a value, a name or a code that the conversation does not give."""
@@ -742,12 +582,12 @@ class _Given:
         if _is_interval(value, self._texts):
             return False
         share = value.unit is not None and value.unit.dimension == "percent"
-        if sum(share or _is_of_kind(value, datum.value) for datum in self._returned) >= _SEVERAL:
+        if sum(share or is_of_kind(value, datum.value) for datum in self._returned) >= _SEVERAL:
             return False  # computed from earlier results, perhaps in many steps
         return not is_computed(value, self._data)
 
     def new_words(self, sentence: Sentence) -> frozenset[str]:
         """Return the words of a sentence that the conversation does not have, in any form."""
         return frozenset(
-            word for word in _words(sentence.masked) if len(word) > 3 and word[:_ROOT] not in self._beginnings
+            word for word in words_in(sentence.masked) if len(word) > 3 and word[:_ROOT] not in self._beginnings
         )

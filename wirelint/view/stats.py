@@ -63,7 +63,7 @@ class Statistics:
 
     `again`: findings that earlier exchanges had, which are in no other count. `fixes`: findings that can be fixed and
     were not, by the safety of the fix. `unread`: exchanges with a body that could not be decoded. `partial`: exchanges that
-    exceed a limit of the reading (`engine.notes_on`).
+    exceed a limit of the reading (`engine`).
     """
 
     exchanges: int = 0

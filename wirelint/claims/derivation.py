@@ -1,0 +1,231 @@
+"""Numbers of tool results, and the values that follow from them.
+
+A *datum* is a number that a tool returned, with the words beside it: keys of JSON, its line. A value is *derived* from data
+if it equals, rounds or converts one of them, or is a count, sum, difference, product, ratio or mean of data in one unit.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from wirelint import lexicon
+from wirelint.claims.actions import bare, words_of
+from wirelint.claims.toolkinds import name_words
+from wirelint.claims.values import Unit, Value, same, unit_of, values
+from wirelint.jsonvalues import decode_json
+from wirelint.model import Json
+from wirelint.text.remembered import remembered
+
+_PHRASES = lexicon.Phrases("grounding")
+STOP = frozenset(_PHRASES.words("stop"))
+"""Words that say nothing about what a number is."""
+
+MOST_DATA = 240
+"""Data that are compared. A conversation with more of them is not judged by its numbers."""
+_DEEPEST = 64
+"""Levels of a JSON document that are read."""
+_COLUMN = 3
+"""Numbers without a unit under one key that may have the unit of a sum of them."""
+_FEW = 40
+"""Number of data in one unit of which sums and ratios of pairs are computed."""
+NEAR = 32
+"""Characters around a value whose words are compared with those beside a datum."""
+NAMES_ONLY = re.compile(
+    r"(?i)(?:\A|_)(?:id|no|nr|code|zip|phone|port|ts|timestamp|version|index|line|page|year|offset|ref)\Z|Id\Z"
+)
+"""Keys whose numbers measure nothing."""
+_NO_UNITS = frozenset({"min", "in", "no", "won", "day", "month", "year"})
+"""Keys that have another meaning as a whole."""
+
+
+class Datum(NamedTuple):
+    """A number of a result. `words`: those beside it. `place`: its JSON pointer, or its line. `column`: its key, or its
+    place in the line; `#` for the length of a list. `bare`: the result is this number alone."""
+
+    value: Value
+    words: frozenset[str]
+    place: str
+    column: str
+    bare: bool = False
+
+
+@remembered
+def data(text: str) -> tuple[Datum, ...]:
+    """Return the numbers of a result."""
+    document = decode_json(text) if text.lstrip().startswith(("{", "[")) else None
+    if isinstance(document, (dict, list)):
+        return tuple(itertools.islice(_of_json(document, (), frozenset()), MOST_DATA))
+    return tuple(itertools.islice(_of_lines(text), MOST_DATA))
+
+
+def _of_lines(text: str, place: str = "", around: frozenset[str] = frozenset(), column: str = "") -> Iterator[Datum]:
+    line_start, place_in_line = -1, 0
+    for value in values(text):
+        start, end = text.rfind("\n", 0, value.start) + 1, text.find("\n", value.end)
+        place_in_line = place_in_line + 1 if start == line_start else 0
+        line_start = start
+        line = text[max(start, value.start - 2 * NEAR) : min(end if end >= 0 else len(text), value.end + 2 * NEAR)]
+        number = text.count("\n", 0, value.start) + 1
+        bare = value.end - value.start == len(text.strip())
+        words = words_in(line) | around
+        yield Datum(value, words, place or f"line {number}", column or f"column {place_in_line}", bare)
+
+
+def _of_json(document: Json, path: tuple[str, ...], around: frozenset[str]) -> Iterator[Datum]:
+    """Yield the numbers of a document. `around`: words of the texts beside it, which name its row."""
+    match document:
+        case dict() if len(path) < _DEEPEST:
+            own = [str(value) for value in document.values() if isinstance(value, str) and len(value) < 2 * NEAR]
+            row = around | words_in(" ".join(own))
+            stated = next(
+                (unit_of(value) for key, value in document.items() if "unit" in key and isinstance(value, str)), None
+            )
+            for key, value in document.items():
+                inner = (*path, key)
+                if isinstance(value, (int, float)) and not isinstance(value, bool):
+                    yield _scalar(value, inner, row, stated)
+                elif isinstance(value, str):
+                    yield from _of_lines(value, _pointer(inner), row | _key_words(inner), key)
+                else:
+                    yield from _of_json(value, inner, row)
+        case list() if len(path) < _DEEPEST:
+            yield Datum(_amount(len(document), None), around | _key_words(path), f"{_pointer(path)} (length)", "#")
+            for number, value in enumerate(document[:MOST_DATA]):
+                inner = (*path, str(number))
+                if isinstance(value, (int, float)) and not isinstance(value, bool):
+                    yield _scalar(value, inner, around, None)
+                elif isinstance(value, str):
+                    yield from _of_lines(value, _pointer(inner), around | _key_words(inner), "")
+                else:
+                    yield from _of_json(value, inner, around)
+
+
+def _scalar(number: float, path: tuple[str, ...], row: frozenset[str], stated: Unit | None) -> Datum:
+    key = next((part for part in reversed(path) if not part.isdigit()), "")
+    parts = name_words(key)
+    units = parts[1:] if len(parts) > 1 or len(key) < 2 or key.lower() in _NO_UNITS else parts
+    unit = next((found for part in units if (found := _key_unit(part))), None) or stated  # `price_eur_kg`: EUR
+    return Datum(_amount(number, unit), row | _key_words(path), _pointer(path), key)
+
+
+def _key_unit(part: str) -> Unit | None:
+    """Return the unit at the end of a key: `temp_c`, `distance_km`, `price_usd`."""
+    return unit_of(part) or unit_of(part.upper())
+
+
+def _amount(number: float, unit: Unit | None) -> Value:
+    decimals = len(repr(number).partition(".")[2]) if isinstance(number, float) else 0
+    return Value(0, 0, (float(number),), 10.0**-decimals, unit)
+
+
+def _pointer(path: Iterable[str]) -> str:
+    return "".join(f"/{part}" for part in path)
+
+
+def _key_words(path: Sequence[str]) -> frozenset[str]:
+    return frozenset(word for part in path[-2:] if not part.isdigit() for word in name_words(part)) - STOP
+
+
+def words_in(text: str) -> frozenset[str]:
+    """Return the words of a text, each also without accents, since the names of tools have none."""
+    words = words_of(text) if text.isascii() else words_of(text) | words_of(bare(text))
+    return frozenset(word for word in words if len(word) > 2 and not word.isdigit()) - STOP
+
+
+def derived_from(value: Value, known: Sequence[Datum]) -> list[Datum]:
+    """Return the data that a value equals, rounds or converts."""
+    return [datum for datum in known if equals(value, datum.value)]
+
+
+def equals(value: Value, datum: Value) -> bool:
+    if value.unit is None or datum.unit is None:
+        pairs = itertools.product(value.readings, datum.readings)
+        step, exact, converted = value.step, datum.step, False
+    elif value.unit.dimension == datum.unit.dimension:
+        pairs = itertools.product(value.amounts(), datum.amounts())
+        step, exact, converted = value.tolerance, datum.tolerance, value.unit.name != datum.unit.name
+    else:
+        return False
+    # Half of the last digit for rounding, all of it for cutting digits off; a converted number may be rounded twice.
+    for one, other in pairs:
+        one, other = abs(one), abs(other)
+        if same(one, other, 0) or (exact < step and (same(one, other, step / 2) or 0 < other - one < step)):
+            return True
+        if converted and same(one, other, max(step, other * 0.01)):
+            return True
+    # `0.35` as 35 %
+    if value.unit is not None and value.unit.dimension == "percent" and datum.unit is None:
+        return any(same(one, other * 100, value.step / 2) for one in value.readings for other in datum.readings)
+    return False
+
+
+def is_computed(value: Value, known: Sequence[Datum]) -> bool:
+    """Return True if a value is a sum, a mean, a difference, a product or a ratio of data, or counts them."""
+    if value.unit is not None and value.unit.dimension == "percent":
+        ratios = [abs(ratio) for ratio in _percentages(known)]
+        return any(same(abs(goal), ratio, value.tolerance) for goal in value.amounts() for ratio in ratios)
+    return any(_is_computed(value, goal, known) for goal in value.amounts())
+
+
+def _is_computed(value: Value, goal: float, known: Sequence[Datum]) -> bool:
+    step = value.tolerance
+    columns = Counter(datum.column for datum in known)
+    kind = [
+        datum
+        for datum in known
+        if is_of_kind(value, datum.value) or (datum.value.unit is None and columns[datum.column] >= _COLUMN)
+    ]
+    exact = step / 2 if any(datum.value.tolerance < step for datum in kind) else 0.0
+    for column in {datum.column for datum in kind} | {None}:
+        own = [_amount_for(value, datum) for datum in kind if column in (None, datum.column)]
+        whole = (sum(own), float(len(own)), max(own) - min(own)) if len(own) > 1 else ()
+        if any(same(goal, one, exact) for one in whole) or (whole and same(goal, sum(own) / len(own), step / 2)):
+            return True
+    few = [_amount_for(value, datum) for datum in kind[:_FEW]]
+    for one, other in itertools.combinations(few, 2):
+        if any(same(abs(goal), abs(result), exact) for result in (one + other, one - other)):
+            return True
+    if value.unit is None or value.unit.dimension in _MONEY:
+        pool = [datum.value.readings[0] for datum in known][:_FEW]
+        for one, other in itertools.permutations(pool, 2):
+            if same(goal, one * other, step / 2) or (other and same(goal, one / other, step / 2)):
+                return True
+    return False
+
+
+def _amount_for(value: Value, datum: Datum) -> float:
+    """Return the amount of a datum in the first unit of a value's dimension."""
+    unit = datum.value.unit or value.unit
+    reading = datum.value.readings[0]
+    return reading if unit is None or value.unit is None else reading * unit.factor + unit.offset
+
+
+def _percentages(known: Sequence[Datum]) -> Iterator[float]:
+    """Yield the shares and the changes of two data, as percentages."""
+    pool = [amount for datum in known for amount in datum.value.readings][:_FEW]
+    for one, other in itertools.permutations(pool, 2):
+        if other:
+            yield from (100 * one / other, 100 * (one - other) / other)
+
+
+_MONEY = frozenset({"usd", "eur", "gbp", "jpy", "inr", "krw", "chf", "brl", "pln", "try", "cad", "aud"})
+
+
+def is_of_kind(value: Value, datum: Value) -> bool:
+    if value.unit is None or datum.unit is None:
+        return value.unit is datum.unit
+    return value.unit.dimension == datum.unit.dimension
+
+
+def is_said(value: Value, shown: str, texts: Iterable[str]) -> bool:
+    """Return True if the digits of a value are in a text. `shown`: the text of the reply with the value."""
+    digits = re.search(r"\d[\d.,]*\d|\d", shown[value.start : value.end])
+    if digits is None:
+        return False
+    plain = digits[0].replace(",", "")
+    spelled = re.compile(rf"(?<![\d.])(?:{re.escape(digits[0])}|{re.escape(plain)})(?![\d])")
+    return any(spelled.search(text) for text in texts if plain in text or digits[0] in text)
