@@ -128,18 +128,18 @@ def find(text: str, tools: Sequence[Tool] = (), start: int = 0) -> tuple[Block, 
 
     `tools` are the declared tools, which decide names, types and doubtful cases. Calls of other tools are returned too.
     """
-    known = _LATEST[0] if not start else None
-    if known is not None and known[0] is text and known[1] is tools:
-        return known[2]
+    for known in _LATEST if not start else ():
+        if known[0] is text and known[1] is tools:
+            return known[2]
     found = _find(text, tools, start)
     if not start:
-        _LATEST[0] = text, tools, found
+        _LATEST[:] = (text, tools, found), *_LATEST[:3]
     return found
 
 
-_LATEST: list[tuple[str, Sequence[Tool], tuple[Block, ...]]] = [("", (), ())]
-"""The last text that `find` searched as a whole, and its markup. Three rules search each reply, at up to 100 ms per
-search."""
+_LATEST: list[tuple[str, Sequence[Tool], tuple[Block, ...]]] = []
+"""The last four texts that `find` searched as a whole, and their markup. Three rules search each reply, at up to 100 ms
+per search."""
 
 
 def _find(text: str, tools: Sequence[Tool], start: int) -> tuple[Block, ...]:

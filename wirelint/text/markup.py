@@ -107,10 +107,14 @@ def leaks(exchange: Exchange) -> Iterator[Leak]:
 
 
 def are_too_many(text: str, tools: Sequence[Tool]) -> bool:
-    """Return True if a text has more calls in native markup with delimiters of quotations than are masked."""
-    if sum(map(text.count, ("`", "~~~", ">>>"))) <= MOST_MASKED or not may_hold_markup(text, tools):
+    """Return True if a text has more calls in native markup with delimiters of quotations than are masked.
+
+    All markup is found here, so that the rules find it in memory: a long reply is read in a thread, and judged on the loop.
+    """
+    blocks = find(text, tools) if may_hold_markup(text, tools) else ()
+    if sum(map(text.count, ("`", "~~~", ">>>"))) <= MOST_MASKED:
         return False
-    runs = [(run[0].start, run[-1].end) for run in siblings(text, find(text, tools))]
+    runs = [(run[0].start, run[-1].end) for run in siblings(text, blocks)]
     return (
         sum(OWN_FENCE.match(text, start) is not None or may_quote(text, start, end) for start, end in runs)
         > MOST_MASKED
