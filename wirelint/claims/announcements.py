@@ -134,7 +134,8 @@ _PATIENCE = _PHRASES.text("patience")
 _PLEASE = r"(?:[ ,]*\b(?:please|bitte|s['’]il (?:vous|te) plaît|por favor|per favore|while I do (?:so|that|this))\b)?"
 _FILLER = re.compile(rf"^(?:[^\w\s]*\s*)?{_PATIENCE}(?!\w).{{0,60}}$|^[^\w]*$", re.IGNORECASE)
 _WAIT = re.compile(rf"(?<!\w){_PATIENCE}(?!\w){_PLEASE}|\bplease (?=\Z)", re.IGNORECASE)
-_PLEA = re.compile(rf"(?<!\w)(?!this |moment\b){_PATIENCE}(?!\w)", re.IGNORECASE)
+_AMOUNT = "".join(f"(?<!{word} )" for word in ("half", "about", "for", "in", "than", "within", "of", "takes", "every"))
+_PLEA = re.compile(rf"(?<!\w){_AMOUNT}(?!this |moment\b){_PATIENCE}(?!\w)", re.IGNORECASE)
 _LONGEST_PLEA = 300
 _LONGEST_ALONE = 240
 _LONGEST = 600
