@@ -1,14 +1,29 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from wirelint.apis.traits import traits
 from wirelint.arguments.argument_faults import claims_complete, concatenated, flaw
 from wirelint.arguments.argument_repairs import repair_flaw, write_as_text
-from wirelint.fixes.arguments import CompleteJson, fix_history, report_history
+from wirelint.events import StreamViolation
+from wirelint.fixes.arguments import CallShapes, CompleteJson, fix_history, report_history
 from wirelint.model import Choice, Exchange, ToolCall
-from wirelint.rule import REDACTED, Finding, FixPolicy, RequestFix, RewriteContext, Rewriter, Rule, fix_of
+from wirelint.rule import REDACTED, Finding, Fix, FixPolicy, RequestFix, RewriteContext, Rewriter, Rule, fix_of
 from wirelint.state.ledger import Ledger
+
+_MISSHAPEN = {
+    "outside": (
+        "the name and the arguments of a call are outside of `function`, the only place where clients read them",
+        "put the name and the arguments into `function`",
+        "put the name and the arguments into `function`",
+    ),
+    "object": (
+        "the arguments of a call arrive as JSON itself in a delta, and clients join text",
+        "write the arguments as text",
+        "wrote the arguments as text",
+    ),
+}
+"""Per shape that the reader reports: the message, the fix, and the title of its record."""
 
 
 class InvalidJsonArguments(Rule):
@@ -17,8 +32,9 @@ class InvalidJsonArguments(Rule):
     ## What it does
     Reports a tool call whose arguments no JSON parser accepts (cut off, single quotes, trailing comma, raw line feed in
     a string), are JSON but not an object (encoded twice, array, null), are missing for a tool with required parameters,
-    or are an object where the API has text. In the history of a request it reports arguments of another type (`[]`,
-    `null`, a bare string, an object where the API has text), and empty or damaged ones.
+    are an object where the API has text, or are outside of `function` together with the name. In the history of a
+    request it reports arguments of another type (`[]`, `null`, a bare string, an object where the API has text), and
+    empty or damaged ones.
 
     ## Why is this bad?
     Clients parse the arguments before they run a tool. Some raise and end the turn, some return the error to the model
@@ -35,9 +51,10 @@ class InvalidJsonArguments(Rule):
     ## Fix safety
     Unsafe: the damage is undone. The result must fit the schema, and every key and value must be spelled in the
     original; nothing is left out but control tokens and tags of tool calls at the edges. Cut-off arguments stay. Safe:
-    JSON where the API has text is written as text. In a history an empty value (`[]`, `null`, an empty text) becomes
-    `{}`, an object encoded twice is unwrapped, and a call that passed here gets its own arguments back. Unsafe there: a
-    bare value becomes that of the tool's only (required) parameter, and of an array of objects the first one stays.
+    JSON where the API has text is written as text, and a name and arguments outside of `function` move there. In a
+    history an empty value (`[]`, `null`, an empty text) becomes `{}`, an object encoded twice is unwrapped, and a call
+    that passed here gets its own arguments back. Unsafe there: a bare value becomes that of the tool's only (required)
+    parameter, and of an array of objects the first one stays.
 
     ## References
     - RFC 8259, The JavaScript Object Notation (JSON) Data Interchange Format
@@ -56,6 +73,12 @@ class InvalidJsonArguments(Rule):
     def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         if exchange.reply is None:
             return
+        for fault in exchange.reply.faults if exchange.ok else ():
+            if fault.kind == "misshapen-call":
+                pointer, _, how = fault.detail.partition(" ")
+                event = fault.event if exchange.reply.streamed else None
+                message, fix, _ = _MISSHAPEN[how]
+                yield self.finding("response", message, pointer, event=event, layer="gateway", fix=Fix("safe", fix))
         for choice in exchange.reply.choices:
             for call in choice.calls:
                 if claims_complete(exchange, choice, call):
@@ -67,8 +90,15 @@ class InvalidJsonArguments(Rule):
     def fix_request(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
         yield from fix_history(self, exchange, ledger, permit, concatenated=False)
 
-    def rewriter(self, context: RewriteContext) -> Rewriter | None:
-        return CompleteJson(self, context)
+    def rewriter(self, context: RewriteContext) -> Sequence[Rewriter]:
+        if not context.permit.allows(self.code, "safe"):
+            return (CompleteJson(self, context),)
+
+        def mended(violation: StreamViolation) -> None:
+            pointer, _, how = violation.detail.partition(" ")
+            self.record(context, "safe", _MISSHAPEN[how][2], pointer, at=violation)
+
+        return CallShapes(mended), CompleteJson(self, context)
 
     def _check(self, exchange: Exchange, choice: Choice, call: ToolCall) -> Iterator[Finding]:
         tool = exchange.request.tool(call.name) if exchange.request is not None else None

@@ -19,8 +19,8 @@ class ToolIndexCollision(Rule):
     """Two calls of a stream share an index, or a call has none.
 
     ## What it does
-    Follows the calls of a stream by index. Reports an event that begins another call under an index in use, and calls
-    without an index.
+    Follows the calls of a stream by index. Reports an event that begins another call under an index in use, and events
+    of a call without an index.
 
     ## Why is this bad?
     Only the index assigns a delta to its call. Clients merge calls that share one: arguments run together, ids are
@@ -60,8 +60,10 @@ class ToolIndexCollision(Rule):
             others = tuple(found.piece for found in announced(call, exchange.api) if found.verdict == "anew")
             if others:
                 yield self._shared(call, others, parts=not traits(exchange.api).has_repeated_calls)
-            elif call.pieces[0].index is None and call.form != "legacy" and not _needs_none(exchange):
-                yield self._missing(call)
+            elif call.form != "legacy" and not _needs_none(exchange):
+                lone = next((piece for piece in call.pieces if piece.index is None), None)
+                if lone is not None:
+                    yield self._missing(call, lone)
 
     def rewriter(self, context: RewriteContext) -> Rewriter | None:
         if not context.streamed or not context.permit.allows(self.code, "safe"):
@@ -94,12 +96,13 @@ class ToolIndexCollision(Rule):
             fix=Fix("safe", f"number the {len(others) + 1} calls") if parts else None,
         )
 
-    def _missing(self, call: ToolCall) -> Finding:
+    def _missing(self, call: ToolCall, piece: Piece) -> Finding:
+        where = "" if piece is call.pieces[0] else " in a later delta"
         return self.finding(
             "response",
-            f"the call {excerpt(call.id or '', 40)} of {call.name or 'a tool'} has no index",
+            f"the call {excerpt(call.id or '', 40)} of {call.name or 'a tool'} has no index{where}",
             call.pointer,
-            event=call.pieces[0].event,
+            event=piece.event,
             fix=Fix("safe", "number the call"),
         )
 

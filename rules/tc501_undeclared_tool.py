@@ -4,10 +4,12 @@ import json
 from collections.abc import Iterator, Sequence
 
 from wirelint.apis.openai_responses_items import BUILT_IN
+from wirelint.arguments.argument_faults import claims_complete
 from wirelint.arguments.schemas import Match, match
 from wirelint.events import Start
 from wirelint.fixes.calls import (
     CallHeads,
+    EmptyCalls,
     Head,
     ParallelSplitter,
     Remove,
@@ -18,18 +20,18 @@ from wirelint.fixes.calls import (
     uses,
     wraps,
 )
-from wirelint.model import Exchange, Request, ToolCall
+from wirelint.model import Choice, Exchange, Request, Text, ToolCall
 from wirelint.rule import Finding, Fix, Layer, RewriteContext, Rewriter, Rule, Safety, amount, excerpt
 from wirelint.state.ledger import Ledger
 
 
 class UndeclaredTool(Rule):
-    """A call names a tool that the request does not declare.
+    """A call names a tool that the request does not declare, or none.
 
     ## What it does
     Compares the name of every call with the tools of this request. A name that differs in case, by a trained namespace
     (`functions.`, `default_api.`, `mcp__server__`), by attached markup, or by repetition is matched to the declared
-    tool.
+    tool. Reports a call with neither a name nor arguments beside another call or after text, too.
 
     ## Why is this bad?
     The client has no such tool. It returns an error, ends the turn, or raises; a model that remembers tools from its
@@ -40,12 +42,13 @@ class UndeclaredTool(Rule):
 
     ## False positives
     Silent on the provider's tools, and where tools may come from outside the request (tool search, remote MCP servers,
-    namespaces). Vendor-defined client tools (`bash_20250124`) count under their given name.
+    namespaces). Vendor-defined client tools (`bash_20250124`) count under their given name. A name may come in a later
+    delta of a call.
 
     ## Fix safety
     Safe: the certain name. Unsafe: a probable name; the wrapped calls instead of `multi_tool_use.parallel`, if all
     their tools are declared; and the removal of a call that no client can run, with a sentence in the text that names
-    the call and the declared tools.
+    the call and the declared tools. An empty call is removed without one, after text, or beside a call that has a name.
 
     ## References
     - OpenAI, Anthropic: tools are those of the request
@@ -61,16 +64,40 @@ class UndeclaredTool(Rule):
 
     def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         request, reply = exchange.request, exchange.reply
-        if request is None or reply is None or not exchange.ok or not _knows_all_tools(request):
+        if request is None or reply is None or not exchange.ok:
             return
-        for call in reply.calls:
+        for choice in reply.choices:
+            for call in choice.calls:
+                if _is_empty(call) and _is_beside(choice, call) and claims_complete(exchange, choice, call):
+                    yield self.part_finding(
+                        call,
+                        "a call without a name and arguments, which no client can run",
+                        severity="warning",
+                        layer="gateway",
+                        fix=Fix("unsafe", "remove it"),
+                    )
+        for call in reply.calls if _knows_all_tools(request) else ():
             joined = joined_name([piece.name for piece in call.pieces]) or call.name or ""
             if call.name and not _is_known(call.name, joined, request):
                 yield self._finding(call, call.name, joined, request)
 
     def rewriter(self, context: RewriteContext) -> Sequence[Rewriter]:
         request = context.exchange.request
-        if request is None or not context.permit.allows(self.code, "safe") or not _knows_all_tools(request):
+        if request is None or not context.permit.allows(self.code, "safe"):
+            return ()
+        if context.permit.allows(self.code, "unsafe"):
+            return EmptyCalls(context, lambda start: self._record_empty(context, start)), *self._renamers(
+                context, request
+            )
+        return self._renamers(context, request)
+
+    def _record_empty(self, context: RewriteContext, start: Start) -> None:
+        title = "removed a call without a name and arguments"
+        self.record(context, "unsafe", title, start.pointer, at=start, before=start.id or "")
+
+    def _renamers(self, context: RewriteContext, request: Request) -> Sequence[Rewriter]:
+        """Return the rewriters of calls of undeclared tools."""
+        if not _knows_all_tools(request):
             return ()
         names = [tool.name for tool in request.client_tools]
 
@@ -129,6 +156,22 @@ class UndeclaredTool(Rule):
             message = f"{shown} is not declared; {declared}{past}"
         fix = _fix(shown, matched) if not _is_built_in(name, request) else None
         return self.part_finding(call, message, layer=_layer(name, matched), fix=fix)
+
+
+def _is_empty(call: ToolCall) -> bool:
+    """Return True if a call has neither a name nor arguments."""
+    if call.name or call.start_input is not None or call.form != "function":
+        return False
+    return call.deltas.strip() in ("", "{}")
+
+
+def _is_beside(choice: Choice, call: ToolCall) -> bool:
+    """Return True if text or a call with a name precedes an empty call, or such a call follows it at once."""
+    place = choice.parts.index(call)
+    if any(isinstance(part, Text) or (isinstance(part, ToolCall) and part.name) for part in choice.parts[:place]):
+        return True
+    after = choice.parts[place + 1] if place + 1 < len(choice.parts) else None
+    return isinstance(after, ToolCall) and bool(after.pieces[0].name if after.pieces else after.name)
 
 
 def _is_known(name: str, joined: str, request: Request) -> bool:

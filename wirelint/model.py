@@ -150,6 +150,7 @@ FaultKind = Literal[
     "cut-event",  # the last event lacks its blank line
     "bad-utf8",
     "empty-call",  # a legacy `function_call` without name and arguments: no call
+    "misshapen-call",  # a call's name and arguments outside `function`, or arguments that go on as an object
     "repeated-start",  # deltas of arguments after a start that carried arguments itself
     "said-again",  # a call's id or name again in a later delta; clients concatenate them
     "other-item",  # an event for an output item with another id than its start had

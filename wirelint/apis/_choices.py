@@ -514,11 +514,30 @@ def is_empty_call(call: Mapping[str, Json]) -> bool:
     return not call.get("name") and call.get("arguments") in (None, "", "{}", {})
 
 
+def is_bare_call(call: Mapping[str, Json]) -> bool:
+    """Return True if an entry of `tool_calls` has its name and arguments outside `function`."""
+    if "function" in call or "custom" in call or call.get("type") not in (None, "", "function"):
+        return False
+    return "name" in call or "arguments" in call
+
+
+def _wrapped(call: Json) -> Json:
+    """Return an entry of `tool_calls` with its name and arguments in `function`."""
+    if not isinstance(call, dict) or not is_bare_call(call):
+        return call
+    inner: dict[str, Json] = {name: value for name, value in call.items() if name in ("name", "arguments")}
+    return {**{name: value for name, value in call.items() if name not in inner}, "function": inner}
+
+
 def _without_empty(choice: dict[str, Json], dropped: set[FaultKind]) -> dict[str, Json]:
-    """Return a candidate without the empty members whose violation was dropped."""
+    """Return a candidate without the empty members, and with misshapen calls written anew, if the violation was dropped."""
     if "written-null" in dropped and stated_reason(choice.get("finish_reason")) is None:
         choice = {**choice, "finish_reason": None}
     message = mapping(choice.get("message"))
+    calls = message.get("tool_calls")
+    if "misshapen-call" in dropped and isinstance(calls, list):
+        message = {**message, "tool_calls": [_wrapped(call) for call in calls]}
+        choice = {**choice, "message": message}
     call = mapping(message.get("function_call"))
     if "empty-call" in dropped and is_empty_call(call):
         choice = {**choice, "message": {name: message[name] for name in message if name != "function_call"}}

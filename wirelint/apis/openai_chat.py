@@ -23,6 +23,7 @@ from wirelint.apis._choices import (
     ChoiceStreamWriter,
     ChoiceWholeWriter,
     ChoiceWriter,
+    is_bare_call,
     is_empty_call,
     read_chat,
 )
@@ -113,6 +114,7 @@ class Reader(ChoiceReader):
         """Number of calls by candidate."""
         self.labels: dict[int, tuple[str, str]] = {}
         """Id and name of each call."""
+        self._pointers: dict[int, str] = {}
         self._repeated: set[int] = set()
         self._without_reason: set[int] = set()
 
@@ -192,23 +194,30 @@ class Reader(ChoiceReader):
                     self.add_text(choice, "reasoning", slot, f"{place}/{position}/thinking", piece, frame, position)
 
     def read_call(self, choice: int, position: int, call: Mapping[str, Json], place: str, frame: Frame) -> None:
-        function, custom = mapping(call.get("function")), mapping(call.get("custom"))
+        bare = is_bare_call(call)
+        function, custom = call if bare else mapping(call.get("function")), mapping(call.get("custom"))
         index = number(call.get("index")) if self.streamed else position
         id_, name = text(call.get("id")), text(function.get("name")) or text(custom.get("name"))
         arguments = function.get("arguments", custom.get("input"))
         key = (choice, "tool_call", index or 0)
         block = self.blocks.get(key)
-        before = len(self.out)
+        is_new = block is None
         if block is None:
             block = self.new_block(key)
             ordinal = self.calls.get(choice, 0)
             self.calls[choice] = ordinal + 1
+            self._pointers[block] = f"{place}/tool_calls/{ordinal}"
+        if bare or (not is_new and isinstance(arguments, dict | list)):
+            detail = f"{self._pointers[block]} {'outside' if bare else 'object'}"
+            self.out.insert(self.choices_from, StreamViolation("misshapen-call", detail, frame))
+        before = len(self.out)
+        if is_new:
             # Snowflake puts a zero-valued `custom` beside every function.
             form = "custom" if (custom and not function) or call.get("type") == "custom" else "function"
-            pointer = f"{place}/tool_calls/{ordinal}"
             self.labels[block] = (id_ or "", name or "")
             # Some servers send an object where the API has text. It is the value of the start.
             given = arguments if isinstance(arguments, dict | list) else None
+            pointer = self._pointers[block]
             self.out.append(Start(block, "tool_call", pointer, choice, frame, index, id_, name, given, form, position))
             if given is not None:
                 return
@@ -354,7 +363,8 @@ def call_entry(source: Mapping[str, Json], start: Start, events: Sequence[Event]
     custom = start.form == "custom"
     inner, words = ("custom", "input") if custom else ("function", "arguments")
     body = dict(mapping(source.get(inner)))
-    entry: dict[str, Json] = {name: value for name, value in source.items() if name not in ("id", inner)}
+    outside = ("name", "arguments") if is_bare_call(source) else ()
+    entry: dict[str, Json] = {name: value for name, value in source.items() if name not in ("id", inner, *outside)}
     named = begins or label
     made: dict[str, Json] = {"index": index} if index is not None else {}
     if named is not None and named.id is not None:

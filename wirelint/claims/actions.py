@@ -124,8 +124,14 @@ def words_of(text: str) -> frozenset[str]:
 
 
 def bare(text: str) -> str:
-    """Return a text without its accents: `hôtel` becomes `hotel`."""
-    return "".join(sign for sign in unicodedata.normalize("NFD", text) if not unicodedata.combining(sign))
+    """Return a text without its accents: `hôtel` becomes `hotel`, and `altın` `altin`."""
+    letters = (sign for sign in unicodedata.normalize("NFD", text) if not unicodedata.combining(sign))
+    return "".join(letters).translate(_PLAIN_LETTERS)
+
+
+_PLAIN_LETTERS = str.maketrans(
+    {"ı": "i", "ł": "l", "Ł": "L", "ø": "o", "Ø": "O", "đ": "d", "ß": "ss", "æ": "ae", "œ": "oe"}
+)
 
 
 def topics_of(text: str) -> frozenset[Topic]:

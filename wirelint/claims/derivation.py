@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from wirelint import lexicon
-from wirelint.claims.actions import words_of
+from wirelint.claims.actions import bare, words_of
 from wirelint.claims.toolkinds import name_words
 from wirelint.claims.values import Unit, Value, same, unit_of, values
 from wirelint.jsonvalues import decode_json
@@ -131,7 +131,9 @@ def _key_words(path: Sequence[str]) -> frozenset[str]:
 
 
 def words_in(text: str) -> frozenset[str]:
-    return frozenset(word for word in words_of(text) if len(word) > 2 and not word.isdigit()) - STOP
+    """Return the words of a text, each also without accents, since the names of tools have none."""
+    words = words_of(text) if text.isascii() else words_of(text) | words_of(bare(text))
+    return frozenset(word for word in words if len(word) > 2 and not word.isdigit()) - STOP
 
 
 def derived_from(value: Value, known: Sequence[Datum]) -> list[Datum]:
@@ -163,9 +165,14 @@ def equals(value: Value, datum: Value) -> bool:
 
 def is_computed(value: Value, known: Sequence[Datum]) -> bool:
     """Return True if a value is a sum, a mean, a difference, a product or a ratio of data, or counts them."""
-    goal, step = next(iter(value.amounts())), value.tolerance
     if value.unit is not None and value.unit.dimension == "percent":
-        return any(same(abs(goal), abs(ratio), step) for ratio in _percentages(known))
+        ratios = [abs(ratio) for ratio in _percentages(known)]
+        return any(same(abs(goal), ratio, value.tolerance) for goal in value.amounts() for ratio in ratios)
+    return any(_is_computed(value, goal, known) for goal in value.amounts())
+
+
+def _is_computed(value: Value, goal: float, known: Sequence[Datum]) -> bool:
+    step = value.tolerance
     columns = Counter(datum.column for datum in known)
     kind = [
         datum

@@ -307,6 +307,7 @@ _CODE = re.compile(
     r"(?<![\w.+-])(?=[\w.+-]*\d)(?=[\w.+-]*[A-Za-z])[A-Za-z\d][\w.+-]{2,}(?<![.+-])|[\w./-]+\.[a-z]{1,4}:\d+"
 )
 """An id, a version, a code: letters with digits; a line of a file: `src/a.py:12`."""
+_NUMBER = re.compile(r"(?<![\w.,:/-])(?:[A-Za-z]{1,6}-?)?\d[\d-]*(?:-[A-Z]+)?(?![\w.,:/-]*\d)")
 _LONGEST_ORDER = 600
 _LONGEST_NAMING = 200
 _PARTICULAR = re.compile(r"\d[\d.,:]*\d|\d\d?|[^\W\d_\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]{4,}|[\uac00-\ud7af]{2,}")
@@ -431,11 +432,22 @@ def _without_basis(prose: Prose, request: Request, able: Sequence[Ability], word
         return None
     finders = [one for one in able if (not one.kinds or one.kinds & {"search", "read"}) and not names(one.tool, words)]
     asked, at_once = words_in(words), _PHRASES["now"].search(words) is not None
+    one_thing = any(number in prose.text for number in _numbers_of_things(words))
     for sentence in prose.sentences if finders else ():
         found = _finder_for(sentence, finders, given, asked, at_once)
+        if found is None and one_thing and given.has_measure(sentence):
+            found = finders[0]
         if found is not None and not sentence.question and _is_about_this_case(sentence):
             return sentence, found.tool
     return None
+
+
+def _numbers_of_things(text: str) -> Iterator[str]:
+    """Yield the numbers that name one thing, as of an order or a train: five digits, or four in a code with a hyphen."""
+    for number in _NUMBER.findall(text):
+        digits = sum(map(str.isdigit, number))
+        if (digits > 4 or (digits == 4 and "-" in number)) and not _DATE.match(number):
+            yield number
 
 
 def _finder_for(
@@ -449,7 +461,7 @@ def _finder_for(
             related = any(word[:_STEM] in noun for word in asked if len(word) >= _STEM for noun in nouns)
             if related or nouns & asked or (nouns & own and len(asked & own) > 1) or len(one.words & asked) > 1:
                 return one
-        about_it = nouns & asked and own & nouns and given.new_words(sentence)
+        about_it = nouns & asked and own & nouns and given.new_words(sentence) and not given.asks_back
         if about_it and (at_once or _PHRASES["now"].search(sentence.masked)):
             return one
     return finders[0] if measured and _PHRASES["at_present"].search(sentence.masked) else None
@@ -474,8 +486,11 @@ def _statements(prose: Prose) -> Iterator[Sentence]:
 
 
 def _is_about_this_case(sentence: Sentence) -> bool:
-    """Return True unless a sentence is about what is usual or possible, or does a calculation: `2 x 1.2 = 2.4`."""
-    return _PHRASES["general"].search(sentence.masked) is None and _FORMULA.search(sentence.masked) is None
+    """Return True unless a sentence is about what is usual, possible or to come, or calculates: `2 x 1.2 = 2.4`."""
+    if _PHRASES["general"].search(sentence.masked) or _FORMULA.search(sentence.masked):
+        return False
+    # "It is at 78 %, so it will last": the first clause is about this case.
+    return _PHRASES["to_come"].search(_PHRASES["conclusion"].sub("", sentence.masked)) is None
 
 
 def _admits(prose: Prose) -> bool:
@@ -508,6 +523,10 @@ class _Given:
     @cached_property
     def _stated(self) -> list[Stated]:
         return stated(self._prose)
+
+    @cached_property
+    def asks_back(self) -> bool:
+        return any(sentence.question for sentence in self._prose.sentences)
 
     @cached_property
     def _texts(self) -> list[str]:

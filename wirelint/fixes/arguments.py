@@ -35,7 +35,7 @@ from wirelint.events import CallUpdate, Close, Delta, Done, Event, Failure, Fini
 from wirelint.fix import MOST_HELD, FixPolicy, RequestFix, RewriteContext
 from wirelint.fixes.argument_rewriter import ArgumentRewriter, Call
 from wirelint.fixes.calls import CallRemover
-from wirelint.fixes.rewriters import WaitingRewriter, ends_call, first_frame
+from wirelint.fixes.rewriters import PassingRewriter, WaitingRewriter, ends_call, first_frame
 from wirelint.model import Arguments, Exchange, Json, Tool, ToolCall
 from wirelint.policy import Fault, Outcome
 from wirelint.rule import Finding, Fix, Rule, Safety, Severity
@@ -359,6 +359,25 @@ class GrowingDeltas(WaitingRewriter):
         added = event.text[len(call.before) :]
         call.before = event.text
         return (event._replace(text=added),) if added else ()
+
+
+class CallShapes(PassingRewriter):
+    """Drops the violations by misshapen calls, so that their events are written anew. `record` records the first of a
+    call."""
+
+    heeds_text: ClassVar[bool] = False
+
+    def __init__(self, record: Callable[[StreamViolation], None]) -> None:
+        self._record = record
+        self._recorded: set[str] = set()
+
+    def push(self, event: Event) -> Iterable[Event]:
+        if not (isinstance(event, StreamViolation) and event.kind == "misshapen-call"):
+            return (event,)
+        if event.detail not in self._recorded:
+            self._recorded.add(event.detail)
+            self._record(event)
+        return ()
 
 
 class EmptyStarts:

@@ -321,7 +321,11 @@ class CallNumbers(_UpdateJudge):
         if verdict == "anew":
             return self._another(update, calls)
         if update.block not in self._now and update.block not in self._unnumbered:
-            return (update,)
+            start = self._starts[update.block]
+            if update.wire_index is not None or start.form == "legacy" or not self._needs_index:
+                return (update,)
+            self._unnumbered.add(update.block)
+            self._numbered(start)
         block = self._now.get(update.block, update.block)
         id_ = None if block in self._minted or update.id == calls.id else update.id
         name = None if update.name == calls.name else update.name

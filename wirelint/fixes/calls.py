@@ -18,8 +18,9 @@ from typing import ClassVar
 import orjson
 
 from wirelint.apis.traits import traits
+from wirelint.arguments.argument_faults import is_normal_end
 from wirelint.arguments.schemas import match
-from wirelint.events import CallUpdate, Close, Delta, Event, Finish, Frame, Start, StreamViolation
+from wirelint.events import CallUpdate, Close, Delta, Done, Event, Failure, Finish, Frame, Start, StreamViolation
 from wirelint.fix import MOST_HELD, RequestFix, RewriteContext
 from wirelint.fixes.finish import without_calls
 from wirelint.fixes.rewriters import PassingRewriter, WaitingRewriter, completes_name, ends_call
@@ -112,6 +113,8 @@ class CallRemover:
         self._gone.add(start.block)
         self._emptied.add(choice)
         self._left[choice] -= 1
+        if not text:
+            return []
         own = traits(self._context.exchange.api)
         if choice in self._texts and not own.has_block_events:
             block, item = self._texts[choice]
@@ -307,6 +310,75 @@ class CallHeads(WaitingRewriter):
             case _:
                 pass
         return (event,)
+
+
+class EmptyCalls(WaitingRewriter):
+    """Removes calls without a name and arguments beside other calls or after text. `record` records each of them.
+
+    `{"index":1,"function":{"name":"","arguments":""}}`: a name may come later, so the call waits until another one begins
+    or its candidate ends.
+    """
+
+    phase = 2
+    patient: ClassVar[bool] = True
+
+    def __init__(self, context: RewriteContext, record: Callable[[Start], None]) -> None:
+        super().__init__()
+        self._record = record
+        self._remover = CallRemover(context)
+        self._spoken: set[int] = set()
+        """Candidates with text or a call that has a name."""
+        self._text = ""
+
+    def take(self, event: Event) -> Iterable[Event]:
+        if self._remover.is_removed(event):
+            return ()
+        match event:
+            case Start(kind="tool_call", name=None | "", form="function") if event.input in (None, {}, "", []):
+                self._text = ""
+                return self.wait_for(event)
+            case Start():
+                self._note(event)
+            case Finish():
+                return (self._remover.finish(event),)
+            case _:
+                pass
+        return (event,)
+
+    def decides(self, first: Event, event: Event) -> bool | None:
+        assert isinstance(first, Start)
+        match event:
+            case Delta(block=block) if block == first.block:
+                self._text += event.text
+                return None if "{}".startswith(self._text.strip()) else False
+            case CallUpdate(block=block, name=str(name)) if block == first.block and name:
+                return False
+            case Start(kind="tool_call", choice=choice, name=str(name)) if choice == first.choice and name:
+                return True
+            case Finish(choice=choice, reason=reason) if choice == first.choice:
+                return choice in self._spoken and is_normal_end(reason)
+            case Start(choice=choice) if choice == first.choice:
+                return choice in self._spoken
+            case Done():
+                return first.choice in self._spoken
+            case Failure():
+                return False
+            case _:
+                return None
+
+    def settle(self, held: Sequence[Event], event: Event, decided: bool) -> Iterable[Event]:
+        start = held[0]
+        assert isinstance(start, Start)
+        self._note(start)
+        if not decided:
+            return (start,)
+        self._record(start)
+        return self._remover.remove(start, "")
+
+    def _note(self, start: Start) -> None:
+        self._remover.note(start)
+        if start.kind == "text" or (start.kind == "tool_call" and start.name):
+            self._spoken.add(start.choice)
 
 
 def has_head(start: Start) -> bool | None:

@@ -9,7 +9,7 @@ from typing import ClassVar
 from wirelint.apis.traits import ending, traits
 from wirelint.arguments.argument_faults import UNREAD
 from wirelint.arguments.json_continuation import Scanner
-from wirelint.events import REPEATED, CallUpdate, Delta, Done, Event, Failure, Finish, Frame, Start, StreamViolation
+from wirelint.events import CallUpdate, Delta, Done, Event, Failure, Finish, Frame, Start, StreamViolation
 from wirelint.fix import RewriteContext
 from wirelint.fixes.rewriters import PassingRewriter, first_frame
 from wirelint.model import Kind
@@ -90,7 +90,7 @@ class FinishReasons(PassingRewriter):
         drop: Callable[[StreamViolation], None],
     ) -> None:
         """`correct` returns another reason, or None to keep it. `add` returns the end of a candidate without one. `drop`
-        records that an empty member is removed (`events.REPEATED`)."""
+        records that an empty member is removed."""
         self._context = context
         self._correct, self._add, self._drop = correct, add, drop
         self._empty: list[StreamViolation] = []
@@ -132,7 +132,7 @@ class FinishReasons(PassingRewriter):
                 self._unread = True
             case StreamViolation(kind=kind) if kind in UNREAD:
                 self._unread = True
-            case StreamViolation(kind=kind) if kind in REPEATED:
+            case StreamViolation(kind="written-null" | "empty-call" as kind):
                 if kind == "empty-call" and self._context.streamed and not self._contents:
                     self._first.append(event)
                     return ()

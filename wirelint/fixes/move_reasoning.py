@@ -25,6 +25,7 @@ from wirelint.fixes.text import MakeRepair, Pause, TextBlock, TextBuffer, TextDe
 from wirelint.model import Request
 from wirelint.text.asking import instructions_hold
 from wirelint.text.markup import call_spans
+from wirelint.text.quoting import may_become_mention
 from wirelint.text.thinking import (
     ANSWER_CLOSER,
     ANSWER_OPENER,
@@ -360,6 +361,8 @@ class ThoughtDecider(TextDecider):
         )
         if found is not None and found.whole and not goes_on and self._applies(found):
             if not self._may_be_answer(found):
+                if self.streamed and not final and self._may_be_mention(found):
+                    return 0
                 self._move(found)
                 return None
             if self.streamed and not final:
@@ -448,7 +451,7 @@ class ThoughtDecider(TextDecider):
         text = self._buffer.text()
         if self._state == "pair":
             found = self._find(text)
-            undecided = self._lone and not final and found is not None and found.end == len(text)
+            undecided = self._lone and not final and found is not None and self._may_be_mention(found)
             if found is not None and not undecided and self._may_move(found, final=final):
                 self._state, self._ended, self._lone = "text", self._ended or self._lone, False
                 self._move(found)
@@ -468,7 +471,7 @@ class ThoughtDecider(TextDecider):
         for mark in MAY_OPEN.finditer(text, self._checked):
             place, short = mark.start(), len(text) - mark.start() <= LONGEST_TAG
             if not self._ended and (closer := LONE_CLOSER.match(text, place)) is not None:
-                if closer.end() == len(text):
+                if may_become_mention(text, place, closer.end()):
                     self._checked = place
                     return place
                 found = self._find(text)
@@ -513,6 +516,12 @@ class ThoughtDecider(TextDecider):
         if self._may_be_answer(found):
             return False
         return found.whole or (final and found.evidence == "residue" and self._mover.has_calls(self.block.choice))
+
+    def _may_be_mention(self, found: Thinking) -> bool:
+        """Return True if later text may show that a lone closing tag is a mention."""
+        text = self._buffer.text()
+        closer = LONE_CLOSER.search(text, found.body[1]) if found.evidence == "closed" else None
+        return closer is not None and may_become_mention(text, *closer.span())
 
     def _may_be_answer(self, found: Thinking) -> bool:
         """Return True if only a lone closing tag shows that the reply is a thought: `It is 4.</think>` may be the

@@ -20,6 +20,7 @@ from wirelint.model import Request
 from wirelint.text.control_tokens import TOKEN_FIRSTS, Framing, Occurrence, cut_token_length, find, may_hold_token
 from wirelint.text.escaping import listed
 from wirelint.text.framing import Framer, certain_lead, remedy
+from wirelint.text.quoting import may_become_mention
 
 _DECISIVE = re.compile(r"\s*\S{1,64}(?:\s+\S|<)|\s*\S{16}|\s{64}")
 """Text after a token that decides on it: a word and the character after it, as in `... and <|eot_id|>`."""
@@ -193,7 +194,8 @@ class TokenDecider(TextDecider):
         return len(text) - tail if tail else None
 
     def _cuts(self, text: str, place: int, token: Occurrence) -> Literal["yes", "no", "later"]:
-        """Cut the text at a token if the turn was over there. `later`: the token is in code if more backticks follow."""
+        """Cut the text at a token if the turn was over there. `later`: the token is quoted if more backticks or the line
+        below a table's head follow."""
         if token.announces or not (token.ends_turn or token.other_speaker):
             return "no"  # no overrun begins with it
         framing = self._framing(text) if self._stripper.unsafe else None
@@ -202,9 +204,10 @@ class TokenDecider(TextDecider):
             return "no"
         if done.trailing != place:  # another token
             return "no"
-        if open_code(text, place, framing.overrun.end):
+        last = framing.overrun
+        if open_code(text, place, last.end) or may_become_mention(text, last.start, last.end):
             return "later"
-        self._cut_at(text, self._end_before(text, done.trailing), framing.overrun.token)
+        self._cut_at(text, self._end_before(text, done.trailing), last.token)
         return "yes"
 
     def _framing(self, text: str) -> Framing | None:

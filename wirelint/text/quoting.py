@@ -140,6 +140,15 @@ _GOES_ON = re.compile(rf"{_TOKENS}(?:[.,;:!?)](?=\s|\Z)| (?:[a-z]{{2,}}|a)\b)")
 _REACH = 32
 _TOKENS_REACH = 128
 _QUOTES = {'"': '"', "'": "'", "“": "”", "‘": "’", "«": "»", "„": "“", "「": "」", "`": "`", "(": ")"}
+_MAY_MENTION = re.compile(r"(?:[.,;:!?)]|[ \t]+[\w<>/|｜`\[◁…]{0,32})?\Z")
+"""The beginning of text that makes a mention of the markup before it."""
+_DELIMITERS = re.compile(
+    r"(?m)^[ \t]*+(?P<left>\|)?[ \t]*+:?-++:?[ \t]*+(?:\|[ \t]*+:?-++:?[ \t]*+)*+(?P<right>\|)?[ \t]*+$"
+)
+"""The second row of a table: `|---|:--|`."""
+_BAR = re.compile(r"(?<!<)\|(?!>)")
+_LONGEST_ROW = 512
+_LONGEST_TABLE = 4096
 
 
 def is_mention(text: str, start: int, end: int) -> bool:
@@ -154,4 +163,30 @@ def is_mention(text: str, start: int, end: int) -> bool:
     in_sentence = _PHRASES["word_before"].search(text, max(start - _TOKENS_REACH, 0), start)
     if in_sentence and _GOES_ON.match(text, end, end + _TOKENS_REACH):
         return True
-    return is_quoted(text, start, end)
+    return _is_in_cell(text, start, end) or is_quoted(text, start, end)
+
+
+def may_become_mention(text: str, start: int, end: int) -> bool:
+    """Return True if later text may decide whether a span of markup is a mention."""
+    if end == len(text) or _MAY_MENTION.match(text, end):
+        return True
+    if len(text) - end > 2 * _LONGEST_ROW or _is_in_cell(text, start, end):
+        return False
+    return _is_in_cell(f"{text}-|\n|-|", start, end)
+
+
+def _is_in_cell(text: str, start: int, end: int) -> bool:
+    """Return True if a span is in a row of a table: `| </think> | closes the reasoning |`."""
+    floor, ceiling = max(start - _LONGEST_ROW, 0), end + _LONGEST_ROW
+    row, stop = text.rfind("\n", floor, start) + 1 or floor, text.find("\n", end, ceiling)
+    after = text[end : stop if stop >= 0 else ceiling].strip()
+    bars = _BAR.search(text, row, start) is not None, _BAR.search(after) is not None
+    if not any(bars):
+        return False
+    above = text[max(text.rfind("\n\n", 0, row), row - _LONGEST_TABLE, 0) : row]
+    delimiters = next((one for one in _DELIMITERS.finditer(above) if "|" in one[0]), None)
+    if delimiters is None:  # the row may be the head of the table
+        return stop >= 0 and all(bars) and _DELIMITERS.match(text, stop + 1) is not None
+    before = text[row:start].strip()
+    ends = bars[1] or not (after or delimiters["right"] or before[-1:] != "|")
+    return ends and (bars[0] or not (before or delimiters["left"]))
