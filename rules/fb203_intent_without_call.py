@@ -38,10 +38,13 @@ _NO_NEED = re.compile(
     r"\b(?:no|not|n['’]t|without|never) (?:\w+ )?need\b|n['’]t (?:\w+ )?need\b|\bneedn['’]t\b", re.IGNORECASE
 )
 _HELD_BACK = re.compile(
-    r"\b(?:how (?:would|will|do) you|what (?:would|will) you|what['’]?s (?:your|the) plan|plan\b|don['’]t (?:do|"
+    r"\b(?:how (?:would|will|do) you|what (?:would|will) you|what['’]?s (?:your|the) plan|plan first|"
+    r"(?:an?|your|the) (?:\w+ )?plan (?:for|of|to|before)\b|"
+    r"(?:make|give|write|show|draft|propose|present|want|need)\b[^.?!\n]{0,20} plan\b|^\W*plan\b|don['’]t (?:do|"
     r"run|change|execute|call|touch|edit)|do nothing|"
     r"do not (?:do|run|change|execute|call|touch|edit)|without (?:running|calling|changing|doing)|before you "
-    r"(?:start|do|begin)|explain (?:how|what|your)|describe (?:how|what|your)|"
+    r"(?:start|do|begin)|explain (?:how|what|your)|"
+    r"describe (?:how|your|what you(?:['’](?:d|ll)| would| will| are going))|"
     r"outline|approach|first tell me|only tell me|just tell me|wie würdest|was würdest|comment ferais|cómo harías)",
     re.IGNORECASE,
 )
@@ -139,22 +142,22 @@ class IntentWithoutCall(Rule):
         words = evidence.last_words(request)
         if _HELD_BACK.search(words):
             return
-        able = abilities(request.tools)
-        named = announcement_by_name(read, words, able) if found is None and not thought else None
-        if named is not None:
-            yield self._report(part, *named, choice, exchange, ledger, sure=False)
-        pleads = plea(read) if found is None and named is None and not thought and able else None
-        if pleads is not None and not asks_for_text(words):
-            waits = Announcement(frozenset(), "", "", pleads.start, pleads.end)
-            yield self._report(part, waits, able[0], choice, exchange, ledger, sure=False)
-        if found is None or _belongs_to_text(found, words):
+        able, waits = abilities(request.tools), plea(read)
+        if found is None:
+            named = None if thought else announcement_by_name(read, words, able)
+            if named is None and waits is not None and able and not thought and not asks_for_text(words):
+                named = Announcement(frozenset(), "", "", waits.start, waits.end), able[0]
+            if named is not None:
+                yield self._report(part, *named, choice, exchange, ledger, sure=False)
+            return
+        if _belongs_to_text(found, words):
             return
         if found.bare and _ASKS_FOR_NOUN.search(words):
             return
         fitting = next(matching(able, found.kinds, found.verb, found.object), None) or _named(found, able)
         loosely = fitting is None or not acts_outside(found, read, fitting)
         fitting = (_likely(found, able) or meant(found, read, words, able)) if loosely else fitting
-        if fitting is None and plea(read) is not None:
+        if fitting is None and waits is not None:
             fitting = next(iter(able), None)
         if fitting is None:
             return
@@ -233,4 +236,6 @@ def _named(found: Announcement, able: tuple[Ability, ...]) -> Ability | None:
     if found.verb not in ("call", "use", "invoke", "calling", "using", "invoking", "try"):
         return None
     words = set(re.findall(r"[a-z]+", found.object.lower()))
+    if words & {"tool", "tools"}:
+        return next(iter(able), None)
     return next((one for one in able if words & (one.words | one.topics | one.kinds)), None)

@@ -20,8 +20,11 @@ Topic = Literal[
     "memory",
 ]  # fmt: skip
 KINDS: tuple[Kind, ...] = get_args(Kind)
-LANGUAGES = ("de", "fr", "es", "pt", "it", "zh", "ja")
-"""Order of `DONE`, `SOON`, `ASKED` and `ELSEWHERE`. Chinese and Japanese, which put no blanks between words, are last."""
+LANGUAGES = {
+    language: lexicon.load(language)
+    for language in ("de", "fr", "es", "pt", "it", "nl", "pl", "tr", "ru", "sv", "ar", "hi", "ko", "zh", "ja")
+}
+"""Tables of the languages besides English. Chinese and Japanese, which put no blanks between words, are last."""
 _ENGLISH = lexicon.load("en")
 _DOUBLED = frozenset(_ENGLISH["english"]["doubled"])
 
@@ -79,15 +82,13 @@ PARTICIPLE = _by_form((kind, _past(verb)[1]) for kind, verb in _VERBS)
 GERUND = _by_form((kind, _gerund(verb)) for kind, verb in _VERBS)
 AHEAD = {**BASE, **_by_form((kind, verb) for kind, verbs in _ENGLISH["ahead"].items() for verb in verbs)}
 """Base forms in announcements."""
-DONE = tuple(_listed(lexicon.load(language)["done"]) for language in LANGUAGES)
+DONE = tuple(_listed(tables["done"]) for tables in LANGUAGES.values() if "done" in tables)
 """Finished forms, a table per language."""
-SOON = tuple(_listed(lexicon.load(language)["soon"]) for language in LANGUAGES)
+SOON = tuple(_listed(tables["soon"]) for tables in LANGUAGES.values())
 """Forms of announcements."""
-ASKED = tuple(_listed(lexicon.load(language)["asked"]) for language in LANGUAGES)
+ASKED = tuple(_listed(tables["asked"]) for tables in LANGUAGES.values() if "asked" in tables)
 """Forms of orders."""
-ELSEWHERE = tuple(
-    _listed(tables["soon"], tables["asked"]) for tables in (lexicon.load(language) for language in LANGUAGES)
-)
+ELSEWHERE = tuple(_listed(tables["soon"], tables.get("asked", {})) for tables in LANGUAGES.values())
 """Infinitives and present forms, as tools are named and described."""
 VERB_TOPICS: dict[str, Topic] = {verb: topic for topic, verbs in _ENGLISH["own_topics"].items() for verb in verbs}
 """Verbs that imply their object: "emailed"."""
@@ -123,8 +124,14 @@ def words_of(text: str) -> frozenset[str]:
 
 
 def bare(text: str) -> str:
-    """Return a text without its accents: `hôtel` becomes `hotel`."""
-    return "".join(sign for sign in unicodedata.normalize("NFD", text) if not unicodedata.combining(sign))
+    """Return a text without its accents: `hôtel` becomes `hotel`, and `altın` `altin`."""
+    letters = (sign for sign in unicodedata.normalize("NFD", text) if not unicodedata.combining(sign))
+    return "".join(letters).translate(_PLAIN_LETTERS)
+
+
+_PLAIN_LETTERS = str.maketrans(
+    {"ı": "i", "ł": "l", "Ł": "L", "ø": "o", "Ø": "O", "đ": "d", "ß": "ss", "æ": "ae", "œ": "oe"}
+)
 
 
 def topics_of(text: str) -> frozenset[Topic]:

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from wirelint import lexicon
-from wirelint.claims.actions import AHEAD, ASKED, BASE, GERUND, SOON, Kind, alternatives
+from wirelint.claims.actions import AHEAD, ASKED, BASE, GERUND, LANGUAGES, SOON, Kind, alternatives
 from wirelint.claims.claims import verb_of
 from wirelint.text.prose import Cues, Prose, Sentence, has_word_of
 
@@ -117,14 +117,25 @@ _SEPARABLE = {verb: kinds for verb, kinds in SOON[0].items() if " " in verb}
 _HEADS = alternatives({verb.split(" ")[0] for verb in _SEPARABLE})
 _PARTICLES = alternatives({verb.split(" ")[1] for verb in _SEPARABLE})
 _DE = alternatives(SOON[0].keys() - _SEPARABLE.keys())
-_FR, _ES, _PT, _IT, _ZH, _JA = (alternatives(table) for table in SOON[1:])
-_SOON_FOREIGN = _PHRASES.patterns("soon_foreign", de=_DE, fr=_FR, es=_ES, pt=_PT, it=_IT, zh=_ZH, ja=_JA)
+_SOON_FOREIGN = tuple(
+    lexicon.compiled(tables["announces"], verbs=verbs)
+    for tables, verbs in zip(LANGUAGES.values(), (_DE, *(alternatives(table) for table in SOON[1:])), strict=True)
+)
+
+
+def _said(key: str) -> str:
+    return "|".join(tables[key] for tables in LANGUAGES.values() if key in tables)
+
+
+_ACKNOWLEDGED = _PHRASES.pattern("acknowledged", agrees=_said("agrees"))
+_NOT_NOW = _PHRASES.pattern("not_now", puts_off=_said("puts_off"))
 _GERMAN_APART = _PHRASES.pattern("german_apart", heads=_HEADS, particles=_PARTICLES)
 _PATIENCE = _PHRASES.text("patience")
 _PLEASE = r"(?:[ ,]*\b(?:please|bitte|s['’]il (?:vous|te) plaît|por favor|per favore|while I do (?:so|that|this))\b)?"
 _FILLER = re.compile(rf"^(?:[^\w\s]*\s*)?{_PATIENCE}(?!\w).{{0,60}}$|^[^\w]*$", re.IGNORECASE)
 _WAIT = re.compile(rf"(?<!\w){_PATIENCE}(?!\w){_PLEASE}|\bplease (?=\Z)", re.IGNORECASE)
-_PLEA = re.compile(rf"(?<!\w)(?!this |moment\b){_PATIENCE}(?!\w)", re.IGNORECASE)
+_AMOUNT = "".join(f"(?<!{word} )" for word in ("half", "about", "for", "in", "than", "within", "of", "takes", "every"))
+_PLEA = re.compile(rf"(?<!\w){_AMOUNT}(?!this |moment\b){_PATIENCE}(?!\w)", re.IGNORECASE)
 _LONGEST_PLEA = 300
 _LONGEST_ALONE = 240
 _LONGEST = 600
@@ -144,7 +155,7 @@ def may_announce(text: str, *, thought: bool = False) -> bool:
     tail = text[-_TAIL:].replace("\n", " \n")
     if _OPENERS.occur_in(tail) or _is_doing(tail) or (thought and _MAY_THINK.search(tail)):
         return True
-    if not tail.isascii() and _PHRASES["cjk"].search(tail):
+    if not tail.isascii() and _PHRASES["other_letters"].search(tail):
         return True
     return has_word_of(tail, _SOON_WORDS)
 
@@ -187,15 +198,13 @@ def plea(prose: Prose) -> Sentence | None:
         return None
     last = prose.sentences[-1]
     found = _PLEA.search(last.masked)
-    return (
-        last if found is not None and _PHRASES["not_now"].search(last.masked.replace(found[0], " ")) is None else None
-    )
+    return last if found is not None and _NOT_NOW.search(last.masked.replace(found[0], " ")) is None else None
 
 
 def is_without_content(prose: Prose) -> bool:
     """Return True if a text only agrees or begs for patience: "Sure. One moment please."."""
     return len(prose.text) < 200 and all(
-        _PHRASES["acknowledged"].match(_WAIT.sub(" ", sentence.masked))
+        _ACKNOWLEDGED.match(_WAIT.sub(" ", sentence.masked))
         or (_FILLER.match(sentence.masked) and _announced(prose, sentence, thought=False) is None)
         for sentence in prose.sentences
     )
@@ -220,8 +229,7 @@ def is_alone(prose: Prose, found: Announcement) -> bool:
     """Return True if a text consists only of an announcement, assent and pleas for patience."""
     others = [sentence for sentence in prose.sentences if not found.start <= sentence.start < found.end]
     return len(prose.text) < _LONGEST_ALONE and all(
-        _PHRASES["acknowledged"].match(_WAIT.sub(" ", sentence.masked)) or _FILLER.match(sentence.masked)
-        for sentence in others
+        _ACKNOWLEDGED.match(_WAIT.sub(" ", sentence.masked)) or _FILLER.match(sentence.masked) for sentence in others
     )
 
 
@@ -245,7 +253,7 @@ def _announced(prose: Prose, sentence: Sentence, *, thought: bool) -> Announceme
 
 def _is_put_off(sentence: Sentence) -> bool:
     """Return True if a sentence makes the action depend on something else."""
-    return _PHRASES["not_now"].search(_WAIT.sub(" ", sentence.masked)) is not None
+    return _NOT_NOW.search(_WAIT.sub(" ", sentence.masked)) is not None
 
 
 def _found(prose: Prose, sentence: Sentence, *, thought: bool) -> Announcement | None:

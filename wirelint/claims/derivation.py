@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from wirelint import lexicon
-from wirelint.claims.actions import words_of
+from wirelint.claims.actions import bare, words_of
 from wirelint.claims.toolkinds import name_words
 from wirelint.claims.values import Unit, Value, same, unit_of, values
 from wirelint.jsonvalues import decode_json
@@ -131,7 +131,9 @@ def _key_words(path: Sequence[str]) -> frozenset[str]:
 
 
 def words_in(text: str) -> frozenset[str]:
-    return frozenset(word for word in words_of(text) if len(word) > 2 and not word.isdigit()) - STOP
+    """Return the words of a text, each also without accents, since the names of tools have none."""
+    words = words_of(text) if text.isascii() else words_of(text) | words_of(bare(text))
+    return frozenset(word for word in words if len(word) > 2 and not word.isdigit()) - STOP
 
 
 def derived_from(value: Value, known: Sequence[Datum]) -> list[Datum]:

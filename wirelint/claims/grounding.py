@@ -307,6 +307,7 @@ _CODE = re.compile(
     r"(?<![\w.+-])(?=[\w.+-]*\d)(?=[\w.+-]*[A-Za-z])[A-Za-z\d][\w.+-]{2,}(?<![.+-])|[\w./-]+\.[a-z]{1,4}:\d+"
 )
 """An id, a version, a code: letters with digits; a line of a file: `src/a.py:12`."""
+_NUMBER = re.compile(r"(?<![\w.,:/-])(?:[A-Za-z]{1,6}-?)?\d[\d-]*(?:-[A-Z]+)?(?![\w.,:/-]*\d)")
 _LONGEST_ORDER = 600
 _LONGEST_NAMING = 200
 _PARTICULAR = re.compile(r"\d[\d.,:]*\d|\d\d?|[^\W\d_\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]{4,}|[\uac00-\ud7af]{2,}")
@@ -328,14 +329,20 @@ _NEWS = 3
 
 
 def retold_errors(prose: Prose, known: Sequence[Fact], request: Request) -> Iterator[Contradiction]:
-    """Yield a sentence with news if every result of the turn is an error or empty, and the reply admits no failure."""
+    """Yield a sentence with news if every result of the turn is an error or empty, and the reply admits no failure.
+
+    Or a short reply that admits none after an action that failed in the end.
+    """
     failed = [fact for fact in known if fact.outcome.error]
     # A result without text may be an image or a file.
-    if not known or not all(fact.outcome.error or (fact.outcome.empty and fact.result.text) for fact in known):
-        return
-    if len(prose.text) > LONGEST_REPLY or _is_unseen(request) or _admits(prose):
+    in_vain = all(fact.outcome.error or (fact.outcome.empty and fact.result.text) for fact in known)
+    if not in_vain:
+        failed = _failed_in_the_end(known)
+    if not known or not (in_vain or failed) or len(prose.text) > LONGEST_REPLY or _is_unseen(request) or _admits(prose):
         return
     settled = bool(failed) and _is_settled(prose, failed)
+    if not (in_vain or settled):
+        return
     if (settled or not _PHRASES["english"].search(prose.masked)) and _negates(prose):
         return
     given = _Given(request, [fact.result.text for fact in failed], prose)
@@ -349,15 +356,17 @@ def retold_errors(prose: Prose, known: Sequence[Fact], request: Request) -> Iter
     if any(_PHRASES["absent"].search(fact.result.text) for fact in failed) and _negates(prose):
         return
     asked = words_in(last_words(request))
-    against = f"every result of this turn is {'an error' if failed else 'empty'}: {(failed or known)[-1].shown}"
+    every = f"every result of this turn is {'an error' if failed else 'empty'}" if in_vain else "an action failed"
+    against = f"{every}: {(failed or known)[-1].shown}"
+    roots = frozenset(word[:_ROOT] for word in nouns)
     for sentence in _statements(prose):
-        words = words_in(sentence.masked)
-        about_it = bool(words & nouns and given.new_words(sentence))
-        if failed and words & asked and _PHRASES["negates"].search(sentence.masked):
-            about_it = True  # "none", where nobody knows
         if settled:
             yield Contradiction(sentence.start, sentence.end, against)
             return
+        words = words_in(sentence.masked)
+        about_it = not roots.isdisjoint(word[:_ROOT] for word in words) and bool(given.new_words(sentence))
+        if failed and words & asked and _PHRASES["negates"].search(sentence.masked):
+            about_it = True  # "none", where nobody knows
         if about_it or given.has_news(sentence):
             yield Contradiction(sentence.start, sentence.end, against, "warning", "medium")
             return
@@ -398,6 +407,15 @@ def _claims_success(prose: Prose, failed: Sequence[Fact]) -> bool:
     return any(fits(fact.able, claim.kinds, claim.verb, claim.object) for claim in said for fact in failed)
 
 
+def _failed_in_the_end(known: Sequence[Fact]) -> list[Fact]:
+    """Return the failed actions after which no action succeeded, which would make up for them."""
+    failed: list[Fact] = []
+    for fact in known:
+        if fact.able.shell or fact.able.kinds - {"search", "read"}:
+            failed = [*failed, fact] if fact.outcome.error else []
+    return [fact for fact in failed if not fact.able.shell]
+
+
 def _is_settled(prose: Prose, failed: Sequence[Fact]) -> bool:
     """Return True if a short reply that asks nothing follows failed actions: whatever it says, it hides the failure."""
     acting = any(fact.able.shell or fact.able.kinds - {"search", "read"} for fact in failed)
@@ -431,11 +449,22 @@ def _without_basis(prose: Prose, request: Request, able: Sequence[Ability], word
         return None
     finders = [one for one in able if (not one.kinds or one.kinds & {"search", "read"}) and not names(one.tool, words)]
     asked, at_once = words_in(words), _PHRASES["now"].search(words) is not None
+    one_thing = any(number in prose.text for number in _numbers_of_things(words))
     for sentence in prose.sentences if finders else ():
         found = _finder_for(sentence, finders, given, asked, at_once)
+        if found is None and one_thing and given.has_measure(sentence):
+            found = finders[0]
         if found is not None and not sentence.question and _is_about_this_case(sentence):
             return sentence, found.tool
     return None
+
+
+def _numbers_of_things(text: str) -> Iterator[str]:
+    """Yield the numbers that name one thing, as of an order or a train: five digits, or four in a code with a hyphen."""
+    for number in _NUMBER.findall(text):
+        digits = sum(map(str.isdigit, number))
+        if (digits > 4 or (digits == 4 and "-" in number)) and not _DATE.match(number):
+            yield number
 
 
 def _finder_for(
@@ -449,7 +478,7 @@ def _finder_for(
             related = any(word[:_STEM] in noun for word in asked if len(word) >= _STEM for noun in nouns)
             if related or nouns & asked or (nouns & own and len(asked & own) > 1) or len(one.words & asked) > 1:
                 return one
-        about_it = nouns & asked and own & nouns and given.new_words(sentence)
+        about_it = nouns & asked and own & nouns and given.new_words(sentence) and not given.asks_back
         if about_it and (at_once or _PHRASES["now"].search(sentence.masked)):
             return one
     return finders[0] if measured and _PHRASES["at_present"].search(sentence.masked) else None
@@ -474,8 +503,11 @@ def _statements(prose: Prose) -> Iterator[Sentence]:
 
 
 def _is_about_this_case(sentence: Sentence) -> bool:
-    """Return True unless a sentence is about what is usual or possible, or does a calculation: `2 x 1.2 = 2.4`."""
-    return _PHRASES["general"].search(sentence.masked) is None and _FORMULA.search(sentence.masked) is None
+    """Return True unless a sentence is about what is usual, possible or to come, or calculates: `2 x 1.2 = 2.4`."""
+    if _PHRASES["general"].search(sentence.masked) or _FORMULA.search(sentence.masked):
+        return False
+    # "It is at 78 %, so it will last": the first clause is about this case.
+    return _PHRASES["to_come"].search(_PHRASES["conclusion"].sub("", sentence.masked)) is None
 
 
 def _admits(prose: Prose) -> bool:
@@ -508,6 +540,10 @@ class _Given:
     @cached_property
     def _stated(self) -> list[Stated]:
         return stated(self._prose)
+
+    @cached_property
+    def asks_back(self) -> bool:
+        return any(sentence.question for sentence in self._prose.sentences)
 
     @cached_property
     def _texts(self) -> list[str]:

@@ -76,9 +76,15 @@ def meant(found: Announcement, prose: Prose, words: str, able: Iterable[Ability]
     if not alone and not (found.at_once and shared):
         return None
     english = found.verb in AHEAD or found.verb in GERUND
-    if english and (is_thought(_PHRASES["for_you"].sub("", found.object)) or heads_text(found.object)):
+    if (
+        english
+        and _PHRASES["pronoun"].match(found.object) is None
+        and (is_thought(_PHRASES["for_you"].sub("", found.object)) or heads_text(found.object))
+    ):
         return None
     made = not found.kinds & (_OUTSIDE | {"read"})
+    if alone and english and not made and _PHRASES["pronoun"].match(found.object):
+        return next((one for one in able if words_of(words) & one.words), None)
     for one in able:
         own = words_of(found.object) & one.words
         if not does(one, found.kinds) or (not own and _is_elsewhere(found.object, one)):

@@ -71,6 +71,11 @@ class Phrases:
         return _PART.sub(fill, source.replace("\n", ""))
 
 
+def compiled(source: str, **parts: str) -> re.Pattern[str]:
+    """Return an expression of a table of a language, in the form of `Phrases`, with its parts filled in."""
+    return _compiled(_PART.sub(lambda match: parts.get(match[1], match[0]), source.replace("\n", "")))
+
+
 def _compiled(source: str) -> re.Pattern[str]:
     flags = _FLAGS.match(source)
     if flags is None:
