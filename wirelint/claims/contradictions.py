@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING
 from wirelint import lexicon
 from wirelint.claims.actions import PARTICIPLE, alternatives, stem, topics_of, words_of
 from wirelint.claims.claims import shared_words
+from wirelint.claims.derivation import follows_from_clocks, follows_from_dates
 from wirelint.claims.evidence import Contradiction, Fact, Outcome, Ran, facts, last_words
-from wirelint.claims.grounding import displaced, retold_errors, swapped
+from wirelint.claims.grounding import LONGEST_REPLY, displaced, is_about_this_case, retold_errors, swapped
+from wirelint.claims.values import LONGEST, clocks, dates
 from wirelint.history.handed_back import handed_back
 from wirelint.model import Request
 from wirelint.state.mcp_ledger import Passed
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from wirelint.state.ledger import Ledger
 
 _PHRASES = lexicon.Phrases("contradictions")
+_RELATIVE = lexicon.compiled(lexicon.load("dates")["relative"])
 
 # Failures reported as successes: one of several actions, failed tests.
 
@@ -296,6 +299,84 @@ def _reported_count(sentence: Sentence, fact: Fact) -> int | None:
     return _NUMERALS.get(number) or int(number)
 
 
+# Dates, times of day and codes that take the place of those of the results.
+
+_FEW_MOMENTS = 2
+"""Dates of results so few that another one takes the place of one of them."""
+_CODE = re.compile(
+    r"https?://[^\s)\]>\"'<|`*]+[^\s)\]>\"'<|`*.,;:!?]|(?<![\w.+/-])(?=[\w.+/-]*\d[\w.+/-]*\d)(?=[\w.+/-]*[A-Za-z])[A-Za-z\d][\w.+/-]{3,}(?<![.+/-])"
+)
+"""A URL, an id, a version: at least two digits, and letters."""
+_AMOUNT = re.compile(r"[\d.,]+[^\W\d]{1,4}\Z")
+_LONGEST_CODE = 120
+_LETTER = re.compile(r"[^\W\d_]")
+_DIGIT = re.compile(r"\d")
+
+
+def displaced_moments(prose: Prose, known: Sequence[Fact], request: Request) -> Iterator[Contradiction]:
+    """Yield dates and times of day of a reply if results give other ones, of which the reply has none."""
+    good = [fact for fact in known if not fact.outcome.error]
+    if not good or len(prose.text) > LONGEST_REPLY or any(len(fact.result.text) > LONGEST for fact in good):
+        return
+    for kind, read, follows in (("date", dates, follows_from_dates), ("time", clocks, follows_from_clocks)):
+        stated = read(prose.masked)
+        returned = [one for fact in good for one in read(fact.result.text)] if stated else []
+        if not returned or len({one[2:] for one in returned}) > _FEW_MOMENTS or _is_relative(request, kind):
+            continue
+        others = [*(message.text for message in request.messages), *(call.arguments.text for call in request.calls)]
+        texts = "\n".join([*(result.text for result in request.results), *others])[:LONGEST]
+        given = [one for text in (*others, *(result.text for result in request.results)) for one in read(text)]
+        # One reading of `03/04/2025` is enough.
+        free = {one.start: one for one in stated}
+        for one in stated:
+            if follows(one, given, texts):
+                free.pop(one.start, None)
+        if any(one[2:] in {other[2:] for other in returned} for one in stated):
+            continue
+        for sentence in prose.sentences:
+            own = [one for one in free.values() if sentence.start <= one.start < sentence.end]
+            if own and not sentence.question and is_about_this_case(sentence):
+                shown, place = prose.text[own[0].start : own[0].end], good[-1].shown
+                against = f"the {kind} {shown!r} is in no result and follows from none: {place}"
+                yield Contradiction(sentence.start, sentence.end, against, "warning", "medium")
+                return
+
+
+def _is_relative(request: Request, kind: str) -> bool:
+    """Return True if the user speaks of a date by its distance from today, which the conversation need not give."""
+    return kind == "date" and _RELATIVE.search(last_words(request)) is not None
+
+
+def altered_codes(prose: Prose, known: Sequence[Fact], request: Request) -> Iterator[Contradiction]:
+    """Yield ids, versions and URLs that differ from the only one of their form in the results by some digits or letters."""
+    good = [fact.result.text for fact in known if not fact.outcome.error]
+    if not good or len(prose.text) > LONGEST_REPLY or any(len(text) > LONGEST for text in good):
+        return
+    stated = [one for one in dict.fromkeys(_CODE.findall(prose.text)) if _AMOUNT.match(one) is None]
+    unknown = [one for one in stated if not any(one in text for text in good)]
+    if not unknown:
+        return
+    returned = {one for text in good for one in _CODE.findall(text) if len(one) <= _LONGEST_CODE}
+    texts = [message.text for message in request.messages] + [result.text for result in request.results]
+    texts += [call.arguments.text for call in request.calls]
+    texts = [text.casefold() for text in texts]
+    for one in unknown:
+        alike = [other for other in returned if _form(other) == _form(one)]
+        if len(alike) != 1 or alike[0] in prose.text or any(one.casefold() in text for text in texts):
+            continue
+        sentence = next((each for each in prose.sentences if one in prose.text[each.start : each.end]), None)
+        if sentence is not None and not sentence.question and is_about_this_case(sentence):
+            against = f"the results have {alike[0]!r}, and {one!r} is nowhere in the conversation"
+            yield Contradiction(sentence.start, sentence.end, against, "warning", "medium")
+            return
+
+
+def _form(code: str) -> str:
+    """Return the form of a code: `9999-aaa` of `2041-abc`. Letters stay in a URL, where they are words."""
+    code = _DIGIT.sub("9", code)
+    return code if code.startswith("http") else _LETTER.sub("a", code)
+
+
 def contradictions(
     prose: Prose, known: Sequence[Fact], ran: Sequence[Ran], request: Request | None = None
 ) -> Iterator[Contradiction]:
@@ -312,6 +393,8 @@ def contradictions(
         yield from retold_errors(prose, known, request)
         yield from displaced(prose, known, request)
         yield from swapped(prose, known)
+        yield from displaced_moments(prose, known, request)
+        yield from altered_codes(prose, known, request)
 
 
 def _together(request: Request, ran: Sequence[Ran]) -> tuple[Fact, ...]:
