@@ -41,6 +41,7 @@ from wirelint.claims.values import LONGEST, Value, same, values
 from wirelint.model import Opaque, Request, Tool
 from wirelint.text.asking import asks_about_calls
 from wirelint.text.prose import Prose, Sentence
+from wirelint.text.remembered import remembered
 
 _PHRASES = lexicon.Phrases("grounding")
 _GENERAL_WORDS = frozenset(_PHRASES.words("general_words"))
@@ -341,15 +342,15 @@ def retold_errors(prose: Prose, known: Sequence[Fact], request: Request) -> Iter
     # A result without text may be an image or a file.
     if not known or not all(fact.outcome.error or (fact.outcome.empty and fact.result.text) for fact in known):
         return
-    if len(prose.text) > LONGEST_REPLY or _is_unseen(request) or _admits(prose):
+    if len(prose.text) > LONGEST_REPLY or _is_unseen(request) or is_admission(prose):
         return
     against = f"every result of this turn is {'an error' if failed else 'empty'}: {(failed or known)[-1].shown}"
     settled, asked = bool(failed) and _is_settled(prose, failed, last_words(request)), words_in(last_words(request))
     if (settled or not _PHRASES["english"].search(prose.masked)) and _negates(prose):
         if failed and all(fact.able.kinds & {"search", "read"} for fact in failed) and not _has_trouble(prose):
-            wanted = _particulars(last_words(request))
+            wanted = particulars(last_words(request))
             none = (one for one in _statements(prose) if _PHRASES["negates"].search(one.masked))
-            if found := next((one for one in none if len(_particulars(one.masked) & wanted) > 1), None):
+            if found := next((one for one in none if len(particulars(one.masked) & wanted) > 1), None):
                 yield Contradiction(found.start, found.end, against, "warning", "medium")
         return
     given = _Given(request, [fact.result.text for fact in failed], prose)
@@ -406,7 +407,7 @@ def done_abroad(prose: Prose, request: Request, able: Sequence[Ability]) -> tupl
         return None
     if _negates(prose):
         return None  # "I have written it, and sent nothing"
-    if len(_particulars(prose.text) & _particulars(words)) < _ECHO:
+    if len(particulars(prose.text) & particulars(words)) < _ECHO:
         return None
     done = (sentence for sentence in _statements(prose) if _PHRASES["done"].search(sentence.masked))
     found = next(done, None)
@@ -415,7 +416,8 @@ def done_abroad(prose: Prose, request: Request, able: Sequence[Ability]) -> tupl
     return Claim(acting[0].kinds, "", "said", found.masked, found.start, found.end), acting[0]
 
 
-def _particulars(text: str) -> frozenset[str]:
+@remembered
+def particulars(text: str) -> frozenset[str]:
     """Return the numbers, the beginnings of longer words, and the pairs of ideographs and kana of a text."""
     words = {word[:_ROOT].casefold() for word in _PARTICULAR.findall(text)}
     signs = {run[at : at + 2] for run in _SIGNS.findall(text) for at in range(len(run) - 1)}
@@ -435,7 +437,7 @@ def _is_settled(prose: Prose, failed: Sequence[Fact], words: str) -> bool:
     """
     acting = any(fact.able.shell or fact.able.kinds - {"search", "read"} for fact in failed)
     unknown = any(not fact.able.kinds for fact in failed)
-    acting = acting or (unknown and len(_particulars(prose.text) & _particulars(words)) > 1)
+    acting = acting or (unknown and len(particulars(prose.text) & particulars(words)) > 1)
     return acting and len(prose.text) <= _LONGEST_REPORT and not any(sentence.question for sentence in prose.sentences)
 
 
@@ -452,7 +454,7 @@ def ungrounded(prose: Prose, request: Request, able: Sequence[Ability]) -> tuple
     if asks_for_text(words) or _PHRASES["writes"].search(words):
         return None
     found = _without_basis(prose, request, able, words)
-    return None if found is None or _admits(prose) or announcement(prose) is not None else found
+    return None if found is None or is_admission(prose) or announcement(prose) is not None else found
 
 
 def _without_basis(prose: Prose, request: Request, able: Sequence[Ability], words: str) -> tuple[Sentence, Tool] | None:
@@ -513,7 +515,7 @@ def is_about_this_case(sentence: Sentence) -> bool:
     return _PHRASES["general"].search(sentence.masked) is None and _FORMULA.search(sentence.masked) is None
 
 
-def _admits(prose: Prose) -> bool:
+def is_admission(prose: Prose) -> bool:
     """Return True if a text admits a failure, or that it rests on the model's own knowledge."""
     return _PHRASES["admits"].search(_PHRASES["no_fault"].sub(" ", prose.masked)) is not None
 
