@@ -1,12 +1,15 @@
-"""Numbers of a text with their units: `22 °C`, `$1,234.50`, `0.92 EUR`, `9 million`.
+"""Numbers of a text with their units: `22 °C`, `$1,234.50`, `0.92 EUR`, `9 million`; dates and times of day.
 
 A number that is part of a name, an id, a version, a date or a time of day (`order-123`, `v1.2`, `2026-05-01`, `14:05`) is
 no value, and neither is the number of a list item. A decimal comma and a comma between thousands look alike (`1,234`), so
 a value has one or two readings. The unit is before or after the number (`lexicon/units.toml`).
+
+A date has a day and a month (`lexicon/dates.toml`), and perhaps a year. `03/04/2025` has two readings.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections.abc import Iterator
@@ -170,3 +173,85 @@ def _with_ranges(text: str, found: list[Value]) -> Iterator[Value]:
 def same(one: float, other: float, tolerance: float) -> bool:
     """Return True if two amounts are equal up to a tolerance, and up to the precision of floats."""
     return abs(one - other) <= tolerance * 1.000001 + 1e-9 * max(abs(one), abs(other), 1.0) and math.isfinite(other)
+
+
+# --- dates and times of day -------------------------------------------------------------------------------------------
+
+
+class Date(NamedTuple):
+    """A date of a text. `year`: 0 if the text gives none."""
+
+    start: int
+    end: int
+    year: int
+    month: int
+    day: int
+
+    def agrees(self, other: Date) -> bool:
+        """Return True if two dates are the same day, as far as both give it."""
+        years = self.year == other.year or not self.year or not other.year
+        return years and (self.month, self.day) == (other.month, other.day)
+
+
+@cache
+def _dated() -> tuple[re.Pattern[str], dict[str, int]]:
+    """Return the form of dates, and the months by name."""
+    rows = lexicon.load("dates")["months"]
+    months = {name: number for number, row in enumerate(rows, 1) for name in row.split()}
+    name = "|".join(sorted(months, key=len, reverse=True))
+    day = r"(?<![\d.,/:-])(?P<day{0}>\d{{1,2}})(?:st|nd|rd|th|er|º|\.)?"
+    year = r"(?P<year{0}>(?:1[5-9]|20)\d\d)(?!\d)"
+    return re.compile(
+        r"(?P<year1>\d{4})-(?P<month1>\d\d)-(?P<day1>\d\d)(?![\d-])"
+        rf"|{day.format(2)} (?:of |de )?(?P<name2>{name})\.?(?!\w)(?:,? (?:de )?{year.format(2)})?"
+        rf"|(?<!\w)(?P<name3>{name})\.? {day.format(3)}(?![\d:.]\d)(?:,? {year.format(3)})?"
+        rf"|(?<![\d./-])(?P<one>\d{{1,2}})[./](?P<other>\d{{1,2}})[./]{year.format(4)}"
+        r"|(?:(?P<year5>\d{4})[年년] ?)?(?P<month5>\d{1,2})[月월] ?(?P<day5>\d{1,2})[日일]",
+        re.IGNORECASE,
+    ), months
+
+
+@remembered
+def dates(text: str) -> tuple[Date, ...]:
+    """Return the dates of a text, in order; two for `03/04/2025`. Of a long text those of its beginning."""
+    pattern, months = _dated()
+    found: list[Date] = []
+    for match in itertools.islice(pattern.finditer(text[:LONGEST]), _MOST):
+        given = {key.rstrip("12345"): value for key, value in match.groupdict().items() if value is not None}
+        year = int(given.get("year", 0))
+        if "name" in given:
+            days = [(months[given["name"].lower()], int(given["day"]))]
+        elif "one" in given:
+            one, other = int(given["one"]), int(given["other"])
+            days = [(other, one), (one, other)]
+        else:
+            days = [(int(given["month"]), int(given["day"]))]
+        found += [
+            Date(match.start(), match.end(), year, month, day) for month, day in days if month <= 12 and 0 < day <= 31
+        ]
+    return tuple(found)
+
+
+_CLOCK = re.compile(
+    r"(?<![\d:.,+-])(?P<hour>[01]?\d|2[0-4])[:h](?P<minute>[0-5]\d)(?!\d|:\d\d:)(?: ?(?P<half>[ap])\.?m\b)?",
+    re.IGNORECASE,
+)
+
+
+class Clock(NamedTuple):
+    """A time of day of a text, in minutes after midnight."""
+
+    start: int
+    end: int
+    minutes: int
+
+
+@remembered
+def clocks(text: str) -> tuple[Clock, ...]:
+    """Return the times of day of a text, in order: `14:05`, `2:05 pm`, and that of `2025-05-01T14:05:00`."""
+    found = []
+    for match in itertools.islice(_CLOCK.finditer(text[:LONGEST]), _MOST):
+        hour, half = int(match["hour"]), (match["half"] or "").lower()
+        hour = hour % 12 + 12 * (half == "p") if half else hour
+        found.append(Clock(match.start(), match.end(), hour * 60 + int(match["minute"])))
+    return tuple(found)
