@@ -247,12 +247,11 @@ _ROUNDED = 5
 """Minutes to which a time of day is rounded."""
 
 
-def follows_from_dates(date: Date, known: Sequence[Date], text: str) -> bool:
-    """Return True if a date is one of `known`, or some days, weeks, months or years away. `text`: it gives their number."""
-    counts = {
-        abs(value.readings[0]) for value in values(text) if value.is_whole and abs(value.readings[0]) <= _LONGEST_SPAN
-    }
-    longer = any(value.unit is not None and value.unit.name in ("month", "year") for value in values(text))
+def follows_from_dates(date: Date, known: Iterable[Date], texts: Sequence[str]) -> bool:
+    """Return True if a date is one of `known`, or some days, weeks, months or years away. `texts` give their number."""
+    amounts = [value for text in texts for value in values(text)]
+    counts = {abs(value.readings[0]) for value in amounts if value.is_whole and abs(value.readings[0]) <= _LONGEST_SPAN}
+    longer = any(value.unit is not None and value.unit.name in ("month", "year") for value in amounts)
     for other in known:
         if date.agrees(other) or (longer and date.day == other.day):
             return True
@@ -262,7 +261,7 @@ def follows_from_dates(date: Date, known: Sequence[Date], text: str) -> bool:
             (apart % _WEEK == 0 and apart <= _WEEKS) or any(count <= apart <= 1.5 * count + 2 for count in counts)
         ):
             return True
-        if apart == 1 and _ZONE.search(text):
+        if apart == 1 and any(map(_ZONE.search, texts)):
             return True
     return False
 
@@ -276,13 +275,13 @@ def _days_apart(one: Date, other: Date) -> int | None:
         return None
 
 
-def follows_from_clocks(clock: Clock, known: Sequence[Clock], text: str) -> bool:
+def follows_from_clocks(clock: Clock, known: Iterable[Clock], texts: Sequence[str]) -> bool:
     """Return True if a time of day is one of `known`, in another time zone, rounded, or some minutes or hours away.
 
-    `text` gives the number of minutes or hours, and names time zones.
+    `texts` give the number of minutes or hours, and name time zones.
     """
-    zones = _ZONE.search(text) is not None
-    counts = {value.readings[0] for value in values(text) if value.readings[0] <= _DAY}
+    zones, known = any(map(_ZONE.search, texts)), list(itertools.islice(known, MOST_DATA))
+    counts = {value.readings[0] for text in texts for value in values(text) if value.readings[0] <= _DAY}
     counts |= {count * 60 for count in counts}
     for other in known:
         apart = abs(clock.minutes - other.minutes)
@@ -291,4 +290,4 @@ def follows_from_clocks(clock: Clock, known: Sequence[Clock], text: str) -> bool
             return True
         if apart < _ROUNDED and clock.minutes % _ROUNDED == 0:
             return True
-    return any(abs(clock.minutes) == abs(one.minutes - other.minutes) for one in known for other in known)
+    return any(clock.minutes == abs(one.minutes - other.minutes) for one in known for other in known)
