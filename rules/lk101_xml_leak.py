@@ -41,8 +41,8 @@ class XmlLeak(Rule):
     ## False positives
     Silent on quoted markup (code, block quotes), in arguments and tool results, where a prompt or user asked for it and
     no such tool is declared, on plain tags without tools, and on a draft in the reasoning before an equal call. A reply
-    that is one code fence around a call of a declared tool has low confidence. Reasoning with a call that the answer
-    does not make is a warning with low confidence.
+    that is one code fence, or one message in JSON, around a call of a declared tool has low confidence. Reasoning with
+    a call that the answer does not make is a warning with low confidence.
 
     ## Fix safety
     Unsafe: the client will run a call that it would not have run. Offered when every call is complete and names a
@@ -148,7 +148,8 @@ def _message(leak: Leak, request: Request) -> str:
 
 def _circumstances(leak: Leak, request: Request) -> Iterator[str]:
     if leak.fenced:
-        yield "the reply is one code fence around it"
+        in_json = leak.part.text.lstrip()[:1] in ("[", "{", '"')
+        yield f"the reply is {'JSON' if in_json else 'one code fence'} around it"
     if leak.calls and not leak.complete:
         length = ending(leak.choice.finish_reason) == "length"
         yield "cut off by the length limit" if length else "it is cut off or cannot be read"

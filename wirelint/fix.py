@@ -104,6 +104,8 @@ class RewriteContext:
     """Notes to the user on fixes that were not made because a limit was reached."""
     taken: set[str] = field(default_factory=set)
     """Ids of calls in the request or the reply. A new id must differ from them."""
+    answers: dict[int, int] = field(default_factory=dict)
+    """By text block, the offset at which an answer begins, after a lone closing tag that a fix has removed."""
     next_number: int = 0
     """The least number for the next counted id (`functions.NAME:N`); `history.id_demands.mint` updates it."""
     _blocks: int = 1 << 32

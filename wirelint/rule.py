@@ -78,7 +78,8 @@ class Finding:
 
     `pointer` is a JSON Pointer into the body of `side` (for a stream: into the body that its events add up to), `event` the
     number of the stream event where the evidence begins, `span` its offsets in the text at `pointer`. `issue` identifies
-    the fault across exchanges; it is None until the engine has compared the finding with earlier ones.
+    the fault across exchanges; it is None until the engine has compared the finding with earlier ones. `source`: the rule
+    itself, or a model that was asked about the rule (`--judge`).
     """
 
     code: str
@@ -93,6 +94,12 @@ class Finding:
     fix: Fix | None = None
     span: tuple[int, int] | None = None
     issue: Issue | None = field(default=None, compare=False)
+    source: Literal["rule", "judge"] = "rule"
+
+    @property
+    def label(self) -> str:
+        """The name of the rule, with the source if that is not the rule itself: `fabricated-result (judge)`."""
+        return self.name if self.source == "rule" else f"{self.name} ({self.source})"
 
     @property
     def is_known(self) -> bool:

@@ -6,6 +6,7 @@ import itertools
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -29,6 +30,11 @@ from wirelint.model import (
     ToolResult,
 )
 from wirelint.wire import Sniffer
+
+ITEMS: dict[str, Any] = json.loads(
+    Path(__file__).with_name("shapes").joinpath("items.json").read_text(encoding="utf-8")
+)
+"""Events of Claude on Bedrock, and items of Responses."""
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from tests.apis.harness import Shape
+from tests.apis.harness import ITEMS, Shape
 from tests.apis.talk_bedrock_converse import USAGE, Event, called, delta, messages, packed, said, start, stop, thought
 from tests.build import Call
 
@@ -198,34 +198,7 @@ def claude(*documents: Mapping[str, Any]) -> Shape:
     )
 
 
-def block(index: int, begin: Mapping[str, Any], *deltas: Mapping[str, Any]) -> list[dict[str, Any]]:
-    return [
-        {"type": "content_block_start", "index": index, "content_block": dict(begin)},
-        *({"type": "content_block_delta", "index": index, "delta": dict(one)} for one in deltas),
-        {"type": "content_block_stop", "index": index},
-    ]
-
-
-CLAUDE_EVENTS: list[dict[str, Any]] = [
-    {
-        "type": "message_start",
-        "message": {"id": "msg_bdrk_1", "type": "message", "model": "claude-acme", "usage": {"input_tokens": 3}},
-    },
-    *block(
-        0,
-        {"type": "text", "text": ""},
-        {"type": "text_delta", "text": "Hel"},
-        {"type": "text_delta", "text": "lo"},
-    ),
-    *block(
-        1,
-        {"type": "tool_use", "id": "toolu_bdrk_1", "name": "look", "input": {}},
-        {"type": "input_json_delta", "partial_json": ""},
-        {"type": "input_json_delta", "partial_json": '{"at":"x"}'},
-    ),
-    {"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 2}},
-    {"type": "message_stop", "amazon-bedrock-invocationMetrics": {"inputTokenCount": 3, "outputTokenCount": 2}},
-]
+CLAUDE_EVENTS: list[dict[str, Any]] = ITEMS["claude_events"]
 
 SHAPES_BEDROCK = {"bedrock.converse": BEDROCK}
 SHAPES_CLAUDE_ON_BEDROCK = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.apis.harness import Shape
+from tests.apis.harness import ITEMS, Shape
 from tests.apis.talk_openai_responses import USAGE, counted, events, function_call, message, reasoning, streamed, whole
 from tests.build import Call, sse
 
@@ -36,63 +36,7 @@ def bare(text: str) -> str:
 LOOK = function_call(Call("look", {"at": "sky"}, "call_1"), "fc_1")
 LOOK_TOO = function_call(Call("look", {"at": "sea"}, "call_2"), "fc_2")
 LOOKED = ("call", 'look {"at": "sky"}')
-SEALED = {"id": "rs_9", "type": "reasoning", "summary": [], "encrypted_content": "gAAAAB"}
-OPEN = {"id": "rs_8", "type": "reasoning", "summary": [], "content": [{"type": "reasoning_text", "text": "Up, then."}]}
-PATCH = {
-    "id": "ctc_1",
-    "type": "custom_tool_call",
-    "status": "completed",
-    "call_id": "call_7",
-    "name": "patch",
-    "input": "*** Begin\n+one\n",
-}
-SHELL = {
-    "id": "lsh_1",
-    "type": "local_shell_call",
-    "status": "completed",
-    "call_id": "call_5",
-    "action": {"type": "exec", "command": ["ls"]},
-}
-SEARCH = {
-    "id": "ws_1",
-    "type": "web_search_call",
-    "status": "completed",
-    "action": {"type": "search", "query": "tides"},
-}
-REMOTE = {
-    "id": "mcp_1",
-    "type": "mcp_call",
-    "name": "tide",
-    "server_label": "sea",
-    "arguments": '{"at":"Brest"}',
-    "output": "high",
-    "error": None,
-}
-LOADED: dict[str, Any] = {
-    "id": "tso_1",
-    "type": "tool_search_output",
-    "call_id": None,
-    "execution": "server",
-    "tools": [],
-}
-CITED: dict[str, Any] = {
-    "id": "msg_01",
-    "type": "message",
-    "status": "completed",
-    "role": "assistant",
-    "content": [
-        {
-            "type": "output_text",
-            "text": "High at nine.",
-            "annotations": [
-                {"type": "url_citation", "url": "http://sea.test", "title": "s", "start_index": 0, "end_index": 4}
-            ],
-            "logprobs": [],
-        }
-    ],
-}
-REFUSED = {"id": "msg_01", "type": "message", "role": "assistant", "content": [{"type": "refusal", "refusal": "No."}]}
-ERROR = {"code": "server_error", "message": "the model fell over"}
+SEALED, OPEN, PATCH, SHELL, SEARCH, REMOTE, LOADED, CITED, REFUSED, ERROR = ITEMS["responses"].values()
 
 _ALL: dict[str, Shape] = {
     "text": both([("text", "Hello, you.")], message("Hello, you.")),

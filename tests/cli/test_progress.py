@@ -64,3 +64,11 @@ def test_without_a_terminal_there_is_no_bar(folder: Path, monkeypatch: pytest.Mo
 def test_short_work_has_no_bar(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "_PATIENCE", 1e9)
     assert _run(folder, Terminal(), Terminal())[-1] == ""
+
+
+def test_a_note_is_shown_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    for out, shown in ((Terminal(), True), (io.StringIO(), False)):
+        with Bar([], "checking", Screen(out, width=60, color_system=None, force_terminal=shown or None)) as bar:
+            bar.note("judge 50/50")
+            assert ("0 exchanges, 0 bytes, judge 50/50" in out.getvalue()) is shown

@@ -68,25 +68,25 @@ def test_an_answer_with_a_lone_closing_tag_behind_it_stays(text: str, step: int,
 
 SENTENCE = "They greet me, so I greet."
 LONE = f"{SENTENCE}\n</think>\n\nHello, friend!"
-LAST = f"{SENTENCE}\nassistantfinal\n\nHello, friend!"
 STREAMS = [api.name for api in APIS if channel_of(api.name) == "model" and not is_raw(api.name, None)]
 
 
-@pytest.mark.parametrize("text", [LONE, LAST], ids=["tag", "channel"])
+@pytest.mark.parametrize("text", [LONE, LONE.replace("</think>", "assistantfinal")], ids=["tag", "channel"])
 @pytest.mark.parametrize("step", [1, 3, 7])
 @pytest.mark.parametrize("api", STREAMS)
 def test_a_lone_closer_is_removed_and_the_next_reply_waits_for_one(api: str, step: int, text: str) -> None:
     first, plain = (Talk(text=said, step=step).record(api, True) for said in (text, "Hello!"))
     alone = run(first, ["think-leak"])
     assert _said(alone) == (f"{SENTENCE}\n\n\nHello, friend!", "")
-    assert alone.left == ()
     assert [finding.fix is not None for finding in alone.findings] == [True]
     known = run([first, first], ["think-leak"])
     assert _said(known) == ("Hello, friend!", SENTENCE)
-    assert known.left == ()
-    # A reply without such a tag leaves as it came, and nothing waits any more.
+    assert (alone.left, known.left) == ((), ())
     assert run([first, plain], ["think-leak"]).delivered == as_record(plain, 1).response_body
     assert _said(run([first, plain, first], ["think-leak"]))[1] == ""
+    bare = text.replace("Hello, friend!", '{"name": "find_ferry", "arguments": {"harbour": "Oban"}}')
+    called = run(Talk(text=bare, step=step, tools=TOOLS).record(api, True), ["think-leak", "xml-leak"])
+    assert len(some(called.after.reply).choices[0].calls) == (api != "ollama.generate")
 
 
 @pytest.mark.parametrize(

@@ -22,8 +22,8 @@ from mitmproxy.tools import cmdline
 from mitmproxy.tools.main import run as run_mitmproxy
 
 from wirelint.addon import options as ours
+from wirelint.launch import find_bind_error
 from wirelint.launch.environment import is_loopback
-from wirelint.launch.listening import find_bind_error
 from wirelint.registry import shipped
 from wirelint.tables import hint
 

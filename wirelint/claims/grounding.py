@@ -338,15 +338,24 @@ _MUCH = 6
 
 
 def retold_errors(prose: Prose, known: Sequence[Fact], request: Request) -> Iterator[Contradiction]:
-    """Yield a sentence with news if every result of the turn is an error or empty, and the reply admits no failure."""
+    """Yield a sentence with news if every result of the turn is an error or empty, and the reply admits no failure.
+
+    Or a short reply that admits none after an action that failed in the end.
+    """
     failed = [fact for fact in known if fact.outcome.error]
     # A result without text may be an image or a file.
-    if not known or not all(fact.outcome.error or (fact.outcome.empty and fact.result.text) for fact in known):
+    in_vain = all(fact.outcome.error or (fact.outcome.empty and fact.result.text) for fact in known)
+    if not in_vain:
+        failed = _failed_in_the_end(known)
+    if not known or not (in_vain or failed) or len(prose.text) > LONGEST_REPLY:
         return
-    if len(prose.text) > LONGEST_REPLY or _is_unseen(request) or is_admission(prose):
+    if _is_unseen(request) or is_admission(prose):
         return
-    against = f"every result of this turn is {'an error' if failed else 'empty'}: {(failed or known)[-1].shown}"
     settled, asked = bool(failed) and _is_settled(prose, failed, last_words(request)), words_in(last_words(request))
+    if not (in_vain or settled):
+        return
+    every = f"every result of this turn is {'an error' if failed else 'empty'}" if in_vain else "an action failed"
+    against = f"{every}: {(failed or known)[-1].shown}"
     if (settled or not _PHRASES["english"].search(prose.masked)) and _negates(prose):
         if failed and all(fact.able.kinds & {"search", "read"} for fact in failed) and not _has_trouble(prose):
             wanted = particulars(last_words(request))
@@ -365,16 +374,16 @@ def retold_errors(prose: Prose, known: Sequence[Fact], request: Request) -> Iter
         return
     if any(_PHRASES["absent"].search(fact.result.text) for fact in failed) and _negates(prose):
         return
-    told = 0
+    roots, told = frozenset(word[:_ROOT] for word in nouns), 0
     for sentence in _statements(prose):
-        words, new = words_in(sentence.masked), given.new_words(sentence)
-        about_it = bool(words & nouns and new)
-        if failed and words & asked and _PHRASES["negates"].search(sentence.masked):
-            about_it = True  # "none", where nobody knows
         if settled:
             yield Contradiction(sentence.start, sentence.end, against)
             return
+        words, new = words_in(sentence.masked), given.new_words(sentence)
         told += len(new)
+        about_it = not roots.isdisjoint(word[:_ROOT] for word in words) and bool(new)
+        if failed and words & asked and _PHRASES["negates"].search(sentence.masked):
+            about_it = True  # "none", where nobody knows
         if about_it or given.has_news(sentence) or (told >= _MUCH and not _has_trouble(prose)):
             yield Contradiction(sentence.start, sentence.end, against, "warning", "medium")
             return
@@ -429,6 +438,15 @@ def _claims_success(prose: Prose, failed: Sequence[Fact]) -> bool:
     """Return True if a text claims the action of a failed call: "I've created the ticket"."""
     said = (claim for claim in claims(prose) if claim.form == "said" and not claim.earlier)
     return any(fits(fact.able, claim.kinds, claim.verb, claim.object) for claim in said for fact in failed)
+
+
+def _failed_in_the_end(known: Sequence[Fact]) -> list[Fact]:
+    """Return the failed actions after which no action succeeded, which would make up for them."""
+    failed: list[Fact] = []
+    for fact in known:
+        if fact.able.shell or fact.able.kinds - {"search", "read"}:
+            failed = [*failed, fact] if fact.outcome.error else []
+    return [fact for fact in failed if not fact.able.shell]
 
 
 def _is_settled(prose: Prose, failed: Sequence[Fact], words: str) -> bool:

@@ -24,6 +24,7 @@ from wirelint.capture.readers import Problem, read
 from wirelint.capture.record import Record
 from wirelint.capture.writers import Staging, TargetError
 from wirelint.cli.guidance import guided
+from wirelint.cli.judge import Judge
 from wirelint.cli.options import (
     Selection,
     folders_option,
@@ -31,6 +32,7 @@ from wirelint.cli.options import (
     format_option,
     inform,
     inform_failure,
+    judge_options,
     occurrences_option,
     output_option,
     paths_argument,
@@ -64,6 +66,7 @@ _CURE = "write it again with --write-baseline"
 @click.option("--statistics", is_flag=True, help="Print counts per rule instead of findings.")
 @click.option("--expect", is_flag=True, help="Verify findings against each case's `expect`.")
 @click.option("--exit-zero", is_flag=True, help="Exit 0 even if something was found.")
+@judge_options(fails=True)
 def check(
     paths: tuple[str, ...],
     selection: Selection,
@@ -75,6 +78,7 @@ def check(
     statistics: bool,
     expect: bool,
     exit_zero: bool,
+    judge: Judge | None,
 ) -> int:
     """Check captures: files, folders, or - for standard input.
 
@@ -93,7 +97,7 @@ def check(
     counts = Statistics()
     with results(output) as out, Bar(paths, "checking") as bar:
         writer = begin(output_format, out, rules.everywhere)
-        for found in bar.checked(rules):
+        for found in bar.checked(rules, judge=judge):
             item = known.new(found)
             item = item if all_occurrences else item.folded
             counts.add(item)

@@ -17,6 +17,7 @@ _GROUPS: Mapping[str, tuple[str, ...]] = {
     "Which rules": ("--select", "--extend-select", "--ignore", "--rules", "--policy", "--config", "--isolated"),
     "Time limits": ("--hang", "--burst", "--stall"),
     "What is fixed": ("--unsafe-fixes", "--fixable", "--unfixable", "--clean-history"),
+    "A judge": ("--judge", "--judge-model", "--judge-budget", "--judge-fails"),
     "Output": (
         *("--output", "--diff", "--force", "--output-format", "--statistics", "--all-occurrences", "--exit-zero"),
         *("--markdown", "--baseline", "--write-baseline"),

@@ -14,7 +14,7 @@ import orjson
 
 from wirelint.cli.guidance import guided
 from wirelint.cli.options import format_option
-from wirelint.launch.listening import describe_bind_error
+from wirelint.launch import describe_bind_error
 from wirelint.mock import FAULTS, NOT_PLAYED, ScenarioError, serve
 from wirelint.mock.fault import Fault
 from wirelint.mock.plan import MARKUP

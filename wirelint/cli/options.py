@@ -16,6 +16,7 @@ import click
 from click.core import ParameterSource
 
 from wirelint.cli import completion
+from wirelint.cli.judge import KEY, Judge
 from wirelint.fix import FixPolicy
 from wirelint.registry import Registry, RuleError
 from wirelint.rule import Limits
@@ -180,6 +181,32 @@ def fix_options(command: Command) -> Command:
     ):  # fmt: skip
         command = option(command)
     return command
+
+
+def judge_options(*, fails: bool = False) -> Callable[[Command], Command]:
+    """Add `--judge` and its options; the command receives them as one argument, `judge`. `fails`: also `--judge-fails`."""
+    ask = f"Ask the OpenAI-compatible endpoint at URL about replies that the rules leave open. Its key is in {KEY}."
+    most = "Most calls of the endpoint; answers in the cache are free."
+    options = (
+        click.option("--judge", metavar="URL", help=ask),
+        click.option("--judge-model", default="default", show_default=True, metavar="NAME", help="The model to ask."),
+        click.option("--judge-budget", type=click.IntRange(0), default=50, show_default=True, metavar="N", help=most),
+        click.option("--judge-fails", is_flag=True, help="Count the findings of the judge for the exit status."),
+    )
+
+    def decorate(command: Command) -> Command:
+        @functools.wraps(command)
+        def call(
+            judge: str | None, judge_model: str, judge_budget: int, judge_fails: bool = False, **given: Any
+        ) -> Any:
+            made = Judge(judge, judge_model, judge_budget, fails=judge_fails) if judge is not None else None
+            return command(judge=made, **given)
+
+        for option in reversed(options if fails else options[:-1]):
+            call = option(call)
+        return call
+
+    return decorate
 
 
 # --- input and output -------------------------------------------------------------------------------------------------

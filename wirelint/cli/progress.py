@@ -19,6 +19,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from wirelint.capture.offline import Checked, check
 from wirelint.capture.readers import Problem, captures_below, read
 from wirelint.capture.record import Record
+from wirelint.cli.judge import Judge
 from wirelint.cli.options import inform, inform_failure
 from wirelint.rule import Rule
 from wirelint.view.screen import Screen
@@ -53,6 +54,7 @@ class Bar:
         self._source: str | None = None
         self._done = self._read = 0.0
         self._records = 0
+        self._note = ""
         self._sizes = dict(_sizes(self._paths)) if self.is_on else {}
         self._progress = Progress(
             TextColumn("{task.description}"), BarColumn(20, complete_style="cyan", finished_style="cyan"),
@@ -67,16 +69,25 @@ class Bar:
     def __exit__(self, *_: object) -> None:
         self.hide()
 
-    def checked(self, rules: Sequence[Rule], records: Iterator[Record | Problem] | None = None) -> Iterator[Checked]:
+    def checked(
+        self, rules: Sequence[Rule], records: Iterator[Record | Problem] | None = None, judge: Judge | None = None
+    ) -> Iterator[Checked]:
         """Yield the records (by default those of the paths), checked. Problems of reading are printed and counted."""
         found = read(self._paths) if records is None else records
-        for item in self.follow(check(found, rules, self.inform_failure)):
+        items = check(found, rules, self.inform_failure)
+        for item in self.follow(items if judge is None else judge.judged(items, rules, self)):
             if isinstance(item, Problem):
                 self.problems += 1
                 sys.stdout.flush()
                 self.inform(f"wirelint: {item}")
             else:
                 yield item
+
+    def note(self, text: str) -> None:
+        """Show a text beside the counts at once, because a slow step follows."""
+        self._note = f", {text}"
+        if self.is_on:
+            self._draw()
 
     def inform(self, message: str) -> None:
         """Print a message on stderr with the bar out of the way."""
@@ -106,12 +117,15 @@ class Bar:
         self._read += (len(record.request_body or b"") + len(record.response_body or b"")) * _PER_BYTE
         self._records += 1
         now = time.monotonic()
-        if now - self._began < _PATIENCE or now - self._drawn < _PAUSE:
-            return
-        self._drawn = now
-        size = self._sizes.get(record.source, 0)
+        if now - self._began >= _PATIENCE and now - self._drawn >= _PAUSE:
+            self._drawn = now
+            self._draw()
+
+    def _draw(self) -> None:
+        size = self._sizes.get(self._source or "", 0)
         done = self._done + (min(self._read, size) if size else self._read)
-        self._progress.update(self._task, completed=done, text=f"{self._records:,} exchanges, {decimal(int(done))}")
+        text = f"{self._records:,} exchanges, {decimal(int(done))}{self._note}"
+        self._progress.update(self._task, completed=done, text=text)
         self._progress.start()
         self._progress.refresh()
 

@@ -13,10 +13,12 @@ import orjson
 from wirelint.capture.offline import check as check_records
 from wirelint.capture.readers import read
 from wirelint.cli.guidance import guided
+from wirelint.cli.judge import Judge
 from wirelint.cli.options import (
     Selection,
     format_option,
     inform,
+    judge_options,
     occurrences_option,
     paths_argument,
     rule_options,
@@ -39,7 +41,10 @@ _HEAD = 64
 @click.option("--title", default="", metavar="TEXT", help="Title of the page; by default the names of the captures.")
 @rule_options(policy=True, limits=True)
 @occurrences_option
-def report(paths: tuple[str, ...], out: Path, title: str, selection: Selection, all_occurrences: bool) -> int:
+@judge_options()
+def report(
+    paths: tuple[str, ...], out: Path, title: str, selection: Selection, all_occurrences: bool, judge: Judge | None
+) -> int:
     """Write captures as one HTML page: summary, filters, search, every exchange with its findings.
 
     Reads what `wirelint check` reads. The page needs no network and no other file, so it can be sent or attached to an
@@ -49,8 +54,9 @@ def report(paths: tuple[str, ...], out: Path, title: str, selection: Selection, 
     rules = selection.scopes()
     try:
         with Bar(paths, "reporting") as bar:
+            items = check_records(read(paths), rules, bar.inform_failure)
             written = write_report(
-                bar.follow(check_records(read(paths), rules, bar.inform_failure)), out, rules=rules, title=title,
+                bar.follow(items if judge is None else judge.judged(items, rules, bar)), out, rules=rules, title=title,
                 on_problem=lambda problem: bar.inform(f"wirelint: {problem}"), all_occurrences=all_occurrences,
             )  # fmt: skip
     except OSError as error:
@@ -112,7 +118,8 @@ def _print_scores(
 @guided("stats")
 @paths_argument
 @_score_options
-def stats(paths: tuple[str, ...], selection: Selection, side: str, output_format: str) -> int:
+@judge_options()
+def stats(paths: tuple[str, ...], selection: Selection, side: str, output_format: str, judge: Judge | None) -> int:
     """Score the models in captures, by provider: calls, schema errors, times, findings.
 
     A reply that ends in calls is good if every call names a declared tool and its arguments fit the tool's schema;
@@ -121,7 +128,7 @@ def stats(paths: tuple[str, ...], selection: Selection, side: str, output_format
     rules = selection.scopes()
     cards = scores.Cards()
     with Bar(paths, "scoring") as bar:
-        for item in bar.checked(rules):
+        for item in bar.checked(rules, judge=judge):
             cards.add(scores.observe(item, delivered=side == "client"))
     found = cards.ordered()
     documents: Json = [scorecard.card_document(card) for card in found]

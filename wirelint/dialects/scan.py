@@ -99,13 +99,17 @@ _LONE = frozenset[str]().union(*(family.lone for family in FAMILIES))
 _ANY_CLOSER = re.compile(rf"<\s{{0,3}}/\s{{0,3}}(?:{'|'.join(tags.pattern for tags, _ in _CLOSERS)})\s{{0,3}}>")
 _LONGEST = max(length(opener) for opener in (*OPENERS.openers, _TAIL))
 _LONGEST_ESCAPE = 12  # one character as two escapes of a UTF-16 unit each
+_TAGS = r"(?:[^<>{}\\\n]{0,160}<[^<>]{0,200}>)"
 _ESCAPED_FRAME = re.compile(
-    r'<[^<>]{0,200}>\s{0,4}\\n|<[^<>]{0,64}=\\"|[^{]{0,64}\{\s{0,4}(?:\\["nrt]|&(?:quot|#34|#[xX]22);)'
+    rf'{_TAGS}{{1,6}}\s{{0,4}}\\n|{_TAGS}{{0,6}}[^<>{{}}\\\n]{{0,160}}<[^<>]{{0,64}}=\\"'
+    r'|(?:[^{]{0,64}|[^{"]{0,256})\{\s{0,4}(?:\\["nrt]|&(?:quot|#34|#[xX]22);)'
+    r"|[^<>{}\\&\n]{0,160}(?:\\u00[37][cC]|&(?:lt|#0{0,4}60|#[xX]0{0,4}3[cC]);)"
 )
+"""The head of escaped markup: openers, then an escape where a line, an attribute or JSON begins; or an escaped bracket."""
 # Characters after an opener that may be part of an escape. If a text ends in them, the decoded view may still read
 # markup.
 _ESCAPES_AFTER = re.compile(
-    r'\s{0,4}(?:\\n(?:\\n|\s){0,8}[{\[<"\\]|(?:name=)?\\"[\w.:/ -]{1,128}\\"\s{0,4}/?>'
+    OPENER_REST.pattern + r'\s{0,4}(?:\\n(?:\\n|\s){0,8}[{\[<"\\]|(?:name=)?\\"[\w.:/ -]{1,128}\\"\s{0,4}/?>'
     r'|\{\s{0,4}\\"[^{}]{0,200}?:\s?\\"[\w.:/-]{1,128}\\")'
 )
 

@@ -503,6 +503,7 @@ class ThoughtDecider(TextDecider):
         self._ended = self._drops == _MOST_PAIRS
         event = self.event_at(closer.start() + self._shift)
         sent = found.start + self._shift < self.block.sure
+        self._mover.context.answers[self.block.number] = closer.start() + self._shift - self.block.gone
         self._take_out(closer.start(), closer.end())
         why = "the reasoning before it was already sent as text" if sent else "no answer follows it"
         title = f"dropped {closer[0]}; {why}"

@@ -24,7 +24,7 @@ from typing import ClassVar
 
 from wirelint.apis.traits import Ending, ending, traits
 from wirelint.dialects import Block, Look, NativeCall, find, has_opener, held_suffix, look, next_opener
-from wirelint.dialects.openers import may_go_on
+from wirelint.dialects.openers import THOUGHT_ENDS, may_go_on
 from wirelint.dialects.reader import CONTROL
 from wirelint.events import Close, Delta, Event, Finish, Frame, Start
 from wirelint.fix import MOST_HELD, RewriteContext
@@ -45,6 +45,7 @@ _CONTEXT = 256
 _HEADER = 600
 _SCANS = 6
 _SLACK = 1 << 16
+_THOUGHT_END = THOUGHT_ENDS[0]
 _INNER = 4
 """Openers after the first one that are examined while the first may still be a call of an undeclared tool."""
 _CLOSING = re.compile(r"[>}\])\n`]|&gt;")
@@ -192,6 +193,7 @@ class MarkupDecider(TextDecider):
         self._quotation.add(text)
         if self._swallowing and not self._open:
             text = self._swallow(text)
+        text = self._after_thought(text)
         if not self._open and self._said and not self._fresh and not self._swallowing:
             window = self._buffer + text
             if not has_opener(window, self._request.tools, block.sure - self._base):
@@ -280,6 +282,22 @@ class MarkupDecider(TextDecider):
         self._buffer += text[:gone]
         self._swallowing = not rest
         return rest
+
+    def _after_thought(self, text: str) -> str:
+        """Return the text, with a closing tag of reasoning before an answer that begins in it.
+
+        `think-leak` removed the tag, and a call without a tag of its own counts right after it. The tag takes the place of
+        the characters before the answer, which have been read.
+        """
+        place, end = self._promoter.context.answers.get(self.block.number, -1), self.block.length
+        at = place - self._base
+        if not end - len(text) <= place < end or at < len(_THOUGHT_END) or self._open:
+            return text
+        self._join()
+        whole, before = self._buffer + text, len(self._buffer)
+        whole = whole[: at - len(_THOUGHT_END)] + _THOUGHT_END + whole[at:]
+        self._buffer = whole[:before]
+        return whole[before:]
 
     def _is_due(self, text: str) -> bool:
         """Return True if it is time to scan: something may have closed, or there is much more text than at the last

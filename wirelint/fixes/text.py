@@ -86,7 +86,7 @@ class TextBlock:
 
     `number` is the block number under which its text is sent. `opened`: its start has been sent. `changed`: part of it
     was cut or moved. `busy`: the decider needs pauses although all text is decided. `queue` holds the waiting events of
-    its candidate, `latest` is the last delta.
+    its candidate, `latest` is the last delta. `gone`: number of removed characters.
     """
 
     start: Start
@@ -95,6 +95,7 @@ class TextBlock:
     latest: Delta | None = None
     length: int = 0
     sure: int = 0
+    gone: int = 0
     opened: bool = False
     changed: bool = False
     closed: bool = False
@@ -117,11 +118,13 @@ class TextBlock:
         return self.decider is not None and (self.sure < self.length or self.busy)
 
     def cut(self, start: int, end: int) -> None:
+        self.gone += max(end - start, 0)
         if end > start:
             self.regions.append(Region(start, end))
 
     def move(self, start: int, end: int) -> None:
         """Mark a stretch as moving, or extend the last one if it ends here."""
+        self.gone += max(end - start, 0)
         last = self.regions[-1] if self.regions else None
         if last is not None and last.moves and last.end == start:
             last.end = end

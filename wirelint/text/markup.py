@@ -38,10 +38,15 @@ OWN_FENCE = re.compile(r"\s{0,8}(?:`{3,}|~{3,}|>>>)")
 """The start of a block in a notation that is itself a fence or a block quote."""
 _FENCE_BEGIN = re.compile(r"\s*(?:[`~]{3,}[^\n`]*\n\s*)?")
 _FENCE_END = re.compile(rf"\s*(?:[`~]{{3,}})?{CONTROL.pattern}")
+_MEMBERS = r'"(?:type|text|role|content|message|assistant|output_text|output|response)"'
+_JSON_BEGIN = re.compile(rf'(?:[\[{{:,\s]|{_MEMBERS})*"\s*')
+_JSON_END = re.compile(rf'"[\]}}\s]*{CONTROL.pattern}')
+"""A message in JSON, or its text alone, around markup: `{"role": "assistant", "content": "…"}`."""
 MOST_MASKED = 16
 """Upper bound for the masked leaks of one text, and for its leaks that are fences: each costs a copy of the text, which is
 parsed as Markdown."""
 _WORDS = re.compile(r"[^\n]")
+_NEAR = 8
 _QUOTES = {'"': '"', "“": "”", "«": "»", "'": "'"}
 
 
@@ -51,7 +56,7 @@ class Leak:
 
     `names` are the called tools, in order. `declared`: the request declares one of them. `duplicate`: the reply makes every
     call structurally too. `draft`: it is part of reasoning, and the reply continues after it. `fenced`: it fills a code
-    fence.
+    fence, or a message in JSON.
     """
 
     choice: Choice
@@ -248,7 +253,8 @@ def _names_recipients(request: Request, text: str, markup: str) -> bool:
 
 def _is_quoted(text: str, blocks: tuple[Block, ...]) -> bool:
     start, end = blocks[0].start, blocks[-1].end
-    if start and _QUOTES.get(text[start - 1]) == text[end : end + 1] != "":
+    before = text[max(start - _NEAR, 0) : start].rstrip(" ")  # a notation may begin with a blank
+    if before and _QUOTES.get(before[-1]) == text[end : end + 1] != "":
         return True
     # A fence of the notation itself quotes nothing; text around it may.
     fence = OWN_FENCE.match(text, start, end)
@@ -256,19 +262,17 @@ def _is_quoted(text: str, blocks: tuple[Block, ...]) -> bool:
 
 
 def _stands_for_call(request: Request, choice: Choice, part: Said, blocks: tuple[Block, ...]) -> bool:
-    """Return True if the reply is one fenced call and the request wants no example of one.
+    """Return True if the reply is one call in a fence or in JSON, and the request wants no example of one.
 
     The fence must hold nothing else: a document with an example may be fenced as a whole too.
     """
-    return (
-        isinstance(part, Text)
-        and not choice.calls
-        and _FENCE_BEGIN.fullmatch(part.text, 0, blocks[0].start) is not None
-        and _FENCE_END.fullmatch(part.text, blocks[-1].end) is not None
-        and fence_is_whole_message(part.text.strip())
-        and not asks_about_calls(request)
-        and not instructions_hold(request, *_heads(part.text))
-    )
+    if not isinstance(part, Text) or choice.calls or asks_about_calls(request):
+        return False
+    text, start, end = part.text, blocks[0].start, blocks[-1].end
+    if _FENCE_BEGIN.fullmatch(text, 0, start) and _FENCE_END.fullmatch(text, end):
+        return fence_is_whole_message(text.strip()) and not instructions_hold(request, *_heads(text))
+    in_json = _JSON_BEGIN.fullmatch(text, 0, start) is not None and _JSON_END.fullmatch(text, end) is not None
+    return in_json and not (demands_json(request) or instructions_hold(request, *_heads(text)))
 
 
 def _was_called(request: Request, calls: Sequence[NativeCall]) -> bool:

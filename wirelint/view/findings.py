@@ -55,6 +55,7 @@ def flat(checked: Checked, finding: Finding) -> dict[str, Json]:
         "api": exchange.api if exchange is not None else None,
         "model": exchange.model if exchange is not None else None,
         "fix": {"safety": fix.safety, "title": fix.title} if fix is not None else None,
+        **({"finding_source": finding.source} if finding.source != "rule" else {}),
     }
 
 

@@ -344,13 +344,15 @@ class Sarif(Objects):
             "message": {"text": _LINK.sub(r"\\[\1\\](", f"{text}; {fix}" if fix else text)},
             "locations": [{"physicalLocation": physical, "logicalLocations": [where]}],
             "partialFingerprints": {"wirelint/v1": fingerprint(finding)},
-            "properties": {name: facts[name] for name in _PROPERTIES} | {"place": record.place},
+            "properties": {name: facts[name] for name in _PROPERTIES if name in facts} | {"place": record.place},
         }
         number = self._numbers.get(finding.code)
         return result if number is None else {**result, "ruleIndex": number}
 
 
-_PROPERTIES = ("layer", "confidence", "side", "pointer", "event", "exchange", "api", "model", "fix", "issue")
+_PROPERTIES = (
+    *("layer", "confidence", "side", "pointer", "event", "exchange", "api", "model", "fix", "issue", "finding_source"),
+)
 
 
 def _descriptor(rule: Rule) -> dict[str, Value]:

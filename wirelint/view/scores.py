@@ -81,7 +81,7 @@ def observe(checked: Checked, *, delivered: bool = False) -> Observation | None:
     exchange = checked.exchange
     if exchange is None or exchange.request is None or channel_of(exchange.api) != "model":
         return None
-    findings = tuple((one.name, one.layer) for one in checked.folded.findings if one.code != NOT_JUDGED)
+    findings = tuple((one.label, one.layer) for one in checked.folded.findings if one.code != NOT_JUDGED)
     names = provider_of(checked.record, exchange), exchange.model or "unknown"
     reply = exchange.delivered if delivered and exchange.delivered is not None else exchange.reply
     if reply is None or not exchange.ok or reply.error is not None or not reply.choices:

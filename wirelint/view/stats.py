@@ -38,7 +38,7 @@ class _RuleCounts:
         """The counts as JSON."""
         return {
             "code": self.first.code,
-            "name": self.first.name,
+            "name": self.first.label,
             "severity": self.first.severity,
             "findings": self.findings,
             "exchanges": self.exchanges,
@@ -54,7 +54,7 @@ class _RuleCounts:
         fixable = f"{safe} safe" if safe else f"{unsafe} unsafe" if unsafe else _NONE
         if safe and unsafe:
             fixable = f"{safe + unsafe} ({unsafe} unsafe)"
-        return f"{self.findings}", f"{first.code} {first.name}", first.severity, layers, fixable
+        return f"{self.findings}", f"{first.code} {first.label}", first.severity, layers, fixable
 
 
 @dataclass(slots=True)
@@ -86,7 +86,7 @@ class Statistics:
         if checked.exchange is not None and checked.record.end != "unread":
             self.partial += bool(checked.exchange.notes)
         for finding in checked.findings:
-            rule = self._rules.setdefault(finding.code, _RuleCounts(finding))
+            rule = self._rules.setdefault(f"{finding.code} {finding.label}", _RuleCounts(finding))
             rule.findings += 1
             rule.layers[finding.layer] += 1
             self.severities[finding.severity] += 1
@@ -94,8 +94,9 @@ class Statistics:
                 self.fixes[finding.fix.safety] += 1
                 rule.fixable[finding.fix.safety] += 1
         self.again += len(checked.known)
-        for code in {finding.code for finding in (*checked.findings, *checked.known)} & self._rules.keys():
-            self._rules[code].exchanges += 1
+        titles = {f"{finding.code} {finding.label}" for finding in (*checked.findings, *checked.known)}
+        for title in titles & self._rules.keys():
+            self._rules[title].exchanges += 1
 
     @property
     def faults(self) -> int:
@@ -104,8 +105,10 @@ class Statistics:
 
     def write(self, out: TextIO, output_format: str) -> None:
         """Write the counts: a JSON array for `json`, an object per line for `jsonl`, else a table."""
-        ordered = ((-rule.findings, SEVERITIES.index(rule.first.severity), code) for code, rule in self._rules.items())
-        rules = [self._rules[code] for *_, code in sorted(ordered)]
+        ordered = (
+            (-rule.findings, SEVERITIES.index(rule.first.severity), title) for title, rule in self._rules.items()
+        )
+        rules = [self._rules[title] for *_, title in sorted(ordered)]
         rows = [rule.document for rule in rules]
         if output_format == "json":
             out.write(orjson.dumps(rows, option=orjson.OPT_INDENT_2).decode() + "\n")

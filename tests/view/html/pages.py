@@ -6,7 +6,7 @@ import base64
 import gzip
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -84,6 +84,12 @@ class Page:
     exchanges: list[dict[str, Any]]
 
 
+def unpacked(raw: bytes) -> Iterator[tuple[bytes, Any]]:
+    """The kinds and the contents of a page's data elements."""
+    for kind, packed in _ELEMENT.findall(raw):
+        yield kind, json.loads(gzip.decompress(base64.b64decode(packed)))
+
+
 def page(out: Path, records: Iterable[Record], **options: Any) -> Page:
     rules = REGISTRY.rules
     written = write_report(check(records, rules), out, rules=rules, **options)
@@ -91,8 +97,7 @@ def page(out: Path, records: Iterable[Record], **options: Any) -> Page:
     index: Mapping[str, Any] = {}
     messages: list[dict[str, Any]] = []
     exchanges: list[dict[str, Any]] = []
-    for kind, packed in _ELEMENT.findall(raw):
-        data = json.loads(gzip.decompress(base64.b64decode(packed)))
+    for kind, data in unpacked(raw):
         if kind == b"index":
             index = data
         else:
