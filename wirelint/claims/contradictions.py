@@ -7,25 +7,46 @@ silences a check, and so does a text that admits the error anywhere.
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
 
 from wirelint import lexicon
 from wirelint.claims.actions import PARTICIPLE, alternatives, stem, topics_of, words_of
 from wirelint.claims.claims import shared_words
+from wirelint.claims.derivation import (
+    MOST_DATA,
+    data,
+    derived_from,
+    follows_from_clocks,
+    follows_from_dates,
+    is_computed,
+)
 from wirelint.claims.evidence import Contradiction, Fact, Outcome, Ran, facts, last_words
-from wirelint.claims.grounding import displaced, retold_errors, swapped
+from wirelint.claims.grounding import (
+    LONGEST_REPLY,
+    displaced,
+    is_about_this_case,
+    is_admission,
+    particulars,
+    retold_errors,
+    swapped,
+)
+from wirelint.claims.values import LONGEST, Clock, Date, clocks, dates, values
 from wirelint.history.handed_back import handed_back
+from wirelint.jsonvalues import decode_json
 from wirelint.model import Request
 from wirelint.state.mcp_ledger import Passed
-from wirelint.text.prose import Prose, Sentence
+from wirelint.text.prose import Cues, Prose, Sentence
 from wirelint.text.remembered import remembered
 
 if TYPE_CHECKING:
     from wirelint.state.ledger import Ledger
 
 _PHRASES = lexicon.Phrases("contradictions")
+_RELATIVE = lexicon.compiled(lexicon.load("dates")["relative"])
 
 # Failures reported as successes: one of several actions, failed tests.
 
@@ -265,6 +286,117 @@ def _reports_hits(prose: Prose, denial: Sentence, looking: Sequence[Fact]) -> bo
     return len(set(_PHRASES["title_word"].findall(rest)) & (titles - asked)) >= 2
 
 
+def denied_items(
+    prose: Prose, sentences: Sequence[Sentence], known: Sequence[Fact], words: str
+) -> Iterator[Contradiction]:
+    """Yield a denial of what a look-up found, in any language, if the reply takes nothing from the list that it returned.
+
+    The denial is about the arguments of the call. A search by words may return what does not match them, so its hits count
+    only if they have all words of the search. `words`: the user's last message.
+    """
+    if len(known) != 1 or known[0].outcome.error or known[0].outcome.empty:
+        return
+    fact, text = known[0], known[0].result.text
+    none = next((one for one in sentences[:2] if _PHRASES["none_exists"].search(one.masked)), None)
+    document = (
+        decode_json(text) if none is not None and len(text) <= LONGEST and text.lstrip()[:1] in ("[", "{") else None
+    )
+    items = document if isinstance(document, list) else [*document.values()] if isinstance(document, dict) else []
+    listed = items if isinstance(document, list) else next((one for one in items if isinstance(one, list)), [])
+    if none is None or not listed or [] in items:
+        return
+    wanted, found = particulars(fact.arguments), particulars(text)
+    sent = decode_json(fact.arguments)
+    searched = (
+        [str(value) for key, value in sent.items() if key.lower() in _SEARCH_KEYS] if isinstance(sent, dict) else []
+    )
+    if not particulars(none.masked) & wanted or not particulars(" ".join(searched)) <= found or is_admission(prose):
+        return
+    # "No open tickets", of a list of tickets with their states.
+    narrowing = (
+        (particulars(none.masked) & particulars(words)) - wanted - frozenset(word[:5] for word in fact.able.words)
+    )
+    if _PHRASES["others"].search(none.masked) or (narrowing and _STATE_OF.search(text)):
+        return
+    if not particulars(prose.text) & (found - wanted - particulars(" ".join(_KEY.findall(text)))):
+        yield Contradiction(none.start, none.end, fact.shown, "warning", "medium")
+
+
+_NONE = Cues(*_PHRASES.words("none_cues"))
+_SEARCH_KEYS = frozenset(_PHRASES.words("search_keys"))
+_KEY = re.compile(r'"[^"\n]{1,40}"\s*:')
+_STATE_OF = re.compile(r'"(?:\w*stat\w*|open|active|done|closed|available|type|kind|due\w*|date)"|\btrue\b|\bfalse\b')
+
+
+def denied_numbers(sentences: Sequence[Sentence], known: Sequence[Fact]) -> Iterator[Contradiction]:
+    """Yield "no errors" where a result has `errors: 4`, in the words of the result."""
+    good = [fact for fact in known if not fact.outcome.error and len(fact.result.text) <= LONGEST]
+    for sentence in sentences if len(good) == len(known) else ():
+        for none in _PHRASES["none_exists"].finditer(sentence.masked):
+            noun = none["noun"] or none["noun2"]
+            if not noun or len(noun) < _SHORTEST_NOUN or not _ENDS.match(sentence.masked, none.end()):
+                continue
+            stated = re.compile(rf"(?i)(?<![\w-]){re.escape(noun)}[\"']?\s*[:=]\s*[\"']?(\d+)\b(?!\.\d)")
+            numbers = [(int(number), fact) for fact in good for number in stated.findall(fact.result.text)]
+            if len(numbers) == 1 and numbers[0][0]:
+                against = f"the result has {noun} = {numbers[0][0]}: {numbers[0][1].shown}"
+                yield Contradiction(sentence.start, sentence.end, against)
+                return
+
+
+_SHORTEST_NOUN = 5
+_ENDS = re.compile(r"\W*(?:\Z|[,;.!]|(?:and|so|und|also|et|y|e|en|i|och)\b)")
+"""The end of a clause: a denial that goes on may be about a part of what was counted."""
+
+
+def added_items(prose: Prose, known: Sequence[Fact], request: Request) -> Iterator[Contradiction]:
+    """Yield an item of a list that no text of the conversation has, if the list retells the rows of a result.
+
+    Most items have words or numbers of the result; the added one has none of them, but values of the same form, and these
+    follow from none.
+    """
+    good = [fact.result.text for fact in known if not fact.outcome.error]
+    items = _ITEM.finditer(prose.text) if good and len(prose.text) <= LONGEST_REPLY else ()
+    lines = [line for line in items if _DIGIT.search(line["item"])]
+    if len(lines) < _FEWEST_ITEMS or any(len(text) > LONGEST for text in good):
+        return
+    returned = frozenset[str]().union(*map(_tokens, good))
+    retold = [line for line in lines if len(_tokens(line["item"]) & returned) > 1]
+    if len(retold) < _FEWEST_ITEMS - 1 or len(retold) * 2 < len(lines):
+        return
+    forms = {_numbers(line["item"]) for line in retold}
+    left = [line for line in lines if _numbers(line["item"]) in forms - {""} and not _tokens(line["item"]) & returned]
+    if not left:
+        return
+    others = [message.text for message in request.messages] + [call.arguments.text for call in request.calls]
+    given = frozenset[str]().union(*map(_tokens, others))
+    pool = [datum for text in good for datum in data(text)]
+    for line in left:
+        own = values(line["item"])
+        if not _tokens(line["item"]) or _tokens(line["item"]) & given or len(pool) >= MOST_DATA:
+            continue
+        if not all(derived_from(value, pool) or is_computed(value, pool) for value in own):
+            against = f"no result and no message has it: {known[-1].shown}"
+            yield Contradiction(line.start("item"), line.end("item"), against, "warning", "medium")
+            return
+
+
+_ITEM = re.compile(r"^[ \t]*(?:[-*+•|]|\d{1,3}[.)])[ \t]*(?P<item>\S.*)$", re.MULTILINE)
+_FEWEST_ITEMS = 3
+_TOKEN = re.compile(r"[^\W\d_]{4,}|\d[\d.,]*\d")
+_NUMBER = re.compile(r"\d[\d.,]*")
+
+
+@remembered
+def _tokens(text: str) -> frozenset[str]:
+    return frozenset(_TOKEN.findall(text.casefold()))
+
+
+def _numbers(text: str) -> str:
+    """Return the form of the numbers of a text, with their units: `9 L` of `| Hexane | 2.0 L |`."""
+    return " ".join(re.findall(r"9(?: ?[^\W\d_]{1,4}\b)?", _NUMBER.sub("9", text)))
+
+
 def wrong_counts(prose: Prose, sentences: Sequence[Sentence], known: Sequence[Fact]) -> Iterator[Contradiction]:
     looking = [fact for fact in _looking(known) if not fact.outcome.error]
     if len(looking) != 1 or not looking[0].outcome.counts or _PHRASES["paged"].search(looking[0].result.text):
@@ -296,6 +428,102 @@ def _reported_count(sentence: Sentence, fact: Fact) -> int | None:
     return _NUMERALS.get(number) or int(number)
 
 
+# Dates, times of day and codes that take the place of those of the results.
+
+_FEW_MOMENTS = 2
+"""Dates of results so few that another one takes the place of one of them."""
+_CODE = re.compile(
+    r"https?://[^\s)\]>\"'<|`*]+[^\s)\]>\"'<|`*.,;:!?]|(?<![\w.+/-])(?=[\w.+/-]*\d[\w.+/-]*\d)(?=[\w.+/-]*[A-Za-z])[A-Za-z\d][\w.+/-]{3,}(?<![.+/-])"
+)
+"""A URL, an id, a version: at least two digits, and letters."""
+_AMOUNT = re.compile(r"[\d.,]+[^\W\d]{1,4}\Z")
+_LONGEST_CODE = 120
+_MOST_MOMENTS = 32
+"""Dates and times of a reply that are compared."""
+_LETTER = re.compile(r"[^\W\d_]")
+_DIGIT = re.compile(r"\d")
+
+
+def displaced_moments(prose: Prose, known: Sequence[Fact], request: Request) -> Iterator[Contradiction]:
+    """Yield dates and times of day of a reply if results give other ones, of which the reply has none."""
+    good = [fact for fact in known if not fact.outcome.error]
+    if not good or len(prose.text) > LONGEST_REPLY or any(len(fact.result.text) > LONGEST for fact in good):
+        return
+    texts = [message.text for message in request.messages] + [call.arguments.text for call in request.calls]
+    texts += [result.text for result in request.results]
+    yield from _displaced(prose, good, "time", clocks, partial(_follow_clocks, texts))
+    if _RELATIVE.search(last_words(request)) is None:  # a distance from today, which the conversation need not give
+        yield from _displaced(prose, good, "date", dates, partial(_follow_dates, texts))
+
+
+def _follow_dates(texts: Sequence[str], date: Date) -> bool:
+    return follows_from_dates(date, itertools.chain.from_iterable(map(dates, texts)), texts)
+
+
+def _follow_clocks(texts: Sequence[str], clock: Clock) -> bool:
+    return follows_from_clocks(clock, itertools.chain.from_iterable(map(clocks, texts)), texts)
+
+
+Moment = TypeVar("Moment", Date, Clock)
+
+
+def _displaced(
+    prose: Prose,
+    good: Sequence[Fact],
+    kind: str,
+    read: Callable[[str], Iterator[Moment]],
+    follows: Callable[[Moment], bool],
+) -> Iterator[Contradiction]:
+    stated = list(itertools.islice(read(prose.masked), _MOST_MOMENTS))
+    returned: set[tuple[int, ...]] = set()
+    for one in (one for fact in good for one in read(fact.result.text)) if stated else ():
+        returned.add(one.given)
+        if len(returned) > _FEW_MOMENTS:
+            return
+    if not returned or any(one.given in returned for one in stated):
+        return
+    # One reading of `03/04/2025` is enough.
+    following = {one.start for one in stated if follows(one)}
+    free = [one for one in stated if one.start not in following]
+    for sentence in prose.sentences if free else ():
+        own = [one for one in free if sentence.start <= one.start < sentence.end]
+        if own and not sentence.question and is_about_this_case(sentence):
+            shown = prose.text[own[0].start : own[0].end]
+            against = f"the {kind} {shown!r} is in no result and follows from none: {good[-1].shown}"
+            yield Contradiction(sentence.start, sentence.end, against, "warning", "medium")
+            return
+
+
+def altered_codes(prose: Prose, known: Sequence[Fact], request: Request) -> Iterator[Contradiction]:
+    """Yield ids, versions and URLs that differ from the only one of their form in the results by some digits or letters."""
+    good = [fact.result.text for fact in known if not fact.outcome.error]
+    if not good or len(prose.text) > LONGEST_REPLY or any(len(text) > LONGEST for text in good):
+        return
+    stated = [one for one in dict.fromkeys(_CODE.findall(prose.text)) if _AMOUNT.match(one) is None]
+    unknown = [one for one in stated if not any(one in text for text in good)]
+    if not unknown:
+        return
+    returned = {one for text in good for one in _CODE.findall(text) if len(one) <= _LONGEST_CODE}
+    texts = [message.text for message in request.messages] + [result.text for result in request.results]
+    texts += [call.arguments.text for call in request.calls]
+    texts = [text.casefold() for text in texts]
+    for one in unknown:
+        alike = [other for other in returned if len(other) == len(one) and _form(other) == _form(one)]
+        if len(alike) != 1 or alike[0] in prose.text or any(one.casefold() in text for text in texts):
+            continue
+        sentence = next((each for each in prose.sentences if one in prose.text[each.start : each.end]), None)
+        if sentence is not None and not sentence.question and is_about_this_case(sentence):
+            against = f"the results have {alike[0]!r}, and {one!r} is nowhere in the conversation"
+            yield Contradiction(sentence.start, sentence.end, against, "warning", "medium")
+            return
+
+
+def _form(code: str) -> str:
+    """Return the form of a code: `9999-aaa` of `2041-abc`. Letters stay in a URL, where they are words."""
+    code = _DIGIT.sub("9", code)
+    return code if code.startswith("http") else _LETTER.sub("a", code)
+
+
 def contradictions(
     prose: Prose, known: Sequence[Fact], ran: Sequence[Ran], request: Request | None = None
 ) -> Iterator[Contradiction]:
@@ -304,6 +532,9 @@ def contradictions(
     words = last_words(request) if request is not None else ""
     yield from denied_hits(prose, sentences, known, words)
     yield from empty_places(prose, sentences, known, words)
+    if _NONE.occur_in(prose.masked.lower()):
+        yield from denied_items(prose, sentences, known, words)
+        yield from denied_numbers(sentences, known)
     yield from wrong_counts(prose, sentences, known)
     yield from false_test_reports(prose, sentences, known)
     yield from _wrong_argument(prose, sentences, ran)
@@ -312,6 +543,9 @@ def contradictions(
         yield from retold_errors(prose, known, request)
         yield from displaced(prose, known, request)
         yield from swapped(prose, known)
+        yield from displaced_moments(prose, known, request)
+        yield from altered_codes(prose, known, request)
+        yield from added_items(prose, known, request)
 
 
 def _together(request: Request, ran: Sequence[Ran]) -> tuple[Fact, ...]:

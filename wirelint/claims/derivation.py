@@ -1,11 +1,13 @@
 """Numbers of tool results, and the values that follow from them.
 
 A *datum* is a number that a tool returned, with the words beside it: keys of JSON, its line. A value is *derived* from data
-if it equals, rounds or converts one of them, or is a count, sum, difference, product, ratio or mean of data in one unit.
+if it equals, rounds or converts one of them, or is a count, sum, difference, product, ratio or mean of data in one unit. A
+date or a time of day is if it is one of those returned, or at a distance that the conversation gives.
 """
 
 from __future__ import annotations
 
+import datetime
 import itertools
 import re
 from collections import Counter
@@ -15,7 +17,7 @@ from typing import NamedTuple
 from wirelint import lexicon
 from wirelint.claims.actions import bare, words_of
 from wirelint.claims.toolkinds import name_words
-from wirelint.claims.values import Unit, Value, same, unit_of, values
+from wirelint.claims.values import Clock, Date, Unit, Value, same, unit_of, values
 from wirelint.jsonvalues import decode_json
 from wirelint.model import Json
 from wirelint.text.remembered import remembered
@@ -38,7 +40,7 @@ NAMES_ONLY = re.compile(
     r"(?i)(?:\A|_)(?:id|no|nr|code|zip|phone|port|ts|timestamp|version|index|line|page|year|offset|ref)\Z|Id\Z"
 )
 """Keys whose numbers measure nothing."""
-_NO_UNITS = frozenset({"min", "in", "no", "won", "day", "month", "year"})
+_NO_UNITS = frozenset({"min", "in", "no", "won", "day", "month", "year", "lat"})
 """Keys that have another meaning as a whole."""
 
 
@@ -229,3 +231,63 @@ def is_said(value: Value, shown: str, texts: Iterable[str]) -> bool:
     plain = digits[0].replace(",", "")
     spelled = re.compile(rf"(?<![\d.])(?:{re.escape(digits[0])}|{re.escape(plain)})(?![\d])")
     return any(spelled.search(text) for text in texts if plain in text or digits[0] in text)
+
+
+# --- dates and times of day -------------------------------------------------------------------------------------------
+
+_LONGEST_SPAN = 400
+"""Days between two dates that a number of a conversation may give."""
+_DAY = 24 * 60
+_ZONE = re.compile(r"\d(?:Z\b|[+-]\d\d:?\d\d\b)|\b(?:UTC|GMT|[CEMPW]E?[DS]?T)\b")
+_WEEK = 7
+_WEEKS = 12 * _WEEK
+_QUARTER = 15
+"""Minutes of the offsets of time zones."""
+_ROUNDED = 5
+"""Minutes to which a time of day is rounded."""
+
+
+def follows_from_dates(date: Date, known: Iterable[Date], texts: Sequence[str]) -> bool:
+    """Return True if a date is one of `known`, or some days, weeks, months or years away. `texts` give their number."""
+    amounts = [value for text in texts for value in values(text)]
+    counts = {abs(value.readings[0]) for value in amounts if value.is_whole and abs(value.readings[0]) <= _LONGEST_SPAN}
+    longer = any(value.unit is not None and value.unit.name in ("month", "year") for value in amounts)
+    for other in known:
+        if date.agrees(other) or (longer and date.day == other.day):
+            return True
+        apart = _days_apart(date, other)
+        # Working days: up to half as many again, and a weekend.
+        if apart is not None and (
+            (apart % _WEEK == 0 and apart <= _WEEKS) or any(count <= apart <= 1.5 * count + 2 for count in counts)
+        ):
+            return True
+        if apart == 1 and any(map(_ZONE.search, texts)):
+            return True
+    return False
+
+
+def _days_apart(one: Date, other: Date) -> int | None:
+    year = one.year or other.year or 2000
+    try:
+        first = datetime.date(year, one.month, one.day)
+        return abs((first - datetime.date(other.year or year, other.month, other.day)).days)
+    except ValueError:
+        return None
+
+
+def follows_from_clocks(clock: Clock, known: Iterable[Clock], texts: Sequence[str]) -> bool:
+    """Return True if a time of day is one of `known`, in another time zone, rounded, or some minutes or hours away.
+
+    `texts` give the number of minutes or hours, and name time zones.
+    """
+    zones, known = any(map(_ZONE.search, texts)), list(itertools.islice(known, MOST_DATA))
+    counts = {value.readings[0] for text in texts for value in values(text) if value.readings[0] <= _DAY}
+    counts |= {count * 60 for count in counts}
+    for other in known:
+        apart = abs(clock.minutes - other.minutes)
+        apart = min(apart, _DAY - apart) if apart <= _DAY else apart
+        if apart in (0, _DAY // 2) or apart in counts or (zones and apart % _QUARTER == 0):
+            return True
+        if apart < _ROUNDED and clock.minutes % _ROUNDED == 0:
+            return True
+    return any(clock.minutes == abs(one.minutes - other.minutes) for one in known for other in known)

@@ -224,7 +224,9 @@ def _is_error(text: str, document: Json) -> bool:
         return True
     # Exit status 1 alone is an answer of many programs: grep found nothing, diff found something.
     exited = _PHRASES["exit"].search(text)
-    return exited is not None and len(text) < 400 and _PHRASES["failure"].search(text) is not None
+    if exited is None or _PHRASES["failure"].search(text) is None:
+        return False
+    return len(text) < 400 or (exited[1] or exited[2]) not in (None, "1")
 
 
 def _says_error(document: dict[str, Json], depth: int = 0) -> bool:

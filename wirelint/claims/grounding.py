@@ -41,6 +41,7 @@ from wirelint.claims.values import LONGEST, Value, same, values
 from wirelint.model import Opaque, Request, Tool
 from wirelint.text.asking import asks_about_calls
 from wirelint.text.prose import Prose, Sentence
+from wirelint.text.remembered import remembered
 
 _PHRASES = lexicon.Phrases("grounding")
 _GENERAL_WORDS = frozenset(_PHRASES.words("general_words"))
@@ -83,7 +84,7 @@ def _stated(prose: Prose) -> Iterator[Stated]:
     found = values(prose.masked)
     for sentence in prose.sentences:
         own = [value for value in found if sentence.start <= value.start < sentence.end]
-        if not own or sentence.question or not _is_about_this_case(sentence):
+        if not own or sentence.question or not is_about_this_case(sentence):
             continue
         for value in own:
             near = prose.masked[max(value.start - NEAR, sentence.start) : min(value.end + NEAR, sentence.end)]
@@ -242,7 +243,7 @@ def swapped(prose: Prose, known: Sequence[Fact]) -> Iterator[Contradiction]:
     for sentence in prose.sentences:
         told = [value for value in found if sentence.start <= value.start < sentence.end]
         named = _named_rows(prose.text[sentence.start : sentence.end], rows) if told else []
-        if not told or len(named) != len(told) or sentence.question or not _is_about_this_case(sentence):
+        if not told or len(named) != len(told) or sentence.question or not is_about_this_case(sentence):
             continue
         places = [[(row, datum) for row in rows for datum in derived_from(value, row.data)] for value in told]
         if not all(len(each) == 1 for each in places) or any(
@@ -310,13 +311,19 @@ _CODE = re.compile(
 _NUMBER = re.compile(r"(?<![\w.,:/-])(?:[A-Za-z]{1,6}-?)?\d[\d-]*(?:-[A-Z]+)?(?![\w.,:/-]*\d)")
 _LONGEST_ORDER = 600
 _LONGEST_NAMING = 200
-_PARTICULAR = re.compile(r"\d[\d.,:]*\d|\d\d?|[^\W\d_\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]{4,}|[\uac00-\ud7af]{2,}")
+_PARTICULAR = re.compile(
+    r"\d[\d.,:]*\d|\d\d?|[\u0900-\u097f]{3,}|[^\W\d_\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]{4,}|[\uac00-\ud7af]{2,}"
+)
 _SIGNS = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff]{2,}")
 _ECHO = 3
 """Particulars of an order that a report on it repeats."""
 _LONGEST_REPORT = 300
+_STATUS = re.compile(r"\b[45]\d\d\b")
+"""A status of HTTP."""
 _PASSED_ON = 0.2
 """Share of the words of an error whose repetition passes the error on."""
+_MANY = 12
+"""Words of an error from which on any text may repeat one of them."""
 _OTHER_UNIT = re.compile(r" ?(?:[a-zµμ]{1,5}/[a-zA-Z]|[㎍㎎㎏㎞㎡㎥])")
 _STEM = 6
 """Letters of a word that may be a part of another word: `energieverbruik` and `verbruikt`."""
@@ -326,6 +333,8 @@ _SEVERAL = 3
 """Number of earlier results in one unit from which a reply may compute any value in many steps."""
 _NEWS = 3
 """New words from which on a reply says something by itself."""
+_MUCH = 6
+"""New words from which on a reply cannot be only a note about a failure."""
 
 
 def retold_errors(prose: Prose, known: Sequence[Fact], request: Request) -> Iterator[Contradiction]:
@@ -338,38 +347,61 @@ def retold_errors(prose: Prose, known: Sequence[Fact], request: Request) -> Iter
     in_vain = all(fact.outcome.error or (fact.outcome.empty and fact.result.text) for fact in known)
     if not in_vain:
         failed = _failed_in_the_end(known)
-    if not known or not (in_vain or failed) or len(prose.text) > LONGEST_REPLY or _is_unseen(request) or _admits(prose):
+    if not known or not (in_vain or failed) or len(prose.text) > LONGEST_REPLY:
         return
-    settled = bool(failed) and _is_settled(prose, failed)
+    if _is_unseen(request) or is_admission(prose):
+        return
+    settled, asked = bool(failed) and _is_settled(prose, failed, last_words(request)), words_in(last_words(request))
     if not (in_vain or settled):
         return
+    every = f"every result of this turn is {'an error' if failed else 'empty'}" if in_vain else "an action failed"
+    against = f"{every}: {(failed or known)[-1].shown}"
     if (settled or not _PHRASES["english"].search(prose.masked)) and _negates(prose):
+        if failed and all(fact.able.kinds & {"search", "read"} for fact in failed) and not _has_trouble(prose):
+            wanted = particulars(last_words(request))
+            none = (one for one in _statements(prose) if _PHRASES["negates"].search(one.masked))
+            if found := next((one for one in none if len(particulars(one.masked) & wanted) > 1), None):
+                yield Contradiction(found.start, found.end, against, "warning", "medium")
         return
     given = _Given(request, [fact.result.text for fact in failed], prose)
     nouns = frozenset(word for fact in failed for word in _nouns(fact.able.tool))
-    reasons = words_in(" ".join(fact.result.text for fact in failed)) - nouns - words_in(last_words(request))
+    reasons = words_in(" ".join(fact.result.text for fact in failed)) - nouns - asked
     reasons = frozenset(reason for reason in reasons if not any(reason in fact.arguments.lower() for fact in failed))
-    repeated = {word for sentence in prose.sentences for word in words_in(sentence.masked) & reasons}
-    passes_on = len(repeated) >= max(1.0, len(reasons) * _PASSED_ON)
-    if passes_on and not _claims_success(prose, failed):
+    statuses = {one for fact in failed for one in _STATUS.findall(fact.result.text)}
+    if (_passes_on(prose, reasons) or any(one in prose.text for one in statuses)) and not _claims_success(
+        prose, failed
+    ):
         return
     if any(_PHRASES["absent"].search(fact.result.text) for fact in failed) and _negates(prose):
         return
-    asked = words_in(last_words(request))
-    every = f"every result of this turn is {'an error' if failed else 'empty'}" if in_vain else "an action failed"
-    against = f"{every}: {(failed or known)[-1].shown}"
-    roots = frozenset(word[:_ROOT] for word in nouns)
+    roots, told = frozenset(word[:_ROOT] for word in nouns), 0
     for sentence in _statements(prose):
         if settled:
             yield Contradiction(sentence.start, sentence.end, against)
             return
-        words = words_in(sentence.masked)
-        about_it = not roots.isdisjoint(word[:_ROOT] for word in words) and bool(given.new_words(sentence))
+        words, new = words_in(sentence.masked), given.new_words(sentence)
+        told += len(new)
+        about_it = not roots.isdisjoint(word[:_ROOT] for word in words) and bool(new)
         if failed and words & asked and _PHRASES["negates"].search(sentence.masked):
             about_it = True  # "none", where nobody knows
-        if about_it or given.has_news(sentence):
+        if about_it or given.has_news(sentence) or (told >= _MUCH and not _has_trouble(prose)):
             yield Contradiction(sentence.start, sentence.end, against, "warning", "medium")
             return
+
+
+def _passes_on(prose: Prose, reasons: frozenset[str]) -> bool:
+    """Return True if a text repeats the words of an error; of a long one, some beside a negation, or most of them."""
+    spoken = [(words_in(sentence.masked) & reasons, sentence) for sentence in prose.sentences]
+    repeated = {word for words, _ in spoken for word in words}
+    if len(repeated) < max(1.0, len(reasons) * _PASSED_ON):
+        return False
+    beside = any(_PHRASES["negates"].search(sentence.masked) for words, sentence in spoken if words)
+    return beside or len(reasons) < _MANY or len(repeated) * 2 >= len(reasons) or _has_trouble(prose)
+
+
+def _has_trouble(prose: Prose) -> bool:
+    """Return True if a text has a word that may excuse a missing answer: "closed for maintenance", "try later"."""
+    return _PHRASES["trouble"].search(prose.masked) is not None
 
 
 def done_abroad(prose: Prose, request: Request, able: Sequence[Ability]) -> tuple[Claim, Ability] | None:
@@ -385,7 +417,7 @@ def done_abroad(prose: Prose, request: Request, able: Sequence[Ability]) -> tupl
         return None
     if _negates(prose):
         return None  # "I have written it, and sent nothing"
-    if len(_particulars(prose.text) & _particulars(words)) < _ECHO:
+    if len(particulars(prose.text) & particulars(words)) < _ECHO:
         return None
     done = (sentence for sentence in _statements(prose) if _PHRASES["done"].search(sentence.masked))
     found = next(done, None)
@@ -394,7 +426,8 @@ def done_abroad(prose: Prose, request: Request, able: Sequence[Ability]) -> tupl
     return Claim(acting[0].kinds, "", "said", found.masked, found.start, found.end), acting[0]
 
 
-def _particulars(text: str) -> frozenset[str]:
+@remembered
+def particulars(text: str) -> frozenset[str]:
     """Return the numbers, the beginnings of longer words, and the pairs of ideographs and kana of a text."""
     words = {word[:_ROOT].casefold() for word in _PARTICULAR.findall(text)}
     signs = {run[at : at + 2] for run in _SIGNS.findall(text) for at in range(len(run) - 1)}
@@ -416,9 +449,14 @@ def _failed_in_the_end(known: Sequence[Fact]) -> list[Fact]:
     return [fact for fact in failed if not fact.able.shell]
 
 
-def _is_settled(prose: Prose, failed: Sequence[Fact]) -> bool:
-    """Return True if a short reply that asks nothing follows failed actions: whatever it says, it hides the failure."""
+def _is_settled(prose: Prose, failed: Sequence[Fact], words: str) -> bool:
+    """Return True if a short reply that asks nothing follows failed actions: whatever it says, it hides the failure.
+
+    A tool of an unknown kind acts if the reply repeats the order.
+    """
     acting = any(fact.able.shell or fact.able.kinds - {"search", "read"} for fact in failed)
+    unknown = any(not fact.able.kinds for fact in failed)
+    acting = acting or (unknown and len(particulars(prose.text) & particulars(words)) > 1)
     return acting and len(prose.text) <= _LONGEST_REPORT and not any(sentence.question for sentence in prose.sentences)
 
 
@@ -435,7 +473,7 @@ def ungrounded(prose: Prose, request: Request, able: Sequence[Ability]) -> tuple
     if asks_for_text(words) or _PHRASES["writes"].search(words):
         return None
     found = _without_basis(prose, request, able, words)
-    return None if found is None or _admits(prose) or announcement(prose) is not None else found
+    return None if found is None or is_admission(prose) or announcement(prose) is not None else found
 
 
 def _without_basis(prose: Prose, request: Request, able: Sequence[Ability], words: str) -> tuple[Sentence, Tool] | None:
@@ -454,7 +492,7 @@ def _without_basis(prose: Prose, request: Request, able: Sequence[Ability], word
         found = _finder_for(sentence, finders, given, asked, at_once)
         if found is None and one_thing and given.has_measure(sentence):
             found = finders[0]
-        if found is not None and not sentence.question and _is_about_this_case(sentence):
+        if found is not None and not sentence.question and is_about_this_case(sentence):
             return sentence, found.tool
     return None
 
@@ -498,11 +536,11 @@ def _ordered_tool(words: str, able: Sequence[Ability]) -> Tool | None:
 
 def _statements(prose: Prose) -> Iterator[Sentence]:
     for sentence in prose.sentences:
-        if not sentence.question and _is_about_this_case(sentence):
+        if not sentence.question and is_about_this_case(sentence):
             yield sentence
 
 
-def _is_about_this_case(sentence: Sentence) -> bool:
+def is_about_this_case(sentence: Sentence) -> bool:
     """Return True unless a sentence is about what is usual, possible or to come, or calculates: `2 x 1.2 = 2.4`."""
     if _PHRASES["general"].search(sentence.masked) or _FORMULA.search(sentence.masked):
         return False
@@ -510,7 +548,7 @@ def _is_about_this_case(sentence: Sentence) -> bool:
     return _PHRASES["to_come"].search(_PHRASES["conclusion"].sub("", sentence.masked)) is None
 
 
-def _admits(prose: Prose) -> bool:
+def is_admission(prose: Prose) -> bool:
     """Return True if a text admits a failure, or that it rests on the model's own knowledge."""
     return _PHRASES["admits"].search(_PHRASES["no_fault"].sub(" ", prose.masked)) is not None
 
