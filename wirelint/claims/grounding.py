@@ -525,7 +525,7 @@ def _finder_for(
 def _ordered_tool(words: str, able: Sequence[Ability]) -> Tool | None:
     """Return the tool that the user's message orders to use; None if it only may be used, or is asked about."""
     order = _PHRASES["use_tools"].search(words)
-    if _PHRASES["optional"].search(words) or "<" in words:
+    if _PHRASES["optional"].search(words) or "</" in words:
         return None
     if order is not None:
         return able[0].tool if able else None
