@@ -27,8 +27,8 @@ class XmlLeak(Rule):
 
     ## What it does
     Reads the text, the reasoning and the refusal of every candidate for tool calls in a notation that models are
-    trained on (special tokens, XML-like tags, JSON in tags), whole, damaged or cut off. Reads the assistant's texts in
-    the history too.
+    trained on (special tokens, XML-like tags, JSON in tags), whole, damaged or cut off, also over two adjacent texts.
+    Reads the assistant's texts in the history too.
 
     ## Why is this bad?
     The server should have parsed this markup into structured calls. The client takes it for prose: the call never runs,
@@ -48,8 +48,9 @@ class XmlLeak(Rule):
     Unsafe: the client will run a call that it would not have run. Offered when every call is complete and names a
     declared tool, `tool_choice` allows calls, and the reply has no structured calls; beside those the markup is a
     duplicate and is removed. Markup over 64 KiB stays, since a stream is not held back longer. In a stream the calls
-    follow at the end. In a history, markup becomes calls where as many unmatched results follow it; beside equal
-    calls, and before words of the user that say nothing of it, it is removed (`clean-history = false` keeps it).
+    follow at the end. Two texts with a call over both become one. In a history, markup becomes calls where as many
+    unmatched results follow it; beside equal calls, and before words of the user that say nothing of it, it is removed
+    (`clean-history = false` keeps it).
 
     ## References
     - the chat templates that vendors publish with their models

@@ -11,6 +11,10 @@ because a reply that turns out to have structured calls must not get more of the
 or dropped if it duplicates a structured call. Markup in reasoning counts only if nothing follows the reasoning, so
 everything from the run on waits there.
 
+A text may end within a call that the next text completes (two content blocks of Anthropic, two parts of Gemini). Then the
+end of the first text and the next text are held back, up to the next event. If both together are a call, the next text
+becomes a part of the first block; otherwise all events follow unchanged.
+
 Each scan reads the undecided text again. Scans happen when something may have closed, and otherwise so rarely that they
 stay linear in the text. Quotation is checked on the whole text so far, within a separate budget.
 """
@@ -26,14 +30,24 @@ from wirelint.apis.traits import Ending, ending, traits
 from wirelint.dialects import Block, Look, NativeCall, find, has_opener, held_suffix, look, next_opener
 from wirelint.dialects.openers import THOUGHT_ENDS, may_go_on
 from wirelint.dialects.reader import CONTROL
-from wirelint.events import Close, Delta, Event, Finish, Frame, Start
+from wirelint.events import CallUpdate, Close, Delta, Done, Event, Finish, Frame, Start
 from wirelint.fix import MOST_HELD, RewriteContext
 from wirelint.fixes.calls import make_call, write_arguments
 from wirelint.fixes.text import Candidate, MakeRepair, Pause, TextBlock, TextBuffer, TextDecider, TextRewriter
 from wirelint.history.id_demands import mint_where_used
 from wirelint.model import Arguments, Choice, Part, Reasoning, Refusal, Request, Text, ToolCall
 from wirelint.text.escaping import amount
-from wirelint.text.markup import MOST_MASKED, OWN_FENCE, Said, are_among, judge, masked, may_quote, siblings
+from wirelint.text.markup import (
+    MOST_MASKED,
+    OWN_FENCE,
+    Said,
+    are_among,
+    complete_at,
+    judge,
+    masked,
+    may_quote,
+    siblings,
+)
 from wirelint.text.quoting import is_quoted, is_unread
 
 PUT_BACK = "markup beside structured calls came back as text, at the end of what was already sent"
@@ -242,6 +256,21 @@ class MarkupDecider(TextDecider):
             self._scan(final=False)
             self._left = True
             self._release()
+
+    def cut_off(self) -> tuple[str, int] | None:
+        """Return the end of the text with a call of a declared tool that it cuts off, and the place of the call there."""
+        block = self.block
+        if self._left or block.start.kind != "text" or not (self._fresh or block.sure < block.length):
+            return None
+        self._scan(final=False)
+        if self._complete or block.sure == block.length:
+            return None
+        seen = look(
+            self._buffer, self._request.tools, self._read - self._base
+        )  # an opener at the end is not `_open` yet
+        if seen.open is None or not seen.hopeful or self._quotation.is_quoted(self._base + seen.open):
+            return None
+        return self._buffer, seen.open
 
     def _abandon(self, note: str) -> None:
         self._promoter.warn(note)
@@ -497,6 +526,33 @@ class _Structured:
         return ToolCall(self.start.id, self.start.name, given, self.start.pointer)
 
 
+@dataclass(slots=True)
+class _Cut:
+    """A text that ends within a call, and the next text so far.
+
+    `before`: the end of the first text, with the call at `place`. `events` are held back: the end of the first text, the
+    start of the next one, its `number`, and its deltas.
+    """
+
+    block: TextBlock
+    before: str
+    place: int
+    events: list[Event] = field(default_factory=list)
+    number: int | None = None
+    text: str = ""
+    next_look: int = 16
+
+    def is_over(self, request: Request) -> bool:
+        """Return True if the next text, which is examined at each doubling of its size, cannot continue the call."""
+        if len(self.text) < self.next_look:
+            return False
+        self.next_look = 2 * len(self.text)
+        if len(self.text) + self.block.length - self.block.sure > MOST_HELD:
+            return True
+        seen = look(self.before + self.text, request.tools, self.place)
+        return not seen.blocks and not (seen.open == self.place and seen.hopeful)
+
+
 class MarkupPromoter(TextRewriter):
     """Turns the markup in a reply into calls. `spoken`: candidates that have begun to answer in text."""
 
@@ -511,6 +567,11 @@ class MarkupPromoter(TextRewriter):
         self._structured: dict[int, _Structured] = {}
         self._deciders: list[MarkupDecider] = []
         self._looked_ahead = False
+        self._cut: _Cut | None = None
+        self._has_texts = False
+
+    def _text_of(self, event: Event) -> TextBlock | None:
+        return super()._text_of(event) if self._cut is None else None
 
     @property
     def patient(self) -> bool:
@@ -525,16 +586,97 @@ class MarkupPromoter(TextRewriter):
 
     def forget(self) -> None:
         super().forget()
+        self._cut = None
         self._deciders.clear()
 
     def push(self, event: Event) -> Iterable[Event]:
         if not self._looked_ahead:  # in a whole body all calls are known from the beginning
             self._looked_ahead = True
-            for one in () if self.context.streamed else self.context.frame_events:
+            events = () if self.context.streamed else self.context.frame_events
+            self._has_texts = sum(isinstance(one, Start) and one.kind == "text" for one in events) > 1
+            for one in events:
                 self._note_call(one)
         if self.context.streamed:
             self._note_call(event)
-        return super().push(event)
+        return self._after_cut(event) if self._cut is not None else self._before_cut(event)
+
+    def release(self) -> Iterable[Event]:
+        return [*super().release(), *self._continue(joins=False)]
+
+    def leave(self) -> Iterable[Event]:
+        return [*super().leave(), *self._continue(joins=False)]
+
+    # --- calls that are cut off at the end of a text ------------------------------------------------------------------
+
+    def _before_cut(self, event: Event) -> Iterable[Event]:
+        """Hold the end of a text within a call back; the beginning of the next text, if the API has no such ends."""
+        block = None
+        if isinstance(event, Close):
+            block = self._blocks.get(event.block)
+        elif isinstance(event, Start) and event.kind == "text":
+            block = next(reversed(self._candidate(event.choice).blocks), None)
+        if block is None or block.closed or not (self.context.streamed or self._has_texts):
+            return super().push(event)
+        begun = block.decider.cut_off() if isinstance(block.decider, MarkupDecider) else None
+        if begun is None:
+            return super().push(event)
+        self._cut = _Cut(block, *begun)
+        return self._after_cut(event)
+
+    def _after_cut(self, event: Event) -> Iterable[Event]:
+        """Hold the next text back until it shows whether it continues the call, at its end at the latest."""
+        cut = self._cut
+        assert cut is not None
+        match event:
+            case Close(number) if number == cut.block.start.block and not cut.events:
+                pass
+            case Start(kind="text", choice=choice) if choice == cut.block.choice and cut.number is None:
+                cut.number = event.block
+            case Delta(number, text) if number == cut.number:
+                cut.text += text
+                if cut.is_over(self.request):
+                    cut.events.append(event)
+                    return self._continue(joins=False)
+            case Close(number) if number == cut.number:
+                pass  # a structured call after it shows that the markup stays
+            case _ if self._passes(event, cut):
+                return super().push(event)
+            case _:
+                called = isinstance(event, Start) and event.kind == "tool_call"
+                return [*self._continue(joins=not called and self._completes(cut)), *self.push(event)]
+        cut.events.append(event)
+        return ()
+
+    def _passes(self, event: Event, cut: _Cut) -> bool:
+        """Return True for an event of no candidate, or of another one."""
+        match event:
+            case Start(choice=choice) | Finish(choice=choice):
+                return choice != cut.block.choice
+            case Delta(number) | Close(number) | CallUpdate(number):
+                return number != cut.number and self._homes.get(number) != cut.block.choice
+            case _:
+                events = self.context.frame_events
+                return not isinstance(event, Done) and (self.context.streamed or events[-1] is not event)
+
+    def _completes(self, cut: _Cut) -> bool:
+        """Return True if the next text completes the call, and the whole can be promoted."""
+        text, choice = cut.before + cut.text, cut.block.choice
+        block = complete_at(text, cut.place, self.request.tools) if cut.number is not None else None
+        if block is None:
+            return False
+        part = _part(cut.block.start, text)
+        leak = judge(self.request, Choice(choice, (part, *self.calls(choice)), None, ""), part, (block,))
+        return leak is not None and leak.promotable
+
+    def _continue(self, *, joins: bool) -> Iterable[Event]:
+        """Return the events for what was held back. `joins`: the next text becomes a part of the block before it."""
+        cut, self._cut = self._cut, None
+        if cut is None:
+            return ()
+        if joins and cut.number is not None:
+            self._blocks[cut.number], self._homes[cut.number] = cut.block, cut.block.choice
+        own = [event for event in cut.events if isinstance(event, Delta | Close) and event.block == cut.number]
+        return [one for event in (own if joins else cut.events) for one in super(MarkupPromoter, self).push(event)]
 
     def _note_call(self, event: Event) -> None:
         if isinstance(event, Start) and event.kind == "tool_call":

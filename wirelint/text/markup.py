@@ -13,15 +13,28 @@ import html
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Literal, TypeAlias
 
 from wirelint import lexicon
 from wirelint.apis.traits import ending, is_raw
-from wirelint.dialects import SPEAKERS, Block, NativeCall, find, is_damaged, may_hold_markup
+from wirelint.dialects import SPEAKERS, Block, NativeCall, find, is_damaged, look, may_hold_markup
 from wirelint.dialects.openers import THOUGHT_ENDS
 from wirelint.dialects.reader import CONTROL
 from wirelint.fix import MOST_HELD
-from wirelint.model import Choice, Confidence, Exchange, Reasoning, Refusal, Request, Text, Tool, ToolCall
+from wirelint.model import (
+    Choice,
+    Confidence,
+    Exchange,
+    Offsets,
+    Part,
+    Reasoning,
+    Refusal,
+    Request,
+    Text,
+    Tool,
+    ToolCall,
+)
 from wirelint.text.asking import asks_about_calls, demands_json, instructions_hold, last_user_text, request_holds
 from wirelint.text.families import family
 from wirelint.text.quoting import fence_is_whole_message, is_mention, is_quoted
@@ -96,7 +109,7 @@ def leaks(exchange: Exchange) -> Iterator[Leak]:
     if request is None or reply is None or not exchange.ok or is_raw(exchange.api, request):
         return
     for choice in reply.choices:
-        for part in choice.parts:
+        for part in _joined(choice.parts, request):
             if isinstance(part, Text | Reasoning | Refusal) and may_hold_markup(part.text, request.tools):
                 shown, left, fences = part.text, MOST_MASKED, 0
                 for blocks in siblings(part.text, find(part.text, request.tools)):
@@ -109,6 +122,40 @@ def leaks(exchange: Exchange) -> Iterator[Leak]:
                         shown, left = masked(shown, *leak.span) if masks else shown, left - masks
                     if leak is not None and (leak.complete or exchange.end != "client-left"):
                         yield leak
+
+
+def _joined(parts: Sequence[Part], request: Request) -> Iterator[Part]:
+    """Yield parts. A text joins the text before it, if it completes a call of a declared tool that is cut off there."""
+    before: Text | None = None
+    for part, following in zip_longest(parts, parts[1:]):
+        if before is not None and isinstance(part, Text):
+            moved = ((len(before.text) + start, event) for start, event in part.events)
+            part = Text(before.text + part.text, before.pointer, Offsets((*before.events, *moved)))
+        before = None
+        if (
+            isinstance(part, Text)
+            and isinstance(following, Text)
+            and (place := _cut_call(part.text, request)) is not None
+        ):
+            before = part if complete_at(part.text + following.text, place, request.tools) is not None else None
+        if before is None and part is not None:
+            yield part
+
+
+def _cut_call(text: str, request: Request) -> int | None:
+    """Return the place of a call of a declared tool within which a text ends; None without one."""
+    if not may_hold_markup(text, request.tools):
+        return None
+    seen = look(text, request.tools)
+    if seen.open is None or not seen.hopeful or (seen.begun is not None and seen.begun.complete):
+        return None
+    return seen.open if not is_quoted(text, seen.open, seen.open + 1) else None
+
+
+def complete_at(text: str, place: int, tools: Sequence[Tool]) -> Block | None:
+    """Return the markup at an offset, if it is complete."""
+    found = find(text, tools, place)
+    return found[0] if found and found[0].start == place and found[0].complete else None
 
 
 def are_too_many(text: str, tools: Sequence[Tool]) -> bool:
