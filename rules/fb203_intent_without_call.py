@@ -15,7 +15,7 @@ from wirelint.claims.announcements import (
     orders_beside_text,
     plea,
 )
-from wirelint.claims.order_check import announcement_by_name, meant
+from wirelint.claims.order_check import meant
 from wirelint.claims.side_effects import acts_loosely, acts_outside, mends
 from wirelint.claims.toolkinds import Ability, abilities, matching
 from wirelint.history.origins import manglings
@@ -144,11 +144,9 @@ class IntentWithoutCall(Rule):
             return
         able, waits = abilities(request.tools), plea(read)
         if found is None:
-            named = None if thought else announcement_by_name(read, words, able)
-            if named is None and waits is not None and able and not thought and not asks_for_text(words):
-                named = Announcement(frozenset(), "", "", waits.start, waits.end), able[0]
-            if named is not None:
-                yield self._report(part, *named, choice, exchange, ledger, sure=False)
+            if waits is not None and able and not thought and not asks_for_text(words):
+                waiting = Announcement(frozenset(), "", "", waits.start, waits.end)
+                yield self._report(part, waiting, able[0], choice, exchange, ledger, sure=False)
             return
         if _belongs_to_text(found, words):
             return
