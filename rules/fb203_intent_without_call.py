@@ -16,7 +16,7 @@ from wirelint.claims.announcements import (
     plea,
 )
 from wirelint.claims.claims import shared_words
-from wirelint.claims.order_check import meant
+from wirelint.claims.order_check import announcement_by_name, meant
 from wirelint.claims.side_effects import acts_loosely, acts_outside, mends
 from wirelint.claims.toolkinds import Ability, abilities, matching
 from wirelint.history.origins import manglings
@@ -145,9 +145,11 @@ class IntentWithoutCall(Rule):
             return
         able, waits = abilities(request.tools), plea(read)
         if found is None:
-            if waits is not None and able and not thought and not asks_for_text(words):
-                waiting = Announcement(frozenset(), "", "", waits.start, waits.end)
-                yield self._report(part, waiting, able[0], choice, exchange, ledger, sure=False)
+            named = None if thought else announcement_by_name(read, words, able)
+            if named is None and waits is not None and able and not thought and not asks_for_text(words):
+                named = Announcement(frozenset(), "", "", waits.start, waits.end), able[0]
+            if named is not None:
+                yield self._report(part, *named, choice, exchange, ledger, sure=False)
             return
         if _belongs_to_text(found, words):
             return
