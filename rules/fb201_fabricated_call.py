@@ -18,6 +18,8 @@ from wirelint.claims.evidence import calls_before, has_material, may_be_on_recor
 from wirelint.claims.grounding import done_abroad
 from wirelint.claims.order_check import (
     answering,
+    claim_by_name,
+    is_brief,
     ordered,
     performed,
 )
@@ -138,6 +140,8 @@ class FabricatedCall(Rule):
                         break
             if not found and (named := _by_name(read, request)):
                 found.append((3, part, *named))
+            if not found and (called := _in_its_verb(read, request)):
+                found.append((2, part, *called))
             if not found and (done := _bare(read, request)):
                 found.append((2, part, *done))
             if not [entry for entry in found if entry[0] >= 2] and (found_claim := _carried_out(read, request)):
@@ -329,6 +333,19 @@ def _ordered(claim: Claim, read: Prose, request: Request, able: tuple[Ability, .
     return fitting
 
 
+def _in_its_verb(read: Prose, request: Request) -> tuple[Claim, Ability] | None:
+    """Return a claim in the verb of a tool's own name."""
+    if not is_brief(read) or (request.has_history and request.calls):
+        return None
+    words = evidence.last_words(request)
+    found = claim_by_name(read, words, abilities(request.tools))
+    if found is None:
+        return None
+    # Last, because reading the whole order is slow and most replies have no such claim.
+    handed_over = asks_for_text(words) and re.search(r"[:：] *\S", words) is not None
+    return None if handed_over or _orders_no_action(request, words) else found
+
+
 def _carried_out(read: Prose, request: Request) -> tuple[Claim, Ability] | None:
     """Return a claim, in any words, that the ordered action was done."""
     words = evidence.last_words(request)
@@ -339,7 +356,7 @@ def _carried_out(read: Prose, request: Request) -> tuple[Claim, Ability] | None:
     conversation = " ".join(message.text for message in request.messages)
     called = {call.name or "" for call in request.calls}
     found_claim = performed(read, acts, words, conversation, _text_before(request), able, called)
-    # Last, because reading the whole order is slow and most replies have no such claim.
+    # Last, as in `_in_its_verb`.
     return None if found_claim is None or asks_for_text(words) or _orders_no_action(request, words) else found_claim
 
 

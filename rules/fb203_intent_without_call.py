@@ -15,7 +15,8 @@ from wirelint.claims.announcements import (
     orders_beside_text,
     plea,
 )
-from wirelint.claims.order_check import meant
+from wirelint.claims.claims import shared_words
+from wirelint.claims.order_check import announcement_by_name, meant
 from wirelint.claims.side_effects import acts_loosely, acts_outside, mends
 from wirelint.claims.toolkinds import Ability, abilities, matching
 from wirelint.history.origins import manglings
@@ -140,13 +141,15 @@ class IntentWithoutCall(Rule):
         if found is not None and _NO_NEED.search(part.text, found.start, found.end):
             return
         words = evidence.last_words(request)
-        if _HELD_BACK.search(words):
+        if _HELD_BACK.search(words) or (found is not None and _only_offers(found, part.text, words)):
             return
         able, waits = abilities(request.tools), plea(read)
         if found is None:
-            if waits is not None and able and not thought and not asks_for_text(words):
-                waiting = Announcement(frozenset(), "", "", waits.start, waits.end)
-                yield self._report(part, waiting, able[0], choice, exchange, ledger, sure=False)
+            named = None if thought else announcement_by_name(read, words, able)
+            if named is None and waits is not None and able and not thought and not asks_for_text(words):
+                named = Announcement(frozenset(), "", "", waits.start, waits.end), able[0]
+            if named is not None:
+                yield self._report(part, *named, choice, exchange, ledger, sure=False)
             return
         if _belongs_to_text(found, words):
             return
@@ -186,6 +189,11 @@ class IntentWithoutCall(Rule):
             confidence="high" if mangled or sure else "medium",
             layer="client" if mangled else "model",
         )
+
+
+def _only_offers(found: Announcement, text: str, words: str) -> bool:
+    """Return True if "I'll help you …" is about something that the user has not mentioned: a greeting."""
+    return "help you" in text[found.start : found.end] and not shared_words(found.object, words)
 
 
 def _told_tools(request: Request, thought: str) -> Iterator[Tool]:

@@ -210,6 +210,21 @@ def is_without_content(prose: Prose) -> bool:
     )
 
 
+def announced_verb(prose: Prose, verbs: Iterable[str]) -> Announcement | None:
+    """Return the announcement at the end of a text with one of `verbs`, which are in no table."""
+    last = prose.sentences[-1] if prose.sentences else None
+    match = (
+        _PHRASES["any_soon"].search(last.masked) if last is not None and not (last.question or last.bullet) else None
+    )
+    if last is None or match is None or _is_put_off(last):
+        return None
+    said = (match["base"] or match["ing"]).lower()
+    for verb in verbs:
+        if said in (verb, f"{verb.removesuffix('e')}ing", f"{verb}{verb[-1]}ing"):
+            return _announce(prose, last, frozenset(), verb, match.end())
+    return None
+
+
 def is_alone(prose: Prose, found: Announcement) -> bool:
     """Return True if a text consists only of an announcement, assent and pleas for patience."""
     others = [sentence for sentence in prose.sentences if not found.start <= sentence.start < found.end]

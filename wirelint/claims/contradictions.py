@@ -17,6 +17,7 @@ from wirelint import lexicon
 from wirelint.claims.actions import stem, words_of
 from wirelint.claims.derivation import (
     MOST_DATA,
+    STOP,
     data,
     derived_from,
     follows_from_clocks,
@@ -33,7 +34,7 @@ from wirelint.claims.grounding import (
     retold_errors,
     swapped,
 )
-from wirelint.claims.values import LONGEST, Clock, Date, clocks, dates, values
+from wirelint.claims.values import LONGEST, Clock, Date, clocks, dates, unit_of, values
 from wirelint.history.handed_back import handed_back
 from wirelint.jsonvalues import decode_json
 from wirelint.model import Request
@@ -245,20 +246,19 @@ def denied_items(
     )
     if not particulars(none.masked) & wanted or not particulars(" ".join(searched)) <= found or is_admission(prose):
         return
-    # "No open tickets", of a list of tickets with their states.
-    narrowing = (
-        (particulars(none.masked) & particulars(words)) - wanted - frozenset(word[:5] for word in fact.able.words)
-    )
-    if _PHRASES["others"].search(none.masked) or (narrowing and _STATE_OF.search(text)):
+    # "No open tickets", of a list of tickets: the model may have read which of them are open.
+    keys = particulars(" ".join(_KEY.findall(text)))
+    narrowing = (particulars(none.masked) & particulars(words)) - wanted - keys - _SMALL
+    if _PHRASES["others"].search(none.masked) or narrowing - frozenset(word[:5] for word in fact.able.words):
         return
-    if not particulars(prose.text) & (found - wanted - particulars(" ".join(_KEY.findall(text)))):
+    if not particulars(prose.text) & (found - wanted - keys):
         yield Contradiction(none.start, none.end, fact.shown, "warning", "medium")
 
 
 _NONE = Cues(*_PHRASES.words("none_cues"))
 _SEARCH_KEYS = frozenset(_PHRASES.words("search_keys"))
 _KEY = re.compile(r'"[^"\n]{1,40}"\s*:')
-_STATE_OF = re.compile(r'"(?:\w*stat\w*|open|active|done|closed|available|type|kind|due\w*|date)"|\btrue\b|\bfalse\b')
+_SMALL = frozenset(word[:5] for word in STOP)
 
 
 def denied_numbers(sentences: Sequence[Sentence], known: Sequence[Fact]) -> Iterator[Contradiction]:
@@ -426,11 +426,17 @@ def _displaced(
     free = [one for one in stated if one.start not in following]
     for sentence in prose.sentences if free else ():
         own = [one for one in free if sentence.start <= one.start < sentence.end]
-        if own and not sentence.question and is_about_this_case(sentence):
+        if own and not sentence.question and is_about_this_case(sentence) and not _speaks_of_durations(sentence):
             shown = prose.text[own[0].start : own[0].end]
             against = f"the {kind} {shown!r} is in no result and follows from none: {good[-1].shown}"
             yield Contradiction(sentence.start, sentence.end, against, "warning", "medium")
             return
+
+
+def _speaks_of_durations(sentence: Sentence) -> bool:
+    """Return True if a sentence has a word like "hours" or "Tage", so that its dates and times may be calculated."""
+    units = (unit_of(word) for word in _WORD.findall(sentence.masked) if len(word) > 2)
+    return any(unit is not None and unit.dimension == "time" for unit in units)
 
 
 def altered_codes(prose: Prose, known: Sequence[Fact], request: Request) -> Iterator[Contradiction]:

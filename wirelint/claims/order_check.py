@@ -12,12 +12,12 @@ must be an order (no question, no account, no material), and the reply must be s
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 
 from wirelint import lexicon
 from wirelint.claims.actions import AHEAD, BASE, GERUND, PARTICIPLE, Kind, stem, words_of
-from wirelint.claims.announcements import Announcement, asked, is_alone
+from wirelint.claims.announcements import Announcement, announced_verb, asked, is_alone
 from wirelint.claims.claims import (
     DONE_CHINESE,
     LONGEST_REPLY,
@@ -174,6 +174,101 @@ def is_news(text: str, known: str) -> bool:
 def _figures(text: str) -> frozenset[str]:
     """Return the figures of two digits or more. Cached for the claims of a text: 100 KB take 1 ms (`tests.fuzz`)."""
     return frozenset([figure for figure in _PHRASES["particular"].findall(text) if len(figure) > 1])
+
+
+# --- verbs that only a tool's own name has --------------------------------------------------------------------------------
+
+
+def announcement_by_name(prose: Prose, words: str, able: Iterable[Ability]) -> tuple[Announcement, Ability] | None:
+    """Return an announcement in the verb of a tool's name that is a whole reply: "Translating it now..."."""
+    verbs = {} if _HANDED_OVER.search(words.strip()) else _own_verbs(able)
+    found = announced_verb(prose, verbs) if verbs else None
+    if (
+        found is None
+        or is_given(found.object)
+        or _PHRASES["plain_goes_on"].search(found.object)
+        or not is_alone(prose, found)
+    ):
+        return None
+    return found, verbs[found.verb]
+
+
+def is_brief(prose: Prose) -> bool:
+    """Return True if a reply is short enough for claims in the verb of a tool's name or of the order."""
+    return len(prose.text.strip()) <= _LONGEST_PLAIN_ORDER
+
+
+def claim_by_name(prose: Prose, words: str, able: Iterable[Ability]) -> tuple[Claim, Ability] | None:
+    """Return a claim in the verb of a tool's name whose product the reply does not show: "I've translated document 8."."""
+    text = prose.text.strip()
+    if not is_brief(prose) or "\n" in text or "\n" in words.strip():
+        return None
+    if _PHRASES["shown"].search(text) and not is_news(text, words):
+        return None
+    verbs = _own_verbs(able)
+    for sentence in prose.sentences if verbs else ():
+        match = None if sentence.question else _PHRASES["done"].search(sentence.masked)
+        verb = next(
+            (
+                verb
+                for verb in verbs
+                if match
+                and (match["past"] or match["ing"] or match["bare"]).lower()
+                in (*_pasts(verb), f"{verb.removesuffix('e')}ing")
+            ),
+            None,
+        )
+        if match is None or verb is None or _PHRASES["cannot"].search(sentence.masked):
+            continue
+        rest = prose.text[sentence.start + match.end() : sentence.end]
+        if not is_given(rest) and (
+            shared_words(prose.text[sentence.start : sentence.end], words) or is_news(text, words)
+        ):
+            return Claim(frozenset(), verb, "said", rest, sentence.start, sentence.end), verbs[verb]
+    return None
+
+
+_SPEAKS = frozenset(_PHRASES.words("speaks"))
+
+
+_DESCRIBES = frozenset(_PHRASES.words("describes"))
+
+
+def _own_verbs(able: Iterable[Ability]) -> Mapping[str, Ability]:
+    """Return the verbs of tool names and descriptions that no table has: `translate` of `translate_document`."""
+    return _verbs_of_all(tuple(able))
+
+
+@lru_cache(maxsize=8)
+def _verbs_of_all(able: tuple[Ability, ...]) -> Mapping[str, Ability]:
+    """Return the verbs of all tools, cached for the rules that check one request."""
+    verbs: dict[str, Ability] = {}
+    for one in able:
+        for verb in _verbs_of(one.tool.name, one.tool.description[:_LONGEST_LEAD]):
+            verbs.setdefault(verb, one)
+    return verbs
+
+
+@lru_cache(maxsize=4096)
+def _verbs_of(name: str, description: str) -> tuple[str, ...]:
+    """Return the verbs of one declaration, cached for all requests that repeat it."""
+    opening = _PHRASES["first_word"].match(description)
+    said = opening[1].lower() if opening else ""
+    named = [word for word in name_words(name) if word.isalpha() and len(word) >= _SHORTEST]
+    described = [verb for verb in (said, said.removesuffix("s")) if verb and verb not in _DESCRIBES]
+    return tuple(
+        verb for verb in (*named, *described) if verb not in AHEAD and verb not in _SPEAKS and not topics_in(verb)
+    )
+
+
+_LONGEST_LEAD = 80
+
+
+_SHORTEST = 4
+
+
+def _pasts(verb: str) -> tuple[str, str]:
+    return f"{verb.removesuffix('e')}ed", f"{verb}{verb[-1]}ed"
 
 
 _LONGEST_ORDER = 300
