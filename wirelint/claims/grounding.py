@@ -128,7 +128,8 @@ def displaced(prose: Prose, known: Sequence[Fact], request: Request) -> Iterator
         return
     texts = [message.text for message in request.messages] + [call.arguments.text for call in request.calls]
     for one in free:
-        replaced = _replaced(one, left, possible, [other for other in said if other not in free])
+        taken = _replaced(one, left, possible, [other for other in said if other not in free])
+        replaced = taken or _gap(one, free, left, possible)
         if replaced is None or is_said(one.value, prose.masked, texts) or is_computed(one.value, [*pool, *sent]):
             continue
         if _is_rate(one, said, pool):
@@ -139,7 +140,7 @@ def displaced(prose: Prose, known: Sequence[Fact], request: Request) -> Iterator
             one.sentence.end,
             f"{shown!r} is not in the result: {replaced.place} = {_shown(replaced.value)}, and no rounding, conversion"
             " or sum leads from one to the other",
-            *(("error", "high") if one.value.unit is not None else ("warning", "medium")),
+            *(("error", "high") if taken is not None and one.value.unit is not None else ("warning", "medium")),
         )
         return
 
@@ -191,6 +192,18 @@ def _replaced(one: Stated, left: Sequence[Datum], turn: Sequence[Datum], others:
     shared = _shared(one, best)
     rivals = [datum for datum in turn if datum is not best and _shared(one, datum) >= shared]
     return best if shared >= 2 and not rivals else None
+
+
+def _gap(one: Stated, free: Sequence[Stated], left: Sequence[Datum], turn: Sequence[Datum]) -> Datum | None:
+    """Return the datum whose place a value takes if a text gives all other data of their kind: each free value has one."""
+    if one.value.unit is None:
+        return None
+    kin = [datum for datum in turn if is_of_kind(one.value, datum.value)]
+    kin = kin or [datum for datum in turn if _is_alike(one.value, datum.value)]
+    unused = [datum for datum in kin if datum in left]
+    peers = [other for other in free if is_of_kind(one.value, other.value)]
+    complete = len(unused) == len(peers) <= _FEW_GAPS and len(kin) > len(unused) + 1
+    return unused[peers.index(one)] if complete else None
 
 
 def _is_meant(one: Stated, datum: Datum) -> bool:
@@ -329,6 +342,8 @@ _STEM = 6
 """Letters of a word that may be a part of another word: `energieverbruik` and `verbruikt`."""
 _ROOT = 5
 """Letters that two forms of a word have in common."""
+_FEW_GAPS = 2
+"""Data in one unit that a reply may lack to be a list of them."""
 _SEVERAL = 3
 """Number of earlier results in one unit from which a reply may compute any value in many steps."""
 _NEWS = 3

@@ -199,6 +199,8 @@ def judge_options(*, fails: bool = False) -> Callable[[Command], Command]:
         def call(
             judge: str | None, judge_model: str, judge_budget: int, judge_fails: bool = False, **given: Any
         ) -> Any:
+            if judge is None and (judge_fails or judge_model != "default"):
+                raise click.UsageError("--judge-model and --judge-fails need --judge URL")
             made = Judge(judge, judge_model, judge_budget, fails=judge_fails) if judge is not None else None
             return command(judge=made, **given)
 
