@@ -19,12 +19,9 @@ from wirelint.claims.grounding import reported_done
 from wirelint.claims.order_check import (
     answering,
     claim_by_name,
-    claim_in_order_verb,
     is_brief,
     ordered,
     performed,
-    read_off,
-    readings,
 )
 from wirelint.claims.side_effects import Reach, has_place, reach
 from wirelint.claims.toolkinds import Ability, abilities, cannot, matching, reports, tool_by_words, topics_in
@@ -342,12 +339,10 @@ def _in_its_verb(read: Prose, request: Request) -> tuple[Claim, Ability] | None:
     """Return a claim in the verb of a tool's own name."""
     if not is_brief(read) or (request.has_history and request.calls):
         return None
-    words, able = evidence.last_words(request), abilities(request.tools)
-    found = claim_by_name(read, words, able)
+    words = evidence.last_words(request)
+    found = claim_by_name(read, words, abilities(request.tools))
     if found is None:
-        found = claim_in_order_verb(read, words, able)
-        if found is None or asks_for_text(words):
-            return None
+        return None
     # Last, because reading the whole order is slow and most replies have no such claim.
     handed_over = asks_for_text(words) and re.search(r"[:：] *\S", words) is not None
     return None if handed_over or _orders_no_action(request, words) else found
@@ -356,15 +351,13 @@ def _in_its_verb(read: Prose, request: Request) -> tuple[Claim, Ability] | None:
 def _carried_out(read: Prose, request: Request) -> tuple[Claim, Ability] | None:
     """Return a claim, in any words, that the ordered action was done."""
     words = evidence.last_words(request)
-    acts, read_there = answering(read, words), readings(read, words)
-    if not acts and not read_there:
+    acts = answering(read, words)
+    if not acts:
         return None
     able = abilities(request.tools)
     conversation = " ".join(message.text for message in request.messages)
     called = {call.name or "" for call in request.calls}
     found_claim = performed(read, acts, words, conversation, _text_before(request), able, called)
-    if found_claim is None and read_there and not evidence.supplies_results(request):
-        found_claim = read_off(read, read_there, words, conversation, able, called)
     # Last, as in `_in_its_verb`.
     return None if found_claim is None or asks_for_text(words) or _orders_no_action(request, words) else found_claim
 

@@ -15,6 +15,7 @@ from wirelint.claims.announcements import (
     orders_beside_text,
     plea,
 )
+from wirelint.claims.claims import shared_words
 from wirelint.claims.order_check import announcement_by_name, meant
 from wirelint.claims.side_effects import acts_loosely, acts_outside, mends
 from wirelint.claims.toolkinds import Ability, abilities, matching
@@ -140,7 +141,7 @@ class IntentWithoutCall(Rule):
         if found is not None and _NO_NEED.search(part.text, found.start, found.end):
             return
         words = evidence.last_words(request)
-        if _HELD_BACK.search(words):
+        if _HELD_BACK.search(words) or (found is not None and _only_offers(found, part.text, words)):
             return
         able, waits = abilities(request.tools), plea(read)
         if found is None:
@@ -188,6 +189,11 @@ class IntentWithoutCall(Rule):
             confidence="high" if mangled or sure else "medium",
             layer="client" if mangled else "model",
         )
+
+
+def _only_offers(found: Announcement, text: str, words: str) -> bool:
+    """Return True if "I'll help you …" is about something that the user has not mentioned: a greeting."""
+    return "help you" in text[found.start : found.end] and not shared_words(found.object, words)
 
 
 def _told_tools(request: Request, thought: str) -> Iterator[Tool]:

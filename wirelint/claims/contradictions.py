@@ -14,10 +14,10 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from wirelint import lexicon
-from wirelint.claims.actions import PARTICIPLE, alternatives, stem, topics_of, words_of
-from wirelint.claims.claims import shared_words
+from wirelint.claims.actions import stem, words_of
 from wirelint.claims.derivation import (
     MOST_DATA,
+    STOP,
     data,
     derived_from,
     follows_from_clocks,
@@ -34,7 +34,7 @@ from wirelint.claims.grounding import (
     retold_errors,
     swapped,
 )
-from wirelint.claims.values import LONGEST, Clock, Date, clocks, dates, values
+from wirelint.claims.values import LONGEST, Clock, Date, clocks, dates, unit_of, values
 from wirelint.history.handed_back import handed_back
 from wirelint.jsonvalues import decode_json
 from wirelint.model import Request
@@ -48,38 +48,9 @@ if TYPE_CHECKING:
 _PHRASES = lexicon.Phrases("contradictions")
 _RELATIVE = lexicon.compiled(lexicon.load("dates")["relative"])
 
-# Failures reported as successes: one of several actions, failed tests.
+# Failed tests reported as passed.
 
-_STATE = _PHRASES.pattern("state", participle=alternatives(PARTICIPLE))
 _WORD = re.compile(r"\w+")
-_DID = re.compile(rf"\bI(?:['’]ve| have)? (?:{alternatives(PARTICIPLE)})\b")
-
-
-def admits(prose: Prose) -> bool:
-    """Return True if a text admits a fault anywhere. "Without errors" does not."""
-    return _PHRASES["admits"].search(_PHRASES["no_fault"].sub(" ", prose.masked)) is not None
-
-
-def _acts(fact: Fact) -> bool:
-    return fact.able.shell or bool(fact.able.kinds - {"search", "read"})
-
-
-def partial_failures(prose: Prose, sentences: Sequence[Sentence], together: Sequence[Fact]) -> Iterator[Contradiction]:
-    """Yield reports that several parallel calls of one tool succeeded although one failed."""
-    acting = [fact for fact in together if _acts(fact)]
-    failed = [fact for fact in acting if fact.outcome.error]
-    if not failed or len(failed) == len(acting) or len({fact.able.tool.name for fact in acting}) != 1 or admits(prose):
-        return
-    for sentence in sentences:
-        line = sentence.masked
-        both = _PHRASES["both"].search(line)
-        if (
-            both
-            and not _PHRASES["unsure"].search(line)
-            and (_STATE.search(line) or _PHRASES["now"].search(line) or _DID.search(line))
-        ):
-            yield Contradiction(sentence.start, sentence.end, f"one of the results is an error: {failed[-1].shown}")
-            return
 
 
 def false_test_reports(prose: Prose, sentences: Sequence[Sentence], known: Sequence[Fact]) -> Iterator[Contradiction]:
@@ -93,7 +64,7 @@ def false_test_reports(prose: Prose, sentences: Sequence[Sentence], known: Seque
             failing
             and _PHRASES["passed"].search(sentence.masked)
             and not _PHRASES["failed"].search(prose.masked)
-            and not admits(prose)
+            and not is_admission(prose)
         ):
             yield Contradiction(sentence.start, sentence.end, tested[-1].shown)
             return
@@ -145,10 +116,8 @@ def _looking(known: Sequence[Fact]) -> list[Fact]:
     return [fact for fact in known if fact.able.kinds & {"search", "read"} or not fact.able.kinds]
 
 
-def denied_hits(
-    prose: Prose, sentences: Sequence[Sentence], known: Sequence[Fact], words: str = ""
-) -> Iterator[Contradiction]:
-    """Yield denials of hits. `words`: the user's last message, which names the hits in the user's own language."""
+def denied_hits(prose: Prose, sentences: Sequence[Sentence], known: Sequence[Fact]) -> Iterator[Contradiction]:
+    """Yield denials of hits by a general word for them, and of anything after an error."""
     looking = _looking(known)
     if not looking or any(fact.outcome.empty for fact in looking):
         return
@@ -165,7 +134,9 @@ def denied_hits(
         return
     for sentence in sentences:
         shown = prose.text[sentence.start : sentence.end]
-        zero = _denies(sentence, looking, words, failed=failed)
+        zero = _PHRASES["zero"].search(sentence.masked) or (
+            _PHRASES["none"].search(sentence.masked) if failed else None
+        )
         if zero is not None and failed and all(_is_absence(fact, zero[0]) for fact in looking):
             return
         if zero and not failed and _reports_hits(prose, sentence, looking):
@@ -198,47 +169,10 @@ def empty_places(
         line = sentence.masked
         figures = {int(figure) for figure in _PHRASES["digits"].findall(line)}
         parts = {part.lower() for part in _PHRASES["part_of"].findall(line)}
-        none = _PHRASES["empty_place"].search(line) or _has_none(prose, sentence, fact)
+        none = _PHRASES["empty_place"].search(line)
         if none and parts <= whole and not _PHRASES["narrowed"].search(line) and figures <= asked:
             yield Contradiction(sentence.start, sentence.end, fact.shown)
             return
-
-
-def _has_none(prose: Prose, sentence: Sentence, fact: Fact) -> bool:
-    """Return True if a sentence denies the things that a tool listed, and the text cites no item of the list."""
-    things = any(_are_hits(one, [fact]) for one in _PHRASES["no_things"].finditer(sentence.masked))
-    return things and not _cites(prose, [fact]) and not _reports_hits(prose, sentence, [fact])
-
-
-def _denies(sentence: Sentence, looking: Sequence[Fact], words: str, *, failed: bool) -> re.Match[str] | None:
-    """Return the match of a denial: of hits, of the tool's nouns, or, after an error, of anything."""
-    line = sentence.masked
-    if zero := _PHRASES["zero"].search(line):
-        return zero
-    if failed and (none := _PHRASES["none"].search(line)):
-        return none
-    things = next((one for one in _PHRASES["no_things"].finditer(line) if _are_hits(one, looking)), None)
-    if things is not None:
-        return things
-    for abroad in _PHRASES["no_things_abroad"].finditer(line):
-        noun = next(filter(None, abroad.groups()))
-        if _is_hit(noun, looking) or shared_words(noun, words):
-            return abroad
-    return None
-
-
-def _are_hits(match: re.Match[str], looking: Sequence[Fact]) -> bool:
-    """Return True if one of the nouns after a "no" names the hits of a tool, in the plural."""
-    return any(noun and noun.endswith("s") and _is_hit(noun, looking) for noun in (match["one"], match["two"]))
-
-
-def _is_hit(noun: str, looking: Sequence[Fact]) -> bool:
-    """Return True if a noun names the hits of a tool: "no mails" of `search_inbox`, "12 pods" of `list_pods`."""
-    words = words_of(noun)
-    own = {word for fact in looking for word in fact.able.words}
-    own |= {word for fact in looking for word in words_of(fact.arguments) if len(word) > 3}
-    topics = {topic for fact in looking for topic in fact.able.topics}
-    return bool(words & own) or bool(topics_of(noun) & topics)
 
 
 def _is_absence(fact: Fact, denial: str) -> bool:
@@ -312,20 +246,19 @@ def denied_items(
     )
     if not particulars(none.masked) & wanted or not particulars(" ".join(searched)) <= found or is_admission(prose):
         return
-    # "No open tickets", of a list of tickets with their states.
-    narrowing = (
-        (particulars(none.masked) & particulars(words)) - wanted - frozenset(word[:5] for word in fact.able.words)
-    )
-    if _PHRASES["others"].search(none.masked) or (narrowing and _STATE_OF.search(text)):
+    # "No open tickets", of a list of tickets: the model may have read which of them are open.
+    keys = particulars(" ".join(_KEY.findall(text)))
+    narrowing = (particulars(none.masked) & particulars(words)) - wanted - keys - _SMALL
+    if _PHRASES["others"].search(none.masked) or narrowing - frozenset(word[:5] for word in fact.able.words):
         return
-    if not particulars(prose.text) & (found - wanted - particulars(" ".join(_KEY.findall(text)))):
+    if not particulars(prose.text) & (found - wanted - keys):
         yield Contradiction(none.start, none.end, fact.shown, "warning", "medium")
 
 
 _NONE = Cues(*_PHRASES.words("none_cues"))
 _SEARCH_KEYS = frozenset(_PHRASES.words("search_keys"))
 _KEY = re.compile(r'"[^"\n]{1,40}"\s*:')
-_STATE_OF = re.compile(r'"(?:\w*stat\w*|open|active|done|closed|available|type|kind|due\w*|date)"|\btrue\b|\bfalse\b')
+_SMALL = frozenset(word[:5] for word in STOP)
 
 
 def denied_numbers(sentences: Sequence[Sentence], known: Sequence[Fact]) -> Iterator[Contradiction]:
@@ -368,8 +301,7 @@ def added_items(prose: Prose, known: Sequence[Fact], request: Request) -> Iterat
     left = [line for line in lines if _numbers(line["item"]) in forms - {""} and not _tokens(line["item"]) & returned]
     if not left:
         return
-    others = [message.text for message in request.messages] + [call.arguments.text for call in request.calls]
-    given = frozenset[str]().union(*map(_tokens, others))
+    given = frozenset[str]().union(*map(_tokens, _all_texts(request)))
     pool = [datum for text in good for datum in data(text)]
     for line in left:
         own = values(line["item"])
@@ -437,6 +369,7 @@ _CODE = re.compile(
 )
 """A URL, an id, a version: at least two digits, and letters."""
 _AMOUNT = re.compile(r"[\d.,]+[^\W\d]{1,4}\Z")
+_TWO_DIGITS = re.compile(r"\d[^\d\s]*\d")
 _LONGEST_CODE = 120
 _MOST_MOMENTS = 32
 """Dates and times of a reply that are compared."""
@@ -449,19 +382,25 @@ def displaced_moments(prose: Prose, known: Sequence[Fact], request: Request) -> 
     good = [fact for fact in known if not fact.outcome.error]
     if not good or len(prose.text) > LONGEST_REPLY or any(len(fact.result.text) > LONGEST for fact in good):
         return
-    texts = [message.text for message in request.messages] + [call.arguments.text for call in request.calls]
-    texts += [result.text for result in request.results]
-    yield from _displaced(prose, good, "time", clocks, partial(_follow_clocks, texts))
-    if _RELATIVE.search(last_words(request)) is None:  # a distance from today, which the conversation need not give
-        yield from _displaced(prose, good, "date", dates, partial(_follow_dates, texts))
+    yield from _displaced(prose, good, "time", clocks, partial(_follow_clocks, request))
+    yield from _displaced(prose, good, "date", dates, partial(_follow_dates, request))
 
 
-def _follow_dates(texts: Sequence[str], date: Date) -> bool:
+def _follow_dates(request: Request, date: Date) -> bool:
+    if _RELATIVE.search(last_words(request)):  # a distance from today, which the conversation need not give
+        return True
+    texts = _all_texts(request)
     return follows_from_dates(date, itertools.chain.from_iterable(map(dates, texts)), texts)
 
 
-def _follow_clocks(texts: Sequence[str], clock: Clock) -> bool:
+def _follow_clocks(request: Request, clock: Clock) -> bool:
+    texts = _all_texts(request)
     return follows_from_clocks(clock, itertools.chain.from_iterable(map(clocks, texts)), texts)
+
+
+def _all_texts(request: Request) -> list[str]:
+    sent = [call.arguments.text for call in request.calls]
+    return [*(message.text for message in request.messages), *sent, *(result.text for result in request.results)]
 
 
 Moment = TypeVar("Moment", Date, Clock)
@@ -487,11 +426,17 @@ def _displaced(
     free = [one for one in stated if one.start not in following]
     for sentence in prose.sentences if free else ():
         own = [one for one in free if sentence.start <= one.start < sentence.end]
-        if own and not sentence.question and is_about_this_case(sentence):
+        if own and not sentence.question and is_about_this_case(sentence) and not _speaks_of_durations(sentence):
             shown = prose.text[own[0].start : own[0].end]
             against = f"the {kind} {shown!r} is in no result and follows from none: {good[-1].shown}"
             yield Contradiction(sentence.start, sentence.end, against, "warning", "medium")
             return
+
+
+def _speaks_of_durations(sentence: Sentence) -> bool:
+    """Return True if a sentence has a word like "hours" or "Tage", so that its dates and times may be calculated."""
+    units = (unit_of(word) for word in _WORD.findall(sentence.masked) if len(word) > 2)
+    return any(unit is not None and unit.dimension == "time" for unit in units)
 
 
 def altered_codes(prose: Prose, known: Sequence[Fact], request: Request) -> Iterator[Contradiction]:
@@ -499,14 +444,12 @@ def altered_codes(prose: Prose, known: Sequence[Fact], request: Request) -> Iter
     good = [fact.result.text for fact in known if not fact.outcome.error]
     if not good or len(prose.text) > LONGEST_REPLY or any(len(text) > LONGEST for text in good):
         return
-    stated = [one for one in dict.fromkeys(_CODE.findall(prose.text)) if _AMOUNT.match(one) is None]
+    stated = [one for one in dict.fromkeys(_codes(prose.text)) if _AMOUNT.match(one) is None]
     unknown = [one for one in stated if not any(one in text for text in good)]
     if not unknown:
         return
-    returned = {one for text in good for one in _CODE.findall(text) if len(one) <= _LONGEST_CODE}
-    texts = [message.text for message in request.messages] + [result.text for result in request.results]
-    texts += [call.arguments.text for call in request.calls]
-    texts = [text.casefold() for text in texts]
+    returned = {one for text in good for one in _codes(text) if len(one) <= _LONGEST_CODE}
+    texts = [text.casefold() for text in _all_texts(request)]
     for one in unknown:
         alike = [other for other in returned if len(other) == len(one) and _form(other) == _form(one)]
         if len(alike) != 1 or alike[0] in prose.text or any(one.casefold() in text for text in texts):
@@ -516,6 +459,11 @@ def altered_codes(prose: Prose, known: Sequence[Fact], request: Request) -> Iter
             against = f"the results have {alike[0]!r}, and {one!r} is nowhere in the conversation"
             yield Contradiction(sentence.start, sentence.end, against, "warning", "medium")
             return
+
+
+def _codes(text: str) -> list[str]:
+    """Return the codes of a text. Only words with digits are searched, which is ten times as fast."""
+    return _CODE.findall(" ".join(word for word in text.split() if not word.isalpha() and _TWO_DIGITS.search(word)))
 
 
 def _form(code: str) -> str:
@@ -530,7 +478,7 @@ def contradictions(
     """Yield statements of a text that the facts of its turn contradict."""
     sentences = [sentence for sentence in prose.sentences if not sentence.question]
     words = last_words(request) if request is not None else ""
-    yield from denied_hits(prose, sentences, known, words)
+    yield from denied_hits(prose, sentences, known)
     yield from empty_places(prose, sentences, known, words)
     if _NONE.occur_in(prose.masked.lower()):
         yield from denied_items(prose, sentences, known, words)
@@ -539,20 +487,12 @@ def contradictions(
     yield from false_test_reports(prose, sentences, known)
     yield from _wrong_argument(prose, sentences, ran)
     if request is not None:
-        yield from partial_failures(prose, sentences, _together(request, ran))
         yield from retold_errors(prose, known, request)
         yield from displaced(prose, known, request)
         yield from swapped(prose, known)
         yield from displaced_moments(prose, known, request)
         yield from altered_codes(prose, known, request)
         yield from added_items(prose, known, request)
-
-
-def _together(request: Request, ran: Sequence[Ran]) -> tuple[Fact, ...]:
-    """Return the results of the last calls, which one reply made."""
-    last = next((message for message in reversed(request.turn) if message.calls), None)
-    made = {call.id for call in last.calls} if last is not None else set()
-    return facts(request, [one for one in ran if one.call is not None and one.call.id in made])
 
 
 def _wrong_argument(prose: Prose, sentences: Sequence[Sentence], ran: Sequence[Ran]) -> Iterator[Contradiction]:

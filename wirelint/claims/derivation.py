@@ -238,7 +238,10 @@ def is_said(value: Value, shown: str, texts: Iterable[str]) -> bool:
 _LONGEST_SPAN = 400
 """Days between two dates that a number of a conversation may give."""
 _DAY = 24 * 60
-_ZONE = re.compile(r"\d(?:Z\b|[+-]\d\d:?\d\d\b)|\b(?:UTC|GMT|[CEMPW]E?[DS]?T)\b")
+_ZONE = re.compile(
+    r"\d(?:Z\b|[+-]\d\d:?\d\d\b)|\b(?:UTC|GMT|[CEMPW]E?[DS]?T)\b|\b(?:Europe|America|Asia|Africa|Australia|Pacific)/"
+    r"|\btime ?zones?\b|\"tz\"|\b(?:[A-Z]\w+|local) time\b|Zeitzone|Ortszeit|\b(?:heure|hora|ora) (?:de|di|local)"
+)
 _WEEK = 7
 _WEEKS = 12 * _WEEK
 _QUARTER = 15

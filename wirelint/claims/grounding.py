@@ -322,6 +322,8 @@ _CODE = re.compile(
 )
 """An id, a version, a code: letters with digits; a line of a file: `src/a.py:12`."""
 _NUMBER = re.compile(r"(?<![\w.,:/-])(?:[A-Za-z]{1,6}-?)?\d[\d-]*(?:-[A-Z]+)?(?![\w.,:/-]*\d)")
+_MARKUP = re.compile(r"<(?!\w{1,20}>)")
+"""Markup, but for a placeholder: `<city>`."""
 _LONGEST_ORDER = 600
 _LONGEST_NAMING = 200
 _PARTICULAR = re.compile(
@@ -371,7 +373,7 @@ def retold_errors(prose: Prose, known: Sequence[Fact], request: Request) -> Iter
         return
     every = f"every result of this turn is {'an error' if failed else 'empty'}" if in_vain else "an action failed"
     against = f"{every}: {(failed or known)[-1].shown}"
-    if (settled or not _PHRASES["english"].search(prose.masked)) and _negates(prose):
+    if (settled or not failed or not _PHRASES["english"].search(prose.masked)) and _negates(prose):
         if failed and all(fact.able.kinds & {"search", "read"} for fact in failed) and not _has_trouble(prose):
             wanted = particulars(last_words(request))
             none = (one for one in _statements(prose) if _PHRASES["negates"].search(one.masked))
@@ -578,7 +580,7 @@ def _finder_for(
 def _ordered_tool(words: str, able: Sequence[Ability]) -> Tool | None:
     """Return the tool that the user's message orders to use; None if it only may be used, or is asked about."""
     order = _PHRASES["use_tools"].search(words)
-    if _PHRASES["optional"].search(words) or "<" in words:
+    if _PHRASES["optional"].search(words) or _MARKUP.search(words):
         return None
     if order is not None:
         return able[0].tool if able else None

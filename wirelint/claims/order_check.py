@@ -12,30 +12,25 @@ must be an order (no question, no account, no material), and the reply must be s
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import TypeAlias
 
 from wirelint import lexicon
-from wirelint.claims.actions import AHEAD, BASE, GERUND, PARTICIPLE, Kind, Topic, stem, words_of
+from wirelint.claims.actions import AHEAD, BASE, GERUND, PARTICIPLE, Kind, stem, words_of
 from wirelint.claims.announcements import Announcement, announced_verb, asked, is_alone
 from wirelint.claims.claims import (
     DONE_CHINESE,
-    EARLIER,
-    FEW,
     LONGEST_REPLY,
-    UNREAL,
     Act,
     Claim,
     acts,
     folded,
     is_account,
-    regrets,
     shared_words,
 )
 from wirelint.claims.side_effects import heads_text, is_given, is_thought, qualifies_text, shows_product
 from wirelint.claims.toolkinds import Ability, does, name_words, shares_signs, topics_in
-from wirelint.text.prose import Cues, Prose, Sentence
+from wirelint.text.prose import Prose, Sentence
 
 _PHRASES = lexicon.Phrases("order_check")
 
@@ -267,46 +262,13 @@ def _verbs_of(name: str, description: str) -> tuple[str, ...]:
 
 
 _LONGEST_LEAD = 80
+
+
 _SHORTEST = 4
 
 
 def _pasts(verb: str) -> tuple[str, str]:
     return f"{verb.removesuffix('e')}ed", f"{verb}{verb[-1]}ed"
-
-
-# --- the order's own verb -----------------------------------------------------------------------------------------------
-
-_STEM = 5
-
-
-def claim_in_order_verb(prose: Prose, words: str, able: Iterable[Ability]) -> tuple[Claim, Ability] | None:
-    """Return a claim in another language that uses the verb of the order: "Redémarre-le." "J'ai redémarré …"."""
-    order = _PHRASES["order"].match(words)
-    text = prose.text.strip()
-    if (
-        order is None
-        or order["verb"].lower() in AHEAD
-        or not is_brief(prose)
-        or len(words) > _LONGEST_PLAIN_ORDER
-        or "?" in words
-    ):
-        return None
-    if _HANDED_OVER.search(words.strip()) or _HANDED_OVER.search(text):
-        return None
-    stem = folded(order["verb"])[:_STEM]
-    for sentence in prose.sentences:
-        have = None if sentence.question else _PHRASES["have"].search(sentence.masked)
-        if have is None or _PHRASES["never"].search(sentence.masked) or not shared_words(sentence.masked, words):
-            continue
-        verb = next((word for word in re.findall(r"\w+", folded(have["rest"])) if _is_of(word, stem)), None)
-        doer = next((one for one in able if not does(one, _LOOKS) or not one.kinds), None) if verb else None
-        if verb and doer and not is_given(sentence.masked) and not heads_text(have["rest"]):
-            return Claim(frozenset(), verb, "said", have["rest"], sentence.start, sentence.end), doer
-    return None
-
-
-def _is_of(word: str, stem: str) -> bool:
-    return word.startswith(stem) or word.removeprefix("ge").startswith(stem)
 
 
 _LONGEST_ORDER = 300
@@ -320,18 +282,6 @@ _GENERAL = frozenset(map(stem, (word for word in BASE if " " not in word)))
 """Verbs that also fit texts and thoughts."""
 _LEAST = 4
 _LOOKS: frozenset[Kind] = frozenset({"search", "read"})
-
-
-_WRITTEN: frozenset[Topic] = frozenset({"knowledge", "web", "file", "mail"})
-"""Topics that a model may quote from memory, or that the user may have shown."""
-_SIGNS_OF_SOURCES = Cues("ccording to", "ased on", "er the ", "er your ", "er our ")
-_SIGNS_OF_READING = Cues(
-    *_SIGNS_OF_SOURCES.words, " shows", " reads", " reports", " indicates", " registers",
-    " is showing", " is reading", " is reporting", "checked ", "looked ", "consulted ", "read ", "pulled ", "queried ",
-    "took ", "taken ", "got ",
-)  # fmt: skip
-_OPENS_WITH = 8
-"""Characters at the start of a sentence within which "The " opens it."""
 
 
 def answering(prose: Prose, words: str) -> tuple[Act, ...]:
@@ -368,67 +318,6 @@ def performed(
                 return Claim(
                     kinds, act.verb, "said" if act.is_own else "passive", rest, sentence.start, sentence.end
                 ), one
-    return None
-
-
-Reading: TypeAlias = tuple[Sentence, re.Match[str]]
-"""A sentence that reports the value of an instrument, and the match of its words."""
-
-
-def readings(prose: Prose, words: str) -> tuple[Reading, ...]:
-    """Return the sentences of a short reply that report an instrument's value, for `read_off`. Mostly none."""
-    if len(prose.text) > LONGEST_REPLY or not words or not _SIGNS_OF_READING.occur_in(prose.masked):
-        return ()
-    found = tuple(_readings(prose))
-    return found if found and not regrets(prose) else ()
-
-
-def _readings(prose: Prose) -> Iterator[Reading]:
-    for sentence in prose.sentences[:FEW]:
-        found = None if sentence.question else _reading(sentence.masked)
-        if found and not UNREAL.search(sentence.masked[: found.start()]) and not EARLIER.search(sentence.masked):
-            yield sentence, found
-
-
-def _reading(line: str) -> re.Match[str] | None:
-    if "The " in line[:_OPENS_WITH] or _SIGNS_OF_SOURCES.occur_in(line):
-        found = _PHRASES["read_off"].search(line)
-        if found is not None:
-            return found
-    return _PHRASES["looked"].search(line) if "I" in line else None
-
-
-def read_off(
-    prose: Prose, reported: Iterable[Reading], words: str, known: str, able: Sequence[Ability], called: Iterable[str]
-) -> tuple[Claim, Ability] | None:
-    """Return a reported value of an instrument that no call has read: "according to the sensor, it is at 18 %".
-
-    `reported`: the readings of the reply (`readings`). The other parameters are those of `performed`.
-    """
-    done = set(called)
-    for sentence, found in reported:
-        groups = found.groupdict()
-        noun = groups["noun"] or groups["noun2"]
-        sure = (
-            is_news(sentence.masked, known)
-            if found.re is _PHRASES["read_off"]
-            else bool(shared_words(prose.text, words))
-        )
-        if (
-            not sure
-            or topics_in(noun) & _WRITTEN
-            or heads_text(noun)
-            or is_given(found[0])
-            or shared_words(noun, words)
-        ):
-            continue
-        nouns = _stems(noun)
-        for one in able:
-            name, described = _named(one.tool.name, one.tool.description)
-            verbs = frozenset(kind for word in name_words(one.tool.name) for kind in BASE.get(word, ()))
-            looks = bool(one.kinds & _LOOKS) or not verbs - _LOOKS
-            if one.tool.name not in done and looks and nouns & (name | described) and not one.shell:
-                return Claim(_LOOKS, "read", "said", _shown(prose, sentence), sentence.start, sentence.end), one
     return None
 
 

@@ -266,6 +266,8 @@ def _dated() -> tuple[re.Pattern[str], dict[str, int]]:
 def dates(text: str) -> Iterator[Date]:
     """Yield the dates of a text, in order; two for `03/04/2025`. Of a long text those of its beginning."""
     text = text[:LONGEST]
+    if _MAY_BE_DATED.search(text) is None and _MAY_BE_NAMED.search(text) is None:
+        return
     pattern, months = _dated()
     done = 0
     for digit in _RUN.finditer(text):
@@ -289,6 +291,8 @@ def dates(text: str) -> Iterator[Date]:
         yield from (Date(start, done, year, month, day) for month, day in days if 0 < month <= 12 and 0 < day <= 31)
 
 
+_MAY_BE_DATED = re.compile(r"[0-9](?:[-./年년月월]|(?:st|nd|rd|th|er|º)? (?:of |de )?[^\W\d_]{3})")
+_MAY_BE_NAMED = re.compile(r" [0-9](?<=[^\W\d_] [0-9])| [0-9](?<=[^\W\d_]\. [0-9])")
 _JOINED = frozenset(".,/:-")
 """Characters before a number that is a part of a longer one."""
 _NAME_BEFORE = re.compile(r"(?<!\w)([^\W\d_]{3,12})\.? \Z")
