@@ -37,7 +37,7 @@ from wirelint.claims.grounding import (
 from wirelint.claims.values import LONGEST, Clock, Date, clocks, dates, unit_of, values
 from wirelint.history.handed_back import handed_back
 from wirelint.jsonvalues import decode_json
-from wirelint.model import Request
+from wirelint.model import Json, Request
 from wirelint.state.mcp_ledger import Passed
 from wirelint.text.prose import Cues, Prose, Sentence
 from wirelint.text.remembered import remembered
@@ -142,6 +142,9 @@ def denied_hits(prose: Prose, sentences: Sequence[Sentence], known: Sequence[Fac
         if zero and not failed and _reports_hits(prose, sentence, looking):
             return
         narrowed = (_PHRASES["others"] if failed else _PHRASES["narrowed"]).search(sentence.masked)
+        # "No results" denies the hits, "no files about it" may deny that they are about it.
+        if zero and not failed and _GENERAL.search(zero[0]) is None and all(map(_may_not_match, looking)):
+            return
         if zero and not narrowed and not _is_elsewhere(shown[zero.start() :], looking):
             yield Contradiction(
                 sentence.start,
@@ -240,11 +243,7 @@ def denied_items(
     if none is None or not listed or [] in items:
         return
     wanted, found = particulars(fact.arguments), particulars(text)
-    sent = decode_json(fact.arguments)
-    searched = (
-        [str(value) for key, value in sent.items() if key.lower() in _SEARCH_KEYS] if isinstance(sent, dict) else []
-    )
-    if not particulars(none.masked) & wanted or not particulars(" ".join(searched)) <= found or is_admission(prose):
+    if not particulars(none.masked) & wanted or _may_not_match(fact) or is_admission(prose) or _has_states(listed):
         return
     # "No open tickets", of a list of tickets: the model may have read which of them are open.
     keys = particulars(" ".join(_KEY.findall(text)))
@@ -255,6 +254,28 @@ def denied_items(
         yield Contradiction(none.start, none.end, fact.shown, "warning", "medium")
 
 
+_GENERAL = re.compile(r"result|résultat|match|hits?\b|treffer|ergebnis|结果", re.IGNORECASE)
+
+
+def _may_not_match(fact: Fact) -> bool:
+    """Return True if the hits of a search by words do not have all of these words, so that none of them may be meant."""
+    sent = decode_json(fact.arguments)
+    searched = (
+        [str(value) for key, value in sent.items() if key.lower() in _SEARCH_KEYS] if isinstance(sent, dict) else []
+    )
+    return not particulars(" ".join(searched)) <= particulars(fact.result.text)
+
+
+def _has_states(items: Sequence[Json]) -> bool:
+    """Return True if items have a flag, a zero or a word for a state, by which they may not count: `{"taken": true}`."""
+    values_of = [value for item in items if isinstance(item, dict) for value in item.values()]
+    return any(
+        isinstance(value, bool) or value == 0 or (isinstance(value, str) and _STATE.match(value) is not None)
+        for value in values_of
+    )
+
+
+_STATE = re.compile(r"[a-zà-ÿ_-]{2,16}\Z|[^\x00-\u024f]{1,6}\Z")
 _NONE = Cues(*_PHRASES.words("none_cues"))
 _SEARCH_KEYS = frozenset(_PHRASES.words("search_keys"))
 _KEY = re.compile(r'"[^"\n]{1,40}"\s*:')
