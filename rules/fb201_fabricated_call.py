@@ -15,7 +15,7 @@ from wirelint.claims.announcements import (
 )
 from wirelint.claims.claims import Claim, bare_done, claims, may_claim, reported_outcomes
 from wirelint.claims.evidence import calls_before, has_material, may_be_on_record, tools_used
-from wirelint.claims.grounding import done_abroad
+from wirelint.claims.grounding import reported_done
 from wirelint.claims.order_check import (
     answering,
     claim_by_name,
@@ -98,27 +98,27 @@ class FabricatedCall(Rule):
             return
         results = [result.text for message in request.turn for result in message.results]
         words = evidence.last_words(request)
+        if asks_about_past(words) or asks_for_text(words):
+            return
         for choice in answers:
-            for part, claim, fitting in _unbacked(request, choice, used):
-                if (
-                    asks_about_past(words)
-                    or asks_for_text(words)
-                    or any(reports(text, claim.kinds) for text in results)
-                ):
-                    continue
-                names = ", ".join(sorted({one.tool.name for one in used}))
-                idle = never_ran(fitting.tool, ledger.tools)
-                yield self.text_finding(
-                    part,
-                    (claim.start, claim.end),
-                    (
-                        f"claims {excerpt(part.text[claim.start : claim.end], 90)!r}, which no tool of this turn "
-                        f"({excerpt(names, 60)}) can do: {fitting.tool.name} is declared and was not called{idle}"
-                    ),
-                    severity="error" if idle else "warning",
-                    confidence="high" if idle else "medium",
-                )
-                break
+            unbacked = _unbacked(request, choice, used)
+            told = (one for one in unbacked if not any(reports(text, one[1].kinds) for text in results))
+            found = next(told, None) or _reported(request, choice, used)
+            if found is None:
+                continue
+            part, claim, fitting = found
+            names = ", ".join(sorted({one.tool.name for one in used}))
+            idle = never_ran(fitting.tool, ledger.tools)
+            yield self.text_finding(
+                part,
+                (claim.start, claim.end),
+                (
+                    f"claims {excerpt(part.text[claim.start : claim.end], 90)!r}, which no tool of this turn "
+                    f"({excerpt(names, 60)}) can do: {fitting.tool.name} is declared and was not called{idle}"
+                ),
+                severity="error" if idle else "warning",
+                confidence="high" if idle else "medium",
+            )
 
     def _judge(self, request: Request, choice: Choice, ledger: Ledger) -> Iterator[Finding]:
         found: list[tuple[int, Text, Claim, Ability]] = []
@@ -146,8 +146,8 @@ class FabricatedCall(Rule):
                 found.append((2, part, *done))
             if not [entry for entry in found if entry[0] >= 2] and (found_claim := _carried_out(read, request)):
                 found.append((2, part, *found_claim))
-        if not found and (abroad := _done_abroad(request, choice)) is not None:
-            found.append((2, *abroad))
+        if not found and (report := _reported(request, choice)) is not None:
+            found.append((2, *report))
         if not found:
             return
         weight, part, claim, fitting = max(found, key=lambda one: (one[0], -one[2].start))
@@ -165,11 +165,13 @@ class FabricatedCall(Rule):
         )
 
 
-def _done_abroad(request: Request, choice: Choice) -> tuple[Text, Claim, Ability] | None:
-    """Return a report of a finished action in another language than English."""
+def _reported(request: Request, choice: Choice, used: tuple[Ability, ...] = ()) -> tuple[Text, Claim, Ability] | None:
+    """Return a report that repeats the user's order as done. `used`: the tools of the turn."""
+    if _orders_no_action(request, evidence.last_words(request)):
+        return None
     for part in choice.parts:
         if isinstance(part, Text) and REDACTED not in part.text:
-            found = done_abroad(prose.read(part.text), request, abilities(request.tools))
+            found = reported_done(prose.read(part.text), request, abilities(request.tools), used)
             if found is not None:
                 return part, *found
     return None

@@ -18,7 +18,7 @@ from functools import cached_property, partial
 from typing import NamedTuple
 
 from wirelint import lexicon
-from wirelint.claims.actions import words_of
+from wirelint.claims.actions import stem, words_of
 from wirelint.claims.announcements import announcement, asks_for_text
 from wirelint.claims.claims import Claim, claims
 from wirelint.claims.derivation import (
@@ -424,26 +424,63 @@ def _has_trouble(prose: Prose) -> bool:
     return _PHRASES["trouble"].search(prose.masked) is not None
 
 
-def done_abroad(prose: Prose, request: Request, able: Sequence[Ability]) -> tuple[Claim, Ability] | None:
-    """Return the report of a finished action in another language than English, if it repeats particulars of the order.
+def reported_done(
+    prose: Prose, request: Request, able: Sequence[Ability], used: Sequence[Ability] = ()
+) -> tuple[Claim, Ability] | None:
+    """Return the report of a finished action that repeats particulars of the user's order, and a tool for it.
 
-    Nothing may have run in the turn, and a declared tool acts.
+    Nothing ran in the turn, or only tools (`used`) whose names and results are about other things.
     """
-    words = last_words(request)
-    acting = [one for one in able if one.kinds - {"search", "read"} or not one.kinds]
-    if not acting or len(prose.text) > _LONGEST_ORDER or prose.fenced or asks_for_text(words):
+    words, ran = last_words(request), {one.tool.name for one in used}
+    idle = [one for one in able if one.tool.name not in ran and (one.kinds - {"search", "read"} or not one.kinds)]
+    if not idle or len(prose.text) > _LONGEST_ORDER or prose.fenced or asks_for_text(words):
         return None
-    if _PHRASES["english"].search(prose.masked) or any(sentence.question for sentence in prose.sentences):
+    english = _PHRASES["english"].search(prose.masked) is not None
+    told = (
+        prose.sentences[:-1] if english and prose.sentences[-1:] and prose.sentences[-1].question else prose.sentences
+    )
+    if any(sentence.question for sentence in told) or (
+        english and "?" in words and not _PHRASES["polite"].search(words)
+    ):
         return None
-    if _negates(prose):
+    if (used and not english) or (_negates(prose) and not english):
         return None  # "I have written it, and sent nothing"
-    if len(particulars(prose.text) & particulars(words)) < _ECHO:
+    if _PHRASES["not_yet"].search(prose.masked):
         return None
-    done = (sentence for sentence in _statements(prose) if _PHRASES["done"].search(sentence.masked))
-    found = next(done, None)
-    if found is None:
-        return None
-    return Claim(acting[0].kinds, "", "said", found.masked, found.start, found.end), acting[0]
+    given = particulars(words)
+    for sentence in told:
+        done = _PHRASES["done_in_english" if english else "done"].search(sentence.masked)
+        if done is None or sentence.bullet or _PHRASES["negates"].search(sentence.masked):
+            continue
+        if len(particulars(sentence.masked if used else prose.text) & given) < _ECHO or not is_about_this_case(
+            sentence
+        ):
+            continue
+        one = next((one for one in idle if not english or _is_act_of(done["verb"], one, words, used, request)), None)
+        if one is not None:
+            return Claim(one.kinds, "", "said", sentence.masked, sentence.start, sentence.end), one
+    return None
+
+
+def _is_act_of(verb: str, one: Ability, words: str, used: Sequence[Ability], request: Request) -> bool:
+    """Return True if a finished verb is that of a tool's name, or of an order about the tool's subject, and of no used
+    tool."""
+    parts, order = [stem(part) for part in name_words(one.tool.name)], {stem(word) for word in words_of(words)}
+    subject, said = _nouns(one.tool), stem(verb.lower())
+    if verb.lower() in words_of(words):
+        return False  # the user did it
+    if said not in parts and not (subject & words_in(words) and (said in order or verb.lower() in _STATES)):
+        return False
+    if not used:
+        return True
+    if any(other.shell or "run" in other.kinds or _PHRASES["anything"].search(other.tool.name) for other in used):
+        return False
+    names = words_in(" ".join(" ".join(name_words(other.tool.name)) for other in used))
+    returned = words_in(" ".join(result.text for message in request.turn for result in message.results))
+    return said not in {stem(name) for name in names} and subject.isdisjoint(names) and not subject <= returned
+
+
+_STATES = frozenset({"done", "live", "out", "complete", "set"})
 
 
 @remembered
@@ -536,7 +573,8 @@ def _finder_for(
             related = any(word[:_STEM] in noun for word in asked if len(word) >= _STEM for noun in nouns)
             if related or nouns & asked or (nouns & own and len(asked & own) > 1) or len(one.words & asked) > 1:
                 return one
-        about_it = nouns & asked and own & nouns and given.new_words(sentence) and not given.asks_back
+        about_it = bool(nouns & asked and own & nouns and given.new_words(sentence))
+        about_it = about_it and not given.asks_back and not given.repeats_value(sentence)
         if about_it and (at_once or _PHRASES["now"].search(sentence.masked)):
             return one
     return finders[0] if measured and _PHRASES["at_present"].search(sentence.masked) else None
@@ -650,6 +688,9 @@ class _Given:
             value.unit is not None or not value.is_whole or _OTHER_UNIT.match(self._prose.masked, value.end) is not None
             for value in own
         )
+
+    def repeats_value(self, sentence: Sentence) -> bool:
+        return any(not self._is_new(one.value) for one in self._stated if one.sentence is sentence)
 
     def _is_new(self, value: Value) -> bool:
         if is_said(value, self._prose.masked, self._texts) or derived_from(value, self._data):

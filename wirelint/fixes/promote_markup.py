@@ -320,7 +320,8 @@ class MarkupDecider(TextDecider):
         """
         place, end = self._promoter.context.answers.get(self.block.number, -1), self.block.length
         at = place - self._base
-        if not end - len(text) <= place < end or at < len(_THOUGHT_END) or self._open:
+        start = end - len(text)
+        if not start <= place < end or at < len(_THOUGHT_END) or (self._open and self.block.sure < start):
             return text
         self._join()
         whole, before = self._buffer + text, len(self._buffer)
