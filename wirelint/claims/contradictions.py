@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from wirelint import lexicon
 from wirelint.claims.actions import stem, words_of
+from wirelint.claims.announcements import asks_for_text
 from wirelint.claims.derivation import (
     MOST_DATA,
     STOP,
@@ -319,8 +320,14 @@ def added_items(prose: Prose, known: Sequence[Fact], request: Request) -> Iterat
     if len(retold) < _FEWEST_ITEMS - 1 or len(retold) * 2 < len(lines):
         return
     forms = {_numbers(line["item"]) for line in retold}
-    left = [line for line in lines if _numbers(line["item"]) in forms - {""} and not _tokens(line["item"]) & returned]
-    if not left:
+    left = [
+        line
+        for line in lines
+        # One number alone, as in a plan or a recipe, may be the model's own.
+        if len(_NUMBER.findall(line[0])) - bool(_SMALL_MARKER.match(line[0])) > 1
+        if _numbers(line["item"]) in forms and not _tokens(line["item"]) & returned
+    ]
+    if not left or asks_for_text(last_words(request)):
         return
     given = frozenset[str]().union(*map(_tokens, _all_texts(request)))
     pool = [datum for text in good for datum in data(text)]
@@ -335,6 +342,7 @@ def added_items(prose: Prose, known: Sequence[Fact], request: Request) -> Iterat
 
 
 _ITEM = re.compile(r"^[ \t]*(?:[-*+•|]|\d{1,3}[.)])[ \t]*(?P<item>\S.*)$", re.MULTILINE)
+_SMALL_MARKER = re.compile(r"\s*\d[.)]")
 _FEWEST_ITEMS = 3
 _TOKEN = re.compile(r"[^\W\d_]{4,}|\d[\d.,]*\d")
 _NUMBER = re.compile(r"\d[\d.,]*")
