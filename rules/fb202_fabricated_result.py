@@ -31,8 +31,9 @@ class FabricatedResult(Rule):
     after it), whatever tools are declared. The arguments of a declared tool are a call too; if only the form shows a
     result (`<do>{"room": 4}</do><done>yes</done>` and an answer), the finding is an info without a fix. Also reports
     a text that contradicts the results of its turn: a value that equals, rounds, converts or adds up none of theirs and
-    takes the place of one (`13 °C` for `{"temp_c": -3}`), "nothing found" against hits or an error, a report that admits
-    no failure although every result is an error, another count, test outcome or argument.
+    takes the place of one (`13 °C` for `{"temp_c": -3}`), another date, time of day, id, version or URL, an item of a list
+    that no result has, "nothing found" against hits or an error, "no errors" against `errors: 4`, a report that admits no
+    failure although every result is an error, another count, test outcome or argument.
 
     ## Why is this bad?
     Conclusions from a fabricated result look exactly like those from a real one. An error retold as "nothing found"
@@ -44,10 +45,11 @@ class FabricatedResult(Rule):
     ## False positives
     Silent on markup in code or block quotes or that the user asked about, on values that follow from the results or are
     anywhere in the conversation, on ranges and on what is usual, on counts that agree with any number in the results, on
-    narrowed counts ("2 relevant articles", "none of them mentions it"), when one of several results supports the text,
-    when the text admits the error or repeats its words, and beside images and files. Results of more than 20,000
-    characters or 240 numbers and replies of more than 8,000 characters are not compared. Errors that an MCP server
-    returned on this wire are `mcp-error-swallowed`.
+    narrowed counts and denials ("2 relevant articles", "no urgent mails"), on dates and times relative to today, in
+    another time zone or beside a duration, when one of several results supports the text, when the text admits the
+    error or repeats its words, and beside images and files. Results of more than 20,000 characters or 240 numbers and
+    replies of more than 8,000 characters are not compared. Errors that an MCP server returned on this wire are
+    `mcp-error-swallowed`.
 
     ## Fix safety
     Unsafe: a fabricated result is cut, with the text after it. Contradictions are reported only.

@@ -46,7 +46,10 @@ _HELD_BACK = re.compile(
     r"do not (?:do|run|change|execute|call|touch|edit)|without (?:running|calling|changing|doing)|before you "
     r"(?:start|do|begin)|explain (?:how|what|your)|"
     r"describe (?:how|your|what you(?:['’](?:d|ll)| would| will| are going))|"
-    r"outline|approach|first tell me|only tell me|just tell me|wie würdest|was würdest|comment ferais|cómo harías)",
+    r"outline|approach|first tell me|only tell me|just tell me|wie würdest|was würdest|comment ferais|cómo harías|"
+    r"what do you do|was machst du|was tust du|que fais-tu|que faites-vous|qué haces|o que você faz|cosa fai|"
+    r"wat doe je|co robisz|"
+    r"что (?:ты делаешь|вы делаете)|ne yapars[ıi]n|vad gör du)|你会?怎么做|どうしますか|어떻게 하",
     re.IGNORECASE,
 )
 

@@ -513,10 +513,6 @@ _YOURS = re.compile(rf"^(?P<who>You)(?:['’]ve| have)? (?P<verb>{_PAST})\b")
 _FORMS = (_PERFECT, _WELL, _IS, _PHRASES["state"], _NOTE, _PHRASES["comes_off"])
 _SHOWS = re.compile(rf"[:：][\s*]*$|[:：]\s*[{CODE}{QUOTE}\"“«„`]")
 """A colon followed by the product."""
-_DONE_IN_CHINESE = re.compile(r"已(?:经|為|为|将|把)?[\u4e00-\u9fff]|[\u4e00-\u9fff](?:成功|完成|完毕)[。！]?$")
-_ROMANCE = ("e", *(f"{vowel}{sign}{end}" for vowel in "aiu" for sign in "dt" for end in "oaie"))
-_ROOT = 3
-DONE_CHINESE = "已"
 
 
 @dataclass(frozen=True, slots=True)
@@ -524,7 +520,6 @@ class Act:
     """A finished action: its verb and its sentence.
 
     `is_own`: in the first person. `is_by_user`: the user is the subject. `may_be_past`: it may be of any time.
-    `is_foreign`: in another language than English; `verb` is then the root, or in Chinese the particle `DONE_CHINESE`.
     """
 
     verb: str
@@ -533,7 +528,6 @@ class Act:
     may_be_state: bool = False
     may_be_past: bool = False
     is_by_user: bool = False
-    is_foreign: bool = False
 
 
 def is_account(prose: Prose) -> bool:
@@ -580,28 +574,9 @@ def _of(line: str, sentence: Sentence) -> Iterator[Act]:
         return
     if sentence.bullet:
         line = line.rpartition(": ")[2]
-    if abroad := _abroad(line, sentence):
-        yield abroad
-        return
     if terse := _TERSE.match(line):
         yield Act(terse["verb"].lower(), sentence)
     yield from _without_subject(line, sentence)
-
-
-def _abroad(line: str, sentence: Sentence) -> Act | None:
-    """Return the action of a sentence in the perfect tense of another language, with the root of its participle."""
-    if not line.isascii() and _DONE_IN_CHINESE.search(line) and not _PHRASES["unreal_chinese"].search(line):
-        return Act(DONE_CHINESE, sentence, is_foreign=True)
-    match = _PHRASES["perfect_abroad"].search(line)
-    if match is None or _PHRASES["unreal_abroad"].search(line):
-        return None
-    verb = folded(next(filter(None, match.groups())))
-    root = (
-        _PHRASES["ending"].sub("", verb)
-        if verb.endswith(_ROMANCE)
-        else _PHRASES["prefix"].sub("", verb).removesuffix("t").removesuffix("en")
-    )
-    return Act(root, sentence, is_foreign=True) if len(root) >= _ROOT else None
 
 
 def _without_subject(line: str, sentence: Sentence) -> Iterator[Act]:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from wirelint import lexicon
 from wirelint.claims.actions import stem, words_of
+from wirelint.claims.announcements import asks_for_text
 from wirelint.claims.derivation import (
     MOST_DATA,
     STOP,
@@ -38,7 +39,7 @@ from wirelint.claims.rows import misplaced
 from wirelint.claims.values import LONGEST, Clock, Date, clocks, dates, unit_of, values
 from wirelint.history.handed_back import handed_back
 from wirelint.jsonvalues import decode_json
-from wirelint.model import Request
+from wirelint.model import Json, Request
 from wirelint.state.mcp_ledger import Passed
 from wirelint.text.prose import Cues, Prose, Sentence
 from wirelint.text.remembered import remembered
@@ -143,6 +144,9 @@ def denied_hits(prose: Prose, sentences: Sequence[Sentence], known: Sequence[Fac
         if zero and not failed and _reports_hits(prose, sentence, looking):
             return
         narrowed = (_PHRASES["others"] if failed else _PHRASES["narrowed"]).search(sentence.masked)
+        # "No results" denies the hits, "no files about it" may deny that they are about it.
+        if zero and not failed and _GENERAL.search(zero[0]) is None and all(map(_may_not_match, looking)):
+            return
         if zero and not narrowed and not _is_elsewhere(shown[zero.start() :], looking):
             yield Contradiction(
                 sentence.start,
@@ -241,11 +245,7 @@ def denied_items(
     if none is None or not listed or [] in items:
         return
     wanted, found = particulars(fact.arguments), particulars(text)
-    sent = decode_json(fact.arguments)
-    searched = (
-        [str(value) for key, value in sent.items() if key.lower() in _SEARCH_KEYS] if isinstance(sent, dict) else []
-    )
-    if not particulars(none.masked) & wanted or not particulars(" ".join(searched)) <= found or is_admission(prose):
+    if not particulars(none.masked) & wanted or _may_not_match(fact) or is_admission(prose) or _has_states(listed):
         return
     # "No open tickets", of a list of tickets: the model may have read which of them are open.
     keys = particulars(" ".join(_KEY.findall(text)))
@@ -256,6 +256,28 @@ def denied_items(
         yield Contradiction(none.start, none.end, fact.shown, "warning", "medium")
 
 
+_GENERAL = re.compile(r"result|résultat|match|hits?\b|treffer|ergebnis|结果", re.IGNORECASE)
+
+
+def _may_not_match(fact: Fact) -> bool:
+    """Return True if the hits of a search by words do not have all of these words, so that none of them may be meant."""
+    sent = decode_json(fact.arguments)
+    searched = (
+        [str(value) for key, value in sent.items() if key.lower() in _SEARCH_KEYS] if isinstance(sent, dict) else []
+    )
+    return not particulars(" ".join(searched)) <= particulars(fact.result.text)
+
+
+def _has_states(items: Sequence[Json]) -> bool:
+    """Return True if items have a flag, a zero or a word for a state, by which they may not count: `{"taken": true}`."""
+    values_of = [value for item in items if isinstance(item, dict) for value in item.values()]
+    return any(
+        isinstance(value, bool) or value == 0 or (isinstance(value, str) and _STATE.match(value) is not None)
+        for value in values_of
+    )
+
+
+_STATE = re.compile(r"[a-zà-ÿ_-]{2,16}\Z|[^\x00-\u024f]{1,6}\Z")
 _NONE = Cues(*_PHRASES.words("none_cues"))
 _SEARCH_KEYS = frozenset(_PHRASES.words("search_keys"))
 _KEY = re.compile(r'"[^"\n]{1,40}"\s*:')
@@ -299,8 +321,14 @@ def added_items(prose: Prose, known: Sequence[Fact], request: Request) -> Iterat
     if len(retold) < _FEWEST_ITEMS - 1 or len(retold) * 2 < len(lines):
         return
     forms = {_numbers(line["item"]) for line in retold}
-    left = [line for line in lines if _numbers(line["item"]) in forms - {""} and not _tokens(line["item"]) & returned]
-    if not left:
+    left = [
+        line
+        for line in lines
+        # One number alone, as in a plan or a recipe, may be the model's own.
+        if len(_NUMBER.findall(line[0])) - bool(_SMALL_MARKER.match(line[0])) > 1
+        if _numbers(line["item"]) in forms and not _tokens(line["item"]) & returned
+    ]
+    if not left or asks_for_text(last_words(request)):
         return
     given = frozenset[str]().union(*map(_tokens, _all_texts(request)))
     pool = [datum for text in good for datum in data(text)]
@@ -315,6 +343,7 @@ def added_items(prose: Prose, known: Sequence[Fact], request: Request) -> Iterat
 
 
 _ITEM = re.compile(r"^[ \t]*(?:[-*+•|]|\d{1,3}[.)])[ \t]*(?P<item>\S.*)$", re.MULTILINE)
+_SMALL_MARKER = re.compile(r"\s*\d[.)]")
 _FEWEST_ITEMS = 3
 _TOKEN = re.compile(r"[^\W\d_]{4,}|\d[\d.,]*\d")
 _NUMBER = re.compile(r"\d[\d.,]*")

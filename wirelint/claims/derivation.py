@@ -285,6 +285,8 @@ def follows_from_clocks(clock: Clock, known: Iterable[Clock], texts: Sequence[st
     """
     zones, known = any(map(_ZONE.search, texts)), list(itertools.islice(known, MOST_DATA))
     counts = {value.readings[0] for text in texts for value in values(text) if value.readings[0] <= _DAY}
+    if not counts.isdisjoint((clock.minutes / 60, clock.minutes / 60 - 12)):
+        return True  # "at 10"
     counts |= {count * 60 for count in counts}
     for other in known:
         apart = abs(clock.minutes - other.minutes)

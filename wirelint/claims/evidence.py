@@ -243,24 +243,7 @@ def _says_error(document: dict[str, Json], depth: int = 0) -> bool:
         return True
     if depth:
         return False
-    status = next(
-        (
-            fields[key]
-            for key in (
-                "status",
-                "status_code",
-                "statuscode",
-                "outcome",
-                "esito",
-                "estado",
-                "statut",
-                "resultado",
-                "durum",
-            )
-            if fields.get(key)
-        ),
-        None,
-    )
+    status = next((fields[key] for key in _STATE_KEYS if fields.get(key)), None)
     if isinstance(status, str):
         plain = status.lower().replace(" ", "_")
         # A record may have such a state too: only in a short result with a reason is it the state of the call.

@@ -373,7 +373,10 @@ def retold_errors(prose: Prose, known: Sequence[Fact], request: Request) -> Iter
         return
     every = f"every result of this turn is {'an error' if failed else 'empty'}" if in_vain else "an action failed"
     against = f"{every}: {(failed or known)[-1].shown}"
-    if (settled or not failed or not _PHRASES["english"].search(prose.masked)) and _negates(prose):
+    english = _PHRASES["english"].search(prose.masked) is not None
+    if settled and not english and _has_trouble(prose):
+        return
+    if (settled or not failed or not english) and _negates(prose):
         if failed and all(fact.able.kinds & {"search", "read"} for fact in failed) and not _has_trouble(prose):
             wanted = particulars(last_words(request))
             none = (one for one in _statements(prose) if _PHRASES["negates"].search(one.masked))

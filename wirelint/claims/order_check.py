@@ -19,17 +19,15 @@ from wirelint import lexicon
 from wirelint.claims.actions import AHEAD, BASE, GERUND, PARTICIPLE, Kind, stem, words_of
 from wirelint.claims.announcements import Announcement, announced_verb, asked, is_alone
 from wirelint.claims.claims import (
-    DONE_CHINESE,
     LONGEST_REPLY,
     Act,
     Claim,
     acts,
-    folded,
     is_account,
     shared_words,
 )
 from wirelint.claims.side_effects import heads_text, is_given, is_thought, qualifies_text, shows_product
-from wirelint.claims.toolkinds import Ability, does, name_words, shares_signs, topics_in
+from wirelint.claims.toolkinds import Ability, does, name_words, topics_in
 from wirelint.text.prose import Prose, Sentence
 
 _PHRASES = lexicon.Phrases("order_check")
@@ -280,7 +278,6 @@ _IN_THE_HEAD = frozenset(map(stem, _PHRASES.words("in_the_head")))
 """Verbs of actions that need no tool."""
 _GENERAL = frozenset(map(stem, (word for word in BASE if " " not in word)))
 """Verbs that also fit texts and thoughts."""
-_LEAST = 4
 _LOOKS: frozenset[Kind] = frozenset({"search", "read"})
 
 
@@ -354,8 +351,6 @@ def _links(act: Act, one: Ability, words: str, known: str, text: str, *, texts: 
     `text`: its sentence as written. `texts`: its object may be a text.
     """
     line = act.sentence.masked
-    if act.is_foreign:
-        return _has_common_root(act, one, words, text)
     name, described = _named(one.tool.name, one.tool.description)
     verb, order = stem(act.verb), _stems(words)
     stems = _stems(text) - {verb}
@@ -402,30 +397,6 @@ def _links(act: Act, one: Ability, words: str, known: str, text: str, *, texts: 
     if light and len(shared) > 1 and order & name:
         return True
     return fitting and thing and ((echoed and (named or len(shared) > 1)) or (named and (news or act.is_own)))
-
-
-def _has_common_root(act: Act, one: Ability, words: str, text: str) -> bool:
-    """Return True if the root is that of a word of the tool or of the order, and the object is in both."""
-    if act.verb == DONE_CHINESE:
-        asked = _PHRASES["question_chinese"].search(words) is None
-        return asked and bool(shared_words(text, words)) and shares_signs(text, one.tool)
-    own = {
-        folded(word) for word in (*name_words(one.tool.name), *_PHRASES["letters"].findall(one.tool.description[:200]))
-    }
-    order = {folded(word) for word in _PHRASES["letters"].findall(words)}
-    names = {folded(word) for word in name_words(one.tool.name)}
-    rooted = any(act.verb in word for word in names) or (
-        len(act.verb) >= _LEAST and any(word.startswith(act.verb) for word in own)
-    )
-    wanted = any(word.startswith(act.verb) for word in order)
-    roots = {folded(word) for word in _PHRASES["letters"].findall(text)}
-    thing = {word for word in roots & own if len(word) >= _LEAST and not word.startswith(act.verb)}
-    shared = shared_words(text, words)
-    return (
-        bool(shared)
-        and not heads_text(text)
-        and ((rooted and (bool(thing) or len(shared) > 1)) or (wanted and bool(thing)))
-    )
 
 
 def _is_outside(act: Act, text: str, words: str) -> bool:
