@@ -5,10 +5,10 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from wirelint import lexicon
 from wirelint.apis.traits import ended_by_itself
 from wirelint.claims.actions import ASKED, BASE, GERUND, TOPIC_OF, Kind, topics_of, words_of
 from wirelint.claims.toolkinds import abilities, does
+from wirelint.lexicon import Phrases
 from wirelint.model import Choice, Exchange, Json, Request, Text, Tool
 from wirelint.rule import Finding, Rule, excerpt, listed
 from wirelint.state.ledger import Ledger
@@ -169,7 +169,7 @@ def _lost(messages: Json) -> Iterator[tuple[str, str]]:
 # "I don't have any search tool" from a model with a declared one. A denial with a purpose counts only if a declared tool
 # serves that purpose: "I have no tool that books flights" is true of a model with a weather tool.
 
-_PHRASES = lexicon.Phrases("tool_denials")
+_PHRASES = Phrases("tool_denials")
 
 _NOT = _PHRASES.text("not")
 _NEGATED = re.compile(rf"\b(?:{_NOT}|no|not|lack|without|wasn['’]t)(?=\W|\Z)", re.IGNORECASE)

@@ -176,7 +176,8 @@ def _value_of_another(clause: _Clause, table: Sequence[Row], text: str, texts: S
             continue
         lacking = [datum for datum in own if not any(equals(other, datum.value) for other in stated)]
         shown = clause.text[value.start : value.end]
-        columns = {datum.column for datum in others if equals(value, datum.value)} - {"#"}
+        same = [datum for datum in others if equals(value, datum.value) and value.is_whole >= datum.value.is_whole]
+        columns = {datum.column for datum in same} - {"#"}
         if columns and (value.unit is not None or not value.is_whole or abs(value.readings[0]) >= _LARGE):
             mine = next((datum for datum in lacking if datum.column in columns), None)
             if mine is not None and not any(equals(value, datum.value) for datum in pool if datum not in others):
