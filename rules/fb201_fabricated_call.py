@@ -167,13 +167,12 @@ class FabricatedCall(Rule):
 
 def _reported(request: Request, choice: Choice, used: tuple[Ability, ...] = ()) -> tuple[Text, Claim, Ability] | None:
     """Return a report that repeats the user's order as done. `used`: the tools of the turn."""
-    if _orders_no_action(request, evidence.last_words(request)):
-        return None
     for part in choice.parts:
         if isinstance(part, Text) and REDACTED not in part.text:
             found = reported_done(prose.read(part.text), request, abilities(request.tools), used)
             if found is not None:
-                return part, *found
+                # Last, because reading the whole order is slow.
+                return None if _orders_no_action(request, evidence.last_words(request)) else (part, *found)
     return None
 
 

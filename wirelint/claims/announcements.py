@@ -147,6 +147,12 @@ _OPENERS = Cues(*_PHRASES.words("openers"))
 _GERUND_HEADS = frozenset(verb.split(" ")[0] for verb in GERUND)
 _BEFORE_ING = ("i'm", "i’m", " am", "now", "currently", "next", "next up", "by")
 _MAY_THINK = re.compile(rf"\b(?:so|now|then|must|need to|time to) (?:\w+ ){{0,4}}?(?:{_AHEAD})\b", re.IGNORECASE)
+_SOON_HEADS = tuple(
+    None if any(word[0] > "\u0590" for word in table) else frozenset(word.split(" ")[0] for word in table)
+    for table in SOON
+)
+"""The first words of the verbs of a language; None for languages that join words."""
+_ELIDED = re.compile(r"\b[dlDL]['’]")
 _SOON_WORDS = frozenset(part for table in SOON for verb in table for part in verb.split(" ")[:1])
 
 
@@ -272,7 +278,12 @@ def _found(prose: Prose, sentence: Sentence, *, thought: bool) -> Announcement |
         verb = f"{(apart['head'] or apart['head2']).lower()} {apart['particle']}"
         if verb in _SEPARABLE:
             return _announce(prose, sentence, _SEPARABLE[verb], verb, 0)
-    for table, foreign in zip(SOON, _SOON_FOREIGN, strict=True):
+    for table, words, foreign in zip(SOON, _SOON_HEADS, _SOON_FOREIGN, strict=True):
+        # Most sentences are in one language; a search takes seven microseconds.
+        if words is None and line.isascii():
+            continue
+        if words is not None and not has_word_of(line, words) and _ELIDED.search(line) is None:
+            continue
         if match := foreign.search(line):
             verb = verb_of(match)
             return _announce(prose, sentence, table[verb], verb, 0)

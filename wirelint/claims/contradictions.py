@@ -510,7 +510,7 @@ def contradictions(
     words = last_words(request) if request is not None else ""
     yield from denied_hits(prose, sentences, known)
     yield from empty_places(prose, sentences, known, words)
-    if _NONE.occur_in(prose.masked.lower()):
+    if _NONE.occur_in(prose.masked.lower()) and _PHRASES["none_exists"].search(prose.masked):
         yield from denied_items(prose, sentences, known, words)
         yield from denied_numbers(sentences, known)
     yield from wrong_counts(prose, sentences, known)

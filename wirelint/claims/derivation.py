@@ -12,6 +12,7 @@ import itertools
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from wirelint import lexicon
@@ -108,10 +109,16 @@ def _of_json(document: Json, path: tuple[str, ...], around: frozenset[str]) -> I
 
 def _scalar(number: float, path: tuple[str, ...], row: frozenset[str], stated: Unit | None) -> Datum:
     key = next((part for part in reversed(path) if not part.isdigit()), "")
+    unit = _unit_of_key(key) or stated
+    return Datum(_amount(number, unit), row | _key_words(path), _pointer(path), key)
+
+
+@lru_cache(maxsize=1024)
+def _unit_of_key(key: str) -> Unit | None:
+    """Return the unit that a key names, cached for the rows of a list: `price_eur_kg` is in EUR."""
     parts = name_words(key)
     units = parts[1:] if len(parts) > 1 or len(key) < 2 or key.lower() in _NO_UNITS else parts
-    unit = next((found for part in units if (found := _key_unit(part))), None) or stated  # `price_eur_kg`: EUR
-    return Datum(_amount(number, unit), row | _key_words(path), _pointer(path), key)
+    return next((found for part in units if (found := _key_unit(part))), None)
 
 
 def _key_unit(part: str) -> Unit | None:
@@ -129,7 +136,12 @@ def _pointer(path: Iterable[str]) -> str:
 
 
 def _key_words(path: Sequence[str]) -> frozenset[str]:
-    return frozenset(word for part in path[-2:] if not part.isdigit() for word in name_words(part)) - STOP
+    return _words_of_keys(tuple(part for part in path[-2:] if not part.isdigit()))
+
+
+@lru_cache(maxsize=1024)
+def _words_of_keys(keys: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(word for key in keys for word in name_words(key)) - STOP
 
 
 def words_in(text: str) -> frozenset[str]:
