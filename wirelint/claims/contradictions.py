@@ -35,7 +35,7 @@ from wirelint.claims.grounding import (
     retold_errors,
     swapped,
 )
-from wirelint.claims.rows import misplaced
+from wirelint.claims.rows import misplaced, opposite_states
 from wirelint.claims.values import LONGEST, Clock, Date, clocks, dates, unit_of, values
 from wirelint.history.handed_back import handed_back
 from wirelint.jsonvalues import decode_json
@@ -521,6 +521,7 @@ def contradictions(
         yield from displaced(prose, known, request)
         yield from swapped(prose, known)
         yield from misplaced(prose, known, request)
+        yield from opposite_states(prose, known, request)
         yield from displaced_moments(prose, known, request)
         yield from altered_codes(prose, known, request)
         yield from added_items(prose, known, request)
