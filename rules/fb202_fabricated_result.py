@@ -32,8 +32,9 @@ class FabricatedResult(Rule):
     result (`<do>{"room": 4}</do><done>yes</done>` and an answer), the finding is an info without a fix. Also reports
     a text that contradicts the results of its turn: a value that equals, rounds, converts or adds up none of theirs and
     takes the place of one (`13 °C` for `{"temp_c": -3}`), another date, time of day, id, version or URL, an item of a list
-    that no result has, "nothing found" against hits or an error, "no errors" against `errors: 4`, a report that admits no
-    failure although every result is an error, another count, test outcome or argument.
+    that no result has, "nothing found" against hits or an error, "no errors" against `errors: 4`, "unlocked" against
+    `{"locked": true}`, a report that admits no failure although every result is an error, another count, test
+    outcome or argument.
 
     ## Why is this bad?
     Conclusions from a fabricated result look exactly like those from a real one. An error retold as "nothing found"

@@ -611,6 +611,11 @@ def is_admission(prose: Prose) -> bool:
     return _PHRASES["admits"].search(_PHRASES["no_fault"].sub(" ", prose.masked)) is not None
 
 
+def negates(sentence: Sentence) -> bool:
+    """Return True if a sentence has a negation."""
+    return _PHRASES["negates"].search(sentence.masked) is not None
+
+
 def _negates(prose: Prose) -> bool:
     texts = (_PHRASES["no_fault"].sub(" ", sentence.masked) for sentence in _statements(prose))
     return any(_PHRASES["negates"].search(text) for text in texts)
