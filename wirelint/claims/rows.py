@@ -308,7 +308,7 @@ def _opposite_state(text: str, row: Row) -> str | None:
         if (pair, 1 - side) in given or _pattern((pair, side)).search(text):
             continue
         if found := _pattern((pair, 1 - side)).search(text):
-            return f"{found[0]!r} is the opposite of {row.place}/{key} = {row.cells[key]!r}"
+            return f"{found[0]!r} is the opposite of {row.place}/{key} = {row.cells[key]}"
     return None
 
 
@@ -328,26 +328,37 @@ def _all_alike(prose: Prose, table: Sequence[Row]) -> Iterator[Contradiction]:
 
 def opposite_states(prose: Prose, known: Sequence[Fact], request: Request) -> Iterator[Contradiction]:
     """Yield "the permit is approved" if the only state of that kind in the results of the turn is "refused"."""
-    objects = [decode_json(fact.result.text) for fact in known if not fact.outcome.error]
-    if len(objects) != len(known) or len(prose.text) > LONGEST_REPLY:
+    if any(fact.outcome.error for fact in known) or len(prose.text) > LONGEST_REPLY:
         return
+    objects = [_fields(fact.result.text) for fact in known]
     subject = particulars(f"{last_words(request)} {' '.join(fact.arguments for fact in known)}")
-    for document in objects:
-        if not isinstance(document, dict):
-            continue
-        for key, cell in document.items():
-            for state in _states_of(key, cell):
-                if state[0] == _OUTCOMES or sum(_count(one, state[0]) for one in objects) != 1:
-                    continue
-                row = Row((), {key: cell}, "")
-                for sentence in prose.sentences:
-                    about_it = not particulars(sentence.masked).isdisjoint(subject) and not sentence.question
-                    against = (
-                        _opposite_state(sentence.masked, row) if about_it and is_about_this_case(sentence) else None
-                    )
-                    if against is not None and not _pattern(state).search(prose.text):
-                        yield Contradiction(sentence.start, sentence.end, against, "warning", "medium")
-                        return
+    for key, cell in [field for one in objects for field in _scalars(one)]:
+        for state in _states_of(key, cell):
+            if state[0] == _OUTCOMES or sum(_count(one, state[0]) for one in objects) != 1:
+                continue
+            if _pattern(state).search(prose.text):
+                continue
+            row, opposite = Row((), {key: cell}, ""), _pattern((state[0], 1 - state[1]))
+            for sentence in prose.sentences:
+                against = _opposite_state(sentence.masked, row) if not sentence.question else None
+                about_it = against and not particulars(opposite.sub(" ", sentence.masked)).isdisjoint(subject)
+                if against is not None and about_it and is_about_this_case(sentence):
+                    yield Contradiction(sentence.start, sentence.end, against, "warning", "medium")
+                    return
+
+
+def _fields(text: str) -> Json:
+    """Return the JSON of a result, or the lines `name: value` of a text as an object."""
+    return decode_json(text) if text.lstrip().startswith(("{", "[")) else dict(_FIELD.findall(text[:LONGEST]))
+
+
+_FIELD = re.compile(r"^ *(\w[\w ]{0,24}): *(\w[\w -]{1,22}) *$", re.MULTILINE)
+
+
+def _scalars(document: Json, depth: int = 0) -> Iterator[tuple[str, Json]]:
+    """Yield the fields of an object and of the objects in it."""
+    for key, cell in document.items() if isinstance(document, dict) and depth < _FEW else ():
+        yield from _scalars(cell, depth + 1) if isinstance(cell, dict) else ((key, cell),)
 
 
 def _count(document: Json, pair: int, depth: int = 0) -> int:
