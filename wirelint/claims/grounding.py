@@ -100,6 +100,8 @@ def _is_telling(value: Value, text: str) -> bool:
         return False
     if value.unit is None and _UNKNOWN_UNIT.match(text, value.end):
         return False
+    if _PHRASES["bound"].search(text[max(value.start - NEAR, 0) : value.start]):
+        return False
     return text[value.start - 1 : value.start] != "["
 
 
@@ -138,7 +140,9 @@ def displaced(prose: Prose, known: Sequence[Fact], request: Request) -> Iterator
         replaced = taken or _gap(one, free, left, possible)
         if replaced is None or is_said(one.value, prose.masked, texts) or is_computed(one.value, [*pool, *sent]):
             continue
-        if _is_rate(one, said, pool, (value.readings[0] for text in sent_texts for value in values(text))):
+        if _PHRASES["adjusted"].search(one.sentence.masked) or _is_rate(
+            one, said, pool, (value.readings[0] for text in sent_texts for value in values(text))
+        ):
             continue
         shown = prose.text[one.value.start : one.value.end]
         yield Contradiction(
@@ -156,13 +160,23 @@ def _is_interval(value: Value, texts: Iterable[str]) -> bool:
     return value.unit is not None and value.unit.dimension == "time" and any(_DATE.search(text) for text in texts)
 
 
+_PERIODS = (7, 12, 24, 30, 52, 60, 365, 1000)
+"""Days of a week, months of a year and so on: a rent by month gives one by year."""
+
+
 def _is_rate(told: Stated, said: Sequence[Stated], pool: Sequence[Datum], given: Iterable[float]) -> bool:
     """Return True if a value is a datum times or divided by another value of its sentence: `at 6.5 knots, 15 hours`.
 
     Or times or divided by a number that the user or the arguments of a call give.
     """
     beside = [other.value.readings[0] for other in said if other.sentence is told.sentence and other is not told]
-    beside = [rate for rate in [*beside, *given] if rate not in (0, 1)]
+    shares = [
+        other.value.readings[0] / 100
+        for other in said
+        if other.value.unit is not None and other.value.unit.name == "percent"
+    ]
+    beside += [rate for share in shares for rate in (1 + share, 1 - share)]
+    beside = [rate for rate in [*beside, *given, *_PERIODS] if rate not in (0, 1)]
     goal, step = told.value.readings[0], told.value.step
     return any(
         same(goal, datum.value.readings[0] * rate, step / 2)
