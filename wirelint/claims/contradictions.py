@@ -37,6 +37,7 @@ from wirelint.claims.grounding import (
     retold_errors,
     swapped,
 )
+from wirelint.claims.rows import misplaced
 from wirelint.claims.values import LONGEST, Clock, Date, clocks, dates, unit_of, values
 from wirelint.history.handed_back import handed_back
 from wirelint.jsonvalues import decode_json
@@ -569,6 +570,7 @@ def contradictions(
         yield from retold_errors(prose, known, request)
         yield from displaced(prose, known, request)
         yield from swapped(prose, known)
+        yield from misplaced(prose, known, request)
         yield from displaced_moments(prose, known, request)
         yield from altered_codes(prose, known, request)
         yield from added_items(prose, known, request)

@@ -1,0 +1,248 @@
+"""Rows of a result against the sentences of a reply that name them: values, dates and words of another row.
+
+Theory of operation. A list of objects is a table. The strings of a column in which no two are equal name its rows. A
+clause of the reply that has the name of one row is about that row, and so is a bracket right behind a name. A value of
+the clause contradicts the row if another row has it in a column of which the clause leaves out the row's own value; or if
+no text of the conversation has it, nothing leads to it, and the row has another value of the same unit or key.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from wirelint import lexicon
+from wirelint.claims.derivation import (
+    Datum,
+    data,
+    derived_from,
+    equals,
+    follows_from_dates,
+    is_computed,
+    is_of_kind,
+    is_said,
+)
+from wirelint.claims.evidence import Contradiction, Fact
+from wirelint.claims.grounding import LONGEST_REPLY, is_about_this_case
+from wirelint.claims.toolkinds import name_words
+from wirelint.claims.values import LONGEST, Date, Value, dates, values
+from wirelint.jsonvalues import decode_json
+from wirelint.model import Json, Request
+from wirelint.text.prose import Prose
+from wirelint.text.remembered import remembered
+
+_PHRASES = lexicon.Phrases("grounding")
+_MOST_ROWS = 60
+_LONGEST_NAME = 60
+_LONGEST_WORD = 30
+_FEW_WORDS = 6
+"""Different strings of a column that says in which of a few states a row is."""
+_LARGE = 100
+"""Whole numbers from which on two rows hardly share one by chance."""
+_CLAUSE = re.compile(r"[^;\n]+")
+_TABLE_LINE = re.compile(r"^[ \t]*\|.*$", re.MULTILINE)
+_BRACKET = re.compile(r"[ *_`]{0,4}\(([^()\n]{1,120})\)")
+_LETTER = re.compile(r"[^\W\d_]")
+_DIGIT = re.compile(r"\d")
+_FEW_DIGITS = 2
+_ALIKE = 8
+"""Factor between two numbers in one unit of which one may be the other with wrong digits."""
+_KEY_NEAR = 24
+"""Characters between a number and the word of its key."""
+
+
+class Row(NamedTuple):
+    """An object of a list in a result. `names`: strings that no other row has in their column. `place`: its pointer."""
+
+    names: tuple[str, ...]
+    cells: Mapping[str, Json]
+    place: str
+
+
+@remembered
+def tables(text: str) -> tuple[tuple[Row, ...], ...]:
+    """Return the lists of objects in a result that is JSON."""
+    document = decode_json(text) if len(text) <= LONGEST and text.lstrip().startswith(("{", "[")) else None
+    return tuple(_tables(document, "", 0))
+
+
+def _tables(document: Json, place: str, depth: int) -> Iterator[tuple[Row, ...]]:
+    if isinstance(document, list):
+        objects = [one for one in document if isinstance(one, dict)]
+        if 1 < len(objects) == len(document) <= _MOST_ROWS:
+            naming = [key for key in objects[0] if _is_naming([one.get(key) for one in objects])]
+            yield tuple(
+                Row(tuple(str(one[key]) for key in naming), one, f"{place}/{number}")
+                for number, one in enumerate(objects)
+            )
+    elif isinstance(document, dict) and depth < _FEW_WORDS:
+        for key, value in document.items():
+            yield from _tables(value, f"{place}/{key}", depth + 1)
+
+
+def _is_naming(column: Sequence[Json]) -> bool:
+    texts = [one for one in column if isinstance(one, str) and 1 < len(one) <= _LONGEST_NAME and _LETTER.search(one)]
+    return len(texts) == len(column) == len({one.casefold() for one in texts})
+
+
+class _Clause(NamedTuple):
+    """A part of a reply about one row. `text` has blanks in place of everything else, so that offsets are those of the
+    reply."""
+
+    row: Row
+    start: int
+    end: int
+    text: str
+
+
+def _clauses(prose: Prose, table: Sequence[Row]) -> Iterator[_Clause]:
+    named = [(re.compile(rf"(?i)(?<![\w-]){re.escape(name)}(?![\w-])"), row) for row in table for name in row.names]
+    places = [(one.start, one.end) for one in prose.sentences if not one.question and is_about_this_case(one)]
+    for start, end in (*places, *(line.span() for line in _TABLE_LINE.finditer(prose.text))):
+        for part in _CLAUSE.finditer(prose.text, start, end):
+            found = [
+                (match.span(), row) for pattern, row in named for match in pattern.finditer(prose.text, *part.span())
+            ]
+            spans = [span for span, _ in found]
+            if len({row.place for _, row in found}) == 1:
+                yield _clause(prose, found[0][1], part.span(), spans)
+                continue
+            for (_, end), row in found:
+                if bracket := _BRACKET.match(prose.text, end):
+                    yield _clause(prose, row, bracket.span(1), spans)
+
+
+def _clause(prose: Prose, row: Row, span: tuple[int, int], names: Sequence[tuple[int, int]]) -> _Clause:
+    start, end = span
+    text = " " * start + prose.text[start:end]
+    for first, last in names:
+        text = f"{text[:first]}{' ' * (last - first)}{text[last:]}"
+    return _Clause(row, start, end, text)
+
+
+def misplaced(prose: Prose, known: Sequence[Fact], request: Request) -> Iterator[Contradiction]:
+    """Yield a clause about a row of a result that gives it a value, a date or a word that it does not have."""
+    good = [fact.result.text for fact in known if not fact.outcome.error]
+    if len(prose.text) > LONGEST_REPLY or any(len(text) > LONGEST for text in good):
+        return
+    texts = [message.text for message in request.messages] + [call.arguments.text for call in request.calls]
+    results = [result.text for result in request.results]
+    for text in good:
+        for table in tables(text):
+            if not table[0].names:
+                continue
+            yield from _invented_name(prose, table, [*texts, *results])
+            clauses = list(_clauses(prose, table))
+            for clause in clauses:
+                against = (
+                    _value_of_another(clause, table, text, [*texts, *(other for other in results if other != text)])
+                    or _date_of_another(clause, table, [*texts, *results])
+                    or _word_of_another(clause, table, clauses)
+                )
+                if against is not None:
+                    yield Contradiction(clause.start, clause.end, against, "warning", "medium")
+                    return
+
+
+def _invented_name(prose: Prose, table: Sequence[Row], texts: Sequence[str]) -> Iterator[Contradiction]:
+    """Yield a code of the form of a column's codes that nothing in the conversation has, in a reply that lists the rows."""
+    for names in zip(*(row.names for row in table), strict=True):
+        forms = {_DIGIT.sub("9", _LETTER.sub("a", name)) for name in names}
+        if (
+            len(forms) > 1
+            or sum(map(str.isdigit, names[0])) < _FEW_DIGITS
+            or sum(name in prose.text for name in names) < 2
+        ):
+            continue
+        form = re.escape(forms.pop()).replace("9", r"\d").replace("a", r"[^\W\d_]")
+        for code in re.finditer(rf"(?<![\w-]){form}(?![\w-])", prose.text):
+            if not any(code[0].casefold() in text.casefold() for text in texts):
+                yield Contradiction(*code.span(), f"no result has {code[0]!r}: {table[0].place}", "warning", "medium")
+
+
+def _value_of_another(clause: _Clause, table: Sequence[Row], text: str, texts: Sequence[str]) -> str | None:
+    pool = data(text)
+    own = [datum for datum in pool if datum.place.startswith(f"{clause.row.place}/")]
+    others = [
+        datum for row in table if row is not clause.row for datum in pool if datum.place.startswith(f"{row.place}/")
+    ]
+    stated = values(clause.text)
+    for value in stated:
+        beside = [Datum(other, frozenset(), "", "") for other in stated if other is not value]
+        if value.ranges or derived_from(value, own) or is_computed(value, [*own, *beside]):
+            continue
+        if is_said(value, clause.text, texts):
+            continue
+        lacking = [datum for datum in own if not any(equals(other, datum.value) for other in stated)]
+        shown = clause.text[value.start : value.end]
+        same = [datum for datum in others if equals(value, datum.value) and value.is_whole >= datum.value.is_whole]
+        columns = {datum.column for datum in same} - {"#"}
+        if columns and (value.unit is not None or not value.is_whole or abs(value.readings[0]) >= _LARGE):
+            mine = next((datum for datum in lacking if datum.column in columns), None)
+            if mine is not None and not any(equals(value, datum.value) for datum in pool if datum not in others):
+                return f"{shown!r} belongs to another row: {mine.place} = {mine.value.readings[0]:g}"
+        if columns or derived_from(value, pool) or is_computed(value, pool):
+            continue
+        meant = [datum for datum in lacking if _is_meant(value, datum, clause.text)]
+        if len(meant) == 1:
+            return f"{shown!r} is in no result: {meant[0].place} = {meant[0].value.readings[0]:g}"
+    return None
+
+
+def _is_meant(value: Value, datum: Datum, text: str) -> bool:
+    """Return True if a value has the unit of a datum, or a word of its key beside it."""
+    if value.unit is not None and datum.value.unit is not None:
+        one, other = abs(next(iter(value.amounts()))), abs(next(iter(datum.value.amounts())))
+        return is_of_kind(value, datum.value) and one < _ALIKE * other < _ALIKE**2 * one
+    near = text[max(value.start - _KEY_NEAR, 0) : value.end + _KEY_NEAR].casefold()
+    return any(len(word) > 3 and word in near for word in name_words(datum.column))
+
+
+def _date_of_another(clause: _Clause, table: Sequence[Row], texts: Sequence[str]) -> str | None:
+    given = [(key, date) for key, cell in clause.row.cells.items() if isinstance(cell, str) for date in dates(cell)]
+    stated = list(dates(clause.text)) if given else []
+    for date in stated:
+        if any(date.agrees(own) for _, own in given) or any(own.agrees(other) for _, own in given for other in stated):
+            continue
+        cells = " ".join(str(cell) for cell in clause.row.cells.values())
+        if _is_elsewhere(date, texts, table) or follows_from_dates(date, [own for _, own in given], [cells]):
+            continue
+        shown = clause.text[date.start : date.end]
+        key = given[0][0]
+        return f"the date {shown!r} is not that of its row: {clause.row.place}/{key} = {clause.row.cells[key]}"
+    return None
+
+
+def _is_elsewhere(date: Date, texts: Sequence[str], table: Sequence[Row]) -> bool:
+    """Return True if the conversation has a date outside the cells of a table."""
+    count = sum(date.agrees(other) for text in texts for other in dates(text))
+    cells = (cell for row in table for cell in row.cells.values() if isinstance(cell, str))
+    return count > sum(date.agrees(other) for cell in cells for other in dates(cell))
+
+
+def _word_of_another(clause: _Clause, table: Sequence[Row], clauses: Sequence[_Clause]) -> str | None:
+    if _PHRASES["negates"].search(clause.text):
+        return None
+    for key, own in clause.row.cells.items():
+        words = {cell for row in table if isinstance(cell := row.cells.get(key), str)}
+        if not isinstance(own, str) or not 1 < len(words) <= _FEW_WORDS or len(words) == len(table):
+            continue
+        if not all(3 < len(word) <= _LONGEST_WORD for word in words) or _holds(clause.text, own):
+            continue
+        cells = " ".join(str(cell) for cell in clause.row.cells.values())
+        other = next((word for word in words - {own} if _lists(clause.text, word) and not _holds(cells, word)), None)
+        # The words are the same as in the result, not a translation of them: another row has its own.
+        retold = any(_holds(one.text, str(one.row.cells.get(key))) for one in clauses if one.row is not clause.row)
+        if other is not None and retold:
+            return f"{other!r} belongs to another row: {clause.row.place}/{key} = {own!r}"
+    return None
+
+
+def _holds(text: str, word: str) -> bool:
+    return re.search(rf"(?i)(?<!\w){re.escape(word)}(?!\w)", text) is not None
+
+
+def _lists(text: str, word: str) -> bool:
+    """Return True if a word stands between punctuation, as in a list: not "to be closed"."""
+    return re.search(rf"(?i)(?:\A|[^\w\s])\W*{re.escape(word)}\s*(?:[^\w\s]|\Z)", text) is not None
