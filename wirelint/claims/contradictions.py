@@ -451,13 +451,11 @@ def _displaced(
         returned.add(one.given)
         if len(returned) > _FEW_MOMENTS:
             return
-    if not returned or any(one.given in returned for one in stated):
+    # A reply that has one of them may speak of other events too.
+    if not returned or any(follows(one) for one in stated):
         return
-    # One reading of `03/04/2025` is enough.
-    following = {one.start for one in stated if follows(one)}
-    free = [one for one in stated if one.start not in following]
-    for sentence in prose.sentences if free else ():
-        own = [one for one in free if sentence.start <= one.start < sentence.end]
+    for sentence in prose.sentences:
+        own = [one for one in stated if sentence.start <= one.start < sentence.end]
         if own and not sentence.question and is_about_this_case(sentence) and not _speaks_of_durations(sentence):
             shown = prose.text[own[0].start : own[0].end]
             against = f"the {kind} {shown!r} is in no result and follows from none: {good[-1].shown}"

@@ -100,6 +100,8 @@ def _is_telling(value: Value, text: str) -> bool:
         return False
     if value.unit is None and _UNKNOWN_UNIT.match(text, value.end):
         return False
+    if _PHRASES["bound"].search(text[max(value.start - NEAR, 0) : value.start]):
+        return False
     return text[value.start - 1 : value.start] != "["
 
 
@@ -122,17 +124,25 @@ def displaced(prose: Prose, known: Sequence[Fact], request: Request) -> Iterator
     sent = [datum for fact in good if len(data(fact.result.text)) != 1 for datum in data(fact.arguments)]
     free = [one for one in said if not derived_from(one.value, pool) and not _is_interval(one.value, results)]
     written = values(prose.masked)[: 2 * _MOST_STATED]
-    possible = [datum for datum in turn if datum.column != "#" and NAMES_ONLY.search(datum.column) is None]
+    possible = [
+        datum
+        for datum in turn
+        # The 1 of `1 USD = 0.92 EUR` says nothing.
+        if datum.column != "#" and NAMES_ONLY.search(datum.column) is None and datum.value.readings != (1.0,)
+    ]
     left = [datum for datum in possible if not any(equals(value, datum.value) for value in written)] if free else []
     if not left:
         return
     texts = [message.text for message in request.messages] + [call.arguments.text for call in request.calls]
+    sent_texts = [last_words(request), *(fact.arguments for fact in good)]
     for one in free:
         taken = _replaced(one, left, possible, [other for other in said if other not in free])
         replaced = taken or _gap(one, free, left, possible)
         if replaced is None or is_said(one.value, prose.masked, texts) or is_computed(one.value, [*pool, *sent]):
             continue
-        if _is_rate(one, said, pool):
+        if _PHRASES["adjusted"].search(one.sentence.masked) or _is_rate(
+            one, said, pool, (value.readings[0] for text in sent_texts for value in values(text))
+        ):
             continue
         shown = prose.text[one.value.start : one.value.end]
         yield Contradiction(
@@ -150,9 +160,23 @@ def _is_interval(value: Value, texts: Iterable[str]) -> bool:
     return value.unit is not None and value.unit.dimension == "time" and any(_DATE.search(text) for text in texts)
 
 
-def _is_rate(told: Stated, said: Sequence[Stated], pool: Sequence[Datum]) -> bool:
-    """Return True if a value is a datum times or divided by another value of its sentence: `at 6.5 knots, 15 hours`."""
+_PERIODS = (7, 12, 24, 30, 52, 60, 365, 1000)
+"""Days of a week, months of a year and so on: a rent by month gives one by year."""
+
+
+def _is_rate(told: Stated, said: Sequence[Stated], pool: Sequence[Datum], given: Iterable[float]) -> bool:
+    """Return True if a value is a datum times or divided by another value of its sentence: `at 6.5 knots, 15 hours`.
+
+    Or times or divided by a number that the user or the arguments of a call give.
+    """
     beside = [other.value.readings[0] for other in said if other.sentence is told.sentence and other is not told]
+    shares = [
+        other.value.readings[0] / 100
+        for other in said
+        if other.value.unit is not None and other.value.unit.name == "percent"
+    ]
+    beside += [rate for share in shares for rate in (1 + share, 1 - share)]
+    beside = [rate for rate in [*beside, *given, *_PERIODS] if rate not in (0, 1)]
     goal, step = told.value.readings[0], told.value.step
     return any(
         same(goal, datum.value.readings[0] * rate, step / 2)
@@ -207,7 +231,10 @@ def _gap(one: Stated, free: Sequence[Stated], left: Sequence[Datum], turn: Seque
 
 
 def _is_meant(one: Stated, datum: Datum) -> bool:
-    """Return True if a value can only be the one number of a result: the result is nothing else, or words agree."""
+    """Return True if a value can only be the one number of a result: the result is nothing else, both have decimals, or
+    words agree."""
+    if not (one.value.is_whole or datum.value.is_whole):
+        return True
     return datum.bare or (one.value.unit is datum.value.unit and _shared(one, datum) > 0) or _has_key(one, datum)
 
 
