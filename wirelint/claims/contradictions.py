@@ -32,12 +32,11 @@ from wirelint.claims.grounding import (
     displaced,
     is_about_this_case,
     is_admission,
-    negates,
     particulars,
     retold_errors,
     swapped,
 )
-from wirelint.claims.rows import misplaced
+from wirelint.claims.rows import misplaced, opposite_states
 from wirelint.claims.values import LONGEST, Clock, Date, clocks, dates, unit_of, values
 from wirelint.history.handed_back import handed_back
 from wirelint.jsonvalues import decode_json
@@ -307,56 +306,6 @@ _ENDS = re.compile(r"\W*(?:\Z|[,;.!]|(?:and|so|und|also|et|y|e|en|i|och)\b)")
 """The end of a clause: a denial that goes on may be about a part of what was counted."""
 
 
-def opposite_states(
-    prose: Prose, sentences: Sequence[Sentence], known: Sequence[Fact], words: str
-) -> Iterator[Contradiction]:
-    """Yield the opposite of the only state that the only result has: "the door is unlocked" of `{"locked": true}`.
-
-    The reply has no word of the returned state; the sentence has one of the order or of the call, and no negation.
-    `words`: the user's last message.
-    """
-    if len(known) != 1 or known[0].outcome.error or len(known[0].result.text) > _LONGEST_STATE:
-        return
-    text = known[0].result.text
-    document = decode_json(text) if text.lstrip().startswith("{") else dict(_FIELD.findall(text))
-    states = list(_states(document)) if isinstance(document, dict) else []
-    about = particulars(f"{words} {known[0].arguments}")
-    for key, shown, returned, opposite in states if len(states) == 1 else ():
-        told = [one for one in sentences if opposite.search(one.masked)] if not returned.search(prose.masked) else []
-        for sentence in told:
-            shared = particulars(opposite.sub(" ", sentence.masked)) & about
-            if shared and not negates(sentence) and is_about_this_case(sentence):
-                against = f"the result has {key} = {shown}"
-                yield Contradiction(sentence.start, sentence.end, against, "warning", "medium")
-                return
-
-
-_FIELD = re.compile(r"^ *(\w[\w ]{0,24}): *(\w[\w -]{1,22}) *$", re.MULTILINE)
-
-
-def _states(document: dict[str, Json]) -> Iterator[tuple[str, str, re.Pattern[str], re.Pattern[str]]]:
-    """Yield the fields of a result that give a state: key, value, the words for the state, and those for its opposite."""
-    for key, value in document.items():
-        if isinstance(value, dict):
-            yield from _states(value)
-        word = (
-            key if isinstance(value, bool) else value if isinstance(value, str) and len(value) < _LONGEST_WORD else ""
-        )
-        for one, other in _OPPOSITES if word else ():
-            for returned, opposite in ((one, other), (other, one)):
-                if returned.fullmatch(word.replace("_", " ").removeprefix("is ")):
-                    yield (
-                        (key, str(value), opposite, returned)
-                        if value is False
-                        else (key, str(value), returned, opposite)
-                    )
-
-
-_LONGEST_STATE = 2_000
-_LONGEST_WORD = 24
-_OPPOSITES = [tuple(re.compile(rf"(?i)\b(?:{side})\b") for side in sides) for sides in _PHRASES.table("opposites")]
-
-
 def added_items(prose: Prose, known: Sequence[Fact], request: Request) -> Iterator[Contradiction]:
     """Yield an item of a list that no text of the conversation has, if the list retells the rows of a result.
 
@@ -571,10 +520,10 @@ def contradictions(
         yield from displaced(prose, known, request)
         yield from swapped(prose, known)
         yield from misplaced(prose, known, request)
+        yield from opposite_states(prose, known, request)
         yield from displaced_moments(prose, known, request)
         yield from altered_codes(prose, known, request)
         yield from added_items(prose, known, request)
-        yield from opposite_states(prose, sentences, known, words)
 
 
 def _wrong_argument(prose: Prose, sentences: Sequence[Sentence], ran: Sequence[Ran]) -> Iterator[Contradiction]:

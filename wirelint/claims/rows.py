@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from functools import cache
+from typing import NamedTuple, TypeAlias
 
 from wirelint import lexicon
 from wirelint.claims.derivation import (
@@ -23,8 +24,8 @@ from wirelint.claims.derivation import (
     is_of_kind,
     is_said,
 )
-from wirelint.claims.evidence import Contradiction, Fact
-from wirelint.claims.grounding import LONGEST_REPLY, is_about_this_case
+from wirelint.claims.evidence import Contradiction, Fact, last_words
+from wirelint.claims.grounding import LONGEST_REPLY, is_about_this_case, particulars
 from wirelint.claims.toolkinds import name_words
 from wirelint.claims.values import LONGEST, Date, Value, dates, values
 from wirelint.jsonvalues import decode_json
@@ -36,8 +37,8 @@ _PHRASES = lexicon.Phrases("grounding")
 _MOST_ROWS = 60
 _LONGEST_NAME = 60
 _LONGEST_WORD = 30
-_FEW_WORDS = 6
-"""Different strings of a column that says in which of a few states a row is."""
+_FEW = 6
+"""Different strings of a column that says in which of a few states a row is; levels of a result that are searched."""
 _LARGE = 100
 """Whole numbers from which on two rows hardly share one by chance."""
 _CLAUSE = re.compile(r"[^;\n]+")
@@ -76,7 +77,7 @@ def _tables(document: Json, place: str, depth: int) -> Iterator[tuple[Row, ...]]
                 Row(tuple(str(one[key]) for key in naming), one, f"{place}/{number}")
                 for number, one in enumerate(objects)
             )
-    elif isinstance(document, dict) and depth < _FEW_WORDS:
+    elif isinstance(document, dict) and depth < _FEW:
         for key, value in document.items():
             yield from _tables(value, f"{place}/{key}", depth + 1)
 
@@ -133,12 +134,14 @@ def misplaced(prose: Prose, known: Sequence[Fact], request: Request) -> Iterator
             if not table[0].names:
                 continue
             yield from _invented_name(prose, table, [*texts, *results])
+            yield from _all_alike(prose, table)
             clauses = list(_clauses(prose, table))
             for clause in clauses:
                 against = (
                     _value_of_another(clause, table, text, [*texts, *(other for other in results if other != text)])
                     or _date_of_another(clause, table, [*texts, *results])
                     or _word_of_another(clause, table, clauses)
+                    or _opposite_state(clause.text, clause.row)
                 )
                 if against is not None:
                     yield Contradiction(clause.start, clause.end, against, "warning", "medium")
@@ -226,7 +229,7 @@ def _word_of_another(clause: _Clause, table: Sequence[Row], clauses: Sequence[_C
         return None
     for key, own in clause.row.cells.items():
         words = {cell for row in table if isinstance(cell := row.cells.get(key), str)}
-        if not isinstance(own, str) or not 1 < len(words) <= _FEW_WORDS or len(words) == len(table):
+        if not isinstance(own, str) or not 1 < len(words) <= _FEW or len(words) == len(table):
             continue
         if not all(3 < len(word) <= _LONGEST_WORD for word in words) or _holds(clause.text, own):
             continue
@@ -246,3 +249,123 @@ def _holds(text: str, word: str) -> bool:
 def _lists(text: str, word: str) -> bool:
     """Return True if a word stands between punctuation, as in a list: not "to be closed"."""
     return re.search(rf"(?i)(?:\A|[^\w\s])\W*{re.escape(word)}\s*(?:[^\w\s]|\Z)", text) is not None
+
+
+# --- states -----------------------------------------------------------------------------------------------------------
+
+_State: TypeAlias = tuple[int, int]
+"""A pair of opposite states of `lexicon/polarity.toml`, and the side: 0 or 1."""
+_POLARITY = lexicon.load("polarity")
+_OUTCOMES = 2
+"""The pair of success and failure, which results of any action have."""
+_SHORTEST_STATE = 4
+
+
+def _words(listed: str) -> tuple[str, ...]:
+    return tuple(word.replace("_", " ") for word in listed.split())
+
+
+@cache
+def _states() -> dict[str, set[_State]]:
+    states: dict[str, set[_State]] = {}
+    for number, pair in enumerate(_POLARITY["pair"]):
+        for side, key in enumerate(("one", "other")):
+            for word in _words(pair[key]):
+                states.setdefault(word, set()).add((number, side))
+    return states
+
+
+@cache
+def _pattern(key: str | _State) -> re.Pattern[str]:
+    """Return the expression of a list of words, or of the words of a state that are long enough to mean it."""
+    words = _words(_POLARITY[key] if isinstance(key, str) else _POLARITY["pair"][key[0]][("one", "other")[key[1]]])
+    spaced = [
+        word for word in words if word[0] < _FIRST_UNSPACED and (isinstance(key, str) or len(word) >= _SHORTEST_STATE)
+    ]
+    unspaced = [re.escape(word) for word in words if word[0] >= _FIRST_UNSPACED]
+    bounded = "|".join(sorted(map(re.escape, spaced), key=len, reverse=True))
+    return re.compile("|".join([rf"(?<![\w-])(?:{bounded})(?![\w-])", *unspaced]), re.IGNORECASE)
+
+
+_FIRST_UNSPACED = "\u3040"
+"""The first sign of the scripts that put no blanks between words."""
+
+
+def _states_of(key: str, cell: Json) -> set[_State]:
+    """Return the states that a cell means: `"status": "REFUSED"`, `"pets_allowed": false`."""
+    if isinstance(cell, bool):
+        found = {state for word in name_words(key) for state in _states().get(word, ())}
+        return {(pair, side if cell else 1 - side) for pair, side in found}
+    return set(_states().get(cell.casefold().replace("_", " "), ())) if isinstance(cell, str) else set()
+
+
+def _opposite_state(text: str, row: Row) -> str | None:
+    """Return why a text contradicts a state of a row: it has a word of the opposite state, and none of the state."""
+    if _PHRASES["negates"].search(text):
+        return None
+    given = {state: key for key, cell in row.cells.items() for state in _states_of(key, cell)}
+    for (pair, side), key in given.items():
+        if (pair, 1 - side) in given or _pattern((pair, side)).search(text):
+            continue
+        if found := _pattern((pair, 1 - side)).search(text):
+            return f"{found[0]!r} is the opposite of {row.place}/{key} = {row.cells[key]}"
+    return None
+
+
+def _all_alike(prose: Prose, table: Sequence[Row]) -> Iterator[Contradiction]:
+    """Yield "all are open" if a row is closed."""
+    for sentence in prose.sentences:
+        line = sentence.masked
+        if sentence.question or not _pattern("all").search(line) or _pattern("except").search(line):
+            continue
+        if not is_about_this_case(sentence) or any(value.readings[0] != len(table) for value in values(line)):
+            continue
+        against = next((why for row in table if (why := _opposite_state(line, row))), None)
+        if against is not None and not any(_holds(line, name) for row in table for name in row.names):
+            yield Contradiction(sentence.start, sentence.end, against, "warning", "medium")
+            return
+
+
+def opposite_states(prose: Prose, known: Sequence[Fact], request: Request) -> Iterator[Contradiction]:
+    """Yield "the permit is approved" if the only state of that kind in the results of the turn is "refused"."""
+    if any(fact.outcome.error for fact in known) or len(prose.text) > LONGEST_REPLY:
+        return
+    objects = [_fields(fact.result.text) for fact in known]
+    subject = particulars(f"{last_words(request)} {' '.join(fact.arguments for fact in known)}")
+    for key, cell in [field for one in objects for field in _scalars(one)]:
+        for state in _states_of(key, cell):
+            if state[0] == _OUTCOMES or sum(_count(one, state[0]) for one in objects) != 1:
+                continue
+            if _pattern(state).search(prose.text):
+                continue
+            row, opposite = Row((), {key: cell}, ""), _pattern((state[0], 1 - state[1]))
+            for sentence in prose.sentences:
+                against = _opposite_state(sentence.masked, row) if not sentence.question else None
+                about_it = against and not particulars(opposite.sub(" ", sentence.masked)).isdisjoint(subject)
+                if against is not None and about_it and is_about_this_case(sentence):
+                    yield Contradiction(sentence.start, sentence.end, against, "warning", "medium")
+                    return
+
+
+def _fields(text: str) -> Json:
+    """Return the JSON of a result, or the lines `name: value` of a text as an object."""
+    return decode_json(text) if text.lstrip().startswith(("{", "[")) else dict(_FIELD.findall(text[:LONGEST]))
+
+
+_FIELD = re.compile(r"^ *(\w[\w ]{0,24}): *(\w[\w -]{1,22}) *$", re.MULTILINE)
+
+
+def _scalars(document: Json, depth: int = 0) -> Iterator[tuple[str, Json]]:
+    """Yield the fields of an object and of the objects in it."""
+    for key, cell in document.items() if isinstance(document, dict) and depth < _FEW else ():
+        yield from _scalars(cell, depth + 1) if isinstance(cell, dict) else ((key, cell),)
+
+
+def _count(document: Json, pair: int, depth: int = 0) -> int:
+    """Return the number of cells of a document with a state of a pair."""
+    if depth > _FEW:
+        return 0
+    if isinstance(document, dict):
+        own = sum(any(state[0] == pair for state in _states_of(key, cell)) for key, cell in document.items())
+        return own + sum(_count(cell, pair, depth + 1) for cell in document.values())
+    return sum(_count(cell, pair, depth + 1) for cell in document) if isinstance(document, list) else 0
