@@ -134,8 +134,10 @@ _PATIENCE = _PHRASES.text("patience")
 _PLEASE = r"(?:[ ,]*\b(?:please|bitte|s['’]il (?:vous|te) plaît|por favor|per favore|while I do (?:so|that|this))\b)?"
 _FILLER = re.compile(rf"^(?:[^\w\s]*\s*)?{_PATIENCE}(?!\w).{{0,60}}$|^[^\w]*$", re.IGNORECASE)
 _WAIT = re.compile(rf"(?<!\w){_PATIENCE}(?!\w){_PLEASE}|\bplease (?=\Z)", re.IGNORECASE)
-_AMOUNT = "".join(f"(?<!{word} )" for word in ("half", "about", "for", "in", "than", "within", "of", "takes", "every"))
-_PLEA = re.compile(rf"(?<!\w){_AMOUNT}(?!this |moment\b){_PATIENCE}(?!\w)", re.IGNORECASE)
+_PLEA = re.compile(rf"(?<!\w)(?!this |moment\b){_PATIENCE}(?!\w)", re.IGNORECASE)
+_SHORT_TIME = re.compile(r"(?:one|an?) (?:moment|sec(?:ond)?|minute)", re.IGNORECASE)
+_BEFORE_TIME = re.compile(r"(?:\A|[^\w\s]\s*|\b(?:just|me|please|need|wait|only|take) )\Z", re.IGNORECASE)
+"""What is before "a second" if it is a plea: in "half a second" and "7 litres a minute" it is an amount."""
 _LONGEST_PLEA = 300
 _LONGEST_ALONE = 240
 _LONGEST = 600
@@ -204,7 +206,9 @@ def plea(prose: Prose) -> Sentence | None:
         return None
     last = prose.sentences[-1]
     found = _PLEA.search(last.masked)
-    return last if found is not None and _NOT_NOW.search(last.masked.replace(found[0], " ")) is None else None
+    if found is None or (_SHORT_TIME.fullmatch(found[0]) and not _BEFORE_TIME.search(last.masked[: found.start()])):
+        return None
+    return None if _NOT_NOW.search(last.masked.replace(found[0], " ")) else last
 
 
 def is_without_content(prose: Prose) -> bool:

@@ -38,7 +38,7 @@ _FEW = 40
 NEAR = 32
 """Characters around a value whose words are compared with those beside a datum."""
 NAMES_ONLY = re.compile(
-    r"(?i)(?:\A|_)(?:id|no|nr|code|zip|phone|port|ts|timestamp|version|index|line|page|year|offset|ref)\Z|Id\Z"
+    r"(?i)(?:\A|_)(?:id|no|nr|code|zip|phone|port|ts|timestamp|version|index|line|page|year|offset|ref)\Z|Id\Z|_per_"
 )
 """Keys whose numbers measure nothing."""
 _NO_UNITS = frozenset({"min", "in", "no", "won", "day", "month", "year", "lat"})

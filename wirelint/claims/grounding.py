@@ -135,7 +135,10 @@ def displaced(prose: Prose, known: Sequence[Fact], request: Request) -> Iterator
         return
     texts = [message.text for message in request.messages] + [call.arguments.text for call in request.calls]
     sent_texts = [last_words(request), *(fact.arguments for fact in good)]
+    scaled = _scaled(free, left)
     for one in free:
+        if one in scaled or _PHRASES["apart"].match(prose.masked, one.value.end):
+            continue
         taken = _replaced(one, left, possible, [other for other in said if other not in free])
         replaced = taken or _gap(one, free, left, possible)
         if replaced is None or is_said(one.value, prose.masked, texts) or is_computed(one.value, [*pool, *sent]):
@@ -160,6 +163,16 @@ def _is_interval(value: Value, texts: Iterable[str]) -> bool:
     return value.unit is not None and value.unit.dimension == "time" and any(_DATE.search(text) for text in texts)
 
 
+def _scaled(free: Sequence[Stated], left: Sequence[Datum]) -> list[Stated]:
+    """Return the values that are data of a result times one factor, if there are two or more: a recipe for four."""
+    factors: dict[float, list[Stated]] = {}
+    for one in free:
+        amounts = (datum.value.readings[0] for datum in left if is_of_kind(one.value, datum.value))
+        for factor in {round(one.value.readings[0] / amount, 3) for amount in amounts if amount}:
+            factors.setdefault(factor, []).append(one)
+    return [one for alike in factors.values() if len({one.value.readings for one in alike}) > 1 for one in alike]
+
+
 _PERIODS = (7, 12, 24, 30, 52, 60, 365, 1000)
 """Days of a week, months of a year and so on: a rent by month gives one by year."""
 
@@ -167,8 +180,9 @@ _PERIODS = (7, 12, 24, 30, 52, 60, 365, 1000)
 def _is_rate(told: Stated, said: Sequence[Stated], pool: Sequence[Datum], given: Iterable[float]) -> bool:
     """Return True if a value is a datum times or divided by another value of its sentence: `at 6.5 knots, 15 hours`.
 
-    Or times or divided by a number that the user or the arguments of a call give.
+    Or by a number that the user or the arguments of a call give (`given`), or a datum plus or minus one of these.
     """
+    given = list(given)
     beside = [other.value.readings[0] for other in said if other.sentence is told.sentence and other is not told]
     shares = [
         other.value.readings[0] / 100
@@ -178,6 +192,13 @@ def _is_rate(told: Stated, said: Sequence[Stated], pool: Sequence[Datum], given:
     beside += [rate for share in shares for rate in (1 + share, 1 - share)]
     beside = [rate for rate in [*beside, *given, *_PERIODS] if rate not in (0, 1)]
     goal, step = told.value.readings[0], told.value.step
+    if any(
+        same(goal, datum.value.readings[0] + sign * one, step / 2)
+        for datum in pool
+        for one in given
+        for sign in (1, -1)
+    ):
+        return True
     return any(
         same(goal, datum.value.readings[0] * rate, step / 2)
         or (rate and same(goal, datum.value.readings[0] / rate, step / 2))
