@@ -98,13 +98,12 @@ class _Clause(NamedTuple):
 
 
 def _clauses(prose: Prose, table: Sequence[Row]) -> Iterator[_Clause]:
-    named = [(re.compile(rf"(?i)(?<![\w-]){re.escape(name)}(?![\w-])"), row) for row in table for name in row.names]
+    lowered = prose.text.lower() if len(prose.text.lower()) == len(prose.text) else prose.text
+    named = [(span, row) for row in table for name in row.names for span in _places(lowered, name.lower())]
     places = [(one.start, one.end) for one in prose.sentences if not one.question and is_about_this_case(one)]
     for start, end in (*places, *(line.span() for line in _TABLE_LINE.finditer(prose.text))):
         for part in _CLAUSE.finditer(prose.text, start, end):
-            found = [
-                (match.span(), row) for pattern, row in named for match in pattern.finditer(prose.text, *part.span())
-            ]
+            found = [(span, row) for span, row in named if part.start() <= span[0] and span[1] <= part.end()]
             spans = [span for span, _ in found]
             if len({row.place for _, row in found}) == 1:
                 yield _clause(prose, found[0][1], part.span(), spans)
@@ -112,6 +111,16 @@ def _clauses(prose: Prose, table: Sequence[Row]) -> Iterator[_Clause]:
             for (_, end), row in found:
                 if bracket := _BRACKET.match(prose.text, end):
                     yield _clause(prose, row, bracket.span(1), spans)
+
+
+def _places(text: str, name: str) -> Iterator[tuple[int, int]]:
+    """Yield the offsets of a name as a whole word."""
+    start = text.find(name)
+    while start >= 0:
+        end = start + len(name)
+        if not any(sign.isalnum() or sign in "_-" for sign in text[max(start - 1, 0) : start] + text[end : end + 1]):
+            yield start, end
+        start = text.find(name, end)
 
 
 def _clause(prose: Prose, row: Row, span: tuple[int, int], names: Sequence[tuple[int, int]]) -> _Clause:
