@@ -17,7 +17,7 @@ KEY = re.compile(r'_PHRASES(?:\.(?:words|table|text|patterns?)\(|\[)\s*"(\w+)"')
 USER = re.compile(r'^_PHRASES = (?:lexicon\.)?Phrases\("(\w+)"\)', re.MULTILINE)
 USERS: dict[str, str] = defaultdict(str)
 """The sources of the modules that use a file."""
-for _path in sorted(PACKAGE.rglob("*.py")):
+for _path in sorted([*PACKAGE.rglob("*.py"), *PACKAGE.parent.glob("rules/*.py")]):
     _text = _path.read_text(encoding="utf-8")
     if _match := USER.search(_text):
         USERS[_match[1]] += _text

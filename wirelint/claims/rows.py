@@ -308,6 +308,10 @@ def _states_of(key: str, cell: Json) -> set[_State]:
     return set(_states().get(cell.casefold().replace("_", " "), ())) if isinstance(cell, str) else set()
 
 
+_DOER = re.compile(r"\b(?:I|[Ww]e|[Yy]ou|he|she|they)(?:['’]ve| have| had)?(?: \w+)? \Z")
+"""Who does something, right before the word: "I stopped it" is no state."""
+
+
 def _opposite_state(text: str, row: Row) -> str | None:
     """Return why a text contradicts a state of a row: it has a word of the opposite state, and none of the state."""
     if _PHRASES["negates"].search(text):
@@ -316,7 +320,8 @@ def _opposite_state(text: str, row: Row) -> str | None:
     for (pair, side), key in given.items():
         if (pair, 1 - side) in given or _pattern((pair, side)).search(text):
             continue
-        if found := _pattern((pair, 1 - side)).search(text):
+        found = _pattern((pair, 1 - side)).search(text)
+        if found is not None and _DOER.search(text[: found.start()]) is None:
             return f"{found[0]!r} is the opposite of {row.place}/{key} = {row.cells[key]}"
     return None
 
