@@ -1,4 +1,4 @@
-"""Findings of the three rules on claims and announcements, on texts in many voices, trades and languages.
+"""Findings of the four rules on claims and announcements, on texts in many voices, trades and languages.
 
 `voices.json` has the texts. `reported` names with `expects` the rule that must report a text; on a text of `quiet` no rule
 may report more than `info`.
@@ -16,7 +16,7 @@ import pytest
 from tests.build import lint
 from tests.rules.case import read, read_talk
 
-RULES = ("fabricated-call", "fabricated-result", "intent-without-call")
+RULES = ("fabricated-call", "fabricated-result", "intent-without-call", "ungrounded-answer")
 VOICES = read(json.loads(Path(__file__).with_name("voices.json").read_text(encoding="utf-8")))
 Voice = Mapping[str, Any]
 

@@ -246,11 +246,12 @@ def denied_items(
     if none is None or not listed or [] in items:
         return
     wanted, found = particulars(fact.arguments), particulars(text)
-    if not particulars(none.masked) & wanted or _may_not_match(fact) or is_admission(prose) or _has_states(listed):
+    named = particulars(none.masked) & wanted or words_of(none.masked) & fact.able.words
+    if not named or _may_not_match(fact) or is_admission(prose) or _has_states(listed):
         return
     # "No open tickets", of a list of tickets: the model may have read which of them are open.
     keys = particulars(" ".join(_KEY.findall(text)))
-    narrowing = (particulars(none.masked) & particulars(words)) - wanted - keys - _SMALL
+    narrowing = (particulars(_RELATIVE.sub(" ", none.masked)) & particulars(words)) - wanted - keys - _SMALL
     if _PHRASES["others"].search(none.masked) or narrowing - frozenset(word[:5] for word in fact.able.words):
         return
     if not particulars(prose.text) & (found - wanted - keys):

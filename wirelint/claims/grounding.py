@@ -18,8 +18,8 @@ from functools import cached_property, partial
 from typing import NamedTuple
 
 from wirelint import lexicon
-from wirelint.claims.actions import stem, words_of
-from wirelint.claims.announcements import announcement, asks_for_text
+from wirelint.claims.actions import bare, stem, words_of
+from wirelint.claims.announcements import announcement, asked, asks_for_text
 from wirelint.claims.claims import Claim, claims
 from wirelint.claims.derivation import (
     MOST_DATA,
@@ -36,6 +36,8 @@ from wirelint.claims.derivation import (
     words_in,
 )
 from wirelint.claims.evidence import Contradiction, Fact, last_words
+from wirelint.claims.order_check import is_order
+from wirelint.claims.side_effects import heads_text
 from wirelint.claims.toolkinds import Ability, fits, name_words, names
 from wirelint.claims.values import LONGEST, Value, same, values
 from wirelint.model import Opaque, Request, Tool
@@ -487,9 +489,7 @@ def reported_done(
     told = (
         prose.sentences[:-1] if english and prose.sentences[-1:] and prose.sentences[-1].question else prose.sentences
     )
-    if any(sentence.question for sentence in told) or (
-        english and "?" in words and not _PHRASES["polite"].search(words)
-    ):
+    if any(sentence.question for sentence in told) or (english and not is_order(words)):
         return None
     if (used and not english) or (_negates(prose) and not english):
         return None  # "I have written it, and sent nothing"
@@ -504,20 +504,26 @@ def reported_done(
             sentence
         ):
             continue
-        one = next((one for one in idle if not english or _is_act_of(done["verb"], one, words, used, request)), None)
+        if english and heads_text(sentence.masked[done.end() :]):
+            continue
+        named = any(number in prose.text for number in _numbers_of_things(words))
+        one = next((one for one in idle if not english or _is_act_of(done["verb"], one, named, used, request)), None)
         if one is not None:
             return Claim(one.kinds, "", "said", sentence.masked, sentence.start, sentence.end), one
     return None
 
 
-def _is_act_of(verb: str, one: Ability, words: str, used: Sequence[Ability], request: Request) -> bool:
+def _is_act_of(verb: str, one: Ability, named: bool, used: Sequence[Ability], request: Request) -> bool:
     """Return True if a finished verb is that of a tool's name, or of an order about the tool's subject, and of no used
-    tool."""
+    tool. `named`: order and report have the number of one thing, which may be the subject."""
+    words = last_words(request)
     parts, order = [stem(part) for part in name_words(one.tool.name)], {stem(word) for word in words_of(words)}
-    subject, said = _nouns(one.tool), stem(verb.lower())
-    if verb.lower() in words_of(words):
-        return False  # the user did it
-    if said not in parts and not (subject & words_in(words) and (said in order or verb.lower() in _STATES)):
+    said = stem(verb.lower())
+    subject = frozenset(noun for noun in _nouns(one.tool) if stem(noun) != said)
+    if verb.lower() in words_of(words) or not (said in order or asked(words) or _PHRASES["please"].search(words)):
+        return False  # the user did it, or ordered nothing
+    about_it = not subject.isdisjoint(words_in(words))
+    if not (said in parts and (about_it or named)) and not (about_it and (said in order or verb.lower() in _STATES)):
         return False
     if not used:
         return True
@@ -534,7 +540,7 @@ _STATES = frozenset({"done", "live", "out", "complete", "set"})
 @remembered
 def particulars(text: str) -> frozenset[str]:
     """Return the numbers, the beginnings of longer words, and the pairs of ideographs and kana of a text."""
-    words = {word[:_ROOT].casefold() for word in _PARTICULAR.findall(text)}
+    words = {bare(word)[:_ROOT].casefold() for word in _PARTICULAR.findall(text)}
     signs = {run[at : at + 2] for run in _SIGNS.findall(text) for at in range(len(run) - 1)}
     return frozenset(words | signs)
 
@@ -619,10 +625,16 @@ def _finder_for(
         nouns = _nouns(one.tool)
         if measured:
             related = any(word[:_STEM] in noun for word in asked if len(word) >= _STEM for noun in nouns)
-            if related or nouns & asked or (nouns & own and len(asked & own) > 1) or len(one.words & asked) > 1:
+            if (
+                related
+                or nouns & asked
+                or (nouns & own and asked & own and not given.repeats_value(sentence))
+                or len(one.words & asked) > 1
+            ):
                 return one
-        about_it = bool(nouns & asked and own & nouns and given.new_words(sentence))
+        about_it = bool(one.kinds and nouns & asked and own & nouns and given.new_words(sentence))
         about_it = about_it and not given.asks_back and not given.repeats_value(sentence)
+        about_it = about_it and _PHRASES["done_in_english"].match(sentence.masked) is None  # an act is no answer
         if about_it and (at_once or _PHRASES["now"].search(sentence.masked)):
             return one
     return finders[0] if measured and _PHRASES["at_present"].search(sentence.masked) else None
