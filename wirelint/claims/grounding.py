@@ -632,7 +632,8 @@ def _finder_for(
                 or len(one.words & asked) > 1
             ):
                 return one
-        about_it = bool(one.kinds and nouns & asked and own & nouns and given.new_words(sentence))
+        known = nouns & asked if one.kinds else nouns <= asked
+        about_it = bool(known and own & nouns and given.new_words(sentence))
         about_it = about_it and not given.asks_back and not given.repeats_value(sentence)
         about_it = about_it and _PHRASES["done_in_english"].match(sentence.masked) is None  # an act is no answer
         if about_it and (at_once or _PHRASES["now"].search(sentence.masked)):
