@@ -424,7 +424,7 @@ def retold_errors(prose: Prose, known: Sequence[Fact], request: Request) -> Iter
     every = f"every result of this turn is {'an error' if failed else 'empty'}" if in_vain else "an action failed"
     against = f"{every}: {(failed or known)[-1].shown}"
     english = _PHRASES["english"].search(prose.masked) is not None
-    if settled and not english and _has_trouble(prose):
+    if not english and ((settled and _has_trouble(prose)) or _has_word_of(prose, failed, request)):
         return
     if (settled or not failed or not english) and _negates(prose):
         if failed and all(fact.able.kinds & {"search", "read"} for fact in failed) and not _has_trouble(prose):
@@ -467,6 +467,16 @@ def _passes_on(prose: Prose, reasons: frozenset[str]) -> bool:
         return False
     beside = any(_PHRASES["negates"].search(sentence.masked) for words, sentence in spoken if words)
     return beside or len(reasons) < _MANY or len(repeated) * 2 >= len(reasons) or _has_trouble(prose)
+
+
+def _has_word_of(prose: Prose, failed: Sequence[Fact], request: Request) -> bool:
+    """Return True if a text without a finished action has a word of an error in any form, which the order does not have:
+    `kilitli` of `kilit`."""
+    if _PHRASES["done"].search(prose.masked) or _PHRASES["done_in_english"].search(prose.masked):
+        return False
+    known = particulars(" ".join([last_words(request), *(fact.arguments for fact in failed)]))
+    reasons = frozenset[str]().union(*(particulars(fact.result.text) for fact in failed)) - known
+    return any(not word[0].isdigit() for word in reasons & particulars(prose.text))
 
 
 def _has_trouble(prose: Prose) -> bool:
