@@ -60,6 +60,7 @@ _DATE = re.compile(
 )
 _UNKNOWN_UNIT = re.compile(r" ?[^\W\d_a-z][^\W\d_]?(?!\w)")
 _CLOCK = re.compile(r" ?(?:uur|Uhr|h\b|o['’]clock|[ap]\.?m\b)")
+_FRENCH_CLOCK = re.compile(r"(?:[01]?\d|2[0-4])h(?:[0-5]\d)?(?!\w)")
 _ROW = re.compile(r"(?:/[^/]*?)*?/\d+(?=/)")
 """The pointer of a row: `/items/3` of `/items/3/price`."""
 _FORMULA = re.compile(r"\d ?[^\W\d_]{0,12} ?[×÷*·+/x−-] ?\(?[$€£]?\d[^=\n]{0,60}[=≈]")
@@ -96,7 +97,9 @@ def _stated(prose: Prose) -> Iterator[Stated]:
 
 
 def _is_telling(value: Value, text: str) -> bool:
-    """Return True unless a value is a small number, a year or a number in brackets, which may be anything."""
+    """Return True unless a value is a small number, a year, a time of day or a number in brackets."""
+    if _FRENCH_CLOCK.match(text, value.start):
+        return False
     amount = abs(value.readings[0])
     if value.unit is None and value.is_whole and (amount < 10 or 1900 <= amount <= 2100):
         return False
@@ -145,6 +148,11 @@ def displaced(prose: Prose, known: Sequence[Fact], request: Request) -> Iterator
         replaced = taken or _gap(one, free, left, possible)
         if replaced is None or is_said(one.value, prose.masked, texts) or is_computed(one.value, [*pool, *sent]):
             continue
+        beside = [other for other in written if is_of_kind(one.value, other) and derived_from(other, pool)]
+        if len(beside) > 1 and same(
+            sum(next(iter(other.amounts())) for other in beside), next(iter(one.value.amounts())), 0
+        ):
+            continue  # the sum of values of the results
         if _PHRASES["adjusted"].search(one.sentence.masked) or _is_rate(
             one, said, pool, (value.readings[0] for text in sent_texts for value in values(text))
         ):

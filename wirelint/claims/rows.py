@@ -148,7 +148,7 @@ def misplaced(prose: Prose, known: Sequence[Fact], request: Request) -> Iterator
             for clause in clauses:
                 against = (
                     _value_of_another(clause, table, text, [*texts, *(other for other in results if other != text)])
-                    or _date_of_another(clause, table, [*texts, *results])
+                    or _date_of_another(clause, table, texts, results)
                     or _word_of_another(clause, table, clauses)
                     or _opposite_state(clause.text, clause.row)
                 )
@@ -204,6 +204,8 @@ def _value_of_another(clause: _Clause, table: Sequence[Row], text: str, texts: S
 
 def _is_meant(value: Value, datum: Datum, text: str) -> bool:
     """Return True if a value has the unit of a datum, or a word of its key beside it."""
+    if value.unit is not None and value.unit.dimension == "time":
+        return False  # a time of day, or the days between two dates
     if value.unit is not None and datum.value.unit is not None:
         one, other = abs(next(iter(value.amounts()))), abs(next(iter(datum.value.amounts())))
         return is_of_kind(value, datum.value) and one < _ALIKE * other < _ALIKE**2 * one
@@ -211,14 +213,17 @@ def _is_meant(value: Value, datum: Datum, text: str) -> bool:
     return any(len(word) > 3 and word in near for word in name_words(datum.column))
 
 
-def _date_of_another(clause: _Clause, table: Sequence[Row], texts: Sequence[str]) -> str | None:
+def _date_of_another(clause: _Clause, table: Sequence[Row], texts: Sequence[str], results: Sequence[str]) -> str | None:
     given = [(key, date) for key, cell in clause.row.cells.items() if isinstance(cell, str) for date in dates(cell)]
     stated = list(dates(clause.text)) if given else []
     for date in stated:
         if any(date.agrees(own) for _, own in given) or any(own.agrees(other) for _, own in given for other in stated):
             continue
         cells = " ".join(str(cell) for cell in clause.row.cells.values())
-        if _is_elsewhere(date, texts, table) or follows_from_dates(date, [own for _, own in given], [cells]):
+        beginnings = [*(own for _, own in given), *(other for text in texts for other in dates(text))]
+        if _is_elsewhere(date, [*texts, *results], table) or follows_from_dates(
+            date, beginnings, [cells, clause.text, *texts]
+        ):
             continue
         shown = clause.text[date.start : date.end]
         key = given[0][0]
