@@ -34,9 +34,8 @@ from wirelint.claims.grounding import (
     is_admission,
     particulars,
     retold_errors,
-    swapped,
 )
-from wirelint.claims.rows import misplaced, opposite_states
+from wirelint.claims.rows import misplaced, opposite_states, swapped
 from wirelint.claims.values import LONGEST, Clock, Date, clocks, dates, unit_of, values
 from wirelint.history.handed_back import handed_back
 from wirelint.jsonvalues import decode_json

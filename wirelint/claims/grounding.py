@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property, partial
 from typing import NamedTuple
@@ -51,7 +50,7 @@ _MEDIA = frozenset(_PHRASES.words("media"))
 
 LONGEST_REPLY = 8_000
 """Characters of a reply that is compared; a longer one takes too long."""
-_MOST_STATED = 32
+MOST_STATED = 32
 """Values of a reply that are compared."""
 _ONLY = 6
 """Numbers of a result that is about one thing: a value of the same kind can only be one of them."""
@@ -61,8 +60,6 @@ _DATE = re.compile(
 _UNKNOWN_UNIT = re.compile(r" ?[^\W\d_a-z][^\W\d_]?(?!\w)")
 _CLOCK = re.compile(r" ?(?:uur|Uhr|h\b|o['’]clock|[ap]\.?m\b)")
 _FRENCH_CLOCK = re.compile(r"(?:[01]?\d|2[0-4])h(?:[0-5]\d)?(?!\w)")
-_ROW = re.compile(r"(?:/[^/]*?)*?/\d+(?=/)")
-"""The pointer of a row: `/items/3` of `/items/3/price`."""
 _FORMULA = re.compile(r"\d ?[^\W\d_]{0,12} ?[×÷*·+/x−-] ?\(?[$€£]?\d[^=\n]{0,60}[=≈]")
 """A calculation, which the model does by itself."""
 
@@ -80,7 +77,7 @@ class Stated(NamedTuple):
 
 def stated(prose: Prose) -> list[Stated]:
     """Return the values that a reply states: in no question, no condition, no range, and about this case."""
-    return list(itertools.islice(_stated(prose), _MOST_STATED))
+    return list(itertools.islice(_stated(prose), MOST_STATED))
 
 
 def _stated(prose: Prose) -> Iterator[Stated]:
@@ -92,11 +89,11 @@ def _stated(prose: Prose) -> Iterator[Stated]:
         for value in own:
             near = prose.masked[max(value.start - NEAR, sentence.start) : min(value.end + NEAR, sentence.end)]
             words = words_in(sentence.masked if value.unit is not None else near)
-            if not value.ranges and _is_telling(value, prose.masked):
+            if not value.ranges and is_telling(value, prose.masked):
                 yield Stated(value, sentence, words)
 
 
-def _is_telling(value: Value, text: str) -> bool:
+def is_telling(value: Value, text: str) -> bool:
     """Return True unless a value is a small number, a year, a time of day or a number in brackets."""
     if _FRENCH_CLOCK.match(text, value.start):
         return False
@@ -128,7 +125,7 @@ def displaced(prose: Prose, known: Sequence[Fact], request: Request) -> Iterator
     # The arguments of a call whose result is one number are what that number was computed from.
     sent = [datum for fact in good if len(data(fact.result.text)) != 1 for datum in data(fact.arguments)]
     free = [one for one in said if not derived_from(one.value, pool) and not _is_interval(one.value, results)]
-    written = values(prose.masked)[: 2 * _MOST_STATED]
+    written = values(prose.masked)[: 2 * MOST_STATED]
     possible = [
         datum
         for datum in turn
@@ -161,7 +158,7 @@ def displaced(prose: Prose, known: Sequence[Fact], request: Request) -> Iterator
         yield Contradiction(
             one.sentence.start,
             one.sentence.end,
-            f"{shown!r} is not in the result: {replaced.place} = {_shown(replaced.value)}, and no rounding, conversion"
+            f"{shown!r} is not in the result: {replaced.place} = {shown_value(replaced.value)}, and no rounding, conversion"
             " or sum leads from one to the other",
             *(("error", "high") if taken is not None and one.value.unit is not None else ("warning", "medium")),
         )
@@ -217,7 +214,7 @@ def _is_rate(told: Stated, said: Sequence[Stated], pool: Sequence[Datum], given:
     )
 
 
-def _shown(value: Value) -> str:
+def shown_value(value: Value) -> str:
     unit = f" {value.unit.name}" if value.unit is not None else ""
     return f"{value.readings[0]:g}{unit}"
 
@@ -292,85 +289,8 @@ def _is_alike(value: Value, datum: Value) -> bool:
     return (value.unit is not datum.unit or value.is_whole == datum.is_whole) and one < 20 * other < 400 * one
 
 
-# --- rows -------------------------------------------------------------------------------------------------------------
-
-
-class _Row(NamedTuple):
-    """An object of a list, or a whole result: its data, and the words that are in no other row."""
-
-    own: frozenset[str]
-    data: tuple[Datum, ...]
-
-
-def swapped(prose: Prose, known: Sequence[Fact]) -> Iterator[Contradiction]:
-    """Yield sentences that give the values of some rows to others: `Bergen: 3 °C` if 3 °C is Oslo's.
-
-    The values and the names of rows in a sentence are paired in their order. Each value is in one row only.
-    """
-    rows = _rows([fact for fact in known if not fact.outcome.error]) if len(prose.text) <= LONGEST_REPLY else []
-    if len(rows) < 2:
-        return
-    found = [value for value in values(prose.text)[: 2 * _MOST_STATED] if _is_telling(value, prose.text)]
-    for sentence in prose.sentences:
-        told = [value for value in found if sentence.start <= value.start < sentence.end]
-        named = _named_rows(prose.text[sentence.start : sentence.end], rows) if told else []
-        if not told or len(named) != len(told) or sentence.question or not is_about_this_case(sentence):
-            continue
-        places = [[(row, datum) for row in rows for datum in derived_from(value, row.data)] for value in told]
-        if not all(len(each) == 1 for each in places) or any(
-            each[0][0] is row for each, row in zip(places, named, strict=True)
-        ):
-            continue
-        datum = places[0][0][1]
-        if peer := next((one for one in named[0].data if one.column == datum.column), None):
-            shown = prose.text[told[0].start : told[0].end]
-            against = f"{shown!r} belongs to another row: {datum.place} = {_shown(datum.value)}, and {peer.place} ="
-            yield Contradiction(sentence.start, sentence.end, f"{against} {_shown(peer.value)}", "warning", "medium")
-            return
-
-
-def _named_rows(text: str, rows: Sequence[_Row]) -> list[_Row]:
-    """Return the rows that a text names, by words that no other row has, in the order of their first words."""
-    places = {
-        min(match.start() for match in _WORD.finditer(text) if match[0].casefold() in row.own): row
-        for row in rows
-        if row.own & {word.casefold() for word in _WORD.findall(text)}
-    }
-    return [row for _, row in sorted(places.items(), key=lambda entry: entry[0])]
-
-
-def _rows(good: Sequence[Fact]) -> list[_Row]:
-    """Return the rows of the results: those of a list or a table, or one for each result of the same tool."""
-    parts: list[tuple[list[Datum], str]] = []
-    if len(good) == 1:
-        text = good[0].result.text
-        groups: dict[str, list[Datum]] = {}
-        for datum in data(text):
-            number = _ROW.match(datum.place)
-            if datum.column != "#" and (number is not None or datum.place.startswith("line ")):
-                groups.setdefault(number[0] if number is not None else datum.place, []).append(datum)
-        lines = text.splitlines()
-        for place, group in groups.items():
-            line = lines[int(place[5:]) - 1] if place.startswith("line ") else ""
-            parts.append((group, line))
-    elif len({fact.able.tool.name for fact in good}) == 1:
-        parts = [(list(data(fact.result.text)), f"{fact.arguments} {fact.result.text[:NEAR]}") for fact in good]
-    named = [
-        frozenset(word.casefold() for word in _WORD.findall(line))
-        | frozenset(word for datum in group for word in datum.words)
-        for group, line in parts
-    ]
-    counts = Counter(word for each in named for word in each)
-    counts.update(
-        {str(int(abs(datum.value.readings[0]))): 2 for group, _ in parts for datum in group}
-    )  # values name no row
-    own = [frozenset(word for word in each if counts[word] == 1) for each in named]
-    return [_Row(only, tuple(group)) for only, (group, _) in zip(own, parts, strict=True)]
-
-
 # --- replies that rest on nothing -------------------------------------------------------------------------------------
 
-_WORD = re.compile(r"[^\W_][\w-]{2,}")
 _CAPITAL = "A-ZÀ-ÖØ-ÞА-Я"
 _NAME = re.compile(
     rf"(?<=[^\W\d_][ ,:])[ *_\"“„«(]{{0,4}}(?P<name>[{_CAPITAL}][^\W\d_]{{2,}}(?:[ -][{_CAPITAL}][^\W\d_]+)*)"
@@ -503,28 +423,22 @@ def reported_done(
     idle = [one for one in able if one.tool.name not in ran and (one.kinds - {"search", "read"} or not one.kinds)]
     if not idle or len(prose.text) > _LONGEST_ORDER or prose.fenced or asks_for_text(words):
         return None
-    english = _PHRASES["english"].search(prose.masked) is not None
-    told = (
-        prose.sentences[:-1] if english and prose.sentences[-1:] and prose.sentences[-1].question else prose.sentences
-    )
-    if any(sentence.question for sentence in told) or (english and not is_order(words)):
+    english, told = _PHRASES["english"].search(prose.masked) is not None, list(prose.sentences)
+    if english and told and told[-1].question:
+        del told[-1]  # "Shall I tell the others?"
+    if any(sentence.question for sentence in told) or _PHRASES["not_yet"].search(prose.masked):
         return None
-    if (used and not english) or (_negates(prose) and not english):
+    if not is_order(words) if english else used or _negates(prose):
         return None  # "I have written it, and sent nothing"
-    if _PHRASES["not_yet"].search(prose.masked):
-        return None
-    given = particulars(words)
+    given, named = particulars(words), any(number in prose.text for number in _numbers_of_things(words))
     for sentence in told:
         done = _PHRASES["done_in_english" if english else "done"].search(sentence.masked)
-        if done is None or sentence.bullet or _PHRASES["negates"].search(sentence.masked):
+        if done is None or sentence.bullet or negates(sentence) or not is_about_this_case(sentence):
             continue
-        if len(particulars(sentence.masked if used else prose.text) & given) < _ECHO or not is_about_this_case(
-            sentence
-        ):
+        if len(particulars(sentence.masked if used else prose.text) & given) < _ECHO:
             continue
         if english and heads_text(sentence.masked[done.end() :]):
             continue
-        named = any(number in prose.text for number in _numbers_of_things(words))
         one = next((one for one in idle if not english or _is_act_of(done["verb"], one, named, used, request)), None)
         if one is not None:
             return Claim(one.kinds, "", "said", sentence.masked, sentence.start, sentence.end), one
@@ -532,8 +446,10 @@ def reported_done(
 
 
 def _is_act_of(verb: str, one: Ability, named: bool, used: Sequence[Ability], request: Request) -> bool:
-    """Return True if a finished verb is that of a tool's name, or of an order about the tool's subject, and of no used
-    tool. `named`: order and report have the number of one thing, which may be the subject."""
+    """Return True if a finished verb is that of a tool's name, or of an order about its subject, and of no used tool.
+
+    `named`: order and report have the number of one thing, which may be the subject.
+    """
     words = last_words(request)
     parts, order = [stem(part) for part in name_words(one.tool.name)], {stem(word) for word in words_of(words)}
     said = stem(verb.lower())

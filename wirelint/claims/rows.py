@@ -9,12 +9,14 @@ no text of the conversation has it, nothing leads to it, and the row has another
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import NamedTuple, TypeAlias
 
 from wirelint import lexicon
 from wirelint.claims.derivation import (
+    NEAR,
     Datum,
     data,
     derived_from,
@@ -25,7 +27,14 @@ from wirelint.claims.derivation import (
     is_said,
 )
 from wirelint.claims.evidence import Contradiction, Fact, last_words
-from wirelint.claims.grounding import LONGEST_REPLY, is_about_this_case, particulars
+from wirelint.claims.grounding import (
+    LONGEST_REPLY,
+    MOST_STATED,
+    is_about_this_case,
+    is_telling,
+    particulars,
+    shown_value,
+)
 from wirelint.claims.toolkinds import name_words
 from wirelint.claims.values import LONGEST, Date, Value, dates, values
 from wirelint.jsonvalues import decode_json
@@ -49,6 +58,9 @@ _DIGIT = re.compile(r"\d")
 _FEW_DIGITS = 2
 _ALIKE = 8
 """Factor between two numbers in one unit of which one may be the other with wrong digits."""
+_WORD = re.compile(r"[^\W_][\w-]{2,}")
+_ROW = re.compile(r"(?:/[^/]*?)*?/\d+(?=/)")
+"""The pointer of a row: `/items/3` of `/items/3/price`."""
 _KEY_NEAR = 24
 """Characters between a number and the word of its key."""
 
@@ -263,6 +275,86 @@ def _holds(text: str, word: str) -> bool:
 def _lists(text: str, word: str) -> bool:
     """Return True if a word stands between punctuation, as in a list: not "to be closed"."""
     return re.search(rf"(?i)(?:\A|[^\w\s])\W*{re.escape(word)}\s*(?:[^\w\s]|\Z)", text) is not None
+
+
+# --- values of rows in their order ------------------------------------------------------------------------------------
+
+
+class _RowData(NamedTuple):
+    """An object of a list, or a whole result: its data, and the words that are in no other row."""
+
+    own: frozenset[str]
+    data: tuple[Datum, ...]
+
+
+def swapped(prose: Prose, known: Sequence[Fact]) -> Iterator[Contradiction]:
+    """Yield sentences that give the values of some rows to others: `Bergen: 3 °C` if 3 °C is Oslo's.
+
+    The values and the names of rows in a sentence are paired in their order. Each value is in one row only.
+    """
+    rows = _rows([fact for fact in known if not fact.outcome.error]) if len(prose.text) <= LONGEST_REPLY else []
+    if len(rows) < 2:
+        return
+    found = [value for value in values(prose.text)[: 2 * MOST_STATED] if is_telling(value, prose.text)]
+    for sentence in prose.sentences:
+        told = [value for value in found if sentence.start <= value.start < sentence.end]
+        named = _named_rows(prose.text[sentence.start : sentence.end], rows) if told else []
+        if not told or len(named) != len(told) or sentence.question or not is_about_this_case(sentence):
+            continue
+        places = [[(row, datum) for row in rows for datum in derived_from(value, row.data)] for value in told]
+        if not all(len(each) == 1 for each in places) or any(
+            each[0][0] is row for each, row in zip(places, named, strict=True)
+        ):
+            continue
+        datum = places[0][0][1]
+        if peer := next((one for one in named[0].data if one.column == datum.column), None):
+            shown = prose.text[told[0].start : told[0].end]
+            against = (
+                f"{shown!r} belongs to another row: {datum.place} = {shown_value(datum.value)}, and {peer.place} ="
+            )
+            yield Contradiction(
+                sentence.start, sentence.end, f"{against} {shown_value(peer.value)}", "warning", "medium"
+            )
+            return
+
+
+def _named_rows(text: str, rows: Sequence[_RowData]) -> list[_RowData]:
+    """Return the rows that a text names, by words that no other row has, in the order of their first words."""
+    places = {
+        min(match.start() for match in _WORD.finditer(text) if match[0].casefold() in row.own): row
+        for row in rows
+        if row.own & {word.casefold() for word in _WORD.findall(text)}
+    }
+    return [row for _, row in sorted(places.items(), key=lambda entry: entry[0])]
+
+
+def _rows(good: Sequence[Fact]) -> list[_RowData]:
+    """Return the rows of the results: those of a list or a table, or one for each result of the same tool."""
+    parts: list[tuple[list[Datum], str]] = []
+    if len(good) == 1:
+        text = good[0].result.text
+        groups: dict[str, list[Datum]] = {}
+        for datum in data(text):
+            number = _ROW.match(datum.place)
+            if datum.column != "#" and (number is not None or datum.place.startswith("line ")):
+                groups.setdefault(number[0] if number is not None else datum.place, []).append(datum)
+        lines = text.splitlines()
+        for place, group in groups.items():
+            line = lines[int(place[5:]) - 1] if place.startswith("line ") else ""
+            parts.append((group, line))
+    elif len({fact.able.tool.name for fact in good}) == 1:
+        parts = [(list(data(fact.result.text)), f"{fact.arguments} {fact.result.text[:NEAR]}") for fact in good]
+    named = [
+        frozenset(word.casefold() for word in _WORD.findall(line))
+        | frozenset(word for datum in group for word in datum.words)
+        for group, line in parts
+    ]
+    counts = Counter(word for each in named for word in each)
+    counts.update(
+        {str(int(abs(datum.value.readings[0]))): 2 for group, _ in parts for datum in group}
+    )  # values name no row
+    own = [frozenset(word for word in each if counts[word] == 1) for each in named]
+    return [_RowData(only, tuple(group)) for only, (group, _) in zip(own, parts, strict=True)]
 
 
 # --- states -----------------------------------------------------------------------------------------------------------
