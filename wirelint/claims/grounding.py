@@ -531,11 +531,12 @@ def _without_basis(prose: Prose, request: Request, able: Sequence[Ability], word
             return (news or told)[0], ordered
         return None
     finders = [one for one in able if (not one.kinds or one.kinds & {"search", "read"}) and not names(one.tool, words)]
-    asked, at_once = words_in(words), _PHRASES["now"].search(words) is not None
+    asked_for, at_once = words_in(words), _PHRASES["now"].search(words) is not None
     one_thing = any(number in prose.text for number in _numbers_of_things(words))
+    needs_tool = one_thing or _PHRASES["at_present"].search(words) is not None
     for sentence in prose.sentences if finders else ():
-        found = _finder_for(sentence, finders, given, asked, at_once)
-        if found is None and one_thing and given.has_measure(sentence):
+        found = _finder_for(sentence, finders, given, asked_for, at_once)
+        if found is None and needs_tool and given.has_measure(sentence):
             found = finders[0]
         if found is not None and not sentence.question and is_about_this_case(sentence):
             return sentence, found.tool
@@ -543,10 +544,13 @@ def _without_basis(prose: Prose, request: Request, able: Sequence[Ability], word
 
 
 def _numbers_of_things(text: str) -> Iterator[str]:
-    """Yield the numbers that name one thing, as of an order or a train: five digits, or four in a code with a hyphen."""
+    """Yield the numbers that name one thing, as of an order or a train.
+
+    They have five digits, or four in a code with a hyphen, or three behind letters and a hyphen: `CAD-007`.
+    """
     for number in _NUMBER.findall(text):
-        digits = sum(map(str.isdigit, number))
-        if (digits > 4 or (digits == 4 and "-" in number)) and not _DATE.match(number):
+        least = 3 if number[:2].isupper() and "-" in number else 4 if "-" in number else 5
+        if sum(map(str.isdigit, number)) >= least and not _DATE.match(number):
             yield number
 
 

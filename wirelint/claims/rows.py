@@ -16,6 +16,7 @@ from typing import NamedTuple, TypeAlias
 
 from wirelint import lexicon
 from wirelint.claims.derivation import (
+    NAMES_ONLY,
     NEAR,
     Datum,
     data,
@@ -55,6 +56,7 @@ _TABLE_LINE = re.compile(r"^[ \t]*\|.*$", re.MULTILINE)
 _BRACKET = re.compile(r"[ *_`]{0,4}\(([^()\n]{1,120})\)")
 _LETTER = re.compile(r"[^\W\d_]")
 _DIGIT = re.compile(r"\d")
+_NAMING = re.compile(r"[^\W\d_]|\A\d{3,}\Z")
 _FEW_DIGITS = 2
 _ALIKE = 8
 """Factor between two numbers in one unit of which one may be the other with wrong digits."""
@@ -84,7 +86,7 @@ def _tables(document: Json, place: str, depth: int) -> Iterator[tuple[Row, ...]]
     if isinstance(document, list):
         objects = [one for one in document if isinstance(one, dict)]
         if 1 < len(objects) == len(document) <= _MOST_ROWS:
-            naming = [key for key in objects[0] if _is_naming([one.get(key) for one in objects])]
+            naming = [key for key in objects[0] if _is_naming([_name(key, one.get(key)) for one in objects])]
             yield tuple(
                 Row(tuple(str(one[key]) for key in naming), one, f"{place}/{number}")
                 for number, one in enumerate(objects)
@@ -94,8 +96,15 @@ def _tables(document: Json, place: str, depth: int) -> Iterator[tuple[Row, ...]]
             yield from _tables(value, f"{place}/{key}", depth + 1)
 
 
+def _name(key: str, cell: Json) -> Json:
+    """Return a cell that may name its row: a text, or the number of a thing: `"batch_id": 2208`."""
+    is_id = isinstance(cell, int) and cell >= _LARGE and NAMES_ONLY.search(key) is not None
+    return f"{cell}" if is_id else cell
+
+
 def _is_naming(column: Sequence[Json]) -> bool:
-    texts = [one for one in column if isinstance(one, str) and 1 < len(one) <= _LONGEST_NAME and _LETTER.search(one)]
+    """Return True if no two cells of a column are equal, and all are short texts."""
+    texts = [one for one in column if isinstance(one, str) and 1 < len(one) <= _LONGEST_NAME and _NAMING.search(one)]
     return len(texts) == len(column) == len({one.casefold() for one in texts})
 
 
