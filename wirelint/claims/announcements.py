@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from wirelint import lexicon
-from wirelint.claims.actions import AHEAD, ASKED, BASE, GERUND, LANGUAGES, SOON, Kind, alternatives
+from wirelint.claims.actions import AHEAD, ASKED, BASE, GERUND, LANGUAGES, SOON, Kind, alternatives, bare
 from wirelint.claims.claims import verb_of
 from wirelint.text.prose import Cues, Prose, Sentence, has_word_of
 
@@ -123,6 +123,14 @@ _SOON_FOREIGN = tuple(
 )
 
 
+_ANY_SOON_FOREIGN = tuple(
+    lexicon.compiled(LANGUAGES[one]["announces"], verbs=r"[^\W\d_]{5,}") for one in ("es", "fr", "it", "pt")
+)
+"""Languages in which words before the verb make it an announcement."""
+_ROOT = 5
+"""Letters that the forms of a verb have in common."""
+
+
 def _said(key: str) -> str:
     return "|".join(tables[key] for tables in LANGUAGES.values() if key in tables)
 
@@ -223,14 +231,25 @@ def is_without_content(prose: Prose) -> bool:
 def announced_verb(prose: Prose, verbs: Iterable[str]) -> Announcement | None:
     """Return the announcement at the end of a text with one of `verbs`, which are in no table."""
     last = prose.sentences[-1] if prose.sentences else None
-    match = (
-        _PHRASES["any_soon"].search(last.masked) if last is not None and not (last.question or last.bullet) else None
-    )
-    if last is None or match is None or _is_put_off(last):
+    if last is None or last.question or last.bullet or _is_put_off(last):
         return None
+    match = _PHRASES["any_soon"].search(last.masked)
+    if match is None:
+        return _announced_abroad(prose, last, verbs)
     said = (match["base"] or match["ing"]).lower()
     for verb in verbs:
         if said in (verb, f"{verb.removesuffix('e')}ing", f"{verb}{verb[-1]}ing"):
+            return _announce(prose, last, frozenset(), verb, match.end())
+    return None
+
+
+def _announced_abroad(prose: Prose, last: Sentence, verbs: Iterable[str]) -> Announcement | None:
+    """Return the announcement in another language with a verb of the same root: "Vou emitir" for `emitir_nota`."""
+    roots = {bare(verb)[:_ROOT]: verb for verb in verbs}
+    for pattern in _ANY_SOON_FOREIGN:
+        match = pattern.search(last.masked)
+        verb = roots.get(bare(verb_of(match))[:_ROOT]) if match is not None else None
+        if match is not None and verb is not None:
             return _announce(prose, last, frozenset(), verb, match.end())
     return None
 

@@ -178,14 +178,14 @@ def _figures(text: str) -> frozenset[str]:
 
 
 def announcement_by_name(prose: Prose, words: str, able: Iterable[Ability]) -> tuple[Announcement, Ability] | None:
-    """Return an announcement in the verb of a tool's name that is a whole reply: "Translating it now..."."""
+    """Return an announcement in the verb of a tool's name that is a whole reply, or the end of one: "Voiding it now."."""
     verbs = {} if _HANDED_OVER.search(words.strip()) else _own_verbs(able)
     found = announced_verb(prose, verbs) if verbs else None
     if (
         found is None
         or is_given(found.object)
         or _PHRASES["plain_goes_on"].search(found.object)
-        or not is_alone(prose, found)
+        or not (found.at_once or is_alone(prose, found))
     ):
         return None
     return found, verbs[found.verb]
