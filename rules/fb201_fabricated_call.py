@@ -217,11 +217,11 @@ def _weigh(claim: Claim, read: Prose, request: Request, fitting: Ability) -> int
         return 0
     if _is_fiction(request) and not wanted & claim.kinds:
         return 0
-    if asks_about_past(words) or claim.earlier:
-        if request.is_partial:
-            return 0  # the earlier call may be on the server
-        if any(message.role == "assistant" for message in request.messages):
-            return 0 if calls_before(claim, request) else 1
+    of_the_past = asks_about_past(words) or claim.earlier
+    if request.is_partial and (of_the_past or not wanted & claim.kinds):
+        return 0  # the call for an earlier order may be on the server
+    if of_the_past and any(message.role == "assistant" for message in request.messages):
+        return 0 if calls_before(claim, request) else 1
     if may_be_on_record(claim, request, wanted):
         return 0
     weight = {Reach.SURE: 3, Reach.MAYBE: 1}[reached]

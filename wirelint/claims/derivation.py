@@ -33,6 +33,8 @@ _DEEPEST = 64
 """Levels of a JSON document that are read."""
 _COLUMN = 3
 """Numbers without a unit under one key that may have the unit of a sum of them."""
+_MOST_SUMMED = 12
+"""Numbers of a column of which the sums of all parts are compared."""
 _FEW = 40
 """Number of data in one unit of which sums and ratios of pairs are computed."""
 NEAR = 32
@@ -199,6 +201,8 @@ def _is_computed(value: Value, goal: float, known: Sequence[Datum]) -> bool:
         whole = (sum(own), float(len(own)), max(own) - min(own)) if len(own) > 1 else ()
         if any(same(goal, one, exact) for one in whole) or (whole and same(goal, sum(own) / len(own), step / 2)):
             return True
+        if column is not None and len(own) <= _MOST_SUMMED and goal > max(own) and _is_sum_of_some(goal, own, exact):
+            return True
     few = [_amount_for(value, datum) for datum in kind[:_FEW]]
     for one, other in itertools.combinations(few, 2):
         if any(same(abs(goal), abs(result), exact) for result in (one + other, one - other)):
@@ -209,6 +213,12 @@ def _is_computed(value: Value, goal: float, known: Sequence[Datum]) -> bool:
             if same(goal, one * other, step / 2) or (other and same(goal, one / other, step / 2)):
                 return True
     return False
+
+
+def _is_sum_of_some(goal: float, amounts: Sequence[float], exact: float) -> bool:
+    """Return True if a number is the sum of three or more of some amounts, as of the rows of one kind."""
+    parts = (part for size in range(3, len(amounts)) for part in itertools.combinations(amounts, size))
+    return any(same(goal, sum(part), exact) for part in parts)
 
 
 def _amount_for(value: Value, datum: Datum) -> float:

@@ -102,9 +102,12 @@ def is_telling(value: Value, text: str) -> bool:
         return False
     if value.unit is None and _UNKNOWN_UNIT.match(text, value.end):
         return False
-    if _PHRASES["bound"].search(text[max(value.start - NEAR, 0) : value.start]):
-        return False
-    return text[value.start - 1 : value.start] != "["
+    return text[value.start - 1 : value.start] != "[" and not is_bound(value, text)
+
+
+def is_bound(value: Value, text: str) -> bool:
+    """Return True if a value is a bound, an aim or an approximation: "more than 600 g"."""
+    return _PHRASES["bound"].search(text[max(value.start - NEAR, 0) : value.start]) is not None
 
 
 def displaced(prose: Prose, known: Sequence[Fact], request: Request) -> Iterator[Contradiction]:

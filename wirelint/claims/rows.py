@@ -32,6 +32,7 @@ from wirelint.claims.grounding import (
     LONGEST_REPLY,
     MOST_STATED,
     is_about_this_case,
+    is_bound,
     is_telling,
     particulars,
     shown_value,
@@ -63,6 +64,8 @@ _ALIKE = 8
 _WORD = re.compile(r"[^\W_][\w-]{2,}")
 _ROW = re.compile(r"(?:/[^/]*?)*?/\d+(?=/)")
 """The pointer of a row: `/items/3` of `/items/3/price`."""
+_LISTING = re.compile(r"(?:\s*\d+(?:[:|\t→]| {2}).*(?:\n|\Z)){2}")
+"""Lines of a file with their numbers."""
 _KEY_NEAR = 24
 """Characters between a number and the word of its key."""
 
@@ -203,7 +206,12 @@ def _value_of_another(clause: _Clause, table: Sequence[Row], text: str, texts: S
     stated = values(clause.text)
     for value in stated:
         beside = [Datum(other, frozenset(), "", "") for other in stated if other is not value]
-        if value.ranges or derived_from(value, own) or is_computed(value, [*own, *beside]):
+        if (
+            value.ranges
+            or is_bound(value, clause.text)
+            or derived_from(value, own)
+            or is_computed(value, [*own, *beside])
+        ):
             continue
         if is_said(value, clause.text, texts):
             continue
@@ -342,6 +350,8 @@ def _rows(good: Sequence[Fact]) -> list[_RowData]:
     parts: list[tuple[list[Datum], str]] = []
     if len(good) == 1:
         text = good[0].result.text
+        if _LISTING.match(text):
+            return []
         groups: dict[str, list[Datum]] = {}
         for datum in data(text):
             number = _ROW.match(datum.place)

@@ -137,7 +137,21 @@ def values(text: str) -> tuple[Value, ...]:
             done = read[2]
             if (value := _value(text, lead, digits[0], *read)) is not None:
                 found.append(value)
-    return tuple(_with_ranges(text, found))
+    return tuple(_with_ranges(text, _joined(text, found)))
+
+
+def _joined(text: str, found: list[Value]) -> list[Value]:
+    """Join the two parts of a number like `1억 3,200만`."""
+    for number in range(len(found) - 1, 0, -1):
+        one, other = found[number - 1 : number + 1]
+        between = text[one.end : other.start]
+        if text[one.start : one.end].rstrip()[-1:] in _HUNDRED_MILLION and not between.strip() and len(between) < 2:
+            readings = (one.readings[0] + other.readings[0],)
+            found[number - 1 : number + 1] = [other._replace(start=one.start, readings=readings)]
+    return found
+
+
+_HUNDRED_MILLION = frozenset("억億亿")
 
 
 _RUN = re.compile(r"\d+")
