@@ -8,6 +8,7 @@ None, and rules skip it. `format` is not checked. Nothing is fetched: a referenc
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -70,11 +71,12 @@ class Validator:
         if self.accepts(value):
             return ()
         found: list[Violation] = []
-        for error in self._compiled.iter_errors(value):
-            if (violation := _violation(error)) is not None:
-                found.append(violation)
-            if len(found) >= _ERRORS_READ:
-                break
+        with contextlib.suppress(ValueError):  # a message with half of a surrogate pair, as in `accepts`
+            for error in self._compiled.iter_errors(value):
+                if (violation := _violation(error)) is not None:
+                    found.append(violation)
+                if len(found) >= _ERRORS_READ:
+                    break
         return tuple(sorted(found, key=lambda violation: (len(violation.path), violation.where)))
 
     def coerced(self, value: Json) -> Json:
