@@ -46,6 +46,15 @@ BODIES: dict[str, tuple[str, str, list[bytes]]] = {
             text_delta("k>\n\nPier 9"),
         ],
     ),
+    "a call that stops after the finish reason, and is removed": (
+        MESSAGES,
+        "m",
+        [
+            block("start", content_block={"type": "tool_use", "id": "toolu_1", "name": "fly", "input": {}}),
+            build.sse({"type": "message_delta", "delta": {"stop_reason": "tool_use"}}, named=True).encode(),
+            block("stop"),
+        ],
+    ),
     "an empty text within a fabricated result": (
         MESSAGES,
         "m",

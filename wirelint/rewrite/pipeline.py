@@ -155,7 +155,10 @@ class Pipeline:
             and (late := next((n for n, event in enumerate(events) if self._is_late(event)), None)) is not None
         ):
             out = [*out, *self._push(events[:late])]
-            out += self._run((events[late],), 0, self._structural)
+            for event in self._run((events[late],), 0, self._structural):
+                # With it comes what a structural rewriter held, as a finish reason until the last block is closed.
+                passes = self._is_late(event) and type(event) is not Close
+                out += (event,) if passes else self._run((event,), self._structural)
             return [*out, *self.push(events[late + 1 :])]
         made = self._push(events)
         if type(events[-1] if events else None) is not Delta:
