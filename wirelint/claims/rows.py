@@ -48,8 +48,10 @@ _PHRASES = lexicon.Phrases("grounding")
 _MOST_ROWS = 60
 _LONGEST_NAME = 60
 _LONGEST_WORD = 30
-_FEW = 6
-"""Different strings of a column that says in which of a few states a row is; levels of a result that are searched."""
+_MOST_WORDS = 6
+"""Different strings of a column that says in which of a few states a row is."""
+_DEEPEST = 6
+"""Levels of a result that are searched."""
 _LARGE = 100
 """Whole numbers from which on two rows hardly share one by chance."""
 _CLAUSE = re.compile(r"[^;\n]+")
@@ -94,7 +96,7 @@ def _tables(document: Json, place: str, depth: int) -> Iterator[tuple[Row, ...]]
                 Row(tuple(str(one[key]) for key in naming), one, f"{place}/{number}")
                 for number, one in enumerate(objects)
             )
-    elif isinstance(document, dict) and depth < _FEW:
+    elif isinstance(document, dict) and depth < _DEEPEST:
         for key, value in document.items():
             yield from _tables(value, f"{place}/{key}", depth + 1)
 
@@ -272,7 +274,7 @@ def _word_of_another(clause: _Clause, table: Sequence[Row], clauses: Sequence[_C
         return None
     for key, own in clause.row.cells.items():
         words = {cell for row in table if isinstance(cell := row.cells.get(key), str)}
-        if not isinstance(own, str) or not 1 < len(words) <= _FEW or len(words) == len(table):
+        if not isinstance(own, str) or not 1 < len(words) <= _MOST_WORDS or len(words) == len(table):
             continue
         if not all(3 < len(word) <= _LONGEST_WORD for word in words) or _holds(clause.text, own):
             continue
@@ -458,44 +460,43 @@ def _all_alike(prose: Prose, table: Sequence[Row]) -> Iterator[Contradiction]:
 
 def opposite_states(prose: Prose, known: Sequence[Fact], request: Request) -> Iterator[Contradiction]:
     """Yield "the permit is approved" if the only state of that kind in the results of the turn is "refused"."""
-    if any(fact.outcome.error for fact in known) or len(prose.text) > LONGEST_REPLY:
+    texts = [fact.result.text for fact in known]
+    if any(fact.outcome.error for fact in known) or len(prose.text) > LONGEST_REPLY or len("".join(texts)) > LONGEST:
         return
-    objects = [_fields(fact.result.text) for fact in known]
+    fields = [field for text in texts for field in _fields(_object(text))]
+    pairs = Counter(pair for key, cell, _ in fields for pair in {pair for pair, _ in _states_of(key, cell)})
+    sole = [(key, cell, state) for key, cell, alone in fields if alone for state in _states_of(key, cell)]
     subject = particulars(f"{last_words(request)} {' '.join(fact.arguments for fact in known)}")
-    for key, cell in [field for one in objects for field in _scalars(one)]:
-        for state in _states_of(key, cell):
-            if state[0] == _OUTCOMES or sum(_count(one, state[0]) for one in objects) != 1:
-                continue
-            if _pattern(state).search(prose.text):
-                continue
-            row, opposite = Row((), {key: cell}, ""), _pattern((state[0], 1 - state[1]))
-            for sentence in prose.sentences:
-                against = _opposite_state(sentence.masked, row) if not sentence.question else None
-                about_it = against and not particulars(opposite.sub(" ", sentence.masked)).isdisjoint(subject)
-                if against is not None and about_it and is_about_this_case(sentence):
-                    yield Contradiction(sentence.start, sentence.end, against, "warning", "medium")
-                    return
+    for key, cell, state in sole:
+        if state[0] == _OUTCOMES or pairs[state[0]] != 1 or _pattern(state).search(prose.text):
+            continue
+        row, opposite = Row((), {key: cell}, ""), _pattern((state[0], 1 - state[1]))
+        for sentence in prose.sentences:
+            against = _opposite_state(sentence.masked, row) if not sentence.question else None
+            about_it = against and not particulars(opposite.sub(" ", sentence.masked)).isdisjoint(subject)
+            if against is not None and about_it and is_about_this_case(sentence):
+                yield Contradiction(sentence.start, sentence.end, against, "warning", "medium")
+                return
 
 
-def _fields(text: str) -> Json:
+def _object(text: str) -> Json:
     """Return the JSON of a result, or the lines `name: value` of a text as an object."""
-    return decode_json(text) if text.lstrip().startswith(("{", "[")) else dict(_FIELD.findall(text[:LONGEST]))
+    return decode_json(text) if text.lstrip().startswith(("{", "[")) else dict(_FIELD.findall(text))
 
 
 _FIELD = re.compile(r"^ *(\w[\w ]{0,24}): *(\w[\w -]{1,22}) *$", re.MULTILINE)
 
 
-def _scalars(document: Json, depth: int = 0) -> Iterator[tuple[str, Json]]:
-    """Yield the fields of an object and of the objects in it."""
-    for key, cell in document.items() if isinstance(document, dict) and depth < _FEW else ():
-        yield from _scalars(cell, depth + 1) if isinstance(cell, dict) else ((key, cell),)
-
-
-def _count(document: Json, pair: int, depth: int = 0) -> int:
-    """Return the number of cells of a document with a state of a pair."""
-    if depth > _FEW:
-        return 0
-    if isinstance(document, dict):
-        own = sum(any(state[0] == pair for state in _states_of(key, cell)) for key, cell in document.items())
-        return own + sum(_count(cell, pair, depth + 1) for cell in document.values())
-    return sum(_count(cell, pair, depth + 1) for cell in document) if isinstance(document, list) else 0
+def _fields(document: Json, depth: int = 0, *, alone: bool = True) -> Iterator[tuple[str, Json, bool]]:
+    """Yield the keys and cells of a document, and whether they are in no list."""
+    if depth > _DEEPEST:
+        return
+    if isinstance(document, list):
+        for item in document:
+            yield from _fields(item, depth + 1, alone=False)
+    elif isinstance(document, dict):
+        for key, cell in document.items():
+            if isinstance(cell, (dict, list)):
+                yield from _fields(cell, depth + 1, alone=alone)
+            else:
+                yield key, cell, alone
