@@ -48,10 +48,9 @@ class FabricatedCall(Rule):
     ## What it does
     Reports a reply whose text claims an action (searched, read, changed, sent, ran, booked) of a declared tool,
     although no call and no result comes between the user's last message and the reply. A claim matches a tool by a
-    shared subject, by the words of the user's order, or by the verb in the tool's name; in many languages a report counts
-    that repeats the order as done. Where tools did run, a claim
-    that none of them can explain is a warning: the mails were read, and the reply says "I've sent the answer" though
-    the sending tool was never called.
+    shared subject, by the words of the user's order, or by the verb in the tool's name; a report that repeats the order
+    as done counts in many languages. Where tools did run, a claim that none of them can explain is a warning: the mails
+    were read, and the reply says "I've sent the answer" though the sending tool was never called.
 
     ## Why is this bad?
     The user believes that the mail is out, the file is changed, the knowledge base has no answer. No log of the tools

@@ -145,7 +145,7 @@ _WAIT = re.compile(rf"(?<!\w){_PATIENCE}(?!\w){_PLEASE}|\bplease (?=\Z)", re.IGN
 _PLEA = re.compile(rf"(?<!\w)(?!this |moment\b){_PATIENCE}(?!\w)", re.IGNORECASE)
 _SHORT_TIME = re.compile(r"(?:one|an?) (?:moment|sec(?:ond)?|minute)", re.IGNORECASE)
 _BEFORE_TIME = re.compile(r"(?:\A|[^\w\s]\s*|\b(?:just|me|please|need|wait|only|take) )\Z", re.IGNORECASE)
-"""What is before "a second" if it is a plea: in "half a second" and "7 litres a minute" it is an amount."""
+"""A look-behind that rejects amounts of time: "half a second", "7 litres a minute"."""
 _LONGEST_PLEA = 300
 _LONGEST_ALONE = 240
 _LONGEST = 600

@@ -20,6 +20,7 @@ from wirelint.claims.announcements import asks_for_text
 from wirelint.claims.derivation import (
     MOST_DATA,
     STOP,
+    GivenDates,
     data,
     derived_from,
     follows_from_clocks,
@@ -416,14 +417,13 @@ def displaced_moments(prose: Prose, known: Sequence[Fact], request: Request) -> 
     if not good or len(prose.text) > LONGEST_REPLY or any(len(fact.result.text) > LONGEST for fact in good):
         return
     yield from _displaced(prose, good, "time", clocks, partial(_follow_clocks, request))
-    yield from _displaced(prose, good, "date", dates, partial(_follow_dates, request))
+    yield from _displaced(prose, good, "date", dates, partial(_follow_dates, request, GivenDates(_all_texts(request))))
 
 
-def _follow_dates(request: Request, date: Date) -> bool:
+def _follow_dates(request: Request, given: GivenDates, date: Date) -> bool:
     if _RELATIVE.search(last_words(request)):  # a distance from today, which the conversation need not give
         return True
-    texts = _all_texts(request)
-    return follows_from_dates(date, itertools.chain.from_iterable(map(dates, texts)), texts)
+    return given.are_too_many or follows_from_dates(date, given.dates, given.spans)
 
 
 def _follow_clocks(request: Request, clock: Clock) -> bool:

@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import datetime
 import itertools
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from wirelint import lexicon
 from wirelint.claims.actions import bare, words_of
 from wirelint.claims.toolkinds import name_words
-from wirelint.claims.values import Clock, Date, Unit, Value, same, unit_of, values
+from wirelint.claims.values import Clock, Date, Unit, Value, dates, same, unit_of, values
 from wirelint.jsonvalues import decode_json
 from wirelint.model import Json
 from wirelint.text.remembered import remembered
@@ -216,7 +217,7 @@ def _is_computed(value: Value, goal: float, known: Sequence[Datum]) -> bool:
 
 
 def _is_sum_of_some(goal: float, amounts: Sequence[float], exact: float) -> bool:
-    """Return True if a number is the sum of three or more of some amounts, as of the rows of one kind."""
+    """Return True if a number is the sum of at least three of the amounts."""
     parts = (part for size in range(3, len(amounts)) for part in itertools.combinations(amounts, size))
     return any(same(goal, sum(part), exact) for part in parts)
 
@@ -259,6 +260,8 @@ def is_said(value: Value, shown: str, texts: Iterable[str]) -> bool:
 
 _LONGEST_SPAN = 400
 """Days between two dates that a number of a conversation may give."""
+_MOST_READ = 100_000
+"""Characters of a conversation whose dates are read."""
 _DAY = 24 * 60
 _ZONE = re.compile(
     r"\d(?:Z\b|[+-]\d\d:?\d\d\b)|\b(?:UTC|GMT|[CEMPW]E?[DS]?T)\b|\b(?:Europe|America|Asia|Africa|Australia|Pacific)/"
@@ -272,21 +275,59 @@ _ROUNDED = 5
 """Minutes to which a time of day is rounded."""
 
 
-def follows_from_dates(date: Date, known: Iterable[Date], texts: Sequence[str]) -> bool:
-    """Return True if a date is one of `known`, or some days, weeks, months or years away. `texts` give their number."""
+class Spans(NamedTuple):
+    """Days that texts may put between two dates. `longer`: also months or years. `zones`: a time zone is named."""
+
+    counts: frozenset[float]
+    longer: bool
+    zones: bool
+
+    def joined(self, other: Spans) -> Spans:
+        return Spans(self.counts | other.counts, self.longer or other.longer, self.zones or other.zones)
+
+
+def spans_of(texts: Sequence[str]) -> Spans:
     amounts = [value for text in texts for value in values(text)]
-    counts = {abs(value.readings[0]) for value in amounts if value.is_whole and abs(value.readings[0]) <= _LONGEST_SPAN}
+    counts = (abs(value.readings[0]) for value in amounts if value.is_whole)
     longer = any(value.unit is not None and value.unit.name in ("month", "year") for value in amounts)
+    zones = any(map(_ZONE.search, texts))
+    return Spans(frozenset(count for count in counts if count <= _LONGEST_SPAN), longer, zones)
+
+
+class GivenDates:
+    """The dates of some texts, and the days that these may put between two. They are read when they are first needed."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self._texts = texts
+
+    @property
+    def are_too_many(self) -> bool:
+        """Return True if the texts are too long, or have too many dates, to know whether a date follows from them."""
+        return sum(map(len, self._texts)) > _MOST_READ or len(self.dates) > MOST_DATA
+
+    @cached_property
+    def dates(self) -> tuple[Date, ...]:
+        """One more than `MOST_DATA` at most."""
+        return tuple(itertools.islice(itertools.chain.from_iterable(map(dates, self._texts)), MOST_DATA + 1))
+
+    @cached_property
+    def spans(self) -> Spans:
+        return spans_of(self._texts)
+
+
+def follows_from_dates(date: Date, known: Sequence[Date], spans: Spans) -> bool:
+    """Return True if a date is one of `known`, or some days, weeks, months or years away."""
     for other in known:
-        if date.agrees(other) or (longer and date.day == other.day):
+        if date.agrees(other) or (spans.longer and date.day == other.day):
             return True
         apart = _days_apart(date, other)
-        # Working days: up to half as many again, and a weekend.
-        if apart is not None and (
-            (apart % _WEEK == 0 and apart <= _WEEKS) or any(count <= apart <= 1.5 * count + 2 for count in counts)
-        ):
+        if apart is None:
+            continue
+        if (apart % _WEEK == 0 and apart <= _WEEKS) or (apart == 1 and spans.zones):
             return True
-        if apart == 1 and any(map(_ZONE.search, texts)):
+        # Working days: up to half as many again, and a weekend.
+        least = math.ceil((apart - 2) / 1.5)
+        if least <= _LONGEST_SPAN and any(count in spans.counts for count in range(max(least, 0), apart + 1)):
             return True
     return False
 

@@ -19,6 +19,7 @@ from wirelint.claims.derivation import (
     NAMES_ONLY,
     NEAR,
     Datum,
+    GivenDates,
     data,
     derived_from,
     equals,
@@ -26,6 +27,7 @@ from wirelint.claims.derivation import (
     is_computed,
     is_of_kind,
     is_said,
+    spans_of,
 )
 from wirelint.claims.evidence import Contradiction, Fact, last_words
 from wirelint.claims.grounding import (
@@ -164,6 +166,7 @@ def misplaced(prose: Prose, known: Sequence[Fact], request: Request) -> Iterator
         return
     texts = [message.text for message in request.messages] + [call.arguments.text for call in request.calls]
     results = [result.text for result in request.results]
+    given, everywhere = GivenDates(texts), GivenDates([*texts, *results])
     for text in good:
         for table in tables(text):
             if not table[0].names:
@@ -173,8 +176,8 @@ def misplaced(prose: Prose, known: Sequence[Fact], request: Request) -> Iterator
             clauses = list(_clauses(prose, table))
             for clause in clauses:
                 against = (
-                    _value_of_another(clause, table, text, [*texts, *(other for other in results if other != text)])
-                    or _date_of_another(clause, table, texts, results)
+                    _value_of_another(clause, text, [*texts, *(other for other in results if other != text)])
+                    or _date_of_another(clause, table, given, everywhere)
                     or _word_of_another(clause, table, clauses)
                     or _opposite_state(clause.text, clause.row)
                 )
@@ -194,17 +197,18 @@ def _invented_name(prose: Prose, table: Sequence[Row], texts: Sequence[str]) -> 
         ):
             continue
         form = re.escape(forms.pop()).replace("9", r"\d").replace("a", r"[^\W\d_]")
-        for code in re.finditer(rf"(?<![\w-]){form}(?![\w-])", prose.text):
-            if not any(code[0].casefold() in text.casefold() for text in texts):
+        unknown = set(re.findall(rf"(?<![\w-]){form}(?![\w-])", prose.text)) - set(names)
+        known = "\n".join(texts).casefold() if unknown else ""
+        for code in re.finditer(rf"(?<![\w-]){form}(?![\w-])", prose.text) if unknown else ():
+            if code[0] in unknown and code[0].casefold() not in known:
                 yield Contradiction(*code.span(), f"no result has {code[0]!r}: {table[0].place}", "warning", "medium")
 
 
-def _value_of_another(clause: _Clause, table: Sequence[Row], text: str, texts: Sequence[str]) -> str | None:
+def _value_of_another(clause: _Clause, text: str, texts: Sequence[str]) -> str | None:
     pool = data(text)
     own = [datum for datum in pool if datum.place.startswith(f"{clause.row.place}/")]
-    others = [
-        datum for row in table if row is not clause.row for datum in pool if datum.place.startswith(f"{row.place}/")
-    ]
+    whole = f"{clause.row.place.rpartition('/')[0]}/"  # the list of the rows
+    others = [datum for datum in pool if datum.place.startswith(whole) and datum not in own]
     stated = values(clause.text)
     for value in stated:
         beside = [Datum(other, frozenset(), "", "") for other in stated if other is not value]
@@ -244,27 +248,28 @@ def _is_meant(value: Value, datum: Datum, text: str) -> bool:
     return any(len(word) > 3 and word in near for word in name_words(datum.column))
 
 
-def _date_of_another(clause: _Clause, table: Sequence[Row], texts: Sequence[str], results: Sequence[str]) -> str | None:
-    given = [(key, date) for key, cell in clause.row.cells.items() if isinstance(cell, str) for date in dates(cell)]
-    stated = list(dates(clause.text)) if given else []
+def _date_of_another(clause: _Clause, table: Sequence[Row], given: GivenDates, everywhere: GivenDates) -> str | None:
+    """Return why a date of a clause contradicts its row. `given`: without the results; `everywhere`: with them."""
+    own = [(key, date) for key, cell in clause.row.cells.items() if isinstance(cell, str) for date in dates(cell)]
+    stated = list(dates(clause.text)) if own else []
     for date in stated:
-        if any(date.agrees(own) for _, own in given) or any(own.agrees(other) for _, own in given for other in stated):
+        if any(date.agrees(mine) for _, mine in own) or any(mine.agrees(other) for _, mine in own for other in stated):
             continue
-        cells = " ".join(str(cell) for cell in clause.row.cells.values())
-        beginnings = [*(own for _, own in given), *(other for text in texts for other in dates(text))]
-        if _is_elsewhere(date, [*texts, *results], table) or follows_from_dates(
-            date, beginnings, [cells, clause.text, *texts]
-        ):
+        if everywhere.are_too_many:
+            return None
+        spans = given.spans.joined(spans_of([clause.text, *map(str, clause.row.cells.values())]))
+        known = (*(mine for _, mine in own), *given.dates)
+        if _is_elsewhere(date, everywhere, table) or follows_from_dates(date, known, spans):
             continue
+        key = own[0][0]
         shown = clause.text[date.start : date.end]
-        key = given[0][0]
         return f"the date {shown!r} is not that of its row: {clause.row.place}/{key} = {clause.row.cells[key]}"
     return None
 
 
-def _is_elsewhere(date: Date, texts: Sequence[str], table: Sequence[Row]) -> bool:
+def _is_elsewhere(date: Date, everywhere: GivenDates, table: Sequence[Row]) -> bool:
     """Return True if the conversation has a date outside the cells of a table."""
-    count = sum(date.agrees(other) for text in texts for other in dates(text))
+    count = sum(date.agrees(other) for other in everywhere.dates)
     cells = (cell for row in table for cell in row.cells.values() if isinstance(cell, str))
     return count > sum(date.agrees(other) for cell in cells for other in dates(cell))
 
