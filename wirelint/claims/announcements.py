@@ -145,7 +145,7 @@ _WAIT = re.compile(rf"(?<!\w){_PATIENCE}(?!\w){_PLEASE}|\bplease (?=\Z)", re.IGN
 _PLEA = re.compile(rf"(?<!\w)(?!this |moment\b){_PATIENCE}(?!\w)", re.IGNORECASE)
 _SHORT_TIME = re.compile(r"(?:one|an?) (?:moment|sec(?:ond)?|minute)", re.IGNORECASE)
 _BEFORE_TIME = re.compile(r"(?:\A|[^\w\s]\s*|\b(?:just|me|please|need|wait|only|take) )\Z", re.IGNORECASE)
-"""A look-behind that rejects amounts of time: "half a second", "7 litres a minute"."""
+"""The text before "a second" in a plea for patience. After other words it is an amount: "half a second"."""
 _LONGEST_PLEA = 300
 _LONGEST_ALONE = 240
 _LONGEST = 600
