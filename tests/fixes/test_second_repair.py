@@ -34,6 +34,10 @@ def text_delta(text: str) -> bytes:
 
 SILENT_ENTRY = {"tool_calls": [{"index": 0, "function": False}]}
 MISNAMED_ENTRY = {"tool_calls": [{"index": 0, "function": {"argument": "{}"}}]}
+LATE_ENTRY = {"tool_calls": [{"index": 0, "id": "c_2", "function": {"arguments": "8"}}]}
+MESSAGE_START = b'event: message_start\ndata: {"type":"message_start","message":{"id":"m_1","content":[]}}\n '
+PARTED_START = MESSAGE_START + block("start", content_block={"type": "thinking", "thinking": "", "signature": ""})
+STOP = build.sse({"type": "message_stop"}, named=True).encode()
 BODIES: dict[str, tuple[str, str, list[bytes]]] = {
     "a thought whose closing tag comes after the block has stopped": (
         MESSAGES,
@@ -72,7 +76,7 @@ BODIES: dict[str, tuple[str, str, list[bytes]]] = {
             block("stop"),
             block("start", 2, content_block={"type": "text", "text": ""}),
             text_delta("\n\n"),
-            build.sse({"type": "message_stop"}, named=True).encode(),
+            STOP,
         ],
     ),
     "arguments before the start of their call, and within those of another": (
@@ -109,6 +113,12 @@ BODIES: dict[str, tuple[str, str, list[bytes]]] = {
             chunk({"conteXt": "B"}, "chatcmpl-2").replace(b"X", b"\xb4"),
         ],
     ),
+    "more of a call after the finish reason, and the call is removed": (
+        CHAT,
+        "m",
+        [chunk(call("rowing", "c_1")), chunk({}, reason="tool_calls"), chunk(LATE_ENTRY)],
+    ),
+    "a block that does not stop, in one event with the start of its message": (MESSAGES, "m", [PARTED_START, STOP]),
     "two terminators as one event without an end": (CHAT, "m", [b"data: [DONE]\ndata: [DONE]\n"]),
     "an id without its prefix, and a tool whose name ends in a control character": (
         CHAT,
@@ -166,16 +176,10 @@ def test_a_second_repair_changes_nothing(name: str) -> None:
         asked["tools"] = [{"type": "function", "function": {"name": name, "parameters": shape}} for name in names]
     else:
         asked["tools"] = [{"name": name, "input_schema": shape} for name in names]
-    record = build.as_record(
-        {
-            "request": {
-                "url": url,
-                "headers": {"anthropic-version": "2023-06-01"} if url == MESSAGES else {},
-                "body": json.dumps(asked),
-            },
-            "response": {"headers": {"content-type": "text/event-stream"}, "body": ""},
-        }
-    )
+    headers = {"anthropic-version": "2023-06-01"} if url == MESSAGES else {}
+    request = {"url": url, "headers": headers, "body": json.dumps(asked)}
+    response = {"headers": {"content-type": "text/event-stream"}, "body": ""}
+    record = build.as_record({"request": request, "response": response})
     first = run(dataclasses.replace(record, response_body=b"".join(pieces)))
     second = run(dataclasses.replace(record, response_body=first.delivered))
     assert second.delivered == first.delivered

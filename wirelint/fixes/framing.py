@@ -108,7 +108,8 @@ class Framing(PassingRewriter):
             case Start():
                 self._begun.add(event.choice)
                 # Nothing closes the blocks that come with the head of a message.
-                in_head = any(isinstance(one, ReplyMeta) for one in self._context.frame_events)
+                events = self._context.frame_events
+                in_head = any(isinstance(one, ReplyMeta) and one.frame is event.frame for one in events)
                 if self._closes_blocks and not self._undeclared and not in_head and event.wire_index is not None:
                     same = [block for block, index in self._open.items() if index == event.wire_index]
                     for block in same:  # begun again: the index now names the later block

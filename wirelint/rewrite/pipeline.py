@@ -64,6 +64,8 @@ class Pipeline:
         self._texts: set[int] = set()
         self._homes: dict[int, int] = {}
         """Candidate of each block."""
+        self._unsent: set[int] = set()
+        """Blocks of calls whose start has arrived and has not left: held back or removed."""
         self._ended: set[int] = set()
         """Candidates whose finish reason has arrived. Later events of these candidates pass unchanged."""
         self._tools = frozenset(tools)
@@ -157,8 +159,7 @@ class Pipeline:
             out = [*out, *self._push(events[:late])]
             for event in self._run((events[late],), 0, self._structural):
                 # With it comes what a structural rewriter held, as a finish reason until the last block is closed.
-                passes = self._is_late(event) and type(event) is not Close
-                out += (event,) if passes else self._run((event,), self._structural)
+                out += (event,) if self._passes_late(event) else self._run((event,), self._structural)
             return [*out, *self.push(events[late + 1 :])]
         made = self._push(events)
         if type(events[-1] if events else None) is not Delta:
@@ -174,6 +175,20 @@ class Pipeline:
                 return self._homes.get(block) in self._ended
             case _:
                 return False
+
+    def _passes_late(self, event: Event) -> bool:
+        """Return True if an event passes unchanged after a finish reason.
+
+        The end of a block does not, and neither does more of a call that a rewriter has removed or holds back.
+        """
+        match event:
+            case Start(block=block):
+                self._unsent.discard(block)
+            case Delta(block=block) | CallUpdate(block=block):
+                return self._is_late(event) and block not in self._unsent
+            case _:
+                return False
+        return self._is_late(event)
 
     def _push(self, events: Sequence[Event]) -> Sequence[Event]:
         if self._over == "yes":
@@ -234,7 +249,9 @@ class Pipeline:
         for event in events:
             if type(event) is Start:
                 self._homes[event.block] = event.choice
-                if event.kind in ("text", "reasoning", "refusal"):
+                if event.kind == "tool_call":
+                    self._unsent.add(event.block)
+                elif event.kind in ("text", "reasoning", "refusal"):
                     self._texts.add(event.block)
 
     def _joined(self) -> Delta:
@@ -315,6 +332,8 @@ class Pipeline:
             if len(out) > 1 or out[0] is not events[0]:
                 only_text = self._are_text(out)
             events = out
+        if self._unsent and end is None:
+            self._unsent.difference_update([event.block for event in events if type(event) is Start])
         return events
 
     def _are_text(self, events: Sequence[Event]) -> bool:
