@@ -106,6 +106,8 @@ class RewriteContext:
     """Ids of calls in the request or the reply. A new id must differ from them."""
     answers: dict[int, int] = field(default_factory=dict)
     """By text block, the offset at which an answer begins, after a lone closing tag that a fix has removed."""
+    over: dict[int, int] = field(default_factory=dict)
+    """By text block, the offset from which on a fix cuts the text, because the turn was over."""
     next_number: int = 0
     """The least number for the next counted id (`functions.NAME:N`); `history.id_demands.mint` updates it."""
     _blocks: int = 1 << 32

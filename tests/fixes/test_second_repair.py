@@ -12,6 +12,7 @@ from tests import build
 from tests.fixes.drive import run
 
 CHAT, MESSAGES = "https://llm.test/v1/chat/completions", "https://llm.test/v1/messages"
+RESPONSES = "https://llm.test/v1/responses"
 
 
 def chunk(delta: dict[str, Any], id_: str = "chatcmpl-1", reason: str | None = None) -> bytes:
@@ -37,6 +38,10 @@ MISNAMED_ENTRY = {"tool_calls": [{"index": 0, "function": {"argument": "{}"}}]}
 LATE_ENTRY = {"tool_calls": [{"index": 0, "id": "c_2", "function": {"arguments": "8"}}]}
 MESSAGE_START = b'event: message_start\ndata: {"type":"message_start","message":{"id":"m_1","content":[]}}\n '
 PARTED_START = MESSAGE_START + block("start", content_block={"type": "thinking", "thinking": "", "signature": ""})
+CALL = {"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": "find", "arguments": "{}"}
+OUTPUT = [{"type": "reasoning", "id": "rs_1", "summary": []}, CALL]
+DONE = build.sse({"type": "response.output_item.done", "output_index": 1, "item": CALL}, done=False)
+ENDED = build.sse({"type": "response.completed", "response": {"id": "r_1", "output": OUTPUT}}, done=False)
 STOP = build.sse({"type": "message_stop"}, named=True).encode()
 BODIES: dict[str, tuple[str, str, list[bytes]]] = {
     "a thought whose closing tag comes after the block has stopped": (
@@ -119,6 +124,7 @@ BODIES: dict[str, tuple[str, str, list[bytes]]] = {
         [chunk(call("rowing", "c_1")), chunk({}, reason="tool_calls"), chunk(LATE_ENTRY)],
     ),
     "a block that does not stop, in one event with the start of its message": (MESSAGES, "m", [PARTED_START, STOP]),
+    "an item that only the whole response has": (RESPONSES, "m", [DONE.strip().encode(), b"\n", ENDED.encode()]),
     "two terminators as one event without an end": (CHAT, "m", [b"data: [DONE]\ndata: [DONE]\n"]),
     "an id without its prefix, and a tool whose name ends in a control character": (
         CHAT,
@@ -165,17 +171,11 @@ BODIES: dict[str, tuple[str, str, list[bytes]]] = {
 @pytest.mark.parametrize("name", BODIES)
 def test_a_second_repair_changes_nothing(name: str) -> None:
     url, model, pieces = BODIES[name]
-    asked: dict[str, Any] = {
-        "model": model,
-        "stream": True,
-        "max_tokens": 9,
-        "messages": [{"role": "user", "content": "Row."}],
-    }
+    asked: dict[str, Any] = {"model": model, "stream": True, "max_tokens": 9}
+    asked["input" if url == RESPONSES else "messages"] = [{"role": "user", "content": "Row."}]
     names, shape = ("row\r", "find"), {"type": "object"}
-    if url == CHAT:
-        asked["tools"] = [{"type": "function", "function": {"name": name, "parameters": shape}} for name in names]
-    else:
-        asked["tools"] = [{"name": name, "input_schema": shape} for name in names]
+    tool = {"type": "function", "parameters": shape, "input_schema": shape}
+    asked["tools"] = [{**tool, "name": name, "function": {"name": name, "parameters": shape}} for name in names]
     headers = {"anthropic-version": "2023-06-01"} if url == MESSAGES else {}
     request = {"url": url, "headers": headers, "body": json.dumps(asked)}
     response = {"headers": {"content-type": "text/event-stream"}, "body": ""}

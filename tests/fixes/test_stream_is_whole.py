@@ -65,10 +65,11 @@ def test_a_call_behind_an_opener_that_begins_nothing(api: str, before: str, step
     assert _assembled(whole) == _assembled(streamed)
 
 
-@pytest.mark.parametrize("api", [api for api in APIS if "chat" in api])
+@pytest.mark.parametrize("api", APIS)
 def test_text_behind_a_cut_is_cut_after_a_call(api: str) -> None:
     """Markup beside a structured call is put back into the text, behind the token at which the text was cut."""
     text = 'The tide turns. <|im_end|> <function=get_weather> {"name": "get_weather", "arguments": {"city": "Oslo"}}'
+    text = f"{text} now <tool_call> get_weather </tool_call> ."
     calls = [Call("get_weather", {"city": "Oslo"})]
     talk = Talk((User("Go on."),), text, tools={"get_weather": schema(city="string")}, calls=calls, step=7)
     whole, streamed = (run([talk.record(api, stream)]) for stream in (False, True))

@@ -73,6 +73,8 @@ def cases() -> dict[str, Case]:
     found["a tag in inline code"] = Case("Write `<tool_call>` and then JSON.", "Write `<tool_call>` and then JSON.")
     inline = 'So `<invoke name="find_ferry"><arg name="harbour">Oslo</arg></invoke>` is how.'
     found["a call in inline code"] = Case(inline, inline)
+    spread = f"So ```json\n{HERMES} and so on ``` is how."
+    found["a call in inline code of two lines"] = Case(spread, spread)
     found["a tag in prose"] = Case("The <tool_call> tag wraps calls.", "The <tool_call> tag wraps calls.")
     found["code full of brackets"] = Case(
         "if (a<b && c>d) { List<Tool> t = x<y; }\n<div>&lt;p&gt;</div>",

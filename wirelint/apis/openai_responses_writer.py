@@ -21,6 +21,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import NamedTuple
 
 from wirelint.apis.openai_responses_items import CALLS
@@ -469,10 +470,12 @@ class StreamWriter:
         self._changes = Changes()
         self._places: dict[int, int] = {}
         """The new `output_index` by the original one."""
+        self._taken: set[int] = set()
         self._ids: dict[int, str] = {}
         self._gone: set[int] = set()
         self._open: set[int] = set()
-        self._order: list[int | dict[str, Json]] = []
+        self._made: list[tuple[int, dict[str, Json]]] = []
+        """The items that rewriters made, with their numbers."""
         self._altered = False
         self._sequence: int | None = None
         self._named = False
@@ -511,14 +514,23 @@ class StreamWriter:
         """Record that an item begins or ends. Return its new number."""
         index = self._index(document)
         if index not in self._places:
-            self._places[index] = len(self._order)
-            self._order.append(index)
+            self._places[index] = self._number(index)
+            self._taken.add(self._places[index])
             self._ids[index] = text(mapping(document.get("item")).get("id")) or ""
         if begins:
             self._open.add(index)
         else:
             self._open.discard(index)
         return self._places[index]
+
+    def _number(self, index: int) -> int:
+        """Return the new number of an item: removed items before it no longer count, and new ones before it do."""
+        place = index - sum(gone < index for gone in self._gone)
+        for made, _ in self._made:
+            place += made <= place
+        while place in self._taken:
+            place += 1  # items do not come in the order of their numbers
+        return place
 
     def _index(self, document: Mapping[str, Json]) -> int:
         index = number(document.get("output_index"))
@@ -662,18 +674,16 @@ class StreamWriter:
         return self._numbered({**document, "type": f"response.{response['status']}", "response": response}, frame)
 
     def _output(self, listed: Sequence[Json]) -> list[Json]:
-        """Return the items of the whole response, in the order in which the stream announced them."""
-        made: list[Json] = []
-        items = dict(mappings(list(listed)))
-        rest = [index for index in items if index not in self._places and index not in self._gone]
-        for entry in (*self._order, *rest):
-            if isinstance(entry, dict):
-                made.append(entry)
-            elif entry in items:
-                item = self._changes.item(items[entry], f"/output/{entry}")
-                if item is not None or entry in self._places:
-                    made.append(item if item is not None else items[entry])
-        return made
+        """Return the items of the whole response, in the order of their numbers in the stream."""
+        made = list(self._made)
+        for index, source in mappings(list(listed)):
+            place = self._places.get(index)
+            item = self._changes.item(source, f"/output/{index}")
+            if place is not None:
+                made.append((place, item if item is not None else dict(source)))
+            elif item is not None and index not in self._gone:
+                made.append((self._number(index), item))
+        return [item for _, item in sorted(made, key=itemgetter(0))]
 
     def _with_id(self, response: Json, out: Sequence[Event]) -> Json:
         if (id_ := reply_id_of(out)) is not None:
@@ -709,8 +719,10 @@ class StreamWriter:
         made, self._changes.made = self._changes.made, {}
         for block in made.values():
             if not block.is_empty:
-                item, place = _made_item(block, len(self._order)), len(self._order)
-                self._order.append(item)
+                item = _made_item(block, len(self._places) + len(self._made))
+                place = max(self._taken, default=-1) + 1
+                self._taken.add(place)
+                self._made.append((place, item))
                 for document in _item_events(item, place):
                     yield self._numbered(document, None)
 

@@ -157,12 +157,13 @@ def open_code(text: str, start: int, end: int) -> int:
 
 @dataclass(slots=True)
 class Promotion:
-    """A run of markup that was removed from the text."""
+    """A run of markup that was removed from the text. `place`: its offset in the text without the removed runs."""
 
     block: TextBlock
     text: str
     calls: tuple[NativeCall, ...]
     event: int | None
+    place: int
 
 
 class MarkupDecider(TextDecider):
@@ -436,7 +437,7 @@ class MarkupDecider(TextDecider):
             return CONTROL.fullmatch(text, after, seen.open) is not None
         if _AFTER.fullmatch(text, after, end) is not None or may_go_on(CONTROL, text, after):
             return True
-        return 0 < open_code(text, run[0].start, after) < 3
+        return open_code(text, run[0].start, after) > 0
 
     def _waits_for_end(self, run: tuple[Block, ...]) -> bool:
         """Return True for calls in reasoning, which count only if nothing follows the reasoning."""
@@ -470,7 +471,8 @@ class MarkupDecider(TextDecider):
         if leak is None or not (leak.promotable or self._may_be_duplicate(leak.declared, run, structured)):
             return end
         calls = tuple(call for one in run for call in one.calls)
-        promotion = Promotion(block, text[start:end], calls, self.event_at(base + start))
+        place = base + start - block.gone
+        promotion = Promotion(block, text[start:end], calls, self.event_at(base + start), place)
         if not promoter.promote(promotion):
             return end
         before = so_far[: base + start]
@@ -736,7 +738,7 @@ class MarkupPromoter(TextRewriter):
     def _give_back(self, promotion: Promotion, structured: Sequence[ToolCall], frame: Frame | None) -> Iterator[Event]:
         if are_among(promotion.calls, structured):
             self._record(promotion, "dropped the markup of", "")
-        else:
+        elif promotion.place <= self.context.over.get(promotion.block.number, promotion.place):
             if self.context.streamed:
                 self.warn(PUT_BACK)
             yield from self._as_text(promotion, frame)

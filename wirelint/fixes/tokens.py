@@ -221,6 +221,7 @@ class TokenDecider(TextDecider):
         self._event = self.event_at(start)
         self._title = f"cut the text at {token}"
         self._state = "cut"
+        self._stripper.context.over[self.block.number] = start
         self.block.busy = True
         self._drop(text[place:], start)
 
