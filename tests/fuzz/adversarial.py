@@ -218,9 +218,8 @@ def outcome_of(case: Case, sizes: Sequence[int]) -> Outcome | None:
         outcome.costs[size] = cost
         if cost.total > _HOPELESS and len(outcome.costs) > 1:
             break
-    if (
-        outcome.growth > MOST_GROWTH and outcome.costs[outcome.largest].total < _HOPELESS
-    ):  # once more: another process may have had the caches
+    # Once more: another process may have had the caches.
+    if outcome.growth > MOST_GROWTH and outcome.costs[outcome.largest].total < _HOPELESS:
         for size in sorted(outcome.costs)[-2:]:
             again = case.measure(size)
             if again is not None and again.total < outcome.costs[size].total:
@@ -231,7 +230,7 @@ def outcome_of(case: Case, sizes: Sequence[int]) -> Outcome | None:
 def cases(ways: Sequence[str], apis: Sequence[str], places: Sequence[Place], steps: Sequence[int]) -> Iterator[Case]:
     """All shapes in all places, as far as they make sense, without their shapes."""
     for way, api, place, step in itertools.product(ways, apis, places, steps):
-        told = place in ("history", "result")
+        told = place in ("history", "result", "told")
         if (way == "repair" and told) or (way == "request" and not told) or (told and step):
             continue
         if way == "socket" and (api != "openai.responses" or told or not step):
@@ -304,9 +303,8 @@ def run(
         figures = f"{blocked * 1000:7.0f} {total * 1000:7.0f} {outcome.growth:6.1f} {outcome.largest:8}"
         table.append((blocked, f"{figures}  {name}{'  !' if violates else ''}"))
     gc.enable()
-    print(
-        f"{'longest':>7} {'total':>7} {'growth':>6} {'size':>8}  (ms of CPU for {most // 1000} KB; the time of a doubling)"
-    )
+    measures = f"(ms of CPU for {most // 1000} KB; the time of a doubling)"
+    print(f"{'longest':>7} {'total':>7} {'growth':>6} {'size':>8}  {measures}")
     for _, line in sorted(table, reverse=True)[:40]:
         print(line)
     print(f"{len(table)} shapes, {violations} violations: more than {MOST_BLOCKED * 1000:.0f} ms, or growth")

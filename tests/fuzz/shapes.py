@@ -12,7 +12,7 @@ from tests.build import Assistant, Call, Result, Talk, User, as_record, schema
 from tests.fuzz.units import units
 from wirelint.capture.record import Record
 
-Place: TypeAlias = Literal["text", "reasoning", "arguments", "string", "name", "id", "result", "history"]
+Place: TypeAlias = Literal["text", "reasoning", "arguments", "string", "name", "id", "result", "told", "history"]
 
 PLACES: tuple[Place, ...] = get_args(Place)
 TOOLS = {"look": ("Look things up.", schema(q="string")), "run": ("Run a command.", schema(command="string"))}
@@ -38,9 +38,12 @@ class Shape:
             closer = "".join(reversed(self.head)).translate(str.maketrans("<>[](){}", "><][)(}{"))
             depth = max(size // len(self.head) // 2, 1)
             return self.head * depth + closer * depth
-        return self.head + self.unit * max((size - len(self.head)) // len(self.unit), 1)
+        units = max((size - len(self.head)) // len(self.unit), 1)
+        return self.head + "".join(self.unit.replace(COUNTER, str(n)) for n in range(units))
 
 
+COUNTER = "\1"
+"""What is another number in each unit."""
 NESTED = "\0nested"
 """In the place of a unit: the beginning again and again, and then as often what closes it."""
 
@@ -64,9 +67,8 @@ def shapes() -> Iterator[Shape]:
 def record(api: str, place: Place, text: str, *, stream: bool, step: int) -> Record | None:
     """An exchange that has a text at a place of its reply or of its history; None where the API cannot say it."""
     history: tuple[Assistant | User | Result, ...] = (User("Please go on."),)
-    talk = Talk(
-        history, tools=TOOLS, step=step, text="Well, here it is. " if place in ("arguments", "name", "id") else ""
-    )
+    first = "Well, here it is. " if place in ("arguments", "name", "id") else ""
+    talk = Talk(history, tools=TOOLS, step=step, text=first)
     parsed = api in ("anthropic.messages", "google.generate_content")
     match place:
         case "text":
@@ -78,16 +80,15 @@ def record(api: str, place: Place, text: str, *, stream: bool, step: int) -> Rec
                 return None
             talk = Talk(history, calls=[Call("look", text)], tools=TOOLS, step=step)
         case "string":
-            talk = Talk(
-                history, calls=[Call("look", json.dumps({"q": text}, ensure_ascii=False))], tools=TOOLS, step=step
-            )
+            arguments = json.dumps({"q": text}, ensure_ascii=False)
+            talk = Talk(history, calls=[Call("look", arguments)], tools=TOOLS, step=step)
         case "name":
             talk = Talk(history, calls=[Call(text, {"q": "a"})], tools=TOOLS, step=step)
         case "id":
             talk = Talk(history, calls=[Call("look", {"q": "a"}, id=text)], tools=TOOLS, step=step)
         case "history":
             talk = Talk((User("Go."), Assistant(text), User("Please go on.")), text="Yes.", tools=TOOLS)
-        case "result":
-            made = Call("look", {"q": "a"})
-            talk = Talk((User("Go."), Assistant("", (made,)), Result(made.id, text)), text="Yes.", tools=TOOLS)
+        case "result" | "told":
+            made, said = Call("look", {"q": "a"}), "Yes." if place == "result" else text[:8_000].replace("4", "7")
+            talk = Talk((User("Go."), Assistant("", (made,)), Result(made.id, text)), text=said, tools=TOOLS)
     return as_record(talk.record(api, stream))

@@ -23,6 +23,8 @@ _MARKS = (
     "Thought: ", "Action Input: {", "User: ", "\nassistant\n", "analysis", "assistantfinal", "https://a.b/", "a@b.c ",
     "sk-proj-aaaaaaaaaaaaaaaaaaaa ", "Bearer ", "password: ", "-----BEGIN ", "eyJhbGciOiJIUzI1NiJ9.",
     "[{'type': 'text', 'text': '", '[{"type": "text", "text": "a"}] ', "<|", "|>", "<｜", "｜>", "[/", "]~b]",
+    '{"boat": "B-\1", "len_m": 4.\1, "open": true, "due": "2026-04-02"}\n', "- B-\1: 4.\1 m, open, due 2 April 2026\n",
+    '{"lock_\1_open": true}\n', "B-\1 is closed. ", "| B-\1 | 4.\1 m | April 4, 2026 | $4,\1.40 | 14:\1 |\n",
     '"name": "look", ', '"arguments": "{', '{"name": "look", "arguments": {"q": "a"}}\n', '{"tool_calls": [',
 )
 # fmt: on

@@ -199,9 +199,12 @@ def _deltas_win(call: ToolCall, deltas: Arguments, tools: Tools) -> Change | Non
 
 
 def repair_flaw(call: ToolCall, found: Flaw, tool: Tool | None) -> Change | None:
-    """Return arguments without their flaw; None if that needs a guess, does not fit, or cannot continue a stream."""
+    """Return arguments without their flaw; None if that needs a guess, does not fit, or cannot continue a stream.
+
+    A call without a name is not given empty arguments, because without both it is no call.
+    """
     value = found.repaired
-    if value is None or (tool is not None and accepts(tool, value) is False):
+    if value is None or not (value or call.name) or (tool is not None and accepts(tool, value) is False):
         return None
     text = _from(call.arguments.text, value, SyntaxWatcher())
     if text is None:

@@ -700,7 +700,7 @@ class _Given:
         return any(not self._is_new(one.value) for one in self._stated if one.sentence is sentence)
 
     def _is_new(self, value: Value) -> bool:
-        if is_said(value, self._prose.masked, self._texts) or derived_from(value, self._data):
+        if is_said(value, self._prose.masked, self._texts) or any(equals(value, one.value) for one in self._data):
             return False
         if _is_interval(value, self._texts):
             return False

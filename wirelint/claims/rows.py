@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
+from operator import itemgetter
 from typing import NamedTuple, TypeAlias
 
 from wirelint import lexicon
@@ -344,12 +345,11 @@ def swapped(prose: Prose, known: Sequence[Fact]) -> Iterator[Contradiction]:
 
 def _named_rows(text: str, rows: Sequence[_RowData]) -> list[_RowData]:
     """Return the rows that a text names, by words that no other row has, in the order of their first words."""
-    places = {
-        min(match.start() for match in _WORD.finditer(text) if match[0].casefold() in row.own): row
-        for row in rows
-        if row.own & {word.casefold() for word in _WORD.findall(text)}
-    }
-    return [row for _, row in sorted(places.items(), key=lambda entry: entry[0])]
+    places: dict[str, int] = {}
+    for word in _WORD.finditer(text):
+        places.setdefault(word[0].casefold(), word.start())
+    firsts = [(min(map(places.__getitem__, named)), row) for row in rows if (named := row.own & places.keys())]
+    return [row for _, row in sorted(firsts, key=itemgetter(0))]
 
 
 def _rows(good: Sequence[Fact]) -> list[_RowData]:
@@ -364,6 +364,8 @@ def _rows(good: Sequence[Fact]) -> list[_RowData]:
             number = _ROW.match(datum.place)
             if datum.column != "#" and (number is not None or datum.place.startswith("line ")):
                 groups.setdefault(number[0] if number is not None else datum.place, []).append(datum)
+        if len(groups) > _MOST_ROWS:
+            return []
         lines = text.splitlines()
         for place, group in groups.items():
             line = lines[int(place[5:]) - 1] if place.startswith("line ") else ""

@@ -26,7 +26,8 @@ _MOST = 256
 """Values of a text that are read."""
 _SPACE = " \u00a0\u202f"
 _RANGE = ("-", "–", "—", "to", "bis", "à", "~", "〜")
-_LIST_ITEM = re.compile(r"(?:\A|\n)[ \t>*#-]*\Z")
+_BEFORE_ITEM, _DEEPEST_ITEM = "\n \t>*#-", 64
+"""Characters before the number of a list item in its line, and their most."""
 _DIGITS = rf"\d{{1,3}}(?:[,.'’{_SPACE}]\d{{3}})+(?:[.,]\d{{1,8}})?(?!\d)|\d{{1,18}}(?:[.,]\d{{1,8}})?"
 _BEFORE = rf"(?<![A-Za-z0-9_./#@\\&])(?<!\d[,:{_SPACE}])(?<!\w[-:])"
 
@@ -190,7 +191,7 @@ def _value(text: str, lead: re.Match[str], digits: str, scaled: str, spelled: st
     if len(digits) > 1 and digits[0] == "0" and digits[1].isdigit():
         return None  # `0112` is a name
     plain = lead["lead"] is None and not spelled and not scaled
-    if plain and text[end : end + 1] in (".", ")") and _LIST_ITEM.search(text, 0, lead.end()) is not None:
+    if plain and text[end : end + 1] in (".", ")") and _begins_item(text, lead.end()):
         return None
     scale = _units()[1].get(_key(scaled), 1.0) if scaled else 1.0
     spelled = spelled or (lead["lead"] or "").strip(_SPACE)
@@ -199,6 +200,13 @@ def _value(text: str, lead: re.Match[str], digits: str, scaled: str, spelled: st
     sign = -1.0 if lead["sign"] else 1.0
     amounts = tuple(sign * reading * scale for reading in readings)
     return Value(lead.start(), end, amounts, scale * 10.0**-decimals, unit)
+
+
+def _begins_item(text: str, at: int) -> bool:
+    """Return True if only marks of lists and quotes are before an offset in its line."""
+    start = max(at - _DEEPEST_ITEM, 0)
+    line = text.rfind("\n", start, at)
+    return (line >= 0 or start == 0) and not text[max(line, start) : at].strip(_BEFORE_ITEM)
 
 
 def _key(word: str) -> str:
