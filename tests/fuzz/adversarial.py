@@ -291,7 +291,7 @@ def run(
     gc.disable()
     rng = random.Random(seed)
     for case in cases(ways, APIS, PLACES, (0, 8)):  # what is made once is made now
-        replace(case, shape=Shape("I've sent the mail for 5 USD. <tool_call>", "x")).measure(2_000)
+        replace(case, shape=Shape("Error: none. I've sent the mail for 5 USD. <tool_call>", "x")).measure(2_000)
     table: list[tuple[float, str]] = []
     violations = 0
     for outcome in outcomes(rng, ways, only, place, most, seconds):

@@ -22,6 +22,7 @@ from wirelint.claims.toolkinds import name_words
 from wirelint.claims.values import Clock, Date, Unit, Value, dates, same, unit_of, values
 from wirelint.jsonvalues import decode_json
 from wirelint.model import Json
+from wirelint.text.prose import CODE, QUOTE
 from wirelint.text.remembered import remembered
 
 _PHRASES = lexicon.Phrases("grounding")
@@ -149,6 +150,7 @@ def _words_of_keys(keys: tuple[str, ...]) -> frozenset[str]:
 
 def words_in(text: str) -> frozenset[str]:
     """Return the words of a text, each also without accents, since the names of tools have none."""
+    text = text.replace(CODE, " ").replace(QUOTE, " ")
     words = words_of(text) if text.isascii() else words_of(text) | words_of(bare(text))
     return frozenset(word for word in words if len(word) > 2 and not word.isdigit()) - STOP
 
