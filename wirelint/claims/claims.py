@@ -319,6 +319,10 @@ def _by_outcome(prose: Prose, sentence: Sentence) -> Iterator[Claim]:
         yield _claim(prose, sentence, frozenset({"search"}), missed["verb"], "missed", missed.end())
 
 
+_NOBODY = re.compile(r"\W*(?:nothing|no|none|neither)\b", re.IGNORECASE)
+"""The subject of "Nothing has been sent."."""
+
+
 def _impersonal(prose: Prose, sentence: Sentence, number: int) -> Iterator[Claim]:
     """Yield claims without an acting subject: "All tests pass", "Email sent to Bo.", "Deleted."."""
     line = sentence.masked
@@ -337,7 +341,7 @@ def _impersonal(prose: Prose, sentence: Sentence, number: int) -> Iterator[Claim
         yield _claim(prose, sentence, frozenset({"run"}), "tests", "passive", 0)
     elif noted:
         yield _claim(prose, sentence, PARTICIPLE[noted["verb"]], noted["verb"], "passive", 0)
-    elif passive and _is_real(line, passive.start()) and not BY_OTHERS.search(line):
+    elif passive and _is_real(line, passive.start()) and not BY_OTHERS.search(line) and not _NOBODY.match(line):
         verb = verb_of(passive)
         yield _claim(prose, sentence, PARTICIPLE[verb], verb, "passive", 0)
     elif (stands := _PHRASES["stands"].match(line)) and not BY_OTHERS.search(line) and not UNREAL.search(line):

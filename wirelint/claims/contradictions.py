@@ -23,6 +23,7 @@ from wirelint.claims.derivation import (
     GivenDates,
     data,
     derived_from,
+    equals,
     follows_from_clocks,
     follows_from_dates,
     is_computed,
@@ -138,9 +139,9 @@ def denied_hits(prose: Prose, sentences: Sequence[Sentence], known: Sequence[Fac
         return
     for sentence in sentences:
         shown = prose.text[sentence.start : sentence.end]
-        zero = _PHRASES["zero"].search(sentence.masked) or (
-            _PHRASES["none"].search(sentence.masked) if failed else None
-        )
+        of_call = _PHRASES["returned_none"].search(sentence.masked)
+        zero = _PHRASES["zero"].search(sentence.masked) or of_call
+        zero = zero or (_PHRASES["none"].search(sentence.masked) if failed else None)
         if zero is not None and failed and all(_is_absence(fact, zero[0]) for fact in looking):
             return
         if zero and not failed and _reports_hits(prose, sentence, looking):
@@ -149,7 +150,7 @@ def denied_hits(prose: Prose, sentences: Sequence[Sentence], known: Sequence[Fac
         # "No results" denies the hits, "no files about it" may deny that they are about it.
         if zero and not failed and _GENERAL.search(zero[0]) is None and all(map(_may_not_match, looking)):
             return
-        if zero and not narrowed and not _is_elsewhere(shown[zero.start() :], looking):
+        if zero and not narrowed and (of_call or not _is_elsewhere(shown[zero.start() :], looking)):
             yield Contradiction(
                 sentence.start,
                 sentence.end,
@@ -248,15 +249,24 @@ def denied_items(
         return
     wanted, found = particulars(fact.arguments), particulars(text)
     named = particulars(none.masked) & wanted or words_of(none.masked) & fact.able.words
-    if not named or _may_not_match(fact) or is_admission(prose) or _has_states(listed):
+    if not named or _may_not_match(fact) or is_admission(prose, sad=True) or _has_states(listed):
         return
     # "No open tickets", of a list of tickets: the model may have read which of them are open.
     keys = particulars(" ".join(_KEY.findall(text)))
-    narrowing = (particulars(_RELATIVE.sub(" ", none.masked)) & particulars(words)) - wanted - keys - _SMALL
+    narrowing = (particulars(_without(none.masked, fact.arguments)) & particulars(words)) - wanted - keys - _SMALL
     if _PHRASES["others"].search(none.masked) or narrowing - frozenset(word[:5] for word in fact.able.words):
         return
     if not particulars(prose.text) & (found - wanted - keys):
         yield Contradiction(none.start, none.end, fact.shown, "warning", "medium")
+
+
+def _without(text: str, arguments: str) -> str:
+    """Return a text without relative days, and without amounts that the arguments have: `3 millions` of 3000000."""
+    sent = data(arguments)
+    for value in reversed(values(text)):
+        if any(equals(value, datum.value) for datum in sent):
+            text = text[: value.start] + text[value.end :]
+    return _RELATIVE.sub(" ", text)
 
 
 _GENERAL = re.compile(r"result|résultat|match|hits?\b|treffer|ergebnis|结果", re.IGNORECASE)
@@ -288,7 +298,7 @@ _SMALL = frozenset(word[:5] for word in STOP)
 
 
 def denied_numbers(sentences: Sequence[Sentence], known: Sequence[Fact]) -> Iterator[Contradiction]:
-    """Yield "no errors" where a result has `errors: 4`, in the words of the result."""
+    """Yield "no errors" where a result has `errors: 4` or a list of them, in the words of the result."""
     good = [fact for fact in known if not fact.outcome.error and len(fact.result.text) <= LONGEST]
     for sentence in sentences if len(good) == len(known) else ():
         for none in _PHRASES["none_exists"].finditer(sentence.masked):
@@ -296,6 +306,11 @@ def denied_numbers(sentences: Sequence[Sentence], known: Sequence[Fact]) -> Iter
             if not noun or len(noun) < _SHORTEST_NOUN or not _ENDS.match(sentence.masked, none.end()):
                 continue
             stated = re.compile(rf"(?i)(?<![\w-]){re.escape(noun)}[\"']?\s*[:=]\s*[\"']?(\d+)\b(?!\.\d)")
+            listed = re.compile(rf"(?i)\"(?:\w+_)?{re.escape(noun)}\": ?\[\s*[^\s\]]")
+            held = next((fact for fact in good if listed.search(fact.result.text)), None)
+            if held is not None:
+                yield Contradiction(sentence.start, sentence.end, f"the result lists {noun}: {held.shown}")
+                return
             numbers = [(int(number), fact) for fact in good for number in stated.findall(fact.result.text)]
             if len(numbers) == 1 and numbers[0][0]:
                 against = f"the result has {noun} = {numbers[0][0]}: {numbers[0][1].shown}"
@@ -471,7 +486,9 @@ def _speaks_of_durations(sentence: Sentence) -> bool:
 
 
 def altered_codes(prose: Prose, known: Sequence[Fact], request: Request) -> Iterator[Contradiction]:
-    """Yield ids, versions and URLs that differ from the only one of their form in the results by some digits or letters."""
+    """Yield ids, versions and URLs that differ by some digits or letters from the only one of their form in the results
+    that a reply does not have.
+    """
     good = [fact.result.text for fact in known if not fact.outcome.error]
     if not good or len(prose.text) > LONGEST_REPLY or any(len(text) > LONGEST for text in good):
         return
@@ -483,6 +500,8 @@ def altered_codes(prose: Prose, known: Sequence[Fact], request: Request) -> Iter
     texts = [text.casefold() for text in _all_texts(request)]
     for one in unknown:
         alike = [other for other in returned if len(other) == len(one) and _form(other) == _form(one)]
+        peers = [other for other in unknown if _form(other) == _form(one)]
+        alike = [other for other in alike if other not in prose.text] if len(peers) == 1 else alike
         if len(alike) != 1 or alike[0] in prose.text or any(one.casefold() in text for text in texts):
             continue
         sentence = next((each for each in prose.sentences if one in prose.text[each.start : each.end]), None)

@@ -19,7 +19,7 @@ from typing import NamedTuple
 from wirelint import lexicon
 from wirelint.claims.actions import bare, words_of
 from wirelint.claims.toolkinds import name_words
-from wirelint.claims.values import Clock, Date, Unit, Value, dates, same, unit_of, values
+from wirelint.claims.values import Clock, Date, Unit, Value, clocks, dates, same, unit_of, values
 from wirelint.jsonvalues import decode_json
 from wirelint.model import Json
 from wirelint.text.prose import CODE, QUOTE
@@ -31,6 +31,8 @@ STOP = frozenset(_PHRASES.words("stop"))
 
 MOST_DATA = 240
 """Data that are compared. A conversation with more of them is not judged by its numbers."""
+_BINARY = tuple(1.024**power for power in (-3, -2, -1, 1, 2, 3))
+"""Factors between amounts in units of 1000 and in units of 1024 bytes."""
 _DEEPEST = 64
 """Levels of a JSON document that are read."""
 _COLUMN = 3
@@ -176,6 +178,10 @@ def equals(value: Value, datum: Value) -> bool:
             return True
         if converted and same(one, other, max(step, other * 0.01)):
             return True
+        # 1 GB of 1024 MB: between two units there may be 2.4 % for each step.
+        in_bytes = converted and value.unit is not None and value.unit.dimension == "bytes"
+        if in_bytes and any(same(one * factor, other, step * factor) for factor in _BINARY):
+            return True
     # `0.35` as 35 %
     if value.unit is not None and value.unit.dimension == "percent" and datum.unit is None:
         return any(same(one, other * 100, value.step / 2) for one in value.readings for other in datum.readings)
@@ -187,7 +193,8 @@ def is_computed(value: Value, known: Sequence[Datum]) -> bool:
     if value.unit is not None and value.unit.dimension == "percent":
         ratios = [abs(ratio) for ratio in _percentages(known)]
         return any(same(abs(goal), ratio, value.tolerance) for goal in value.amounts() for ratio in ratios)
-    return any(_is_computed(value, goal, known) for goal in value.amounts())
+    factors = (1.0, *_BINARY) if value.unit is not None and value.unit.dimension == "bytes" else (1.0,)
+    return any(_is_computed(value, goal * factor, known) for goal in value.amounts() for factor in factors)
 
 
 def _is_computed(value: Value, goal: float, known: Sequence[Datum]) -> bool:
@@ -204,6 +211,8 @@ def _is_computed(value: Value, goal: float, known: Sequence[Datum]) -> bool:
         whole = (sum(own), float(len(own)), max(own) - min(own)) if len(own) > 1 else ()
         if any(same(goal, one, exact) for one in whole) or (whole and same(goal, sum(own) / len(own), step / 2)):
             return True
+        if column is not None and len(own) >= _COLUMN and same(goal, (max(own) - min(own)) / (len(own) - 1), step / 2):
+            return True  # the mean of the changes from one to the next
         if column is not None and len(own) <= _MOST_SUMMED and goal > max(own) and _is_sum_of_some(goal, own, exact):
             return True
     few = [_amount_for(value, datum) for datum in kind[:_FEW]]
@@ -311,6 +320,11 @@ class GivenDates:
     def dates(self) -> tuple[Date, ...]:
         """One more than `MOST_DATA` at most."""
         return tuple(itertools.islice(itertools.chain.from_iterable(map(dates, self._texts)), MOST_DATA + 1))
+
+    @cached_property
+    def minutes(self) -> frozenset[int]:
+        """The times of day of the texts, in minutes after midnight."""
+        return frozenset(clock.minutes for text in self._texts for clock in clocks(text))
 
     @cached_property
     def spans(self) -> Spans:

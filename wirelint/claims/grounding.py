@@ -13,6 +13,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from fractions import Fraction
 from functools import cached_property, partial
 from typing import NamedTuple
 
@@ -145,8 +146,12 @@ def displaced(prose: Prose, known: Sequence[Fact], request: Request) -> Iterator
         if one in scaled or _PHRASES["apart"].match(prose.masked, one.value.end):
             continue
         taken = _replaced(one, left, possible, [other for other in said if other not in free])
-        replaced = taken or _gap(one, free, left, possible)
-        if replaced is None or is_said(one.value, prose.masked, texts) or is_computed(one.value, [*pool, *sent]):
+        replaced = taken or _gap(one, free, left, possible) or _left_out(one, free, left, possible)
+        sources = [*pool, *sent]
+        if replaced is not None and _is_named(one, replaced, prose.masked):
+            # "39 packs", where a tool returned `"packs": 9`, comes from no other numbers of earlier turns.
+            sources = [*turn, *(datum for datum in pool if datum.column == replaced.column)]
+        if replaced is None or is_said(one.value, prose.masked, texts) or is_computed(one.value, sources):
             continue
         beside = [other for other in written if is_of_kind(one.value, other) and derived_from(other, pool)]
         if len(beside) > 1 and same(
@@ -174,15 +179,19 @@ def _is_interval(value: Value, texts: Iterable[str]) -> bool:
 
 
 def _scaled(free: Sequence[Stated], left: Sequence[Datum]) -> list[Stated]:
-    """Return the values that are data of a result times one factor, if there are two or more: a recipe for four."""
-    factors: dict[float, list[Stated]] = {}
+    """Return the values that are data of a result times one simple ratio, if there are two or more: a recipe for four."""
+    factors: dict[Fraction, list[Stated]] = {}
     for one in free:
         amounts = (datum.value.readings[0] for datum in left if is_of_kind(one.value, datum.value))
         for factor in {round(one.value.readings[0] / amount, 3) for amount in amounts if amount}:
-            factors.setdefault(factor, []).append(one)
+            ratio = Fraction(factor).limit_denominator(_SMALL_RATIO)
+            if abs(ratio - factor) <= _ROUNDED:
+                factors.setdefault(ratio, []).append(one)
     return [one for alike in factors.values() if len({one.value.readings for one in alike}) > 1 for one in alike]
 
 
+_SMALL_RATIO, _ROUNDED = 12, 0.002
+"""The largest denominator of a factor between portions, and its error by rounding."""
 _PERIODS = (7, 12, 24, 30, 52, 60, 365, 1000)
 """Days of a week, months of a year and so on: a rent by month gives one by year."""
 
@@ -203,7 +212,7 @@ def _is_rate(told: Stated, said: Sequence[Stated], pool: Sequence[Datum], given:
     beside = [rate for rate in [*beside, *given, *_PERIODS] if rate not in (0, 1)]
     goal, step = told.value.readings[0], told.value.step
     if any(
-        same(goal, datum.value.readings[0] + sign * one, step / 2)
+        same(abs(goal), abs(datum.value.readings[0] + sign * one), step / 2)
         for datum in pool
         for one in given
         for sign in (1, -1)
@@ -261,6 +270,20 @@ def _gap(one: Stated, free: Sequence[Stated], left: Sequence[Datum], turn: Seque
     return unused[peers.index(one)] if complete else None
 
 
+def _left_out(one: Stated, free: Sequence[Stated], left: Sequence[Datum], turn: Sequence[Datum]) -> Datum | None:
+    """Return the only number of a result that a reply leaves out, if the reply has one number that none leads to."""
+    if len(free) != 1 or len(left) != 1 or len(turn) < _FEW_TOLD or one.value.is_whole != left[0].value.is_whole:
+        return None
+    first, second = abs(one.value.readings[0]), abs(left[0].value.readings[0])
+    return (
+        left[0] if first < 2 * second < 4 * first and (one.value.unit is None or left[0].value.unit is None) else None
+    )
+
+
+_FEW_TOLD = 4
+"""Numbers of a result from which on the one that is left out is known."""
+
+
 def _is_meant(one: Stated, datum: Datum) -> bool:
     """Return True if a value can only be the one number of a result: the result is nothing else, both have decimals, or
     words agree."""
@@ -273,6 +296,14 @@ def _has_key(one: Stated, datum: Datum) -> bool:
     """Return True if a sentence has a word of the key of a datum."""
     keys = [word for word in name_words(datum.column) if len(word) > 2]
     return any(own.startswith(key) for key in keys for own in one.words)
+
+
+def _is_named(one: Stated, datum: Datum, text: str) -> bool:
+    """Return True if the word right after a number without a unit is that of the key of a datum."""
+    if one.value.unit is not None:
+        return False
+    word = text[one.value.end : one.value.end + NEAR].strip().partition(" ")[0].casefold()
+    return any(len(key) > 3 and word.startswith(key) for key in name_words(datum.column))
 
 
 def _likeness(one: Stated, datum: Datum) -> tuple[bool, int]:
@@ -355,6 +386,9 @@ def retold_errors(prose: Prose, known: Sequence[Fact], request: Request) -> Iter
     every = f"every result of this turn is {'an error' if failed else 'empty'}" if in_vain else "an action failed"
     against = f"{every}: {(failed or known)[-1].shown}"
     english = _PHRASES["english"].search(prose.masked) is not None
+    tools = {fact.able.tool.name for fact in failed}
+    if not english and any(fact.able.tool.name in tools and not fact.outcome.error for fact in known):
+        return  # the reply may tell of the call that failed in its own words
     if not english and ((settled and _has_trouble(prose)) or _has_word_of(prose, failed, request)):
         return
     if (settled or not failed or not english) and _negates(prose):
@@ -608,9 +642,13 @@ def is_about_this_case(sentence: Sentence) -> bool:
     return _PHRASES["to_come"].search(_PHRASES["conclusion"].sub("", sentence.masked)) is None
 
 
-def is_admission(prose: Prose) -> bool:
-    """Return True if a text admits a failure, or that it rests on the model's own knowledge."""
-    return _PHRASES["admits"].search(_PHRASES["no_fault"].sub(" ", prose.masked)) is not None
+def is_admission(prose: Prose, *, sad: bool = False) -> bool:
+    """Return True if a text admits a failure, or that it rests on the model's own knowledge.
+
+    `sad`: "unfortunately" alone admits nothing.
+    """
+    text = _PHRASES["no_fault"].sub(" ", prose.masked)
+    return _PHRASES["admits"].search(_PHRASES["regrets"].sub(" ", text) if sad else text) is not None
 
 
 def negates(sentence: Sentence) -> bool:

@@ -8,6 +8,7 @@ no text of the conversation has it, nothing leads to it, and the row has another
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,6 +17,7 @@ from operator import itemgetter
 from typing import NamedTuple, TypeAlias
 
 from wirelint import lexicon
+from wirelint.claims.actions import PARTICIPLES, bare
 from wirelint.claims.derivation import (
     NAMES_ONLY,
     NEAR,
@@ -41,7 +43,7 @@ from wirelint.claims.grounding import (
     shown_value,
 )
 from wirelint.claims.toolkinds import name_words
-from wirelint.claims.values import LONGEST, Date, Value, dates, values
+from wirelint.claims.values import LONGEST, Date, Value, clocks, dates, same, values
 from wirelint.jsonvalues import decode_json
 from wirelint.model import Json, Request
 from wirelint.text.prose import Prose
@@ -55,13 +57,17 @@ _MOST_WORDS = 6
 """Different strings of a column that says in which of a few states a row is."""
 _DEEPEST = 6
 """Levels of a result that are searched."""
+_SHORT = 2
+"""Letters of a name that is said with its kind."""
 _LARGE = 100
 """Whole numbers from which on two rows hardly share one by chance."""
-_CLAUSE = re.compile(r"[^;\n]+")
+_CLAUSE = re.compile(r"[^;；\n]+")
 _TABLE_LINE = re.compile(r"^[ \t]*\|.*$", re.MULTILINE)
 _BRACKET = re.compile(r"[ *_`]{0,4}\(([^()\n]{1,120})\)")
 _LETTER = re.compile(r"[^\W\d_]")
 _DIGIT = re.compile(r"\d")
+_INFLECTED, _ENDING = 6, re.compile(r"[a-z]{1,2}(?!\w)")
+"""Letters from which on a name may have an ending of one or two letters."""
 _NAMING = re.compile(r"[^\W\d_]|\A\d{3,}\Z")
 _FEW_DIGITS = 2
 _ALIKE = 8
@@ -90,22 +96,43 @@ def tables(text: str) -> tuple[tuple[Row, ...], ...]:
     return tuple(_tables(document, "", 0))
 
 
+def _side_by_side(known: Sequence[Fact]) -> Iterator[str]:
+    """Yield the results of calls of one tool as a list of objects, each with the arguments that it was called with."""
+    by_tool: dict[str, list[Fact]] = {}
+    for fact in known:
+        by_tool.setdefault(fact.able.tool.name, []).append(fact)
+    for facts in by_tool.values():
+        sent, back = (
+            [decode_json(text) for text in texts]
+            for texts in zip(*((f.arguments, f.result.text) for f in facts), strict=True)
+        )
+        pairs = list(zip(sent, back, strict=True)) if 1 < len(facts) <= _MOST_ROWS else []
+        rows = [{**one, **two} for one, two in pairs if isinstance(one, dict) and isinstance(two, dict)]
+        if rows and len(rows) == len(facts) and not any(fact.outcome.error for fact in facts):
+            yield json.dumps(rows)
+
+
 def _tables(document: Json, place: str, depth: int) -> Iterator[tuple[Row, ...]]:
     if isinstance(document, list):
         objects = [one for one in document if isinstance(one, dict)]
         if 1 < len(objects) == len(document) <= _MOST_ROWS:
             naming = [key for key in objects[0] if _is_naming([_name(key, one.get(key)) for one in objects])]
             yield tuple(
-                Row(tuple(str(one[key]) for key in naming), one, f"{place}/{number}")
+                Row(tuple(str(_name(key, one[key])) for key in naming), one, f"{place}/{number}")
                 for number, one in enumerate(objects)
             )
     elif isinstance(document, dict) and depth < _DEEPEST:
+        named = {key: one for key, one in document.items() if isinstance(one, dict)}
+        if 1 < len(named) == len(document) <= _MOST_ROWS and len({frozenset(one) for one in named.values()}) == 1:
+            yield tuple(Row((" ".join(name_words(key)),), one, f"{place}/{key}") for key, one in named.items())
         for key, value in document.items():
             yield from _tables(value, f"{place}/{key}", depth + 1)
 
 
 def _name(key: str, cell: Json) -> Json:
-    """Return a cell that may name its row: a text, or the number of a thing: `"batch_id": 2208`."""
+    """Return what may name a row: a text, `field B` of `"field": "B"`, or the number of a thing: `"batch_id": 2208`."""
+    if isinstance(cell, str) and 0 < len(cell) <= _SHORT and cell.isascii():
+        return " ".join((*name_words(key)[-1:], cell))
     is_id = isinstance(cell, int) and cell >= _LARGE and NAMES_ONLY.search(key) is not None
     return f"{cell}" if is_id else cell
 
@@ -113,6 +140,9 @@ def _name(key: str, cell: Json) -> Json:
 def _is_naming(column: Sequence[Json]) -> bool:
     """Return True if no two cells of a column are equal, and all are short texts."""
     texts = [one for one in column if isinstance(one, str) and 1 < len(one) <= _LONGEST_NAME and _NAMING.search(one)]
+    folded = [one.casefold().replace("_", " ") for one in texts]
+    if 2 * sum(one.endswith("ed") or one in PARTICIPLES or one in _states() for one in folded) > len(texts):
+        return False  # events and states, which a sentence about other rows has too
     return len(texts) == len(column) == len({one.casefold() for one in texts})
 
 
@@ -127,26 +157,35 @@ class _Clause(NamedTuple):
 
 
 def _clauses(prose: Prose, table: Sequence[Row]) -> Iterator[_Clause]:
-    lowered = prose.text.lower() if len(prose.text.lower()) == len(prose.text) else prose.text
-    named = [(span, row) for row in table for name in row.names for span in _places(lowered, name.lower())]
+    for part, found in _named(prose, table):
+        spans = [span for span, _, _ in found]
+        if len({row.place for _, row, _ in found}) == 1:
+            yield _clause(prose, found[0][1], part, spans)
+            continue
+        for (_, end), row, _ in found:
+            if bracket := _BRACKET.match(prose.text, end):
+                yield _clause(prose, row, bracket.span(1), spans)
+
+
+def _named(
+    prose: Prose, table: Sequence[Row]
+) -> Iterator[tuple[tuple[int, int], list[tuple[tuple[int, int], Row, str]]]]:
+    """Yield the clauses of statements and the lines of tables, each with the names of rows in it and their offsets."""
+    lowered = next(one for one in (bare(prose.text.lower()), prose.text) if len(one) == len(prose.text))
+    named = [(span, row, name) for row in table for name in row.names for span in _places(lowered, bare(name.lower()))]
     places = [(one.start, one.end) for one in prose.sentences if not one.question and is_about_this_case(one)]
     for start, end in (*places, *(line.span() for line in _TABLE_LINE.finditer(prose.text))):
         for part in _CLAUSE.finditer(prose.text, start, end):
-            found = [(span, row) for span, row in named if part.start() <= span[0] and span[1] <= part.end()]
-            spans = [span for span, _ in found]
-            if len({row.place for _, row in found}) == 1:
-                yield _clause(prose, found[0][1], part.span(), spans)
-                continue
-            for (_, end), row in found:
-                if bracket := _BRACKET.match(prose.text, end):
-                    yield _clause(prose, row, bracket.span(1), spans)
+            yield part.span(), [one for one in named if part.start() <= one[0][0] and one[0][1] <= part.end()]
 
 
 def _places(text: str, name: str) -> Iterator[tuple[int, int]]:
-    """Yield the offsets of a name as a whole word."""
-    start = text.find(name)
+    """Yield the offsets of a name as a whole word; a long one may have an ending: `Altandörren` of `altandörr`."""
+    start, inflected = text.find(name), len(name) >= _INFLECTED and name.isalpha()
     while start >= 0:
         end = start + len(name)
+        if inflected and (ending := _ENDING.match(text, end)):
+            end = ending.end()
         if not any(sign.isalnum() or sign in "_-" for sign in text[max(start - 1, 0) : start] + text[end : end + 1]):
             yield start, end
         start = text.find(name, end)
@@ -165,20 +204,25 @@ def misplaced(prose: Prose, known: Sequence[Fact], request: Request) -> Iterator
     good = [fact.result.text for fact in known if not fact.outcome.error]
     if len(prose.text) > LONGEST_REPLY or any(len(text) > LONGEST for text in good):
         return
+    good = [*good, *_side_by_side(known)]
     texts = [message.text for message in request.messages] + [call.arguments.text for call in request.calls]
     results = [result.text for result in request.results]
     given, everywhere = GivenDates(texts), GivenDates([*texts, *results])
+    asked = [Datum(value, frozenset(), "", "") for value in values(last_words(request))]
     for text in good:
+        elsewhere = [*texts, *(other for other in results if other != text and text in results)]
         for table in tables(text):
             if not table[0].names:
                 continue
             yield from _invented_name(prose, table, [*texts, *results])
             yield from _all_alike(prose, table)
+            yield from _mixed(prose, table)
             clauses = list(_clauses(prose, table))
             for clause in clauses:
                 against = (
-                    _value_of_another(clause, text, [*texts, *(other for other in results if other != text)])
+                    _value_of_another(clause, text, asked, elsewhere)
                     or _date_of_another(clause, table, given, everywhere)
+                    or _time_of_another(clause, clauses, everywhere)
                     or _word_of_another(clause, table, clauses)
                     or _opposite_state(clause.text, clause.row)
                 )
@@ -205,7 +249,8 @@ def _invented_name(prose: Prose, table: Sequence[Row], texts: Sequence[str]) -> 
                 yield Contradiction(*code.span(), f"no result has {code[0]!r}: {table[0].place}", "warning", "medium")
 
 
-def _value_of_another(clause: _Clause, text: str, texts: Sequence[str]) -> str | None:
+def _value_of_another(clause: _Clause, text: str, asked: Sequence[Datum], texts: Sequence[str]) -> str | None:
+    """Return why a value of a clause is not of its row. `asked`: the values of the user's message."""
     pool = data(text)
     own = [datum for datum in pool if datum.place.startswith(f"{clause.row.place}/")]
     whole = f"{clause.row.place.rpartition('/')[0]}/"  # the list of the rows
@@ -218,14 +263,15 @@ def _value_of_another(clause: _Clause, text: str, texts: Sequence[str]) -> str |
             or is_bound(value, clause.text)
             or derived_from(value, own)
             or is_computed(value, [*own, *beside])
+            or _is_left(value, own, asked)
         ):
             continue
         if is_said(value, clause.text, texts):
             continue
         lacking = [datum for datum in own if not any(equals(other, datum.value) for other in stated)]
         shown = clause.text[value.start : value.end]
-        same = [datum for datum in others if equals(value, datum.value) and value.is_whole >= datum.value.is_whole]
-        columns = {datum.column for datum in same} - {"#"}
+        alike = [datum for datum in others if equals(value, datum.value) and value.is_whole >= datum.value.is_whole]
+        columns = {datum.column for datum in alike} - {"#"}
         if columns and (value.unit is not None or not value.is_whole or abs(value.readings[0]) >= _LARGE):
             mine = next((datum for datum in lacking if datum.column in columns), None)
             if mine is not None and not any(equals(value, datum.value) for datum in pool if datum not in others):
@@ -236,6 +282,13 @@ def _value_of_another(clause: _Clause, text: str, texts: Sequence[str]) -> str |
         if len(meant) == 1:
             return f"{shown!r} is in no result: {meant[0].place} = {meant[0].value.readings[0]:g}"
     return None
+
+
+def _is_left(value: Value, own: Sequence[Datum], asked: Sequence[Datum]) -> bool:
+    """Return True if a value is what a datum is more or less than a number of the user: "9.5 kg are left"."""
+    pairs = ((mine.value, one.value) for mine in own for one in asked if is_of_kind(value, mine.value))
+    goal = abs(value.readings[0])
+    return any(same(goal, abs(mine.readings[0] - one.readings[0]), value.step / 2) for mine, one in pairs)
 
 
 def _is_meant(value: Value, datum: Datum, text: str) -> bool:
@@ -266,6 +319,29 @@ def _date_of_another(clause: _Clause, table: Sequence[Row], given: GivenDates, e
         shown = clause.text[date.start : date.end]
         return f"the date {shown!r} is not that of its row: {clause.row.place}/{key} = {clause.row.cells[key]}"
     return None
+
+
+def _time_of_another(clause: _Clause, clauses: Sequence[_Clause], everywhere: GivenDates) -> str | None:
+    """Return why the only time of a clause is not the only one of its row, if another row's is told as it is."""
+    told, own = list(clocks(clause.text)), _times(clause.row)
+    if (
+        len(told) != 1
+        or len(own) != 1
+        or told[0].minutes in own
+        or _PHRASES["bound"].search(clause.text[: told[0].start])
+    ):
+        return None
+    others = [one for one in clauses if one.row is not clause.row and len(times := _times(one.row)) == 1]
+    as_it_is = any(
+        {clock.minutes for clock in clocks(one.text)} == times for one in others if (times := _times(one.row))
+    )
+    if not as_it_is or everywhere.are_too_many or told[0].minutes in everywhere.minutes:
+        return None
+    return f"the time {clause.text[told[0].start : told[0].end]!r} is not that of its row: {clause.row.place}"
+
+
+def _times(row: Row) -> set[int]:
+    return {clock.minutes for cell in row.cells.values() if isinstance(cell, str) for clock in clocks(cell)}
 
 
 def _is_elsewhere(date: Date, everywhere: GivenDates, table: Sequence[Row]) -> bool:
@@ -426,29 +502,83 @@ _FIRST_UNSPACED = "\u3040"
 
 
 def _states_of(key: str, cell: Json) -> set[_State]:
-    """Return the states that a cell means: `"status": "REFUSED"`, `"pets_allowed": false`."""
+    """Return the states that a cell means: `"status": "REFUSED"`, `"pets_allowed": false`, `"delay_min": 17`."""
     if isinstance(cell, bool):
         found = {state for word in name_words(key) for state in _states().get(word, ())}
         return {(pair, side if cell else 1 - side) for pair, side in found}
+    if isinstance(cell, (int, float)):
+        return {(pair, int(cell > 0)) for word in name_words(key) for pair in _measured().get(word, ())}
     return set(_states().get(cell.casefold().replace("_", " "), ())) if isinstance(cell, str) else set()
 
 
+@cache
+def _measured() -> dict[str, list[int]]:
+    """Return the pairs of states that a number may mean, by a word of its key: `delay_min`."""
+    pairs: dict[str, list[int]] = {}
+    for number, pair in enumerate(_POLARITY["pair"]):
+        for word in pair.get("measured", "").split():
+            pairs.setdefault(word, []).append(number)
+    return pairs
+
+
+_ADJECTIVE = re.compile(r"[a-z]{3,}(?:ed|able|ible)")
+"""The word of a flag that says what a thing is: `refundable`, `insured`."""
+_PARTING = ",;:、，；：。"
+_STILL = re.compile(r"(?i)\b(?:ancora|noch|nog|ainda|jeszcze|ещё|henüz)\b")
 _DOER = re.compile(r"\b(?:I|[Ww]e|[Yy]ou|he|she|they)(?:['’]ve| have| had)?(?: \w+)? \Z")
 """Who does something, right before the word: "I stopped it" is no state."""
 
 
 def _opposite_state(text: str, row: Row) -> str | None:
     """Return why a text contradicts a state of a row: it has a word of the opposite state, and none of the state."""
-    if _PHRASES["negates"].search(text):
-        return None
+    folded = text.casefold()
+    for key, cell in row.cells.items():
+        word = _flag(key, cell)
+        if word is None or word not in folded:
+            continue
+        said = re.search(rf"(?i)\b(?P<no>(?:not|never|non)[ -](?:\w+ )?)?(?<![\w-]){word}\b", text)
+        if said is not None and (cell if said["no"] else not cell and not _is_negated(text, said)):
+            return f"{said[0]!r} is the opposite of {row.place}/{key} = {cell}"
     given = {state: key for key, cell in row.cells.items() for state in _states_of(key, cell)}
     for (pair, side), key in given.items():
         if (pair, 1 - side) in given or _pattern((pair, side)).search(text):
             continue
         found = _pattern((pair, 1 - side)).search(text)
-        if found is not None and _DOER.search(text[: found.start()]) is None:
+        if found is not None and not _is_negated(text, found) and _DOER.search(text[: found.start()]) is None:
             return f"{found[0]!r} is the opposite of {row.place}/{key} = {row.cells[key]}"
     return None
+
+
+def _flag(key: str, cell: Json) -> str | None:
+    """Return the adjective of a flag: `refundable` of `"is_refundable": false`."""
+    word = name_words(key)[-1:] if isinstance(cell, bool) else ()
+    return word[0] if word and word[0] not in _states() and _ADJECTIVE.fullmatch(word[0]) else None
+
+
+def _is_negated(text: str, word: re.Match[str]) -> bool:
+    """Return True if a part of a sentence between commas has a negation beside a word; "still" is none."""
+    start = max(text.rfind(sign, 0, word.start()) for sign in _PARTING) + 1
+    ends = [end for sign in _PARTING if (end := text.find(sign, word.end())) >= 0]
+    part = _STILL.sub(" ", text[start : min(ends, default=len(text))])
+    return _PHRASES["negates"].search(part) is not None
+
+
+def _mixed(prose: Prose, table: Sequence[Row]) -> Iterator[Contradiction]:
+    """Yield a clause that joins names of two rows from two columns: `ledger-1 is in catchup`, the state of ledger-2."""
+    for part, found in _named(prose, table):
+        names = {(row.names.index(name), row.place, name) for _, row, name in found}
+        clause = prose.text[slice(*part)]
+        if len(names) != 2 or _PHRASES["relates"].search(clause) or _PHRASES["negates"].search(clause):
+            continue
+        (one, place, name), (other, another, second) = sorted(names)
+        rows = {row.place: row for _, row, _ in found}
+        if one == other or place == another or name in map(str, rows[another].cells.values()):
+            continue
+        if second not in map(str, rows[place].cells.values()):
+            yield Contradiction(
+                *part, f"{second!r} belongs to another row than {name!r}: {another}", "warning", "medium"
+            )
+            return
 
 
 def _all_alike(prose: Prose, table: Sequence[Row]) -> Iterator[Contradiction]:
@@ -474,6 +604,18 @@ def opposite_states(prose: Prose, known: Sequence[Fact], request: Request) -> It
     pairs = Counter(pair for key, cell, _ in fields for pair in {pair for pair, _ in _states_of(key, cell)})
     sole = [(key, cell, state) for key, cell, alone in fields if alone for state in _states_of(key, cell)]
     subject = particulars(f"{last_words(request)} {' '.join(fact.arguments for fact in known)}")
+    flags = Counter(word for key, cell, _ in fields if (word := _flag(key, cell)))
+    folded = prose.text.casefold()
+    flags = Counter(word for word in flags if flags[word] == 1 and word in folded)
+    for key, cell, alone in fields:
+        if not alone or len(flags) > _MOST_WORDS or _flag(key, cell) not in flags:
+            continue
+        for sentence in prose.sentences:
+            against = _opposite_state(sentence.masked, Row((), {key: cell}, "")) if not sentence.question else None
+            about_it = against and not particulars(sentence.masked).isdisjoint(subject)
+            if against is not None and about_it and is_about_this_case(sentence):
+                yield Contradiction(sentence.start, sentence.end, against, "warning", "medium")
+                return
     for key, cell, state in sole:
         if state[0] == _OUTCOMES or pairs[state[0]] != 1 or _pattern(state).search(prose.text):
             continue
