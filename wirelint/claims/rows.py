@@ -147,8 +147,7 @@ def _is_naming(column: Sequence[Json]) -> bool:
 
 
 class _Clause(NamedTuple):
-    """A part of a reply about one row. `text` has blanks in place of everything else, so that offsets are those of the
-    reply."""
+    """A part of a reply about one row, with blanks in place of the names."""
 
     row: Row
     start: int
@@ -193,8 +192,8 @@ def _places(text: str, name: str) -> Iterator[tuple[int, int]]:
 
 def _clause(prose: Prose, row: Row, span: tuple[int, int], names: Sequence[tuple[int, int]]) -> _Clause:
     start, end = span
-    text = " " * start + prose.text[start:end]
-    for first, last in names:
+    text = prose.text[start:end]
+    for first, last in ((first - start, last - start) for first, last in names if start <= first and last <= end):
         text = f"{text[:first]}{' ' * (last - first)}{text[last:]}"
     return _Clause(row, start, end, text)
 
