@@ -147,6 +147,13 @@ def displaced(prose: Prose, known: Sequence[Fact], request: Request) -> Iterator
             continue
         taken = _replaced(one, left, possible, [other for other in said if other not in free])
         replaced = taken or _gap(one, free, left, possible) or _left_out(one, free, left, possible)
+        if (
+            replaced is None
+            and len(free) == 1
+            and left == possible
+            and _PHRASES["how_many"].search(last_words(request))
+        ):
+            replaced = _instead(one, possible)
         sources = [*pool, *sent]
         if replaced is not None and _is_named(one, replaced, prose.masked):
             # "39 packs", where a tool returned `"packs": 9`, comes from no other numbers of earlier turns.
@@ -280,8 +287,16 @@ def _left_out(one: Stated, free: Sequence[Stated], left: Sequence[Datum], turn: 
     )
 
 
+def _instead(one: Stated, turn: Sequence[Datum]) -> Datum | None:
+    """Return the datum nearest to the only number of a reply that tells none of the few numbers that a tool returned."""
+    alike = [datum for datum in turn if one.value.unit is datum.value.unit and _is_alike(one.value, datum.value)]
+    if len(turn) > _FEW_TOLD or not one.value.is_whole or not alike:
+        return None
+    return min(alike, key=lambda datum: abs(datum.value.readings[0] - one.value.readings[0]))
+
+
 _FEW_TOLD = 4
-"""Numbers of a result from which on the one that is left out is known."""
+"""Numbers of a result from which on the one that is left out is known, and up to which a reply tells one of them."""
 
 
 def _is_meant(one: Stated, datum: Datum) -> bool:

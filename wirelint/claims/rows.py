@@ -31,6 +31,7 @@ from wirelint.claims.derivation import (
     is_of_kind,
     is_said,
     spans_of,
+    words_in,
 )
 from wirelint.claims.evidence import Contradiction, Fact, last_words
 from wirelint.claims.grounding import (
@@ -77,6 +78,8 @@ _ROW = re.compile(r"(?:/[^/]*?)*?/\d+(?=/)")
 """The pointer of a row: `/items/3` of `/items/3/price`."""
 _LISTING = re.compile(r"(?:\s*\d+(?:[:|\t→]| {2}).*(?:\n|\Z)){2}")
 """Lines of a file with their numbers."""
+_FEW_LINES = 2
+"""The heading and the rule of a table in Markdown."""
 _KEY_NEAR = 24
 """Characters between a number and the word of its key."""
 
@@ -208,6 +211,8 @@ def misplaced(prose: Prose, known: Sequence[Fact], request: Request) -> Iterator
     results = [result.text for result in request.results]
     given, everywhere = GivenDates(texts), GivenDates([*texts, *results])
     asked = [Datum(value, frozenset(), "", "") for value in values(last_words(request))]
+    every = [row for text in good for table in tables(text) for row in table if row.names]
+    yield from _wrong_cells(prose, every, texts) if 0 < len(every) <= _MOST_ROWS else ()
     for text in good:
         elsewhere = [*texts, *(other for other in results if other != text and text in results)]
         for table in tables(text):
@@ -526,6 +531,26 @@ _PARTING = ",;:、，；：。"
 _STILL = re.compile(r"(?i)\b(?:ancora|noch|nog|ainda|jeszcze|ещё|henüz)\b")
 _DOER = re.compile(r"\b(?:I|[Ww]e|[Yy]ou|he|she|they)(?:['’]ve| have| had)?(?: \w+)? \Z")
 """Who does something, right before the word: "I stopped it" is no state."""
+
+
+def _wrong_cells(prose: Prose, known: Sequence[Row], texts: Sequence[str]) -> Iterator[Contradiction]:
+    """Yield a line of a Markdown table with a number under the heading of a key, which no row of that name has."""
+    lines = list(_TABLE_LINE.finditer(prose.text))
+    heads = [words_in(cell) for cell in lines[0][0].split("|")] if len(lines) > _FEW_LINES else []
+    keys = {key: words_in(" ".join(name_words(key))) for row in known for key in row.cells}
+    columns = {place: key for place, head in enumerate(heads) for key, words in keys.items() if head and head == words}
+    for line in lines[2:]:
+        cells, folded = line[0].split("|"), line[0].casefold()
+        named = [row for row in known if any(True for name in row.names for _ in _places(folded, name.casefold()))]
+        for place, key in columns.items():
+            told = values(cells[place]) if place < len(cells) else ()
+            held = [value for row in named if key in row.cells for value in values(str(row.cells[key]))]
+            if len(told) != 1 or told[0].unit is not None or not held or any(equals(told[0], value) for value in held):
+                continue
+            if not is_said(told[0], cells[place], texts):
+                against = f"{cells[place].strip()!r} is not the {key} of {named[0].place}: {named[0].cells.get(key)}"
+                yield Contradiction(line.start(), line.end(), against, "warning", "medium")
+                return
 
 
 def _opposite_state(text: str, row: Row) -> str | None:
