@@ -8,6 +8,8 @@ no text of the conversation has it, nothing leads to it, and the row has another
 
 from __future__ import annotations
 
+import bisect
+import itertools
 import json
 import re
 from collections import Counter
@@ -158,8 +160,12 @@ class _Clause(NamedTuple):
     text: str
 
 
-def _clauses(prose: Prose, table: Sequence[Row]) -> Iterator[_Clause]:
-    for part, found in _named(prose, table):
+_Named: TypeAlias = tuple[tuple[int, int], list[tuple[tuple[int, int], Row, str]]]
+"""A part of a reply by its offsets, and the names of rows in it with theirs."""
+
+
+def _clauses(prose: Prose, parts: Sequence[_Named]) -> Iterator[_Clause]:
+    for part, found in parts:
         spans = [span for span, _, _ in found]
         if len({row.place for _, row, _ in found}) == 1:
             yield _clause(prose, found[0][1], part, spans)
@@ -169,16 +175,24 @@ def _clauses(prose: Prose, table: Sequence[Row]) -> Iterator[_Clause]:
                 yield _clause(prose, row, bracket.span(1), spans)
 
 
-def _named(
-    prose: Prose, table: Sequence[Row]
-) -> Iterator[tuple[tuple[int, int], list[tuple[tuple[int, int], Row, str]]]]:
-    """Yield the clauses of statements and the lines of tables, each with the names of rows in it and their offsets."""
+def _named(prose: Prose, table: Sequence[Row]) -> list[_Named]:
+    """Return the clauses of statements and the lines of tables that name rows."""
     lowered = next(one for one in (bare(prose.text.lower()), prose.text) if len(one) == len(prose.text))
     named = [(span, row, name) for row in table for name in row.names for span in _places(lowered, bare(name.lower()))]
+    named.sort(key=itemgetter(0))
     places = [(one.start, one.end) for one in prose.sentences if not one.question and is_about_this_case(one)]
-    for start, end in (*places, *(line.span() for line in _TABLE_LINE.finditer(prose.text))):
-        for part in _CLAUSE.finditer(prose.text, start, end):
-            yield part.span(), [one for one in named if part.start() <= one[0][0] and one[0][1] <= part.end()]
+    places += [line.span() for line in _TABLE_LINE.finditer(prose.text)]
+    parts = dict.fromkeys(part.span() for place in places for part in _CLAUSE.finditer(prose.text, *place))
+    found: list[_Named] = []
+    for start, end in parts:
+        own = itertools.takewhile(lambda one: one[0][0] < end, named[bisect.bisect_left(named, start, key=_start) :])  # noqa: B023
+        if inside := [one for one in own if one[0][1] <= end]:
+            found.append(((start, end), inside))
+    return found
+
+
+def _start(named: tuple[tuple[int, int], Row, str]) -> int:
+    return named[0][0]
 
 
 def _places(text: str, name: str) -> Iterator[tuple[int, int]]:
@@ -220,8 +234,9 @@ def misplaced(prose: Prose, known: Sequence[Fact], request: Request) -> Iterator
                 continue
             yield from _invented_name(prose, table, [*texts, *results])
             yield from _all_alike(prose, table)
-            yield from _mixed(prose, table)
-            clauses = list(_clauses(prose, table))
+            parts = _named(prose, table)
+            yield from _mixed(prose, parts)
+            clauses = list(_clauses(prose, parts))
             for clause in clauses:
                 against = (
                     _value_of_another(clause, text, asked, elsewhere)
@@ -255,11 +270,11 @@ def _invented_name(prose: Prose, table: Sequence[Row], texts: Sequence[str]) -> 
 
 def _value_of_another(clause: _Clause, text: str, asked: Sequence[Datum], texts: Sequence[str]) -> str | None:
     """Return why a value of a clause is not of its row. `asked`: the values of the user's message."""
-    pool = data(text)
+    stated = values(clause.text)
+    pool = data(text) if stated else ()
     own = [datum for datum in pool if datum.place.startswith(f"{clause.row.place}/")]
     whole = f"{clause.row.place.rpartition('/')[0]}/"  # the list of the rows
     others = [datum for datum in pool if datum.place.startswith(whole) and datum not in own]
-    stated = values(clause.text)
     for value in stated:
         beside = [Datum(other, frozenset(), "", "") for other in stated if other is not value]
         if (
@@ -359,8 +374,10 @@ def _word_of_another(clause: _Clause, table: Sequence[Row], clauses: Sequence[_C
     if _PHRASES["negates"].search(clause.text):
         return None
     for key, own in clause.row.cells.items():
+        if not isinstance(own, str):
+            continue
         words = {cell for row in table if isinstance(cell := row.cells.get(key), str)}
-        if not isinstance(own, str) or not 1 < len(words) <= _MOST_WORDS or len(words) == len(table):
+        if not 1 < len(words) <= _MOST_WORDS or len(words) == len(table):
             continue
         if not all(3 < len(word) <= _LONGEST_WORD for word in words) or _holds(clause.text, own):
             continue
@@ -539,7 +556,7 @@ def _wrong_cells(prose: Prose, known: Sequence[Row], texts: Sequence[str]) -> It
     heads = [words_in(cell) for cell in lines[0][0].split("|")] if len(lines) > _FEW_LINES else []
     keys = {key: words_in(" ".join(name_words(key))) for row in known for key in row.cells}
     columns = {place: key for place, head in enumerate(heads) for key, words in keys.items() if head and head == words}
-    for line in lines[2:]:
+    for line in lines[_FEW_LINES:_MOST_ROWS]:
         cells, folded = line[0].split("|"), line[0].casefold()
         named = [row for row in known if any(True for name in row.names for _ in _places(folded, name.casefold()))]
         for place, key in columns.items():
@@ -587,9 +604,9 @@ def _is_negated(text: str, word: re.Match[str]) -> bool:
     return _PHRASES["negates"].search(part) is not None
 
 
-def _mixed(prose: Prose, table: Sequence[Row]) -> Iterator[Contradiction]:
+def _mixed(prose: Prose, parts: Sequence[_Named]) -> Iterator[Contradiction]:
     """Yield a clause that joins names of two rows from two columns: `ledger-1 is in catchup`, the state of ledger-2."""
-    for part, found in _named(prose, table):
+    for part, found in parts:
         names = {(row.names.index(name), row.place, name) for _, row, name in found}
         clause = prose.text[slice(*part)]
         if len(names) != 2 or _PHRASES["relates"].search(clause) or _PHRASES["negates"].search(clause):
