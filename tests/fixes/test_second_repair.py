@@ -33,6 +33,9 @@ def text_delta(text: str) -> bytes:
     return block("delta", delta={"type": "text_delta", "text": text})
 
 
+END = chunk({}, reason="tool_calls")
+ROWING = chunk(call("rowing", "c_1"))
+UNNUMBERED = chunk(call("find", "c_1")).replace(b'"index": 0, "id"', b'"id"').removesuffix(b"\n")
 SILENT_ENTRY = {"tool_calls": [{"index": 0, "function": False}]}
 MISNAMED_ENTRY = {"tool_calls": [{"index": 0, "function": {"argument": "{}"}}]}
 LATE_ENTRY = {"tool_calls": [{"index": 0, "id": "c_2", "function": {"arguments": "8"}}]}
@@ -94,11 +97,7 @@ BODIES: dict[str, tuple[str, str, list[bytes]]] = {
             block("start", 1, content_block={"type": "tool_use", "id": "toolu_2", "name": "find", "input": {}}),
         ],
     ),
-    "an entry without a function, of a call that is removed": (
-        CHAT,
-        "m",
-        [chunk(call("rowing", "c_1")), chunk(SILENT_ENTRY), chunk({}, reason="tool_calls")],
-    ),
+    "an entry without a function, of a removed call": (CHAT, "m", [ROWING, chunk(SILENT_ENTRY), END]),
     "an entry without arguments, of a call that is removed, in a chunk with another id": (
         CHAT,
         "m",
@@ -118,19 +117,12 @@ BODIES: dict[str, tuple[str, str, list[bytes]]] = {
             chunk({"conteXt": "B"}, "chatcmpl-2").replace(b"X", b"\xb4"),
         ],
     ),
-    "more of a call after the finish reason, and the call is removed": (
-        CHAT,
-        "m",
-        [chunk(call("rowing", "c_1")), chunk({}, reason="tool_calls"), chunk(LATE_ENTRY)],
-    ),
+    "more of a removed call after the finish reason": (CHAT, "m", [ROWING, END, chunk(LATE_ENTRY)]),
     "a block that does not stop, in one event with the start of its message": (MESSAGES, "m", [PARTED_START, STOP]),
     "an item that only the whole response has": (RESPONSES, "m", [DONE.strip().encode(), b"\n", ENDED.encode()]),
     "two terminators as one event without an end": (CHAT, "m", [b"data: [DONE]\ndata: [DONE]\n"]),
-    "an id without its prefix, and a tool whose name ends in a control character": (
-        CHAT,
-        "kimi-k2",
-        [chunk(call("row", "row:0")), chunk({}, reason="tool_calls")],
-    ),
+    "an id without its prefix, a name that ends in `\\r`": (CHAT, "kimi-k2", [chunk(call("row", "row:0")), END]),
+    "the finish reason in a line that is no field": (CHAT, "m", [UNNUMBERED, b"}" + END, b"data: [DONE]\n\n"]),
     "a thought that goes on in content that is an object": (
         CHAT,
         "gemma-4",

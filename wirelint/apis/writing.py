@@ -18,6 +18,7 @@ MADE = 1 << 32
 """Blocks from this number on were made by rewriters (`RewriteContext.new_block`)."""
 
 _OTHER_LINES = re.compile(rb"^(?:id|retry)(?=[:\r\n])[^\r\n]*|^:[^\r\n]*", re.MULTILINE)
+_NO_DATA = re.compile(rb"^(?![ \t]*(?:\xef\xbb\xbf)?(?:data|event)(?:[:\r\n]|\Z))[^\r\n]+", re.MULTILINE)
 
 
 def same(events: Sequence[Event], out: Sequence[Event]) -> bool:
@@ -110,8 +111,9 @@ def dump(document: Json | Mapping[str, Json]) -> bytes:
 
 
 def other_lines(frame: Frame) -> bytes:
-    """Return the comments, `id` and `retry` of a frame, which a client may need without the data too."""
-    lines = _OTHER_LINES.findall(frame.raw)
+    """Return the comments, `id`, `retry` and unknown lines of a frame, which a client may need without the data too."""
+    has_unknown = any(kind == "unknown-field" for kind, _ in frame.faults)
+    lines = (_NO_DATA if has_unknown else _OTHER_LINES).findall(frame.raw)
     return b"".join(line + b"\n" for line in lines)
 
 

@@ -24,6 +24,8 @@ from wirelint.text.quoting import may_become_mention
 
 _DECISIVE = re.compile(r"\s*\S{1,64}(?:\s+\S|<)|\s*\S{16}|\s{64}")
 """Text after a token that decides on it: a word and the character after it, as in `... and <|eot_id|>`."""
+_FENCE_LINE = re.compile(r" {0,3}`{3,}[^`\n]*\Z")
+"""A line that begins a fence, as far as it has arrived."""
 _CONTEXT = 96
 _KEPT = 4096
 _LONGEST_LEAD = 1024
@@ -198,6 +200,8 @@ class TokenDecider(TextDecider):
         below a table's head follow."""
         if token.announces or not (token.ends_turn or token.other_speaker):
             return "no"  # no overrun begins with it
+        if _FENCE_LINE.match(text, text.rfind("\n", 0, place) + 1):
+            return "later"  # backticks in the rest of the line would make it no beginning of a fence
         framing = self._framing(text) if self._stripper.unsafe else None
         done = remedy(text, framing, streamed=True, calls=False) if framing is not None else None
         if done is None or done.kind != "cut" or framing is None or framing.overrun is None:
