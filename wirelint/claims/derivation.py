@@ -194,11 +194,13 @@ def is_computed(value: Value, known: Sequence[Datum]) -> bool:
         ratios = [abs(ratio) for ratio in _percentages(known)]
         return any(same(abs(goal), ratio, value.tolerance) for goal in value.amounts() for ratio in ratios)
     factors = (1.0, *_BINARY) if value.unit is not None and value.unit.dimension == "bytes" else (1.0,)
-    return any(_is_computed(value, goal * factor, known) for goal in value.amounts() for factor in factors)
+    first = abs(value.readings[0]) or 1.0  # `2.108` is two thousand with a step of 1, or two with one of 0.001
+    steps = [value.tolerance * (abs(reading) / first if len(value.readings) > 1 else 1.0) for reading in value.readings]
+    goals = list(zip(value.amounts(), steps, strict=True))
+    return any(_is_computed(value, goal * factor, step, known) for goal, step in goals for factor in factors)
 
 
-def _is_computed(value: Value, goal: float, known: Sequence[Datum]) -> bool:
-    step = value.tolerance
+def _is_computed(value: Value, goal: float, step: float, known: Sequence[Datum]) -> bool:
     columns = Counter(datum.column for datum in known)
     kind = [
         datum

@@ -189,8 +189,8 @@ def _scaled(free: Sequence[Stated], left: Sequence[Datum]) -> list[Stated]:
     """Return the values that are data of a result times one simple ratio, if there are two or more: a recipe for four."""
     factors: dict[Fraction, list[Stated]] = {}
     for one in free:
-        amounts = (datum.value.readings[0] for datum in left if is_of_kind(one.value, datum.value))
-        for factor in {round(one.value.readings[0] / amount, 3) for amount in amounts if amount}:
+        amounts = (next(datum.value.amounts()) for datum in left if is_of_kind(one.value, datum.value))
+        for factor in {round(next(one.value.amounts()) / amount, 3) for amount in amounts if amount}:
             ratio = Fraction(factor).limit_denominator(_SMALL_RATIO)
             if abs(ratio - factor) <= _ROUNDED:
                 factors.setdefault(ratio, []).append(one)
@@ -575,6 +575,9 @@ def ungrounded(prose: Prose, request: Request, able: Sequence[Ability]) -> tuple
 
 def _without_basis(prose: Prose, request: Request, able: Sequence[Ability], words: str) -> tuple[Sentence, Tool] | None:
     given = _Given(request, [], prose)
+    measures = [value for value in values(words) if value.unit is not None]
+    if any(equals(told, value) and told.unit is not value.unit for told in values(prose.text) for value in measures):
+        return None  # "350 °F is about 177 °C": the model converts what the user gives
     if (ordered := _ordered_tool(words, able)) is not None:
         statements = list(_statements(prose))
         news = [sentence for sentence in statements if given.has_news(sentence)]

@@ -13,7 +13,8 @@ import itertools
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from fractions import Fraction
 from functools import cache
 from operator import itemgetter
 from typing import NamedTuple, TypeAlias
@@ -225,6 +226,7 @@ def misplaced(prose: Prose, known: Sequence[Fact], request: Request) -> Iterator
     results = [result.text for result in request.results]
     given, everywhere = GivenDates(texts), GivenDates([*texts, *results])
     asked = [Datum(value, frozenset(), "", "") for value in values(last_words(request))]
+    asked += [datum for text in good for datum in data(text)] if len(good) > 1 else []
     every = [row for text in good for table in tables(text) for row in table if row.names]
     yield from _wrong_cells(prose, every, texts) if 0 < len(every) <= _MOST_ROWS else ()
     for text in good:
@@ -237,9 +239,11 @@ def misplaced(prose: Prose, known: Sequence[Fact], request: Request) -> Iterator
             parts = _named(prose, table)
             yield from _mixed(prose, parts)
             clauses = list(_clauses(prose, parts))
+            ratios = Counter(ratio for clause in clauses for ratio in _ratios(values(clause.text), _own(clause, text)))
+            portions = {ratio for ratio, count in ratios.items() if count > 1}
             for clause in clauses:
                 against = (
-                    _value_of_another(clause, text, asked, elsewhere)
+                    _value_of_another(clause, text, asked, elsewhere, portions)
                     or _date_of_another(clause, table, given, everywhere)
                     or _time_of_another(clause, clauses, everywhere)
                     or _word_of_another(clause, table, clauses)
@@ -268,11 +272,32 @@ def _invented_name(prose: Prose, table: Sequence[Row], texts: Sequence[str]) -> 
                 yield Contradiction(*code.span(), f"no result has {code[0]!r}: {table[0].place}", "warning", "medium")
 
 
-def _value_of_another(clause: _Clause, text: str, asked: Sequence[Datum], texts: Sequence[str]) -> str | None:
-    """Return why a value of a clause is not of its row. `asked`: the values of the user's message."""
+def _ratios(told: Iterable[Value], own: Sequence[Datum]) -> set[Fraction]:
+    """Return the simple ratios of values to those of a row: 1.5 in a recipe for six instead of four."""
+    pairs = ((one, mine.value) for one in told for mine in own if is_of_kind(one, mine.value))
+    amounts = ((next(one.amounts()), next(mine.amounts())) for one, mine in pairs)
+    ratios = {Fraction(one / mine).limit_denominator(_SMALL_RATIO): one / mine for one, mine in amounts if mine}
+    return {simple for simple, ratio in ratios.items() if abs(simple - ratio) < _ROUNDED and simple != 1}
+
+
+_SMALL_RATIO, _ROUNDED = 4, 0.002
+"""The largest denominator of a factor between portions, and its error by rounding."""
+
+
+def _own(clause: _Clause, text: str) -> list[Datum]:
+    return [datum for datum in data(text) if datum.place.startswith(f"{clause.row.place}/")]
+
+
+def _value_of_another(
+    clause: _Clause, text: str, asked: Sequence[Datum], texts: Sequence[str], portions: Set[Fraction]
+) -> str | None:
+    """Return why a value of a clause is not of its row.
+
+    `asked`: the values of the user's message and of other results. `portions`: ratios that several rows have.
+    """
     stated = values(clause.text)
     pool = data(text) if stated else ()
-    own = [datum for datum in pool if datum.place.startswith(f"{clause.row.place}/")]
+    own = _own(clause, text) if stated else []
     whole = f"{clause.row.place.rpartition('/')[0]}/"  # the list of the rows
     others = [datum for datum in pool if datum.place.startswith(whole) and datum not in own]
     for value in stated:
@@ -283,6 +308,7 @@ def _value_of_another(clause: _Clause, text: str, asked: Sequence[Datum], texts:
             or derived_from(value, own)
             or is_computed(value, [*own, *beside])
             or _is_left(value, own, asked)
+            or not portions.isdisjoint(_ratios([value], own))
         ):
             continue
         if is_said(value, clause.text, texts):
