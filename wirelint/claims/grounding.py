@@ -182,7 +182,10 @@ def displaced(prose: Prose, known: Sequence[Fact], request: Request) -> Iterator
 
 def _is_interval(value: Value, texts: Iterable[str]) -> bool:
     """Return True if a value may be the time between two dates or times of day in some texts."""
-    return value.unit is not None and value.unit.dimension == "time" and any(_DATE.search(text) for text in texts)
+    if value.unit is None or value.unit.dimension != "time":
+        return False
+    least = 2 if value.unit.name in ("s", "min") else 1  # one date and today are days apart
+    return len(list(itertools.islice(itertools.chain.from_iterable(map(_DATE.finditer, texts)), least))) == least
 
 
 def _scaled(free: Sequence[Stated], left: Sequence[Datum]) -> list[Stated]:

@@ -66,6 +66,10 @@ _SHORT = 2
 _LARGE = 100
 """Whole numbers from which on two rows hardly share one by chance."""
 _CLAUSE = re.compile(r"[^;；\n]+")
+_CONTRAST = re.compile(
+    r",? (?:while|whereas|but|während|aber|tandis que|mais|mientras|pero|mentre|ma|enquanto|mas|terwijl|maar|natomiast"
+    r"|ale|medan|men) "
+)
 _TABLE_LINE = re.compile(r"^[ \t]*\|.*$", re.MULTILINE)
 _BRACKET = re.compile(r"[ *_`]{0,4}\(([^()\n]{1,120})\)")
 _LETTER = re.compile(r"[^\W\d_]")
@@ -161,7 +165,8 @@ class _Clause(NamedTuple):
     text: str
 
 
-_Named: TypeAlias = tuple[tuple[int, int], list[tuple[tuple[int, int], Row, str]]]
+_NamedRow: TypeAlias = tuple[tuple[int, int], Row, str]
+_Named: TypeAlias = tuple[tuple[int, int], list[_NamedRow]]
 """A part of a reply by its offsets, and the names of rows in it with theirs."""
 
 
@@ -171,9 +176,20 @@ def _clauses(prose: Prose, parts: Sequence[_Named]) -> Iterator[_Clause]:
         if len({row.place for _, row, _ in found}) == 1:
             yield _clause(prose, found[0][1], part, spans)
             continue
+        for piece, inside in _contrasted(prose.text, part, found):
+            yield _clause(prose, inside[0][1], piece, [span for span, _, _ in inside])
         for (_, end), row, _ in found:
             if bracket := _BRACKET.match(prose.text, end):
                 yield _clause(prose, row, bracket.span(1), spans)
+
+
+def _contrasted(text: str, part: tuple[int, int], found: Sequence[_NamedRow]) -> Iterator[_Named]:
+    """Yield the pieces of a clause that name one row each: `Bergen is at 3 °C, while Oslo is at -2 °C`."""
+    cuts = [part[0], *(cut.start() for cut in _CONTRAST.finditer(text, *part)), part[1]]
+    for piece in itertools.pairwise(cuts) if len(cuts) > 2 else ():
+        inside = [one for one in found if piece[0] <= one[0][0] and one[0][1] <= piece[1]]
+        if len({row.place for _, row, _ in inside}) == 1:
+            yield piece, inside
 
 
 def _named(prose: Prose, table: Sequence[Row]) -> list[_Named]:
@@ -192,7 +208,7 @@ def _named(prose: Prose, table: Sequence[Row]) -> list[_Named]:
     return found
 
 
-def _start(named: tuple[tuple[int, int], Row, str]) -> int:
+def _start(named: _NamedRow) -> int:
     return named[0][0]
 
 
