@@ -11,6 +11,7 @@ No language is needed for this, except to find values that are general ("usually
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
@@ -193,7 +194,8 @@ def _scaled(free: Sequence[Stated], left: Sequence[Datum]) -> list[Stated]:
     factors: dict[Fraction, list[Stated]] = {}
     for one in free:
         amounts = (next(datum.value.amounts()) for datum in left if is_of_kind(one.value, datum.value))
-        for factor in {round(next(one.value.amounts()) / amount, 3) for amount in amounts if amount}:
+        its_factors = {round(next(one.value.amounts()) / amount, 3) for amount in amounts if amount}
+        for factor in filter(math.isfinite, its_factors):
             ratio = Fraction(factor).limit_denominator(_SMALL_RATIO)
             if abs(ratio - factor) <= _ROUNDED:
                 factors.setdefault(ratio, []).append(one)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import bisect
 import itertools
 import json
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
@@ -292,8 +293,9 @@ def _ratios(told: Iterable[Value], own: Sequence[Datum]) -> set[Fraction]:
     """Return the simple ratios of values to those of a row: 1.5 in a recipe for six instead of four."""
     pairs = ((one, mine.value) for one in told for mine in own if is_of_kind(one, mine.value))
     amounts = ((next(one.amounts()), next(mine.amounts())) for one, mine in pairs)
-    ratios = {Fraction(one / mine).limit_denominator(_SMALL_RATIO): one / mine for one, mine in amounts if mine}
-    return {simple for simple, ratio in ratios.items() if abs(simple - ratio) < _ROUNDED and simple != 1}
+    ratios = {one / mine for one, mine in amounts if mine}
+    simple = {Fraction(ratio).limit_denominator(_SMALL_RATIO): ratio for ratio in ratios if math.isfinite(ratio)}
+    return {ratio for ratio, exact in simple.items() if abs(ratio - exact) < _ROUNDED and ratio != 1}
 
 
 _SMALL_RATIO, _ROUNDED = 4, 0.002
