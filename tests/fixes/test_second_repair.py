@@ -45,6 +45,9 @@ CALL = {"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": "fin
 OUTPUT = [{"type": "reasoning", "id": "rs_1", "summary": []}, CALL]
 DONE = build.sse({"type": "response.output_item.done", "output_index": 1, "item": CALL}, done=False)
 ENDED = build.sse({"type": "response.completed", "response": {"id": "r_1", "output": OUTPUT}}, done=False)
+ADDED = build.sse({"type": "response.output_item.added", "output_index": 0, "item": CALL}, done=False)
+OTHER = {"type": "response.output_item.done", "output_index": 0, "item": {**CALL, "call_id": "call_2"}}
+TWO_LINES = [ADDED.encode(), *(build.sse(OTHER, done=False).encode().strip() + one for one in (b"\nt: x\n", b"\n\n"))]
 STOP = build.sse({"type": "message_stop"}, named=True).encode()
 BODIES: dict[str, tuple[str, str, list[bytes]]] = {
     "a thought whose closing tag comes after the block has stopped": (
@@ -120,6 +123,7 @@ BODIES: dict[str, tuple[str, str, list[bytes]]] = {
     "more of a removed call after the finish reason": (CHAT, "m", [ROWING, END, chunk(LATE_ENTRY)]),
     "a block that does not stop, in one event with the start of its message": (MESSAGES, "m", [PARTED_START, STOP]),
     "an item that only the whole response has": (RESPONSES, "m", [DONE.strip().encode(), b"\n", ENDED.encode()]),
+    "two documents in one event, with a line that is no field": (RESPONSES, "m", TWO_LINES),
     "two terminators as one event without an end": (CHAT, "m", [b"data: [DONE]\ndata: [DONE]\n"]),
     "an id without its prefix, a name that ends in `\\r`": (CHAT, "kimi-k2", [chunk(call("row", "row:0")), END]),
     "the finish reason in a line that is no field": (CHAT, "m", [UNNUMBERED, b"}" + END, b"data: [DONE]\n\n"]),

@@ -743,10 +743,13 @@ def _documents(
     """Yield the documents of a frame: the events read from each, those that replace them, and the frame that holds the
     document.
 
-    Events that belong to no document of this frame go with the first.
+    Events that belong to no document of this frame go with the first. A frame of several documents is not one itself: its
+    bytes would repeat them all.
     """
     events, out = without_earlier(frame, events), without_earlier(frame, out)
     places = {id(event.frame): event.frame for event in events if event.frame is not None} or {id(frame): frame}
+    if len(places) > 1 and not frame_document(frame):
+        places.pop(id(frame), None)
     first = next(iter(places))
     for key, place in places.items():
         own = [event for event in events if id(event.frame) == key]
