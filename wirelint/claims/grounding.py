@@ -148,18 +148,11 @@ def displaced(prose: Prose, known: Sequence[Fact], request: Request) -> Iterator
             continue
         taken = _replaced(one, left, possible, [other for other in said if other not in free])
         replaced = taken or _gap(one, free, left, possible) or _left_out(one, free, left, possible)
-        if (
-            replaced is None
-            and len(free) == 1
-            and left == possible
-            and _PHRASES["how_many"].search(last_words(request))
-        ):
-            replaced = _instead(one, possible)
-        sources = [*pool, *sent]
-        if replaced is not None and _is_named(one, replaced, prose.masked):
-            # "39 packs", where a tool returned `"packs": 9`, comes from no other numbers of earlier turns.
-            sources = [*turn, *(datum for datum in pool if datum.column == replaced.column)]
-        if replaced is None or is_said(one.value, prose.masked, texts) or is_computed(one.value, sources):
+        if len(free) == 1 and left == possible and _PHRASES["how_many"].search(last_words(request)):
+            replaced = replaced or _instead(one, possible)
+        if replaced is None or is_said(one.value, prose.masked, texts):
+            continue
+        if is_computed(one.value, _sources(replaced, [*pool, *sent], turn, _is_named(one, replaced, prose.masked))):
             continue
         beside = [other for other in written if is_of_kind(one.value, other) and derived_from(other, pool)]
         if len(beside) > 1 and same(
@@ -324,6 +317,14 @@ def _is_named(one: Stated, datum: Datum, text: str) -> bool:
         return False
     word = text[one.value.end : one.value.end + NEAR].strip().partition(" ")[0].casefold()
     return any(len(key) > 3 and word.startswith(key) for key in name_words(datum.column))
+
+
+def _sources(datum: Datum, pool: Sequence[Datum], turn: Sequence[Datum], named: bool) -> Sequence[Datum]:
+    """Return what a value in place of a datum may be computed from.
+
+    `named`: "39 packs", where a tool returned `"packs": 9`, comes from no other numbers of earlier turns.
+    """
+    return [*turn, *(other for other in pool if other.column == datum.column)] if named else pool
 
 
 def _likeness(one: Stated, datum: Datum) -> tuple[bool, int]:
