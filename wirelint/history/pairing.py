@@ -304,8 +304,11 @@ def _blocks(request: Request, history: History, found: Sequence[Answer]) -> dict
     messages = body if isinstance(body, list) else []
     edits: dict[str, tuple[Edit, ...]] = {}
     gone: dict[int, str | None] = {}
-    for number, blocks in sorted(by_message.items()):
-        edits |= _taken_out(messages, number, blocks, gone, history)
+    ordered = sorted(by_message.items())
+    # A second time from the last one on: a message between two of the assistant may go if the later one goes.
+    for number, blocks in (*ordered, *reversed(ordered)):
+        if edits.keys().isdisjoint(blocks):
+            edits |= _taken_out(messages, number, blocks, gone, history)
     return edits
 
 
@@ -324,7 +327,8 @@ def _taken_out(
     place = f"{history.place}/{number}"
     last = number - 1
     before = gone[last] if last in gone else _role(messages[last]) if number else None
-    after = _role(messages[number + 1]) if number + 1 < len(messages) else None
+    following = next((n for n in range(number + 1, len(messages)) if n not in gone), None)
+    after = _role(messages[following]) if following is not None else None
     if not (before in _ASSISTANT and after in _ASSISTANT):
         gone[number] = before
         return {pointer: (Edit("remove", place),) for pointer in blocks}
