@@ -43,7 +43,7 @@ class Shape:
 
 
 COUNTER = "\1"
-"""What is another number in each unit."""
+"""A placeholder for a number that differs in each repetition of a unit."""
 NESTED = "\0nested"
 """In the place of a unit: the beginning again and again, and then as often what closes it."""
 

@@ -385,7 +385,7 @@ def _date_of_another(clause: _Clause, table: Sequence[Row], given: GivenDates, e
 
 
 def _time_of_another(clause: _Clause, clauses: Sequence[_Clause], everywhere: GivenDates) -> str | None:
-    """Return why the only time of a clause is not the only one of its row, if another row's is told as it is."""
+    """Return why the time in a clause contradicts its row, if the reply has the time of another row unchanged."""
     told, own = list(clocks(clause.text)), _times(clause.row)
     if (
         len(told) != 1

@@ -540,7 +540,7 @@ def _filtered(openers: Iterable[Opener]) -> str:
 
 
 class _Cut(NamedTuple):
-    """Find an opener of one kind that is cut off at the end of the text. `places`: where one may start.
+    """The search for an opener of one kind that the end of a text cuts off. `places`: where one may start.
 
     `patterns` are by first character; those of lines and texts, which begin between characters, are under "". Of an
     opener with a tool's name, `head` is the part before the name, `named` that with any name.
@@ -631,7 +631,7 @@ def _count_in(piece: Piece, characters: str) -> int:
 
 
 def _places(kind: Kind, firsts: Collection[str]) -> str:
-    """Return an expression that matches where openers of a kind may start."""
+    """Return an expression for the places where an opener of a kind may start."""
     match kind:
         case "literal":
             places = [rf"[{''.join(sorted(map(re.escape, set(firsts) - {'>'})))}]"] if set(firsts) - {">"} else []
