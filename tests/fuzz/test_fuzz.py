@@ -111,6 +111,7 @@ DEAR = {
     "bare values": "<|tool_call>call:x{" + "a:1," * 40,
     "one call of bare values": "<|tool_call>call:look{" + "a:1," * 25_000,
     "damaged json": "look\n{" + "'q': 1, " * 12_500,
+    "calls of a section": "a <tool_call_begin>functions.x:0<tool_call_arg>{",
     "recipients": ">>>   look   \r\n",
     "lines of a fence": "   look\r\n   ```\r\n   tool_call(",
     "lines of a list": "- a\n",

@@ -37,7 +37,8 @@ from wirelint.claims.grounding import (
     particulars,
     retold_errors,
 )
-from wirelint.claims.rows import misplaced, opposite_states, swapped
+from wirelint.claims.rows import misplaced, swapped
+from wirelint.claims.states import opposite_states
 from wirelint.claims.values import LONGEST, Clock, Date, clocks, dates, unit_of, values
 from wirelint.history.handed_back import handed_back
 from wirelint.jsonvalues import decode_json
@@ -379,7 +380,7 @@ def _numbers(text: str) -> str:
 
 def wrong_counts(prose: Prose, sentences: Sequence[Sentence], known: Sequence[Fact]) -> Iterator[Contradiction]:
     looking = [fact for fact in _looking(known) if not fact.outcome.error]
-    if len(looking) != 1 or not looking[0].outcome.counts or _PHRASES["paged"].search(looking[0].result.text):
+    if len(looking) != 1 or not looking[0].outcome.counts:
         return
     fact = looking[0]
     for sentence in sentences:
@@ -390,6 +391,8 @@ def wrong_counts(prose: Prose, sentences: Sequence[Sentence], known: Sequence[Fa
         if stated > max(fact.outcome.counts) and not re.search(
             rf"(?<!\d){stated}(?!\d)", f"{fact.result.text} {fact.arguments}"
         ):
+            if _PHRASES["paged"].search(fact.result.text):
+                return
             yield Contradiction(sentence.start, sentence.end, fact.shown, "warning", "medium")
             return
 

@@ -13,6 +13,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
@@ -172,11 +173,10 @@ def equals(value: Value, datum: Value) -> bool:
     else:
         return False
     # Half of the last digit for rounding, all of it for cutting digits off; a converted number may be rounded twice.
+    rounded, cut = (step / 2, step) if exact < step else (0.0, 0.0)
     for one, other in pairs:
         one, other = abs(one), abs(other)
-        if same(one, other, 0) or (exact < step and (same(one, other, step / 2) or 0 < other - one < step)):
-            return True
-        if converted and same(one, other, max(step, other * 0.01)):
+        if same(one, other, max(step, other * 0.01) if converted else rounded) or 0 < other - one < cut:
             return True
         # 1 GB of 1024 MB: between two units there may be 2.4 % for each step.
         in_bytes = converted and value.unit is not None and value.unit.dimension == "bytes"
@@ -257,6 +257,20 @@ def is_of_kind(value: Value, datum: Value) -> bool:
     if value.unit is None or datum.unit is None:
         return value.unit is datum.unit
     return value.unit.dimension == datum.unit.dimension
+
+
+def simple_ratio(value: Value, datum: Value, largest: int) -> Fraction | None:
+    """Return the ratio of a value to a datum of its kind if it is simple, rounding aside: 3/2 in a recipe for six instead
+    of four. `largest`: its largest denominator."""
+    amount = next(datum.amounts()) if is_of_kind(value, datum) else 0
+    ratio = next(value.amounts()) / amount if amount else math.inf
+    if not math.isfinite(ratio):
+        return None
+    simple = Fraction(ratio).limit_denominator(largest)
+    return simple if abs(simple - ratio) < _ROUNDED_RATIO else None
+
+
+_ROUNDED_RATIO = 0.002
 
 
 def is_said(value: Value, shown: str, texts: Iterable[str]) -> bool:

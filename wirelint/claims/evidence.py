@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from wirelint import lexicon
 from wirelint.apis.traits import is_raw
-from wirelint.claims.actions import Kind
+from wirelint.claims.actions import Kind, bare
 from wirelint.claims.claims import Claim
 from wirelint.claims.toolkinds import PATH, Ability, abilities, ability, fits
 from wirelint.jsonvalues import decode_json
@@ -183,10 +183,10 @@ _LIST_KEYS = frozenset(_PHRASES.words("list_keys"))
 _NO_ERROR: tuple[Json, ...] = (None, "", False, [], {}, 0)
 _ERROR_KEYS = _PHRASES.words("error_keys")
 _STATE_KEYS = _PHRASES.words("state_keys")
-_FAILURES = frozenset(_PHRASES.words("failures"))
+_FAILURES = frozenset(map(bare, _PHRASES.words("failures")))
 _FAULT_KEYS = frozenset({"errors", "warnings", "failures", "diagnostics", "notes", "tags"})
 """Lists about the hits that are not the hits themselves."""
-_REASONS = frozenset({"message", "reason", "detail", "details", "hint", "code", "description", "msg"})
+_REASONS = frozenset(_PHRASES.words("reasons"))
 _REFUSALS = frozenset(_PHRASES.words("refusals"))
 
 
@@ -245,7 +245,7 @@ def _says_error(document: dict[str, Json], depth: int = 0) -> bool:
         return False
     status = next((fields[key] for key in _STATE_KEYS if fields.get(key)), None)
     if isinstance(status, str):
-        plain = status.lower().replace(" ", "_")
+        plain = bare(status.lower().replace(" ", "_"))
         # A record may have such a state too: only in a short result with a reason is it the state of the call.
         refused = plain in _REFUSALS and len(fields) <= 4 and bool(fields.keys() & _REASONS)
         return refused or plain in _FAILURES

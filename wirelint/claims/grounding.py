@@ -11,7 +11,6 @@ No language is needed for this, except to find values that are general ("usually
 from __future__ import annotations
 
 import itertools
-import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
@@ -34,6 +33,7 @@ from wirelint.claims.derivation import (
     is_computed,
     is_of_kind,
     is_said,
+    simple_ratio,
     words_in,
 )
 from wirelint.claims.evidence import Contradiction, Fact, last_words
@@ -167,7 +167,7 @@ def displaced(prose: Prose, known: Sequence[Fact], request: Request) -> Iterator
         yield Contradiction(
             one.sentence.start,
             one.sentence.end,
-            f"{shown!r} is not in the result: {replaced.place} = {shown_value(replaced.value)}, and no rounding, conversion"
+            f"{shown!r} is not in the result: {replaced.place} = {replaced.value.shown}, and no rounding, conversion"
             " or sum leads from one to the other",
             *(("error", "high") if taken is not None and one.value.unit is not None else ("warning", "medium")),
         )
@@ -186,17 +186,14 @@ def _scaled(free: Sequence[Stated], left: Sequence[Datum]) -> list[Stated]:
     """Return the values that are data of a result times one simple ratio, if there are two or more: a recipe for four."""
     factors: dict[Fraction, list[Stated]] = {}
     for one in free:
-        amounts = (next(datum.value.amounts()) for datum in left if is_of_kind(one.value, datum.value))
-        its_factors = {round(next(one.value.amounts()) / amount, 3) for amount in amounts if amount}
-        for factor in filter(math.isfinite, its_factors):
-            ratio = Fraction(factor).limit_denominator(_SMALL_RATIO)
-            if abs(ratio - factor) <= _ROUNDED:
-                factors.setdefault(ratio, []).append(one)
+        for factor in {simple_ratio(one.value, datum.value, _SMALL_RATIO) for datum in left}:
+            if factor is not None:
+                factors.setdefault(factor, []).append(one)
     return [one for alike in factors.values() if len({one.value.readings for one in alike}) > 1 for one in alike]
 
 
-_SMALL_RATIO, _ROUNDED = 12, 0.002
-"""The largest denominator of a factor between portions, and its error by rounding."""
+_SMALL_RATIO = 12
+"""The largest denominator of a factor between portions."""
 _PERIODS = (7, 12, 24, 30, 52, 60, 365, 1000)
 """Days of a week, months of a year and so on: a rent by month gives one by year."""
 
@@ -229,11 +226,6 @@ def _is_rate(told: Stated, said: Sequence[Stated], pool: Sequence[Datum], given:
         for datum in pool
         for rate in beside
     )
-
-
-def shown_value(value: Value) -> str:
-    unit = f" {value.unit.name}" if value.unit is not None else ""
-    return f"{value.readings[0]:g}{unit}"
 
 
 def _with_arguments(datum: Datum, fact: Fact) -> Datum:
@@ -399,7 +391,7 @@ def retold_errors(prose: Prose, known: Sequence[Fact], request: Request) -> Iter
         failed = _failed_in_the_end(known)
     if not known or not (in_vain or failed) or len(prose.text) > LONGEST_REPLY:
         return
-    if _is_unseen(request) or is_admission(prose):
+    if _is_unseen(request) or is_admission(prose, made=frozenset(n for one in failed for n in _nouns(one.able.tool))):
         return
     settled, asked = bool(failed) and _is_settled(prose, failed, last_words(request)), words_in(last_words(request))
     if not (in_vain or settled):
@@ -412,7 +404,11 @@ def retold_errors(prose: Prose, known: Sequence[Fact], request: Request) -> Iter
         return  # the reply may tell of the call that failed in its own words
     if not english and ((settled and _has_trouble(prose)) or _has_word_of(prose, failed, request)):
         return
-    if (settled or not failed or not english) and _negates(prose):
+    if (
+        (settled or not failed or not english)
+        and _negates(prose)
+        and not (settled and _affirms(prose, failed, request))
+    ):
         if failed and all(fact.able.kinds & {"search", "read"} for fact in failed) and not _has_trouble(prose):
             wanted = particulars(last_words(request))
             none = (one for one in _statements(prose) if _PHRASES["negates"].search(one.masked))
@@ -443,6 +439,17 @@ def retold_errors(prose: Prose, known: Sequence[Fact], request: Request) -> Iter
         if about_it or given.has_news(sentence) or (told >= _MUCH and not _has_trouble(prose)):
             yield Contradiction(sentence.start, sentence.end, against, "warning", "medium")
             return
+
+
+def _affirms(prose: Prose, failed: Sequence[Fact], request: Request) -> bool:
+    """Return True if a sentence reports the order as done without a negation: "The container is now on hold"."""
+    given = particulars(" ".join([last_words(request), *(fact.arguments for fact in failed)]))
+    return any(
+        _PHRASES["done_in_english"].search(sentence.masked)
+        and not negates(sentence)
+        and len(particulars(prose.text[sentence.start : sentence.end]) & given) >= _ECHO
+        for sentence in _statements(prose)
+    )
 
 
 def _passes_on(prose: Prose, reasons: frozenset[str]) -> bool:
@@ -493,7 +500,8 @@ def reported_done(
         done = _PHRASES["done_in_english" if english else "done"].search(sentence.masked)
         if done is None or sentence.bullet or negates(sentence) or not is_about_this_case(sentence):
             continue
-        if len(particulars(sentence.masked if used else prose.text) & given) < _ECHO:
+        own = sentence.masked if used else prose.text
+        if len(particulars(own) & given) + (not english and _has_participle(own, given)) < _ECHO:
             continue
         if english and heads_text(sentence.masked[done.end() :]):
             continue
@@ -501,6 +509,11 @@ def reported_done(
         if one is not None:
             return Claim(one.kinds, "", "said", sentence.masked, sentence.start, sentence.end), one
     return None
+
+
+def _has_participle(text: str, given: frozenset[str]) -> bool:
+    """Return True if a text has a word of an order behind a prefix: `geannuleerd` of `annuleer`."""
+    return any(re.search(rf"(?i)\b[^\W\d_]{{2,3}}{re.escape(word)}", text) for word in given if word.isalpha())
 
 
 def _is_act_of(verb: str, one: Ability, named: bool, used: Sequence[Ability], request: Request) -> bool:
@@ -573,7 +586,7 @@ def ungrounded(prose: Prose, request: Request, able: Sequence[Ability]) -> tuple
         return None
     if _is_unseen(request) or asks_about_calls(request):
         return None
-    if asks_for_text(words) or _PHRASES["writes"].search(words):
+    if (asks_for_text(words) or _PHRASES["writes"].search(words)) and not _PHRASES["use_tools"].search(words):
         return None
     found = _without_basis(prose, request, able, words)
     return None if found is None or is_admission(prose) or announcement(prose) is not None else found
@@ -660,19 +673,28 @@ def _statements(prose: Prose) -> Iterator[Sentence]:
 
 def is_about_this_case(sentence: Sentence) -> bool:
     """Return True unless a sentence is about what is usual, possible or to come, or calculates: `2 x 1.2 = 2.4`."""
-    if _PHRASES["general"].search(sentence.masked) or _FORMULA.search(sentence.masked):
+    return _is_about_this_case(sentence.masked)
+
+
+@remembered
+def _is_about_this_case(text: str) -> bool:
+    if _PHRASES["general"].search(text) or _FORMULA.search(text):
         return False
     # "It is at 78 %, so it will last": the first clause is about this case.
-    return _PHRASES["to_come"].search(_PHRASES["conclusion"].sub("", sentence.masked)) is None
+    return _PHRASES["to_come"].search(_PHRASES["conclusion"].sub("", text)) is None
 
 
-def is_admission(prose: Prose, *, sad: bool = False) -> bool:
+def is_admission(prose: Prose, *, sad: bool = False, made: frozenset[str] = frozenset()) -> bool:
     """Return True if a text admits a failure, or that it rests on the model's own knowledge.
 
-    `sad`: "unfortunately" alone admits nothing.
+    `sad`: "unfortunately" alone admits nothing. `made`: nor do the things of a tool: "your issue", of `create_issue`.
     """
     text = _PHRASES["no_fault"].sub(" ", prose.masked)
+    text = _OWN_THING.sub(lambda one: " " if one["thing"].lower() in made else one[0], text) if made else text
     return _PHRASES["admits"].search(_PHRASES["regrets"].sub(" ", text) if sad else text) is not None
+
+
+_OWN_THING = re.compile(r"(?i)\b(?:the|this|your|new) (?P<thing>[a-z]+)\b")
 
 
 def negates(sentence: Sentence) -> bool:
@@ -731,8 +753,8 @@ class _Given:
 
     @cached_property
     def _data(self) -> list[Datum]:
-        found = (value for text in reversed(self._texts) for value in values(text))
-        return [Datum(value, frozenset(), "", "") for value in itertools.islice(found, MOST_DATA)]
+        found = (Datum(value, frozenset(), "", "") for text in reversed(self._texts) for value in values(text))
+        return [*self._returned, *found][:MOST_DATA]
 
     @cached_property
     def _returned(self) -> list[Datum]:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import bisect
 import itertools
 import json
-import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
@@ -25,6 +24,7 @@ from wirelint.claims.actions import PARTICIPLES, bare
 from wirelint.claims.derivation import (
     NAMES_ONLY,
     NEAR,
+    STOP,
     Datum,
     GivenDates,
     data,
@@ -34,6 +34,7 @@ from wirelint.claims.derivation import (
     is_computed,
     is_of_kind,
     is_said,
+    simple_ratio,
     spans_of,
     words_in,
 )
@@ -44,11 +45,10 @@ from wirelint.claims.grounding import (
     is_about_this_case,
     is_bound,
     is_telling,
-    particulars,
-    shown_value,
 )
+from wirelint.claims.states import DEEPEST, FIRST_UNSPACED, MOST_WORDS, opposite_state, pattern_of, states
 from wirelint.claims.toolkinds import name_words
-from wirelint.claims.values import LONGEST, Date, Value, clocks, dates, same, values
+from wirelint.claims.values import LONGEST, Date, Value, clocks, dates, same, unit_of, values
 from wirelint.jsonvalues import decode_json
 from wirelint.model import Json, Request
 from wirelint.text.prose import Prose
@@ -58,18 +58,14 @@ _PHRASES = lexicon.Phrases("grounding")
 _MOST_ROWS = 60
 _LONGEST_NAME = 60
 _LONGEST_WORD = 30
-_MOST_WORDS = 6
-"""Different strings of a column that says in which of a few states a row is."""
-_DEEPEST = 6
-"""Levels of a result that are searched."""
 _SHORT = 2
 """Letters of a name that is said with its kind."""
 _LARGE = 100
 """Whole numbers from which on two rows hardly share one by chance."""
 _CLAUSE = re.compile(r"[^;；\n]+")
 _CONTRAST = re.compile(
-    r",? (?:while|whereas|but|während|aber|tandis que|mais|mientras|pero|mentre|ma|enquanto|mas|terwijl|maar|natomiast"
-    r"|ale|medan|men) "
+    r",? (?:while|whereas|but|während|tandis que|mientras|mentre|enquanto|terwijl|natomiast|medan) "
+    r"|, (?:aber|mais|pero|ma|mas|maar|ale|men) "
 )
 _TABLE_LINE = re.compile(r"^[ \t]*\|.*$", re.MULTILINE)
 _BRACKET = re.compile(r"[ *_`]{0,4}\(([^()\n]{1,120})\)")
@@ -77,7 +73,8 @@ _LETTER = re.compile(r"[^\W\d_]")
 _DIGIT = re.compile(r"\d")
 _INFLECTED, _ENDING = 6, re.compile(r"[a-z]{1,2}(?!\w)")
 """Letters from which on a name may have an ending of one or two letters."""
-_NAMING = re.compile(r"[^\W\d_]|\A\d{3,}\Z")
+_CLOCK = re.compile(r"\d{1,2}:\d\d")
+_NAMING = re.compile(r"[^\W\d_]|\A\d{3,}\Z|\A\d{1,2}:\d\d\Z")
 _FEW_DIGITS = 2
 _ALIKE = 8
 """Factor between two numbers in one unit of which one may be the other with wrong digits."""
@@ -128,16 +125,53 @@ def _tables(document: Json, place: str, depth: int) -> Iterator[tuple[Row, ...]]
         objects = [one for one in document if isinstance(one, dict)]
         if 1 < len(objects) == len(document) <= _MOST_ROWS:
             naming = [key for key in objects[0] if _is_naming([_name(key, one.get(key)) for one in objects])]
+            # A time of day names a row only if nothing else does: it may be told of other rows.
+            naming = [key for key in naming if _CLOCK.fullmatch(str(objects[0][key])) is None] or naming
             yield tuple(
                 Row(tuple(str(_name(key, one[key])) for key in naming), one, f"{place}/{number}")
                 for number, one in enumerate(objects)
             )
-    elif isinstance(document, dict) and depth < _DEEPEST:
+    elif isinstance(document, dict) and depth < DEEPEST:
         named = {key: one for key, one in document.items() if isinstance(one, dict)}
         if 1 < len(named) == len(document) <= _MOST_ROWS and len({frozenset(one) for one in named.values()}) == 1:
             yield tuple(Row((" ".join(name_words(key)),), one, f"{place}/{key}") for key, one in named.items())
         for key, value in document.items():
             yield from _tables(value, f"{place}/{key}", depth + 1)
+
+
+def _fields_by_key(text: str) -> tuple[Row, ...]:
+    """Return the fields of the objects of a result, each as a row with the words of its key as names: `hora prevista`.
+
+    A key that two objects have names none of them. Lists are tables, and not read here.
+    """
+    rows = [
+        Row(names, {key: cell}, place)
+        for place, key, cell in _scalars(decode_json(text), "", 0)
+        if (names := _key_names(key))
+    ]
+    counts = Counter(name for row in rows for name in row.names)
+    return tuple(row for row in rows if counts[row.names[0]] == 1)[:_MOST_ROWS]
+
+
+def _scalars(document: Json, place: str, depth: int) -> Iterator[tuple[str, str, Json]]:
+    for key, value in document.items() if isinstance(document, dict) and depth < DEEPEST else ():
+        if isinstance(value, dict):
+            yield from _scalars(value, f"{place}/{key}", depth + 1)
+        elif not isinstance(value, (list, bool)) and _DIGIT.search(str(value)):
+            yield f"{place}/{key}", key, value
+
+
+@cache
+def _key_names(key: str) -> tuple[str, ...]:
+    """Return how a reply may name a key: `last payment` of `last_payment_eur`, `average` of `avg`."""
+    words = [word for word in name_words(key) if unit_of(word) is None and unit_of(word.upper()) is None]
+    words = [word for word in words if word not in STOP]
+    longer = [_PHRASES.table("longer_keys").get(word, word) for word in words]
+    names = dict.fromkeys((" ".join(words), " ".join(longer)))
+    return tuple(name for name in names if len(name) >= _SHORTEST_KEY) if NAMES_ONLY.search(key) is None else ()
+
+
+_SHORTEST_KEY = 4
 
 
 def _name(key: str, cell: Json) -> Json:
@@ -152,7 +186,7 @@ def _is_naming(column: Sequence[Json]) -> bool:
     """Return True if no two cells of a column are equal, and all are short texts."""
     texts = [one for one in column if isinstance(one, str) and 1 < len(one) <= _LONGEST_NAME and _NAMING.search(one)]
     folded = [one.casefold().replace("_", " ") for one in texts]
-    if 2 * sum(one.endswith("ed") or one in PARTICIPLES or one in _states() for one in folded) > len(texts):
+    if 2 * sum(one.endswith("ed") or one in PARTICIPLES or one in states() for one in folded) > len(texts):
         return False  # events and states, which a sentence about other rows has too
     return len(texts) == len(column) == len({one.casefold() for one in texts})
 
@@ -177,7 +211,7 @@ def _clauses(prose: Prose, parts: Sequence[_Named]) -> Iterator[_Clause]:
         if len({row.place for _, row, _ in found}) == 1:
             yield _clause(prose, found[0][1], part, spans)
             continue
-        for piece, inside in _contrasted(prose.text, part, found):
+        for piece, inside in list(_contrasted(prose.text, part, found)) or _stretches(prose.text, part, found):
             yield _clause(prose, inside[0][1], piece, [span for span, _, _ in inside])
         for (_, end), row, _ in found:
             if bracket := _BRACKET.match(prose.text, end):
@@ -193,10 +227,23 @@ def _contrasted(text: str, part: tuple[int, int], found: Sequence[_NamedRow]) ->
             yield piece, inside
 
 
+def _stretches(text: str, part: tuple[int, int], found: Sequence[_NamedRow]) -> Iterator[_Named]:
+    """Yield the pieces of a clause from the name of one row to that of the next: `A-1: 12 EUR, A-2: 3 EUR`.
+
+    Nothing if a number stands before the first name, or none behind a name: the numbers may then belong to the next name.
+    """
+    runs = [list(run) for _, run in itertools.groupby(found, key=lambda one: one[1].place)]
+    starts = [run[0][0][0] for run in runs]
+    pieces = list(zip(starts, [*starts[1:], part[1]], strict=True))
+    behind = (text[run[-1][0][1] : end] for run, (_, end) in zip(runs, pieces, strict=True))
+    if len({run[0][1].place for run in runs}) == len(runs) and not values(text[part[0] : starts[0]]):
+        yield from zip(pieces, runs, strict=True) if all(map(_DIGIT.search, behind)) else ()
+
+
 def _named(prose: Prose, table: Sequence[Row]) -> list[_Named]:
     """Return the clauses of statements and the lines of tables that name rows."""
-    lowered = next(one for one in (bare(prose.text.lower()), prose.text) if len(one) == len(prose.text))
-    named = [(span, row, name) for row in table for name in row.names for span in _places(lowered, bare(name.lower()))]
+    folded = _folded(prose.text)
+    named = [(span, row, name) for row in table for name in row.names for span in _places(folded, _folded(name))]
     named.sort(key=itemgetter(0))
     places = [(one.start, one.end) for one in prose.sentences if not one.question and is_about_this_case(one)]
     places += [line.span() for line in _TABLE_LINE.finditer(prose.text)]
@@ -207,6 +254,15 @@ def _named(prose: Prose, table: Sequence[Row]) -> list[_Named]:
         if inside := [one for one in own if one[0][1] <= end]:
             found.append(((start, end), inside))
     return found
+
+
+def _folded(text: str) -> str:
+    """Return a text of the same length in lower case and without accents, but for letters that are two without: `ß`."""
+    lowered = text.lower() if len(text.lower()) == len(text) else text
+    folded = bare(lowered)
+    if len(folded) == len(text):
+        return folded
+    return "".join(plain if len(plain := bare(letter)) == 1 else letter for letter in lowered)
 
 
 def _start(named: _NamedRow) -> int:
@@ -220,7 +276,8 @@ def _places(text: str, name: str) -> Iterator[tuple[int, int]]:
         end = start + len(name)
         if inflected and (ending := _ENDING.match(text, end)):
             end = ending.end()
-        if not any(sign.isalnum() or sign in "_-" for sign in text[max(start - 1, 0) : start] + text[end : end + 1]):
+        beside = text[max(start - 1, 0) : start] + text[end : end + 1]
+        if not any((sign.isalnum() and sign < FIRST_UNSPACED) or sign in "_-" for sign in beside):
             yield start, end
         start = text.find(name, end)
 
@@ -245,26 +302,32 @@ def misplaced(prose: Prose, known: Sequence[Fact], request: Request) -> Iterator
     asked = [Datum(value, frozenset(), "", "") for value in values(last_words(request))]
     asked += [datum for text in good for datum in data(text)] if len(good) > 1 else []
     every = [row for text in good for table in tables(text) for row in table if row.names]
-    yield from _wrong_cells(prose, every, texts) if 0 < len(every) <= _MOST_ROWS else ()
+    orders = [last_words(request), *(fact.arguments for fact in known)]
+    yield from _wrong_cells(prose, every, orders) if 0 < len(every) <= _MOST_ROWS else ()
     for text in good:
         elsewhere = [*texts, *(other for other in results if other != text and text in results)]
-        for table in tables(text):
+        fields = [by_key] if len(text) <= LONGEST and (by_key := _fields_by_key(text)) else []
+        for table in (*tables(text), *fields):
             if not table[0].names:
                 continue
-            yield from _invented_name(prose, table, [*texts, *results])
-            yield from _all_alike(prose, table)
             parts = _named(prose, table)
-            yield from _mixed(prose, parts)
+            if table not in fields:
+                yield from _invented_name(prose, table, [*texts, *results])
+                yield from _all_alike(prose, table)
+                yield from _mixed(prose, parts)
+                yield from _listed_alike(prose, parts)
             clauses = list(_clauses(prose, parts))
             ratios = Counter(ratio for clause in clauses for ratio in _ratios(values(clause.text), _own(clause, text)))
             portions = {ratio for ratio, count in ratios.items() if count > 1}
             for clause in clauses:
                 against = (
                     _value_of_another(clause, text, asked, elsewhere, portions)
-                    or _date_of_another(clause, table, given, everywhere)
+                    or _date_of_another(clause, table, everywhere if table in fields else given, everywhere)
                     or _time_of_another(clause, clauses, everywhere)
                     or _word_of_another(clause, table, clauses)
-                    or _opposite_state(clause.text, clause.row)
+                    or opposite_state(clause.text, clause.row.cells, clause.row.place)
+                    or _code_of_key(clause)
+                    or _field_of_another(clause, table)
                 )
                 if against is not None:
                     yield Contradiction(clause.start, clause.end, against, "warning", "medium")
@@ -274,9 +337,9 @@ def misplaced(prose: Prose, known: Sequence[Fact], request: Request) -> Iterator
 def _invented_name(prose: Prose, table: Sequence[Row], texts: Sequence[str]) -> Iterator[Contradiction]:
     """Yield a code of the form of a column's codes that nothing in the conversation has, in a reply that lists the rows."""
     for names in zip(*(row.names for row in table), strict=True):
-        forms = {_DIGIT.sub("9", _LETTER.sub("a", name)) for name in names}
+        forms = {_DIGIT.sub("9", _LETTER.sub("a", name)) for name in names if _CLOCK.fullmatch(name) is None}
         if (
-            len(forms) > 1
+            len(forms) != 1
             or sum(map(str.isdigit, names[0])) < _FEW_DIGITS
             or sum(name in prose.text for name in names) < 2
         ):
@@ -290,20 +353,18 @@ def _invented_name(prose: Prose, table: Sequence[Row], texts: Sequence[str]) -> 
 
 
 def _ratios(told: Iterable[Value], own: Sequence[Datum]) -> set[Fraction]:
-    """Return the simple ratios of values to those of a row: 1.5 in a recipe for six instead of four."""
-    pairs = ((one, mine.value) for one in told for mine in own if is_of_kind(one, mine.value))
-    amounts = ((next(one.amounts()), next(mine.amounts())) for one, mine in pairs)
-    ratios = {one / mine for one, mine in amounts if mine}
-    simple = {Fraction(ratio).limit_denominator(_SMALL_RATIO): ratio for ratio in ratios if math.isfinite(ratio)}
-    return {ratio for ratio, exact in simple.items() if abs(ratio - exact) < _ROUNDED and ratio != 1}
+    """Return the simple ratios of values to those of a row, but for 1."""
+    ratios = (simple_ratio(one, mine.value, _SMALL_RATIO) for one in told for mine in own)
+    return {ratio for ratio in ratios if ratio is not None and ratio != 1}
 
 
-_SMALL_RATIO, _ROUNDED = 4, 0.002
-"""The largest denominator of a factor between portions, and its error by rounding."""
+_SMALL_RATIO = 4
+"""The largest denominator of a factor between portions."""
 
 
 def _own(clause: _Clause, text: str) -> list[Datum]:
-    return [datum for datum in data(text) if datum.place.startswith(f"{clause.row.place}/")]
+    place = clause.row.place
+    return [datum for datum in data(text) if datum.place == place or datum.place.startswith(f"{place}/")]
 
 
 def _value_of_another(
@@ -318,8 +379,16 @@ def _value_of_another(
     own = _own(clause, text) if stated else []
     whole = f"{clause.row.place.rpartition('/')[0]}/"  # the list of the rows
     others = [datum for datum in pool if datum.place.startswith(whole) and datum not in own]
+    elsewhere = _in_one_other_row(stated, own, others)
+    moments = [(date.start, date.end) for date in dates(clause.text)] if stated else []
     for value in stated:
+        if any(start <= value.start < end for start, end in moments):
+            continue
         beside = [Datum(other, frozenset(), "", "") for other in stated if other is not value]
+        if value in elsewhere and not value.ranges and not is_bound(value, clause.text):
+            datum = elsewhere[value]
+            if any(mine.column == datum.column for mine in own):
+                return f"{clause.text[value.start : value.end]!r} belongs to another row: {datum.place}"
         if (
             value.ranges
             or is_bound(value, clause.text)
@@ -347,6 +416,22 @@ def _value_of_another(
     return None
 
 
+def _in_one_other_row(stated: Sequence[Value], own: Sequence[Datum], others: Sequence[Datum]) -> dict[Value, Datum]:
+    """Return the values of a clause that are not of its row, if one other row has two or more of them: `4 booked, 5 free`.
+
+    Nothing if a value is only that of the row: the clause then tells of both rows.
+    """
+    strange = [value for value in stated if not derived_from(value, own) and not is_computed(value, own)]
+    if any(value not in strange and not derived_from(value, others) for value in stated):
+        return {}
+    rows: dict[str, dict[Value, Datum]] = {}
+    for value in strange:
+        for datum in others:
+            if datum.column != "#" and equals(value, datum.value) and (row := _ROW.match(datum.place)):
+                rows.setdefault(row[0], {}).setdefault(value, datum)
+    return next((found for found in rows.values() if len({value.readings for value in found}) > 1), {})
+
+
 def _is_left(value: Value, own: Sequence[Datum], asked: Sequence[Datum]) -> bool:
     """Return True if a value is what a datum is more or less than a number of the user: "9.5 kg are left"."""
     pairs = ((mine.value, one.value) for mine in own for one in asked if is_of_kind(value, mine.value))
@@ -356,7 +441,7 @@ def _is_left(value: Value, own: Sequence[Datum], asked: Sequence[Datum]) -> bool
 
 def _is_meant(value: Value, datum: Datum, text: str) -> bool:
     """Return True if a value has the unit of a datum, or a word of its key beside it."""
-    if value.unit is not None and value.unit.dimension == "time":
+    if value.unit is not None and value.unit.dimension == "time" and value.unit.name != "ms":
         return False  # a time of day, or the days between two dates
     if value.unit is not None and datum.value.unit is not None:
         one, other = abs(next(iter(value.amounts()))), abs(next(iter(datum.value.amounts())))
@@ -366,7 +451,10 @@ def _is_meant(value: Value, datum: Datum, text: str) -> bool:
 
 
 def _date_of_another(clause: _Clause, table: Sequence[Row], given: GivenDates, everywhere: GivenDates) -> str | None:
-    """Return why a date of a clause contradicts its row. `given`: without the results; `everywhere`: with them."""
+    """Return why a date of a clause contradicts its row.
+
+    `given`: the dates from which it may follow; `everywhere`: those of the conversation.
+    """
     own = [(key, date) for key, cell in clause.row.cells.items() if isinstance(cell, str) for date in dates(cell)]
     stated = list(dates(clause.text)) if own else []
     for date in stated:
@@ -421,7 +509,7 @@ def _word_of_another(clause: _Clause, table: Sequence[Row], clauses: Sequence[_C
         if not isinstance(own, str):
             continue
         words = {cell for row in table if isinstance(cell := row.cells.get(key), str)}
-        if not 1 < len(words) <= _MOST_WORDS or len(words) == len(table):
+        if not 1 < len(words) <= MOST_WORDS or len(words) == len(table):
             continue
         if not all(3 < len(word) <= _LONGEST_WORD for word in words) or _holds(clause.text, own):
             continue
@@ -432,6 +520,33 @@ def _word_of_another(clause: _Clause, table: Sequence[Row], clauses: Sequence[_C
         if other is not None and retold:
             return f"{other!r} belongs to another row: {clause.row.place}/{key} = {own!r}"
     return None
+
+
+def _code_of_key(clause: _Clause) -> str | None:
+    """Return why a short code right behind the word of its key is not that of the row: `class B`, where it is A."""
+    for key, cell in clause.row.cells.items():
+        code, word = str(cell), name_words(key)[-1:]
+        if not code.isalnum() or len(code) > _LONGEST_CODE or isinstance(cell, (bool, float)):
+            continue
+        if not word or len(word[0]) < _SHORTEST_KEY or unit_of(word[0]) is not None:
+            continue
+        found = re.findall(rf"(?i)(?<!\w){re.escape(word[0])}\W{{1,2}}(\w{{1,{_LONGEST_CODE}}})(?!\w)", clause.text)
+        if found and all(one.isdigit() is code.isdigit() and one.casefold() != code.casefold() for one in found):
+            return f"{word[0]} {found[0]!r} is not that of its row: {clause.row.place}/{key} = {cell}"
+    return None
+
+
+_LONGEST_CODE = 3
+
+
+def _field_of_another(clause: _Clause, table: Sequence[Row]) -> str | None:
+    """Return why the only time of a clause is that of another field than the one that it names: `hora prevista`."""
+    fields = [(row, cell) for row in table for cell in row.cells.values() if len(row.cells) == 1]
+    told = {clock.minutes for clock in clocks(clause.text)}
+    if len(fields) != len(table) or " " not in clause.row.names[0] or len(told) != 1 or _times(clause.row) & told:
+        return None
+    other = next((row for row, cell in fields if isinstance(cell, str) and _times(row) == told), None)
+    return f"the time is that of {other.place}, not of {clause.row.place}" if other and _times(clause.row) else None
 
 
 def _holds(text: str, word: str) -> bool:
@@ -475,12 +590,8 @@ def swapped(prose: Prose, known: Sequence[Fact]) -> Iterator[Contradiction]:
         datum = places[0][0][1]
         if peer := next((one for one in named[0].data if one.column == datum.column), None):
             shown = prose.text[told[0].start : told[0].end]
-            against = (
-                f"{shown!r} belongs to another row: {datum.place} = {shown_value(datum.value)}, and {peer.place} ="
-            )
-            yield Contradiction(
-                sentence.start, sentence.end, f"{against} {shown_value(peer.value)}", "warning", "medium"
-            )
+            against = f"{shown!r} belongs to another row: {datum.place} = {datum.value.shown}, and {peer.place} ="
+            yield Contradiction(sentence.start, sentence.end, f"{against} {peer.value.shown}", "warning", "medium")
             return
 
 
@@ -526,126 +637,40 @@ def _rows(good: Sequence[Fact]) -> list[_RowData]:
     return [_RowData(only, tuple(group)) for only, (group, _) in zip(own, parts, strict=True)]
 
 
-# --- states -----------------------------------------------------------------------------------------------------------
-
-_State: TypeAlias = tuple[int, int]
-"""A pair of opposite states of `lexicon/polarity.toml`, and the side: 0 or 1."""
-_POLARITY = lexicon.load("polarity")
-_OUTCOMES = 2
-"""The pair of success and failure, which results of any action have."""
-_SHORTEST_STATE = 4
-
-
-def _words(listed: str) -> tuple[str, ...]:
-    return tuple(word.replace("_", " ") for word in listed.split())
-
-
-@cache
-def _states() -> dict[str, set[_State]]:
-    states: dict[str, set[_State]] = {}
-    for number, pair in enumerate(_POLARITY["pair"]):
-        for side, key in enumerate(("one", "other")):
-            for word in _words(pair[key]):
-                states.setdefault(word, set()).add((number, side))
-    return states
-
-
-@cache
-def _pattern(key: str | _State) -> re.Pattern[str]:
-    """Return the expression of a list of words, or of the words of a state that are long enough to mean it."""
-    words = _words(_POLARITY[key] if isinstance(key, str) else _POLARITY["pair"][key[0]][("one", "other")[key[1]]])
-    spaced = [
-        word for word in words if word[0] < _FIRST_UNSPACED and (isinstance(key, str) or len(word) >= _SHORTEST_STATE)
-    ]
-    unspaced = [re.escape(word) for word in words if word[0] >= _FIRST_UNSPACED]
-    bounded = "|".join(sorted(map(re.escape, spaced), key=len, reverse=True))
-    return re.compile("|".join([rf"(?<![\w-])(?:{bounded})(?![\w-])", *unspaced]), re.IGNORECASE)
-
-
-_FIRST_UNSPACED = "\u3040"
-"""The first sign of the scripts that put no blanks between words."""
-
-
-def _states_of(key: str, cell: Json) -> set[_State]:
-    """Return the states that a cell means: `"status": "REFUSED"`, `"pets_allowed": false`, `"delay_min": 17`."""
-    if isinstance(cell, bool):
-        found = {state for word in name_words(key) for state in _states().get(word, ())}
-        return {(pair, side if cell else 1 - side) for pair, side in found}
-    if isinstance(cell, (int, float)):
-        return {(pair, int(cell > 0)) for word in name_words(key) for pair in _measured().get(word, ())}
-    return set(_states().get(cell.casefold().replace("_", " "), ())) if isinstance(cell, str) else set()
-
-
-@cache
-def _measured() -> dict[str, list[int]]:
-    """Return the pairs of states that a number may mean, by a word of its key: `delay_min`."""
-    pairs: dict[str, list[int]] = {}
-    for number, pair in enumerate(_POLARITY["pair"]):
-        for word in pair.get("measured", "").split():
-            pairs.setdefault(word, []).append(number)
-    return pairs
-
-
-_ADJECTIVE = re.compile(r"[a-z]{3,}(?:ed|able|ible)")
-"""The word of a flag that says what a thing is: `refundable`, `insured`."""
-_PARTING = ",;:、，；：。"
-_STILL = re.compile(r"(?i)\b(?:ancora|noch|nog|ainda|jeszcze|ещё|henüz)\b")
-_DOER = re.compile(r"\b(?:I|[Ww]e|[Yy]ou|he|she|they)(?:['’]ve| have| had)?(?: \w+)? \Z")
-"""Who does something, right before the word: "I stopped it" is no state."""
+# --- tables and lists of rows -----------------------------------------------------------------------------------------
 
 
 def _wrong_cells(prose: Prose, known: Sequence[Row], texts: Sequence[str]) -> Iterator[Contradiction]:
-    """Yield a line of a Markdown table with a number under the heading of a key, which no row of that name has."""
+    """Yield a line of a Markdown table with a number or a word under the heading of a key, which no row of that name has.
+
+    A word counts if another row has it under that key. `texts`: those that may say what has changed since the result.
+    """
     lines = list(_TABLE_LINE.finditer(prose.text))
     heads = [words_in(cell) for cell in lines[0][0].split("|")] if len(lines) > _FEW_LINES else []
     keys = {key: words_in(" ".join(name_words(key))) for row in known for key in row.cells}
     columns = {place: key for place, head in enumerate(heads) for key, words in keys.items() if head and head == words}
     for line in lines[_FEW_LINES:_MOST_ROWS]:
-        cells, folded = line[0].split("|"), line[0].casefold()
+        cells, folded = [cell.strip(" *_`") for cell in line[0].split("|")], line[0].casefold()
         named = [row for row in known if any(True for name in row.names for _ in _places(folded, name.casefold()))]
         for place, key in columns.items():
-            told = values(cells[place]) if place < len(cells) else ()
-            held = [value for row in named if key in row.cells for value in values(str(row.cells[key]))]
-            if len(told) != 1 or told[0].unit is not None or not held or any(equals(told[0], value) for value in held):
+            held = [row.cells[key] for row in named if key in row.cells]
+            if place >= len(cells) or not held or any(_holds(text, cells[place]) for text in texts):
                 continue
-            if not is_said(told[0], cells[place], texts):
-                against = f"{cells[place].strip()!r} is not the {key} of {named[0].place}: {named[0].cells.get(key)}"
+            others = [row.cells.get(key) for row in known if row not in named]
+            if _is_other_number(cells[place], held) or _is_other_word(cells[place], held, others):
+                against = f"{cells[place]!r} is not the {key} of {named[0].place}: {held[0]}"
                 yield Contradiction(line.start(), line.end(), against, "warning", "medium")
                 return
 
 
-def _opposite_state(text: str, row: Row) -> str | None:
-    """Return why a text contradicts a state of a row: it has a word of the opposite state, and none of the state."""
-    folded = text.casefold()
-    for key, cell in row.cells.items():
-        word = _flag(key, cell)
-        if word is None or word not in folded:
-            continue
-        said = re.search(rf"(?i)\b(?P<no>(?:not|never|non)[ -](?:\w+ )?)?(?<![\w-]){word}\b", text)
-        if said is not None and (cell if said["no"] else not cell and not _is_negated(text, said)):
-            return f"{said[0]!r} is the opposite of {row.place}/{key} = {cell}"
-    given = {state: key for key, cell in row.cells.items() for state in _states_of(key, cell)}
-    for (pair, side), key in given.items():
-        if (pair, 1 - side) in given or _pattern((pair, side)).search(text):
-            continue
-        found = _pattern((pair, 1 - side)).search(text)
-        if found is not None and not _is_negated(text, found) and _DOER.search(text[: found.start()]) is None:
-            return f"{found[0]!r} is the opposite of {row.place}/{key} = {row.cells[key]}"
-    return None
+def _is_other_number(cell: str, held: Sequence[Json]) -> bool:
+    told, own = values(cell), [value for one in held for value in values(str(one))]
+    return len(told) == 1 and told[0].unit is None and bool(own) and not any(equals(told[0], value) for value in own)
 
 
-def _flag(key: str, cell: Json) -> str | None:
-    """Return the adjective of a flag: `refundable` of `"is_refundable": false`."""
-    word = name_words(key)[-1:] if isinstance(cell, bool) else ()
-    return word[0] if word and word[0] not in _states() and _ADJECTIVE.fullmatch(word[0]) else None
-
-
-def _is_negated(text: str, word: re.Match[str]) -> bool:
-    """Return True if a part of a sentence between commas has a negation beside a word; "still" is none."""
-    start = max(text.rfind(sign, 0, word.start()) for sign in _PARTING) + 1
-    ends = [end for sign in _PARTING if (end := text.find(sign, word.end())) >= 0]
-    part = _STILL.sub(" ", text[start : min(ends, default=len(text))])
-    return _PHRASES["negates"].search(part) is not None
+def _is_other_word(cell: str, held: Sequence[Json], others: Sequence[Json]) -> bool:
+    words = {one.casefold() for one in others if isinstance(one, str)}
+    return all(isinstance(one, str) and one.casefold() != cell.casefold() for one in held) and cell.casefold() in words
 
 
 def _mixed(prose: Prose, parts: Sequence[_Named]) -> Iterator[Contradiction]:
@@ -670,67 +695,29 @@ def _all_alike(prose: Prose, table: Sequence[Row]) -> Iterator[Contradiction]:
     """Yield "all are open" if a row is closed."""
     for sentence in prose.sentences:
         line = sentence.masked
-        if sentence.question or not _pattern("all").search(line) or _pattern("except").search(line):
+        if sentence.question or not pattern_of("all").search(line) or pattern_of("except").search(line):
             continue
         if not is_about_this_case(sentence) or any(value.readings[0] != len(table) for value in values(line)):
             continue
-        against = next((why for row in table if (why := _opposite_state(line, row))), None)
+        against = next((why for row in table if (why := opposite_state(line, row.cells, row.place))), None)
         if against is not None and not any(_holds(line, name) for row in table for name in row.names):
             yield Contradiction(sentence.start, sentence.end, against, "warning", "medium")
             return
 
 
-def opposite_states(prose: Prose, known: Sequence[Fact], request: Request) -> Iterator[Contradiction]:
-    """Yield "the permit is approved" if the only state of that kind in the results of the turn is "refused"."""
-    texts = [fact.result.text for fact in known]
-    if any(fact.outcome.error for fact in known) or len(prose.text) > LONGEST_REPLY or len("".join(texts)) > LONGEST:
-        return
-    fields = [field for text in texts for field in _fields(_object(text))]
-    pairs = Counter(pair for key, cell, _ in fields for pair in {pair for pair, _ in _states_of(key, cell)})
-    sole = [(key, cell, state) for key, cell, alone in fields if alone for state in _states_of(key, cell)]
-    subject = particulars(f"{last_words(request)} {' '.join(fact.arguments for fact in known)}")
-    flags = Counter(word for key, cell, _ in fields if (word := _flag(key, cell)))
-    folded = prose.text.casefold()
-    flags = Counter(word for word in flags if flags[word] == 1 and word in folded)
-    for key, cell, alone in fields:
-        if not alone or len(flags) > _MOST_WORDS or _flag(key, cell) not in flags:
+def _listed_alike(prose: Prose, parts: Sequence[_Named]) -> Iterator[Contradiction]:
+    """Yield "the gate, the side door and the exit are locked" if one of them is not. The names follow one another."""
+    for part, found in parts:
+        ends = itertools.pairwise(span for span, _, _ in found)
+        if len(found) < 2 or any(second[0] - first[1] > _BETWEEN_NAMES for first, second in ends):
             continue
-        for sentence in prose.sentences:
-            against = _opposite_state(sentence.masked, Row((), {key: cell}, "")) if not sentence.question else None
-            about_it = against and not particulars(sentence.masked).isdisjoint(subject)
-            if against is not None and about_it and is_about_this_case(sentence):
-                yield Contradiction(sentence.start, sentence.end, against, "warning", "medium")
-                return
-    for key, cell, state in sole:
-        if state[0] == _OUTCOMES or pairs[state[0]] != 1 or _pattern(state).search(prose.text):
+        text = prose.text[slice(*part)]
+        if pattern_of("except").search(text) or _PHRASES["negates"].search(text):
             continue
-        row, opposite = Row((), {key: cell}, ""), _pattern((state[0], 1 - state[1]))
-        for sentence in prose.sentences:
-            against = _opposite_state(sentence.masked, row) if not sentence.question else None
-            about_it = against and not particulars(opposite.sub(" ", sentence.masked)).isdisjoint(subject)
-            if against is not None and about_it and is_about_this_case(sentence):
-                yield Contradiction(sentence.start, sentence.end, against, "warning", "medium")
-                return
+        if against := next((why for _, row, _ in found if (why := opposite_state(text, row.cells, row.place))), None):
+            yield Contradiction(*part, against, "warning", "medium")
+            return
 
 
-def _object(text: str) -> Json:
-    """Return the JSON of a result, or the lines `name: value` of a text as an object."""
-    return decode_json(text) if text.lstrip().startswith(("{", "[")) else dict(_FIELD.findall(text))
-
-
-_FIELD = re.compile(r"^ *(\w[\w ]{0,24}): *(\w[\w -]{1,22}) *$", re.MULTILINE)
-
-
-def _fields(document: Json, depth: int = 0, *, alone: bool = True) -> Iterator[tuple[str, Json, bool]]:
-    """Yield the keys and cells of a document, and whether they are in no list."""
-    if depth > _DEEPEST:
-        return
-    if isinstance(document, list):
-        for item in document:
-            yield from _fields(item, depth + 1, alone=False)
-    elif isinstance(document, dict):
-        for key, cell in document.items():
-            if isinstance(cell, (dict, list)):
-                yield from _fields(cell, depth + 1, alone=alone)
-            else:
-                yield key, cell, alone
+_BETWEEN_NAMES = 9
+"""Characters between two names of an enumeration: ` and the `."""

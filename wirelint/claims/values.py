@@ -62,6 +62,11 @@ class Value(NamedTuple):
             yield reading if self.unit is None else reading * self.unit.factor + self.unit.offset
 
     @property
+    def shown(self) -> str:
+        """The first reading and the name of the unit."""
+        return f"{self.readings[0]:g}" + (f" {self.unit.name}" if self.unit is not None else "")
+
+    @property
     def tolerance(self) -> float:
         """The amount of the last digit in the first unit of the dimension."""
         return self.step * (1.0 if self.unit is None else self.unit.factor)

@@ -315,7 +315,7 @@ def _is_foreign(reader: Reader, token: Match) -> bool:
 def _finish(reader: Reader, section: _Section) -> Reading:
     tier: Tier = "sentinel" if section.barred else "generic"
     if tier == "generic" and not any(call.complete or call.name in reader.tools for call in section.calls):
-        reader.dead["kimi_k2"] = section.end
+        reader.dead["kimi_k2"] = max(section.end, reader.dead.get("kimi_k2", 0))
         return None
     return reader.block("kimi_k2", section.start, section.end, section.calls, tier)
 

@@ -1,0 +1,182 @@
+"""States in results against the words for them in replies: `"status": "REFUSED"` and "the permit is approved".
+
+Theory of operation. `lexicon/polarity.toml` has pairs of opposite states with their words in several languages. A cell
+is in a state by its word, by its flag (`"locked": false`) or by its number (`"delay_min": 17`). A sentence contradicts the
+cell if it has a word of the opposite state, no word of the state itself, and no negation beside the word.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from typing import TypeAlias
+
+from wirelint import lexicon
+from wirelint.claims.evidence import Contradiction, Fact, last_words
+from wirelint.claims.grounding import LONGEST_REPLY, is_about_this_case, particulars
+from wirelint.claims.toolkinds import name_words
+from wirelint.claims.values import LONGEST
+from wirelint.jsonvalues import decode_json
+from wirelint.model import Json, Request
+from wirelint.text.prose import Prose
+
+_PHRASES = lexicon.Phrases("grounding")
+FIRST_UNSPACED = "\u3040"
+"""The first sign of the scripts that put no blanks between words."""
+MOST_WORDS = 6
+"""Different words of a column that says in which of a few states a row is."""
+DEEPEST = 6
+"""Levels of a result that are searched."""
+
+_State: TypeAlias = tuple[int, int]
+"""A pair of opposite states of `lexicon/polarity.toml`, and the side: 0 or 1."""
+_POLARITY = lexicon.load("polarity")
+_OUTCOMES = 2
+"""The pair of success and failure, which results of any action have."""
+_SHORTEST_STATE = 4
+
+
+def _words(listed: str) -> tuple[str, ...]:
+    return tuple(word.replace("_", " ") for word in listed.split())
+
+
+@cache
+def states() -> dict[str, set[_State]]:
+    states: dict[str, set[_State]] = {}
+    for number, pair in enumerate(_POLARITY["pair"]):
+        for side, key in enumerate(("one", "other")):
+            for word in _words(pair[key]):
+                states.setdefault(word, set()).add((number, side))
+    return states
+
+
+@cache
+def pattern_of(key: str | _State) -> re.Pattern[str]:
+    """Return the expression of a list of words, or of the words of a state that are long enough to mean it."""
+    words = _words(_POLARITY[key] if isinstance(key, str) else _POLARITY["pair"][key[0]][("one", "other")[key[1]]])
+    spaced = [
+        word for word in words if word[0] < FIRST_UNSPACED and (isinstance(key, str) or len(word) >= _SHORTEST_STATE)
+    ]
+    unspaced = [re.escape(word) for word in words if word[0] >= FIRST_UNSPACED]
+    bounded = "|".join(sorted(map(re.escape, spaced), key=len, reverse=True))
+    return re.compile("|".join([rf"(?<![\w-])(?:{bounded})(?![\w-])", *unspaced]), re.IGNORECASE)
+
+
+def _states_of(key: str, cell: Json) -> set[_State]:
+    """Return the states that a cell means: `"status": "REFUSED"`, `"pets_allowed": false`, `"delay_min": 17`."""
+    if isinstance(cell, bool):
+        found = {state for word in name_words(key) for state in states().get(word, ())}
+        return {(pair, side if cell else 1 - side) for pair, side in found}
+    if isinstance(cell, (int, float)):
+        return {(pair, int(cell > 0)) for word in name_words(key) for pair in _measured().get(word, ())}
+    return set(states().get(cell.casefold().replace("_", " "), ())) if isinstance(cell, str) else set()
+
+
+@cache
+def _measured() -> dict[str, list[int]]:
+    """Return the pairs of states that a number may mean, by a word of its key: `delay_min`."""
+    pairs: dict[str, list[int]] = {}
+    for number, pair in enumerate(_POLARITY["pair"]):
+        for word in pair.get("measured", "").split():
+            pairs.setdefault(word, []).append(number)
+    return pairs
+
+
+_ADJECTIVE = re.compile(r"[a-z]{3,}(?:ed|able|ible)")
+"""The word of a flag that says what a thing is: `refundable`, `insured`."""
+_PARTING = ",;:、，；：。"
+_STILL = re.compile(r"(?i)\b(?:ancora|noch|nog|ainda|jeszcze|ещё|henüz)\b")
+_DOER = re.compile(r"\b(?:I|[Ww]e|[Yy]ou|he|she|they)(?:['’]ve| have| had)?(?: \w+)? \Z")
+"""Who does something, right before the word: "I stopped it" is no state."""
+
+
+def opposite_state(text: str, cells: Mapping[str, Json], place: str = "") -> str | None:
+    """Return why a text contradicts a state of a row: it has a word of the opposite state, and none of the state."""
+    folded = text.casefold()
+    for key, cell in cells.items():
+        word = _flag(key, cell)
+        if word is None or word not in folded:
+            continue
+        said = re.search(rf"(?i)\b(?P<no>(?:not|never|non)[ -](?:\w+ )?)?(?<![\w-]){word}\b", text)
+        if said is not None and (cell if said["no"] else not cell and not _is_negated(text, said)):
+            return f"{said[0]!r} is the opposite of {place}/{key} = {cell}"
+    given = {state: key for key, cell in cells.items() for state in _states_of(key, cell)}
+    for (pair, side), key in given.items():
+        if (pair, 1 - side) in given or pattern_of((pair, side)).search(text):
+            continue
+        found = pattern_of((pair, 1 - side)).search(text)
+        if found is not None and not _is_negated(text, found) and _DOER.search(text[: found.start()]) is None:
+            return f"{found[0]!r} is the opposite of {place}/{key} = {cells[key]}"
+    return None
+
+
+def _flag(key: str, cell: Json) -> str | None:
+    """Return the adjective of a flag: `refundable` of `"is_refundable": false`."""
+    word = name_words(key)[-1:] if isinstance(cell, bool) else ()
+    return word[0] if word and word[0] not in states() and _ADJECTIVE.fullmatch(word[0]) else None
+
+
+def _is_negated(text: str, word: re.Match[str]) -> bool:
+    """Return True if a part of a sentence between commas has a negation beside a word; "still" is none."""
+    start = max(text.rfind(sign, 0, word.start()) for sign in _PARTING) + 1
+    ends = [end for sign in _PARTING if (end := text.find(sign, word.end())) >= 0]
+    part = _STILL.sub(" ", text[start : min(ends, default=len(text))])
+    return _PHRASES["negates"].search(part) is not None
+
+
+def opposite_states(prose: Prose, known: Sequence[Fact], request: Request) -> Iterator[Contradiction]:
+    """Yield "the permit is approved" if the only state of that kind in the results of the turn is "refused"."""
+    texts = [fact.result.text for fact in known]
+    if any(fact.outcome.error for fact in known) or len(prose.text) > LONGEST_REPLY or len("".join(texts)) > LONGEST:
+        return
+    fields = [field for text in texts for field in _fields(_object(text))]
+    pairs = Counter(pair for key, cell, _ in fields for pair in {pair for pair, _ in _states_of(key, cell)})
+    sole = [(key, cell, state) for key, cell, alone in fields if alone for state in _states_of(key, cell)]
+    subject = particulars(f"{last_words(request)} {' '.join(fact.arguments for fact in known)}")
+    flags = Counter(word for key, cell, _ in fields if (word := _flag(key, cell)))
+    folded = prose.text.casefold()
+    flags = Counter(word for word in flags if flags[word] == 1 and word in folded)
+    for key, cell, alone in fields:
+        if not alone or len(flags) > MOST_WORDS or _flag(key, cell) not in flags:
+            continue
+        for sentence in prose.sentences:
+            against = opposite_state(sentence.masked, {key: cell}) if not sentence.question else None
+            about_it = against and not particulars(sentence.masked).isdisjoint(subject)
+            if against is not None and about_it and is_about_this_case(sentence):
+                yield Contradiction(sentence.start, sentence.end, against, "warning", "medium")
+                return
+    for key, cell, state in sole:
+        if state[0] == _OUTCOMES or pairs[state[0]] != 1 or pattern_of(state).search(prose.text):
+            continue
+        opposite = pattern_of((state[0], 1 - state[1]))
+        for sentence in prose.sentences:
+            against = opposite_state(sentence.masked, {key: cell}) if not sentence.question else None
+            about_it = against and not particulars(opposite.sub(" ", sentence.masked)).isdisjoint(subject)
+            if against is not None and about_it and is_about_this_case(sentence):
+                yield Contradiction(sentence.start, sentence.end, against, "warning", "medium")
+                return
+
+
+def _object(text: str) -> Json:
+    """Return the JSON of a result, or the lines `name: value` of a text as an object."""
+    return decode_json(text) if text.lstrip().startswith(("{", "[")) else dict(_FIELD.findall(text))
+
+
+_FIELD = re.compile(r"^ *(\w[\w ]{0,24}): *(\w[\w -]{1,22}) *$", re.MULTILINE)
+
+
+def _fields(document: Json, depth: int = 0, *, alone: bool = True) -> Iterator[tuple[str, Json, bool]]:
+    """Yield the keys and cells of a document, and whether they are in no list."""
+    if depth > DEEPEST:
+        return
+    if isinstance(document, list):
+        for item in document:
+            yield from _fields(item, depth + 1, alone=False)
+    elif isinstance(document, dict):
+        for key, cell in document.items():
+            if isinstance(cell, (dict, list)):
+                yield from _fields(cell, depth + 1, alone=alone)
+            else:
+                yield key, cell, alone
