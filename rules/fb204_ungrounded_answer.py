@@ -3,8 +3,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from wirelint.claims import evidence
-from wirelint.claims.grounding import ungrounded
 from wirelint.claims.toolkinds import abilities
+from wirelint.claims.ungrounded import ungrounded
 from wirelint.model import Exchange, Text
 from wirelint.rule import REDACTED, Finding, Rule, excerpt
 from wirelint.state.ledger import Ledger

@@ -15,7 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from wirelint import lexicon
-from wirelint.claims.actions import stem, words_of
+from wirelint.claims.actions import PARTICIPLES, stem, words_of
 from wirelint.claims.announcements import asks_for_text
 from wirelint.claims.derivation import (
     MOST_DATA,
@@ -38,7 +38,7 @@ from wirelint.claims.grounding import (
     retold_errors,
 )
 from wirelint.claims.rows import misplaced, swapped
-from wirelint.claims.states import opposite_states
+from wirelint.claims.states import opposite_states, states
 from wirelint.claims.values import LONGEST, Clock, Date, clocks, dates, unit_of, values
 from wirelint.history.handed_back import handed_back
 from wirelint.jsonvalues import decode_json
@@ -306,19 +306,41 @@ def denied_numbers(sentences: Sequence[Sentence], known: Sequence[Fact]) -> Iter
             noun = none["noun"] or none["noun2"]
             if not noun or len(noun) < _SHORTEST_NOUN or not _ENDS.match(sentence.masked, none.end()):
                 continue
-            stated = re.compile(rf"(?i)(?<![\w-]){re.escape(noun)}[\"']?\s*[:=]\s*[\"']?(\d+)\b(?!\.\d)")
+            stated = re.compile(
+                rf"(?i)(?<![\w-]){re.escape(noun)}(?:_[a-z]{{1,5}})?[\"']?\s*[:=]\s*[\"']?(\d+(?:\.\d+)?)\b"
+            )
             listed = re.compile(rf"(?i)\"(?:\w+_)?{re.escape(noun)}\": ?\[\s*[^\s\]]")
             held = next((fact for fact in good if listed.search(fact.result.text)), None)
             if held is not None:
                 yield Contradiction(sentence.start, sentence.end, f"the result lists {noun}: {held.shown}")
                 return
-            numbers = [(int(number), fact) for fact in good for number in stated.findall(fact.result.text)]
+            numbers = [(float(number), fact) for fact in good for number in stated.findall(fact.result.text)]
             if len(numbers) == 1 and numbers[0][0]:
-                against = f"the result has {noun} = {numbers[0][0]}: {numbers[0][1].shown}"
+                against = f"the result has {noun} = {numbers[0][0]:g}: {numbers[0][1].shown}"
                 yield Contradiction(sentence.start, sentence.end, against)
                 return
 
 
+def miscounted_states(prose: Prose, known: Sequence[Fact]) -> Iterator[Contradiction]:
+    """Yield "415 passed, 0 failed" where the results have `"passed": 409`, and no other number for the word."""
+    results = [fact.result.text for fact in known if not fact.outcome.error]
+    for sentence in prose.sentences if len(results) == len(known) else ():
+        found = [one for one in _STATE_COUNT.finditer(sentence.masked) if _is_state(one["word"])]
+        for one in found if not sentence.question and is_about_this_case(sentence) else ():
+            key = re.compile(rf"(?i)(?<![\w-])[\"']?{re.escape(one['word'])}[\"']?\s*[:=]\s*(\d+)\b(?![.,]?\d)")
+            held = {int(number) for text in results if len(text) <= LONGEST for number in key.findall(text)}
+            told = [int(other["number"]) for other in found if other["word"].lower() == one["word"].lower()]
+            if len(held) == 1 and held.isdisjoint({*told, sum(told)}):
+                against = f"the results have {one['word']} = {held.pop()}"
+                yield Contradiction(sentence.start, sentence.end, against, "warning", "medium")
+                return
+
+
+def _is_state(word: str) -> bool:
+    return word.lower() in states() or word.lower() in PARTICIPLES or word.lower().endswith("ed")
+
+
+_STATE_COUNT = re.compile(r"(?<!\bof )(?<![\w.,/:-])(?P<number>\d{1,6}) (?P<word>[^\W\d_]{4,})(?![\w-])")
 _SHORTEST_NOUN = 5
 _ENDS = re.compile(r"\W*(?:\Z|[,;.!]|(?:and|so|und|also|et|y|e|en|i|och)\b)")
 """The end of a clause: a denial that goes on may be about a part of what was counted."""
@@ -535,6 +557,7 @@ def contradictions(
     if _NONE.occur_in(prose.masked.lower()) and _PHRASES["none_exists"].search(prose.masked):
         yield from denied_items(prose, sentences, known, words)
         yield from denied_numbers(sentences, known)
+    yield from miscounted_states(prose, known)
     yield from wrong_counts(prose, sentences, known)
     yield from false_test_reports(prose, sentences, known)
     yield from _wrong_argument(prose, sentences, ran)

@@ -52,6 +52,9 @@ _NO_UNITS = frozenset({"min", "in", "no", "won", "day", "month", "year", "lat"})
 """Keys that have another meaning as a whole."""
 
 
+_TIME_OF_DAY = re.compile(r"\d{1,2}:\d\d(?::\d\d)?")
+
+
 class Datum(NamedTuple):
     """A number of a result. `words`: those beside it. `place`: its JSON pointer, or its line. `column`: its key, or its
     place in the line; `#` for the length of a list. `bare`: the result is this number alone."""
@@ -99,7 +102,8 @@ def _of_json(document: Json, path: tuple[str, ...], around: frozenset[str]) -> I
                 if isinstance(value, (int, float)) and not isinstance(value, bool):
                     yield _scalar(value, inner, row, stated)
                 elif isinstance(value, str):
-                    yield from _of_lines(value, _pointer(inner), row | _key_words(inner), key)
+                    if _TIME_OF_DAY.fullmatch(value) is None:  # its hours and minutes are no amounts
+                        yield from _of_lines(value, _pointer(inner), row | _key_words(inner), key)
                 else:
                     yield from _of_json(value, inner, row)
         case list() if len(path) < _DEEPEST:
@@ -250,7 +254,27 @@ def _percentages(known: Sequence[Datum]) -> Iterator[float]:
             yield from (100 * one / other, 100 * (one - other) / other)
 
 
-_MONEY = frozenset({"usd", "eur", "gbp", "jpy", "inr", "krw", "chf", "brl", "pln", "try", "cad", "aud"})
+_MONEY = frozenset(
+    {
+        "usd",
+        "eur",
+        "gbp",
+        "jpy",
+        "inr",
+        "krw",
+        "chf",
+        "brl",
+        "pln",
+        "try",
+        "cad",
+        "aud",
+        "kr",
+        "czk",
+        "huf",
+        "rub",
+        "uah",
+    }
+)
 
 
 def is_of_kind(value: Value, datum: Value) -> bool:

@@ -255,6 +255,10 @@ def _says_error(document: dict[str, Json], depth: int = 0) -> bool:
     return isinstance(inner, dict) and _says_error(inner, depth + 1)
 
 
+_FEW_LINES = 2
+"""Line ends of a short result."""
+
+
 def _counts(text: str, document: Json) -> Iterator[int]:
     if isinstance(document, list):
         yield len(document)
@@ -262,10 +266,13 @@ def _counts(text: str, document: Json) -> Iterator[int]:
     if isinstance(document, dict):
         yield from _counts_of(document, 0)
         return
-    if _PHRASES["none"].search(text[:400]):
+    first = text.partition("\n")[0] if text.count("\n") > _FEW_LINES else text  # a file may quote such a result
+    if _PHRASES["none"].search(first[:400]):
         yield 0
     for found in _PHRASES["number"].finditer(text[:2000]):
-        yield int(next(number for number in found.groups() if number))
+        number = int(next(number for number in found.groups() if number))
+        if number or found.start() < len(first):
+            yield number
 
 
 def _counts_of(document: dict[str, Json], depth: int) -> Iterator[int]:

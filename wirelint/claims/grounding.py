@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from wirelint import lexicon
 from wirelint.claims.actions import bare, stem, words_of
-from wirelint.claims.announcements import announcement, asked, asks_for_text
+from wirelint.claims.announcements import asked, asks_for_text
 from wirelint.claims.claims import Claim, claims
 from wirelint.claims.derivation import (
     MOST_DATA,
@@ -39,10 +39,9 @@ from wirelint.claims.derivation import (
 from wirelint.claims.evidence import Contradiction, Fact, last_words
 from wirelint.claims.order_check import is_order
 from wirelint.claims.side_effects import heads_text
-from wirelint.claims.toolkinds import Ability, fits, name_words, names
+from wirelint.claims.toolkinds import Ability, fits, name_words
 from wirelint.claims.values import LONGEST, Value, same, values
 from wirelint.model import Opaque, Request, Tool
-from wirelint.text.asking import asks_about_calls
 from wirelint.text.prose import Prose, Sentence
 from wirelint.text.remembered import remembered
 
@@ -116,7 +115,7 @@ def displaced(prose: Prose, known: Sequence[Fact], request: Request) -> Iterator
     """Yield values of a reply that take the place of a number that a tool returned in this turn."""
     good = [fact for fact in known if not fact.outcome.error]
     results = [result.text for result in request.results]
-    if not good or len(prose.text) > LONGEST_REPLY or _is_unseen(request):
+    if not good or len(prose.text) > LONGEST_REPLY or is_unseen(request):
         return
     if any(len(text) > LONGEST for text in results):
         return
@@ -159,6 +158,8 @@ def displaced(prose: Prose, known: Sequence[Fact], request: Request) -> Iterator
             sum(next(iter(other.amounts())) for other in beside), next(iter(one.value.amounts())), 0
         ):
             continue  # the sum of values of the results
+        if is_computed(one.value, _steps(one, said, pool)):
+            continue
         if _PHRASES["adjusted"].search(one.sentence.masked) or _is_rate(
             one, said, pool, (value.readings[0] for text in sent_texts for value in values(text))
         ):
@@ -172,6 +173,16 @@ def displaced(prose: Prose, known: Sequence[Fact], request: Request) -> Iterator
             *(("error", "high") if taken is not None and one.value.unit is not None else ("warning", "medium")),
         )
         return
+
+
+def _steps(one: Stated, said: Sequence[Stated], pool: Sequence[Datum]) -> list[Datum]:
+    """Return the other values of a reply that are computed from data: 400 is what 3,650 is more than 3,250."""
+    computed = (other.value for other in said if other is not one and is_computed(other.value, pool))
+    return [
+        Datum(value._replace(readings=(reading,)), frozenset(), "", "")
+        for value in computed
+        for reading in value.readings
+    ]
 
 
 def _is_interval(value: Value, texts: Iterable[str]) -> bool:
@@ -269,7 +280,8 @@ def _gap(one: Stated, free: Sequence[Stated], left: Sequence[Datum], turn: Seque
 
 def _left_out(one: Stated, free: Sequence[Stated], left: Sequence[Datum], turn: Sequence[Datum]) -> Datum | None:
     """Return the only number of a result that a reply leaves out, if the reply has one number that none leads to."""
-    if len(free) != 1 or len(left) != 1 or len(turn) < _FEW_TOLD or one.value.is_whole != left[0].value.is_whole:
+    few = len(turn) < (2 if not one.value.is_whole and one.value.step == left[0].value.step else _FEW_TOLD)
+    if len(free) != 1 or len(left) != 1 or few or one.value.is_whole != left[0].value.is_whole:
         return None
     first, second = abs(one.value.readings[0]), abs(left[0].value.readings[0])
     return (
@@ -347,10 +359,7 @@ _CODE = re.compile(
 )
 """An id, a version, a code: letters with digits; a line of a file: `src/a.py:12`."""
 _NUMBER = re.compile(r"(?<![\w.,:/-])(?:[A-Za-z]{1,6}-?)?\d[\d-]*(?:-[A-Z]+)?(?![\w.,:/-]*\d)")
-_MARKUP = re.compile(r"<(?!\w{1,20}>)")
-"""Markup, but for a placeholder: `<city>`."""
-_LONGEST_ORDER = 600
-_LONGEST_NAMING = 200
+LONGEST_ORDER = 600
 _PARTICULAR = re.compile(
     r"\d[\d.,:]*\d|\d\d?|[\u0900-\u097f]{3,}|[^\W\d_\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]{4,}|[\uac00-\ud7af]{2,}"
 )
@@ -365,16 +374,12 @@ _PASSED_ON = 0.2
 _MANY = 12
 """Words of an error from which on any text may repeat one of them."""
 _OTHER_UNIT = re.compile(r" ?(?:[a-zµμ]{1,5}/[a-zA-Z]|[㎍㎎㎏㎞㎡㎥])")
-_STEM = 6
-"""Letters of a word that may be a part of another word: `energieverbruik` and `verbruikt`."""
 _ROOT = 5
 """Letters that two forms of a word have in common."""
 _FEW_GAPS = 2
 """Data in one unit that a reply may lack to be a list of them."""
 _SEVERAL = 3
 """Number of earlier results in one unit from which a reply may compute any value in many steps."""
-_NEWS = 3
-"""New words from which on a reply says something by itself."""
 _MUCH = 6
 """New words from which on a reply cannot be only a note about a failure."""
 
@@ -391,10 +396,11 @@ def retold_errors(prose: Prose, known: Sequence[Fact], request: Request) -> Iter
         failed = _failed_in_the_end(known)
     if not known or not (in_vain or failed) or len(prose.text) > LONGEST_REPLY:
         return
-    if _is_unseen(request) or is_admission(prose, made=frozenset(n for one in failed for n in _nouns(one.able.tool))):
+    if is_unseen(request) or is_admission(prose, made=frozenset(n for one in failed for n in nouns_of(one.able.tool))):
         return
     settled, asked = bool(failed) and _is_settled(prose, failed, last_words(request)), words_in(last_words(request))
-    if not (in_vain or settled):
+    asks_back = prose.sentences[-1].question and not any(fact.able.kinds - {"search", "read"} for fact in failed)
+    if not (in_vain or settled) or (failed and asks_back):
         return
     every = f"every result of this turn is {'an error' if failed else 'empty'}" if in_vain else "an action failed"
     against = f"{every}: {(failed or known)[-1].shown}"
@@ -411,12 +417,12 @@ def retold_errors(prose: Prose, known: Sequence[Fact], request: Request) -> Iter
     ):
         if failed and all(fact.able.kinds & {"search", "read"} for fact in failed) and not _has_trouble(prose):
             wanted = particulars(last_words(request))
-            none = (one for one in _statements(prose) if _PHRASES["negates"].search(one.masked))
+            none = (one for one in statements(prose) if _PHRASES["negates"].search(one.masked))
             if found := next((one for one in none if len(particulars(one.masked) & wanted) > 1), None):
                 yield Contradiction(found.start, found.end, against, "warning", "medium")
         return
-    given = _Given(request, [fact.result.text for fact in failed], prose)
-    nouns = frozenset(word for fact in failed for word in _nouns(fact.able.tool))
+    given = Given(request, [fact.result.text for fact in failed], prose)
+    nouns = frozenset(word for fact in failed for word in nouns_of(fact.able.tool))
     reasons = words_in(" ".join(fact.result.text for fact in failed)) - nouns - asked
     reasons = frozenset(reason for reason in reasons if not any(reason in fact.arguments.lower() for fact in failed))
     statuses = {one for fact in failed for one in _STATUS.findall(fact.result.text)}
@@ -427,7 +433,7 @@ def retold_errors(prose: Prose, known: Sequence[Fact], request: Request) -> Iter
     if any(_PHRASES["absent"].search(fact.result.text) for fact in failed) and _negates(prose):
         return
     roots, told = frozenset(word[:_ROOT] for word in nouns), 0
-    for sentence in _statements(prose):
+    for sentence in statements(prose):
         if settled:
             yield Contradiction(sentence.start, sentence.end, against)
             return
@@ -448,7 +454,7 @@ def _affirms(prose: Prose, failed: Sequence[Fact], request: Request) -> bool:
         _PHRASES["done_in_english"].search(sentence.masked)
         and not negates(sentence)
         and len(particulars(prose.text[sentence.start : sentence.end]) & given) >= _ECHO
-        for sentence in _statements(prose)
+        for sentence in statements(prose)
     )
 
 
@@ -486,7 +492,7 @@ def reported_done(
     """
     words, ran = last_words(request), {one.tool.name for one in used}
     idle = [one for one in able if one.tool.name not in ran and (one.kinds - {"search", "read"} or not one.kinds)]
-    if not idle or len(prose.text) > _LONGEST_ORDER or prose.fenced or asks_for_text(words):
+    if not idle or len(prose.text) > LONGEST_ORDER or prose.fenced or asks_for_text(words):
         return None
     english, told = _PHRASES["english"].search(prose.masked) is not None, list(prose.sentences)
     if english and told and told[-1].question:
@@ -495,7 +501,7 @@ def reported_done(
         return None
     if not is_order(words) if english else used or _negates(prose):
         return None  # "I have written it, and sent nothing"
-    given, named = particulars(words), any(number in prose.text for number in _numbers_of_things(words))
+    given, named = particulars(words), any(number in prose.text for number in numbers_of_things(words))
     for sentence in told:
         done = _PHRASES["done_in_english" if english else "done"].search(sentence.masked)
         if done is None or sentence.bullet or negates(sentence) or not is_about_this_case(sentence):
@@ -524,7 +530,7 @@ def _is_act_of(verb: str, one: Ability, named: bool, used: Sequence[Ability], re
     words = last_words(request)
     parts, order = [stem(part) for part in name_words(one.tool.name)], {stem(word) for word in words_of(words)}
     said = stem(verb.lower())
-    subject = frozenset(noun for noun in _nouns(one.tool) if stem(noun) != said)
+    subject = frozenset(noun for noun in nouns_of(one.tool) if stem(noun) != said)
     if verb.lower() in words_of(words) or not (said in order or asked(words) or _PHRASES["please"].search(words)):
         return False  # the user did it, or ordered nothing
     about_it = not subject.isdisjoint(words_in(words))
@@ -576,48 +582,7 @@ def _is_settled(prose: Prose, failed: Sequence[Fact], words: str) -> bool:
     return acting and len(prose.text) <= _LONGEST_REPORT and not any(sentence.question for sentence in prose.sentences)
 
 
-def ungrounded(prose: Prose, request: Request, able: Sequence[Ability]) -> tuple[Sentence, Tool] | None:
-    """Return the first statement that only a tool could make, and the tool, if nothing ran in the turn.
-
-    The user's message orders the use of a tool, or has words in common with its name.
-    """
-    words = last_words(request)
-    if not words or len(words) > _LONGEST_ORDER or len(prose.text) > LONGEST_REPLY:
-        return None
-    if _is_unseen(request) or asks_about_calls(request):
-        return None
-    if (asks_for_text(words) or _PHRASES["writes"].search(words)) and not _PHRASES["use_tools"].search(words):
-        return None
-    found = _without_basis(prose, request, able, words)
-    return None if found is None or is_admission(prose) or announcement(prose) is not None else found
-
-
-def _without_basis(prose: Prose, request: Request, able: Sequence[Ability], words: str) -> tuple[Sentence, Tool] | None:
-    given = _Given(request, [], prose)
-    measures = [value for value in values(words) if value.unit is not None]
-    if any(equals(told, value) and told.unit is not value.unit for told in values(prose.text) for value in measures):
-        return None  # "350 °F is about 177 °C": the model converts what the user gives
-    if (ordered := _ordered_tool(words, able)) is not None:
-        statements = list(_statements(prose))
-        news = [sentence for sentence in statements if given.has_news(sentence)]
-        told = [sentence for sentence in statements if given.new_words(sentence)]
-        if news or sum(len(given.new_words(sentence)) for sentence in told) >= _NEWS:
-            return (news or told)[0], ordered
-        return None
-    finders = [one for one in able if (not one.kinds or one.kinds & {"search", "read"}) and not names(one.tool, words)]
-    asked_for, at_once = words_in(words), _PHRASES["now"].search(words) is not None
-    one_thing = any(number in prose.text for number in _numbers_of_things(words))
-    needs_tool = one_thing or _PHRASES["at_present"].search(words) is not None
-    for sentence in prose.sentences if finders else ():
-        found = _finder_for(sentence, finders, given, asked_for, at_once)
-        if found is None and needs_tool and given.has_measure(sentence):
-            found = finders[0]
-        if found is not None and not sentence.question and is_about_this_case(sentence):
-            return sentence, found.tool
-    return None
-
-
-def _numbers_of_things(text: str) -> Iterator[str]:
+def numbers_of_things(text: str) -> Iterator[str]:
     """Yield the numbers that name one thing, as of an order or a train.
 
     They have five digits, or four in a code with a hyphen, or three behind letters and a hyphen: `CAD-007`.
@@ -628,44 +593,7 @@ def _numbers_of_things(text: str) -> Iterator[str]:
             yield number
 
 
-def _finder_for(
-    sentence: Sentence, finders: Sequence[Ability], given: _Given, asked: frozenset[str], at_once: bool
-) -> Ability | None:
-    """Return the tool that a sentence needs: it states a measure that only the tool gives, or news about its subject."""
-    own, measured = words_in(sentence.masked), given.has_measure(sentence)
-    for one in finders:
-        nouns = _nouns(one.tool)
-        if measured:
-            related = any(word[:_STEM] in noun for word in asked if len(word) >= _STEM for noun in nouns)
-            if (
-                related
-                or nouns & asked
-                or (nouns & own and asked & own and not given.repeats_value(sentence))
-                or len(one.words & asked) > 1
-            ):
-                return one
-        known = nouns & asked if one.kinds else nouns <= asked
-        about_it = bool(known and own & nouns and given.new_words(sentence))
-        about_it = about_it and not given.asks_back and not given.repeats_value(sentence)
-        about_it = about_it and _PHRASES["done_in_english"].match(sentence.masked) is None  # an act is no answer
-        if about_it and (at_once or _PHRASES["now"].search(sentence.masked)):
-            return one
-    return finders[0] if measured and _PHRASES["at_present"].search(sentence.masked) else None
-
-
-def _ordered_tool(words: str, able: Sequence[Ability]) -> Tool | None:
-    """Return the tool that the user's message orders to use; None if it only may be used, or is asked about."""
-    order = _PHRASES["use_tools"].search(words)
-    if _PHRASES["optional"].search(words) or _MARKUP.search(words):
-        return None
-    if order is not None:
-        return able[0].tool if able else None
-    if "?" in words or len(words) > _LONGEST_NAMING:
-        return None
-    return next((one.tool for one in able if names(one.tool, words)), None)
-
-
-def _statements(prose: Prose) -> Iterator[Sentence]:
+def statements(prose: Prose) -> Iterator[Sentence]:
     for sentence in prose.sentences:
         if not sentence.question and is_about_this_case(sentence):
             yield sentence
@@ -703,22 +631,22 @@ def negates(sentence: Sentence) -> bool:
 
 
 def _negates(prose: Prose) -> bool:
-    texts = (_PHRASES["no_fault"].sub(" ", sentence.masked) for sentence in _statements(prose))
+    texts = (_PHRASES["no_fault"].sub(" ", sentence.masked) for sentence in statements(prose))
     return any(_PHRASES["negates"].search(text) for text in texts)
 
 
-def _is_unseen(request: Request) -> bool:
+def is_unseen(request: Request) -> bool:
     """Return True if images, audio or files are part of the request, which may show anything."""
     heard = (message for message in request.messages if message.role in ("user", "tool"))
     return any(isinstance(part, Opaque) and part.kind in _MEDIA for message in heard for part in message.parts)
 
 
-def _nouns(tool: Tool) -> frozenset[str]:
+def nouns_of(tool: Tool) -> frozenset[str]:
     """Return the words of a tool's name that say what it is about."""
     return words_of(" ".join(name_words(tool.name))) - _GENERAL_WORDS - STOP
 
 
-class _Given:
+class Given:
     """Texts and values of a conversation, without the numbers of errors: in "timed out after 30 s", 30 is no answer."""
 
     def __init__(self, request: Request, errors: Sequence[str], prose: Prose) -> None:
@@ -784,14 +712,22 @@ class _Given:
         return any(not self._is_new(one.value) for one in self._stated if one.sentence is sentence)
 
     def _is_new(self, value: Value) -> bool:
+        return not self._follows(value) and not is_computed(value, self._founded)
+
+    @cached_property
+    def _founded(self) -> list[Datum]:
+        """The values of the reply that follow from the conversation, from which others may be computed in a second step."""
+        return [Datum(one.value, frozenset(), "", "") for one in self._stated if self._follows(one.value)]
+
+    def _follows(self, value: Value) -> bool:
         if is_said(value, self._prose.masked, self._texts) or any(equals(value, one.value) for one in self._data):
-            return False
+            return True
         if _is_interval(value, self._texts):
-            return False
+            return True
         share = value.unit is not None and value.unit.dimension == "percent"
         if sum(share or is_of_kind(value, datum.value) for datum in self._returned) >= _SEVERAL:
-            return False  # computed from earlier results, perhaps in many steps
-        return not is_computed(value, self._data)
+            return True  # computed from earlier results, perhaps in many steps
+        return is_computed(value, self._data)
 
     def new_words(self, sentence: Sentence) -> frozenset[str]:
         """Return the words of a sentence that the conversation does not have, in any form."""

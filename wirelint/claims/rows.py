@@ -70,6 +70,7 @@ _CONTRAST = re.compile(
 _TABLE_LINE = re.compile(r"^[ \t]*\|.*$", re.MULTILINE)
 _BRACKET = re.compile(r"[ *_`]{0,4}\(([^()\n]{1,120})\)")
 _LETTER = re.compile(r"[^\W\d_]")
+_LETTER_OR_DIGIT = re.compile(r"[^\W_]")
 _DIGIT = re.compile(r"\d")
 _INFLECTED, _ENDING = 6, re.compile(r"[a-z]{1,2}(?!\w)")
 """Letters from which on a name may have an ending of one or two letters."""
@@ -85,6 +86,8 @@ _LISTING = re.compile(r"(?:\s*\d+(?:[:|\t→]| {2}).*(?:\n|\Z)){2}")
 """Lines of a file with their numbers."""
 _FEW_LINES = 2
 """The heading and the rule of a table in Markdown."""
+_ROOT = 4
+"""Signs of a key that are beside its number: `安全在庫` of `安全在庫箱`."""
 _KEY_NEAR = 24
 """Characters between a number and the word of its key."""
 
@@ -99,9 +102,25 @@ class Row(NamedTuple):
 
 @remembered
 def tables(text: str) -> tuple[tuple[Row, ...], ...]:
-    """Return the lists of objects in a result that is JSON."""
-    document = decode_json(text) if len(text) <= LONGEST and text.lstrip().startswith(("{", "[")) else None
-    return tuple(_tables(document, "", 0))
+    """Return the lists of objects in a result that is JSON, or the lines of one that has columns and a heading."""
+    if len(text) > LONGEST:
+        return ()
+    if text.lstrip().startswith(("{", "[")):
+        return tuple(_tables(decode_json(text), "", 0))
+    return tuple(_columns(text))
+
+
+def _columns(text: str) -> Iterator[tuple[Row, ...]]:
+    """Yield the table of a text whose lines have equal numbers of separators: `plan,count`, `starter,148`."""
+    lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if _LETTER_OR_DIGIT.search(line)]
+    for separator in "\t|,;" if 2 < len(lines) <= _MOST_ROWS else "":
+        cells = [[cell.strip() for cell in line.strip("| ").split(separator)] for _, line in lines]
+        if len(cells[0]) > 1 and {len(row) for row in cells} == {len(cells[0])} and all(cells[0]):
+            objects = [
+                {key: _number_or_text(cell) for key, cell in zip(cells[0], row, strict=True)} for row in cells[1:]
+            ]
+            yield _rows_of(objects, [f"line {number}" for number, _ in lines[1:]])
+            return
 
 
 def _side_by_side(known: Sequence[Fact]) -> Iterator[str]:
@@ -124,19 +143,40 @@ def _tables(document: Json, place: str, depth: int) -> Iterator[tuple[Row, ...]]
     if isinstance(document, list):
         objects = [one for one in document if isinstance(one, dict)]
         if 1 < len(objects) == len(document) <= _MOST_ROWS:
-            naming = [key for key in objects[0] if _is_naming([_name(key, one.get(key)) for one in objects])]
-            # A time of day names a row only if nothing else does: it may be told of other rows.
-            naming = [key for key in naming if _CLOCK.fullmatch(str(objects[0][key])) is None] or naming
-            yield tuple(
-                Row(tuple(str(_name(key, one[key])) for key in naming), one, f"{place}/{number}")
-                for number, one in enumerate(objects)
-            )
+            yield _rows_of(objects, [f"{place}/{number}" for number in range(len(objects))])
     elif isinstance(document, dict) and depth < DEEPEST:
         named = {key: one for key, one in document.items() if isinstance(one, dict)}
         if 1 < len(named) == len(document) <= _MOST_ROWS and len({frozenset(one) for one in named.values()}) == 1:
             yield tuple(Row((" ".join(name_words(key)),), one, f"{place}/{key}") for key, one in named.items())
         for key, value in document.items():
             yield from _tables(value, f"{place}/{key}", depth + 1)
+
+
+def _number_or_text(cell: str) -> Json:
+    return float(cell) if _DECIMAL.fullmatch(cell) else cell
+
+
+_DECIMAL = re.compile(r"-?\d{1,12}(?:\.\d{1,6})?")
+
+
+def _rows_of(objects: Sequence[Mapping[str, Json]], places: Sequence[str]) -> tuple[Row, ...]:
+    """Return the rows of a table with their names: the texts of its naming columns, and words of the first of these."""
+    naming = [key for key in objects[0] if _is_naming([_name(key, one.get(key)) for one in objects])]
+    # A time of day names a row only if nothing else does: it may be told of other rows.
+    naming = [key for key in naming if _CLOCK.fullmatch(str(objects[0][key])) is None] or naming
+    first = next((key for key in naming if _NAME_WORD.search(str(objects[0][key]))), None)
+    words = [_NAME_WORD.findall(str(one[first]).casefold()) if first is not None else [] for one in objects]
+    every = Counter(
+        word for one in objects for word in {*_NAME_WORD.findall(" ".join(map(str, one.values())).casefold())}
+    )
+    rows = []
+    for one, own, place in zip(objects, words, places, strict=True):
+        names = [str(_name(key, one[key])) for key in naming]
+        rows.append(Row((*names, *(word for word in own if every[word] == 1 and len(own) > 1)), one, place))
+    return tuple(rows)
+
+
+_NAME_WORD = re.compile(r"(?<![\w-])[^\W\d_]{4,}(?![\w-])")
 
 
 def _fields_by_key(text: str) -> tuple[Row, ...]:
@@ -205,9 +245,15 @@ _Named: TypeAlias = tuple[tuple[int, int], list[_NamedRow]]
 """A part of a reply by its offsets, and the names of rows in it with theirs."""
 
 
-def _clauses(prose: Prose, parts: Sequence[_Named]) -> Iterator[_Clause]:
+def _clauses(prose: Prose, parts: Sequence[_Named], *, behind: bool = False) -> Iterator[_Clause]:
+    """Yield the clauses of rows. `behind`: only the text behind each name, up to the next one."""
     for part, found in parts:
         spans = [span for span, _, _ in found]
+        if behind:
+            ends = [*(start for start, _ in spans[1:]), part[1]]
+            for ((_, start), row, _), end in zip(found, ends, strict=True):
+                yield _clause(prose, row, (start, max(start, end)), ())
+            continue
         if len({row.place for _, row, _ in found}) == 1:
             yield _clause(prose, found[0][1], part, spans)
             continue
@@ -235,9 +281,13 @@ def _stretches(text: str, part: tuple[int, int], found: Sequence[_NamedRow]) -> 
     runs = [list(run) for _, run in itertools.groupby(found, key=lambda one: one[1].place)]
     starts = [run[0][0][0] for run in runs]
     pieces = list(zip(starts, [*starts[1:], part[1]], strict=True))
-    behind = (text[run[-1][0][1] : end] for run, (_, end) in zip(runs, pieces, strict=True))
-    if len({run[0][1].place for run in runs}) == len(runs) and not values(text[part[0] : starts[0]]):
-        yield from zip(pieces, runs, strict=True) if all(map(_DIGIT.search, behind)) else ()
+    told = (
+        _DIGIT.search(text, run[-1][0][1], end) or any(_CLOCK.fullmatch(name) for _, _, name in run[1:])
+        for run, (_, end) in zip(runs, pieces, strict=True)
+    )
+    head = text[part[0] : starts[0]].rpartition(":")[2]  # "On day 8 there are three:" gives nothing
+    if len({run[0][1].place for run in runs}) == len(runs) and not values(head):
+        yield from zip(pieces, runs, strict=True) if all(told) else ()
 
 
 def _named(prose: Prose, table: Sequence[Row]) -> list[_Named]:
@@ -316,16 +366,16 @@ def misplaced(prose: Prose, known: Sequence[Fact], request: Request) -> Iterator
                 yield from _all_alike(prose, table)
                 yield from _mixed(prose, parts)
                 yield from _listed_alike(prose, parts)
-            clauses = list(_clauses(prose, parts))
+            clauses = list(_clauses(prose, parts, behind=table in fields))
             ratios = Counter(ratio for clause in clauses for ratio in _ratios(values(clause.text), _own(clause, text)))
             portions = {ratio for ratio, count in ratios.items() if count > 1}
             for clause in clauses:
                 against = (
                     _value_of_another(clause, text, asked, elsewhere, portions)
                     or _date_of_another(clause, table, everywhere if table in fields else given, everywhere)
-                    or _time_of_another(clause, clauses, everywhere)
+                    or _time_of_another(prose, clause, clauses, everywhere)
                     or _word_of_another(clause, table, clauses)
-                    or opposite_state(clause.text, clause.row.cells, clause.row.place)
+                    or _state_of_clause(clause)
                     or _code_of_key(clause)
                     or _field_of_another(clause, table)
                 )
@@ -336,7 +386,7 @@ def misplaced(prose: Prose, known: Sequence[Fact], request: Request) -> Iterator
 
 def _invented_name(prose: Prose, table: Sequence[Row], texts: Sequence[str]) -> Iterator[Contradiction]:
     """Yield a code of the form of a column's codes that nothing in the conversation has, in a reply that lists the rows."""
-    for names in zip(*(row.names for row in table), strict=True):
+    for names in zip(*(row.names for row in table), strict=False):
         forms = {_DIGIT.sub("9", _LETTER.sub("a", name)) for name in names if _CLOCK.fullmatch(name) is None}
         if (
             len(forms) != 1
@@ -374,15 +424,18 @@ def _value_of_another(
 
     `asked`: the values of the user's message and of other results. `portions`: ratios that several rows have.
     """
-    stated = values(clause.text)
+    moments = [one for read in (dates, clocks) for one in read(clause.text)]
+    stated = [one for one in values(clause.text) if not any(at.start <= one.start < at.end for at in moments)]
     pool = data(text) if stated else ()
     own = _own(clause, text) if stated else []
-    whole = f"{clause.row.place.rpartition('/')[0]}/"  # the list of the rows
+    sole = len(clause.row.cells) == 1
+    if sole and stated:  # a field without a unit may have any: `"offen": 584.1`
+        own = [one if one.value.unit else one._replace(value=one.value._replace(unit=stated[0].unit)) for one in own]
+    whole = f"{clause.row.place.rpartition('/')[0]}/" if "/" in clause.row.place else "line "  # the list of the rows
     others = [datum for datum in pool if datum.place.startswith(whole) and datum not in own]
     elsewhere = _in_one_other_row(stated, own, others)
-    moments = [(date.start, date.end) for date in dates(clause.text)] if stated else []
-    for value in stated:
-        if any(start <= value.start < end for start, end in moments):
+    for value in stated[:1] if sole else stated:
+        if sole and value.start > 2 * _KEY_NEAR:
             continue
         beside = [Datum(other, frozenset(), "", "") for other in stated if other is not value]
         if value in elsewhere and not value.ranges and not is_bound(value, clause.text):
@@ -410,8 +463,8 @@ def _value_of_another(
                 return f"{shown!r} belongs to another row: {mine.place} = {mine.value.readings[0]:g}"
         if columns or derived_from(value, pool) or is_computed(value, pool):
             continue
-        meant = [datum for datum in lacking if _is_meant(value, datum, clause.text)]
-        if len(meant) == 1:
+        meant = [datum for datum in lacking if _is_meant(value, datum, clause.text, sole=sole)]
+        if meant and len({datum.value for datum in meant}) == 1:
             return f"{shown!r} is in no result: {meant[0].place} = {meant[0].value.readings[0]:g}"
     return None
 
@@ -427,8 +480,9 @@ def _in_one_other_row(stated: Sequence[Value], own: Sequence[Datum], others: Seq
     rows: dict[str, dict[Value, Datum]] = {}
     for value in strange:
         for datum in others:
-            if datum.column != "#" and equals(value, datum.value) and (row := _ROW.match(datum.place)):
-                rows.setdefault(row[0], {}).setdefault(value, datum)
+            if datum.column != "#" and equals(value, datum.value):
+                row = _ROW.match(datum.place)
+                rows.setdefault(row[0] if row else datum.place, {}).setdefault(value, datum)
     return next((found for found in rows.values() if len({value.readings for value in found}) > 1), {})
 
 
@@ -439,15 +493,23 @@ def _is_left(value: Value, own: Sequence[Datum], asked: Sequence[Datum]) -> bool
     return any(same(goal, abs(mine.readings[0] - one.readings[0]), value.step / 2) for mine, one in pairs)
 
 
-def _is_meant(value: Value, datum: Datum, text: str) -> bool:
-    """Return True if a value has the unit of a datum, or a word of its key beside it."""
+def _is_meant(value: Value, datum: Datum, text: str, *, sole: bool) -> bool:
+    """Return True if a value has the unit of a datum or a word of its key beside it. `sole`: the clause names the key."""
     if value.unit is not None and value.unit.dimension == "time" and value.unit.name != "ms":
         return False  # a time of day, or the days between two dates
-    if value.unit is not None and datum.value.unit is not None:
+    both = value.unit is not None and datum.value.unit is not None
+    amount = (
+        not value.is_whole
+        and len(value.readings) == 1
+        and (sole or (value.unit is not None and not datum.value.is_whole))
+    )
+    if both or amount:
         one, other = abs(next(iter(value.amounts()))), abs(next(iter(datum.value.amounts())))
-        return is_of_kind(value, datum.value) and one < _ALIKE * other < _ALIKE**2 * one
+        alike = is_of_kind(value, datum.value) or value.unit is None or datum.value.unit is None
+        return alike and one < _ALIKE * other < _ALIKE**2 * one
     near = text[max(value.start - _KEY_NEAR, 0) : value.end + _KEY_NEAR].casefold()
-    return any(len(word) > 3 and word in near for word in name_words(datum.column))
+    words = (word[:_ROOT] if word[:1] >= FIRST_UNSPACED else word for word in name_words(datum.column))
+    return any(len(word) > 3 and word in near for word in words)
 
 
 def _date_of_another(clause: _Clause, table: Sequence[Row], given: GivenDates, everywhere: GivenDates) -> str | None:
@@ -472,23 +534,27 @@ def _date_of_another(clause: _Clause, table: Sequence[Row], given: GivenDates, e
     return None
 
 
-def _time_of_another(clause: _Clause, clauses: Sequence[_Clause], everywhere: GivenDates) -> str | None:
-    """Return why the time in a clause contradicts its row, if the reply has the time of another row unchanged."""
-    told, own = list(clocks(clause.text)), _times(clause.row)
-    if (
-        len(told) != 1
-        or len(own) != 1
-        or told[0].minutes in own
-        or _PHRASES["bound"].search(clause.text[: told[0].start])
-    ):
+def _time_of_another(prose: Prose, clause: _Clause, clauses: Sequence[_Clause], everywhere: GivenDates) -> str | None:
+    """Return why the time in a clause contradicts its row, if the reply has the times of another row unchanged.
+
+    The clause has all times of the row but one, and another one in its place.
+    """
+    told = list(clocks(clause.text))
+    left = _times(clause.row) - _told_times(prose, clause)
+    if len(told) != 1 or len(left) != 1 or told[0].minutes in _times(clause.row):
         return None
-    others = [one for one in clauses if one.row is not clause.row and len(times := _times(one.row)) == 1]
-    as_it_is = any(
-        {clock.minutes for clock in clocks(one.text)} == times for one in others if (times := _times(one.row))
-    )
+    if _PHRASES["bound"].search(clause.text[: told[0].start]):
+        return None
+    others = (one for one in clauses if one.row is not clause.row and _times(one.row))
+    as_it_is = any(_told_times(prose, one) == _times(one.row) for one in others)
     if not as_it_is or everywhere.are_too_many or told[0].minutes in everywhere.minutes:
         return None
     return f"the time {clause.text[told[0].start : told[0].end]!r} is not that of its row: {clause.row.place}"
+
+
+def _told_times(prose: Prose, clause: _Clause) -> set[int]:
+    """Return the times of day of a clause, with those that name the row."""
+    return {clock.minutes for clock in clocks(prose.text[clause.start : clause.end])}
 
 
 def _times(row: Row) -> set[int]:
@@ -520,6 +586,12 @@ def _word_of_another(clause: _Clause, table: Sequence[Row], clauses: Sequence[_C
         if other is not None and retold:
             return f"{other!r} belongs to another row: {clause.row.place}/{key} = {own!r}"
     return None
+
+
+def _state_of_clause(clause: _Clause) -> str | None:
+    if pattern_of("all").search(clause.text) and pattern_of("except").search(clause.text):
+        return None  # "all are healthy except crane-b"
+    return opposite_state(clause.text, clause.row.cells, clause.row.place)
 
 
 def _code_of_key(clause: _Clause) -> str | None:
@@ -676,7 +748,8 @@ def _is_other_word(cell: str, held: Sequence[Json], others: Sequence[Json]) -> b
 def _mixed(prose: Prose, parts: Sequence[_Named]) -> Iterator[Contradiction]:
     """Yield a clause that joins names of two rows from two columns: `ledger-1 is in catchup`, the state of ledger-2."""
     for part, found in parts:
-        names = {(row.names.index(name), row.place, name) for _, row, name in found}
+        whole = [(row, name) for _, row, name in found if name in map(str, row.cells.values())]
+        names = {(row.names.index(name), row.place, name) for row, name in whole}
         clause = prose.text[slice(*part)]
         if len(names) != 2 or _PHRASES["relates"].search(clause) or _PHRASES["negates"].search(clause):
             continue

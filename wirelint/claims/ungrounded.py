@@ -1,0 +1,129 @@
+"""Answers that only a tool could give, in a turn in which no tool ran: "It is 22 °C in Oslo right now."
+
+Theory of operation. The user orders the use of a tool, or asks what a declared tool is for: by the tool's subject, about
+this moment, a day near today or one thing with a number. A statement of the reply with a value, a name or words that
+nothing in the conversation gives then rests on nothing. What a model may know or compute by itself does not count.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from wirelint import lexicon
+from wirelint.claims.announcements import announcement, asks_for_text
+from wirelint.claims.derivation import equals, words_in
+from wirelint.claims.evidence import last_words
+from wirelint.claims.grounding import (
+    LONGEST_ORDER,
+    LONGEST_REPLY,
+    Given,
+    is_about_this_case,
+    is_admission,
+    is_unseen,
+    nouns_of,
+    numbers_of_things,
+    statements,
+)
+from wirelint.claims.toolkinds import Ability, names
+from wirelint.claims.values import dates, values
+from wirelint.model import Request, Tool
+from wirelint.text.asking import asks_about_calls
+from wirelint.text.prose import Prose, Sentence
+
+_PHRASES = lexicon.Phrases("grounding")
+
+_MARKUP = re.compile(r"<(?!\w{1,20}>)")
+"""Markup, but for a placeholder: `<city>`."""
+_LONGEST_NAMING = 200
+_STEM = 6
+"""Letters of a word that may be a part of another word: `energieverbruik` and `verbruikt`."""
+_NEWS = 3
+"""New words from which on a reply says something by itself."""
+
+
+def ungrounded(prose: Prose, request: Request, able: Sequence[Ability]) -> tuple[Sentence, Tool] | None:
+    """Return the first statement that only a tool could make, and the tool, if nothing ran in the turn.
+
+    The user's message orders the use of a tool, or has words in common with its name.
+    """
+    words = last_words(request)
+    if not words or len(words) > LONGEST_ORDER or len(prose.text) > LONGEST_REPLY:
+        return None
+    if is_unseen(request) or asks_about_calls(request):
+        return None
+    if (asks_for_text(words) or _PHRASES["writes"].search(words)) and not _PHRASES["use_tools"].search(words):
+        return None
+    found = _without_basis(prose, request, able, words)
+    return None if found is None or is_admission(prose) or announcement(prose) is not None else found
+
+
+def _without_basis(prose: Prose, request: Request, able: Sequence[Ability], words: str) -> tuple[Sentence, Tool] | None:
+    given = Given(request, [], prose)
+    measures = [value for value in values(words) if value.unit is not None]
+    if any(equals(told, value) and told.unit is not value.unit for told in values(prose.text) for value in measures):
+        return None  # "350 °F is about 177 °C": the model converts what the user gives
+    if (ordered := _ordered_tool(words, able)) is not None:
+        stated = list(statements(prose))
+        news = [sentence for sentence in stated if given.has_news(sentence)]
+        told = [sentence for sentence in stated if given.new_words(sentence)]
+        if news or sum(len(given.new_words(sentence)) for sentence in told) >= _NEWS:
+            return (news or told)[0], ordered
+        return None
+    finders = [one for one in able if (not one.kinds or one.kinds & {"search", "read"}) and not names(one.tool, words)]
+    asked_for, at_once = words_in(words), _PHRASES["now"].search(words) is not None
+    one_thing = any(number in prose.text for number in numbers_of_things(words))
+    needs_tool = one_thing or _PHRASES["at_present"].search(words) is not None or _asks_about_day(words)
+    for sentence in prose.sentences if finders else ():
+        found = _finder_for(sentence, finders, given, asked_for, at_once)
+        if found is None and needs_tool and given.has_measure(sentence):
+            found = finders[0]
+        if found is not None and not sentence.question and is_about_this_case(sentence):
+            return sentence, found.tool
+    return None
+
+
+def _asks_about_day(words: str) -> bool:
+    """Return True if a question is about a date or a day near today: "How much did we feed in yesterday?"."""
+    near = _RELATIVE_DAYS.search(words) is not None or next(dates(words), None) is not None
+    return near and words.rstrip().endswith(("?", "？"))
+
+
+_RELATIVE_DAYS = lexicon.compiled(lexicon.load("dates")["relative"])
+
+
+def _finder_for(
+    sentence: Sentence, finders: Sequence[Ability], given: Given, asked: frozenset[str], at_once: bool
+) -> Ability | None:
+    """Return the tool that a sentence needs: it states a measure that only the tool gives, or news about its subject."""
+    own, measured = words_in(sentence.masked), given.has_measure(sentence)
+    for one in finders:
+        nouns = nouns_of(one.tool)
+        if measured:
+            related = any(word[:_STEM] in noun for word in asked if len(word) >= _STEM for noun in nouns)
+            if (
+                related
+                or nouns & asked
+                or (nouns & own and asked & own and not given.repeats_value(sentence))
+                or len(one.words & asked) > 1
+            ):
+                return one
+        known = nouns & asked if one.kinds else nouns <= asked
+        about_it = bool(known and own & nouns and given.new_words(sentence))
+        about_it = about_it and not given.asks_back and not given.repeats_value(sentence)
+        about_it = about_it and _PHRASES["done_in_english"].match(sentence.masked) is None  # an act is no answer
+        if about_it and (at_once or _PHRASES["now"].search(sentence.masked)):
+            return one
+    return finders[0] if measured and _PHRASES["at_present"].search(sentence.masked) else None
+
+
+def _ordered_tool(words: str, able: Sequence[Ability]) -> Tool | None:
+    """Return the tool that the user's message orders to use; None if it only may be used, or is asked about."""
+    order = _PHRASES["use_tools"].search(words)
+    if _PHRASES["optional"].search(words) or _MARKUP.search(words):
+        return None
+    if order is not None:
+        return able[0].tool if able else None
+    if "?" in words or len(words) > _LONGEST_NAMING:
+        return None
+    return next((one.tool for one in able if names(one.tool, words)), None)
