@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 import orjson
@@ -24,7 +25,6 @@ from wirelint.capture.readers import Problem, read
 from wirelint.capture.record import Record
 from wirelint.capture.writers import Staging, TargetError
 from wirelint.cli.guidance import guided
-from wirelint.cli.judge import Judge
 from wirelint.cli.options import (
     Selection,
     folders_option,
@@ -48,6 +48,9 @@ from wirelint.text.escaping import counted, listed
 from wirelint.view.findings import visible
 from wirelint.view.formats import FORMATS, begin
 from wirelint.view.stats import Statistics
+
+if TYPE_CHECKING:
+    from wirelint.cli.judge import Judge
 
 _FORMAT, _VERSION = "wirelint-baseline", 1
 _CURE = "write it again with --write-baseline"

@@ -10,13 +10,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 from click.core import ParameterSource
 
 from wirelint.cli import completion
-from wirelint.cli.judge import KEY, Judge
 from wirelint.fix import FixPolicy
 from wirelint.registry import Registry, RuleError
 from wirelint.rule import Limits
@@ -24,7 +23,12 @@ from wirelint.settings import NO_CONFIG, Config, Layer, Scopes, find, load_rules
 from wirelint.settings import load as load_config
 from wirelint.text.escaping import guarded
 
+if TYPE_CHECKING:
+    from wirelint.cli.judge import Judge
+
 Command = Callable[..., Any]
+JUDGE_KEY = "WIRELINT_JUDGE_KEY"
+"""Environment variable with the key of the judge's endpoint."""
 _TIMES = tuple(field.name for field in fields(Limits))
 
 
@@ -60,6 +64,10 @@ class Selection:
         """Return the rules in force. A selector option may hold several names separated by commas."""
         return self._scopes(self.configuration, self._layer())
 
+    def outlines(self) -> Scopes:
+        """Return the rules in force, for a list: they report nothing."""
+        return self._scopes(self.configuration, self._layer(), self._load(outlines=True))
+
     def fixing(
         self, *, unsafe: bool, fixable: Sequence[str], unfixable: Sequence[str], clean_history: bool | None
     ) -> tuple[Scopes, FixPolicy]:
@@ -91,15 +99,18 @@ class Selection:
 
     @cached_property
     def _registry(self) -> Registry:
+        return self._load()
+
+    def _load(self, *, outlines: bool = False) -> Registry:
         config = self.configuration
-        return load_rules((*config.rules, *self.folders), self.policy or config.policy)
+        return load_rules((*config.rules, *self.folders), self.policy or config.policy, outlines=outlines)
 
     def _layer(self) -> Layer:
         select, extend, ignore = map(split, (self.select, self.extend_select, self.ignore))
         return Layer(select=select or None, extend_select=extend, ignore=ignore)
 
-    def _scopes(self, config: Config, given: Layer) -> Scopes:
-        registry = self._registry
+    def _scopes(self, config: Config, given: Layer, registry: Registry | None = None) -> Scopes:
+        registry = registry or self._registry
         try:
             given.check(registry)
         except RuleError as error:
@@ -185,7 +196,9 @@ def fix_options(command: Command) -> Command:
 
 def judge_options(*, fails: bool = False) -> Callable[[Command], Command]:
     """Add `--judge` and its options; the command receives them as one argument, `judge`. `fails`: also `--judge-fails`."""
-    ask = f"Ask the OpenAI-compatible endpoint at URL about replies that the rules leave open. Its key is in {KEY}."
+    ask = (
+        f"Ask the OpenAI-compatible endpoint at URL about replies that the rules leave open. Its key is in {JUDGE_KEY}."
+    )
     most = "Most calls of the endpoint; answers in the cache are free."
     options = (
         click.option("--judge", metavar="URL", help=ask),
@@ -201,7 +214,7 @@ def judge_options(*, fails: bool = False) -> Callable[[Command], Command]:
         ) -> Any:
             if judge is None and (judge_fails or judge_model != "default"):
                 raise click.UsageError("--judge-model and --judge-fails need --judge URL")
-            made = Judge(judge, judge_model, judge_budget, fails=judge_fails) if judge is not None else None
+            made = _judge(judge, judge_model, judge_budget, fails=judge_fails) if judge is not None else None
             return command(judge=made, **given)
 
         for option in reversed(options if fails else options[:-1]):
@@ -209,6 +222,12 @@ def judge_options(*, fails: bool = False) -> Callable[[Command], Command]:
         return call
 
     return decorate
+
+
+def _judge(url: str, model: str, budget: int, *, fails: bool) -> Judge:
+    from wirelint.cli.judge import Judge  # the library of HTTP clients, which few runs need
+
+    return Judge(url, model, budget, fails=fails)
 
 
 # --- input and output -------------------------------------------------------------------------------------------------

@@ -11,18 +11,21 @@ import os
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Protocol, Self, TextIO, TypeVar
+from typing import TYPE_CHECKING, Protocol, Self, TextIO, TypeVar
 
 from rich.filesize import decimal
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from wirelint.capture.offline import Checked, check
 from wirelint.capture.readers import Problem, captures_below, read
 from wirelint.capture.record import Record
-from wirelint.cli.judge import Judge
 from wirelint.cli.options import inform, inform_failure
 from wirelint.rule import Rule
 from wirelint.view.screen import Screen
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+    from wirelint.cli.judge import Judge
 
 
 class _HasRecord(Protocol):
@@ -46,8 +49,8 @@ class Bar:
     """
 
     def __init__(self, paths: Iterable[str], verb: str, console: Screen | None = None) -> None:
-        console = console or Screen(sys.stderr)
-        self.is_on = console.is_terminal and not console.is_dumb_terminal
+        self._console, self._verb = console or Screen(sys.stderr), verb
+        self.is_on = self._console.is_terminal and not self._console.is_dumb_terminal
         self.problems = 0
         self._paths = tuple(paths)
         self._began = self._drawn = time.monotonic()
@@ -56,12 +59,7 @@ class Bar:
         self._records = 0
         self._note = ""
         self._sizes = dict(_sizes(self._paths)) if self.is_on else {}
-        self._progress = Progress(
-            TextColumn("{task.description}"), BarColumn(20, complete_style="cyan", finished_style="cyan"),
-            TextColumn("{task.fields[text]}"), TimeRemainingColumn(),
-            console=console, transient=True, auto_refresh=False, redirect_stdout=False, redirect_stderr=False,
-        )  # fmt: skip
-        self._task = self._progress.add_task(verb, total=sum(self._sizes.values()) or None, text="")
+        self._progress: Progress | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -107,8 +105,19 @@ class Bar:
 
     def hide(self, before: TextIO | None = None) -> None:
         """Remove the bar until the next record. `before`: only if this output is on a terminal too."""
-        if self._progress.live.is_started and (before is None or before.isatty()):
+        if self._progress is not None and self._progress.live.is_started and (before is None or before.isatty()):
             self._progress.stop()
+
+    def _make(self) -> Progress:
+        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn  # 20 ms, which few runs need
+
+        made = Progress(
+            TextColumn("{task.description}"), BarColumn(20, complete_style="cyan", finished_style="cyan"),
+            TextColumn("{task.fields[text]}"), TimeRemainingColumn(),
+            console=self._console, transient=True, auto_refresh=False, redirect_stdout=False, redirect_stderr=False,
+        )  # fmt: skip
+        made.add_task(self._verb, total=sum(self._sizes.values()) or None, text="")
+        return made
 
     def _advance(self, record: Record) -> None:
         if record.source != self._source:
@@ -125,7 +134,9 @@ class Bar:
         size = self._sizes.get(self._source or "", 0)
         done = self._done + (min(self._read, size) if size else self._read)
         text = f"{self._records:,} exchanges, {decimal(int(done))}{self._note}"
-        self._progress.update(self._task, completed=done, text=text)
+        if self._progress is None:
+            self._progress = self._make()
+        self._progress.update(self._progress.task_ids[0], completed=done, text=text)
         self._progress.start()
         self._progress.refresh()
 

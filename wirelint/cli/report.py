@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import orjson
@@ -13,7 +13,6 @@ import orjson
 from wirelint.capture.offline import check as check_records
 from wirelint.capture.readers import read
 from wirelint.cli.guidance import guided
-from wirelint.cli.judge import Judge
 from wirelint.cli.options import (
     Selection,
     format_option,
@@ -28,6 +27,9 @@ from wirelint.model import Json
 from wirelint.text.escaping import counted
 from wirelint.view import scorecard, scores
 from wirelint.view.html import write_report
+
+if TYPE_CHECKING:
+    from wirelint.cli.judge import Judge
 
 _HEAD = 64
 

@@ -12,12 +12,13 @@ import bisect
 import logging
 import re
 from collections.abc import Iterator
-from functools import lru_cache
-from typing import Literal, NamedTuple
-
-from markdown_it import MarkdownIt
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from wirelint import lexicon
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
 
 _PHRASES = lexicon.Phrases("quoting")
 
@@ -31,10 +32,6 @@ _KINDS: dict[str, Kind] = {
 
 MOST_LINES = 2048
 """Lines of one text that are parsed, at 4-8 microseconds each. The lines after them count as quoted."""
-# mitmproxy turns on the debug messages of all libraries; this parser writes one for each rule and line.
-logging.getLogger("markdown_it").setLevel(logging.INFO)
-# Inline rules take most of the parser's time.
-_PARSER = MarkdownIt("commonmark").disable(["inline", "text_join"], ignoreInvalid=True)
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _TICKS = re.compile(r"`+")
 # What begins inline code (a run of backticks) or hides its marks: an escape, a URL in brackets, a tag.
@@ -100,10 +97,21 @@ def spans(text: str) -> tuple[Span, ...]:
     return (*sorted(found), Span(unread, len(text), "unread")) if unread < len(text) else tuple(sorted(found))
 
 
+@cache
+def _parser() -> MarkdownIt:
+    """Return the parser. Its import takes 40 ms, and few texts of few captures need it."""
+    from markdown_it import MarkdownIt
+
+    # mitmproxy turns on the debug messages of all libraries; this parser writes one for each rule and line.
+    logging.getLogger("markdown_it").setLevel(logging.INFO)
+    # Inline rules take most of the parser's time.
+    return MarkdownIt("commonmark").disable(["inline", "text_join"], ignoreInvalid=True)
+
+
 def _parsed(text: str, starts: list[int]) -> Iterator[Span]:
     """Yield the parts in a text. `starts`: the offset of each line, and of the end."""
     quoted_until = 0  # the line after the outermost block quote that is open
-    for token in _PARSER.parse(text):
+    for token in _parser().parse(text):
         if token.map is None or token.map[1] <= quoted_until:
             continue
         start, end = starts[token.map[0]], starts[min(token.map[1], len(starts) - 1)]
