@@ -16,7 +16,6 @@ import click
 from click.core import ParameterSource
 
 from wirelint.cli import completion
-from wirelint.fix import FixPolicy
 from wirelint.registry import Registry, RuleError
 from wirelint.rule import Limits
 from wirelint.settings import NO_CONFIG, Config, Layer, Scopes, find, load_rules, split
@@ -40,8 +39,14 @@ def inform(message: str) -> None:
     click.echo(message, err=True)
 
 
+def failure_text(culprit: str, error: Exception) -> str:
+    """Return the message about a failure of a rule or of a reader."""
+    return f"wirelint: {culprit} failed: {type(error).__name__}: {error} (its findings are missing; please report it)"
+
+
 def inform_failure(culprit: str, error: Exception) -> None:
-    inform(f"wirelint: {culprit} failed: {type(error).__name__}: {error} (its findings are missing; please report it)")
+    """Print the failure of a rule or of a reader."""
+    inform(failure_text(culprit, error))
 
 
 # --- the choice of rules ----------------------------------------------------------------------------------------------
@@ -60,6 +65,10 @@ class Selection:
     policy: Path | None = None
     times: tuple[tuple[str, float], ...] = ()
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a worker process needs to load the rules itself: they cannot be pickled."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
     def scopes(self) -> Scopes:
         """Return the rules in force. A selector option may hold several names separated by commas."""
         return self._scopes(self.configuration, self._layer())
@@ -70,8 +79,8 @@ class Selection:
 
     def fixing(
         self, *, unsafe: bool, fixable: Sequence[str], unfixable: Sequence[str], clean_history: bool | None
-    ) -> tuple[Scopes, FixPolicy]:
-        """Return the rules in force, and the fixes allowed where no route matches."""
+    ) -> Scopes:
+        """Return the rules in force, with the fixes that are allowed."""
         config = self.configuration
         if config.layer.fix != "unsafe":  # `fix = "off"` is for proxies; this command was started to fix
             config = replace(config, layer=replace(config.layer, fix="safe"))
@@ -82,8 +91,7 @@ class Selection:
             unfixable=split(unfixable) or None,
             clean_history=clean_history,
         )
-        scopes = self._scopes(config, given)
-        return scopes, scopes.default.permit
+        return self._scopes(config, given)
 
     def names(self, selectors: Sequence[str]) -> frozenset[str]:
         """Return the names of the rules that selectors match."""
@@ -239,6 +247,10 @@ paths_argument = click.argument(
 occurrences_option = click.option(
     "--all-occurrences", is_flag=True, help="Show a finding on every turn that repeats it, not only on the first."
 )
+jobs_option = click.option(
+    "--jobs", type=click.IntRange(1), metavar="N",
+    help="Processes that share the files. Default: one for each core; 1 for small captures.",
+)  # fmt: skip
 output_option = click.option("-o", "--output", metavar="FILE", help="Write the results to this file.")
 force_option = click.option("--force", is_flag=True, help="Replace an existing output.")
 
