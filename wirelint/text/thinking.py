@@ -146,26 +146,25 @@ def _tag(table: Mapping[str, Any]) -> Tag:
     return Tag(name, begins, ends, alone, native, places, loose_opener, word)
 
 
-def _any(patterns: Iterable[re.Pattern[str]], ahead: str = "") -> re.Pattern[str]:
-    """Return a pattern that matches where any of some patterns does. `ahead`: pattern source of a look-ahead."""
-    options = "|".join(f"(?{'i' * bool(one.flags & re.IGNORECASE)}:{one.pattern})" for one in patterns)
-    return lexicon.lazy_pattern(f"{ahead}(?:{options})")
-
-
 def _any_tag(tags: Iterable[re.Pattern[str]]) -> re.Pattern[str]:
     """Return a pattern that matches any of some delimiters, after a look-ahead for their first characters.
 
     Without the look-ahead a text of 100,000 brackets takes 70 ms, since all delimiters are tried at each of them.
     """
     found = tuple(tags)
-    heads: _Heads = {}
-    for tag in found:
-        for row in _options(tag.pattern):
-            below = heads
-            for atom in itertools.islice(_PHRASES["atom"].finditer(row), _HEAD):
-                below = below.setdefault(f"(?i:{atom[0]})" if tag.flags & re.IGNORECASE else atom[0], {})
-            below[""] = {}
-    return _any(found, f"(?={_head(heads)})")
+
+    def source() -> str:
+        heads: _Heads = {}
+        for tag in found:
+            for row in _options(tag.pattern):
+                below = heads
+                for atom in itertools.islice(_PHRASES["atom"].finditer(row), _HEAD):
+                    below = below.setdefault(f"(?i:{atom[0]})" if tag.flags & re.IGNORECASE else atom[0], {})
+                below[""] = {}
+        options = "|".join(f"(?{'i' * bool(one.flags & re.IGNORECASE)}:{one.pattern})" for one in found)
+        return f"(?={_head(heads)})(?:{options})"
+
+    return lexicon.lazy_pattern(source)
 
 
 def _spelt(pattern: re.Pattern[str]) -> re.Pattern[str]:
