@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
+import subprocess
+import sys
 from pathlib import Path
 from string import Template
 
@@ -10,6 +13,7 @@ import pytest
 from tests.build import REGISTRY, Talk, read
 from wirelint.engine import Engine
 from wirelint.registry import Registry, RuleError
+from wirelint.rule import Rule
 
 TEMPLATES = Path(__file__).parents[1] / "wirelint" / "cli" / "templates"
 
@@ -35,6 +39,22 @@ def test_codes_and_names_are_unique_and_sorted() -> None:
     codes = [rule.code for rule in REGISTRY.rules]
     assert codes == sorted(set(codes))
     assert len({rule.name for rule in REGISTRY.rules}) == len(codes)
+
+
+def test_outlines_describe_the_rules_and_import_none() -> None:
+    """`wirelint rules` lists what the rule files say, without the engine and without mitmproxy."""
+    outlines = Registry.load(outlines=True).rules
+
+    def facts(rule: Rule) -> tuple[object, ...]:
+        return rule.code, rule.name, rule.severity, rule.layer, inspect.getdoc(rule), rule.case_file
+
+    assert [facts(outline) for outline in outlines] == [facts(rule) for rule in REGISTRY.rules]
+    code = "import sys; from wirelint.cli import main\ntry: main()\nfinally: print(*sys.modules)"
+    run = subprocess.run([sys.executable, "-c", code, "rules"], capture_output=True, text=True, check=True, timeout=60)
+    table, _, modules = run.stdout.rstrip().rpartition("\n")
+    assert REGISTRY.rules[-1].name in table
+    assert {"wirelint.registry", "rich.console"} <= set(modules.split())
+    assert not {"wirelint.engine", "wirelint.dialects", "rich.progress", "mitmproxy"} & set(modules.split())
 
 
 @pytest.mark.parametrize(

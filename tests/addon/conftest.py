@@ -23,7 +23,9 @@ def _loaded(*folders: Path) -> Registry:
 @pytest.fixture
 def inspector(tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Inspector]:
     """The addon. Captures go to `captures` in the test's folder; `OPTIONS` of the module are further options."""
-    monkeypatch.setattr(Registry, "load", lambda folders=(): _loaded(*folders))  # loading takes longer than most tests
+    monkeypatch.setattr(
+        Registry, "load", lambda folders=(), outlines=False: _loaded(*folders)
+    )  # loading takes longer than most tests
     inspector = Inspector()
     with taddons.context(inspector) as context:
         options = {"wirelint_captures": str(tmp_path / "captures"), **getattr(request.module, "OPTIONS", {})}

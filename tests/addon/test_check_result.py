@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import subprocess
+import sys
 
 from tests.addon.build import feed, recorder_of, result_of_record
 from tests.build import FORMS, REGISTRY, Call, Talk, User, as_record, schema, some
@@ -32,6 +34,26 @@ TALK = Talk(
 
 def finding(name: str, severity: str, confidence: str = "high") -> Finding:
     return Finding("XX901", name, severity, confidence, "model", "response", "m")  # type: ignore[arg-type]
+
+
+WARM = """
+import re, sys
+from wirelint import lexicon
+from wirelint.addon.check_result import warm_up
+from wirelint.registry import Registry
+rules, lazy = Registry.load().rules, tuple(lexicon._UNCOMPILED)
+assert len(lazy) > 500
+assert "markdown_it" not in sys.modules
+warm_up(rules)
+assert all("search" in vars(pattern) for pattern in lazy)
+assert all(re.compile(pattern.pattern, pattern.flags).flags == pattern.flags for pattern in lazy)
+assert {"markdown_it", "json_repair"} <= set(sys.modules)
+"""
+
+
+def test_a_proxy_compiles_its_patterns_and_imports_its_libraries_at_the_start() -> None:
+    run = subprocess.run([sys.executable, "-c", WARM], capture_output=True, text=True, check=False, timeout=60)
+    assert (run.returncode, run.stderr) == (0, "")
 
 
 def test_with_a_secret_it_is_the_verdict_on_the_redacted_record() -> None:

@@ -6,7 +6,9 @@ import pytest
 
 from tests.build import Call, Talk, User, as_record, schema, some
 from wirelint.capture.replay import replay
+from wirelint.text import prose
 from wirelint.text.loops import MOST_MARKS, MOST_SEPARATORS, MarkCount, note_on, plain_from
+from wirelint.text.quoting import MOST_LINES, is_unread
 
 TOOLS = {"look": schema(q="string")}
 OPENER = "<tool_call>"
@@ -87,3 +89,17 @@ def test_a_limit_of_arguments_makes_a_note() -> None:
 )
 def test_usual_replies_get_no_note(text: str) -> None:
     assert notes(text) == ()
+
+
+@pytest.mark.parametrize(
+    "text", ["Yes. " * 511, "Yes. " * 513, "是。" * 513, "yes\n\n" * 513, "a" * 16384, "a" * 16385, "3.5" * 999]
+)
+def test_notes_on_unread_prose_are_those_of_reading_it(text: str) -> None:
+    assert prose.unread(text) == prose.read(text).unread
+
+
+@pytest.mark.parametrize("end", ["\n", "\r", "\r\n"])
+def test_lines_beyond_the_limit_are_unread(end: str) -> None:
+    text = f"line{end}" * (MOST_LINES - 1)
+    assert not is_unread(text, len(text))
+    assert is_unread(text + f"one{end}last", len(text) + 10)

@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from wirelint.text import quoting
-from wirelint.text.quoting import fence_is_whole_message, is_mention, is_quoted
+from wirelint.text.quoting import fence_is_whole_message, is_mention, is_quoted, may_hold_spans, spans
 
 TABLES: dict[str, Any] = json.loads(Path(__file__).with_name("quoting.json").read_text(encoding="utf-8"))
 
@@ -53,3 +55,41 @@ def test_a_token_in_use_is_no_mention(text: str) -> None:
 def test_a_token_that_is_spoken_of_is_a_mention(text: str) -> None:
     start = text.index("<T>")
     assert is_mention(text, start, start + 3)
+
+
+PIECES = (
+    "a",
+    "b ",
+    " ",
+    "    ",
+    "\t",
+    "\n",
+    "\r\n",
+    "- ",
+    "-",
+    "12) ",
+    "1. ",
+    ">",
+    "> ",
+    "# ",
+    "---",
+    "=",
+    "<b>",
+    "`",
+    "~~~",
+)
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=14))
+def test_a_text_that_is_not_parsed_holds_no_spans(pieces: list[str]) -> None:
+    """A lone backtick in a paragraph of its own is no code, and makes the parser run."""
+    text = "".join(pieces)
+    if not may_hold_spans(text):
+        assert spans(f"{text}\n\n`") == ()
+
+
+@pytest.mark.parametrize("indented", ["    a", "- b\n\n      a", "b\n\n\ta", "1.      a", ">     a", "-\ta\n\n\t\ta"])
+def test_an_indent_at_a_line_start_may_be_code_and_one_within_a_line_is_none(indented: str) -> None:
+    assert [span.kind for span in spans(indented)] in (["indented"], ["quote"])
+    assert may_hold_spans(indented)
+    assert not may_hold_spans("a column    of a table\tand one more")

@@ -19,8 +19,9 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Concatenate, ParamSpec
 
 from mitmproxy import connection, ctx, http
@@ -29,7 +30,7 @@ from mitmproxy.flow import Flow
 
 from wirelint.addon import mitm_compat, options, terminal_log
 from wirelint.addon.annotate import annotate, annotation, capture, mark_failure
-from wirelint.addon.check_result import Reading, compile_patterns, judge, read, unchecked_result, with_faults
+from wirelint.addon.check_result import Reading, judge, read, unchecked_result, warm_up, with_faults
 from wirelint.addon.classify import (
     EndedExchange,
     IgnoreHeader,
@@ -57,7 +58,7 @@ from wirelint.capture.store import Store
 from wirelint.engine import Engine
 from wirelint.model import End, Exchange, Json
 from wirelint.registry import shipped
-from wirelint.rule import Finding
+from wirelint.rule import Finding, Rule
 from wirelint.state.ledger import Ledger
 from wirelint.wire.content_coding import TooLargeError
 
@@ -143,8 +144,11 @@ class Inspector:
         terminal_log.settle()
         if self._settings is not None:
             shipped_rules = [rule for rule in self._settings.rules if rule.case_file.parent == shipped("rules")]
-            with self._failures.caught("compiling the patterns"):
-                compile_patterns(shipped_rules)
+            threading.Thread(target=self._warm_up, args=(shipped_rules,), name="wirelint-start", daemon=True).start()
+
+    def _warm_up(self, rules: Sequence[Rule]) -> None:
+        with self._failures.caught("compiling the patterns"):
+            warm_up(rules)
 
     def done(self) -> None:
         """Finish everything: the proxy stops, or the script is reloaded."""

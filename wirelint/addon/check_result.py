@@ -17,6 +17,7 @@ from wirelint.capture.redact import Redactor
 from wirelint.capture.replay import delivered_reply, replay
 from wirelint.capture.streams import StreamStrings
 from wirelint.engine import Engine, internal, lower
+from wirelint.lexicon import compile_patterns
 from wirelint.model import End, Exchange, Reply, Timing
 from wirelint.rule import SEVERITIES, Finding, Rule
 from wirelint.state.ledger import Unnamed
@@ -29,10 +30,12 @@ _SAMPLE = Record(
     {"type": "function", "function": {"name": "send_mail", "parameters": {"type": "object", "properties": {}}}}]}""",
     status=200,
     response_body=b"""{"choices": [{"index": 0, "finish_reason": "stop", "message":
-    {"role": "assistant", "content": "I've sent the mail for 5 USD. <tool_call>"}}]}""",
+    {"role": "assistant", "content": "I've sent the mail `now` for 5 USD. <tool_call>"}}, {"index": 1, "finish_reason":
+    "tool_calls", "message": {"role": "assistant", "tool_calls": [{"id": "call_1", "type": "function", "function":
+    {"name": "send_mail", "arguments": "{'to': 'Ann'"}}]}}]}""",
     end="complete",
 )
-"""A reply with a claim, a number and the beginning of markup."""
+"""A reply with a claim, a number, code, the beginning of markup, and arguments that are no JSON."""
 
 
 class Reading(NamedTuple):
@@ -77,8 +80,12 @@ def judge(recorder: ExchangeRecorder, reading: Reading, engine: Engine, redactor
     return _result(recorder, clean, exchange, findings, redactor)
 
 
-def compile_patterns(rules: Sequence[Rule]) -> None:
-    """Judge a sample, since expressions are compiled at their first use, which would hold up all traffic for 0.1 s."""
+def warm_up(rules: Sequence[Rule]) -> None:
+    """Compile all patterns and judge a sample; safe in a thread.
+
+    Patterns are compiled and some modules imported at their first use, which would hold up all traffic for 0.1 s.
+    """
+    compile_patterns()
     exchange = replay(_SAMPLE)
     if exchange is not None:
         Engine(rules).judge(exchange)

@@ -14,8 +14,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal, TypeAlias
 
-import json_repair
-
 from wirelint.apis.traits import ending, traits
 from wirelint.arguments.argument_markup import closing_tag, opening_tag
 from wirelint.arguments.json_continuation import Scanner, same
@@ -63,6 +61,8 @@ def _proposals(text: str) -> Iterator[Json]:
     if own is not None and not own.missing:
         yield own.value
     if len(text) <= _MOST_GUESSED:
+        import json_repair  # 20 ms, which few captures need
+
         try:
             proposed: Json = json_repair.loads(text, skip_json_loads=True)  # type: ignore[assignment]
         except (ValueError, RecursionError):  # nested too deep for it

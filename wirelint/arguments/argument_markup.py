@@ -164,10 +164,10 @@ _NAMES = _PHRASES.words("names")
 _PREFIXES = ("", "antml:", "mm:", "atem:", "steptml:")
 TAGS = sorted((f"{prefix}{name}" for prefix in _PREFIXES for name in _NAMES), key=len, reverse=True)
 _ANY = "|".join(map(re.escape, TAGS))
-_CLOSER = re.compile(rf"</\s?(?:{_ANY})\s?>")
-_TOKEN = re.compile(r"<\|[A-Za-z][\w-]{0,39}\|>")
-_OPENER = re.compile(rf"<\s?(?:{_ANY})\s?>")
-_KEY_TAG = re.compile(rf"\s*(?:</?\s?(?:{_ANY})(?:=|\s?>?|\s+name=)|[\"'>])\s*")
+_CLOSER = lexicon.lazy_pattern(rf"</\s?(?:{_ANY})\s?>")
+_TOKEN = lexicon.lazy_pattern(r"<\|[A-Za-z][\w-]{0,39}\|>")
+_OPENER = lexicon.lazy_pattern(rf"<\s?(?:{_ANY})\s?>")
+_KEY_TAG = lexicon.lazy_pattern(rf"\s*(?:</?\s?(?:{_ANY})(?:=|\s?>?|\s+name=)|[\"'>])\s*")
 _NEXT = _PHRASES.pattern("next", any=_ANY)
 _NEXT_NAMED = re.compile(r"\s{0,8}<([A-Za-z_][\w.-]{0,79})>")
 
@@ -263,9 +263,9 @@ def _swallowed(
         match = _NEXT_NAMED.match(value, place + len(named))
     if match is None:
         return ""
-    start = match.start() if match.re is _NEXT else match.start() - len(named)
+    start = match.start() if match.re == _NEXT else match.start() - len(named)
     begun, name = value[:start], next(group for group in match.groups() if group)
-    opener = match[0].partition(">")[2].strip()[:5] if match.re is _NEXT else f"<{key}"
+    opener = match[0].partition(">")[2].strip()[:5] if match.re == _NEXT else f"<{key}"
     if name not in properties or name in arguments or opener in begun or request_holds(request, opener):
         return ""
     return value[start : match.end()]
@@ -277,7 +277,7 @@ def _closers_at_end(value: str) -> Iterator[re.Match[str]]:
     while end and value[end - 1] == ">":
         place = value.rfind("<", max(end - 48, 0), end)
         closer = _CLOSER.fullmatch(value, place, end) or _TOKEN.fullmatch(value, place, end) if place >= 0 else None
-        if closer is None or not (closer.re is _CLOSER or find(closer[0])):
+        if closer is None or not (closer.re == _CLOSER or find(closer[0])):
             return
         yield closer
         end = len(value[:place].rstrip()) if value[place - 1 : place].isspace() else place

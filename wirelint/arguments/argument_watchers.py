@@ -13,6 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection
 from typing import Protocol
 
+from wirelint import lexicon
 from wirelint.arguments.argument_markup import TAGS
 from wirelint.arguments.json_continuation import Scanner
 from wirelint.arguments.schemas import element, kinds, member, plain
@@ -310,11 +311,11 @@ class _Members(Scanner):
 
 # --- markup at the end of strings -------------------------------------------------------------------------------------
 
-_CLOSER = re.compile(
+_CLOSER = lexicon.lazy_pattern(
     rf"(?:<|\\u003[cC])(?:(?:/|\\/)\s?(?:{any_of(TAGS)})\s?|\|[A-Za-z][\w-]{{0,39}}\|)(?:>|\\u003[eE])"
 )
 """A closing tag or a control token in the spellings of JSON."""
-_TAIL = re.compile(rf"(?:{_CLOSER.pattern}(?:\s|\\[nrt])*)+")
+_TAIL = lexicon.lazy_pattern(rf"(?:{_CLOSER.pattern}(?:\s|\\[nrt])*)+")
 _BEGINS = re.compile(r"<|\\(?=u|\Z)")
 _LONGEST_TAIL = 512
 _LONGEST_LITERAL = 64

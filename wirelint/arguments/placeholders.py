@@ -99,7 +99,9 @@ class Sign:
 
 
 _SLOTS = _PHRASES.patterns("slots")
-_YOURS = re.compile(rf"^<?your(?:[-_]?(?:{_THINGS})s?|(?:[-_][a-z0-9]+){{1,4}}| (?:{_THINGS}))>?$", re.IGNORECASE)
+_YOURS = lexicon.lazy_pattern(
+    rf"^<?your(?:[-_]?(?:{_THINGS})s?|(?:[-_][a-z0-9]+){{1,4}}| (?:{_THINGS}))>?$", re.IGNORECASE
+)
 _STEPS = re.compile(r"[/\\@:?&=.,#]+")
 _URL = re.compile(r"^[a-z][a-z0-9+.-]*://(?P<host>[^/?#]*)(?P<path>[^?#]*)(?P<rest>.*)$", re.IGNORECASE)
 

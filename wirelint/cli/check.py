@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 import orjson
@@ -24,7 +25,7 @@ from wirelint.capture.readers import Problem, read
 from wirelint.capture.record import Record
 from wirelint.capture.writers import Staging, TargetError
 from wirelint.cli.guidance import guided
-from wirelint.cli.judge import Judge
+from wirelint.cli.jobs import Workers
 from wirelint.cli.options import (
     Selection,
     folders_option,
@@ -32,6 +33,7 @@ from wirelint.cli.options import (
     format_option,
     inform,
     inform_failure,
+    jobs_option,
     judge_options,
     occurrences_option,
     output_option,
@@ -49,6 +51,9 @@ from wirelint.view.findings import visible
 from wirelint.view.formats import FORMATS, begin
 from wirelint.view.stats import Statistics
 
+if TYPE_CHECKING:
+    from wirelint.cli.judge import Judge
+
 _FORMAT, _VERSION = "wirelint-baseline", 1
 _CURE = "write it again with --write-baseline"
 
@@ -63,6 +68,7 @@ _CURE = "write it again with --write-baseline"
 )
 @click.option("--write-baseline", is_flag=True, help="Record current findings as the baseline and exit 0.")
 @occurrences_option
+@jobs_option
 @click.option("--statistics", is_flag=True, help="Print counts per rule instead of findings.")
 @click.option("--expect", is_flag=True, help="Verify findings against each case's `expect`.")
 @click.option("--exit-zero", is_flag=True, help="Exit 0 even if something was found.")
@@ -75,6 +81,7 @@ def check(
     baseline: Path | None,
     write_baseline: bool,
     all_occurrences: bool,
+    jobs: int | None,
     statistics: bool,
     expect: bool,
     exit_zero: bool,
@@ -95,9 +102,9 @@ def check(
         return verify(paths, rules)
     known = Baseline(baseline or selection.configuration.baseline, write=write_baseline)
     counts = Statistics()
-    with results(output) as out, Bar(paths, "checking") as bar:
+    with results(output) as out, Bar(paths, "checking") as bar, Workers(jobs, bar, selection.scopes) as workers:
         writer = begin(output_format, out, rules.everywhere)
-        for found in bar.checked(rules, judge=judge):
+        for found in bar.checked(workers.checked(rules), rules, judge):
             item = known.new(found)
             item = item if all_occurrences else item.folded
             counts.add(item)

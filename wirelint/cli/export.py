@@ -13,12 +13,11 @@ import click
 from wirelint.capture import har
 from wirelint.capture.format import encode
 from wirelint.capture.offline import NOT_JUDGED, Checked
-from wirelint.capture.readers import Problem, read
-from wirelint.capture.record import Record
 from wirelint.capture.redact import Redactor
 from wirelint.capture.writers import Staging, TargetError
 from wirelint.cli.guidance import guided
-from wirelint.cli.options import Selection, force_option, inform, paths_argument, rule_options
+from wirelint.cli.jobs import Workers
+from wirelint.cli.options import Selection, force_option, inform, jobs_option, paths_argument, rule_options
 from wirelint.cli.progress import Bar
 from wirelint.model import Json, Severity
 from wirelint.rule import SEVERITIES
@@ -44,6 +43,7 @@ _SHOWN = 3
     "--severity", type=click.Choice(get_args(Severity)), help="Only exchanges with a finding of this severity or worse."
 )
 @rule_options(policy=True)
+@jobs_option
 @force_option
 def export(
     paths: tuple[str, ...],
@@ -53,6 +53,7 @@ def export(
     having: tuple[str, ...],
     severity: Severity | None,
     selection: Selection,
+    jobs: int | None,
     force: bool,
 ) -> int:
     """Write captures as HAR, as a flow file for mitmweb, or as JSONL, with their findings.
@@ -75,13 +76,13 @@ def export(
             and (not worth or any(finding.severity in worth for finding in findings))
         )
 
-    redactor = Redactor()
     total = count = 0
     found: Counter[str] = Counter()
 
     def chosen() -> Iterator[Checked]:
         nonlocal total, count
-        for item in map(_judged, bar.checked(rules, _redacted(read(paths), redactor))):
+        # Redacted before they are checked, so that no finding quotes a secret and the file gives the same findings.
+        for item in map(_judged, bar.checked(workers.checked(rules, Redactor()), rules)):
             total += 1
             if is_chosen(item):
                 count += 1
@@ -89,7 +90,10 @@ def export(
                 yield item
 
     try:
-        with Bar(paths, "exporting") as bar, Staging(output, folder=False, force=force) as staging:
+        with (
+            Bar(paths, "exporting") as bar, Workers(jobs, bar, selection.scopes) as workers,
+            Staging(output, folder=False, force=force) as staging,
+        ):  # fmt: skip
             with staging.path.open("wb") as out:
                 _WRITERS[kind](out, chosen())
             if count:
@@ -100,12 +104,6 @@ def export(
         raise click.ClickException("No exchange matches; nothing written")
     inform(f"wrote {output}: {count} of {counted(total, 'exchange')}, {count_by_severity(found) or 'no findings'}")
     return 2 if bar.problems else 0
-
-
-def _redacted(items: Iterator[Record | Problem], redactor: Redactor) -> Iterator[Record | Problem]:
-    """Records redacted before they are checked, so that no finding quotes a secret and the file gives the same findings."""
-    for item in items:
-        yield item if isinstance(item, Problem) else redactor.record(item)
 
 
 def _judged(checked: Checked) -> Checked:

@@ -8,25 +8,30 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from operator import attrgetter
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import click
 
-from wirelint.capture.offline import Checked, Fixed
+from wirelint.capture.offline import Checked, Fixed, Report
 from wirelint.capture.offline import fix as fix_records
 from wirelint.capture.readers import Problem, captures_below, open_source, read
 from wirelint.capture.replay import mended
 from wirelint.capture.writers import Staging, TargetError, write
 from wirelint.cli import completion
 from wirelint.cli.guidance import guided
+from wirelint.cli.jobs import Workers
 from wirelint.cli.options import (
     Selection,
     fix_options,
     force_option,
     format_option,
     inform,
+    jobs_option,
     paths_argument,
     rule_options,
 )
@@ -45,12 +50,18 @@ _STDIO = "-"
 class _Job:
     """A capture to fix. `place` is its path below the output folder, empty if the output is a file.
 
-    `counts` False: a copy of another file, which is fixed without messages and not counted.
+    `target` is the file to write; None to write none. `counts` False: a copy of another file, which is fixed without
+    messages and not counted.
     """
 
     source: str
     place: str = ""
     counts: bool = True
+    target: Path | None = None
+
+    def to(self, target: Path) -> _Job:
+        """Return the job with the file to write."""
+        return replace(self, target=target)
 
 
 @guided("fix")
@@ -64,6 +75,7 @@ class _Job:
 @rule_options(policy=True, limits=True)
 @click.option("--statistics", is_flag=True, help="Print counts per rule instead of the remaining findings.")
 @format_option(list(FORMATS), "Format of the remaining findings.")
+@jobs_option
 @force_option
 @click.option("--exit-zero", is_flag=True, help="Exit 0 even if findings remain.")
 def fix(
@@ -77,6 +89,7 @@ def fix(
     selection: Selection,
     statistics: bool,
     output_format: str,
+    jobs: int | None,
     force: bool,
     exit_zero: bool,
 ) -> int:
@@ -89,14 +102,16 @@ def fix(
     if diff == (output is not None):
         wrong = "--diff writes nothing; leave out -o" if diff else "where to? -o OUT writes there, --diff only shows"
         raise click.UsageError(wrong)
-    rules, allowed = selection.fixing(
-        unsafe=unsafe_fixes, fixable=fixable, unfixable=unfixable, clean_history=clean_history
+    load = partial(
+        selection.fixing, unsafe=unsafe_fixes, fixable=fixable, unfixable=unfixable, clean_history=clean_history
     )
+    rules = load()
+    allowed = rules.default.permit
     to_stdout = output == _STDIO
     writer = None if diff or statistics or to_stdout else begin(output_format, sys.stdout, rules.everywhere)
     try:
-        with Bar(paths, "fixing") as bar:
-            run = _Run(rules, FixStatistics(allowed), writer, diff, bar)
+        with Bar(paths, "fixing") as bar, Workers(jobs, bar, load) as workers:
+            run = _Run(rules, FixStatistics(allowed), writer, diff, bar, workers)
             written = run.show(paths) if output is None else run.write(paths, output, force=force)
     except BrokenPipeError:
         raise
@@ -127,13 +142,12 @@ class _Run:
     writer: Writer | None
     diff: bool
     bar: Bar
+    workers: Workers
     problems: int = 0
-    _fatal: bool = False
 
     def show(self, paths: tuple[str, ...]) -> str:
-        for job in _jobs(paths):
-            for _ in self._fixed(job, job.source) if job.counts else ():
-                pass
+        for _ in self._fixed([job for job in _jobs(paths) if job.counts]):
+            pass
         return ""
 
     def write(self, paths: tuple[str, ...], output: str, *, force: bool) -> str:
@@ -146,10 +160,8 @@ class _Run:
         target = Path(output)
         _keep_apart(paths, target)
         jobs = list(_jobs(paths))
-        count = 0
         with Staging(target, folder=folder, force=force) as staging:
-            for job in jobs:
-                count += self._write(job, staging.path / job.place if folder else staging.path)
+            count = sum(self._fixed([job.to(staging.path / job.place if folder else staging.path) for job in jobs]))
             if not count:
                 return "nothing was written"
             staging.commit()
@@ -158,54 +170,102 @@ class _Run:
     def _write_to_stdout(self, path: str) -> str:
         with tempfile.TemporaryDirectory(prefix="wirelint-fix-") as scratch:
             made = Path(scratch, "out")
-            if self._write(_Job(path), made):
+            if all(self._fixed([_Job(path).to(made)])):
                 with made.open("rb") as file:
                     shutil.copyfileobj(file, sys.stdout.buffer)
         return ""
 
-    def _write(self, job: _Job, target: Path) -> bool:
-        """Write one capture. Returns False if nothing of it can be read."""
-        target.parent.mkdir(parents=True, exist_ok=True)
-        self._fatal = False
-        with _on_disk(job.source, target) as source:
-            items = self._fixed(job, str(source))
-            first = next(items, None)
-            if not self._fatal:
-                try:
-                    write(source, itertools.chain(() if first is None else (first,), items), target)
-                except ValueError:  # a truncated HAR, which the reader reports at its end
-                    self._fatal = True
-                    for _ in items:
-                        pass
-        if self._fatal:
-            if target.is_file():
-                target.unlink()
-            if first is not None:
-                self.bar.hide()
-                inform(f"wirelint: {job.source}: left out of the output")
-        return not self._fatal
+    def _fixed(self, jobs: Sequence[_Job]) -> Iterator[bool]:
+        """Fix captures. Yield True for each that is written, False if nothing of it can be read."""
+        if self.workers.processes == 1:
+            for job in jobs:
+                yield self._close(fix_file(self.rules, job, partial(self._take, job), self.bar.inform_failure))
+            return
+        number = 0
+        for item in self.workers.results(_fix_apart, self.workers.batches(jobs, attrgetter("source"))):
+            if isinstance(item, _Outcome):
+                yield self._close(item)
+                number += 1
+            else:
+                self._take(jobs[number], item)
 
-    def _fixed(self, job: _Job, path: str) -> Iterator[Fixed]:
-        # A folder is passed on only if it is empty, which the reader reports.
-        records = read([path]) if os.path.isdir(path) else open_source(path, job.source)
-        for item in self.bar.follow(fix_records(records, self.rules, None, self.bar.inform_failure)):
-            if isinstance(item, Problem):
-                self.bar.hide()
-                self.problems += job.counts
-                self._fatal = self._fatal or item.fatal
-                sys.stdout.flush()
-                if job.counts:
-                    inform(f"wirelint: {item}")
-                continue
+    def _take(self, job: _Job, item: Fixed | Problem) -> None:
+        """Count and print what a capture holds."""
+        if isinstance(item, Problem):
+            self.bar.hide()
+            self.problems += job.counts
+            sys.stdout.flush()
             if job.counts:
-                self.statistics.add(item)
-                if item.record.fixes or item.remaining:
-                    self.bar.hide(sys.stdout)
-                if self.diff:
-                    write_patch(item, sys.stdout)
-                elif self.writer is not None:
-                    self.writer.add(Checked(mended(item.record), item.exchange, item.remaining))
-            yield item
+                inform(f"wirelint: {item}")
+            return
+        if job.counts:
+            self.statistics.add(item)
+            if item.record.fixes or item.remaining:
+                self.bar.hide(sys.stdout)
+            if self.diff:
+                write_patch(item, sys.stdout)
+            elif self.writer is not None:
+                self.writer.add(Checked(mended(item.record), item.exchange, item.remaining))
+        self.bar.add(item.record)
+
+    def _close(self, outcome: _Outcome) -> bool:
+        if outcome.left_out:
+            self.bar.inform(f"wirelint: {outcome.left_out}: left out of the output")
+        return outcome.is_written
+
+
+class _Outcome(NamedTuple):
+    """What became of a capture. `left_out`: its name, if records of it are read but none can be written."""
+
+    is_written: bool
+    left_out: str = ""
+
+
+def _fix_apart(rules: Scopes, jobs: Sequence[_Job], emit: Callable[[Any], None], report: Report) -> None:
+    """Fix captures in a worker. The outcome of each follows its records and problems."""
+    for job in jobs:
+        emit(fix_file(rules, job, emit, report))
+
+
+def fix_file(rules: Scopes, job: _Job, emit: Callable[[Fixed | Problem], None], report: Report) -> _Outcome:
+    """Fix one capture, and write it to the target of the job, if it has one. `emit` takes each record and problem."""
+    if job.target is None:
+        for item in _items(rules, job, job.source, report):
+            emit(item)
+        return _Outcome(is_written=False)
+    job.target.parent.mkdir(parents=True, exist_ok=True)
+    is_fatal = has_records = False
+
+    def records() -> Iterator[Fixed]:
+        nonlocal is_fatal, has_records
+        for item in items:
+            emit(item)
+            if isinstance(item, Problem):
+                is_fatal = is_fatal or item.fatal
+            else:
+                has_records = True
+                yield item
+
+    with _on_disk(job.source, job.target) as source:
+        items = _items(rules, job, str(source), report)
+        found = records()
+        first = next(found, None)
+        if not is_fatal:
+            try:
+                write(source, itertools.chain(() if first is None else (first,), found), job.target)
+            except ValueError:  # a truncated HAR, which the reader reports at its end
+                is_fatal = True
+                for _ in found:
+                    pass
+    if is_fatal and job.target.is_file():
+        job.target.unlink()
+    return _Outcome(not is_fatal, job.source if is_fatal and has_records else "")
+
+
+def _items(rules: Scopes, job: _Job, path: str, report: Report) -> Iterator[Fixed | Problem]:
+    # A folder is passed on only if it is empty, which the reader reports.
+    records = read([path]) if os.path.isdir(path) else open_source(path, job.source)
+    return fix_records(records, rules, None, report)
 
 
 def _jobs(paths: tuple[str, ...]) -> Iterator[_Job]:

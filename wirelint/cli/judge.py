@@ -35,6 +35,7 @@ from wirelint.capture.readers import Problem
 from wirelint.capture.redact import Redactor
 from wirelint.capture.replay import replay
 from wirelint.claims.evidence import was_summarised
+from wirelint.cli.options import JUDGE_KEY
 from wirelint.jsonvalues import decode_json
 from wirelint.model import Choice, Json, Part, Request, Text, ToolCall, ToolResult
 from wirelint.registry import summary
@@ -46,7 +47,6 @@ from wirelint.text.pointers import at
 if TYPE_CHECKING:
     from wirelint.cli.progress import Bar
 
-KEY = "WIRELINT_JUDGE_KEY"
 _CLAIMS = {"fabricated-call", "fabricated-result", "intent-without-call", "ungrounded-answer", "mcp-error-swallowed"}
 _SAMPLES, _TIMEOUT = 2, 120.0
 _MOST_TEXT, _MOST_ALL, _MOST_REPLY, _MOST_TOOLS = 3_000, 24_000, 12_000, 40
@@ -85,7 +85,7 @@ class Judge:
     def __init__(self, url: str, model: str, budget: int, *, fails: bool = False) -> None:
         self._url, self._model, self._budget, self._fails = _address(url), printable(model), budget, fails
         self._headers = {"content-type": "application/json", "user-agent": f"wirelint/{__version__}"}
-        if key := os.environ.get(KEY, "").strip():
+        if key := os.environ.get(JUDGE_KEY, "").strip():
             self._headers["authorization"] = f"Bearer {key}"
         self._opener = urllib.request.build_opener(_NoRedirect)
         self._redactor = Redactor()
@@ -208,7 +208,7 @@ def _explain(error: Exception) -> str:
     """Return why an endpoint gave no answer, and the cure."""
     match error:
         case HTTPError(code=401 | 403):
-            return f"status {error.code}; set {KEY} to a key that it accepts"
+            return f"status {error.code}; set {JUDGE_KEY} to a key that it accepts"
         case HTTPError():
             return f"status {error.code}; correct the URL or --judge-model, or try again later"
         case TimeoutError() | URLError(reason=TimeoutError()):

@@ -10,21 +10,24 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 from click.core import ParameterSource
 
 from wirelint.cli import completion
-from wirelint.cli.judge import KEY, Judge
-from wirelint.fix import FixPolicy
 from wirelint.registry import Registry, RuleError
 from wirelint.rule import Limits
 from wirelint.settings import NO_CONFIG, Config, Layer, Scopes, find, load_rules, split
 from wirelint.settings import load as load_config
 from wirelint.text.escaping import guarded
 
+if TYPE_CHECKING:
+    from wirelint.cli.judge import Judge
+
 Command = Callable[..., Any]
+JUDGE_KEY = "WIRELINT_JUDGE_KEY"
+"""Environment variable with the key of the judge's endpoint."""
 _TIMES = tuple(field.name for field in fields(Limits))
 
 
@@ -36,8 +39,14 @@ def inform(message: str) -> None:
     click.echo(message, err=True)
 
 
+def failure_text(culprit: str, error: Exception) -> str:
+    """Return the message about a failure of a rule or of a reader."""
+    return f"wirelint: {culprit} failed: {type(error).__name__}: {error} (its findings are missing; please report it)"
+
+
 def inform_failure(culprit: str, error: Exception) -> None:
-    inform(f"wirelint: {culprit} failed: {type(error).__name__}: {error} (its findings are missing; please report it)")
+    """Print the failure of a rule or of a reader."""
+    inform(failure_text(culprit, error))
 
 
 # --- the choice of rules ----------------------------------------------------------------------------------------------
@@ -56,14 +65,22 @@ class Selection:
     policy: Path | None = None
     times: tuple[tuple[str, float], ...] = ()
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a worker process needs to load the rules itself: they cannot be pickled."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
     def scopes(self) -> Scopes:
         """Return the rules in force. A selector option may hold several names separated by commas."""
         return self._scopes(self.configuration, self._layer())
 
+    def outlines(self) -> Scopes:
+        """Return the rules in force, for a list: they report nothing."""
+        return self._scopes(self.configuration, self._layer(), self._load(outlines=True))
+
     def fixing(
         self, *, unsafe: bool, fixable: Sequence[str], unfixable: Sequence[str], clean_history: bool | None
-    ) -> tuple[Scopes, FixPolicy]:
-        """Return the rules in force, and the fixes allowed where no route matches."""
+    ) -> Scopes:
+        """Return the rules in force, with the fixes that are allowed."""
         config = self.configuration
         if config.layer.fix != "unsafe":  # `fix = "off"` is for proxies; this command was started to fix
             config = replace(config, layer=replace(config.layer, fix="safe"))
@@ -74,8 +91,7 @@ class Selection:
             unfixable=split(unfixable) or None,
             clean_history=clean_history,
         )
-        scopes = self._scopes(config, given)
-        return scopes, scopes.default.permit
+        return self._scopes(config, given)
 
     def names(self, selectors: Sequence[str]) -> frozenset[str]:
         """Return the names of the rules that selectors match."""
@@ -91,15 +107,18 @@ class Selection:
 
     @cached_property
     def _registry(self) -> Registry:
+        return self._load()
+
+    def _load(self, *, outlines: bool = False) -> Registry:
         config = self.configuration
-        return load_rules((*config.rules, *self.folders), self.policy or config.policy)
+        return load_rules((*config.rules, *self.folders), self.policy or config.policy, outlines=outlines)
 
     def _layer(self) -> Layer:
         select, extend, ignore = map(split, (self.select, self.extend_select, self.ignore))
         return Layer(select=select or None, extend_select=extend, ignore=ignore)
 
-    def _scopes(self, config: Config, given: Layer) -> Scopes:
-        registry = self._registry
+    def _scopes(self, config: Config, given: Layer, registry: Registry | None = None) -> Scopes:
+        registry = registry or self._registry
         try:
             given.check(registry)
         except RuleError as error:
@@ -185,7 +204,9 @@ def fix_options(command: Command) -> Command:
 
 def judge_options(*, fails: bool = False) -> Callable[[Command], Command]:
     """Add `--judge` and its options; the command receives them as one argument, `judge`. `fails`: also `--judge-fails`."""
-    ask = f"Ask the OpenAI-compatible endpoint at URL about replies that the rules leave open. Its key is in {KEY}."
+    ask = (
+        f"Ask the OpenAI-compatible endpoint at URL about replies that the rules leave open. Its key is in {JUDGE_KEY}."
+    )
     most = "Most calls of the endpoint; answers in the cache are free."
     options = (
         click.option("--judge", metavar="URL", help=ask),
@@ -201,7 +222,7 @@ def judge_options(*, fails: bool = False) -> Callable[[Command], Command]:
         ) -> Any:
             if judge is None and (judge_fails or judge_model != "default"):
                 raise click.UsageError("--judge-model and --judge-fails need --judge URL")
-            made = Judge(judge, judge_model, judge_budget, fails=judge_fails) if judge is not None else None
+            made = _judge(judge, judge_model, judge_budget, fails=judge_fails) if judge is not None else None
             return command(judge=made, **given)
 
         for option in reversed(options if fails else options[:-1]):
@@ -209,6 +230,12 @@ def judge_options(*, fails: bool = False) -> Callable[[Command], Command]:
         return call
 
     return decorate
+
+
+def _judge(url: str, model: str, budget: int, *, fails: bool) -> Judge:
+    from wirelint.cli.judge import Judge  # the library of HTTP clients, which few runs need
+
+    return Judge(url, model, budget, fails=fails)
 
 
 # --- input and output -------------------------------------------------------------------------------------------------
@@ -220,6 +247,10 @@ paths_argument = click.argument(
 occurrences_option = click.option(
     "--all-occurrences", is_flag=True, help="Show a finding on every turn that repeats it, not only on the first."
 )
+jobs_option = click.option(
+    "--jobs", type=click.IntRange(1), metavar="N",
+    help="Processes that share the files. Default: one for each core; 1 for small captures.",
+)  # fmt: skip
 output_option = click.option("-o", "--output", metavar="FILE", help="Write the results to this file.")
 force_option = click.option("--force", is_flag=True, help="Replace an existing output.")
 

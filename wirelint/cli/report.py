@@ -5,19 +5,18 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import orjson
 
-from wirelint.capture.offline import check as check_records
-from wirelint.capture.readers import read
 from wirelint.cli.guidance import guided
-from wirelint.cli.judge import Judge
+from wirelint.cli.jobs import Workers
 from wirelint.cli.options import (
     Selection,
     format_option,
     inform,
+    jobs_option,
     judge_options,
     occurrences_option,
     paths_argument,
@@ -28,6 +27,9 @@ from wirelint.model import Json
 from wirelint.text.escaping import counted
 from wirelint.view import scorecard, scores
 from wirelint.view.html import write_report
+
+if TYPE_CHECKING:
+    from wirelint.cli.judge import Judge
 
 _HEAD = 64
 
@@ -41,9 +43,16 @@ _HEAD = 64
 @click.option("--title", default="", metavar="TEXT", help="Title of the page; by default the names of the captures.")
 @rule_options(policy=True, limits=True)
 @occurrences_option
+@jobs_option
 @judge_options()
 def report(
-    paths: tuple[str, ...], out: Path, title: str, selection: Selection, all_occurrences: bool, judge: Judge | None
+    paths: tuple[str, ...],
+    out: Path,
+    title: str,
+    selection: Selection,
+    all_occurrences: bool,
+    jobs: int | None,
+    judge: Judge | None,
 ) -> int:
     """Write captures as one HTML page: summary, filters, search, every exchange with its findings.
 
@@ -53,8 +62,8 @@ def report(
     _refuse(out, paths)
     rules = selection.scopes()
     try:
-        with Bar(paths, "reporting") as bar:
-            items = check_records(read(paths), rules, bar.inform_failure)
+        with Bar(paths, "reporting") as bar, Workers(jobs, bar, selection.scopes) as workers:
+            items = workers.checked(rules)
             written = write_report(
                 bar.follow(items if judge is None else judge.judged(items, rules, bar)), out, rules=rules, title=title,
                 on_problem=lambda problem: bar.inform(f"wirelint: {problem}"), all_occurrences=all_occurrences,
@@ -118,8 +127,16 @@ def _print_scores(
 @guided("stats")
 @paths_argument
 @_score_options
+@jobs_option
 @judge_options()
-def stats(paths: tuple[str, ...], selection: Selection, side: str, output_format: str, judge: Judge | None) -> int:
+def stats(
+    paths: tuple[str, ...],
+    selection: Selection,
+    side: str,
+    output_format: str,
+    jobs: int | None,
+    judge: Judge | None,
+) -> int:
     """Score the models in captures, by provider: calls, schema errors, times, findings.
 
     A reply that ends in calls is good if every call names a declared tool and its arguments fit the tool's schema;
@@ -127,8 +144,8 @@ def stats(paths: tuple[str, ...], selection: Selection, side: str, output_format
     """
     rules = selection.scopes()
     cards = scores.Cards()
-    with Bar(paths, "scoring") as bar:
-        for item in bar.checked(rules, judge=judge):
+    with Bar(paths, "scoring") as bar, Workers(jobs, bar, selection.scopes) as workers:
+        for item in bar.checked(workers.checked(rules), rules, judge):
             cards.add(scores.observe(item, delivered=side == "client"))
     found = cards.ordered()
     documents: Json = [scorecard.card_document(card) for card in found]
@@ -144,7 +161,15 @@ def stats(paths: tuple[str, ...], selection: Selection, side: str, output_format
 @click.argument("reference", metavar="REF")
 @click.argument("candidates", nargs=-1, required=True, metavar="CANDIDATE...")
 @_score_options
-def compare(reference: str, candidates: tuple[str, ...], selection: Selection, side: str, output_format: str) -> int:
+@jobs_option
+def compare(
+    reference: str,
+    candidates: tuple[str, ...],
+    selection: Selection,
+    side: str,
+    output_format: str,
+    jobs: int | None,
+) -> int:
     """Compare models with a reference run of the same requests.
 
     Requests are matched by their messages and tools. Where the reference ends in calls, the candidate should: precision,
@@ -152,8 +177,11 @@ def compare(reference: str, candidates: tuple[str, ...], selection: Selection, s
     same other way. The scorecards below cover these requests only.
     """
     rules = selection.scopes()
-    with Bar((reference,), "reading") as first, Bar(candidates, "comparing") as second:
-        runs = first.checked(rules), second.checked(rules)
+    with (
+        Bar((reference,), "reading") as first, Workers(1, first, selection.scopes) as one,
+        Bar(candidates, "comparing") as second, Workers(jobs, second, selection.scopes) as others,
+    ):  # fmt: skip
+        runs = first.checked(one.checked(rules), rules), second.checked(others.checked(rules), rules)
         found, unanswered = scores.compare(*runs, delivered=side == "client")
     compared = [made for made in found if made.pairs]
     if not compared:

@@ -11,7 +11,7 @@ import click
 import orjson
 from rich.console import RenderableType
 
-from wirelint.capture.offline import Checked, Occurrences
+from wirelint.capture.offline import Checked, Occurrences, check
 from wirelint.capture.readers import Problem, read
 from wirelint.capture.record import Record
 from wirelint.capture.replay import mended
@@ -78,7 +78,8 @@ def show(
     rules = selection.scopes()
     place, wanted = (target, exchange) if Path(target).exists() or target == "-" else (str(captures), target)
     with Bar([place], "reading") as bar:
-        items = list(bar.checked(rules, _side(read([place]), upstream, delivered)))
+        records = _side(read([place]), upstream, delivered)
+        items = list(bar.checked(check(records, rules, bar.inform_failure), rules))
     if call is not None or named is not None or follow:
         _follow(items, place, wanted, call, named, output_format)
         return 2 if bar.problems else 0

@@ -199,7 +199,7 @@ def _read_code(reader: Reader, opener: Match) -> Reading:
     fence = reader.match(_INTERNLM.fence, at)
     start = fence.end() if fence is not None else at
     stop = reader.first((_INTERNLM.closer, _INTERNLM.starter), start)
-    closed = stop is not None and stop.re is _INTERNLM.closer
+    closed = stop is not None and stop.re == _INTERNLM.closer
     end = reader.stop(stop)
     code = reader.value(start, end)
     fence_end = _INTERNLM.fenced_end if stop is not None else _INTERNLM.fence_line

@@ -192,7 +192,7 @@ def _after_comma(reader: Reader, position: int) -> int:
 def _read_damaged(reader: Reader, at: int, found: JsonCalls, stops: tuple[Pattern, ...], keys: Keys) -> None:
     stop = reader.first(stops, at)
     end = reader.stop(stop)
-    closed = stop is not None and stop.re is stops[0]
+    closed = stop is not None and stop.re == stops[0]
     # Without a closer only the outermost brackets may be missing: then the arguments themselves are whole.
     if _read_repaired(reader, at, found, keys, end, missing=end if closed else 1 + found.array):
         return

@@ -33,6 +33,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, assert_never
 
 import regex
 
+from wirelint.lexicon import lazy_pattern
+
 if TYPE_CHECKING:
     from wirelint.dialects.reader import Reader
 
@@ -457,13 +459,15 @@ def _plain_groups(kind: Kind, openers: list[Opener]) -> Iterator[_Group]:
         case "text":
             inside = full_pattern(opener[1:] for opener in openers)
             ends = "|".join(map(re.escape, THOUGHT_ENDS))
-            yield _Group((), re.compile(inside), initial=True)
-            yield _Group(("</", "[/"), re.compile(inside), re.compile(rf"(?:{ends})(?={inside})"))
+            yield _Group((), lazy_pattern(inside), initial=True)
+            yield _Group(("</", "[/"), lazy_pattern(inside), lazy_pattern(rf"(?:{ends})(?={inside})"))
         case "line":
             inside = full_pattern(opener[1:] for opener in openers)
             first = "".join(sorted(map(re.escape, _first_characters(openers))))
-            yield _Group((), re.compile(inside), initial=True)
-            yield _Group(_cues(openers), re.compile(inside), re.compile(rf"\n(?=[ \t]{{0,8}}[{first}])(?={inside})"))
+            yield _Group((), lazy_pattern(inside), initial=True)
+            yield _Group(
+                _cues(openers), lazy_pattern(inside), lazy_pattern(rf"\n(?=[ \t]{{0,8}}[{first}])(?={inside})")
+            )
         case _:
             yield from _by_character(kind, openers)
 
@@ -506,7 +510,7 @@ def _by_character(kind: Kind, openers: list[Opener]) -> Iterator[_Group]:
         rests = dict.fromkeys(_without_first(opener) for opener in group)
         anchors = {"word": word_start, "glued": sentence_end}
         before = anchors[kind](re.escape(character)) if kind in anchors else ""
-        yield _Group(_cues(group), re.compile(f"{re.escape(character)}{before}{_filtered(rests)}"))
+        yield _Group(_cues(group), lazy_pattern(f"{re.escape(character)}{before}{_filtered(rests)}"))
 
 
 def _without_first(opener: Opener) -> Opener:
@@ -601,14 +605,14 @@ def _cut_of(kind: Kind, openers: list[Opener]) -> _Cut:
     chars = "".join(dict.fromkeys(chars for opener in openers for piece in opener for chars in _forms(piece).alphabet))
     before = {"line": {"\n"}, "text": {end[-1] for end in THOUGHT_ENDS}}
     marks = "".join(sorted(before.get(kind, firsts)))
-    mark, tail = re.compile(f"[{re.escape(marks)}]"), re.compile(f"[{chars}]*+")
+    mark, tail = lazy_pattern(f"[{re.escape(marks)}]"), lazy_pattern(f"[{chars}]*+")
     most = max(_count(opener, marks) for opener in openers) + 1
-    return _Cut(kind, re.compile(_places(kind, firsts)), tail, mark, max(map(length, openers)), most, patterns)
+    return _Cut(kind, lazy_pattern(_places(kind, firsts)), tail, mark, max(map(length, openers)), most, patterns)
 
 
 def _named_cut(opener: Opener) -> _Cut:
     head = full_pattern([opener[: opener.index(NAME)]])
-    named = re.compile(rf"{head}(?P<name>{NAME_CHARS}{{0,{_LONGEST_NAME}}})")
+    named = lazy_pattern(rf"{head}(?P<name>{NAME_CHARS}{{0,{_LONGEST_NAME}}})")
     return _cut_of(_kind(opener), [opener])._replace(head=head, named=named)
 
 

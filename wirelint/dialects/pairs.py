@@ -227,7 +227,7 @@ def _read_item(reader: Reader, grammar: Pairs, body: Body, tool: Tool | None) ->
 def _read_value(reader: Reader, head: Match, grammar: Pairs, body: Body) -> None:
     start = head.end()
     end = reader.first((grammar.value_end, grammar.key), start)
-    if end is not None and end.re is grammar.value_end and _is_own_closer(reader, head, end, grammar):
+    if end is not None and end.re == grammar.value_end and _is_own_closer(reader, head, end, grammar):
         _add(body, head, reader.value(start, end.start()), grammar)
         body.end = end.end()
         return
@@ -242,7 +242,7 @@ def _read_value(reader: Reader, head: Match, grammar: Pairs, body: Body) -> None
 
 def _cut_short(reader: Reader, stop: Match | None, grammar: Pairs, body: Body) -> None:
     """End the body with an argument that is not whole, at the end of its call."""
-    body.cut_off(stop.end() if stop is not None and stop.re is grammar.call_end else reader.stop(stop))
+    body.cut_off(stop.end() if stop is not None and stop.re == grammar.call_end else reader.stop(stop))
 
 
 def _is_own_closer(reader: Reader, head: Match, end: Match, grammar: Pairs) -> bool:

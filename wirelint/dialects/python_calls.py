@@ -20,6 +20,7 @@ from functools import lru_cache
 
 from wirelint.dialects import declared
 from wirelint.dialects.reader import Calls, Match, NativeCall, Pattern, Reader
+from wirelint.lexicon import lazy_pattern
 from wirelint.model import Json, Tool
 
 _DEEPEST = 64
@@ -36,7 +37,7 @@ STRING = re.compile(
 )
 _PAIRS = {"(": ")", "[": "]", "{": "}"}
 _BETWEEN = re.compile(r"\s*+(?:[,;]\s*+)?")
-_SIMPLE = re.compile(
+_SIMPLE = lazy_pattern(
     r"\s{0,64}(?:(?P<end>\))|"
     r"(?:(?P<quote>[\"']?)(?P<key>[A-Za-z_$][\w.$-]{0,127})(?P=quote)\s{0,8}[=:]\s{0,64})?"
     r"(?:(?P<number>-?(?:0|[1-9][0-9]{0,14})(?P<fraction>\.[0-9]{1,15})?)|(?P<word>True|False|None|true|false|null)"

@@ -38,6 +38,7 @@ from wirelint import lexicon
 from wirelint.dialects import declared, jsontext
 from wirelint.dialects.jsontext import Decoded
 from wirelint.dialects.openers import THOUGHT_ENDS, cut_at, is_cut, may_go_on
+from wirelint.lexicon import lazy_pattern
 from wirelint.model import Json, Tool
 
 Pattern: TypeAlias = re.Pattern[str]
@@ -357,16 +358,16 @@ def _any_token(tokens: Iterable[str]) -> str:
 _ENDS, _STARTS, _MIDDLES = map(_any_token, (_TURN_ENDS, _TURN_STARTS, _SECOND))
 _HEADER = rf"(?:{_STARTS})(?:(?:assistant|model)(?=\s)|(?:assistant|model)?<(?:{_MIDDLES}))?\s{{0,4}}"
 _TURN = rf"<(?<=[\w<\[|:/▁>\]\"']<)(?:(?:{_ENDS})(?:\s{{0,4}}<{_HEADER})?|{_HEADER})"
-_TURN_TOKEN = re.compile(_TURN)
+_TURN_TOKEN = lazy_pattern(_TURN)
 """The end of a turn, the beginning of one, or both: `<|im_end|>\\n<|im_start|>assistant\\n`."""
 _LONGEST_TURN = 96
-_OPEN_TAG = re.compile(r"<([|｜]?)[a-zA-Z][\w:=.▁\"' -]{1,64}\Z")
+_OPEN_TAG = lazy_pattern(r"<([|｜]?)[a-zA-Z][\w:=.▁\"' -]{1,64}\Z")
 _LONGEST_OPEN_TAG = 67
-_TAG_BODY = re.compile(r"\s{0,8}[{\[<]")
+_TAG_BODY = lazy_pattern(r"\s{0,8}[{\[<]")
 _REST = r"(?:(?: to=)?[\w.:=\"'-]{1,128}+[>\]]?|<[|｜]?[\w:=.▁-]{1,64}[|｜]?>|\[[A-Z_]{1,24}\]){0,3}"
-OPENER_REST = re.compile(_REST)
+OPENER_REST = lazy_pattern(_REST)
 """Text after an opener that belongs to it: the name of the tool, and further opening tags."""
-TURN_AFTER = re.compile(_REST + _TURN)
+TURN_AFTER = lazy_pattern(_REST + _TURN)
 
 
 @dataclass(frozen=True, slots=True)

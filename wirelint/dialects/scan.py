@@ -39,6 +39,7 @@ from wirelint.dialects.reader import (
     tail_views,
     views,
 )
+from wirelint.lexicon import lazy_pattern
 from wirelint.model import Tool
 
 
@@ -83,7 +84,7 @@ SPEAKERS = {dialect: speakers for family in FAMILIES for dialect, speakers in fa
 """Per dialect, the model families that write it."""
 
 _PROPER = {
-    dialect: re.compile(table.source(source), re.DOTALL)
+    dialect: lazy_pattern(table.source(source), re.DOTALL)
     for file in tables.files()
     for table in tables.load(file).values()
     for dialect, source in table.data.get("proper", {}).items()
@@ -93,14 +94,14 @@ _TAIL: Opener = parse(r"<\s{0,3}/\s{0,3}[\w:]{1,40}\s{0,3}>")
 _HEADERS = [(*parse(r"^[ \t]{0,8}{tool}"), *ending) for family in FAMILIES for ending in family.after_name]
 OPENERS = OpenerIndex((opener for family in FAMILIES for opener in family.openers), more=(_TAIL, *_HEADERS))
 """The openers of all families."""
-_READERS = [(family, re.compile(plain_pattern(family.openers))) for family in FAMILIES]
-_CLOSERS = [(re.compile(tags), dialect) for family in FAMILIES for tags, dialect in family.closers.items()]
+_READERS = [(family, lazy_pattern(plain_pattern(family.openers))) for family in FAMILIES]
+_CLOSERS = [(lazy_pattern(tags), dialect) for family in FAMILIES for tags, dialect in family.closers.items()]
 _LONE = frozenset[str]().union(*(family.lone for family in FAMILIES))
-_ANY_CLOSER = re.compile(rf"<\s{{0,3}}/\s{{0,3}}(?:{'|'.join(tags.pattern for tags, _ in _CLOSERS)})\s{{0,3}}>")
+_ANY_CLOSER = lazy_pattern(rf"<\s{{0,3}}/\s{{0,3}}(?:{'|'.join(tags.pattern for tags, _ in _CLOSERS)})\s{{0,3}}>")
 _LONGEST = max(length(opener) for opener in (*OPENERS.openers, _TAIL))
 _LONGEST_ESCAPE = 12  # one character as two escapes of a UTF-16 unit each
 _TAGS = r"(?:[^<>{}\\\n]{0,160}<[^<>]{0,200}>)"
-_ESCAPED_FRAME = re.compile(
+_ESCAPED_FRAME = lazy_pattern(
     rf'{_TAGS}{{1,6}}\s{{0,4}}\\n|{_TAGS}{{0,6}}[^<>{{}}\\\n]{{0,160}}<[^<>]{{0,64}}=\\"'
     r'|(?:[^{]{0,64}|[^{"]{0,256})\{\s{0,4}(?:\\["nrt]|&(?:quot|#34|#[xX]22);)'
     r"|[^<>{}\\&\n]{0,160}(?:\\u00[37][cC]|&(?:lt|#0{0,4}60|#[xX]0{0,4}3[cC]);)"
@@ -108,7 +109,7 @@ _ESCAPED_FRAME = re.compile(
 """The head of escaped markup: openers, then an escape where a line, an attribute or JSON begins; or an escaped bracket."""
 # Characters after an opener that may be part of an escape. If a text ends in them, the decoded view may still read
 # markup.
-_ESCAPES_AFTER = re.compile(
+_ESCAPES_AFTER = lazy_pattern(
     OPENER_REST.pattern + r'\s{0,4}(?:\\n(?:\\n|\s){0,8}[{\[<"\\]|(?:name=)?\\"[\w.:/ -]{1,128}\\"\s{0,4}/?>'
     r'|\{\s{0,4}\\"[^{}]{0,200}?:\s?\\"[\w.:/-]{1,128}\\")'
 )

@@ -25,6 +25,7 @@ from typing import Any, cast
 
 from wirelint.dialects.openers import Opener, parse, word_start
 from wirelint.dialects.reader import Match, Pattern, Reader
+from wirelint.lexicon import lazy_pattern
 
 _PART = re.compile(r"\(\?&(\w+)\)")
 _COMMON = {
@@ -80,10 +81,10 @@ class Table:
 
     def expand(self, template: str, parts: Mapping[str, str]) -> dict[str, Pattern]:
         """Compile the patterns of a template."""
-        return {key: re.compile(self.source(source, parts)) for key, source in self.templates[template].items()}
+        return {key: lazy_pattern(self.source(source, parts)) for key, source in self.templates[template].items()}
 
     def compile(self, source: str) -> Pattern:
-        return re.compile(self.source(source))
+        return lazy_pattern(self.source(source))
 
     def openers(self, key: str = "openers") -> tuple[Opener, ...]:
         return tuple(parse(self.source(source)) for source in self.data.get(key, ()))

@@ -123,7 +123,7 @@ def _read_parameter(reader: Reader, opener: Match, tags: Tags, body: Body) -> No
         _read_cdata(reader, section.end(), key, tags, body)
         return
     end = reader.first((tags.parameter_end, tags.parameter), start)
-    if end is not None and end.re is tags.parameter_end:
+    if end is not None and end.re == tags.parameter_end:
         body.add(key, _value(reader, start, end.start(), framed=tags.framed), hint)
         body.end = end.end()
         return
@@ -134,7 +134,7 @@ def _read_parameter(reader: Reader, opener: Match, tags: Tags, body: Body) -> No
         body.cut_off(reader.size)
         return
     body.add(key, unframed(reader, start, stop.start()), hint)
-    body.end = stop.end() if stop.re is tags.other_end else stop.start()
+    body.end = stop.end() if stop.re == tags.other_end else stop.start()
 
 
 def _read_cdata(reader: Reader, start: int, key: str, tags: Tags, body: Body) -> None:
@@ -152,7 +152,7 @@ def read_json(reader: Reader, at: int, call_end: Pattern, call: Pattern, body: B
     decoded = reader.json(at)
     if decoded.failed:
         stop = reader.first((call_end, call), at)
-        if stop is None or stop.re is not call_end:
+        if stop is None or stop.re != call_end:
             return False
         repaired = reader.repair(at, stop.start())
         if repaired is None:
@@ -309,7 +309,7 @@ def read_cwm(reader: Reader, position: int) -> Reading:
         return None
     stop = reader.first((_CWM.closer, _CWM.next), opener.end())
     end = reader.stop(stop)
-    closed = stop is not None and stop.re is _CWM.closer
+    closed = stop is not None and stop.re == _CWM.closer
     head = reader.match(_CWM.name, opener.end())
     if head is None or head.end() > end:
         return None
@@ -402,12 +402,12 @@ def _read_parameters(reader: Reader, start: int, tool: Tool, closer: Pattern) ->
 
 
 def _read_named_value(reader: Reader, opener: Match, closer: Pattern, body: Body) -> None:
-    own = _closer(opener["name"] if opener.re is _XML.tag else "parameter")
+    own = _closer(opener["name"] if opener.re == _XML.tag else "parameter")
     stop = reader.first((own, closer), opener.end())
     if stop is None:
         body.keys.add(opener["name"])
         body.cut_off(reader.size)
-    elif stop.re is own:
+    elif stop.re == own:
         body.add(opener["name"], _without_frame(reader.value(opener.end(), stop.start())))
         body.end = stop.end()
     else:  # its closer is missing

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Callable
 from functools import cache
 from importlib import resources
-from typing import Any
+from typing import Any, cast
 
 _FLAGS = re.compile(r"\(\?([imsa]+)\)")
 _PART = re.compile(r"\{([a-z_]\w*)\}")
@@ -19,6 +20,61 @@ _PART = re.compile(r"\{([a-z_]\w*)\}")
 def load(name: str) -> dict[str, Any]:
     """Return the tables of `lexicon/<name>.toml`. They are shared: do not change them."""
     return tomllib.loads(resources.files(__name__).joinpath(f"{name}.toml").read_text(encoding="utf-8"))
+
+
+_UNCOMPILED: list[_LazyPattern] = []
+
+
+class _LazyPattern:
+    """Stand-in for a `re.Pattern`. `pattern` and `flags` need no compilation; any other attribute compiles the source.
+
+    It equals the compiled pattern, which is another object: write `match.re == pattern` instead of `is`.
+    """
+
+    def __init__(self, source: str | Callable[[], str], flags: int) -> None:
+        if isinstance(source, str):
+            self.pattern = source
+        self._source, self.flags = source, int(flags | re.UNICODE)
+        _UNCOMPILED.append(self)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        if name == "pattern":
+            assert not isinstance(self._source, str)
+            self.pattern = self._source()
+            return self.pattern
+        made = re.compile(self.pattern, self.flags)
+        # As attributes of the object they are found without another call of this method.
+        vars(self).update({method: getattr(made, method) for method in _METHODS})
+        return getattr(made, name)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _LazyPattern | re.Pattern) and (self.pattern, self.flags) == (
+            other.pattern,
+            other.flags,
+        )
+
+    def __hash__(self) -> int:
+        return hash(self.pattern)
+
+
+_METHODS = ("search", "match", "fullmatch", "finditer", "findall", "split", "sub", "subn", "groups", "groupindex")
+
+
+def lazy_pattern(source: str | Callable[[], str], flags: int = 0) -> re.Pattern[str]:
+    """Return a regular expression that is compiled at its first use.
+
+    For expressions of which most runs need few: compiling all of them takes 0.4 s of each start. `source` sets no flags. It
+    may be a function, which is called at the first use.
+    """
+    return cast("re.Pattern[str]", _LazyPattern(source, flags))
+
+
+def compile_patterns() -> None:
+    """Compile all lazy patterns that exist now. Safe in a thread."""
+    while _UNCOMPILED:
+        _UNCOMPILED.pop().search  # noqa: B018
 
 
 class Phrases:
@@ -79,5 +135,5 @@ def compiled(source: str, **parts: str) -> re.Pattern[str]:
 def _compiled(source: str) -> re.Pattern[str]:
     flags = _FLAGS.match(source)
     if flags is None:
-        return re.compile(source)
-    return re.compile(source[flags.end() :], sum(re.RegexFlag[letter.upper()] for letter in flags[1]))
+        return lazy_pattern(source)
+    return lazy_pattern(source[flags.end() :], sum(re.RegexFlag[letter.upper()] for letter in flags[1]))

@@ -55,7 +55,7 @@ def providers_of(url: str, body: Mapping[str, Json] | None = None) -> tuple[str,
 
 
 _FAMILIES: tuple[tuple[str, str], ...] = tuple((name, pattern) for name, pattern in lexicon.load("models")["families"])
-_PATTERN = re.compile("|".join(f"(?P<f{n}>{pattern})" for n, (_, pattern) in enumerate(_FAMILIES)))
+_PATTERN = lexicon.lazy_pattern("|".join(f"(?P<f{n}>{pattern})" for n, (_, pattern) in enumerate(_FAMILIES)))
 _THINKERS = re.compile("|".join(lexicon.load("models")["thinkers"]))
 
 

@@ -74,14 +74,14 @@ MOST_SENTENCES = 512
 claim; a page has 30."""
 _LONGEST_SENTENCE = 1 << 14
 """Number of characters of one sentence that are read. A page of ideographs without a full stop takes 50 ms."""
-_SURELY_READ = 4096
-"""Texts up to this length are taken to be within all limits."""
 _SAYS_NOTHING = f" \t\r\n.{QUOTE}"
 _VISIBLE = re.compile(r"[^\r\n]+")
 _QUOTES = "\"“„«「『‘'"
 """First characters of quotations."""
 _SOFT_BREAK = re.compile(r"(?<=[^\s.!?:;。！？…|\ue002])\n(?=[^\W\d_A-ZÄÖÜ])")
 _BOUNDARY = re.compile(r"[.!?…]+(?=[\"')\]*_”»]*(?:\s|$))[\"')\]*_”»]*|[。！？]+[」』”]?|\n+")
+_ENDS = ".!?…。！？\n"
+"""The characters that begin a match of `_BOUNDARY`."""
 _BULLET = re.compile(r"\s*(?:[-*+•]|\d{1,2}[.)])\s+(?!\s)")
 
 
@@ -135,7 +135,9 @@ def read(text: str) -> Prose:
 
 def unread(text: str) -> tuple[str, ...]:
     """Return, in words, the parts of a text that are beyond a limit and were not read."""
-    return read(text).unread if len(text) > _SURELY_READ else ()
+    if len(text) < _LONGEST_SENTENCE and sum(map(text.count, _ENDS)) < MOST_SENTENCES:
+        return ()
+    return read(text).unread
 
 
 def unquoted(text: str) -> str:

@@ -12,12 +12,13 @@ import bisect
 import logging
 import re
 from collections.abc import Iterator
-from functools import lru_cache
-from typing import Literal, NamedTuple
-
-from markdown_it import MarkdownIt
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from wirelint import lexicon
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
 
 _PHRASES = lexicon.Phrases("quoting")
 
@@ -31,19 +32,17 @@ _KINDS: dict[str, Kind] = {
 
 MOST_LINES = 2048
 """Lines of one text that are parsed, at 4-8 microseconds each. The lines after them count as quoted."""
-# mitmproxy turns on the debug messages of all libraries; this parser writes one for each rule and line.
-logging.getLogger("markdown_it").setLevel(logging.INFO)
-# Inline rules take most of the parser's time.
-_PARSER = MarkdownIt("commonmark").disable(["inline", "text_join"], ignoreInvalid=True)
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _TICKS = re.compile(r"`+")
 # What begins inline code (a run of backticks) or hides its marks: an escape, a URL in brackets, a tag.
 _INLINE = re.compile(
     r"""\\[\\`]|(?P<ticks>`+)|<[A-Za-z][\w+.-]{1,31}:[^\s<>]*>|</?[A-Za-z](?:[^<>`"']|"[^"]*"|'[^']*'){0,256}>"""
 )
-_MARKS = ("`", "~~~", "    ", "\t")
+_MARKS = ("`", "~~~")
 _BEGINS_BLOCK = re.compile(r"(?:\A|[\r\n])[ \d>*+.)-]{0,64}[<>]")
 """A tag or a block quote at a line start or in a list item."""
+_BEGINS_INDENTED = re.compile(r"(?:\A|[\r\n])[ \d>*+.)-]*?(?:    |\t)")
+"""Four columns of white space at a line start, or after the marks of lists and block quotes there."""
 
 
 class Span(NamedTuple):
@@ -81,12 +80,16 @@ def fence_is_whole_message(text: str) -> bool:
 
 def is_unread(text: str, offset: int) -> bool:
     """Return True if an offset is beyond the lines that are parsed."""
+    if text.count("\n") + text.count("\r") < MOST_LINES:  # the parser reads a text in 5 ms, this takes 5 microseconds
+        return False
     return any(span.kind == "unread" and span.start <= offset for span in spans(text)[-1:])
 
 
 def may_hold_spans(text: str) -> bool:
     """Return False if a text surely has neither quoted parts nor HTML blocks."""
     if any(mark in text for mark in _MARKS):
+        return True
+    if ("    " in text or "\t" in text) and _BEGINS_INDENTED.search(text) is not None:
         return True
     return ("<" in text or ">" in text) and _BEGINS_BLOCK.search(text) is not None
 
@@ -100,10 +103,21 @@ def spans(text: str) -> tuple[Span, ...]:
     return (*sorted(found), Span(unread, len(text), "unread")) if unread < len(text) else tuple(sorted(found))
 
 
+@cache
+def _parser() -> MarkdownIt:
+    """Return the parser. Its import takes 40 ms, and few texts of few captures need it."""
+    from markdown_it import MarkdownIt
+
+    # mitmproxy turns on the debug messages of all libraries; this parser writes one for each rule and line.
+    logging.getLogger("markdown_it").setLevel(logging.INFO)
+    # Inline rules take most of the parser's time.
+    return MarkdownIt("commonmark").disable(["inline", "text_join"], ignoreInvalid=True)
+
+
 def _parsed(text: str, starts: list[int]) -> Iterator[Span]:
     """Yield the parts in a text. `starts`: the offset of each line, and of the end."""
     quoted_until = 0  # the line after the outermost block quote that is open
-    for token in _PARSER.parse(text):
+    for token in _parser().parse(text):
         if token.map is None or token.map[1] <= quoted_until:
             continue
         start, end = starts[token.map[0]], starts[min(token.map[1], len(starts) - 1)]

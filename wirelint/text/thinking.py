@@ -138,16 +138,12 @@ def _tag(table: Mapping[str, Any]) -> Tag:
     closer = table.get("closer", rf"{before}\s?/\s?{some}\s?{after}").replace(r"\|", "[|｜]")
     lone = closer if "closer" in table else rf"{before}\s?/\s?{bare}\s?{after}"
     loose = opener if "opener" in table else rf"<\s?{some}(?:\s[^<>]{{0,200}})?>|&lt;{some}&gt;"
-    begins, ends, alone, loose_opener = (re.compile(pattern, flags) for pattern in (opener, closer, lone, loose))
+    begins, ends, alone, loose_opener = (
+        lexicon.lazy_pattern(pattern, flags) for pattern in (opener, closer, lone, loose)
+    )
     places = frozenset(table.get("places", ("edge", "inner", "orphan")))
     word = name[1:-1] if native and plain else ""
     return Tag(name, begins, ends, alone, native, places, loose_opener, word)
-
-
-def _any(patterns: Iterable[re.Pattern[str]], ahead: str = "") -> re.Pattern[str]:
-    """Return a pattern that matches where any of some patterns does. `ahead`: pattern source of a look-ahead."""
-    options = "|".join(f"(?{'i' * bool(one.flags & re.IGNORECASE)}:{one.pattern})" for one in patterns)
-    return re.compile(f"{ahead}(?:{options})")
 
 
 def _any_tag(tags: Iterable[re.Pattern[str]]) -> re.Pattern[str]:
@@ -156,20 +152,25 @@ def _any_tag(tags: Iterable[re.Pattern[str]]) -> re.Pattern[str]:
     Without the look-ahead a text of 100,000 brackets takes 70 ms, since all delimiters are tried at each of them.
     """
     found = tuple(tags)
-    heads: _Heads = {}
-    for tag in found:
-        for row in _options(tag.pattern):
-            below = heads
-            for atom in itertools.islice(_PHRASES["atom"].finditer(row), _HEAD):
-                below = below.setdefault(f"(?i:{atom[0]})" if tag.flags & re.IGNORECASE else atom[0], {})
-            below[""] = {}
-    return _any(found, f"(?={_head(heads)})")
+
+    def source() -> str:
+        heads: _Heads = {}
+        for tag in found:
+            for row in _options(tag.pattern):
+                below = heads
+                for atom in itertools.islice(_PHRASES["atom"].finditer(row), _HEAD):
+                    below = below.setdefault(f"(?i:{atom[0]})" if tag.flags & re.IGNORECASE else atom[0], {})
+                below[""] = {}
+        options = "|".join(f"(?{'i' * bool(one.flags & re.IGNORECASE)}:{one.pattern})" for one in found)
+        return f"(?={_head(heads)})(?:{options})"
+
+    return lexicon.lazy_pattern(source)
 
 
 def _spelt(pattern: re.Pattern[str]) -> re.Pattern[str]:
     """Return the pattern of a tag in JSON text."""
     source = pattern.pattern.replace("(?:<|&lt;)", r"(?:<|&lt;|\\u003c|\\u003C)").replace(r"\s?/", r"\s?\\?/")
-    return re.compile(source.replace("(?:>|&gt;)", r"(?:>|&gt;|\\u003e|\\u003E)"), pattern.flags)
+    return lexicon.lazy_pattern(source.replace("(?:>|&gt;)", r"(?:>|&gt;|\\u003e|\\u003E)"), pattern.flags)
 
 
 def _head(heads: _Heads) -> str:
@@ -188,7 +189,7 @@ SPELT_TAG = _any_tag(_spelt(pattern) for tag in NATIVE for pattern in (tag.opene
 _UNPROMPTED = ("<thinking>", "<antthinking>")
 _ORPHANS = tuple(tag for tag in TAGS if "orphan" in tag.places)
 _FINAL_ALONE = _PHRASES["alone"]
-_GLUED = re.compile(_GLUED_FINAL + _FINAL_ALONE.pattern[1:])
+_GLUED = lexicon.lazy_pattern(_GLUED_FINAL + _FINAL_ALONE.pattern[1:])
 LONE_CLOSER = _any_tag([*(tag.lone for tag in _ORPHANS), _FINAL_ALONE])
 _INNER = tuple(tag for tag in TAGS if "inner" in tag.places)
 _PROBES = Cues(*_PHRASES.words("probes"))
@@ -199,7 +200,8 @@ _SENTENCE_END = tuple(".!?…:)]}\"'`”*>|")
 _PROSE_END = tuple(".!?…。！？)\"'”’」")
 
 _SENTENCES = tuple(
-    (re.compile(begins, re.IGNORECASE), re.compile(ends, re.IGNORECASE | re.MULTILINE)) for _, begins, ends in SENTENCES
+    (lexicon.lazy_pattern(begins, re.IGNORECASE), lexicon.lazy_pattern(ends, re.IGNORECASE | re.MULTILINE))
+    for _, begins, ends in SENTENCES
 )
 _SENTENCE_FAMILIES = frozenset(name for name, _, _ in SENTENCES)
 # `analysis` before any other word counts only together with the end.

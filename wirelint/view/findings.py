@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Protocol, get_args
+from typing import TYPE_CHECKING, Protocol, get_args
 
-from wirelint.capture.offline import Checked
 from wirelint.fix import AppliedFix
 from wirelint.model import Confidence, Json, Layer, Side
 from wirelint.rule import SEVERITIES, Finding, Fix, Severity
 from wirelint.state.issues import Issue, fingerprint
 from wirelint.text.escaping import counted, printable
+
+if TYPE_CHECKING:
+    from wirelint.capture.offline import Checked
 
 _WORDS = {
     "severity": get_args(Severity),

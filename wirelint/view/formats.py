@@ -25,6 +25,7 @@ from wirelint import __version__
 from wirelint.capture.offline import Checked, Occurrences
 from wirelint.capture.record import Record
 from wirelint.engine import INTERNAL, INTERNAL_NAME
+from wirelint.lexicon import lazy_pattern
 from wirelint.model import Json as Value
 from wirelint.registry import Registry, safeties, summary
 from wirelint.rule import Finding, Rule, Severity
@@ -38,7 +39,7 @@ _QUALITY: dict[Severity, str] = {"error": "major", "warning": "minor", "info": "
 _LEVELS: dict[Severity, str] = {"error": "error", "warning": "warning", "info": "note"}
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _LINK = re.compile(r"\[([^\[\]]*)\]\(")
-_NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_NOT_XML = lazy_pattern("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _LINE = re.compile(r"line (\d{1,9})")
 _INPUT = "stdin"
 
