@@ -29,7 +29,10 @@ from wirelint.cli import cli
 __all__ = ["wirelint"]
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [
+    *(ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "SECURITY")),
+    *sorted((ROOT / "docs").rglob("*.md")),
+]
 WRITTEN = [page for page in PAGES if page.parent.name != "rules"]
 """Those of the rules are made by one function: their commands are of one kind."""
 
