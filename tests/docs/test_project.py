@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
+from ruamel.yaml import YAML
 
 from tests.docs.test_shown import PAGES, ROOT
 from wirelint import DOCUMENTATION, REPOSITORY, __version__
@@ -24,12 +24,12 @@ READERS: dict[str, Any] = {
     "python": ast.parse,
     "json": json.loads,
     "toml": tomllib.loads,
-    "yaml": yaml.safe_load,
+    "yaml": YAML(typ="safe").load,
 }
 
 
 def load(name: str) -> Any:
-    return yaml.safe_load((ROOT / name).read_text(encoding="utf-8"))
+    return YAML(typ="safe").load((ROOT / name).read_text(encoding="utf-8"))
 
 
 def test_addresses_are_those_of_the_package() -> None:
