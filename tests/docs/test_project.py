@@ -40,6 +40,7 @@ def test_addresses_are_those_of_the_package() -> None:
     pages = {path.stem: page_url(path.stem) for path in (ROOT / "docs" / "rules").glob("*-*.md")}
     assert pages == {name: f"{DOCUMENTATION}rules/{name}/" for name in pages}
     assert page_url("my-own-rule") == ""
+    assert f"[{len(pages)} rules](docs/rules/README.md)" in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def test_the_changelog_begins_with_this_version() -> None:
