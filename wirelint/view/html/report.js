@@ -870,7 +870,12 @@ function keepFilters() {
   if (one("#hide-clean").checked !== hidesByDefault()) state.set("clean", one("#hide-clean").checked ? "hide" : "show");
   const [id] = location.hash.slice(1).split("?");
   const hash = state.size ? `#${id}?${state}` : id && `#${id}`;
-  if (hash !== location.hash) history.replaceState(null, "", hash || location.href.split("#")[0]);
+  if (hash === location.hash) return;
+  try {
+    history.replaceState(null, "", hash || location.href.split("#")[0]);
+  } catch {
+    /* a frame without an address, or a browser that limits the changes: the filters work all the same */
+  }
 }
 
 /** Sets the filters that the address names. Without any it changes nothing. */
