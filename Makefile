@@ -1,10 +1,10 @@
-# demo · test · test-all · check · docs · bench · fuzz · soak · clean. Everything runs in .venv, which the first target creates.
+# demo · test · test-all · check · docs · docs-site · bench · fuzz · soak · clean. Everything runs in .venv, which the first target creates.
 # PYTHON=/path/to/python selects the interpreter, VENV=dir the place of the environment.
 
 VENV ?= .venv
 RUN = $(VENV)/bin/python
 
-.PHONY: demo test test-all check docs bench fuzz soak clean install
+.PHONY: demo test test-all check docs docs-site bench fuzz soak clean install
 
 demo: $(VENV)/installed-demo
 	@$(RUN) -m wirelint demo
@@ -28,6 +28,11 @@ check: install
 docs: install
 	$(RUN) -m wirelint docs
 
+# A folder of HTML pages, `site/`. A dead link or a page outside of the navigation is an error.
+docs-site: docs $(VENV)/installed-docs
+	@NO_MKDOCS_2_WARNING=1 $(RUN) -m mkdocs build --strict --quiet
+	@echo "site/index.html"
+
 bench: install
 	$(RUN) -m tests.bench
 
@@ -40,13 +45,14 @@ soak: install
 
 install: $(VENV)/installed
 
-# Two stamps, one environment: the demo needs two SDKs, the tests need those of every vendor. `[dev]` includes `[demo]`.
+# Three stamps, one environment: the demo needs two SDKs, the tests those of every vendor, the site mkdocs. `[dev]` includes `[demo]`.
 $(VENV)/installed: EXTRA = dev
 $(VENV)/installed-demo: EXTRA = demo
-$(VENV)/installed $(VENV)/installed-demo: pyproject.toml
+$(VENV)/installed-docs: EXTRA = docs
+$(VENV)/installed $(VENV)/installed-demo $(VENV)/installed-docs: pyproject.toml
 	@py='$(PYTHON)'; \
 	if [ -z "$$py" ]; then \
-	  for c in python3 python python3.13 python3.12 python3.14 python3.11 "$$HOME"/.pyenv/versions/3.1[1-9]*/bin/python; do \
+	  for c in $(RUN) python3 python python3.13 python3.12 python3.14 python3.11 "$$HOME"/.pyenv/versions/3.1[1-9]*/bin/python; do \
 	    if "$$c" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then py=$$c; break; fi; \
 	  done; \
 	fi; \
@@ -57,4 +63,4 @@ $(VENV)/installed $(VENV)/installed-demo: pyproject.toml
 	@touch $@ $(if $(filter dev,$(EXTRA)),$(VENV)/installed-demo)
 
 clean:
-	rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) dist build site .pytest_cache .mypy_cache .ruff_cache

@@ -14,12 +14,17 @@ PACKAGE = ROOT / "wirelint"
 TOP = {
     "CHANGELOG.md",
     "CONTRIBUTING.md",
+    "Dockerfile",
     "LICENSE",
     "Makefile",
     "README.md",
+    "SECURITY.md",
+    "action.yml",
     "addons",
     "captures",
+    "compose.yaml",
     "docs",
+    "mkdocs.yml",
     "pyproject.toml",
     "rules",
     "tests",
@@ -87,7 +92,7 @@ def _imports(module: Path) -> tuple[str, ...]:
 
 def test_the_top_level_says_it_all() -> None:
     seen = {path.name for path in ROOT.iterdir() if not path.name.startswith(".")}
-    made = {"dist", "build", "__pycache__"} | {path.name for path in ROOT.glob("*.egg-info")}
+    made = {"dist", "build", "site", "__pycache__"} | {path.name for path in ROOT.glob("*.egg-info")}
     assert seen - made == TOP
 
 

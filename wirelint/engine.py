@@ -482,14 +482,14 @@ def _part_notes(part: object, tools: Sequence[Tool]) -> Iterator[str]:
                 yield f"more than {most} calls with code fences in a text of the reply; the others may not be judged"
             if control_tokens.are_too_many(text[:end]):
                 most = control_tokens.MOST_TOKENS
-                yield f"more than {most:,} control tokens in a text of the reply; they were not judged"
+                yield f"more than {most:,} control tokens in a text of the reply; they were not checked"
             if is_unread(text, len(text[:end])):
                 yield f"the lines after the first {MOST_LINES:,} in a text of the reply count as quoted"
             unread = prose.unread(text[:end]) if isinstance(part, Text) else ()
             yield from (f"the {some} in a text of the reply were not read for claims" for some in unread)
         case ToolCall(name=name, arguments=arguments):
             if len(arguments.text) > MOST_VALUES and len(arguments.values) == MOST_VALUES and arguments.rest:
-                yield f"the arguments of {name} are more than {MOST_VALUES} JSON values; the others were not judged"
+                yield f"the arguments of {name} are more than {MOST_VALUES} JSON values; the others were not checked"
             mapping = arguments.mapping
             if mapping and len(arguments.text) > placeholders.MOST_VALUES and placeholders.are_too_many(mapping):
                 most = placeholders.MOST_VALUES

@@ -10,10 +10,12 @@ import re
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from wirelint import DOCUMENTATION
 from wirelint.fix import NO_FIXES, SAFETIES, FixPolicy
 from wirelint.guard import as_exception, guard
 from wirelint.rule import SEVERITIES, Rule, Safety, read_example
@@ -225,3 +227,13 @@ def safeties(rule: Rule) -> tuple[Safety, ...]:
 def summary(rule: Rule) -> str:
     """Return the first line of a rule's manual without its full stop."""
     return (inspect.getdoc(rule) or "").split("\n", 1)[0].rstrip(".")
+
+
+def page_url(name: str) -> str:
+    """Return the address of a rule's page in the documentation; empty for a rule that wirelint does not ship."""
+    return f"{DOCUMENTATION}rules/{name}/" if name in _shipped_names() else ""
+
+
+@cache
+def _shipped_names() -> frozenset[str]:
+    return frozenset(path.stem[6:].replace("_", "-") for path in shipped("rules").glob("[a-z]*.py"))

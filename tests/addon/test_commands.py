@@ -87,16 +87,16 @@ def test_names_of_rules_are_completed(prompt: Prompt) -> None:
 WRONG = {
     "wirelint.explain": "wirelint.explain RULE: name a rule, such as xml-leak or LK101",
     "wirelint.explain xml-lek": "unknown rule 'xml-lek'; did you mean xml-leak?",
-    "wirelint.fix '~comment nothing-like-it'": "none of these flows is an exchange that wirelint understands",
+    "wirelint.fix '~comment nothing-like-it'": "none of these flows is an exchange of a supported API",
     "wirelint.findings '~nonsense ('": "",
 }
 
 
 WRONG |= {
-    "wirelint.view @all /": "/: this is no file; name one, such as /report.html",
+    "wirelint.view @all /": "/: not the name of a file; give one, such as /report.html",
     "wirelint.view @all /no/such/folder/x.html": "/no/such/folder/x.html: there is no folder /no/such/folder",
-    "wirelint.view '~comment nothing-like-it' x.html": "none of these flows is an exchange that wirelint understands",
-    "wirelint.case @focus /": "/: this is no file; name one, such as /case.jsonl",
+    "wirelint.view '~comment nothing-like-it' x.html": "none of these flows is an exchange of a supported API",
+    "wirelint.case @focus /": "/: not the name of a file; give one, such as /case.jsonl",
     "wirelint.case @focus case.jsonl": "nothing was found in this exchange; there is nothing to reproduce",
     "wirelint.case '~comment nothing-like-it' x": "Command requires one flow",
 }

@@ -108,7 +108,7 @@ def test_a_whole_reply_whose_coding_is_damaged_or_swells_passes_as_it_came(
     assert (flow.response.raw_content, flow.response.headers.fields) == (raw, before)
     (line,) = captured(inspector, tmp_path)
     assert "delivered" not in line
-    said = "ends before its content-encoding" if damage == "cut off" else "larger than wirelint_max_body"
+    said = "compressed reply is cut off" if damage == "cut off" else "larger than wirelint_max_body"
     assert said in line["notes"][0]
 
 

@@ -57,7 +57,7 @@ LINES = {
         result_of_record(CUT, "upstream-died", "gone", rules=("ST604",)),
         "openai.chat acme-1 200 stream, 1.84 s (first token 0.42 s), upstream-died: 1 error [3f2a9c11]",
     ),
-    "refused": (REFUSED, "openai.chat acme-1 429, 1.84 s: not judged [3f2a9c11]"),
+    "refused": (REFUSED, "openai.chat acme-1 429, 1.84 s: not checked [3f2a9c11]"),
 }
 
 

@@ -165,7 +165,7 @@ def test_a_single_value_given_twice() -> None:
 def test_a_name_that_looks_like_ours() -> None:
     assert (
         options.misspelt({"other": 1, "wirelint_capture": "x"})
-        == "wirelint_capture is no option; did you mean wirelint_captures?"
+        == "unknown option wirelint_capture; did you mean wirelint_captures?"
     )
     assert options.misspelt({"other": 1, "wirelint_select": "x"}) is None
 

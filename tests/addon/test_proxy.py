@@ -107,6 +107,16 @@ def test_a_taken_port_is_told_before_anything_listens(web: bool, capfd: pytest.C
     assert "listening" not in result.output + "".join(capfd.readouterr())
 
 
+def test_mitmweb_needs_a_port_of_its_own(capfd: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    given = ("--web", "--set", f"web_port={port}", "--port", str(port))
+    result = CliRunner().invoke(proxy, ["--upstream", "https://h.test", *given])
+    assert result.exit_code == 2
+    assert f"port {port} is the proxy's; choose another with --port or --set web_port=PORT" in result.output
+    assert "listening" not in result.output + "".join(capfd.readouterr())
+
+
 LISTENS: dict[str, Any] = TABLES["listens"]
 
 

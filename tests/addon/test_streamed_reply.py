@@ -172,7 +172,7 @@ def test_a_body_that_is_not_coded_whatever_its_header_says(inspector: Inspector,
     inspector.response(flow)
     (line,) = captured(inspector, tmp_path)
     assert line["end"] == "unread"
-    assert "not what its content-encoding says" in line["notes"][0]
+    assert "does not match its content-encoding" in line["notes"][0]
 
 
 def killed(flow: http.HTTPFlow) -> bool:
@@ -195,7 +195,7 @@ def test_a_coding_that_ends_too_early(inspector: Inspector, tmp_path: Path, codi
     assert killed(flow)
     inspector.response(flow)
     (line,) = captured(inspector, tmp_path)
-    assert (line["end"], line["error"]) == ("upstream-died", "the reply ends before its content-encoding does")
+    assert (line["end"], line["error"]) == ("upstream-died", "the compressed reply is cut off")
 
 
 @pytest.mark.parametrize("step", [1, 7, 4096])
@@ -209,7 +209,7 @@ def test_a_coding_that_breaks_in_the_middle(inspector: Inspector, tmp_path: Path
     assert killed(flow)
     inspector.response(flow)
     (line,) = captured(inspector, tmp_path)
-    assert "not what its content-encoding says" in line["notes"][0]
+    assert "does not match its content-encoding" in line["notes"][0]
 
 
 @pytest.mark.parametrize("coding", sorted(CODINGS.keys() - {"identity"}))

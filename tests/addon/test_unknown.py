@@ -56,7 +56,7 @@ def judged(tmp_path: Path, kind: str) -> list[Checked]:
 def test_it_is_recorded_with_the_reason(inspector: Inspector, tmp_path: Path, name: str) -> None:
     url, body, why = RECORDED[name]
     flow = passed(inspector, url, body)
-    assert flow.comment == "not judged"
+    assert flow.comment == "not checked"
     (line,) = captured(inspector, tmp_path)
     assert line["api"] is None
     assert not line["findings"]
@@ -68,7 +68,7 @@ def test_it_is_recorded_with_the_reason(inspector: Inspector, tmp_path: Path, na
         for kind in ("exchanges.jsonl", "flows.mitm"):
             (found,) = judged(tmp_path, kind)
             assert found.exchange is None
-            assert line["notes"][0] == f"not judged: {found.because}"
+            assert line["notes"][0] == f"not checked: {found.because}"
 
 
 @pytest.mark.parametrize("name", LEFT_ALONE)

@@ -179,7 +179,7 @@ def test_the_commands_of_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 WRONG: dict[str, tuple[list[str], str]] = {
-    "no suffix": (["-o", "out"], "which format?"),
+    "no suffix": (["-o", "out"], "unknown format"),
     "nobody meant": (["-o", "out.har", "--id", "nobody"], "No exchange matches; nothing written"),
     "there already": (["-o", "taken.har"], "is there already"),
 }

@@ -1,4 +1,4 @@
-"""Cassettes, LHAR, session logs and results of a verifier: what is read of them, and what is not judged."""
+"""Cassettes, LHAR, session logs and results of a verifier: what is read of them, and what is not checked."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _split(path: Path) -> tuple[list[Record], list[str]]:
 
 
 def _found(path: Path) -> list[list[str]]:
-    """The names of what is found, exchange by exchange, what is not judged left out."""
+    """The names of what is found, exchange by exchange, what is not checked left out."""
     checked = [item for item in check(read([path]), RULES) if isinstance(item, Checked)]
     return [[one.name for one in item.findings if one.severity != "info"] for item in checked]
 
@@ -142,8 +142,8 @@ BOMB = "\n".join((
         "none": ("interactions: []\nversion: 1", "without interactions"),
         "none in JSON": ('{"interactions": [], "version": 1}', "without interactions"),
         "no request": ("interactions:\n- response: {}", "interaction 1: no `request` in it (nothing could be read)"),
-        "a bomb": (BOMB, "larger than anybody sends"),
-        "a circle": ("interactions:\n- request: {method: POST, body: &a [*a]}\n  response: {}", "larger than anybody"),
+        "a bomb": (BOMB, "too large"),
+        "a circle": ("interactions:\n- request: {method: POST, body: &a [*a]}\n  response: {}", "too large"),
         "cut off": ('interactions:\n- request: {body: "abc', "interaction 1: broken YAML"),
     }.values(),
 )
@@ -199,7 +199,7 @@ def test_what_vcrpy_records(tmp_path: Path, endpoint: str, options: dict[str, An
     assert [record.url for record in records] == [endpoint] * 4
     assert [record.response_body == PLAIN for record in records] == [False, False, True, True]
     assert _found(path) == [["truncated-stream"], ["truncated-stream"], [], []]
-    assert _unjudged(path) == "not judged here: when the pieces of a reply came"
+    assert _unjudged(path) == "not checked here: when the pieces of a reply came"
 
 
 # --- LHAR -------------------------------------------------------------------------------------------------------------
@@ -287,7 +287,7 @@ def test_results_of_a_verifier(tmp_path: Path, line: dict[str, Any], names: list
     assert record.timing.duration == 500
     assert record.status == (200 if line["status"] == "success" else 429)
     assert _found(path) == [names]
-    assert _unjudged(path).startswith("not judged here: ")
+    assert _unjudged(path).startswith("not checked here: ")
 
 
 # --- session logs -----------------------------------------------------------------------------------------------------

@@ -85,7 +85,7 @@ def test_a_wrong_file_is_one_line_and_2(wirelint: Wirelint, tmp_path: Path, text
 def test_writing_needs_a_place(wirelint: Wirelint, tmp_path: Path) -> None:
     cut = write(tmp_path / "cut.jsonl", CUT)
     ran = wirelint("check", "--write-baseline", cut)
-    assert (ran.status, ran.err) == (2, "wirelint: --write-baseline: where to? add --baseline FILE\n")
+    assert (ran.status, ran.err) == (2, "wirelint: --write-baseline needs a file; add --baseline FILE\n")
     ran = wirelint("check", "--write-baseline", "--baseline", tmp_path / "no" / "such.json", cut)
     assert ran.status == 2
     assert "No such file or directory; name a writable place" in ran.err

@@ -143,7 +143,7 @@ def test_check_tells_what_could_be_fixed(wirelint: Wirelint, tmp_path: Path, rul
 
 BAD = ["-o", "OUT"]
 REFUSED: dict[str, tuple[list[str], str]] = {
-    "neither output nor diff": (["IN"], "--diff only shows"),
+    "neither output nor diff": (["IN"], "no output named"),
     "the input itself": (["IN", "-o", "IN", "--force"], "overlap"),
     "inside the input": (["FOLDER", "-o", "FOLDER/out"], "overlap"),
     "there already": (["IN", "-o", "THERE"], "is there already"),

@@ -15,6 +15,7 @@ import pytest
 from tests.build import REGISTRY, Talk, User, chunk, sse
 from tests.cli.conftest import Wirelint
 from tests.cli.test_check import CLEAN, CUT, write
+from wirelint import DOCUMENTATION
 from wirelint.engine import Engine
 from wirelint.view.formats import FORMATS
 
@@ -50,7 +51,9 @@ def test_sarif_says_where_and_what(found: Callable[..., str], wirelint: Wirelint
     (run,) = json.loads(found("sarif"))["runs"]
     rules = run["tool"]["driver"]["rules"]
     assert [rule["id"] for rule in rules] == [*(rule.code for rule in REGISTRY.rules), "IN000"]
-    assert all(rule["help"]["text"] and "helpUri" not in rule for rule in rules)
+    assert all(rule["help"]["text"] for rule in rules)
+    pages = {rule["name"]: rule["helpUri"] for rule in rules if "helpUri" in rule}
+    assert pages == {rule.name: f"{DOCUMENTATION}rules/{rule.name}/" for rule in REGISTRY.rules}
     first, second = run["results"]
     assert (first["ruleId"], first["level"], rules[first["ruleIndex"]]["name"]) == (
         "ST604",

@@ -13,6 +13,7 @@ from xml.etree import ElementTree
 import orjson
 import pytest
 
+from wirelint import DOCUMENTATION
 from wirelint.capture.format import encode
 from wirelint.capture.record import Record
 from wirelint.cli import main
@@ -31,6 +32,9 @@ ORDINARY = (
     "مرحبا بالعالم — שלום עולם — 你好，世界　（全角） — привет — नमस्ते क्‍ष — می‌خواهم — ไทย — 한국어 "
     "👩‍👩‍👧 👍🏽 ❤️ ½ é e\u0301 «naïve»\u00a0! ●▲ → ✓"
 )
+
+LINK = rf"\x1b\]8;(id=\d+)?;({re.escape(DOCUMENTATION)}rules/[a-z-]+/)?\x1b\\"
+"""A link of the terminal to a rule's page, or its end."""
 
 
 def _record(said: str, id_: str = "1", tool: str = "", host: str = "h.example") -> Record:
@@ -156,7 +160,7 @@ def test_nothing_of_the_wire_acts(name: str, capture: Path, tmp_path: Path, monk
     holds(out)
     monkeypatch.setattr("wirelint.cli.progress._PATIENCE", 60.0)  # a bar moves the cursor
     drawn, told = run(arguments, monkeypatch, terminal=True)
-    colours = re.compile(r"\x1b\[[0-9;]*m")
+    colours = re.compile(r"\x1b\[[0-9;]*m|" + LINK)
     assert not _ANY.search(colours.sub("", drawn + told)), repr(_ANY.search(colours.sub("", drawn + told)))
 
 

@@ -29,7 +29,10 @@ from wirelint.cli import cli
 __all__ = ["wirelint"]
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [
+    *(ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "SECURITY")),
+    *sorted((ROOT / "docs").rglob("*.md")),
+]
 WRITTEN = [page for page in PAGES if page.parent.name != "rules"]
 """Those of the rules are made by one function: their commands are of one kind."""
 
@@ -102,6 +105,7 @@ def test_a_command_takes_what_is_shown(shown: Shown) -> None:
 
 WRITING = (
     ["wirelint", "fix", "captures/", "-o", "fixed/", "--unsafe-fixes"],
+    ["wirelint", "new-rule", "XX901", "my-rule", "--folder", "my-rules"],
     ["wirelint", "case", "captures/samples/faults.jsonl", "xml-leak-openai-stream", "-o", "case.jsonl"],
 )
 FILES = Path(__file__).with_name("files")

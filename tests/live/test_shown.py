@@ -24,7 +24,7 @@ from tests.selection import sampled
 
 pytestmark = pytest.mark.live
 
-AGENTS = ("claude", "codex", "pytest")
+AGENTS = ("claude", "codex", "opencode", "pytest")
 _LISTENS = re.compile(r"listening at|http://127\.0\.0\.1:")
 WATCHED = ("proxy", "mock")
 """They go on until they are stopped; what they say when they are ready is waited for."""

@@ -187,7 +187,7 @@ def test_a_body_that_breaks_its_coding_does_not_look_complete(repairing: Proxy, 
     assert reply.complete is (arrives == PLAIN)
     record = repairing.wait_for_record(name)
     assert record["end"] == end
-    assert end != "unread" or "not what its content-encoding says" in record["notes"][0]
+    assert end != "unread" or "does not match its content-encoding" in record["notes"][0]
 
 
 @pytest.mark.parametrize("form", [(OPENAI, True), (OPENAI, False)], ids=str)
@@ -231,7 +231,7 @@ def test_other_traffic_passes_untouched(proxy: Proxy, upstream: Upstream, name: 
     assert (reply.status, reply.body) == (200, ANSWER)
     if captured:
         record = proxy.wait_for_record(name)
-        assert (record["api"], record["findings"], record["notes"][0][:12]) == (None, [], "not judged: ")
+        assert (record["api"], record["findings"], record["notes"][0][:12]) == (None, [], "not checked: ")
         assert (record["request"]["body"].encode(), record["response"]["body"].encode()) == (body, ANSWER)
         return
     probe = proxy.wait_for_probe(name)

@@ -62,7 +62,7 @@ def notes(text: str = "Well.", **said: object) -> tuple[str, ...]:
     ("text", "says"),
     [
         (LOOPS["marks"] + " " * 2000, note_on(some(plain_from(LOOPS["marks"] + " " * 2000)))),
-        ("<|a_1|>" * 2049, "more than 2,048 control tokens in a text of the reply; they were not judged"),
+        ("<|a_1|>" * 2049, "more than 2,048 control tokens in a text of the reply; they were not checked"),
         ("one\n" * 2049, "the lines after the first 2,048 in a text of the reply count as quoted"),
         ("It is. " * 600, "the sentences between the first and the last 256 in a text of the reply were not read"),
         ("word " * 4000, "the characters of a sentence after the first 16,384 in a text of the reply were not read"),
@@ -79,7 +79,7 @@ def test_a_limit_of_a_text_makes_a_note(text: str, says: str) -> None:
 
 
 def test_a_limit_of_arguments_makes_a_note() -> None:
-    assert "more than 256 JSON values; the others were not judged" in notes(calls=[Call("look", "0 " * 300)])[0]
+    assert "more than 256 JSON values; the others were not checked" in notes(calls=[Call("look", "0 " * 300)])[0]
     many = notes(calls=[Call("look", {"q": ["a"] * 401})])
     assert many == ("the arguments of look hold more than 400 values; the others were not checked for invented ones",)
 

@@ -62,7 +62,7 @@ from wirelint.rule import Finding, Rule
 from wirelint.state.ledger import Ledger
 from wirelint.wire.content_coding import TooLargeError
 
-_NO_END_HOOK = "the connection ended without a word about this exchange"
+_NO_END_HOOK = "the connection ended, and mitmproxy reported nothing about this exchange"
 _MOST_OPEN = 4096
 """Exchanges in progress; above it the oldest ends unread."""
 
@@ -293,7 +293,7 @@ class Inspector:
         self._ui.preview.wake()
         while len(self._open) > _MOST_OPEN:
             oldest = next(iter(self._open.values()))
-            oldest.recorder.mark_unread("too many exchanges at one time; this one was let go")
+            oldest.recorder.mark_unread("too many open exchanges; this one is no longer watched")
             self._sweep(oldest.flow, "unread", None)
 
     @_fail_open
@@ -370,7 +370,7 @@ class Inspector:
         for record in records_of(flow):
             checked = check_record(self._redactor.record(record), self._engine, self._failures.log)
             if checked.because:
-                notes: list[Json] = [*record.notes, f"not judged: {checked.because}"]
+                notes: list[Json] = [*record.notes, f"not checked: {checked.because}"]
                 checked = dataclasses.replace(checked, record=checked.record.but(annotations={"notes": notes}))
             elif checked.exchange is None and not checked.findings:
                 continue

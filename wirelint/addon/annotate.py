@@ -143,7 +143,7 @@ def _comment(checked: Checked, names: list[str]) -> str:
         parts.append(trouble)
     if checked.known:
         parts.append(f"+{len(checked.known)} known")
-    parts = parts or ["ok" if checked.api else "not judged"]
+    parts = parts or ["ok" if checked.api else "not checked"]
     if checked.record.fixes:
         parts.append(f"{len(checked.record.fixes)} fixed")
     if calls := checked.calls:

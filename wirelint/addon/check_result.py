@@ -76,7 +76,9 @@ def judge(recorder: ExchangeRecorder, reading: Reading, engine: Engine, redactor
         exchange = engine.ledger.place(exchange)
         findings += engine.check(exchange)
     elif recorder.is_readable and not recorder.is_unread:
-        findings.append(internal("reading the exchange without its secrets", ValueError("it is of no known API then")))
+        findings.append(
+            internal("reading the exchange without its secrets", ValueError("it has no known API without them"))
+        )
     return _result(recorder, clean, exchange, findings, redactor)
 
 

@@ -107,7 +107,7 @@ def open_unread(flow: http.HTTPFlow, limit: int, *, large: bool) -> ExchangeReco
     """Create the recorder of a request recognised by path alone; None for other traffic. `large`: above the limit, else
     streamed."""
     recorder = open_recorder(flow, None, limit)
-    why = too_large(limit) if large else "was streamed past us"
+    why = too_large(limit) if large else "was streamed by another addon"
     return recorder if pass_unread(recorder, recorder.method, _LEAST_BODY, why) else None
 
 
@@ -121,10 +121,10 @@ def note_unknown(recorder: ExchangeRecorder) -> bool:
     recorder.unknown_reason = unknown_because(recorder.method, recorder.url, lower(recorder.request_headers), body)
     if not recorder.unknown_reason:
         return False
-    recorder.notes.append(f"not judged: {recorder.unknown_reason}")
+    recorder.notes.append(f"not checked: {recorder.unknown_reason}")
     if not is_text(body):
         recorder.request_body = None
-        recorder.notes.append("the body of the request is no text; it was not kept")
+        recorder.notes.append("the body of the request is not text; it was not stored")
     return True
 
 

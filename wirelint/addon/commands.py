@@ -146,7 +146,7 @@ class Commands:
             if isinstance(one, http.HTTPFlow) and self._lookup.knows(one):
                 lines += self._try(one, made)
         if not lines:
-            raise wrong("none of these flows is an exchange that wirelint understands")
+            raise wrong("none of these flows is an exchange of a supported API")
         _add(made)
         return lines
 
@@ -155,7 +155,7 @@ class Commands:
             return [f"{one.id[:8]}: still under way; try again when it has ended"]
         tried = preview_fix(one, flows_before(one), self._rules(), FixPolicy("unsafe"))
         if tried is None:
-            return [f"{one.id[:8]}: this is of no API that wirelint understands"]
+            return [f"{one.id[:8]}: not an exchange of a supported API"]
         if tried.copy is None:
             return [f"{one.id[:8]}: nothing to repair"]
         made.append(tried.copy)
@@ -175,7 +175,7 @@ class Commands:
         out = _file(path, "report.html")
         known = [one for one in flows if isinstance(one, http.HTTPFlow) and self._lookup.knows(one)]
         if not known:
-            raise wrong("none of these flows is an exchange that wirelint understands; nothing was written")
+            raise wrong("none of these flows is an exchange of a supported API; nothing was written")
         items = (self._lookup.look(one).checked for one in known)
         try:
             written = write_report(items, out, rules=self._rules(), title="mitmproxy")
@@ -188,7 +188,7 @@ class Commands:
         """Write a minimal redacted reproducer of this flow's findings to a file."""
         out = _file(path, "case.jsonl")
         if not isinstance(flow, http.HTTPFlow) or not self._lookup.knows(flow):
-            raise wrong("this flow is no exchange that wirelint understands; nothing was written")
+            raise wrong("this flow is not an exchange of a supported API; nothing was written")
         if self._state.open(flow.id) is not None:
             raise wrong("this exchange is still under way; make a case of it when it has ended")
         if not self._lookup.look(flow).checked.findings:
@@ -205,7 +205,9 @@ class Commands:
             return make()
         # It takes seconds, and must not block the traffic.
         loop.run_in_executor(None, lambda: say(f"wirelint: {make()}", logging.WARNING))
-        return printable(f"the case of {flow.id[:8]} is being made; the event log tells when it is at {out.absolute()}")
+        return printable(
+            f"the case of {flow.id[:8]} is being made; the event log will say when it is in {out.absolute()}"
+        )
 
     # --- helpers ------------------------------------------------------------------------------------------------------
 
@@ -274,9 +276,9 @@ def _write(out: Path, make: Callable[[], bytes]) -> str:
 def _file(path: str, usual: str) -> Path:
     out = Path(path).expanduser()
     if not path or out.is_dir():
-        raise wrong(f"{path or '(no path)'}: this is no file; name one, such as {out / usual}")
+        raise wrong(f"{path or '(no path)'}: not the name of a file; give one, such as {out / usual}")
     if not out.parent.is_dir():
-        raise wrong(f"{path}: there is no folder {out.parent}; name a file in one that is there")
+        raise wrong(f"{path}: there is no folder {out.parent}; name a file in an existing folder")
     return out
 
 

@@ -112,10 +112,10 @@ class ExchangeFixer:
         if mended is None:
             return
         if not is_decodable(request, recorder.limit):
-            recorder.notes.append("the request is not what its content-encoding says; it was not repaired")
+            recorder.notes.append("the request does not match its content-encoding; it was not repaired")
             return
         if is_signed(request):
-            recorder.notes.append("a header vouches for the body of the request; it was not repaired")
+            recorder.notes.append("a header signs the body of the request; it was not repaired")
             return
         replace_body(request, mended.body)
         recorder.forward(headers_of(request), mended)
@@ -141,7 +141,7 @@ class ExchangeFixer:
             self._flow.response = http.Response.make(202, b"Accepted", {**fields, "content-type": "text/plain"})
             note = "the request was not sent; the answer on the stream of its session is wirelint's own"
         else:
-            recorder.notes.append("the call is to be blocked, and was sent: the stream of its session was not found")
+            recorder.notes.append("the call should be blocked, but was sent: the stream of its session was not found")
             return False
         recorder.notes.append(note)
         recorder.note_fixes((repair,))
@@ -152,7 +152,7 @@ class ExchangeFixer:
         recorder, request = self._recorder, self._flow.request
         body = apply(recorder.request_body or b"", edits)
         if not is_decodable(request, recorder.limit) or is_signed(request):
-            recorder.notes.append("the call is to be blocked, and was sent: the batch cannot be changed")
+            recorder.notes.append("the call should be blocked, but was sent: the batch cannot be changed")
             return False
         replace_body(request, body)
         recorder.forwarded = Sent(headers_of(request), body)

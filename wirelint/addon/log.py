@@ -136,7 +136,7 @@ def _is_judged(exchange: Exchange | None) -> bool:
 
 def _counts(checked: Checked) -> str:
     counts = [part for part in (tally(checked.findings), known_note(len(checked.known))) if part]
-    counts = counts or ["ok" if _is_judged(checked.exchange) else "not judged"]
+    counts = counts or ["ok" if _is_judged(checked.exchange) else "not checked"]
     if checked.record.fixes:
         counts.append(f"{len(checked.record.fixes)} fixed")
     return ", ".join(counts) + (" so far" if checked.is_open else "")

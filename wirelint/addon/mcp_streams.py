@@ -61,7 +61,7 @@ class BatchAnswers:
             response.stream = False
             return
         if response.headers.get("content-encoding", "identity") != "identity" or not isinstance(reply, HttpReply):
-            self._recorder.notes.append("the blocked call was not answered: the reply comes in a coding")
+            self._recorder.notes.append("the blocked call was not answered: the reply is compressed")
             return
         make_open_ended(request, response)
         self._first = b"".join(framed(answer, "message") for answer in self._answers)
@@ -160,7 +160,7 @@ class _Stream:
         if not self.queue or raw is None or not raw.endswith((b"\n\n", b"\r\n\r\n", b"\r\r")):
             return []
         made, self.queue = self.queue, []
-        self._recorder.notes.append(f"{len(made)} answers of wirelint's own were put on this stream")
+        self._recorder.notes.append(f"{len(made)} results from wirelint were added to this stream")
         return made
 
     def flush(self) -> Iterable[bytes]:

@@ -127,7 +127,7 @@ def misspelt(deferred: Mapping[str, object]) -> str | None:
     """Return an error for a misspelt option."""
     for name in deferred:
         if name.startswith("wirelint_") and name not in _NAMES:
-            return f"{name} is no option; {hint(name, _NAMES, cutoff=0.0)}"
+            return f"unknown option {name}; {hint(name, _NAMES, cutoff=0.0)}"
     return None
 
 
@@ -242,7 +242,7 @@ def _safety(value: str) -> Safety | None:
     for safety in SAFETIES:
         if value.lower() == safety:
             return safety
-    raise SettingError(f"wirelint_fix={value}: not a way to repair; write off, safe or unsafe")
+    raise SettingError(f"wirelint_fix={value}: unknown level; write off, safe or unsafe")
 
 
 def _captures(value: str) -> Path | None:

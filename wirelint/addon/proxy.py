@@ -214,15 +214,18 @@ def complaints(tool: Tool, given: Any, port: str) -> Iterator[str]:
             if hasattr(value, "val") and not name.startswith("wirelint_"):
                 near = hint(name, given.keys()) or f"{tool} --options lists those there are"
                 yield f"--set {name}: neither mitmproxy nor wirelint has this option; {near}"
+    numbers = set[int]()
     for mode in given.mode if given.server else ():
         spec = mode_specs.ProxyMode.parse(mode)
         number = spec.listen_port(given.listen_port)
         if number is not None and spec.transport_protocol != "udp":
+            numbers.add(number)
             host = spec.listen_host(given.listen_host)
             if (taken := find_bind_error(host, number, port)) is not None:
                 yield taken
-    if (
-        tool == "mitmweb"
-        and (taken := find_bind_error(given.web_host, given.web_port, "--set web_port=PORT")) is not None
-    ):
-        yield f"mitmweb's page: {taken}"
+    if tool == "mitmweb" and given.web_port:
+        taken = find_bind_error(given.web_host, given.web_port, "--set web_port=PORT")
+        if taken is None and given.web_port in numbers:
+            taken = f"port {given.web_port} is the proxy's; choose another with --port or --set web_port=PORT"
+        if taken is not None:
+            yield f"mitmweb's page: {taken}"

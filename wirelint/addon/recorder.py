@@ -223,7 +223,7 @@ class ExchangeRecorder:
             self.mark_unread(f"the reply is larger than wirelint_max_body ({self.limit} bytes); it passed unread")
             return None
         except CodingError as error:
-            self.mark_unread(f"the reply is not what its content-encoding says: {error}", keep_raw=True)
+            self.mark_unread(f"the reply does not match its content-encoding: {error}", keep_raw=True)
             return None
         self._plain += plain
         return plain

@@ -195,7 +195,7 @@ class StreamedReply:
         recorder.delivered = Sent(headers, body)
 
 
-CUT_OFF = "the reply ends before its content-encoding does"
+CUT_OFF = "the compressed reply is cut off"
 
 _SWELLS = 64
 """Highest permitted ratio of decoded to encoded size for a body above the limit. Events that are compressed one by one
@@ -287,7 +287,7 @@ class HttpReply(StreamedReply):
             self._decoder = None
             plain = error.plain
             large = isinstance(error, TooLargeError)
-            note = f"the reply is not what its content-encoding says: {error}"
+            note = f"the reply does not match its content-encoding: {error}"
             if large:
                 note = "the reply decodes to far more than wirelint_max_body allows"
             self._recorder.mark_unread(note, keep_raw=True)

@@ -76,7 +76,7 @@ class ExchangeView:
         try:
             found = self._look(flow, message)
             if found is None:
-                return _raw("there is no exchange to this content", data)
+                return _raw("no exchange belongs to this content", data)
             shown, side = found
             if shown.checked.exchange is None and not shown.open:
                 why = next((finding.message for finding in shown.checked.findings), "")

@@ -76,7 +76,7 @@ _MOST_SOCKETS = 4096
 _MOST_OPEN = 16
 """Most exchanges of one socket that wait for their replies; further ones pass unread."""
 
-UNREPAIRED = "the way to the client of this WebSocket was not found; it was judged and not repaired"
+UNREPAIRED = "the connection to the client of this WebSocket was not found; it was checked but not repaired"
 
 
 @dataclass(slots=True, eq=False)
@@ -175,7 +175,7 @@ class WebSockets:
         self._sockets[flow.id] = socket
         while len(self._sockets) > _MOST_SOCKETS:
             _, oldest = self._sockets.popitem(last=False)
-            self._cut(oldest, "unread", "too many sockets at one time; this one was let go")
+            self._cut(oldest, "unread", "too many open WebSockets; this one is no longer watched")
 
     def _fix_request(
         self, socket: _Socket, recorder: ExchangeRecorder, message: websocket.WebSocketMessage, settings: Settings

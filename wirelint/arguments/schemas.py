@@ -269,7 +269,7 @@ def _words(error: jsonschema_rs.ValidationError, keyword: str, types: frozenset[
             return f"{excerpt(missing, 40)} is missing"
         case jsonschema_rs.ValidationErrorKind.AdditionalProperties(unexpected=names):
             shown = ", ".join(excerpt(str(name), 40) for name in names[:3])
-            return f"{shown} {'is no parameter' if len(names) == 1 else 'are no parameters'}"
+            return f"unknown parameter{'' if len(names) == 1 else 's'} {shown}"
         case jsonschema_rs.ValidationErrorKind.Enum(options=options):
             return f"{given} is not one of {excerpt(', '.join(map(_json, options)), 60)}"
         case _ if types:

@@ -153,7 +153,7 @@ def not_judged(missing: frozenset[MissingInfo]) -> Finding:
     """Return the finding that lists the information missing in a file. It is reported at the first exchange that lacks
     any."""
     return Finding(
-        NOT_JUDGED, "not-judged", "info", "high", "wirelint", "response", f"not judged here: {missing_words(missing)}"
+        NOT_JUDGED, "not-judged", "info", "high", "wirelint", "response", f"not checked here: {missing_words(missing)}"
     )
 
 

@@ -31,7 +31,7 @@ STOP = frozenset(_PHRASES.words("stop"))
 """Words that say nothing about what a number is."""
 
 MOST_DATA = 240
-"""Data that are compared. A conversation with more of them is not judged by its numbers."""
+"""Data that are compared. A conversation with more of them is not checked by its numbers."""
 _BINARY = tuple(1.024**power for power in (-3, -2, -1, 1, 2, 3))
 """Factors between amounts in units of 1000 and in units of 1024 bytes."""
 _DEEPEST = 64

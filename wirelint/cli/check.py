@@ -139,7 +139,7 @@ class Baseline:
 
     def __init__(self, path: Path | None, *, write: bool) -> None:
         if write and path is None:
-            raise click.UsageError("--write-baseline: where to? add --baseline FILE")
+            raise click.UsageError("--write-baseline needs a file; add --baseline FILE")
         self._path, self._writes = path, write
         self._known = {} if write or path is None else _load(path)
         self._seen = Counter[str]()

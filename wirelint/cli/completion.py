@@ -30,7 +30,7 @@ def completion(shell: str | None) -> None:
     name = shell or Path(os.environ.get("SHELL", "")).name
     found = get_completion_class(name) if name in _SHELLS else None
     if found is None:
-        raise click.UsageError(f"which shell? wirelint completion {'|'.join(_SHELLS)}")
+        raise click.UsageError(f"name a shell: wirelint completion {'|'.join(_SHELLS)}")
     from wirelint.cli import cli
 
     click.echo(found(cli, {}, "wirelint", "_WIRELINT_COMPLETE").source())

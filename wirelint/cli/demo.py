@@ -160,7 +160,8 @@ def _compare_vendor(console: Screen) -> int:
     """Print both runs side by side. Returns 0 if more calls succeed with wirelint."""
     without, repaired = compare()
     console.print(
-        f"{without.runs} agents need {without.needed:,} tool calls; their vendor of Kimi K2 makes reported mistakes\n",
+        f"{without.runs} agents need {without.needed:,} tool calls; "
+        "their vendor of Kimi K2 makes faults that users have reported\n",
         soft_wrap=True,
     )
     table = Table("", "without wirelint", f"with {_REPAIRS}", box=None, header_style="dim", pad_edge=False)

@@ -63,7 +63,7 @@ def export(
     """
     kind = form or _SUFFIXES.get(output.suffix.lower())
     if kind is None:
-        raise click.UsageError(f"{output}: which format? name it .har, .mitm or .jsonl, or say --format")
+        raise click.UsageError(f"{output}: unknown format; name it .har, .mitm or .jsonl, or use --format")
     rules = selection.scopes()
     names = selection.names(having)
     worth = SEVERITIES[: SEVERITIES.index(severity) + 1] if severity is not None else ()

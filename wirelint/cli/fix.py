@@ -100,7 +100,11 @@ def fix(
     replace the others. Fixing starts from the received bodies: running it again changes nothing.
     """
     if diff == (output is not None):
-        wrong = "--diff writes nothing; leave out -o" if diff else "where to? -o OUT writes there, --diff only shows"
+        wrong = (
+            "--diff writes nothing; leave out -o"
+            if diff
+            else "no output named; write with -o OUT, or print the changes with --diff"
+        )
         raise click.UsageError(wrong)
     load = partial(
         selection.fixing, unsafe=unsafe_fixes, fixable=fixable, unfixable=unfixable, clean_history=clean_history

@@ -95,7 +95,9 @@ class Guided(click.Command):
 def guided(name: str, **settings: Any) -> Callable[[Callable[..., Any]], Guided]:
     """Decorator that makes a function a `Guided` command with the help of that name in help.toml."""
     text = help_texts()[name]
-    return click.command(cls=Guided, name=name, **{key: text[key] for key in _TEXTS if key in text}, **settings)
+    context = {"help_option_names": ["-h", "--help"], **settings.pop("context_settings", {})}
+    texts = {key: text[key] for key in _TEXTS if key in text}
+    return click.command(cls=Guided, name=name, context_settings=context, **texts, **settings)
 
 
 @cache

@@ -20,7 +20,7 @@ from wirelint.cli import completion
 from wirelint.cli.guidance import guided
 from wirelint.cli.options import Selection, folders_option, format_option, rule_options
 from wirelint.model import Json, Layer
-from wirelint.registry import safeties, shipped, summary
+from wirelint.registry import page_url, safeties, shipped, summary
 from wirelint.rule import SEVERITIES, Finding, Rule
 from wirelint.settings import load_rules
 from wirelint.view.findings import MARKS, STYLES, place
@@ -146,6 +146,8 @@ def rule(name: str, folders: tuple[Path, ...], markdown: bool) -> None:
     head.append(f" · fix: {', '.join(safeties(found)) or 'none (suggestion)'}")
     console.print(head, Markdown(manual), Text())
     console.print(_example(found, "Fires on", found.example.fires), _example(found, "Silent on", found.example.silent))
+    if page := page_url(found.name):
+        console.print(Text.assemble("This manual on the web: ", (page, f"blue link {page}")))
 
 
 def _example(rule: Rule, title: str, record: Mapping[str, Json]) -> Group:

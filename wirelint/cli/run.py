@@ -42,7 +42,7 @@ _set_option = click.option(
 @guided("run", context_settings={"allow_interspersed_args": False})
 @click.option(
     "--mode", type=click.Choice(["auto", "proxy", "base-url"]), default="auto", show_default=True,
-    help="How the command is led to the proxy: by proxy variables, by base URLs, or by what it supports.",
+    help="How the command reaches the proxy: by proxy variables, by base URLs, or by the way that it supports.",
 )  # fmt: skip
 @click.option(
     "--base-url", "asked", multiple=True, metavar="NAME[=URL]",
@@ -125,7 +125,7 @@ def _read_pairs(asked: Sequence[str]) -> dict[str, str]:
         name, _, url = pair.partition("=")
         url = url or os.environ.get(name, "") or BASE_URLS.get(name, "")
         if not name or not url:
-            raise click.UsageError(f"--base-url {pair}: where does it lead? Write {name or 'NAME'}=https://…")
+            raise click.UsageError(f"--base-url {pair}: the URL is missing; write {name or 'NAME'}=https://…")
         if "://" not in url and "OLLAMA" not in name:  # OLLAMA_HOST may be an address without a scheme
             raise click.UsageError(f"--base-url {pair}: {url} is no URL; write {name}=https://{url}")
         found[name] = url
@@ -303,5 +303,5 @@ def doctor(captures: str, port: int, settings: tuple[str, ...], output_format: s
     if output_format == "json":
         click.echo(orjson.dumps([asdict(check) for check in checks], option=orjson.OPT_INDENT_2))
     else:
-        console.print(counted(problems, "problem") if problems else "all is well", style="bold")
+        console.print(counted(problems, "problem") if problems else "no problem found", style="bold")
     return 1 if problems else 0

@@ -27,7 +27,7 @@ from wirelint.capture.record import Record
 from wirelint.engine import INTERNAL, INTERNAL_NAME
 from wirelint.lexicon import lazy_pattern
 from wirelint.model import Json as Value
-from wirelint.registry import Registry, safeties, summary
+from wirelint.registry import Registry, page_url, safeties, summary
 from wirelint.rule import Finding, Rule, Severity
 from wirelint.state.issues import Issue, fingerprint
 from wirelint.text.escaping import printable
@@ -367,6 +367,7 @@ def _descriptor(rule: Rule) -> dict[str, Value]:
         "shortDescription": {"text": f"{summary(rule)}."},
         "fullDescription": {"text": described or f"{summary(rule)}."},
         "help": {"text": manual, "markdown": f"# {rule.name} ({rule.code})\n\n{manual}"},
+        **({"helpUri": page} if (page := page_url(rule.name)) else {}),
         "defaultConfiguration": {"level": _LEVELS[severity]},
         "properties": {
             "tags": kinds,

@@ -28,14 +28,16 @@ from wirelint.view.screen import Screen
 NOTHING = "-"
 _LAYERS = ("model", "gateway", "client", "tool", "wirelint")
 _MOST_BARS, _LONGEST_NAME = 8, 34
-_COLOURS = {
-    "good": ("good calls", "#2e9e5b"),
-    "bad": ("schema errors", "#d64545"),
-    "plain": ("stop", "#8aa0b8"),
-    "other": ("other", "#d9a13b"),
-    "failed": ("failed", "#6b6b76"),
+COLOURS = {
+    "good": ("good calls", "#217a45"),
+    "bad": ("schema errors", "#c0353a"),
+    "plain": ("stop", "#5f7590"),
+    "other": ("other", "#8f6400"),
+    "failed": ("failed", "#5f5f6a"),
 }
-_SIZES = {"width": 900, "label": 260, "bar": 480, "row": 44, "top": 40}
+"""White text on each has a contrast of at least 4.5."""
+_SIZES = {"width": 340, "row": 66, "top": 46}
+"""In pixels: a phone shows the picture at full size."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,9 +224,9 @@ def templates() -> Environment:
 
 
 def picture(cards: Sequence[Card]) -> Markup:
-    """Return an SVG element: a bar per model. Colours are CSS variables with defaults (`--good`, `--bad`, `--ink` …)."""
+    """Return an SVG element: a bar per model. `--ink` and `--dim` are CSS variables with defaults."""
     module = templates().get_template("scorecard.jinja").module
-    return Markup(str(module.picture(cards, _COLOURS, **_SIZES)).strip())  # type: ignore[attr-defined]
+    return Markup(str(module.picture(cards, COLOURS, **_SIZES)).strip())  # type: ignore[attr-defined]
 
 
 def title(cards: Sequence[Card]) -> str:

@@ -16,6 +16,7 @@ from rich.text import Text
 from wirelint.capture.offline import Checked
 from wirelint.capture.record import Record
 from wirelint.model import Exchange
+from wirelint.registry import page_url
 from wirelint.rule import Finding
 from wirelint.view.conversation import FINISH, SIDES, ConversationView, Row, Turn
 from wirelint.view.evidence import Source, excerpt_lines
@@ -88,7 +89,9 @@ class Full:
 def finding_lines(checked: Checked, finding: Finding, source: Source, width: int) -> Iterator[Text]:
     """Yield the lines of a finding as compilers print theirs: message, place, the source with carets, the fix."""
     style = STYLES[finding.severity]
-    title = Text.assemble((f"{MARKS[finding.severity]} {finding.code} {finding.name}", f"bold {style}"))
+    page = page_url(finding.name)
+    title = Text(f"{MARKS[finding.severity]} ", f"bold {style}")
+    title.append(f"{finding.code} {finding.name}", f"bold {style} link {page}" if page else f"bold {style}")
     title.append(f"  {finding.severity} · {finding.layer}", style)
     if finding.confidence != "high":
         title.append(f" · {finding.confidence} confidence", "dim")

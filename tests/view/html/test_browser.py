@@ -19,6 +19,7 @@ from wirelint.capture.record import Record, Sent
 from wirelint.capture.replay import replay
 from wirelint.fix import AppliedFix
 from wirelint.model import Side, Timing
+from wirelint.registry import page_url
 from wirelint.rule import Finding
 from wirelint.view.html import write_report
 
@@ -71,7 +72,8 @@ def test_filters(tab: Tab) -> None:
     tab.page.uncheck("#hide-clean")
     tab.choose("provider", "llm.test")
     assert tab.shown == ["clean-1", "clean-2", "leak", "repaired", "stall", "clean-3", "clean-4"]
-    tab.page.click("button[data-filter=rule][data-value=LK101]")  # in the summary
+    tab.page.click(".summary > summary")
+    tab.page.click("button[data-filter=rule][data-value=LK101]")
     assert tab.shown == ["leak", "repaired"]
     tab.choose("api", "anthropic.messages")
     assert tab.page.is_visible("#nothing")
@@ -153,6 +155,41 @@ def test_an_exchange_by_its_link(browser: Browser, path: Path) -> None:
     tab.page.evaluate("location.hash = 'clean-4'")  # a clean one that is folded away
     tab.until("document.querySelector('.chosen .id')?.textContent", "clean-4")
     tab.page.evaluate("location.hash = '%E0%A4%A'")
+    assert tab.quiet()
+    tab.context.close()
+
+
+def test_a_link_keeps_the_filters(browser: Browser, path: Path) -> None:
+    tab = Tab(browser, path, anchor="#stall")
+    tab.page.uncheck("#hide-clean")
+    tab.choose("provider", "llm.test")
+    tab.search("degrees")
+    tab.shows("clean-2")
+    link = tab.run("location.hash")
+    assert link == "#stall?provider=llm.test&search=degrees&clean=show"
+    tab.page.click("#clear")
+    tab.page.check("#hide-clean")
+    assert tab.run("location.hash") == "#stall"
+    tab.context.close()
+    tab = Tab(browser, path, anchor=link.removeprefix("#stall").join(("#", "")))
+    tab.shows("clean-2")
+    assert tab.run("[document.querySelector('#search').value, document.querySelector('#hide-clean').checked]") == [
+        "degrees",
+        False,
+    ]
+    assert tab.quiet()
+    tab.context.close()
+
+
+def test_an_opened_exchange_is_in_view_and_its_rule_has_a_page(browser: Browser, path: Path) -> None:
+    tab = Tab(browser, path, width=390)
+    tab.press("n", "n", "Enter")
+    box = "document.querySelector('.chosen').getBoundingClientRect()"
+    bar = "document.querySelector('.filters').getBoundingClientRect().bottom"
+    tab.until("document.querySelectorAll('.chosen .body:not([aria-busy])').length", 1)
+    tab.until(f"{box}.top >= {bar} - 1 && {box}.top < innerHeight / 2", True)
+    assert tab.page.get_attribute(".chosen .note a.rule", "href") == page_url("xml-leak")
+    assert tab.run("document.documentElement.scrollWidth") == 390
     assert tab.quiet()
     tab.context.close()
 
@@ -266,7 +303,8 @@ def test_hostile_captures_run_nothing(browser: Browser, tmp_path: Path) -> None:
     assert tab.run("[typeof window.owned, window.violations]") == ["undefined", []]
     assert tab.quiet(), (tab.errors, tab.requests)
     assert tab.run("document.scripts.length") == scripts == 3, "a block, the index and the page's own"
-    assert tab.run("[...document.querySelectorAll('a')].every((a) => a.getAttribute('href').startsWith('#'))")
+    links = tab.run("[...document.querySelectorAll('a')].map((a) => a.getAttribute('href'))")
+    assert [link for link in links if not link.startswith("#") and link != page_url("xml-leak")] == []
     assert tab.run("document.querySelectorAll('iframe, img, base, object, embed, main style, main link').length") == 0
     attributes = (
         "[...document.querySelectorAll('*')].flatMap((e) => e.getAttributeNames()).filter((n) => n.startsWith('on'))"

@@ -22,6 +22,7 @@ from wirelint.rule import Finding
 from wirelint.timing import Arrivals
 from wirelint.view.html import Section, Summary, write_report
 from wirelint.view.html.exchange import build_timeline
+from wirelint.view.scorecard import COLOURS
 
 
 @pytest.fixture(scope="module")
@@ -154,3 +155,41 @@ def test_no_character_of_the_wire_that_acts_is_in_the_file(tmp_path: Path) -> No
     made = tmp_path / "report.html"
     page(made, [replace(leak, request_body=body)])
     assert not set(hidden) - set("]0;x2J") & set(made.read_text("utf-8"))
+
+
+TEXT_ON: dict[str, str] = {
+    "page": "ink dim link error warning info fixed",
+    "card": "ink dim link error warning info fixed model user tool",
+    "sunk": "ink dim link model user tool error fixed",
+    "error-soft": "ink dim error fixed",
+    "warning-soft": "ink dim warning fixed",
+    "info-soft": "ink dim info fixed",
+    "fixed-soft": "ink dim fixed model tool user",
+    "gone-soft": "gone",
+}
+"""The colours of texts on each background of the style sheet."""
+
+
+@pytest.mark.parametrize("scheme", [0, 1], ids=["light", "dark"])
+def test_all_text_has_contrast(scheme: int, made: Page) -> None:
+    colours = {name: pair[scheme] for name, *pair in re.findall(r"--([\w-]+): light-dark\((#\w+), (#\w+)\)", made.html)}
+    low = [
+        (ground, text, contrast(colours[text], colours[ground]))
+        for ground, texts in TEXT_ON.items()
+        for text in texts.split()
+        if contrast(colours[text], colours[ground]) < 4.5
+    ]
+    assert low == []
+    assert [name for name, (_, colour) in COLOURS.items() if contrast("#ffffff", colour) < 4.5] == []
+
+
+def contrast(one: str, other: str) -> float:
+    """The contrast ratio of WCAG 2 between two colours, 1 to 21."""
+    low, high = sorted(map(_luminance, (one, other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def _luminance(colour: str) -> float:
+    parts = (int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5))
+    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue

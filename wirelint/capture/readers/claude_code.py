@@ -93,7 +93,7 @@ class Lines(LineReader):
 
     def add(self, value: Json, number: int) -> Iterator[Record]:
         if not isinstance(value, dict) or not isinstance(value.get("type"), str):
-            raise FormatError("no entry of a session log")
+            raise FormatError("not an entry of a session log")
         uuid = value.get("uuid")
         if not isinstance(uuid, str) or uuid in self._places:
             return  # a summary, a snapshot; or a copy from the session that this one continues

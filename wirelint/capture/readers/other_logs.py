@@ -140,7 +140,7 @@ def is_k2vv(value: Mapping[str, Json]) -> bool:
 class K2vvLines(LineReader):
     def add(self, value: Json, number: int) -> Iterator[Record]:
         if not isinstance(value, dict) or not is_k2vv(value):
-            raise FormatError("no result of a request")
+            raise FormatError("not the result of a request")
         yield _result(value, self._source, number)
 
 

@@ -213,7 +213,7 @@ def _document(value: Any) -> bytes:
         item = waiting.pop()
         left -= 1 + (len(item) >> 8 if isinstance(item, (str, bytes)) else 0)
         if left < 0:
-            raise FormatError("a body is larger than anybody sends")
+            raise FormatError("a body is too large")
         waiting += item.values() if isinstance(item, dict) else item if isinstance(item, (list, tuple)) else ()
     return dump(value)
 

@@ -37,6 +37,7 @@ from wirelint.capture.offline import Checked, Occurrences
 from wirelint.capture.readers import Problem
 from wirelint.capture.writers import Staging
 from wirelint.model import Json
+from wirelint.registry import page_url
 from wirelint.rule import SEVERITIES, Rule, Severity
 from wirelint.state.issues import Issue
 from wirelint.text.escaping import printable
@@ -132,7 +133,7 @@ def write_report(
                 title=title or ", ".join(summary.sources),
                 summary=summary,
                 chart=summary.chart(),
-                manuals=[{"code": rule.code, "html": _manual(rule)} for rule in rules if rule.code in codes],
+                manuals=[_manual(rule) for rule in rules if rule.code in codes],
                 sections=[*own, *sections],
                 problems=problems,
             )
@@ -382,6 +383,7 @@ def _digest(text: str) -> str:
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 
-def _manual(rule: Rule) -> Markup:
-    """Return the manual of a rule as HTML. It comes from a docstring, never from the wire."""
-    return Markup(MarkdownIt("commonmark", {"html": False}).render(inspect.getdoc(rule) or ""))
+def _manual(rule: Rule) -> dict[str, str]:
+    """Return the code of a rule, its page on the web, and its manual as HTML: from a docstring, never from the wire."""
+    html = Markup(MarkdownIt("commonmark", {"html": False}).render(inspect.getdoc(rule) or ""))
+    return {"code": rule.code, "page": page_url(rule.name), "html": html}

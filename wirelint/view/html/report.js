@@ -309,7 +309,7 @@ function noteOf(finding) {
       {type: "button", title: "The rule's manual", "data-code": finding.code, click: () => manual(note, finding.code)},
       plain(finding.code),
     ),
-    make("span.rule", {}, plain(finding.name)),
+    ruleName(finding),
     make(
       "small",
       {},
@@ -323,11 +323,20 @@ function noteOf(finding) {
   return note;
 }
 
+const manualOf = (code) => all("template[data-manual]").find((item) => item.dataset.manual === code);
+
+/** Returns the name of a finding's rule, as a link if the rule has a page on the web. */
+function ruleName(finding) {
+  const page = manualOf(finding.code)?.dataset.page;
+  const name = plain(finding.name);
+  return page ? make("a.rule", {href: page, title: "The rule's page on the web"}, name) : make("span.rule", {}, name);
+}
+
 /** Shows the manual of a rule under a finding, or hides it. */
 function manual(note, code, wanted) {
   const there = one(".manual", note);
   if (there || wanted === false) return there?.remove();
-  const template = all("template[data-manual]").find((item) => item.dataset.manual === code);
+  const template = manualOf(code);
   if (template) note.append(make("div.manual", {}, template.content.cloneNode(true)));
 }
 
@@ -851,7 +860,40 @@ function setFilter(kind, value) {
   one(".filters").scrollIntoView({block: "start"});
 }
 
+const hidesByDefault = () => rows.some((row) => row.findings.length);
+
+/** Writes the filters behind the id in the address: `#ID?rule=LK101&search=tide`. They are in a link to the page, too. */
+function keepFilters() {
+  const state = new URLSearchParams();
+  for (const select of selects) if (select.selectedIndex > 0) state.set(select.dataset.filter, select.value);
+  if (words.length) state.set("search", one("#search").value);
+  if (one("#hide-clean").checked !== hidesByDefault()) state.set("clean", one("#hide-clean").checked ? "hide" : "show");
+  const [id] = location.hash.slice(1).split("?");
+  const hash = state.size ? `#${id}?${state}` : id && `#${id}`;
+  if (hash === location.hash) return;
+  try {
+    history.replaceState(null, "", hash || location.href.split("#")[0]);
+  } catch {
+    /* a frame without an address, or a browser that limits the changes: the filters work all the same */
+  }
+}
+
+/** Sets the filters that the address names. Without any it changes nothing. */
+async function readFilters() {
+  const at = location.hash.indexOf("?");
+  if (at < 0) return;
+  const state = new URLSearchParams(location.hash.slice(at + 1));
+  for (const select of selects) {
+    const value = state.get(select.dataset.filter);
+    select.selectedIndex = Math.max(0, [...select.options].findIndex((item, n) => n > 0 && item.value === value));
+  }
+  one("#hide-clean").checked = state.has("clean") ? state.get("clean") === "hide" : hidesByDefault();
+  one("#search").value = state.get("search") ?? "";
+  await search();
+}
+
 function refilter() {
+  keepFilters();
   for (const select of selects) select.classList.toggle("set", select.selectedIndex > 0);
   unfolded = new Set();
   render();
@@ -933,9 +975,10 @@ async function search() {
 /* ---- links, keys, theme, print ---- */
 
 async function follow() {
+  await readFilters();
   let name = "";
   try {
-    name = decodeURIComponent(location.hash.slice(1));
+    name = decodeURIComponent(location.hash.slice(1).split("?")[0]);
   } catch {
     return;
   }
@@ -958,11 +1001,12 @@ function nextFound(step) {
   }
 }
 
-function act() {
+async function act() {
   const entry = entries[chosen];
   if (entry === undefined) return;
-  if (typeof entry === "number") toggle(entry);
-  else unfold(entry);
+  if (typeof entry !== "number") return unfold(entry);
+  await toggle(entry);
+  if (isOpen(entry)) boxAt(entry)?.scrollIntoView({block: "start"});
 }
 
 async function showManuals() {
@@ -1100,6 +1144,7 @@ function setUp() {
   addEventListener("hashchange", follow);
   addEventListener("beforeprint", () => {
     printing = true;
+    one(".summary").open = true;
     for (const batch of list.children) fill(batch);
   });
   addEventListener("afterprint", () => {
@@ -1113,7 +1158,7 @@ async function begin() {
   if (theme === "dark" || theme === "light") document.documentElement.dataset.theme = theme;
   const index = await unpack(one("script.index"));
   ({rows, blocks: firsts} = index);
-  one("#hide-clean").checked = rows.some((row) => row.findings.length);
+  one("#hide-clean").checked = hidesByDefault();
   setUp();
   render();
   await follow();
