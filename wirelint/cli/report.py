@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import click
 import orjson
@@ -25,8 +25,11 @@ from wirelint.cli.options import (
 )
 from wirelint.cli.progress import Bar
 from wirelint.model import Json
+from wirelint.prices import CURE, price_table
+from wirelint.rule import Rule
 from wirelint.text.escaping import counted
 from wirelint.view import scorecard, scores
+from wirelint.view.findings import Repeats
 from wirelint.view.html import write_report
 
 _HEAD = 64
@@ -102,30 +105,44 @@ def _score_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _print_scores(
-    output_format: str, sheets: Callable[[], Sequence[scorecard.Sheet]], cards: Sequence[scores.Card], documents: Json
+    output_format: str, sheets: Callable[[], Sequence[scorecard.Sheet]], found: Sequence[object], documents: Json
 ) -> None:
+    """Print what was found, in a format. `documents`: as JSON."""
     match output_format:
         case "json":
             click.echo(orjson.dumps(documents, option=orjson.OPT_INDENT_2).decode())
         case "svg":
-            click.echo(scorecard.picture(cards))
+            click.echo(scorecard.picture([card for card in found if isinstance(card, scores.Card)]))
         case "markdown":
             scorecard.write_markdown(sheets(), sys.stdout)
-        case _ if cards:
+        case _ if found:
             scorecard.write_tables(sheets(), sys.stdout)
 
 
 @guided("stats")
 @paths_argument
+@click.option(
+    "--by", type=click.Choice(["model", "conversation", "run", "issue"]), default="model", show_default=True,
+    help="Score models; count tokens and cost of conversations or of files; or list faults, each once.",
+)  # fmt: skip
 @_score_options
 @judge_options()
-def stats(paths: tuple[str, ...], selection: Selection, side: str, output_format: str, judge: Judge | None) -> int:
-    """Score the models in captures, by provider: calls, schema errors, times, findings.
+def stats(
+    paths: tuple[str, ...], by: str, selection: Selection, side: str, output_format: str, judge: Judge | None
+) -> int:
+    """Score the models in captures, by provider: calls, schema errors, tokens, cost, times, findings.
 
     A reply that ends in calls is good if every call names a declared tool and its arguments fit the tool's schema;
-    accuracy is the share of good ones. Reads what `wirelint check` reads.
+    accuracy is the share of good ones. Reads what `wirelint check` reads. Costs are those of a price table
+    (pip install 'wirelint[prices]').
     """
     rules = selection.scopes()
+    if by != "model" and output_format == "svg":
+        raise click.UsageError("--output-format svg: only for --by model; choose table, markdown or json")
+    if by == "issue":
+        return _list_issues(paths, rules, output_format, judge)
+    if by != "model":
+        return _list_bills(paths, rules, "run" if by == "run" else "conversation", output_format)
     cards = scores.Cards()
     with Bar(paths, "scoring") as bar:
         for item in bar.checked(rules, judge=judge):
@@ -137,6 +154,41 @@ def stats(paths: tuple[str, ...], selection: Selection, side: str, output_format
         inform(f"{counted(cards.left_out, 'exchange')} left out: not with a model's API, or unrecognised")
     if not found:
         inform("no exchange with a model")
+    if any(card.spending.counted for card in found) and price_table() is None:
+        inform(CURE)
+    return 2 if bar.problems else 0
+
+
+def _list_bills(
+    paths: tuple[str, ...], rules: Sequence[Rule], by: Literal["conversation", "run"], output_format: str
+) -> int:
+    """Print tokens and cost of conversations or runs."""
+    bills = scores.Bills(by)
+    with Bar(paths, "counting") as bar:
+        for item in bar.checked(rules):
+            bills.add(item)
+    found = bills.all
+    documents: Json = [scorecard.bill_document(bill) for bill in found]
+    _print_scores(output_format, lambda: [scorecard.bill_table(found)] if found else [], found, documents)
+    if bills.left_out:
+        inform(f"{counted(bills.left_out, 'exchange')} left out: not with a model's API, or unrecognised")
+    if not found:
+        inform("no exchange with a model")
+    elif price_table() is None:
+        inform(CURE)
+    return 2 if bar.problems else 0
+
+
+def _list_issues(paths: tuple[str, ...], rules: Sequence[Rule], output_format: str, judge: Judge | None) -> int:
+    """Print each fault once, with the number of exchanges that have it, the first and the last."""
+    repeats = Repeats()
+    with Bar(paths, "checking") as bar:
+        for item in bar.checked(rules, judge=judge):
+            repeats.add(item.folded)
+    found = repeats.ordered()
+    documents: Json = [one.document for one in found]
+    _print_scores(output_format, lambda: [scorecard.issue_table(found)], found, documents)
+    inform(f"{counted(len(found), 'issue')} in {counted(repeats.exchanges, 'exchange')}")
     return 2 if bar.problems else 0
 
 

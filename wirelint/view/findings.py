@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol, get_args
 
 from wirelint.capture.offline import Checked
 from wirelint.fix import AppliedFix
 from wirelint.model import Confidence, Json, Layer, Side
+from wirelint.prices import tokens_of
 from wirelint.rule import SEVERITIES, Finding, Fix, Severity
 from wirelint.state.issues import Issue, fingerprint
 from wirelint.text.escaping import counted, printable
@@ -61,13 +63,78 @@ def flat(checked: Checked, finding: Finding) -> dict[str, Json]:
 
 def annotations_of(checked: Checked) -> dict[str, Json]:
     """Return the members of a line of `exchanges.jsonl` beside the bytes, with the findings of earlier turns."""
+    exchange = checked.exchange
+    reply = exchange.reply if exchange is not None else None
+    tokens = tokens_of(reply.usage) if reply is not None else None
     return {
         "api": checked.api or None,
         "model": checked.model or None,
-        "conversation": checked.exchange.conversation if checked.exchange is not None else None,
+        "conversation": exchange.conversation if exchange is not None else None,
+        **({"tokens": tokens.document} if tokens is not None else {}),
         "findings": [flat(checked, finding) for finding in checked.findings],
         "notes": list[Json](checked.record.notes),
     }
+
+
+@dataclass(slots=True)
+class Repeat:
+    """Findings with one fingerprint, over conversations and files. `finding` is the first of them.
+
+    `first`, `last`: record ids of exchanges. `count`: number of exchanges, with those whose findings are known from
+    earlier turns.
+    """
+
+    finding: Finding
+    source: str
+    first: str
+    last: str
+    count: int = 0
+
+    @property
+    def document(self) -> dict[str, Json]:
+        """The issue as JSON."""
+        one = self.finding
+        words = {name: getattr(one, name) for name in ("code", "name", "severity", "confidence", "layer", "side")}
+        places = {"source": unicode_text(self.source), "first_seen": self.first, "last_seen": self.last}
+        return {"fingerprint": fingerprint(one), **words, "message": one.message, **places, "count": self.count}
+
+    @property
+    def seen(self) -> str:
+        """`12 exchanges, first 3f2a9c11, last 77b01c2d`; `1 exchange, 3f2a9c11` for a single one."""
+        ids = f"first {self.first}, last {self.last}" if self.count > 1 else self.first
+        return visible(f"{counted(self.count, 'exchange')}, {ids}")
+
+
+class Repeats:
+    """Findings of a run, grouped by fingerprint. `exchanges`: exchanges added."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, Repeat] = {}
+        self.exchanges = 0
+
+    def add(self, checked: Checked) -> tuple[Finding, ...]:
+        """Add an exchange. Return those of its `findings` whose fingerprint no earlier exchange had."""
+        self.exchanges += 1
+        new, prints = [], set[str]()
+        here = checked.record.id
+        for finding in (*checked.findings, *checked.known):
+            print_ = fingerprint(finding)
+            repeat = self._found.setdefault(print_, Repeat(finding, checked.record.source, here, here))
+            if print_ not in prints:
+                prints.add(print_)
+                repeat.count, repeat.last = repeat.count + 1, here
+            if repeat.count == 1 and not finding.is_known:
+                new.append(finding)
+        return tuple(new)
+
+    def of(self, finding: Finding) -> Repeat | None:
+        """Return the group of a finding."""
+        return self._found.get(fingerprint(finding))
+
+    def ordered(self) -> list[Repeat]:
+        """Return the groups, worst severity first, then most exchanges first."""
+        rank = SEVERITIES.index
+        return sorted(self._found.values(), key=lambda one: (rank(one.finding.severity), -one.count))
 
 
 def read_finding(value: object) -> Finding | None:
