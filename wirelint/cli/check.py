@@ -87,8 +87,8 @@ def check(
     format lacks are skipped, and a finding says so. Each file is checked by itself, in file order. `wirelint show` prints a
     whole exchange, `wirelint rule NAME` explains a rule.
 
-    Clients send their whole history with every request. A finding in it is reported where it appears first; later turns of
-    the conversation say how many are known, and --all-occurrences reports each again.
+    Clients send their whole history with every request. A finding in it is reported where it appears first. Equal findings
+    of other conversations are one issue, shown once with its number of exchanges; --all-occurrences reports each again.
     """
     rules = selection.scopes()
     if expect:
@@ -96,7 +96,7 @@ def check(
     known = Baseline(baseline or selection.configuration.baseline, write=write_baseline)
     counts = Statistics()
     with results(output) as out, Bar(paths, "checking") as bar:
-        writer = begin(output_format, out, rules.everywhere)
+        writer = begin(output_format, out, rules.everywhere, grouped=not all_occurrences)
         for found in bar.checked(rules, judge=judge):
             item = known.new(found)
             item = item if all_occurrences else item.folded

@@ -106,35 +106,29 @@ class Repeat:
 
 
 class Repeats:
-    """Findings of a run, grouped by fingerprint. `exchanges`: exchanges added."""
+    """Findings of a run, grouped by fingerprint (`found`). `exchanges`: exchanges added."""
 
     def __init__(self) -> None:
-        self._found: dict[str, Repeat] = {}
+        self.found: dict[str, Repeat] = {}
         self.exchanges = 0
+        self._shown = set[str]()
 
     def add(self, checked: Checked) -> tuple[Finding, ...]:
-        """Add an exchange. Return those of its `findings` whose fingerprint no earlier exchange had."""
+        """Add an exchange. Return the first of its `findings` of each fingerprint that was not returned before."""
         self.exchanges += 1
-        new, prints = [], set[str]()
-        here = checked.record.id
-        for finding in (*checked.findings, *checked.known):
-            print_ = fingerprint(finding)
-            repeat = self._found.setdefault(print_, Repeat(finding, checked.record.source, here, here))
-            if print_ not in prints:
-                prints.add(print_)
-                repeat.count, repeat.last = repeat.count + 1, here
-            if repeat.count == 1 and not finding.is_known:
+        new, here = list[Finding](), checked.record.id
+        for print_, finding in {fingerprint(one): one for one in (*checked.known, *checked.findings[::-1])}.items():
+            repeat = self.found.setdefault(print_, Repeat(finding, checked.record.source, here, here))
+            repeat.count, repeat.last = repeat.count + 1, here
+            if print_ not in self._shown and not finding.is_known:
+                self._shown.add(print_)
                 new.append(finding)
-        return tuple(new)
-
-    def of(self, finding: Finding) -> Repeat | None:
-        """Return the group of a finding."""
-        return self._found.get(fingerprint(finding))
+        return tuple(one for one in checked.findings if any(one is other for other in new))
 
     def ordered(self) -> list[Repeat]:
         """Return the groups, worst severity first, then most exchanges first."""
         rank = SEVERITIES.index
-        return sorted(self._found.values(), key=lambda one: (rank(one.finding.severity), -one.count))
+        return sorted(self.found.values(), key=lambda one: (rank(one.finding.severity), -one.count))
 
 
 def read_finding(value: object) -> Finding | None:

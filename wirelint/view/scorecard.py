@@ -91,7 +91,8 @@ def issue_table(repeats: Sequence[Repeat]) -> Sheet:
     """Return the table of `wirelint stats --by issue`: each fault once."""
     rows = tuple(
         (
-            f"{one.finding.code} {one.finding.label}\n{shorten(printable(one.finding.message), _LONGEST_MESSAGE)}",
+            f"{printable(f'{one.finding.code} {one.finding.label}')}\n"
+            f"{shorten(printable(one.finding.message), _LONGEST_MESSAGE)}",
             "\n".join(dict.fromkeys(map(printable, (one.first, one.last)))),
             one.finding.severity,
             one.finding.layer,
@@ -314,10 +315,18 @@ def title(cards: Sequence[Card]) -> str:
 
 def section(cards: Sequence[Card]) -> Markup:
     """Return a part of the HTML page, without scripts and styles of its own."""
-    module = templates().get_template("scorecard.jinja").module
     sheets = [sheet for sheet in score_tables(cards) if not sheet.title.startswith("findings")]  # the page has those
-    tables = (module.sheet(sheet, _one_line(sheet.headings)) for sheet in sheets)  # type: ignore[attr-defined]
-    return Markup("").join([picture(cards[:_MOST_BARS]), *tables])
+    return Markup("").join([picture(cards[:_MOST_BARS]), *map(_page_table, sheets)])
+
+
+def issue_section(repeats: Sequence[Repeat]) -> Markup:
+    """Return a part of the HTML page with the faults that several exchanges have."""
+    return _page_table(issue_table(repeats))
+
+
+def _page_table(sheet: Sheet) -> Markup:
+    module = templates().get_template("scorecard.jinja").module
+    return Markup(module.sheet(sheet, _one_line(sheet.headings)))  # type: ignore[attr-defined]
 
 
 # --- JSON -------------------------------------------------------------------------------------------------------------

@@ -22,6 +22,7 @@ from wirelint.view.evidence import Source, excerpt_lines
 from wirelint.view.findings import (
     MARKS,
     STYLES,
+    Repeats,
     known_note,
     note_of,
     place,
@@ -57,31 +58,46 @@ _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 class Full:
     """Format with a block per exchange with findings: a head line, then per finding message, place, evidence and fix.
 
-    An exchange whose findings are all known from earlier ones is its head line alone.
+    An exchange whose findings are all known from earlier ones is its head line alone. `grouped`: findings with equal
+    fingerprints are shown once, and a list at the end has the number, the first and the last of their exchanges.
     """
 
-    def __init__(self, out: TextIO) -> None:
+    def __init__(self, out: TextIO, *, grouped: bool = False) -> None:
         self._console = Screen(out)
         self._source: str | None = None
+        self._repeats = Repeats() if grouped else None
 
     def add(self, checked: Checked) -> None:
-        if not checked.findings and not checked.known:
+        findings, note = checked.findings, known_note(len(checked.known))
+        if self._repeats is not None:
+            findings, note = self._repeats.add(checked), ""
+        if not findings and not note:
             return
         width, lines = self._console.width, self._console.print_lines
         if checked.record.source != self._source:
             self._source = checked.record.source
             lines(hung(Text(visible(self._source), "bold underline"), width, 0))
         head = _head(checked)
-        if note := known_note(len(checked.known)):
+        if note:
             head.append(f"  {note}", "dim")
         lines(hung(head, width, 2, 2))
-        if checked.findings:
+        if findings:
             source = Source(checked)
-            for finding in checked.findings:
+            for finding in findings:
                 lines(finding_lines(checked, finding, source, width))
             lines([Text()])
 
     def close(self) -> None:
+        again = [one for one in self._repeats.ordered() if one.count > 1] if self._repeats is not None else []
+        width, lines = self._console.width, self._console.print_lines
+        if again:
+            lines(hung(Text("found again (--all-occurrences shows each)", "bold underline"), width, 0))
+        for one in again:
+            style = STYLES[one.finding.severity]
+            title = Text.assemble((f"{MARKS[one.finding.severity]} {one.finding.code} {one.finding.name}", style))
+            lines(hung(title.append(f"  {one.seen}", "dim"), width, 2, 2))
+        if again:
+            lines([Text()])
         self._console.file.flush()
 
 
