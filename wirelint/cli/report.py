@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 import click
 import orjson
 
+from wirelint.capture.offline import Checked
 from wirelint.capture.offline import check as check_records
 from wirelint.capture.readers import read
 from wirelint.cli.guidance import guided
@@ -27,6 +28,7 @@ from wirelint.cli.progress import Bar
 from wirelint.model import Json
 from wirelint.prices import CURE, price_table
 from wirelint.rule import Rule
+from wirelint.settings import Scopes
 from wirelint.text.escaping import counted
 from wirelint.view import scorecard, scores
 from wirelint.view.findings import Repeats
@@ -94,8 +96,8 @@ def _refuse(out: Path, paths: tuple[str, ...]) -> None:
 # --- scorecards -------------------------------------------------------------------------------------------------------
 
 
-def _score_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of `stats` and `compare`."""
+def score_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of `stats`, `compare` and `replay`: rules, format, side."""
     command = format_option(["table", "markdown", "json", "svg"])(command)
     side = click.option(
         "--side", type=click.Choice(["upstream", "client"]), default="upstream", show_default=True,
@@ -125,7 +127,7 @@ def _print_scores(
     "--by", type=click.Choice(["model", "conversation", "run", "issue"]), default="model", show_default=True,
     help="Score models; count tokens and cost of conversations or of files; or list faults, each once.",
 )  # fmt: skip
-@_score_options
+@score_options
 @judge_options()
 def stats(
     paths: tuple[str, ...], by: str, selection: Selection, side: str, output_format: str, judge: Judge | None
@@ -195,7 +197,7 @@ def _list_issues(paths: tuple[str, ...], rules: Sequence[Rule], output_format: s
 @guided("compare")
 @click.argument("reference", metavar="REF")
 @click.argument("candidates", nargs=-1, required=True, metavar="CANDIDATE...")
-@_score_options
+@score_options
 def compare(reference: str, candidates: tuple[str, ...], selection: Selection, side: str, output_format: str) -> int:
     """Compare models with a reference run of the same requests.
 
@@ -203,15 +205,28 @@ def compare(reference: str, candidates: tuple[str, ...], selection: Selection, s
     recall and F1 measure that. "similar" is the share of requests that end alike: in calls of the same tools, or in the
     same other way. The scorecards below cover these requests only.
     """
-    rules = selection.scopes()
-    with Bar((reference,), "reading") as first, Bar(candidates, "comparing") as second:
-        runs = first.checked(rules), second.checked(rules)
+    return print_comparison((reference,), candidates, selection.scopes(), side, output_format)
+
+
+def print_comparison(
+    references: tuple[str, ...],
+    paths: tuple[str, ...],
+    rules: Scopes,
+    side: str,
+    output_format: str,
+    candidates: Callable[[Iterator[Checked]], Iterator[Checked]] = iter,
+) -> int:
+    """Print the comparison of captures with reference captures. Return the exit status.
+
+    `candidates` chooses exchanges of `paths`. Raises click.ClickException if no request occurs in both.
+    """
+    with Bar(references, "reading") as first, Bar(paths, "comparing") as second:
+        runs = first.checked(rules), candidates(second.checked(rules))
         found, unanswered = scores.compare(*runs, delivered=side == "client")
     compared = [made for made in found if made.pairs]
     if not compared:
-        message = (
-            f"no request of {reference} occurs in {', '.join(candidates)}: replay the same requests, with their tools"
-        )
+        names = ", ".join(references), ", ".join(paths)
+        message = f"no request of {names[0]} occurs in {names[1]}: replay the same requests, with their tools"
         raise click.ClickException(message)
     cards = [card for made in compared for card in (made.card, made.reference)]
     documents: Json = [scorecard.comparison_document(made) for made in found]

@@ -91,8 +91,7 @@ def issue_table(repeats: Sequence[Repeat]) -> Sheet:
     """Return the table of `wirelint stats --by issue`: each fault once."""
     rows = tuple(
         (
-            f"{printable(f'{one.finding.code} {one.finding.label}')}\n"
-            f"{shorten(printable(one.finding.message), _LONGEST_MESSAGE)}",
+            f"{printable(f'{one.finding.code} {one.finding.label}')}\n{_message(one)}",
             "\n".join(dict.fromkeys(map(printable, (one.first, one.last)))),
             one.finding.severity,
             one.finding.layer,
@@ -101,6 +100,10 @@ def issue_table(repeats: Sequence[Repeat]) -> Sheet:
         for one in repeats
     )
     return Sheet("issues", ("rule", "first, last", "severity", "layer", "exchanges"), rows, 2)
+
+
+def _message(repeat: Repeat) -> str:
+    return shorten(printable(repeat.finding.message), _LONGEST_MESSAGE)
 
 
 def bill_table(bills: Sequence[Bill]) -> Sheet:
