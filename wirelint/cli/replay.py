@@ -56,12 +56,12 @@ from wirelint.prices import Tokens, cost, dollars
 from wirelint.rewrite.edits import apply
 from wirelint.rule import one_line
 from wirelint.settings import Scopes
-from wirelint.text.escaping import counted, printable, shorten
+from wirelint.text.escaping import counted, listed, printable, shorten
 from wirelint.view.findings import annotations_of
 from wirelint.view.scorecard import spending_line
 from wirelint.view.scores import Spending, usage_of
 from wirelint.view.screen import Screen
-from wirelint.wire.content_coding import CodingError, decoder
+from wirelint.wire.content_coding import decoder
 
 _TARGETS: Mapping[str, Any] = load("apis")["targets"]
 _HEADERS = frozenset(
@@ -79,10 +79,17 @@ _ALIKE = frozenset({"openai.chat", "mistral.chat"})
 _KEY_HEADERS = {"anthropic.messages": "x-api-key", "google.generate_content": "x-goog-api-key"}
 _TAIL = re.compile(r"/(?:v\d\w*/(?!.*/v\d\w*/)|api/(?:chat|generate)$|model/).*")
 """The path of an API below a base URL: `/v1/messages`, `/v1beta/models/NAME:generateContent`, `/api/chat`."""
+_ENDPOINT = re.compile(
+    r"/(?:completions|responses|messages|chat|generate|converse(?:-stream)?)$|:\w*[gG]enerateContent$"
+)
+"""The end of a URL that is no base URL, since it names one API."""
 _MODEL_IN_PATH = re.compile(r"(/(?:models?|deployments)/)([^/:]+)")
 _MARK = b"[redacted:"
 _MOST_BODY = 64 << 20
 _PIECE = 1 << 16
+_REASONS_SHOWN = 3
+_DISK = 60.0
+"""Seconds in which the last records must be written."""
 _TRANSIENT = frozenset({408, 409, 425, 429, *range(500, 600)})
 """Statuses that say nothing about the request: a later run sends it again."""
 _REFUSED = frozenset({401, 403})
@@ -176,6 +183,8 @@ def replay(
     base = _base(target)
     plan = _Plan(base, model, samples, _key(base, key_env))
     jobs = plan.read(paths)
+    if not jobs:
+        return 2
     folder = output or Path("replays", _folder_name(base, model))
     done = _finished(folder)
     left = [job for job in jobs if job.name not in done]
@@ -188,10 +197,13 @@ def replay(
     run = _Run(folder, rules, limits, rate=rate, timeout=timeout)
     try:
         run.send(left, concurrency)
+    except KeyboardInterrupt:
+        run.close()
+        run.tell(len(left))
+        raise
     finally:
         run.close()
-    for line in run.summary(len(left)):
-        inform(line)
+    run.tell(len(left))
     print_comparison(
         paths, (str(folder),), rules, side, output_format,
         candidates=lambda items: _latest(items, {job.name for job in jobs}),
@@ -247,7 +259,7 @@ class _Plan:
         self.problems = 0
 
     def read(self, paths: Sequence[str]) -> list[_Job]:
-        """Return the jobs. Raises click.ClickException if there are none."""
+        """Return the jobs. Raises click.ClickException if the captures have none."""
         jobs: list[_Job] = []
         unserved = Counter[str]()
         for item in read(paths):
@@ -268,7 +280,7 @@ class _Plan:
             )
         if unserved:
             self.skipped[f"of an API that {self._host} does not serve: {shown}"] += unserved.total()
-        if not jobs:
+        if not jobs and not self.problems:
             why = "; ".join(f"{count} {reason}" for reason, count in self.skipped.items())
             raise click.ClickException(f"{', '.join(paths)}: no request to send{f': {why}' if why else ''}")
         return jobs
@@ -324,9 +336,11 @@ class _Plan:
 
     def _require_served(self, api: str, url: str, headers: Mapping[str, str], body: bytes) -> None:
         """Raise _UnservedError if the target is known for other APIs, or if its URL belongs to another one."""
-        found = recognise("POST", urlsplit(url).path, headers, decode_json(body), urlsplit(url).netloc)
+        parts, base = urlsplit(url), urlsplit(self._base).path
+        found = recognise("POST", parts.path, headers, decode_json(body), parts.netloc)
         is_alike = found is not None and (found.name == api or {found.name, api} <= _ALIKE)
-        if not is_alike or (self._served is not None and api not in self._served):
+        is_other = _ENDPOINT.search(base) is not None and parts.path != base
+        if not is_alike or is_other or (self._served is not None and api not in self._served):
             raise _UnservedError(api)
 
 
@@ -422,7 +436,7 @@ def send(url: str, headers: Mapping[str, str], body: bytes, timeout: float) -> _
             reply.status, reply.headers = response.status, tuple(response.headers.items())
             reply.first_byte = now()
             _receive(response, reply, now)
-    except (OSError, HTTPException, CodingError) as error:
+    except (OSError, HTTPException, ValueError) as error:  # also of codings and headers
         reason = error.reason if isinstance(error, URLError) and not isinstance(error, HTTPError) else error
         slow = isinstance(reason, TimeoutError)
         words = getattr(reason, "strerror", None) or f"{reason}" or type(reason).__name__
@@ -433,7 +447,7 @@ def send(url: str, headers: Mapping[str, str], body: bytes, timeout: float) -> _
 
 
 def _receive(response: HTTPResponse, reply: _Reply, now: Any) -> None:
-    """Read the body as it arrives. Raises OSError, HTTPException, CodingError."""
+    """Read the body as it arrives. Raises OSError, HTTPException, ValueError."""
     plain = decoder(response.headers.get("content-encoding"), _MOST_BODY)
     while data := response.read1(_PIECE):
         piece = plain.feed(data)
@@ -497,22 +511,23 @@ class _Run:
     def close(self) -> None:
         """Stop sending and write what is recorded. Raises click.ClickException if something could not be written."""
         self._stop.set()
-        self._store.close(60.0)
+        self._store.close(_DISK)
         if lost := self._store.counts.dropped + self._store.counts.failed:
             raise click.ClickException(f"{self._folder}: {counted(lost, 'reply')} not written; name a writable -o DIR")
 
-    def summary(self, wanted: int) -> Iterator[str]:
-        """Yield lines about the run. `wanted`: jobs that were left to do."""
+    def tell(self, wanted: int) -> None:
+        """Print what was sent, what it cost and what is left of the `wanted` jobs."""
         if wanted:
-            failed = ", ".join(f"{count} × {reason}" for reason, count in self.failures.items())
-            yield f"{counted(self.answered, 'request')} answered{f', failed: {failed}' if failed else ''}"
+            shown = [f"{count} × {reason}" for reason, count in self.failures.most_common()]
+            failed = f", failed: {listed(shown, _REASONS_SHOWN)}" if shown else ""
+            inform(f"{counted(self.answered, 'request')} answered{failed}")
         if self.spending.counted:
-            yield f"tokens: {spending_line(self.spending)}"
-        if rest := wanted - self._sent:
-            yield f"{self._limit}: {counted(rest, 'request')} left; the same command continues"
+            inform(f"tokens: {spending_line(self.spending)}")
+        if rest := wanted - self.answered - self.failures.total():
+            inform(f"{self._limit or 'stopped'}: {counted(rest, 'request')} left; the same command continues")
         elif self.failures:
-            yield "the same command sends those again that timed out, broke off or met a busy server"
-        yield f"capture: {self._folder}"
+            inform("the same command sends those again that timed out, broke off or met a busy server")
+        inform(f"capture: {self._folder}")
 
     def _next(self, waiting: Iterator[_Job]) -> _Job | None:
         """Return the next job when its time has come; None if no more may be sent."""
