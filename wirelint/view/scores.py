@@ -32,6 +32,7 @@ from wirelint.capture.record import Record
 from wirelint.jsonvalues import decode_object
 from wirelint.model import Choice, Exchange, Json, Part, Reasoning, Reply, Request, Role, Text, ToolCall, ToolResult
 from wirelint.prices import Tokens, cost, tokens_of
+from wirelint.text.escaping import shorten
 
 Finish = Literal["stop", "tool_calls", "other"]
 """Ending of a reply. `other`: cut off, filtered, or without a finish reason."""
@@ -290,6 +291,14 @@ class Bill:
     spending: Spending = field(default_factory=Spending)
 
 
+def prompt_of(items: Sequence[Checked]) -> str:
+    """Return the first words of the first user of a conversation; empty without any."""
+    requests = (checked.exchange.request for checked in items if checked.exchange is not None)
+    messages = (message for request in requests if request is not None for message in request.messages)
+    words = (" ".join(message.words.split()) for message in messages if message.role == "user")
+    return shorten(next(filter(None, words), ""), _PROMPT)
+
+
 class Bills:
     """Bills by conversation, or by run, in the order of the files."""
 
@@ -305,8 +314,7 @@ class Bills:
             return
         name = (exchange.conversation or checked.record.id) if self._by == "conversation" else ""
         bill = self._bills.setdefault((checked.record.source, name), Bill(checked.record.source, name))
-        first = next((message for message in request.messages if message.role == "user"), None)
-        bill.prompt = bill.prompt or (" ".join(first.words.split())[:_PROMPT] if first is not None else "")
+        bill.prompt = bill.prompt or prompt_of([checked])
         bill.models[exchange.model or "unknown"] += 1
         if exchange.ok and exchange.reply is not None and exchange.reply.error is None:
             bill.spending.add(*usage_of(checked))
