@@ -19,7 +19,7 @@ from tests.cli.conftest import Wirelint
 from tests.cli.test_check import write
 from tests.live.harness import Upstream, replying, scripted
 from wirelint.capture.format import read_lines
-from wirelint.cli.replay import _Plan
+from wirelint.cli import replay as replaying
 
 pytestmark = pytest.mark.live
 
@@ -145,6 +145,56 @@ def test_servers_that_fail(wirelint: Wirelint, tmp_path: Path, upstream: Upstrea
     assert ends == ["complete"] * 3 + ["upstream-died"] * 3
 
 
+CUT = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n"
+BROKEN = {
+    "length": (CUT + b"content-length: 90\r\n\r\ndata: {}\n\n", "80 bytes of the reply are missing"),
+    "chunks": (CUT + b"transfer-encoding: chunked\r\n\r\na\r\ndata: {}\n\n\r\nff\r\nda", "IncompleteRead"),
+    "coding": (CUT + b"content-encoding: gzip\r\ncontent-length: 5\r\n\r\nplain", "decompressing"),
+    "no head": (b"", "closed"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_replies_that_break_off(upstream: Upstream, name: str) -> None:
+    sent, why = BROKEN[name]
+    upstream.default = scripted(lambda peer: peer.send(sent), lambda peer: peer.close())
+    reply = replaying.send(f"{upstream.url}/v1/chat/completions", {"content-type": "application/json"}, b"{}", 5.0)
+    assert reply.end == "upstream-died"
+    assert why in (reply.error or ""), reply.error
+    kept = {"length": b"data: {}\n\n", "chunks": b"data: {}\n\nda"}
+    assert bytes(reply.body) == kept.get(name, b"")
+
+
+def test_a_redirect_is_not_followed(wirelint: Wirelint, tmp_path: Path, upstream: Upstream) -> None:
+    upstream.default = replying([b""], status=308, location="https://elsewhere.test/v1")
+    ran = wirelint("replay", write(tmp_path / "run.jsonl", asked(1)), "--to", upstream.url, "-o", tmp_path / "new")
+    assert (ran.status, ran.err.count("\n")) == (2, 1)
+    assert "it redirects to https://elsewhere.test/v1" in ran.err
+
+
+def test_money_is_counted(wirelint: Wirelint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    usage = {"prompt_tokens": 100_000, "completion_tokens": 100_000}
+    said = {"message": {"role": "assistant", "content": "Nine."}, "finish_reason": "stop"}
+    body = json.dumps({"object": "chat.completion", "choices": [{"index": 0, **said}], "usage": usage}).encode()
+    sent: list[str] = []
+
+    def answer(url: str, headers: dict[str, str], _body: bytes, _timeout: float) -> replaying._Reply:
+        sent.append(headers["authorization"])
+        head = (("content-type", "application/json"),)
+        return replaying._Reply(1_760_000_000.0, 200, head, bytearray(body), [(1.0, len(body))], 1.0, 2.0)
+
+    monkeypatch.setattr(replaying, "send", answer)
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    capture = write(tmp_path / "run.jsonl", *(asked(number, stream=False) for number in range(20)))
+    args = capture, "--to", "https://api.openai.com/v1", "--model", "gpt-4o", "-o", tmp_path / "new"
+    ran = wirelint("replay", *args, "--budget", "$2", "--concurrency", "1")
+    assert ran.status == 0, ran.err
+    assert 1 < len(sent) < 20, "each costs more than a cent and less than two dollars"
+    assert sent[0] == f"Bearer {KEY}"
+    assert "the budget of $2.00 is used up: " in ran.err
+    assert "; cost $2" in ran.err
+
+
 WRONG: dict[str, tuple[list[str], str]] = {
     "no key": (["--to", "https://api.openai.com/v1"], "set OPENAI_API_KEY, or name another variable with --key-env"),
     "no such key": (["--to", "http://127.0.0.1:1", "--key-env", "NO_KEY"], "127.0.0.1 needs a key: set NO_KEY"),
@@ -194,7 +244,7 @@ URLS = [
 def test_the_path_of_the_api_below_the_base(tmp_path: Path, api: str, captured: str, base: str, url: str) -> None:
     record = asked(1, api)
     record["request"]["url"] = captured
-    (job,) = _Plan(base, None, 1, KEY).read([str(write(tmp_path / "run.jsonl", record))])
+    (job,) = replaying._Plan(base, None, 1, KEY).read([str(write(tmp_path / "run.jsonl", record))])
     assert job.url == url
     assert KEY in job.headers["x-api-key" if api.startswith("anthropic") else "authorization"]
     assert "cookie" not in job.headers
@@ -202,6 +252,6 @@ def test_the_path_of_the_api_below_the_base(tmp_path: Path, api: str, captured: 
 
 def test_the_model_may_be_in_the_path(tmp_path: Path) -> None:
     record = asked(1, "google.generate_content")
-    (job,) = _Plan("http://t", "new/er", 1, "").read([str(write(tmp_path / "run.jsonl", record))])
+    (job,) = replaying._Plan("http://t", "new/er", 1, "").read([str(write(tmp_path / "run.jsonl", record))])
     assert "/models/new%2Fer:" in job.url
     assert job.body == record["request"]["body"].encode()

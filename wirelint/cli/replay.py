@@ -88,10 +88,11 @@ _MARK = b"[redacted:"
 _MOST_BODY = 64 << 20
 _PIECE = 1 << 16
 _REASONS_SHOWN = 3
-_DISK = 60.0
-"""Seconds in which the last records must be written."""
+_TURN, _DISK = 0.2, 60.0
+"""Seconds between two looks for a stopped run, and in which the last records must be written."""
 _TRANSIENT = frozenset({408, 409, 425, 429, *range(500, 600)})
 """Statuses that say nothing about the request: a later run sends it again."""
+_GOOD, _MOVED = range(200, 300), frozenset(range(300, 400))
 _REFUSED = frozenset({401, 403})
 _UNSERVED = frozenset({404, 405})
 
@@ -477,12 +478,15 @@ class _Run:
     def send(self, jobs: Sequence[_Job], concurrency: int) -> None:
         """Send the jobs. Raises click.ClickException if the target answers none, KeyboardInterrupt."""
         waiting = iter(jobs)
-        replies: queue.Queue[tuple[_Job, _Reply] | None] = queue.Queue()
+        replies: queue.Queue[tuple[_Job, _Reply, threading.Event] | None] = queue.Queue()
 
         def work() -> None:
             try:
                 while (job := self._next(waiting)) is not None:
-                    replies.put((job, send(job.url, job.headers, job.body, self._timeout)))
+                    taken = threading.Event()
+                    replies.put((job, send(job.url, job.headers, job.body, self._timeout), taken))
+                    while not taken.wait(_TURN) and not self._stop.is_set():
+                        pass  # the next request waits for the cost of this reply
             finally:
                 replies.put(None)
 
@@ -504,7 +508,9 @@ class _Run:
                 if item is None:
                     running -= 1
                     continue
-                self._take(*item)
+                job, reply, taken = item
+                self._take(job, reply)
+                taken.set()
                 text = dollars(self.spending.cost) if self.spending.priced else ""
                 progress.update(task, advance=1, text=text)
 
@@ -551,10 +557,10 @@ class _Run:
 
     def _take(self, job: _Job, reply: _Reply) -> None:
         """Record a reply. Raises click.ClickException if the target refuses the first requests."""
-        good = reply.end == "complete" and reply.status is not None and reply.status < 400
+        good = reply.end == "complete" and reply.status in _GOOD
         if not good:
             why = self._redactor.text(_reason(reply))
-            if not self.answered and (reply.status is None or reply.status in _REFUSED | _UNSERVED):
+            if not self.answered and (reply.status is None or reply.status in _REFUSED | _UNSERVED | _MOVED):
                 self._stop.set()
                 raise click.ClickException(f"{self._redactor.url(job.url)}: {why}; {_cure(reply, job)}")
             self.failures[why] += 1
@@ -605,7 +611,7 @@ def _reason(reply: _Reply) -> str:
     """Return why a reply is not a good one, with the words of the server."""
     if reply.error is not None:
         return printable(reply.error)
-    document = decode_object(bytes(reply.body[:_PIECE]))
+    document = decode_object(bytes(reply.body))
     error = document.get("error", document)
     said = error.get("message") if isinstance(error, dict) else error
     return f"status {reply.status}{f' ({shorten(printable(one_line(said)), 120)})' if isinstance(said, str) else ''}"
@@ -616,4 +622,7 @@ def _cure(reply: _Reply, job: _Job) -> str:
         return "set the variable of its key (--key-env NAME) to one that it accepts"
     if reply.status in _UNSERVED:
         return f"the target does not serve {job.api} there, or has no model {printable(job.model)}: correct --to or --model"
+    if reply.status in _MOVED:
+        place = next((value for name, value in reply.headers if name.lower() == "location"), "another place")
+        return f"it redirects to {printable(place)}, and redirects are not followed: correct --to"
     return "start the server, or correct --to"
