@@ -99,7 +99,7 @@ def issue_table(repeats: Sequence[Repeat]) -> Sheet:
         )
         for one in repeats
     )
-    return Sheet("issues", ("rule", "first, last", "severity", "layer", "exchanges"), rows, 2)
+    return Sheet("issues", ("rule", "first, last", "severity", "layer", "exchanges"), rows, 4)
 
 
 def _message(repeat: Repeat) -> str:
@@ -324,12 +324,12 @@ def section(cards: Sequence[Card]) -> Markup:
 
 def issue_section(repeats: Sequence[Repeat]) -> Markup:
     """Return a part of the HTML page with the faults that several exchanges have."""
-    return _page_table(issue_table(repeats))
+    return _page_table(issue_table(repeats), is_open=True)
 
 
-def _page_table(sheet: Sheet) -> Markup:
+def _page_table(sheet: Sheet, *, is_open: bool = False) -> Markup:
     module = templates().get_template("scorecard.jinja").module
-    return Markup(module.sheet(sheet, _one_line(sheet.headings)))  # type: ignore[attr-defined]
+    return Markup(module.sheet(sheet, _one_line(sheet.headings), is_open))  # type: ignore[attr-defined]
 
 
 # --- JSON -------------------------------------------------------------------------------------------------------------
