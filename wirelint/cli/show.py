@@ -96,28 +96,20 @@ def show(
         return 2 if bar.problems else 0
     found = _matching(items, wanted, all_occurrences)
     if not found:
-        if not bar.problems:
-            message = f"{place}: no exchange {wanted or ''}; `wirelint show {place}` lists them".strip()
-            raise click.ClickException(message)
-        return 2
-    chosen = [checked for checked in found if checked.record.id == wanted] or found
-    chosen = [checked for checked in chosen if chooser.takes(checked)]
-    if not chosen:
-        raise click.ClickException(
-            f"{place}: no exchange matches --model, --rule and --text; `wirelint show {place}` lists all"
-        )
-    console = Screen(sys.stdout)
+        if bar.problems:
+            return 2
+        raise click.ClickException(f"{place}: no exchange {wanted or ''}; `wirelint show {place}` lists them")
+    chosen, console = chooser.choose(found, wanted, place), Screen(sys.stdout)
     if other is not None:
         pair = _only(chosen, place, wanted), _only(_matching(items, other, all_occurrences), place, other)
         _print(console, *render_difference(*pair))
-    elif len(chosen) == 1:
-        _print(
-            console, render_wire(chosen[0]) if wire else render_conversation(chosen[0], full=full, thinking=thinking)
-        )
-        _hint(chosen[0], place, wire)
-    else:
+    elif len(chosen) > 1:
         _print(console, *list_conversations(chosen, console.width, full=full))
         inform(f"{len(chosen)} exchanges; name one: wirelint show {place} ID")
+    else:
+        (one,) = chosen
+        _print(console, render_wire(one) if wire else render_conversation(one, full=full, thinking=thinking))
+        _hint(one, place, wire)
     return 2 if bar.problems else 0
 
 
@@ -129,8 +121,14 @@ class _Chooser:
     rules: frozenset[str]
     text: str | None
 
-    def takes(self, checked: Checked) -> bool:
-        """Return True if an exchange passes all filters."""
+    def choose(self, found: Sequence[Checked], wanted: str | None, place: str) -> list[Checked]:
+        """Return the exchange with the id `wanted`, else all, that pass the filters. Raises click.ClickException."""
+        named = [checked for checked in found if checked.record.id == wanted] or found
+        if chosen := [checked for checked in named if self._takes(checked)]:
+            return chosen
+        raise click.ClickException(f"{place}: no exchange matches --model, --rule and --text; leave one out")
+
+    def _takes(self, checked: Checked) -> bool:
         if self.model is not None and self.model.lower() not in checked.model.lower():
             return False
         if self.rules and not any(finding.name in self.rules for finding in (*checked.findings, *checked.known)):

@@ -124,10 +124,6 @@ def write_report(
             if note := recurrence(occurrences.total(source, issue), here):
                 value["again"] = note
         codes = {count.name for count in summary.counts("rule")}
-        scored = cards.ordered() if any(card.calls for card in cards.ordered()) else []
-        own = [Section(scorecard.title(scored), scorecard.section(scored))] if scored else []
-        again = [one for one in repeats.ordered() if one.count > 1]
-        own += [Section("Issues of several exchanges", scorecard.issue_section(again))] if again else []
         data.write(encode_element("index", dump_printable({"blocks": blocks.firsts, "rows": rows})))
         with Staging(out, folder=False, force=True) as staging:
             _write_page(
@@ -137,11 +133,19 @@ def write_report(
                 summary=summary,
                 chart=summary.chart(),
                 manuals=[{"code": rule.code, "html": _manual(rule)} for rule in rules if rule.code in codes],
-                sections=[*own, *sections],
+                sections=[*_own_sections(cards, repeats), *sections],
                 problems=problems,
             )
             staging.commit()
     return Written(out, out.stat().st_size, summary.exchanges, summary.affected, len(problems))
+
+
+def _own_sections(cards: Cards, repeats: Repeats) -> list[Section]:
+    """Return the scorecard, if there are calls, and the faults that several exchanges have."""
+    scored = cards.ordered() if any(card.calls for card in cards.ordered()) else []
+    own = [Section(scorecard.title(scored), scorecard.section(scored))] if scored else []
+    again = [one for one in repeats.ordered() if one.count > 1]
+    return own + ([Section("Issues of several exchanges", scorecard.issue_section(again))] if again else [])
 
 
 _ShownIssue: TypeAlias = tuple[str, str, Issue, Object]
