@@ -17,6 +17,7 @@ import hashlib
 import os
 import queue
 import re
+import ssl
 import sys
 import threading
 import time
@@ -85,6 +86,7 @@ _ENDPOINT = re.compile(
 """The end of a URL that is no base URL, since it names one API."""
 _MODEL_IN_PATH = re.compile(r"(/(?:models?|deployments)/)([^/:]+)")
 _MARK = b"[redacted:"
+_UNTRUSTED = "its certificate is not trusted"
 _MOST_BODY = 64 << 20
 _PIECE = 1 << 16
 _REASONS_SHOWN = 3
@@ -441,6 +443,8 @@ def send(url: str, headers: Mapping[str, str], body: bytes, timeout: float) -> _
         reason = error.reason if isinstance(error, URLError) and not isinstance(error, HTTPError) else error
         slow = isinstance(reason, TimeoutError)
         words = getattr(reason, "strerror", None) or f"{reason}" or type(reason).__name__
+        if isinstance(reason, ssl.SSLCertVerificationError):
+            words = f"{_UNTRUSTED}: {reason.verify_message}"
         reply.error = f"no byte for {timeout:g} s" if slow else words
         reply.end = "upstream-died"
     reply.duration = now()
@@ -625,4 +629,6 @@ def _cure(reply: _Reply, job: _Job) -> str:
     if reply.status in _MOVED:
         place = next((value for name, value in reply.headers if name.lower() == "location"), "another place")
         return f"it redirects to {printable(place)}, and redirects are not followed: correct --to"
+    if (reply.error or "").startswith(_UNTRUSTED):
+        return "name the file of its authority in SSL_CERT_FILE"
     return "start the server, or correct --to"
