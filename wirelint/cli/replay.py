@@ -143,7 +143,7 @@ def _read_budgets(_ctx: click.Context, _param: click.Parameter, values: tuple[st
 )
 @click.option("--model", metavar="NAME", help="The model to name in all requests; by default the captured ones.")
 @click.option(
-    "--samples", type=click.IntRange(1, 1000), default=1, show_default=True, help="Send each request so often."
+    "--samples", type=click.IntRange(1, 1000), default=1, show_default=True, help="How many times to send each request."
 )
 @click.option("--rate", type=click.FloatRange(0, min_open=True), metavar="N", help="Most requests a minute.")
 @click.option(
