@@ -39,7 +39,7 @@ ROWS = (
     {"events"},
     {"wire"},
     {"apis", "dialects"},
-    {"text", "claims", "arguments", "history", "state", "fix", "policy"},
+    {"text", "claims", "arguments", "history", "state", "fix", "policy", "prices"},
     {"rule"},
     {"fixes", "guard"},
     {"registry"},

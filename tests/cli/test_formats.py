@@ -48,7 +48,7 @@ def test_sarif_holds_its_schema(found: Callable[..., str], wirelint: Wirelint, n
 
 
 def test_sarif_says_where_and_what(found: Callable[..., str], wirelint: Wirelint) -> None:
-    (run,) = json.loads(found("sarif"))["runs"]
+    (run,) = json.loads(found("sarif", "--all-occurrences"))["runs"]
     rules = run["tool"]["driver"]["rules"]
     assert [rule["id"] for rule in rules] == [*(rule.code for rule in REGISTRY.rules), "IN000"]
     assert all(rule["help"]["text"] for rule in rules)
@@ -78,7 +78,7 @@ def test_github_annotations_escape_the_wire(found: Callable[..., str]) -> None:
 
 
 def test_gitlab_has_what_it_takes(found: Callable[..., str]) -> None:
-    issues = json.loads(found("gitlab"))
+    issues = json.loads(found("gitlab", "--all-occurrences"))
     assert [(issue["severity"], issue["check_name"]) for issue in issues] == [("major", "ST604 truncated-stream")] * 2
     assert [issue["location"] for issue in issues] == [
         {"path": "a:b,c.jsonl", "lines": {"begin": 2}},
@@ -86,7 +86,9 @@ def test_gitlab_has_what_it_takes(found: Callable[..., str]) -> None:
     ]
     prints = [issue["fingerprint"] for issue in issues]
     assert len(set(prints)) == 2
-    assert prints == [issue["fingerprint"] for issue in json.loads(found("gitlab"))]
+    (issue,) = json.loads(found("gitlab"))
+    assert issue["fingerprint"] == prints[0], "a group has the fingerprint of its first finding"
+    assert "(2 exchanges, first " in issue["description"]
 
 
 def test_junit_is_xml(found: Callable[..., str]) -> None:

@@ -17,8 +17,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 GUIDED = {name: made for name in COMMANDS if isinstance(made := command(name), Guided)}
-STAYING = {"proxy", "mock", "demo", "docs", "run", "doctor"}
-"""Commands that do not end by themselves, or write into the checkout: their examples are only understood, not run."""
+STAYING = {"proxy", "mock", "demo", "docs", "run", "doctor", "replay"}
+"""Commands that last, need a server or write into the checkout: their examples are only understood, not run."""
 
 
 def test_the_commands_of_the_terminal_are_guided() -> None:
@@ -63,7 +63,7 @@ def test_the_examples_work(wirelint: Wirelint, tmp_path: Path, monkeypatch: pyte
     capture = (ROOT / "captures" / "samples" / "one-call.jsonl").read_bytes()
     for example in SHOWN:
         name, *args = _words(example)
-        if name in STAYING and "--list" not in args and "--check" not in args:
+        if (name in STAYING and "--list" not in args and "--check" not in args) or "--watch" in args:
             command(name).make_context(name, args)
             continue
         if "captures/" in args:

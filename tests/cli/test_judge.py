@@ -133,7 +133,7 @@ def test_every_format_names_the_source(wirelint: Wirelint, capture: Path, endpoi
     first = subprocess.run(command, env={**os.environ, "COLUMNS": "80"}, capture_output=True, text=True, check=False)
     assert "      (source: judge) says 'left the depot'; evidence: request /messages/2\n" in first.stdout
     for name in FORMATS:
-        out = wirelint("check", *args, "--output-format", name).out
+        out = wirelint("check", *args, "--output-format", name, "--all-occurrences").out
         assert out.count("(source: judge) says ") == 3, name
         assert "\x1b" not in out
         assert "\u202e" not in out

@@ -36,8 +36,8 @@ PAGES = [
 WRITTEN = [page for page in PAGES if page.parent.name != "rules"]
 """Those of the rules are made by one function: their commands are of one kind."""
 
-LASTING = {"proxy", "mock", "demo", "run", "doctor"}
-"""Commands that start processes, or look at the machine."""
+LASTING = {"proxy", "mock", "demo", "run", "doctor", "replay"}
+"""Commands that start processes, need a server, or look at the machine."""
 OURS = {"docs", "new-rule"}
 """Commands for a checkout, which have tests of their own."""
 

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from tests.build import REGISTRY, Assistant, Call, Result, Talk, User, as_record, schema
 from wirelint.capture.offline import Checked, Fixed, check, fix
-from wirelint.view.text import list_exchanges, render_conversation
+from wirelint.view.text import list_conversations, render_conversation
 
 TOOLS = {"look_up": schema(city="string")}
 OSLO, ROME = Call("look_up", {"city": "Oslo"}, "call_a1"), Call("look_up", {"city": "Rome"}, "call_b2")
@@ -144,8 +144,8 @@ def test_the_list_fits_and_names_the_worst_first() -> None:
     talks = [TALKS["a finding in the margin"][0], Talk((User("Hi."),), text="Hi.")]
     for width in (80, 160):
         found = [checked(talk, "ALL") for talk in talks]
-        lines = [line.plain for line in list_exchanges(found, width)]
-        assert lines[0].startswith("● test:1")
+        lines = [line.plain for line in list_conversations(found, width)]
+        assert lines[1].startswith("  ● test:1")
         assert "xml-leak" in "".join(lines)
-        assert lines[-1].startswith("✓ test:1")
+        assert lines[-1].startswith("  ✓ test:1")
         assert max(map(len, lines)) <= width

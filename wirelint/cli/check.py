@@ -7,7 +7,10 @@ read in reviews. Only the fingerprint decides; the other members of an entry are
 
 from __future__ import annotations
 
+import contextlib
+import os
 import sys
+import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -21,7 +24,7 @@ from wirelint.capture.cases import Case, NoFindingError, disappointed, encode_ca
 from wirelint.capture.format import is_prior
 from wirelint.capture.offline import Checked
 from wirelint.capture.offline import check as check_records
-from wirelint.capture.readers import Problem, read
+from wirelint.capture.readers import Problem, captures_below, read
 from wirelint.capture.record import Record
 from wirelint.capture.writers import Staging, TargetError
 from wirelint.cli.guidance import guided
@@ -45,6 +48,7 @@ from wirelint.cli.options import (
 from wirelint.cli.progress import Bar
 from wirelint.model import Json
 from wirelint.rule import Finding, Rule
+from wirelint.settings import Scopes
 from wirelint.state.issues import evidence, fingerprint, place_pattern
 from wirelint.text.escaping import counted, listed
 from wirelint.view.findings import visible
@@ -54,6 +58,9 @@ from wirelint.view.stats import Statistics
 if TYPE_CHECKING:
     from wirelint.cli.judge import Judge
 
+_WATCHED = ("full", "concise", "github")
+_PAUSE = 0.5
+"""Seconds between two looks at the files."""
 _FORMAT, _VERSION = "wirelint-baseline", 1
 _CURE = "write it again with --write-baseline"
 
@@ -72,6 +79,7 @@ _CURE = "write it again with --write-baseline"
 @click.option("--statistics", is_flag=True, help="Print counts per rule instead of findings.")
 @click.option("--expect", is_flag=True, help="Verify findings against each case's `expect`.")
 @click.option("--exit-zero", is_flag=True, help="Exit 0 even if something was found.")
+@click.option("--watch", is_flag=True, help="Check again whenever a file grows, and print what is new, until Ctrl-C.")
 @judge_options(fails=True)
 def check(
     paths: tuple[str, ...],
@@ -85,6 +93,7 @@ def check(
     statistics: bool,
     expect: bool,
     exit_zero: bool,
+    watch: bool,
     judge: Judge | None,
 ) -> int:
     """Check captures: files, folders, or - for standard input.
@@ -94,16 +103,23 @@ def check(
     format lacks are skipped, and a finding says so. Each file is checked by itself, in file order. `wirelint show` prints a
     whole exchange, `wirelint rule NAME` explains a rule.
 
-    Clients send their whole history with every request. A finding in it is reported where it appears first; later turns of
-    the conversation say how many are known, and --all-occurrences reports each again.
+    Clients send their whole history with every request. A finding in it is reported where it appears first. Equal findings
+    of other conversations are one issue, shown once with its number of exchanges; --all-occurrences reports each again.
     """
     rules = selection.scopes()
     if expect:
         return verify(paths, rules)
     known = Baseline(baseline or selection.configuration.baseline, write=write_baseline)
+    if watch:
+        if output_format not in _WATCHED or output or write_baseline or statistics or judge or "-" in paths:
+            raise click.UsageError(
+                f"--watch prints findings as {listed(_WATCHED, 9)}; leave out other formats, -o, -, --judge, "
+                "--statistics and --write-baseline"
+            )
+        return _watch(paths, rules, known, output_format, all_occurrences=all_occurrences, exit_zero=exit_zero)
     counts = Statistics()
     with results(output) as out, Bar(paths, "checking") as bar, Workers(jobs, bar, selection.scopes) as workers:
-        writer = begin(output_format, out, rules.everywhere)
+        writer = begin(output_format, out, rules.everywhere, grouped=not all_occurrences)
         for found in bar.checked(workers.checked(rules), rules, judge):
             item = known.new(found)
             item = item if all_occurrences else item.folded
@@ -125,6 +141,56 @@ def check(
     if bar.problems:
         return 2
     return 1 if counts.faults and not (exit_zero or write_baseline) else 0
+
+
+def _watch(
+    paths: Sequence[str],
+    rules: Scopes,
+    known: Baseline,
+    output_format: str,
+    *,
+    all_occurrences: bool,
+    exit_zero: bool,
+) -> int:
+    """Check the files whenever one changes, and print the findings of new exchanges, until the user interrupts."""
+    writer = begin(output_format, sys.stdout, rules.everywhere, grouped=not all_occurrences)
+    counts, seen = Statistics(), Counter[str]()
+    try:
+        while True:
+            state, read_now, before = _sizes(paths), Counter[str](), counts.exchanges
+            with Bar(paths, "checking") as bar:
+                for found in bar.checked(check_records(read(paths), rules, bar.inform_failure), rules):
+                    source = found.record.source
+                    read_now[source] += 1
+                    if read_now[source] > seen[source]:
+                        item = known.new(found)
+                        item = item if all_occurrences else item.folded
+                        counts.add(item)
+                        bar.hide(sys.stdout)
+                        writer.add(item)
+            if bar.problems and not counts.exchanges:
+                return 2
+            seen = read_now  # a file that was replaced begins anew
+            sys.stdout.flush()
+            if counts.exchanges > before:
+                inform(f"{counts.summary(bar.problems)}; watching, Ctrl-C ends")
+            while _sizes(paths) == state:
+                time.sleep(_PAUSE)
+    except KeyboardInterrupt:
+        writer.close()
+    return 1 if counts.faults and not exit_zero else 0
+
+
+def _sizes(paths: Sequence[str]) -> dict[str, tuple[int, int]]:
+    """Return size and time of change of each capture."""
+    found = {}
+    for path in paths:
+        files = [file for file, counts in captures_below(path) if counts] if os.path.isdir(path) else [path]
+        for file in files:
+            with contextlib.suppress(OSError):
+                state = os.stat(file)
+                found[file] = state.st_size, state.st_mtime_ns
+    return found
 
 
 # --- baselines ---------------------------------------------------------------------------------------------------------

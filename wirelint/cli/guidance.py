@@ -19,7 +19,16 @@ _GROUPS: Mapping[str, tuple[str, ...]] = {
     "What is fixed": ("--unsafe-fixes", "--fixable", "--unfixable", "--clean-history"),
     "A judge": ("--judge", "--judge-model", "--judge-budget", "--judge-fails"),
     "Output": (
-        *("--output", "--diff", "--force", "--output-format", "--statistics", "--all-occurrences", "--exit-zero"),
+        *(
+            "--output",
+            "--diff",
+            "--force",
+            "--output-format",
+            "--statistics",
+            "--all-occurrences",
+            "--exit-zero",
+            "--watch",
+        ),
         *("--markdown", "--baseline", "--write-baseline"),
     ),
 }

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 import orjson
 
+from wirelint.capture.offline import Checked
 from wirelint.cli.guidance import guided
 from wirelint.cli.jobs import Workers
 from wirelint.cli.options import (
@@ -24,8 +25,10 @@ from wirelint.cli.options import (
 )
 from wirelint.cli.progress import Bar
 from wirelint.model import Json
+from wirelint.prices import CURE, price_table
 from wirelint.text.escaping import counted
 from wirelint.view import scorecard, scores
+from wirelint.view.findings import Repeats
 from wirelint.view.html import write_report
 
 if TYPE_CHECKING:
@@ -100,8 +103,8 @@ def _refuse(out: Path, paths: tuple[str, ...]) -> None:
 # --- scorecards -------------------------------------------------------------------------------------------------------
 
 
-def _score_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of `stats` and `compare`."""
+def score_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of `stats`, `compare` and `replay`: rules, format, side."""
     command = format_option(["table", "markdown", "json", "svg"])(command)
     side = click.option(
         "--side", type=click.Choice(["upstream", "client"]), default="upstream", show_default=True,
@@ -111,39 +114,51 @@ def _score_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _print_scores(
-    output_format: str, sheets: Callable[[], Sequence[scorecard.Sheet]], cards: Sequence[scores.Card], documents: Json
+    output_format: str, sheets: Callable[[], Sequence[scorecard.Sheet]], found: Sequence[object], documents: Json
 ) -> None:
+    """Print what was found, in a format. `documents`: as JSON."""
     match output_format:
         case "json":
             click.echo(orjson.dumps(documents, option=orjson.OPT_INDENT_2).decode())
         case "svg":
-            click.echo(scorecard.picture(cards))
+            click.echo(scorecard.picture([card for card in found if isinstance(card, scores.Card)]))
         case "markdown":
             scorecard.write_markdown(sheets(), sys.stdout)
-        case _ if cards:
+        case _ if found:
             scorecard.write_tables(sheets(), sys.stdout)
 
 
 @guided("stats")
 @paths_argument
-@_score_options
+@click.option(
+    "--by", type=click.Choice(["model", "conversation", "run", "issue"]), default="model", show_default=True,
+    help="Score models; count tokens and cost of conversations or of files; or list faults, each once.",
+)  # fmt: skip
+@score_options
 @jobs_option
 @judge_options()
 def stats(
     paths: tuple[str, ...],
+    by: str,
     selection: Selection,
     side: str,
     output_format: str,
     jobs: int | None,
     judge: Judge | None,
 ) -> int:
-    """Score the models in captures, by provider: calls, schema errors, times, findings.
+    """Score the models in captures, by provider: calls, schema errors, tokens, cost, times, findings.
 
     A reply that ends in calls is good if every call names a declared tool and its arguments fit the tool's schema;
-    accuracy is the share of good ones. Reads what `wirelint check` reads.
+    accuracy is the share of good ones. Reads what `wirelint check` reads. Costs are those of a price table
+    (pip install 'wirelint[prices]').
     """
-    rules = selection.scopes()
-    cards = scores.Cards()
+    if by != "model" and output_format == "svg":
+        raise click.UsageError("--output-format svg: only for --by model; choose table, markdown or json")
+    if by == "issue":
+        return _list_issues(paths, selection, output_format, jobs, judge)
+    if by != "model":
+        return _list_bills(paths, selection, "run" if by == "run" else "conversation", output_format, jobs)
+    rules, cards = selection.scopes(), scores.Cards()
     with Bar(paths, "scoring") as bar, Workers(jobs, bar, selection.scopes) as workers:
         for item in bar.checked(workers.checked(rules), rules, judge):
             cards.add(scores.observe(item, delivered=side == "client"))
@@ -154,13 +169,54 @@ def stats(
         inform(f"{counted(cards.left_out, 'exchange')} left out: not with a model's API, or unrecognised")
     if not found:
         inform("no exchange with a model")
+    if any(card.spending.counted for card in found) and price_table() is None:
+        inform(CURE)
+    return 2 if bar.problems else 0
+
+
+def _list_bills(
+    paths: tuple[str, ...],
+    selection: Selection,
+    by: Literal["conversation", "run"],
+    output_format: str,
+    jobs: int | None,
+) -> int:
+    """Print tokens and cost of conversations or runs."""
+    rules, bills = selection.scopes(), scores.Bills(by)
+    with Bar(paths, "counting") as bar, Workers(jobs, bar, selection.scopes) as workers:
+        for item in bar.checked(workers.checked(rules), rules):
+            bills.add(item)
+    found = bills.all
+    documents: Json = [scorecard.bill_document(bill) for bill in found]
+    _print_scores(output_format, lambda: [scorecard.bill_table(found)] if found else [], found, documents)
+    if bills.left_out:
+        inform(f"{counted(bills.left_out, 'exchange')} left out: not with a model's API, or unrecognised")
+    if not found:
+        inform("no exchange with a model")
+    elif price_table() is None:
+        inform(CURE)
+    return 2 if bar.problems else 0
+
+
+def _list_issues(
+    paths: tuple[str, ...], selection: Selection, output_format: str, jobs: int | None, judge: Judge | None
+) -> int:
+    """Print each fault once, with the number of exchanges that have it, the first and the last."""
+    rules, repeats = selection.scopes(), Repeats()
+    with Bar(paths, "checking") as bar, Workers(jobs, bar, selection.scopes) as workers:
+        for item in bar.checked(workers.checked(rules), rules, judge):
+            repeats.add(item.folded)
+    found = repeats.ordered()
+    documents: Json = [one.document for one in found]
+    _print_scores(output_format, lambda: [scorecard.issue_table(found)], found, documents)
+    inform(f"{counted(len(found), 'issue')} in {counted(repeats.exchanges, 'exchange')}")
     return 2 if bar.problems else 0
 
 
 @guided("compare")
 @click.argument("reference", metavar="REF")
 @click.argument("candidates", nargs=-1, required=True, metavar="CANDIDATE...")
-@_score_options
+@score_options
 @jobs_option
 def compare(
     reference: str,
@@ -176,18 +232,34 @@ def compare(
     recall and F1 measure that. "similar" is the share of requests that end alike: in calls of the same tools, or in the
     same other way. The scorecards below cover these requests only.
     """
+    return print_comparison((reference,), candidates, selection, side, output_format, jobs=jobs)
+
+
+def print_comparison(
+    references: tuple[str, ...],
+    paths: tuple[str, ...],
+    selection: Selection,
+    side: str,
+    output_format: str,
+    candidates: Callable[[Iterator[Checked]], Iterator[Checked]] = iter,
+    *,
+    jobs: int | None = 1,
+) -> int:
+    """Print the comparison of captures with reference captures. Return the exit status.
+
+    `candidates` chooses exchanges of `paths`. Raises click.ClickException if no request occurs in both.
+    """
     rules = selection.scopes()
     with (
-        Bar((reference,), "reading") as first, Workers(1, first, selection.scopes) as one,
-        Bar(candidates, "comparing") as second, Workers(jobs, second, selection.scopes) as others,
+        Bar(references, "reading") as first, Workers(1, first, selection.scopes) as one,
+        Bar(paths, "comparing") as second, Workers(jobs, second, selection.scopes) as others,
     ):  # fmt: skip
-        runs = first.checked(one.checked(rules), rules), second.checked(others.checked(rules), rules)
+        runs = first.checked(one.checked(rules), rules), candidates(second.checked(others.checked(rules), rules))
         found, unanswered = scores.compare(*runs, delivered=side == "client")
     compared = [made for made in found if made.pairs]
     if not compared:
-        message = (
-            f"no request of {reference} occurs in {', '.join(candidates)}: replay the same requests, with their tools"
-        )
+        names = ", ".join(references), ", ".join(paths)
+        message = f"no request of {names[0]} occurs in {names[1]}: replay the same requests, with their tools"
         raise click.ClickException(message)
     cards = [card for made in compared for card in (made.card, made.reference)]
     documents: Json = [scorecard.comparison_document(made) for made in found]

@@ -26,9 +26,12 @@ from wirelint.launch.doctor import checks as run_checks
 from wirelint.launch.environment import BASE_URLS, AddressError
 from wirelint.launch.processes import CommandError, Place, PrivateProxy, StartError, run_command
 from wirelint.model import Json
+from wirelint.prices import Tokens, cost
 from wirelint.rule import SEVERITIES
 from wirelint.text.escaping import counted, no_guard
 from wirelint.view.findings import count_by_severity
+from wirelint.view.scorecard import spending_line
+from wirelint.view.scores import Spending
 from wirelint.view.screen import Screen
 
 _set_option = click.option(
@@ -188,6 +191,7 @@ class Summary:
     exchanges: int = 0
     fixes: int = 0
     spoken: Counter[str] = field(default_factory=Counter)
+    spending: Spending = field(default_factory=Spending)
     rules: Counter[tuple[str, str, str]] = field(default_factory=Counter)
     """(code, name, severity) of findings."""
 
@@ -216,6 +220,8 @@ class Summary:
             counts.append(f"{self.fixes} fixed")
         spoken = ", ".join(name if count == 1 else f"{count} × {name}" for name, count in self.spoken.most_common(4))
         yield f"{counted(self.exchanges, 'exchange')} ({spoken}): {', '.join(counts) or 'nothing found'}"
+        if self.spending.counted:
+            yield f"tokens: {spending_line(self.spending)}"
         width = max((len(name) for _, name, _ in self.rules), default=0)
         shown = self.rules.most_common(_RULES_SHOWN)
         for (code, name, severity), count in shown:
@@ -229,6 +235,11 @@ class Summary:
         self.fixes += len(fixes) if isinstance(fixes, list) else 0
         who = " ".join(str(record[key]) for key in ("api", "model") if record.get(key))
         self.spoken[_plain(who) or "unread"] += 1
+        match record:
+            case {"tokens": dict(counts), "model": str(model), "request": {"url": str(url)}}:
+                tokens = Tokens.of_document(counts)
+                found = cost(tokens, model, url)
+                self.spending.add(tokens, found.amount if found is not None else None)
         for finding in findings if isinstance(findings, list) else ():
             if isinstance(finding, dict) and finding.get("first_seen", record.get("id")) == record.get("id"):
                 code, name, severity = (_plain(str(finding.get(key))) for key in ("code", "name", "severity"))

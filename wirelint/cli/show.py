@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 import orjson
 from rich.console import RenderableType
+from rich.text import Text as Line
 
 from wirelint.capture.offline import Checked, Occurrences, check
 from wirelint.capture.readers import Problem, read
@@ -19,11 +20,12 @@ from wirelint.cli import completion
 from wirelint.cli.guidance import guided
 from wirelint.cli.options import Selection, format_option, inform, occurrences_option, rule_options
 from wirelint.cli.progress import Bar
+from wirelint.model import Reasoning, Refusal, Text, ToolCall, ToolResult
 from wirelint.text.escaping import counted
 from wirelint.view.bodies import render_wire
 from wirelint.view.paths import Paths, path_document, render_path, render_trails
 from wirelint.view.screen import Screen
-from wirelint.view.text import list_exchanges, render_conversation
+from wirelint.view.text import list_conversations, render_conversation, render_difference
 
 
 @guided("show")
@@ -40,6 +42,10 @@ from wirelint.view.text import list_exchanges, render_conversation
     "--upstream", is_flag=True, help="Show only what was received: the client's request, the upstream's reply."
 )
 @click.option("--delivered", is_flag=True, help="Show only what was sent on: the request and the reply after fixes.")
+@click.option("--diff", "other", metavar="ID", help="Show how this exchange differs from the first one.")
+@click.option("--model", metavar="TEXT", help="Only exchanges whose model's name contains this.")
+@click.option("--rule", "having", multiple=True, metavar="RULE", help="Only exchanges with a finding of this rule.")
+@click.option("--text", metavar="TEXT", help="Only exchanges whose messages or reply contain this, in any case.")
 @click.option("--call", metavar="ID", help="Follow a call through all layers: its id, or its function's name.")
 @click.option("--conversation", "named", metavar="ID", help="Follow all calls of a conversation.")
 @click.option("--path", "follow", is_flag=True, help="Follow the calls of the exchange; for a capture, all calls.")
@@ -57,15 +63,20 @@ def show(
     delivered: bool,
     full: bool,
     thinking: bool,
+    other: str | None,
+    model: str | None,
+    having: tuple[str, ...],
+    text: str | None,
     call: str | None,
     named: str | None,
     follow: bool,
     output_format: str,
 ) -> int:
-    """Show one exchange as a conversation with its findings, or the path of a call.
+    """List conversations, show one exchange as a conversation with its findings, or the path of a call.
 
-    The first argument is an exchange's id (or the beginning of one) in the captures folder, or a capture. For a capture
-    with several exchanges a list is shown; name the id after the path.
+    The first argument is an exchange's id (or the beginning of one) in the captures folder, or a capture. A capture with
+    several exchanges is listed by conversation: time, prompt, tokens, and the exchanges with model and findings (--model,
+    --rule and --text choose some). Name an id after the path to see one; its last exchange shows a whole conversation.
 
     For an exchange that was fixed, both sides and the fixes are shown. Results follow their calls; thinking is folded to
     its first words (--thinking unfolds it); the evidence of a finding is underlined.
@@ -76,6 +87,7 @@ def show(
     if upstream and delivered:
         raise click.UsageError("--upstream and --delivered exclude each other; leave both out to see both sides")
     rules = selection.scopes()
+    chooser = _Chooser(model, selection.names(having), text)
     place, wanted = (target, exchange) if Path(target).exists() or target == "-" else (str(captures), target)
     with Bar([place], "reading") as bar:
         records = _side(read([place]), upstream, delivered)
@@ -85,31 +97,84 @@ def show(
         return 2 if bar.problems else 0
     found = _matching(items, wanted, all_occurrences)
     if not found:
-        if not bar.problems:
-            message = f"{place}: no exchange {wanted or ''}; `wirelint show {place}` lists them".strip()
-            raise click.ClickException(message)
-        return 2
-    chosen = [checked for checked in found if checked.record.id == wanted] or found
-    console = Screen(sys.stdout)
-    if len(chosen) == 1:
-        _print(
-            console, render_wire(chosen[0]) if wire else render_conversation(chosen[0], full=full, thinking=thinking)
-        )
-        _hint(chosen[0], place, wire)
-    else:
-        console.print_lines(list_exchanges(chosen, console.width))
+        if bar.problems:
+            return 2
+        raise click.ClickException(f"{place}: no exchange {wanted or ''}; `wirelint show {place}` lists them")
+    chosen, console = chooser.choose(found, wanted, place), Screen(sys.stdout)
+    if other is not None:
+        pair = _only(chosen, place, wanted), _only(_matching(items, other, all_occurrences), place, other)
+        _print(console, *render_difference(*pair))
+    elif len(chosen) > 1:
+        _print(console, *list_conversations(chosen, console.width, full=full))
         inform(f"{len(chosen)} exchanges; name one: wirelint show {place} ID")
+    else:
+        (one,) = chosen
+        _print(console, render_wire(one) if wire else render_conversation(one, full=full, thinking=thinking))
+        _hint(one, place, wire)
     return 2 if bar.problems else 0
 
 
-def _print(console: Screen, shown: RenderableType) -> None:
-    """Print to a terminal; in a file or a pipe without blanks at the end of lines."""
-    if console.is_terminal:
-        console.print(shown)
-        return
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Chooser:
+    """Filters of the list. `rules`: names of rules, one of which must have a finding; empty for no filter."""
+
+    model: str | None
+    rules: frozenset[str]
+    text: str | None
+
+    def choose(self, found: Sequence[Checked], wanted: str | None, place: str) -> list[Checked]:
+        """Return the exchange with the id `wanted`, else all, that pass the filters. Raises click.ClickException."""
+        named = [checked for checked in found if checked.record.id == wanted] or found
+        if chosen := [checked for checked in named if self._takes(checked)]:
+            return chosen
+        raise click.ClickException(f"{place}: no exchange matches --model, --rule and --text; leave one out")
+
+    def _takes(self, checked: Checked) -> bool:
+        if self.model is not None and self.model.lower() not in checked.model.lower():
+            return False
+        if self.rules and not any(finding.name in self.rules for finding in (*checked.findings, *checked.known)):
+            return False
+        return self.text is None or any(self.text.lower() in said.lower() for said in _texts(checked))
+
+
+def _texts(checked: Checked) -> Iterator[str]:
+    """Yield the messages of an exchange and its reply as text, with results and arguments of calls."""
+    exchange = checked.exchange
+    request, reply = (exchange.request, exchange.reply) if exchange is not None else (None, None)
+    parts = [part for message in (request.messages if request is not None else ()) for part in message.parts]
+    parts += [part for choice in (reply.choices if reply is not None else ()) for part in choice.parts]
+    for part in parts:
+        match part:
+            case ToolCall():
+                yield f"{part.name} {part.arguments.text}"
+            case Text() | Reasoning() | Refusal() | ToolResult():
+                yield part.text
+
+
+def _only(found: Sequence[Checked], place: str, wanted: str | None) -> Checked:
+    """Return the exchange of an id. Raises click.ClickException if it is missing or not the only one."""
+    exact = [checked for checked in found if checked.record.id == wanted] or list(found)
+    if len(exact) != 1:
+        what = f"no exchange {wanted}" if not exact else f"{len(exact)} exchanges; name two of them: A --diff B"
+        raise click.ClickException(f"{place}: {what}; `wirelint show {place}` lists them")
+    return exact[0]
+
+
+def _print(console: Screen, *shown: RenderableType) -> None:
+    """Print to a terminal, through its pager if the text is longer than the screen.
+
+    In a file or a pipe there are no blanks at the end of lines.
+    """
     with console.capture() as captured:
-        console.print(shown)
-    sys.stdout.writelines(f"{line.rstrip()}\n" for line in captured.get().removesuffix("\n").split("\n"))
+        for one in shown:
+            console.print(one, soft_wrap=isinstance(one, Line))
+    text = captured.get()
+    if not console.is_terminal:
+        sys.stdout.writelines(f"{line.rstrip()}\n" for line in text.removesuffix("\n").split("\n"))
+    elif text.count("\n") < console.height or not sys.stdin.isatty():
+        console.file.write(text)
+    else:
+        click.echo_via_pager(text, color=True)
 
 
 def _hint(checked: Checked, place: str, wire: bool) -> None:

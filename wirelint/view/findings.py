@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, get_args
 
 from wirelint.fix import AppliedFix
 from wirelint.model import Confidence, Json, Layer, Side
+from wirelint.prices import tokens_of
 from wirelint.rule import SEVERITIES, Finding, Fix, Severity
 from wirelint.state.issues import Issue, fingerprint
 from wirelint.text.escaping import counted, printable
@@ -63,13 +65,72 @@ def flat(checked: Checked, finding: Finding) -> dict[str, Json]:
 
 def annotations_of(checked: Checked) -> dict[str, Json]:
     """Return the members of a line of `exchanges.jsonl` beside the bytes, with the findings of earlier turns."""
+    exchange = checked.exchange
+    reply = exchange.reply if exchange is not None else None
+    tokens = tokens_of(reply.usage) if reply is not None else None
     return {
         "api": checked.api or None,
         "model": checked.model or None,
-        "conversation": checked.exchange.conversation if checked.exchange is not None else None,
+        "conversation": exchange.conversation if exchange is not None else None,
+        **({"tokens": tokens.document} if tokens is not None else {}),
         "findings": [flat(checked, finding) for finding in checked.findings],
         "notes": list[Json](checked.record.notes),
     }
+
+
+@dataclass(slots=True)
+class Repeat:
+    """Findings with one fingerprint, over conversations and files. `finding` is the first of them.
+
+    `first`, `last`: record ids of exchanges. `count`: number of exchanges, with those whose findings are known from
+    earlier turns.
+    """
+
+    finding: Finding
+    source: str
+    first: str
+    last: str
+    count: int = 0
+
+    @property
+    def document(self) -> dict[str, Json]:
+        """The issue as JSON."""
+        one = self.finding
+        words = {name: getattr(one, name) for name in ("code", "name", "severity", "confidence", "layer", "side")}
+        places = {"source": unicode_text(self.source), "first_seen": self.first, "last_seen": self.last}
+        return {"fingerprint": fingerprint(one), **words, "message": one.message, **places, "count": self.count}
+
+    @property
+    def seen(self) -> str:
+        """`12 exchanges, first 3f2a9c11, last 77b01c2d`; `1 exchange, 3f2a9c11` for a single one."""
+        ids = f"first {self.first}, last {self.last}" if self.count > 1 else self.first
+        return visible(f"{counted(self.count, 'exchange')}, {ids}")
+
+
+class Repeats:
+    """Findings of a run, grouped by fingerprint (`found`). `exchanges`: exchanges added."""
+
+    def __init__(self) -> None:
+        self.found: dict[str, Repeat] = {}
+        self.exchanges = 0
+        self._shown = set[str]()
+
+    def add(self, checked: Checked) -> tuple[Finding, ...]:
+        """Add an exchange. Return the first of its `findings` of each fingerprint that was not returned before."""
+        self.exchanges += 1
+        new, here = list[Finding](), checked.record.id
+        for print_, finding in {fingerprint(one): one for one in (*checked.known, *checked.findings[::-1])}.items():
+            repeat = self.found.setdefault(print_, Repeat(finding, checked.record.source, here, here))
+            repeat.count, repeat.last = repeat.count + 1, here
+            if print_ not in self._shown and not finding.is_known:
+                self._shown.add(print_)
+                new.append(finding)
+        return tuple(one for one in checked.findings if any(one is other for other in new))
+
+    def ordered(self) -> list[Repeat]:
+        """Return the groups, worst severity first, then most exchanges first."""
+        rank = SEVERITIES.index
+        return sorted(self.found.values(), key=lambda one: (rank(one.finding.severity), -one.count))
 
 
 def read_finding(value: object) -> Finding | None:

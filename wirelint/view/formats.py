@@ -7,6 +7,7 @@ to writers.
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import inspect
 import os
@@ -31,7 +32,18 @@ from wirelint.registry import Registry, page_url, safeties, summary
 from wirelint.rule import Finding, Rule, Severity
 from wirelint.state.issues import Issue, fingerprint
 from wirelint.text.escaping import printable
-from wirelint.view.findings import Writer, flat, known_note, place, remedy, unicode_text, visible, worst
+from wirelint.view.findings import (
+    Repeat,
+    Repeats,
+    Writer,
+    flat,
+    known_note,
+    place,
+    remedy,
+    unicode_text,
+    visible,
+    worst,
+)
 from wirelint.view.text import Full
 
 _COMMANDS: dict[Severity, str] = {"error": "error", "warning": "warning", "info": "notice"}
@@ -188,27 +200,40 @@ class Github(Format):
 
 
 class Gitlab(Format):
-    """A code quality report. Fingerprints are stable; equal findings are numbered."""
+    """A code quality report with stable fingerprints.
 
-    def __init__(self, out: TextIO) -> None:
+    `grouped`: one issue per file and fingerprint, with the number of its exchanges; else equal findings are numbered.
+    """
+
+    def __init__(self, out: TextIO, *, grouped: bool = False) -> None:
         super().__init__(out)
+        self._grouped = grouped
         self._seen = Counter[str]()
+        self._held: list[tuple[dict[str, Value], Repeat]] = []
+        self._repeats: dict[str, Repeats] = {}
 
     def add(self, checked: Checked) -> None:
         path = path_of(checked.record)
-        for finding in checked.findings:
-            name = f"{path}\n{fingerprint(finding)}"
+        repeats = self._repeats.setdefault(path, Repeats())
+        new = repeats.add(checked)
+        for finding in new if self._grouped else checked.findings:
+            print_ = fingerprint(finding)
+            name = f"{path}\n{print_}"
             self._seen[name] += 1
             unique = hashlib.sha256(f"{name}\n{self._seen[name]}".encode("utf-8", "surrogatepass"))
-            self._write_item({
+            made: dict[str, Value] = {
                 "description": _sentence(checked, finding),
                 "check_name": f"{finding.code} {finding.name}",
                 "fingerprint": unique.hexdigest()[:32],
                 "severity": _QUALITY[finding.severity],
                 "location": {"path": path, "lines": {"begin": line_of(checked.record) or 1}},
-            })  # fmt: skip
+            }
+            self._held.append((made, repeats.found[print_]))
 
     def close(self) -> None:
+        for made, repeat in self._held:
+            again = f" ({repeat.seen})" if self._grouped and repeat.count > 1 else ""
+            self._write_item(made | {"description": f"{made['description']}{again}"})
         self._end_array()
         super().close()
 
@@ -296,11 +321,13 @@ def _data(text: str) -> str:
 class Sarif(Objects):
     """SARIF 2.1.0, for code scanning by GitHub, Azure DevOps and editors: one run, with the rules' manuals as help.
 
-    `rules`: those that ran; by default the shipped rules. They are written first.
+    `rules`: those that ran; by default the shipped rules. They are written first. `grouped`: one result per file and
+    fingerprint, with the number of its exchanges.
     """
 
-    def __init__(self, out: TextIO, rules: Sequence[Rule] = ()) -> None:
+    def __init__(self, out: TextIO, rules: Sequence[Rule] = (), *, grouped: bool = False) -> None:
         super().__init__(out)
+        self._repeats = Repeats() if grouped else None
         self._rules = tuple(rules) or Registry.load().rules
         self._numbers = {rule.code: number for number, rule in enumerate(self._rules)}
         self._numbers[INTERNAL] = len(self._rules)
@@ -311,9 +338,20 @@ class Sarif(Objects):
         self._out.write("\n]}]}\n")
         super().close()
 
+    def add(self, checked: Checked) -> None:
+        if self._repeats is not None:
+            if checked.record.source != self._source:
+                self._write_held()
+                self._repeats = Repeats()
+            checked = dataclasses.replace(checked, findings=self._repeats.add(checked))
+        super().add(checked)
+
     def _write(self, made: dict[str, Value], issue: Issue | None) -> None:
         self._begin()
         count = 1 if issue is None or issue.known else issue.count
+        match made:
+            case {"partialFingerprints": {"wirelint/v1": str(print_)}} if self._repeats is not None:
+                count = self._repeats.found[print_].count
         self._out.write(_text({**made, "occurrenceCount": count}))
 
     def _begin(self, *, last: bool = False) -> None:
@@ -398,6 +436,17 @@ FORMATS: dict[str, Callable[[TextIO], Writer]] = {
 }
 
 
-def begin(output_format: str, out: TextIO, rules: Sequence[Rule] = ()) -> Writer:
-    """Return a writer of a format. `rules`: those that ran, for formats that describe rules."""
-    return Sarif(out, rules) if output_format == "sarif" else FORMATS[output_format](out)
+def begin(output_format: str, out: TextIO, rules: Sequence[Rule] = (), *, grouped: bool = False) -> Writer:
+    """Return a writer of a format. `rules`: those that ran, for formats that describe rules.
+
+    `grouped`: formats for people and for lists of issues have one entry per fingerprint, with its number of exchanges.
+    """
+    match output_format:
+        case "sarif":
+            return Sarif(out, rules, grouped=grouped)
+        case "gitlab":
+            return Gitlab(out, grouped=grouped)
+        case "full":
+            return Full(out, grouped=grouped)
+        case _:
+            return FORMATS[output_format](out)

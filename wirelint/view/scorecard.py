@@ -20,14 +20,15 @@ from rich.table import Table
 from rich.text import Text
 
 from wirelint.model import Json
+from wirelint.prices import dollars, price_table
 from wirelint.text.escaping import printable, shorten
-from wirelint.view.findings import visible
-from wirelint.view.scores import Card, Comparison, percentile
+from wirelint.view.findings import Repeat, unicode_text, visible
+from wirelint.view.scores import Bill, Card, Comparison, Spending, percentile
 from wirelint.view.screen import Screen
 
 NOTHING = "-"
 _LAYERS = ("model", "gateway", "client", "tool", "wirelint")
-_MOST_BARS, _LONGEST_NAME = 8, 34
+_MOST_MODELS, _MOST_BARS, _LONGEST_NAME, _LONGEST_MESSAGE = 3, 8, 34, 60
 COLOURS = {
     "good": ("good calls", "#217a45"),
     "bad": ("schema errors", "#c0353a"),
@@ -54,7 +55,7 @@ class Sheet:
 
 
 def score_tables(cards: Sequence[Card]) -> list[Sheet]:
-    """Return the tables of `wirelint stats`: endings of replies, times, findings."""
+    """Return the tables of `wirelint stats`: endings of replies, tokens and cost, times, findings."""
     rows = tuple(
         (
             _name(card),
@@ -67,6 +68,8 @@ def score_tables(cards: Sequence[Card]) -> list[Sheet]:
     )
     headings = ("model", "replies", "failed", "stop", "calls", "other", "good", "errors", "accuracy")
     sheets = [Sheet("tool calls", headings, rows)]
+    if any(card.spending.counted for card in cards):
+        sheets.append(_spending(("model",), [((_name(card),), card.spending) for card in cards]))
     if timed := [card for card in cards if card.duration or card.first_token]:
         sheets.append(_times(timed))
     if any(card.findings for card in cards):
@@ -84,6 +87,85 @@ def comparison_tables(comparisons: Sequence[Comparison]) -> list[Sheet]:
         rows.append((_name(made.card), *numbers, *map(share, (*shares.values(), made.similarity))))
     cards = [card for made in comparisons for card in (made.card, made.reference)]
     return [Sheet("triggering, against the reference", headings, tuple(rows)), *score_tables(cards)]
+
+
+def issue_table(repeats: Sequence[Repeat]) -> Sheet:
+    """Return the table of `wirelint stats --by issue`: each fault once."""
+    rows = tuple(
+        (
+            f"{printable(f'{one.finding.code} {one.finding.label}')}\n{_message(one)}",
+            "\n".join(dict.fromkeys(map(printable, (one.first, one.last)))),
+            one.finding.severity,
+            one.finding.layer,
+            str(one.count),
+        )
+        for one in repeats
+    )
+    return Sheet("issues", ("rule", "first, last", "severity", "layer", "exchanges"), rows, 4)
+
+
+def _message(repeat: Repeat) -> str:
+    return shorten(printable(repeat.finding.message), _LONGEST_MESSAGE)
+
+
+def bill_table(bills: Sequence[Bill]) -> Sheet:
+    """Return the table of `wirelint stats --by conversation` or `--by run`, with a total."""
+    rows = [((_first_line(bill), _models(bill)), bill.spending) for bill in bills]
+    if len(rows) > 1:
+        total = Spending()
+        for bill in bills:
+            total.merge(bill.spending)
+        rows.append((("all", ""), total))
+    return _spending(("conversation" if bills[0].conversation else "run", "model"), rows)
+
+
+def _first_line(bill: Bill) -> str:
+    """Return the name of a run; for a conversation its id, and below it the first words of its prompt."""
+    name = printable(bill.conversation or unicode_text(bill.source))
+    return f"{name}\n{printable(bill.prompt)}" if bill.conversation and bill.prompt else name
+
+
+def _models(bill: Bill) -> str:
+    names = [printable(name) for name, _ in bill.models.most_common()]
+    more = [f"and {len(names) - _MOST_MODELS} more"] if len(names) > _MOST_MODELS else []
+    return "\n".join([*names[:_MOST_MODELS], *more])
+
+
+def _spending(labels: tuple[str, ...], rows: Sequence[tuple[tuple[str, ...], Spending]]) -> Sheet:
+    """Return the table of tokens, with costs if there is a price table."""
+    table = price_table()
+    headings = (*labels, "replies", "input", "cached", "output", "thinking", *(("cost",) if table else ()))
+    made = tuple(
+        (
+            *names,
+            str(spent.exchanges),
+            *(
+                f"{count:,}" if spent.counted else NOTHING
+                for count in (spent.tokens.input, spent.tokens.cached, spent.tokens.output, spent.tokens.reasoning)
+            ),
+            *((_cost(spent),) if table else ()),
+        )
+        for names, spent in rows
+    )
+    return Sheet(f"tokens and cost ({table})" if table else "tokens", headings, made, len(labels))
+
+
+def spending_line(spent: Spending) -> str:
+    """Return tokens and cost as text: `12,345 in (8,000 cached), 678 out (90 thinking); cost $0.0312 (genai-prices …)`."""
+    tokens = spent.tokens
+    cached = f" ({tokens.cached:,} cached)" if tokens.cached else ""
+    thought = f" ({tokens.reasoning:,} thinking)" if tokens.reasoning else ""
+    table = price_table()
+    priced = f"; cost {_cost(spent)} ({table})" if table else ""
+    return f"{tokens.input:,} in{cached}, {tokens.output:,} out{thought}{priced}"
+
+
+def _cost(spent: Spending) -> str:
+    if not spent.counted:
+        return "no usage" if spent.exchanges else NOTHING
+    unknown = spent.exchanges - spent.priced
+    known = dollars(spent.cost)
+    return "unknown" if not spent.priced else f"{known} + {unknown} unknown" if unknown else known
 
 
 def _times(cards: Sequence[Card]) -> Sheet:
@@ -238,10 +320,18 @@ def title(cards: Sequence[Card]) -> str:
 
 def section(cards: Sequence[Card]) -> Markup:
     """Return a part of the HTML page, without scripts and styles of its own."""
-    module = templates().get_template("scorecard.jinja").module
     sheets = [sheet for sheet in score_tables(cards) if not sheet.title.startswith("findings")]  # the page has those
-    tables = (module.sheet(sheet, _one_line(sheet.headings)) for sheet in sheets)  # type: ignore[attr-defined]
-    return Markup("").join([picture(cards[:_MOST_BARS]), *tables])
+    return Markup("").join([picture(cards[:_MOST_BARS]), *map(_page_table, sheets)])
+
+
+def issue_section(repeats: Sequence[Repeat]) -> Markup:
+    """Return a part of the HTML page with the faults that several exchanges have."""
+    return _page_table(issue_table(repeats), is_open=True)
+
+
+def _page_table(sheet: Sheet, *, is_open: bool = False) -> Markup:
+    module = templates().get_template("scorecard.jinja").module
+    return Markup(module.sheet(sheet, _one_line(sheet.headings), is_open))  # type: ignore[attr-defined]
 
 
 # --- JSON -------------------------------------------------------------------------------------------------------------
@@ -264,12 +354,34 @@ def card_document(card: Card) -> dict[str, Json]:
         "schema_accuracy": _rounded(card.schema_accuracy, 4),
         "calls": card.calls,
         "valid_calls": card.valid_calls,
-        "output_tokens": card.output_tokens,
+        **_spending_document(card.spending),
         "first_token_ms": _spread(card.first_token),
         "longest_gap_ms": _spread(card.longest_gap),
         "duration_ms": _spread(card.duration),
         "tokens_per_second": _spread(card.speed),
         "findings": [{"name": name, "layer": layer, "count": count} for (name, layer), count in findings],
+    }
+
+
+def bill_document(bill: Bill) -> dict[str, Json]:
+    """Return the tokens and the cost of a conversation or run as JSON."""
+    return {
+        "source": unicode_text(bill.source),
+        **({"conversation": bill.conversation, "prompt": bill.prompt} if bill.conversation else {}),
+        "models": [*bill.models],
+        "replies": bill.spending.exchanges,
+        **_spending_document(bill.spending),
+    }
+
+
+def _spending_document(spent: Spending) -> dict[str, Json]:
+    """Return tokens and cost. `cost_usd` is null if no reply has a price; `unpriced` counts the replies without one."""
+    counts = spent.tokens.document if spent.counted else {}
+    return {
+        **{f"{name}_tokens": counts.get(name) for name in ("input", "cached", "output", "reasoning")},
+        "cost_usd": round(spent.cost, 8) if spent.priced else None,
+        "unpriced": spent.exchanges - spent.priced,
+        "prices": price_table(),
     }
 
 

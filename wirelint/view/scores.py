@@ -30,15 +30,19 @@ from wirelint.arguments.schemas import accepts
 from wirelint.capture.offline import NOT_JUDGED, Checked
 from wirelint.capture.record import Record
 from wirelint.jsonvalues import decode_object
-from wirelint.model import Choice, Exchange, Json, Part, Reply, Request, Role, Text, ToolCall, ToolResult
+from wirelint.model import Choice, Exchange, Json, Part, Reasoning, Reply, Request, Role, Text, ToolCall, ToolResult
+from wirelint.prices import Tokens, cost, tokens_of
+from wirelint.text.escaping import shorten
 
 Finish = Literal["stop", "tool_calls", "other"]
 """Ending of a reply. `other`: cut off, filtered, or without a finish reason."""
 
 _LARGEST_HEAD = 1 << 16
 """Bytes of a reply in which a gateway names the provider it forwarded the request to."""
-_OUTPUT = ("completion_tokens", "output_tokens", "outputTokens", "candidatesTokenCount", "eval_count")
 
+
+_PROMPT = 60
+"""Characters of a prompt that name its conversation."""
 
 # --- one exchange -----------------------------------------------------------------------------------------------------
 
@@ -61,7 +65,8 @@ class Observation(NamedTuple):
     """Figures of one exchange. Times are in milliseconds, `speed` in tokens a second; None is unknown.
 
     `outcome` is None if there is no reply to read: HTTP errors, error objects, broken connections. `findings`: names of
-    rules with the blamed layers. `longest_gap`: the longest silence of a stream after its first event.
+    rules with the blamed layers. `tokens` None: the reply has no usage. `cost` in US dollars; None without a price.
+    `longest_gap`: the longest silence of a stream after its first event.
     """
 
     provider: str
@@ -69,7 +74,8 @@ class Observation(NamedTuple):
     outcome: Outcome | None
     findings: tuple[tuple[str, str], ...] = ()
     streamed: bool = False
-    tokens: int = 0
+    tokens: Tokens | None = None
+    cost: float | None = None
     first_token: float | None = None
     duration: float | None = None
     longest_gap: float | None = None
@@ -86,14 +92,29 @@ def observe(checked: Checked, *, delivered: bool = False) -> Observation | None:
     reply = exchange.delivered if delivered and exchange.delivered is not None else exchange.reply
     if reply is None or not exchange.ok or reply.error is not None or not reply.choices:
         return Observation(*names, None, findings)
-    tokens = next((value for name in _OUTPUT if isinstance(value := (reply.usage or {}).get(name), int)), 0)
     first, end = exchange.timing.first_token, exchange.timing.duration
-    seen = Observation(*names, outcome_of(exchange, reply), findings, tokens=tokens, duration=end)
+    tokens, spent = usage_of(checked)
+    seen = Observation(*names, outcome_of(exchange, reply), findings, tokens=tokens, cost=spent, duration=end)
     if not reply.streamed:
         return seen
     gaps = [gap.length for gap in exchange.arrivals.gaps(0.0) if gap.before is not None]
-    speed = (tokens - 1) * 1000 / (end - first) if first is not None and end and end > first and tokens > 1 else None
+    sent = tokens.output - (0 if _shows_reasoning(reply) else tokens.reasoning) if tokens is not None else 0
+    speed = (sent - 1) * 1000 / (end - first) if first is not None and end and end > first and sent > 1 else None
     return seen._replace(streamed=True, first_token=first, longest_gap=max(gaps, default=None), speed=speed)
+
+
+def usage_of(checked: Checked) -> tuple[Tokens | None, float | None]:
+    """Return the token counts of a reply and its cost in US dollars, each None if unknown."""
+    exchange = checked.exchange
+    if exchange is None or exchange.reply is None or (tokens := tokens_of(exchange.reply.usage)) is None:
+        return None, None
+    found = cost(tokens, exchange.model, exchange.url, exchange.timing.started)
+    return tokens, found.amount if found is not None else None
+
+
+def _shows_reasoning(reply: Reply) -> bool:
+    parts = (part for choice in reply.choices for part in choice.parts)
+    return any(isinstance(part, Reasoning) and part.text for part in parts)
 
 
 def outcome_of(exchange: Exchange, reply: Reply) -> Outcome:
@@ -158,6 +179,31 @@ def percentile(values: Sequence[float], share: float) -> float | None:
 
 
 @dataclass(slots=True)
+class Spending:
+    """Tokens and cost of some exchanges. `cost` in US dollars, of `priced` exchanges. `counted`: exchanges with a usage."""
+
+    exchanges: int = 0
+    counted: int = 0
+    priced: int = 0
+    tokens: Tokens = field(default_factory=Tokens)
+    cost: float = 0.0
+
+    def add(self, tokens: Tokens | None, spent: float | None) -> None:
+        self.exchanges += 1
+        if tokens is not None:
+            self.counted += 1
+            self.tokens += tokens
+        if spent is not None:
+            self.priced += 1
+            self.cost += spent
+
+    def merge(self, other: Spending) -> None:
+        """Add the exchanges of another."""
+        for name in ("exchanges", "counted", "priced", "tokens", "cost"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+
+
+@dataclass(slots=True)
 class Card:
     """Counts of one model at one provider.
 
@@ -174,7 +220,7 @@ class Card:
     calls: int = 0
     valid_calls: int = 0
     successful: int = 0
-    output_tokens: int = 0
+    spending: Spending = field(default_factory=Spending)
     first_token: list[float] = field(default_factory=list)
     duration: list[float] = field(default_factory=list)
     longest_gap: list[float] = field(default_factory=list)
@@ -206,7 +252,7 @@ class Card:
         self.valid_calls += outcome.valid
         self.successful += outcome.is_successful
         self.streamed += seen.streamed
-        self.output_tokens += seen.tokens
+        self.spending.add(seen.tokens, seen.cost)
         for name in ("first_token", "duration", "longest_gap", "speed"):
             if (value := getattr(seen, name)) is not None:
                 getattr(self, name).append(value)
@@ -229,6 +275,53 @@ class Cards:
     def ordered(self) -> list[Card]:
         """Return the cards, most exchanges first."""
         return sorted(self._cards.values(), key=lambda card: (-card.exchanges, card.provider, card.model))
+
+
+# --- tokens and cost of conversations and runs ------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Bill:
+    """Spending of a conversation, or of a run: the exchanges of one file. `prompt`: the first words of a user."""
+
+    source: str
+    conversation: str = ""
+    prompt: str = ""
+    models: Counter[str] = field(default_factory=Counter)
+    spending: Spending = field(default_factory=Spending)
+
+
+def prompt_of(items: Sequence[Checked]) -> str:
+    """Return the first words of the first user of a conversation; empty without any."""
+    requests = (checked.exchange.request for checked in items if checked.exchange is not None)
+    messages = (message for request in requests if request is not None for message in request.messages)
+    words = (" ".join(message.words.split()) for message in messages if message.role == "user")
+    return shorten(next(filter(None, words), ""), _PROMPT)
+
+
+class Bills:
+    """Bills by conversation, or by run, in the order of the files."""
+
+    def __init__(self, by: Literal["conversation", "run"]) -> None:
+        self._by = by
+        self._bills: dict[tuple[str, str], Bill] = {}
+        self.left_out = 0
+
+    def add(self, checked: Checked) -> None:
+        exchange, request = checked.exchange, checked.exchange.request if checked.exchange is not None else None
+        if exchange is None or request is None or channel_of(exchange.api) != "model":
+            self.left_out += 1
+            return
+        name = (exchange.conversation or checked.record.id) if self._by == "conversation" else ""
+        bill = self._bills.setdefault((checked.record.source, name), Bill(checked.record.source, name))
+        bill.prompt = bill.prompt or prompt_of([checked])
+        bill.models[exchange.model or "unknown"] += 1
+        if exchange.ok and exchange.reply is not None and exchange.reply.error is None:
+            bill.spending.add(*usage_of(checked))
+
+    @property
+    def all(self) -> list[Bill]:
+        return [*self._bills.values()]
 
 
 # --- one run against another ------------------------------------------------------------------------------------------

@@ -1,9 +1,12 @@
-"""Terminal text: findings by exchange or one per line, an exchange as a conversation, a list of exchanges."""
+"""Terminal text: findings by exchange or one per line, an exchange as a conversation, a list of conversations, a
+difference."""
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 from typing import NamedTuple, TextIO
 
 from rich.cells import cell_len
@@ -16,13 +19,16 @@ from rich.text import Text
 from wirelint.capture.offline import Checked
 from wirelint.capture.record import Record
 from wirelint.model import Exchange
+from wirelint.prices import Tokens
 from wirelint.registry import page_url
 from wirelint.rule import Finding
+from wirelint.text.escaping import counted, printable, shorten
 from wirelint.view.conversation import FINISH, SIDES, ConversationView, Row, Turn
 from wirelint.view.evidence import Source, excerpt_lines
 from wirelint.view.findings import (
     MARKS,
     STYLES,
+    Repeats,
     known_note,
     note_of,
     place,
@@ -33,6 +39,7 @@ from wirelint.view.findings import (
     worst,
     worst_first,
 )
+from wirelint.view.scores import prompt_of, usage_of
 from wirelint.view.screen import Screen, hung
 
 _INDENT = 6
@@ -49,6 +56,9 @@ _CLIPPED, _CLIPPED_SYSTEM, _CLIPPED_THINKING = 700, 200, 60
 _BEFORE = 200
 """Characters shown before evidence that begins beyond the shown beginning of a text."""
 _WIDE, _WIDEST_COLUMN = 100, 40
+_LIST_INDENT, _SHORTEST_PROMPT = 2, 20
+_MOST_EXCHANGES = 6
+"""Exchanges of a conversation that a list shows without folding."""
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
@@ -58,31 +68,46 @@ _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 class Full:
     """Format with a block per exchange with findings: a head line, then per finding message, place, evidence and fix.
 
-    An exchange whose findings are all known from earlier ones is its head line alone.
+    An exchange whose findings are all known from earlier ones is its head line alone. `grouped`: findings with equal
+    fingerprints are shown once, and a list at the end has the number, the first and the last of their exchanges.
     """
 
-    def __init__(self, out: TextIO) -> None:
+    def __init__(self, out: TextIO, *, grouped: bool = False) -> None:
         self._console = Screen(out)
         self._source: str | None = None
+        self._repeats = Repeats() if grouped else None
 
     def add(self, checked: Checked) -> None:
-        if not checked.findings and not checked.known:
+        findings, note = checked.findings, known_note(len(checked.known))
+        if self._repeats is not None:
+            findings, note = self._repeats.add(checked), ""
+        if not findings and not note:
             return
         width, lines = self._console.width, self._console.print_lines
         if checked.record.source != self._source:
             self._source = checked.record.source
             lines(hung(Text(visible(self._source), "bold underline"), width, 0))
         head = _head(checked)
-        if note := known_note(len(checked.known)):
+        if note:
             head.append(f"  {note}", "dim")
         lines(hung(head, width, 2, 2))
-        if checked.findings:
+        if findings:
             source = Source(checked)
-            for finding in checked.findings:
+            for finding in findings:
                 lines(finding_lines(checked, finding, source, width))
             lines([Text()])
 
     def close(self) -> None:
+        again = [one for one in self._repeats.ordered() if one.count > 1] if self._repeats is not None else []
+        width, lines = self._console.width, self._console.print_lines
+        if again:
+            lines(hung(Text("found again (--all-occurrences shows each)", "bold underline"), width, 0))
+        for one in again:
+            style = STYLES[one.finding.severity]
+            title = Text.assemble((f"{MARKS[one.finding.severity]} {one.finding.code} {one.finding.name}", style))
+            lines(hung(title.append(f"  {one.seen}", "dim"), width, 2, 2))
+        if again:
+            lines([Text()])
         self._console.file.flush()
 
 
@@ -291,11 +316,54 @@ def _foot(exchange: Exchange) -> RenderableType:
     return Text(visible("\n".join(["", *notes])), "dim")
 
 
-# --- a list of exchanges ----------------------------------------------------------------------------------------------
+# --- a list of conversations ----------------------------------------------------------------------------------------------
 
 
-def list_exchanges(items: Sequence[Checked], width: int) -> Iterator[Text]:
-    """Yield one line per exchange, for choosing one: its worst severity, id, model, and the rules with findings."""
+def list_conversations(items: Sequence[Checked], width: int, *, full: bool = False) -> Iterator[Text]:
+    """Yield a head line per conversation (time, prompt, tokens) and the lines of its exchanges.
+
+    Of a long conversation the clean exchanges before the last one are only counted, unless `full`.
+    """
+    groups: dict[tuple[str, str], list[tuple[Checked, list[Text]]]] = {}
+    for checked, lines in zip(items, _lines_of(items, width - _LIST_INDENT), strict=True):
+        exchange = checked.exchange
+        name = exchange.conversation if exchange is not None and exchange.conversation else checked.record.id
+        groups.setdefault((checked.record.source, name), []).append((checked, lines))
+    for group in groups.values():
+        yield from _conversation_head([checked for checked, _ in group], width)
+        last = len(group) - 1
+        shown = [one for number, one in enumerate(group) if number == last or one[0].findings]
+        is_folded = not full and len(group) > _MOST_EXCHANGES and len(shown) < len(group)
+        for _, lines in shown if is_folded else group:
+            yield from (Text(" " * _LIST_INDENT).append_text(line) for line in lines)
+        if is_folded:
+            yield Text(f"    … {counted(len(group) - len(shown), 'clean exchange')} (--full lists them)", "dim")
+
+
+def _conversation_head(items: Sequence[Checked], width: int) -> Iterator[Text]:
+    """Yield `2026-01-31 09:45  Search the notes …` and the counts, on one line if they fit."""
+    started = min((at for checked in items if (at := checked.record.timing.started)), default=None)
+    counts = [tokens for checked in items if (tokens := usage_of(checked)[0]) is not None]
+    total = sum(counts, Tokens())
+    notes = [counted(len(items), "exchange")] if len(items) > 1 else []
+    notes += [f"{total.input:,} tokens in, {total.output:,} out"] if counts else []
+    time, note = _time(started) if started is not None else "", ", ".join(notes)
+    prompt = shorten(printable(prompt_of(items)), max(width - len(time) - len(note) - 4, _SHORTEST_PROMPT))
+    pieces = [Text(text, style) for text, style in ((time, "cyan"), (prompt, "bold"), (note, "dim")) if text]
+    if pieces:
+        yield from hung(Text("  ").join(pieces), width, 0, 2)
+
+
+def _time(at: float) -> str:
+    """Return a Unix time as local time; empty for one that no calendar has."""
+    try:
+        return f"{datetime.fromtimestamp(at, UTC).astimezone():%Y-%m-%d %H:%M}"
+    except (ValueError, OverflowError, OSError):
+        return ""
+
+
+def _lines_of(items: Sequence[Checked], width: int) -> Iterator[list[Text]]:
+    """Yield the lines of each exchange: its worst severity, id, model, and the rules with findings, in common columns."""
     names = [checked.record.id for checked in items]
     ids = [name[:8] if _UUID.fullmatch(name) else visible(name) for name in names]
     models = [visible(checked.exchange.model) if checked.exchange else "" for checked in items]
@@ -312,12 +380,12 @@ def list_exchanges(items: Sequence[Checked], width: int) -> Iterator[Text]:
             line.append(text, "cyan" if column is ids else "").append(" " * max(size - cell_len(text), 0) + "  ")
         line.rstrip()
         rules = _names(checked)
-        if cell_len(line.plain) + 2 + cell_len(rules.plain) <= width:
-            line.append(" " * (sum(widths) + 2 * len(widths) + 2 - cell_len(line.plain))).append_text(rules).rstrip()
-            yield line
+        start = sum(widths) + 2 * len(widths) + 2
+        if not rules or start + cell_len(rules.plain) <= width:
+            line.append(" " * (start - cell_len(line.plain))).append_text(rules).rstrip()
+            yield [line]
         else:
-            yield line
-            yield from hung(rules, width, 4)
+            yield [line, *hung(rules, width, 4)]
 
 
 def _names(checked: Checked) -> Text:
@@ -329,3 +397,35 @@ def _names(checked: Checked) -> Text:
     if checked.known:
         shown.append(f"{' ' if names else ''}+ {len(checked.known)} known", "dim")
     return shown.append(" ✎" if checked.record.fixes else "", "green")
+
+
+# --- the difference of two exchanges ----------------------------------------------------------------------------------
+
+
+def render_difference(one: Checked, other: Checked) -> Iterator[Text]:
+    """Yield the difference of two exchanges as conversations: `-` lines of the first, `+` lines of the other."""
+    texts = [list(_plain_lines(checked)) for checked in (one, other)]
+    names = [visible(checked.record.id) for checked in (one, other)]
+    lines = list(difflib.unified_diff(texts[0], texts[1], names[0], names[1], lineterm="", n=2))
+    for line in lines:
+        yield Text(visible(line), "bold" if line.startswith(("---", "+++")) else _PATCH.get(line[:1], "dim"))
+    if not lines:
+        yield Text(f"{names[0]} and {names[1]} do not differ", "dim")
+
+
+def _plain_lines(checked: Checked) -> Iterator[str]:
+    """Yield the facts, the turns and the findings of an exchange as lines that do not depend on ids and times."""
+    exchange = checked.exchange
+    if exchange is None:
+        return
+    yield f"{exchange.api} {exchange.model}, status {exchange.status}, {exchange.end}"
+    view = ConversationView(checked, exchange, full=True)
+    for side in SIDES:
+        for row in view.side(side)[0]:
+            turn = row.turn
+            for line in f"{turn.label} {turn.text}".strip().split("\n"):
+                yield f"{turn.speaker}: {line}"
+    if (tokens := usage_of(checked)[0]) is not None:
+        yield f"tokens: {tokens.input:,} in, {tokens.output:,} out"
+    for finding in checked.findings:
+        yield f"finding: {finding.code} {finding.name} ({finding.layer}) {finding.message}"

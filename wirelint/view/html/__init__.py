@@ -42,7 +42,7 @@ from wirelint.rule import SEVERITIES, Rule, Severity
 from wirelint.state.issues import Issue
 from wirelint.text.escaping import printable
 from wirelint.view import scorecard
-from wirelint.view.findings import recurrence, worst, worst_first
+from wirelint.view.findings import Repeats, recurrence, worst, worst_first
 from wirelint.view.html.exchange import (
     Object,
     describe_failure,
@@ -97,6 +97,7 @@ def write_report(
     """
     summary, cards, problems, rows = Summary(), Cards(), list[str](), list[Json]()
     anchors, occurrences, shown_issues = Counter[str](), Occurrences(), list[_ShownIssue]()
+    repeats = Repeats()
     with tempfile.TemporaryFile() as data:
         blocks = Blocks(data)
         for item in items:
@@ -107,6 +108,7 @@ def write_report(
             item = item if all_occurrences else item.folded
             summary.add(item)
             cards.add(observe(item))
+            repeats.add(item)
             occurrences.see(item)
             row = _anchored(make_row(item), anchors)
             rows.append(row)
@@ -120,11 +122,9 @@ def write_report(
         if not rows:
             return Written(out, 0, 0, 0, len(problems))
         for source, here, issue, value in shown_issues:
-            if again := recurrence(occurrences.total(source, issue), here):
-                value["again"] = again
+            if note := recurrence(occurrences.total(source, issue), here):
+                value["again"] = note
         codes = {count.name for count in summary.counts("rule")}
-        scored = cards.ordered() if any(card.calls for card in cards.ordered()) else []
-        own = [Section(scorecard.title(scored), scorecard.section(scored))] if scored else []
         data.write(encode_element("index", dump_printable({"blocks": blocks.firsts, "rows": rows})))
         with Staging(out, folder=False, force=True) as staging:
             _write_page(
@@ -134,11 +134,19 @@ def write_report(
                 summary=summary,
                 chart=summary.chart(),
                 manuals=[_manual(rule) for rule in rules if rule.code in codes],
-                sections=[*own, *sections],
+                sections=[*_own_sections(cards, repeats), *sections],
                 problems=problems,
             )
             staging.commit()
     return Written(out, out.stat().st_size, summary.exchanges, summary.affected, len(problems))
+
+
+def _own_sections(cards: Cards, repeats: Repeats) -> list[Section]:
+    """Return the scorecard, if there are calls, and the faults that several exchanges have."""
+    scored = cards.ordered() if any(card.calls for card in cards.ordered()) else []
+    own = [Section(scorecard.title(scored), scorecard.section(scored))] if scored else []
+    again = [one for one in repeats.ordered() if one.count > 1]
+    return own + ([Section("Issues of several exchanges", scorecard.issue_section(again))] if again else [])
 
 
 _ShownIssue: TypeAlias = tuple[str, str, Issue, Object]

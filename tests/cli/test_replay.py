@@ -1,0 +1,257 @@
+"""`wirelint replay` against `wirelint mock` as a process, and against servers that hang, refuse and break off."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.build import Call, Talk, User, schema
+from tests.cli.conftest import Wirelint
+from tests.cli.test_check import write
+from tests.live.harness import Upstream, replying, scripted
+from wirelint.capture.format import read_lines
+from wirelint.cli import replay as replaying
+
+pytestmark = pytest.mark.live
+
+KEY = "sk-replay-0123456789abcdefABCDEF"
+TOOLS = {"tide": schema(["port"], port="string")}
+
+
+def asked(number: int, api: str = "openai.chat", *, stream: bool = True) -> dict[str, Any]:
+    talk = Talk((User(f"Port {number}?"),), tools=TOOLS, calls=(Call("tide", {"port": "Hove"}),), model="acme-1")
+    return {**talk.record(api, stream), "id": f"e{number}"}
+
+
+@pytest.fixture(scope="module")
+def target() -> Iterator[str]:
+    command = [sys.executable, "-m", "wirelint", "mock", "--pace", "5"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout
+            found = re.search(r"http://\S+", process.stdout.readline())
+            assert found
+            yield found[0]
+        finally:
+            process.kill()
+
+
+@pytest.fixture
+def upstream() -> Iterator[Upstream]:
+    server = Upstream()
+    yield server
+    server.close()
+
+
+def lines(folder: Path) -> list[dict[str, Any]]:
+    return [line for file in sorted(folder.glob("*/exchanges.jsonl")) for line in read_lines(file)]
+
+
+def test_requests_are_sent_again_and_compared(
+    wirelint: Wirelint, tmp_path: Path, target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_KEY", KEY)
+    redacted = asked(3)
+    redacted["request"]["body"] = redacted["request"]["body"].replace("Port 3", "[redacted:0123abcd]")
+    cut = asked(4)
+    cut["request"]["body"] = cut["request"]["body"][:-20]
+    anthropic = asked(5, "anthropic.messages")
+    capture = write(tmp_path / "run.jsonl", asked(1), asked(2, stream=False), redacted, cut, anthropic)
+    out = tmp_path / "new"
+    args = capture, "--to", target, "--model", "acme-2", "-o", out, "--key-env", "MY_KEY"
+    ran = wirelint("replay", *args, "--output-format", "json", "--samples", "2")
+    assert ran.status == 0, ran.err
+    assert "1 request skipped: with redacted parts" in ran.err
+    assert "6 requests answered" in ran.err
+    (compared,) = json.loads(ran.out)
+    assert (compared["model"], compared["pairs"], compared["unmatched"]) == ("acme-2", 6, 0)
+    made = {line["id"]: line for line in lines(out)}
+    assert sorted(made) == ["e1", "e1.2", "e2", "e2.2", "e5", "e5.2"]
+    first = made["e1"]
+    before = json.loads(asked(1)["request"]["body"])
+    assert json.loads(first["request"]["body"]) == {**before, "model": "acme-2"}
+    assert first["replay"] == {"job": first["replay"]["job"], "of": "e1", "sample": 1}
+    assert len(first["response"]["chunks"]) > 3, "a stream is recorded as it arrives"
+    assert first["timing"]["first_token_ms"] > 0
+    assert first["api"] == "openai.chat"
+    assert made["e5"]["request"]["url"] == f"{target}/v1/messages"
+    assert KEY not in "".join(file.read_text() for file in out.glob("*/*"))
+
+    again = wirelint("replay", *args, "--samples", "2")
+    assert again.status == 0
+    assert "6 requests answered by an earlier run" in again.err
+    assert len(lines(out)) == 6, "a second run sends nothing again"
+
+
+def test_a_budget_is_kept_and_continued(wirelint: Wirelint, tmp_path: Path, target: str) -> None:
+    capture, out = write(tmp_path / "run.jsonl", *map(asked, range(5))), tmp_path / "new"
+    args = capture, "--to", target, "-o", out, "--budget", "3"
+    ran = wirelint("replay", *args)
+    assert "the budget of 3 requests is used up: 2 requests left" in ran.err
+    assert len(lines(out)) == 3
+    assert "3 requests answered by an earlier run" in wirelint("replay", *args).err
+    assert len(lines(out)) == 5
+
+
+def test_an_interrupted_run_leaves_a_valid_capture(wirelint: Wirelint, tmp_path: Path, target: str) -> None:
+    capture, out = write(tmp_path / "run.jsonl", *map(asked, range(40))), tmp_path / "new"
+    args = "replay", str(capture), "--to", target, "-o", str(out), "--concurrency", "1", "--rate", "240"
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    with subprocess.Popen(
+        [sys.executable, "-m", "wirelint", *args], stderr=subprocess.PIPE, env=environment
+    ) as process:
+        while process.poll() is None and not any(file.stat().st_size for file in out.glob("*/exchanges.jsonl")):
+            pass
+        process.send_signal(signal.SIGINT)
+        said = process.communicate(timeout=30)[1].decode()
+    assert process.returncode == 130, said
+    assert "the same command continues" in said
+    count = len(lines(out))
+    assert 0 < count < 40
+    assert wirelint("check", out, "--exit-zero").status == 0
+    assert (
+        f"{count} request{'s' * (count > 1)} answered by an earlier run"
+        in wirelint("replay", capture, "--to", target, "-o", out, "--budget", "1").err
+    )
+
+
+def test_servers_that_fail(wirelint: Wirelint, tmp_path: Path, upstream: Upstream) -> None:
+    capture, out = write(tmp_path / "run.jsonl", *map(asked, range(3))), tmp_path / "new"
+    args = "replay", capture, "--to", upstream.url, "-o", out, "--timeout", "0.5", "--concurrency", "1"
+    busy = b'{"error": {"message": "slow down\\u001b[31m"}}'
+    upstream.default = replying([busy], status=429, content_type="application/json")
+    ran = wirelint(*args)
+    assert ran.status == 1
+    assert "failed: 3 × status 429 (slow down\\u001b[31m)" in ran.err
+    upstream.default = scripted(
+        lambda peer: peer.head(content_type="text/event-stream"), lambda peer: peer.wait_for_close()
+    )
+    ran = wirelint(*args)
+    assert "3 × no byte for 0.5 s" in ran.err, "those of a busy server are sent again"
+    upstream.default = replying([b'{"error": {"message": "bad key"}}'], status=401)
+    ran = wirelint(*args)
+    assert (ran.status, ran.out, ran.err.count("\n")) == (2, "", 1)
+    assert "status 401 (bad key); set the variable of its key" in ran.err
+    ends = [line["end"] for line in lines(out)]
+    assert ends == ["complete"] * 3 + ["upstream-died"] * 3
+
+
+CUT = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n"
+BROKEN = {
+    "length": (CUT + b"content-length: 90\r\n\r\ndata: {}\n\n", "80 bytes of the reply are missing"),
+    "chunks": (CUT + b"transfer-encoding: chunked\r\n\r\na\r\ndata: {}\n\n\r\nff\r\nda", "IncompleteRead"),
+    "coding": (CUT + b"content-encoding: gzip\r\ncontent-length: 5\r\n\r\nplain", "decompressing"),
+    "no head": (b"", "closed"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_replies_that_break_off(upstream: Upstream, name: str) -> None:
+    sent, why = BROKEN[name]
+    upstream.default = scripted(lambda peer: peer.send(sent), lambda peer: peer.close())
+    reply = replaying.send(f"{upstream.url}/v1/chat/completions", {"content-type": "application/json"}, b"{}", 5.0)
+    assert reply.end == "upstream-died"
+    assert why in (reply.error or ""), reply.error
+    kept = {"length": b"data: {}\n\n", "chunks": b"data: {}\n\nda"}
+    assert bytes(reply.body) == kept.get(name, b"")
+
+
+def test_a_redirect_is_not_followed(wirelint: Wirelint, tmp_path: Path, upstream: Upstream) -> None:
+    upstream.default = replying([b""], status=308, location="https://elsewhere.test/v1")
+    ran = wirelint("replay", write(tmp_path / "run.jsonl", asked(1)), "--to", upstream.url, "-o", tmp_path / "new")
+    assert (ran.status, ran.err.count("\n")) == (2, 1)
+    assert "it redirects to https://elsewhere.test/v1" in ran.err
+
+
+def test_money_is_counted(wirelint: Wirelint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    usage = {"prompt_tokens": 100_000, "completion_tokens": 100_000}
+    said = {"message": {"role": "assistant", "content": "Nine."}, "finish_reason": "stop"}
+    body = json.dumps({"object": "chat.completion", "choices": [{"index": 0, **said}], "usage": usage}).encode()
+    sent: list[str] = []
+
+    def answer(url: str, headers: dict[str, str], _body: bytes, _timeout: float) -> replaying._Reply:
+        sent.append(headers["authorization"])
+        head = (("content-type", "application/json"),)
+        return replaying._Reply(1_760_000_000.0, 200, head, bytearray(body), [(1.0, len(body))], 1.0, 2.0)
+
+    monkeypatch.setattr(replaying, "send", answer)
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    capture = write(tmp_path / "run.jsonl", *(asked(number, stream=False) for number in range(20)))
+    args = capture, "--to", "https://api.openai.com/v1", "--model", "gpt-4o", "-o", tmp_path / "new"
+    ran = wirelint("replay", *args, "--budget", "$2", "--concurrency", "1")
+    assert ran.status == 0, ran.err
+    assert 1 < len(sent) < 20, "each costs more than a cent and less than two dollars"
+    assert sent[0] == f"Bearer {KEY}"
+    assert "the budget of $2.00 is used up: " in ran.err
+    assert "; cost $2" in ran.err
+
+
+WRONG: dict[str, tuple[list[str], str]] = {
+    "no key": (["--to", "https://api.openai.com/v1"], "set OPENAI_API_KEY, or name another variable with --key-env"),
+    "no such key": (["--to", "http://127.0.0.1:1", "--key-env", "NO_KEY"], "127.0.0.1 needs a key: set NO_KEY"),
+    "another API by host": (["--to", "https://api.openai.com", "--key-env", "SOME"], "of anthropic.messages (1), and"),
+    "another API by path": (["--to", "http://127.0.0.1:1/v1/chat/completions"], "requests are not converted"),
+    "no URL": (["--to", "127.0.0.1:1"], "not a URL"),
+    "no server": (["--to", "http://127.0.0.1:1"], "start the server, or correct --to"),
+    "no price": (["--to", "http://127.0.0.1:1", "--budget", "$2"], "no price is known for acme-1 at 127.0.0.1"),
+    "no amount": (["--to", "http://127.0.0.1:1", "--budget", "-1"], "give a number of requests"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_cannot_be_sent_is_one_line(
+    wirelint: Wirelint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.setenv("SOME", KEY)
+    args, message = WRONG[name]
+    capture = write(tmp_path / "run.jsonl", asked(1, "anthropic.messages"))
+    ran = wirelint("replay", capture, *args, "-o", tmp_path / "new")
+    assert (ran.status, ran.out, ran.err.count("\n")) == (2, "", 1), ran.err
+    assert message in ran.err
+    assert not (tmp_path / "new").exists()
+
+
+URLS = [
+    ("openai.chat", "https://h/api/v1/chat/completions", "http://t", "http://t/v1/chat/completions"),
+    (
+        "openai.chat",
+        "https://h/v1/chat/completions",
+        "http://t/v1beta/openai",
+        "http://t/v1beta/openai/chat/completions",
+    ),
+    ("openai.chat", "https://h/v1/chat/completions", "http://t/x/chat/completions", "http://t/x/chat/completions"),
+    (
+        "anthropic.messages",
+        "https://h/api/anthropic/v1/messages?beta=true",
+        "http://t/v1",
+        "http://t/v1/messages?beta=true",
+    ),
+    ("anthropic.messages", "https://h/v1/messages", "http://t/anthropic", "http://t/anthropic/v1/messages"),
+]
+
+
+@pytest.mark.parametrize(("api", "captured", "base", "url"), URLS)
+def test_the_path_of_the_api_below_the_base(tmp_path: Path, api: str, captured: str, base: str, url: str) -> None:
+    record = asked(1, api)
+    record["request"]["url"] = captured
+    (job,) = replaying._Plan(base, None, 1, KEY).read([str(write(tmp_path / "run.jsonl", record))])
+    assert job.url == url
+    assert KEY in job.headers["x-api-key" if api.startswith("anthropic") else "authorization"]
+    assert "cookie" not in job.headers
+
+
+def test_the_model_may_be_in_the_path(tmp_path: Path) -> None:
+    record = asked(1, "google.generate_content")
+    (job,) = replaying._Plan("http://t", "new/er", 1, "").read([str(write(tmp_path / "run.jsonl", record))])
+    assert "/models/new%2Fer:" in job.url
+    assert job.body == record["request"]["body"].encode()

@@ -1,0 +1,150 @@
+"""Token counts of replies, and their cost by a price table.
+
+The counts are read from the usage object of any API. The table is that of the package `genai-prices`, which is
+optional (`pip install 'wirelint[prices]'`): it knows a provider by the URL of its API, and a model by its name at that
+provider. A model that it does not list has no cost, never a cost of 0.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache
+from importlib.metadata import version
+
+from wirelint.lexicon import load
+from wirelint.model import Json
+
+_TABLE = load("apis")["tokens"]
+CURE = "costs need the price table: pip install 'wirelint[prices]'"
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """Token counts. `cached` (read from a cache) and `written` (to a cache; `written_1h` for an hour) are parts of
+    `input`, and `reasoning` is a part of `output`."""
+
+    input: int = 0
+    cached: int = 0
+    written: int = 0
+    written_1h: int = 0
+    output: int = 0
+    reasoning: int = 0
+
+    def __add__(self, other: Tokens) -> Tokens:
+        return Tokens(*(getattr(self, one.name) + getattr(other, one.name) for one in dataclasses.fields(self)))
+
+    @property
+    def document(self) -> dict[str, Json]:
+        """The counts as JSON."""
+        return {**dataclasses.asdict(self)}
+
+    @classmethod
+    def of_document(cls, value: Mapping[str, Json]) -> Tokens:
+        """Return the counts of a `document`; missing ones are 0."""
+        return cls(*(_count(value, one.name) or 0 for one in dataclasses.fields(cls)))
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Cost in US dollars. `model`: the model of the table, as `provider/model`."""
+
+    amount: float
+    model: str
+
+
+def tokens_of(usage: Mapping[str, Json] | None) -> Tokens | None:
+    """Return the counts of a usage object of any API; None if it has none.
+
+    Some vendors count cached input or reasoning beside the total, others within it.
+    """
+    counts = usage if usage is not None else {}
+    if isinstance(inner := counts.get("tokens"), dict):  # Cohere, beside its `billed_units`
+        counts = inner
+    found = {name: _first(counts, _TABLE[name]) for name in ("input", "output")}
+    if found["input"] is None and found["output"] is None:
+        return None
+    cached, written, reasoning, hour = (
+        _first(counts, _TABLE[name]) or 0 for name in ("cached", "written", "reasoning", "written_1h")
+    )
+    received, sent = (found["input"] or 0) + _sum(counts, _TABLE["input_beside"]), found["output"] or 0
+    beside = _sum(counts, _TABLE["output_beside"])
+    if not beside and reasoning and _first(counts, _TABLE["total"]) == received + sent + reasoning:
+        beside = reasoning  # xAI
+    return Tokens(received, min(cached, received), min(written, received), hour, sent + beside, reasoning)
+
+
+def cost(usage: Tokens | Mapping[str, Json] | None, model: str, provider: str, at: float | None = None) -> Cost | None:
+    """Return the cost of a reply; None if the counts, the provider, its model or the table itself are missing.
+
+    `usage`: counts, or the usage object of a reply. `provider`: a URL of its API, or its id in the table (`openai`).
+    `at`: time of the request in seconds since 1970, for prices that change; now by default.
+    """
+    tokens = usage if isinstance(usage, Tokens) else tokens_of(usage)
+    if tokens is None or not model or not provider:
+        return None
+    try:
+        from genai_prices import Usage, calc_price
+    except ImportError:
+        return None
+    counts: dict[str, int | None] = {
+        "input_tokens": tokens.input,
+        "cache_read_tokens": tokens.cached or None,
+        "cache_write_tokens": tokens.written or None,
+        "output_tokens": tokens.output,
+    }
+    fine = {"cache_write_1h_tokens": tokens.written_1h, "output_reasoning_tokens": tokens.reasoning}
+    try:
+        when = datetime.fromtimestamp(at, UTC) if at is not None else None
+        try:
+            made = Usage(**counts, **{name: count for name, count in fine.items() if count})
+        except TypeError:  # before 0.1 of the package
+            made = Usage(**counts)
+        if "://" in provider:
+            priced = calc_price(made, model, provider_api_url=provider, genai_request_timestamp=when)
+        else:
+            priced = calc_price(made, model, provider_id=provider, genai_request_timestamp=when)
+    except (LookupError, ValueError, OverflowError, OSError):  # also a time that no calendar has
+        return None
+    return Cost(float(priced.total_price), f"{priced.provider.id}/{priced.model.id}")
+
+
+@cache
+def price_table() -> str | None:
+    """Return name, version and date of the price table; None if it is not installed.
+
+    The package states no date of its own, so the date is that of the newest price in force that has one.
+    """
+    try:
+        from genai_prices import data_snapshot
+    except ImportError:
+        return None
+    models = (model for provider in data_snapshot.get_snapshot().providers for model in provider.models)
+    prices = (price for model in models if isinstance(model.prices, list) for price in model.prices)
+    dates = (f"{getattr(price.constraint, 'start_date', None) or ''}" for price in prices)
+    newest = max((date for date in dates if date <= f"{datetime.now(UTC):%Y-%m-%d}"), default="")
+    return f"genai-prices {version('genai-prices')}{f', newest dated price of {newest}' if newest else ''}"
+
+
+def dollars(amount: float) -> str:
+    """Return an amount as text: `$12.34`, `$0.0042`."""
+    return f"${amount:,.2f}" if amount >= 1 or not amount else f"${amount:.4f}" if amount >= 0.0001 else "<$0.0001"
+
+
+def _first(counts: Mapping[str, Json], names: Iterable[str]) -> int | None:
+    """Return the first count that a usage object has; `details.cached_tokens` is in an object inside."""
+    return next((value for name in names if (value := _count(counts, name)) is not None), None)
+
+
+def _sum(counts: Mapping[str, Json], names: Iterable[str]) -> int:
+    return sum(_count(counts, name) or 0 for name in names)
+
+
+def _count(counts: Mapping[str, Json], name: str) -> int | None:
+    outer, _, inner = name.partition(".")
+    value = counts.get(outer)
+    if inner:
+        return _count(value, inner) if isinstance(value, dict) else None
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
