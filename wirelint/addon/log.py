@@ -23,6 +23,7 @@ from wirelint.capture.redact import Redactor
 from wirelint.model import Exchange
 from wirelint.rule import Finding
 from wirelint.text.escaping import counted, printable, shorten
+from wirelint.view.dashboard import Totals
 from wirelint.view.findings import known_note, place, tally
 
 logger = logging.getLogger("wirelint")
@@ -52,6 +53,13 @@ def log_exchange(checked: Checked) -> None:
         _remark(f"… {len(fixes) - _SHOWN} more fixes: wirelint show {record.id[:8]}")
     for note in record.notes:
         _remark(f"note: {note}")
+
+
+def log_totals(totals: Totals) -> None:
+    """Log the counts of all exchanges: a line per model below their titles."""
+    if totals.all.exchanges:
+        for line in totals.table():
+            say(f"  {line.plain}", look=terminal_log.beneath(line))
 
 
 def log_finding(finding: Finding) -> None:
