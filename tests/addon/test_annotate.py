@@ -72,7 +72,7 @@ COMMENTS: dict[str, tuple[Checked, str, str]] = {
         "slight · acme-1 · 2 calls · openai.chat · it is so",
         "",
     ),
-    "refused": (result_of_record(REFUSED, rules=("ST604",)), "http 429 · acme-1 · openai.chat", ""),
+    "refused": (result_of_record(REFUSED, rules=("ST604",)), "http 429 · acme-1 · 11→7 tokens · openai.chat", ""),
     "the client left": (
         result_of_record(BROKEN, "client-left", rules=("ST604",)),
         "client-left · acme-1 · openai.chat",

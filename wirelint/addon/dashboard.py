@@ -55,7 +55,7 @@ _LARGEST = 1 << 20
 
 
 class Dashboard:
-    """The server and its pages. `found` returns the exchanges in progress. No method raises."""
+    """The server and its pages. `found` returns the exchanges in progress. After `start` no method raises."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class Dashboard:
         self._board = Board(totals)
         self._found, self._redactor, self._failures = found, redactor, failures
         self._token = secrets.token_urlsafe(18)
-        self._pages: set[_Events] = set()
+        self.pages: set[_Events] = set()
         self._server: HTTPServer | None = None
         self._watching: asyncio.Task[None] | None = None
         self._open: list[Json] = []
@@ -106,14 +106,14 @@ class Dashboard:
                 self._server.stop()
             if self._watching is not None:
                 self._watching.cancel()
-            for page in tuple(self._pages):
+            for page in tuple(self.pages):
                 page.end()
 
     def add(self, checked: Checked) -> None:
         """Take an exchange that has ended."""
         with self._failures.caught("updating the dashboard"):
             conversations, issues = self._board.add(checked)
-            for page in self._pages:
+            for page in self.pages:
                 page.note(conversations, issues)
 
     # --- pages --------------------------------------------------------------------------------------------------------
@@ -125,15 +125,15 @@ class Dashboard:
 
     def join(self, page: _Events) -> bool:
         """Add a page; return False if there are too many."""
-        if len(self._pages) >= _MOST_PAGES:
+        if len(self.pages) >= _MOST_PAGES:
             return False
-        self._pages.add(page)
+        self.pages.add(page)
         if self._watching is None or self._watching.done():
             self._watching = asyncio.get_running_loop().create_task(self._watch())
         return True
 
     def leave(self, page: _Events) -> None:
-        self._pages.discard(page)
+        self.pages.discard(page)
 
     def event(self, page: _Events) -> bytes:
         """Return the next event of a page, and forget what waited for it."""
@@ -143,7 +143,7 @@ class Dashboard:
 
     async def _watch(self) -> None:
         """Read the exchanges in progress as long as a page is open."""
-        while self._pages:
+        while self.pages:
             with self._failures.caught("showing exchanges in progress"):
                 found = list(self._found())[:_MOST_OPEN]
                 sizes = [(one.recorder.id, one.recorder.size) for one in found]
@@ -151,7 +151,7 @@ class Dashboard:
                     self._open = [self._describe(one) for one in found]
                 if sizes != self._sizes:
                     self._sizes = sizes
-                    for page in self._pages:
+                    for page in self.pages:
                         page.note((), ())
             await asyncio.sleep(_PAUSE)
 
@@ -280,6 +280,7 @@ class _Events(_Handler):
             self.refuse(503, f"{_MOST_PAGES} pages are open already; close one")
             return
         self.set_header("Content-Type", "text/event-stream; charset=utf-8")
+        self.set_header("Connection", "close")
         try:
             while not self._is_over:
                 self.write(self.dashboard.event(self) if self.has_news else b": alive\n\n")

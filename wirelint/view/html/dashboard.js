@@ -306,15 +306,20 @@ function boxOf(row, former) {
   if (row.id === chosen) box.classList.add("chosen");
   const isOpen = opened.has(row.id);
   const cell = (label, text, kind = "") =>
-    make(`span${kind}${text === "" ? ".empty" : ""}`, {}, make("span.label", {}, `${label} `), text === "" ? "" : text);
+    make(
+      `span${kind}${text === "" ? ".empty" : ""}`,
+      {title: kind === ".number" ? null : line(text)},
+      make("span.label", {}, `${label} `),
+      kind === ".number" ? text : plain(text),
+    );
   const title = row.title || row.id;
   box.append(
     make(
       "div.line",
       {click: () => toggle(row.id)},
       make("button.title", {type: "button", "aria-expanded": String(isOpen), title: line(title)}, marked(title, hits(title))),
-      cell("client", row.client ? plain(row.client) : "", ".who-else"),
-      cell("model", plain(row.model || row.api || "unknown API")),
+      cell("client", row.client, ".who-else"),
+      cell("model", row.model || row.api || "unknown API"),
       cell("turns", count(row.exchanges), ".number"),
       cell("in", count(row.in), ".number"),
       cell("out", count(row.out), ".number"),
