@@ -20,8 +20,9 @@ import asyncio
 import contextlib
 import hmac
 import secrets
+import time
 from collections.abc import Awaitable, Callable, Collection, Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 from tornado.httpserver import HTTPServer
 from tornado.iostream import StreamClosedError
@@ -33,7 +34,6 @@ from wirelint.addon.recorder import OpenExchange
 from wirelint.capture.format import dump_printable
 from wirelint.capture.offline import Checked
 from wirelint.capture.redact import Redactor
-from wirelint.model import Json
 from wirelint.view.dashboard import Board, Totals, describe_open, describe_waiting
 from wirelint.view.html import render_dashboard
 from wirelint.view.html.exchange import Object
@@ -50,8 +50,18 @@ _MOST_WAITING = 400
 """Ids that wait for a page; more are replaced by an event with everything."""
 _MOST_OPEN = 12
 """Exchanges in progress that are shown, the oldest ones."""
+_BUDGET = 0.005
+"""Seconds for one look at the exchanges in progress."""
 _LARGEST = 1 << 20
 """Bytes of a reply in progress above which its text is not shown before its end: it is parsed again for every look."""
+
+
+class _Shown(NamedTuple):
+    """An exchange in progress as it was read at `at` (in seconds), when its recorder had this size."""
+
+    size: int
+    at: float
+    value: Object
 
 
 class Dashboard:
@@ -70,8 +80,7 @@ class Dashboard:
         self.pages: set[_Events] = set()
         self._server: HTTPServer | None = None
         self._watching: asyncio.Task[None] | None = None
-        self._open: list[Json] = []
-        self._sizes: list[tuple[str, int]] = []
+        self._shown: dict[str, _Shown] = {}
         self.port = 0
 
     @property
@@ -139,21 +148,33 @@ class Dashboard:
         """Return the next event of a page, and forget what waited for it."""
         made = self._board.everything() if page.is_new else self._board.changes(page.conversations, page.issues)
         page.taken()
-        return b"event: state\ndata: " + dump_printable(made | {"open": self._open}) + b"\n\n"
+        return (
+            b"event: state\ndata: "
+            + dump_printable(made | {"open": [one.value for one in self._shown.values()]})
+            + b"\n\n"
+        )
 
     async def _watch(self) -> None:
         """Read the exchanges in progress as long as a page is open."""
         while self.pages:
             with self._failures.caught("showing exchanges in progress"):
-                found = list(self._found())[:_MOST_OPEN]
-                sizes = [(one.recorder.id, one.recorder.size) for one in found]
-                if sizes or self._open:
-                    self._open = [self._describe(one) for one in found]
-                if sizes != self._sizes:
-                    self._sizes = sizes
+                before = self._shown
+                self._shown = self._look()
+                if self._shown != before:
                     for page in self.pages:
                         page.note((), ())
             await asyncio.sleep(_PAUSE)
+
+    def _look(self) -> dict[str, _Shown]:
+        """Return the exchanges in progress. Those with new bytes are read again, for some milliseconds; the rest later."""
+        found = [(one, self._shown.get(one.recorder.id)) for one in list(self._found())[:_MOST_OPEN]]
+        shown = {one.recorder.id: before for one, before in found if before is not None}
+        end = time.perf_counter() + _BUDGET
+        for one, before in sorted(found, key=lambda item: item[1].at if item[1] is not None else 0.0):
+            size, now = one.recorder.size, time.perf_counter()
+            if before is None or (size != before.size and now < end):
+                shown[one.recorder.id] = _Shown(size, now, self._describe(one))
+        return shown
 
     def _describe(self, one: OpenExchange) -> Object:
         recorder = one.recorder
@@ -162,7 +183,7 @@ class Dashboard:
                 recorder.catch_up()
                 exchange = recorder.session.look(recorder.now(), recorder.arrivals())
                 return describe_open(recorder.id, exchange, self._redactor().text)
-        return describe_waiting(recorder.id, self._redactor().text(recorder.url), recorder.now())
+        return describe_waiting(recorder.id, self._redactor().text(recorder.url), recorder.started)
 
     async def detail(self, make: Callable[[], Object] | None) -> bytes | None:
         """Return an object as JSON, made in a thread; None if there is none."""
@@ -280,7 +301,6 @@ class _Events(_Handler):
             self.refuse(503, f"{_MOST_PAGES} pages are open already; close one")
             return
         self.set_header("Content-Type", "text/event-stream; charset=utf-8")
-        self.set_header("Connection", "close")
         try:
             while not self._is_over:
                 self.write(self.dashboard.event(self) if self.has_news else b": alive\n\n")

@@ -31,6 +31,8 @@ logger = logging.getLogger("wirelint")
 _SHOWN = 12
 _redactors = [Redactor()]
 _MESSAGE = 400
+_PIPE = 160
+"""Columns of a table in a file or a pipe."""
 
 
 def log_exchange(checked: Checked) -> None:
@@ -58,8 +60,8 @@ def log_exchange(checked: Checked) -> None:
 def log_totals(totals: Totals) -> None:
     """Log the counts of all exchanges: a line per model below their titles."""
     if totals.all.exchanges:
-        for line in totals.table():
-            say(f"  {line.plain}", look=terminal_log.beneath(line))
+        for number, line in enumerate(totals.table(_PIPE)):
+            say(f"  {line.plain}", look=terminal_log.row_look(totals.table, number))
 
 
 def log_finding(finding: Finding) -> None:

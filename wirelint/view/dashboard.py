@@ -11,7 +11,7 @@ Objects for the page are JSON with raw texts of the wire. The page's script make
 from __future__ import annotations
 
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -23,7 +23,7 @@ from wirelint.model import Exchange, Json, Reasoning, Text
 from wirelint.rule import SEVERITIES, Finding
 from wirelint.state.issues import fingerprint
 from wirelint.text.escaping import excerpt, printable, shorten
-from wirelint.view.findings import STYLES, count_by_severity
+from wirelint.view.findings import MARKS, STYLES
 from wirelint.view.html.exchange import Object, make_detail, make_row, name_provider
 from wirelint.view.paths import Paths, path_document
 
@@ -96,7 +96,7 @@ class Sums:
 
 
 class Totals:
-    """Counts of all exchanges, and by API and model; models above a limit are counted together as `others`."""
+    """Counts of all exchanges, and by model (without one, by API); above a limit of models as `others`."""
 
     def __init__(self) -> None:
         self.all = Sums()
@@ -104,35 +104,44 @@ class Totals:
 
     def add(self, checked: Checked) -> None:
         self.all.add(checked)
-        name = " ".join(part for part in (checked.api or "unknown API", checked.model[:_NAME]) if part)
+        name = checked.model[:_NAME] or checked.api or "unknown API"
         if name not in self._models and len(self._models) >= _MOST_MODELS:
             name = "others"
         self._models.setdefault(name, Sums()).add(checked)
 
-    def table(self) -> Iterator[Line]:
-        """Yield the counts by model in columns below their titles, and those of all."""
+    def table(self, width: int) -> list[Line]:
+        """Return the counts by model in columns below their titles, and those of all. The names are shortened to fit the
+        width; the times are left out if there is no room for them."""
         models = sorted(self._models.items(), key=lambda item: -item[1].exchanges)
-        rows = [_cells(shorten(printable(name), _NAME), sums) for name, sums in models]
+        rows = [_cells(printable(name), sums) for name, sums in models]
         if len(rows) > 1:
             rows.append(_cells("all", self.all))
-        widths = [max(map(len, column)) for column in zip(_TITLES, *rows, strict=True)]
-        for number, row in enumerate((_TITLES, *rows)):
-            cells = [f"{cell:>{size}}" for cell, size in zip(row, widths, strict=True)]
-            line = Line(f"{row[0]:<{widths[0]}}", "bold" if number else "dim")
-            line.append(f"  {'  '.join(cells[1:-1])}", "" if number else "dim")
-            worst = next((severity for severity in SEVERITIES if severity in row[-1]), "none")
-            yield line.append(f"  {row[-1]}", _STYLES[worst] if number else "dim")
+        places = [*range(len(_TITLES))] if width >= _NARROW else [0, 1, 2, 3, 6]
+        grid = [[row[place] for place in places] for row in (_TITLES if width >= _WIDE else _SHORT, *rows)]
+        name, *widths = [max(map(len, column)) for column in zip(*grid, strict=True)]
+        name = min(name, max(width - sum(widths) - 2 * len(widths), _SHORTEST))
+        lines = []
+        for number, (first, *cells) in enumerate(grid):
+            line = Line(f"{shorten(first, name):<{name}}", "bold" if number else "dim")
+            numbers = zip(cells[:-1], widths, strict=False)
+            line.append("".join(f"  {cell:>{size}}" for cell, size in numbers), "" if number else "dim")
+            worst = next((severity for severity in SEVERITIES if MARKS[severity] in cells[-1]), "none")
+            lines.append(line.append(f"  {cells[-1]}", _STYLES[worst] if number else "dim"))
+        return lines
 
 
 _TITLES = ("totals", "exchanges", "tokens in", "out", "first token", "time", "issues")
+_SHORT = ("totals", "exchanges", "in", "out", "first", "time", "issues")
 _STYLES = {**STYLES, "none": "green"}
+_WIDE, _NARROW, _SHORTEST = 90, 62, 10
+"""Columns of a terminal from which the titles are long, and the times are shown; and those of the shortest name."""
 
 
 def _cells(name: str, sums: Sums) -> tuple[str, ...]:
     first = sums.mean_first_token
-    issues = count_by_severity(sums.severities) or "none"
+    issues = " ".join(f"{MARKS[one]} {sums.severities[one]}" for one in SEVERITIES if sums.severities[one])
     times = (f"{first / 1000:.2f} s" if first is not None else "-", f"{sums.took / 1000:.1f} s")
-    return name, f"{sums.exchanges}", f"{sums.sent:,}", f"{sums.received:,}", *times, issues
+    return name, f"{sums.exchanges}", f"{sums.sent:,}", f"{sums.received:,}", *times, issues or "none"
 
 
 # --- rows -------------------------------------------------------------------------------------------------------------
@@ -355,7 +364,7 @@ def client_of(agent: str) -> str:
 
 
 def describe_open(id_: str, exchange: Exchange, redact: Callable[[str], str]) -> Object:
-    """Return an exchange in progress: its model, its age, and the end of its reply so far."""
+    """Return an exchange in progress: its model, its beginning (Unix time), and the end of its reply so far."""
     reply, timing = exchange.reply, exchange.timing
     parts = reply.parts if reply is not None else []
     texts = [part for part in parts if isinstance(part, Text | Reasoning) and part.text]
@@ -365,7 +374,7 @@ def describe_open(id_: str, exchange: Exchange, redact: Callable[[str], str]) ->
         "api": exchange.api,
         "model": printable(exchange.model[:200]),
         "client": client_of(exchange.request_headers.get("user-agent", "")),
-        "age": timing.duration,
+        "began": timing.started,
         "first": timing.first_token,
         "status": exchange.status,
         "events": reply.events if reply is not None else 0,
@@ -376,9 +385,9 @@ def describe_open(id_: str, exchange: Exchange, redact: Callable[[str], str]) ->
     }
 
 
-def describe_waiting(id_: str, url: str, age: float) -> Object:
+def describe_waiting(id_: str, url: str, began: float) -> Object:
     """Return an exchange in progress whose request was not parsed."""
     return {
-        "id": id_, "api": "", "model": "", "client": "", "age": age, "first": None, "status": None, "events": 0,
+        "id": id_, "api": "", "model": "", "client": "", "began": began, "first": None, "status": None, "events": 0,
         "length": 0, "thinking": False, "text": "", "calls": [], "title": excerpt(url, 200),
     }  # fmt: skip

@@ -12,7 +12,6 @@ const selects = all("select[data-filter]");
 const conversations = new Map();
 const issues = new Map();
 let running = []; // exchanges in progress
-let seenAt = performance.now(); // when their ages were true
 let totals = null;
 let words = []; // of the search; exchange.js marks them
 let entries = []; // ids of the conversations that are shown, in their order
@@ -47,7 +46,6 @@ function receive(state) {
   }
   totals = state.totals;
   running = state.open;
-  seenAt = performance.now();
   for (const row of state.rows) if (opened.has(row.id)) fetchConversation(row.id);
   schedule();
 }
@@ -123,13 +121,15 @@ function drawRunning() {
   area.replaceChildren(...running.map(nowOf));
 }
 
+const age = (began) => time(Math.max(0, Date.now() - began * 1000));
+
 /** Returns an exchange in progress, with the end of its reply. */
 function nowOf(now) {
   const facts = [
     make("b", {}, plain(now.model || now.title || "request")),
     now.client && make("span", {}, plain(now.client)),
     now.api && make("span", {}, plain(now.api)),
-    make("span.age", {"data-age": now.age}, `open for ${time(now.age)}`),
+    make("span.age", {"data-began": now.began}, `open for ${age(now.began)}`),
     now.first === null ? make("span", {}, "no token yet") : make("span", {}, `first token ${time(now.first)}`),
     now.length > 0 && make("span", {}, `${count(now.length)} characters`),
     now.thinking && make("span", {}, "thinking"),
@@ -141,7 +141,7 @@ function nowOf(now) {
 
 function drawAges() {
   for (const element of all("#open .age")) {
-    element.textContent = `open for ${time(Number(element.dataset.age) + performance.now() - seenAt)}`;
+    element.textContent = `open for ${age(Number(element.dataset.began))}`;
   }
 }
 
