@@ -303,10 +303,8 @@ class Board:
         thread. Both are empty if nothing of it is kept any more. `waiting`: the client may still continue the path."""
         kept = [checked for conversation, checked in self._exchanges.values() if conversation == name]
         kept = kept[-_SHOWN_EXCHANGES:]
-        tools = [checked for _, checked in self._exchanges.values() if checked.api == "mcp"]
-        items = sorted(
-            {id(one): one for one in (*kept, *tools)}.values(), key=lambda one: one.record.timing.started or 0
-        )
+        shown = {id(checked) for checked in kept}
+        items = [one for _, one in self._exchanges.values() if one.api == "mcp" or id(one) in shown]
 
         def make() -> Object:
             traced = [path_document(path, items) for path in Paths(items).all()]

@@ -46,7 +46,7 @@ function receive(state) {
   }
   totals = state.totals;
   running = state.open;
-  for (const row of state.rows) if (opened.has(row.id)) fetchConversation(row.id);
+  for (const row of state.rows) if (opened.has(row.id)) fetchLater(row.id);
   schedule();
 }
 
@@ -362,6 +362,18 @@ function toggle(id) {
   one(".title", boxAt(id)).setAttribute("aria-expanded", String(opened.has(id)));
   writeAddress();
   mark();
+}
+
+const waiting = new Set(); // ids of open conversations that have changed
+
+/** Fetches an open conversation that has changed, at most once per second. */
+function fetchLater(id) {
+  if (waiting.has(id)) return;
+  waiting.add(id);
+  setTimeout(() => {
+    waiting.delete(id);
+    if (opened.has(id)) fetchConversation(id);
+  }, 1000);
 }
 
 async function fetchConversation(id) {
