@@ -46,7 +46,7 @@ MENDED = replace(
 )
 
 COMMENTS: dict[str, tuple[Checked, str, str]] = {
-    "clean": (CLEAN, "ok · 2 calls · acme-1 · openai.chat", ""),
+    "clean": (CLEAN, "ok · acme-1 · 2 calls · openai.chat", ""),
     "an error": (
         result_of_record(BROKEN, rules=("ST604",)),
         "truncated-stream · acme-1 · openai.chat · the stream ends after 'half', without finish reason or terminator",
@@ -54,25 +54,25 @@ COMMENTS: dict[str, tuple[Checked, str, str]] = {
     ),
     "repaired": (
         with_findings(("bad", "error"), result=MENDED),
-        "bad · 2 fixed · 2 calls · acme-1 · openai.chat · it is so",
+        "bad · 2 fixed · acme-1 · 2 calls · openai.chat · it is so",
         ":bangbang:",
     ),
     "the worst comes first": (
         with_findings(("slight", "info"), ("bad", "error"), ("odd", "warning")),
-        "bad +2 · 2 calls · acme-1 · openai.chat · odd, slight · it is so",
+        "bad +2 · acme-1 · 2 calls · openai.chat · odd, slight · it is so",
         ":bangbang:",
     ),
     "the same twice": (
         with_findings(("odd", "warning"), ("odd", "warning")),
-        "odd · 2 calls · acme-1 · openai.chat · it is so",
+        "odd · acme-1 · 2 calls · openai.chat · it is so",
         ":warning:",
     ),
     "an info is no alarm": (
         with_findings(("slight", "info")),
-        "slight · 2 calls · acme-1 · openai.chat · it is so",
+        "slight · acme-1 · 2 calls · openai.chat · it is so",
         "",
     ),
-    "refused": (result_of_record(REFUSED, rules=("ST604",)), "http 429 · acme-1 · openai.chat", ""),
+    "refused": (result_of_record(REFUSED, rules=("ST604",)), "http 429 · acme-1 · 11→7 tokens · openai.chat", ""),
     "the client left": (
         result_of_record(BROKEN, "client-left", rules=("ST604",)),
         "client-left · acme-1 · openai.chat",
@@ -137,7 +137,7 @@ def test_what_stood_there_of_another_exchange_goes() -> None:
 def test_control_characters_of_a_model_name() -> None:
     flow = tflow.tflow(resp=True)
     annotate(flow, annotation(with_model(CLEAN, "a\nb\x1b[31m")))
-    assert flow.comment == "ok · 2 calls · a\\nb\\u001b[31m · openai.chat"
+    assert flow.comment == "ok · a\\nb\\u001b[31m · 2 calls · openai.chat"
 
 
 def test_a_failure_stands_beside_what_was_there() -> None:

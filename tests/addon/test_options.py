@@ -37,6 +37,14 @@ def test_switches(text: str, value: bool) -> None:
     assert read(redact=text).redact is value
 
 
+PORTS = {"": None, "off": None, "on": 0, "9000": 9000, "65535": 65535}
+
+
+@pytest.mark.parametrize(("text", "port"), PORTS.items())
+def test_ports_of_the_dashboard(text: str, port: int | None) -> None:
+    assert read(dashboard=text).dashboard == port
+
+
 def test_defaults(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     settings = read()
@@ -54,6 +62,9 @@ def test_selectors_and_folders(tmp_path: Path) -> None:
 
 WRONG: dict[str, dict[str, str]] = {
     "no number": {"max_body": "lots"},
+    "port 0": {"dashboard": "0"},
+    "a port too high": {"dashboard": "65536"},
+    "an address": {"dashboard": "0.0.0.0:80"},
     "nothing for a size": {"max_body": ""},
     "negative": {"max_body": "-1"},
     "too small to hold anything": {"max_body": "100"},

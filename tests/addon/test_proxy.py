@@ -34,6 +34,15 @@ def test_origins(given: str, origin: str) -> None:
     assert runner.origin(given) == origin
 
 
+EXPORTS: dict[str, list[str]] = TABLES["exports"]
+
+
+@pytest.mark.parametrize("case", EXPORTS)
+def test_exports_fit_the_upstream(case: str) -> None:
+    upstream, host = case.split()
+    assert runner.exports(upstream, host, 8080) == EXPORTS[case]
+
+
 REFUSED: dict[str, Any] = TABLES["refused"]
 
 

@@ -6,6 +6,8 @@ import contextlib
 import importlib.metadata
 import json
 import socket
+import subprocess
+import sys
 import threading
 import urllib.parse
 import urllib.request
@@ -158,3 +160,33 @@ def test_the_content_view_while_a_stream_runs_and_in_a_capture_that_is_opened_ag
         assert flow["marked"] == "‼"
         again = [web.view(flow["id"], side) for side in ("request", "response")]
         assert [page.split("\n")[2:] for page in again] == [page.split("\n")[2:] for page in pages]
+
+
+COLUMNS = {
+    "ours": ((), ["icon", "path", "comment", "status", "size", "time"]),
+    "the user's": (("--set", "web_columns=path", "--set", "web_columns=time"), ["path", "time"]),
+}
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_the_columns_of_wirelint_proxy(name: str, upstream: Upstream, tmp_path: Path) -> None:
+    """The comment is the only column of mitmweb that an addon fills. Its log says what to set for clients."""
+    given, expected = COLUMNS[name]
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    web = ["web_port=" + str(port), "web_open_browser=false", f"confdir={tmp_path}", "wirelint_captures="]
+    web += ["web_password=secret"] if MAJOR >= 12 else []
+    command = [sys.executable, "-m", "wirelint", "proxy", "--upstream", upstream.url, "--port", "0", "--web", *given]
+    command += [word for option in web for word in ("--set", option)]
+    output = tmp_path / "output.txt"
+    with output.open("wb") as out:
+        process = subprocess.Popen(command, cwd=tmp_path, stdout=out, stderr=subprocess.STDOUT)
+    proxy = Proxy(process, output, tmp_path)
+    try:
+        said = proxy.wait_for("for clients: export ", 2)
+        ports = {line.partition("http://127.0.0.1:")[2].partition("/")[0] for line in said}
+        assert len(ports - {"0"}) == 1
+        options = json.loads(Web(port).get("/options"))
+        assert options["web_columns"]["value"] == expected
+    finally:
+        proxy.stop()

@@ -44,7 +44,7 @@ from wirelint.addon.exchange_cache import AddonState
 from wirelint.addon.exchange_fix import ExchangeFixer, finish_body
 from wirelint.addon.http_headers import body_of
 from wirelint.addon.idle_queue import LARGE, CurrentLedger, IdleQueue
-from wirelint.addon.log import Failures, log_exchange, say, set_redactor
+from wirelint.addon.log import Failures, log_exchange, log_totals, say, set_redactor
 from wirelint.addon.mcp_streams import McpStreams
 from wirelint.addon.recorder import ExchangeRecorder, OpenExchange
 from wirelint.addon.streamed_reply import HttpReply, let_collect
@@ -104,7 +104,7 @@ class Inspector:
         state = AddonState(
             self._open.get, self._queue.drain, lambda: self._engine, lambda: self._redactor, lambda: self._settings
         )
-        self._ui = UserInterface(state, self._open.values, self._failures)
+        self._ui = UserInterface(state, self._open.values, lambda: self._sockets.under_way(), self._failures)
         self._ignore_header = IgnoreHeader(
             lambda: self._settings.known if self._settings is not None else None, self._failures
         )
@@ -143,6 +143,7 @@ class Inspector:
         self._running = True
         terminal_log.settle()
         if self._settings is not None:
+            self._ui.serve(self._settings.dashboard)
             shipped_rules = [rule for rule in self._settings.rules if rule.case_file.parent == shipped("rules")]
             threading.Thread(target=self._warm_up, args=(shipped_rules,), name="wirelint-start", daemon=True).start()
 
@@ -161,6 +162,16 @@ class Inspector:
         self._ui.done()
 
     @property
+    def notice(self) -> str:
+        """The address of the dashboard, or why there is none; empty if none is wanted."""
+        return self._ui.notice
+
+    def log_totals(self) -> None:
+        """Log the counts of all exchanges as a table."""
+        self._queue.drain()
+        log_totals(self._ui.totals)
+
+    @property
     def pending(self) -> int:
         """Return the number of exchanges in progress or not yet written."""
         waiting = self._store.waiting if self._store is not None else 0
@@ -169,6 +180,8 @@ class Inspector:
     def _apply(self, settings: options.Settings) -> None:
         self._queue.drain()  # ended exchanges are checked with the old settings
         before, self._settings = self._settings, settings
+        if self._running:
+            self._ui.serve(settings.dashboard)
         mitm_compat.is_enabled = settings.mitm_compat
         if before is None or before.rules != settings.rules:
             self._engine = Engine(settings.rules, self._engine.ledger, self._failures.rule)

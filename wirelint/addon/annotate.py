@@ -1,6 +1,7 @@
 """Annotation of flows (comment, marker, metadata), and copies of flows for `flows.mitm`.
 
-mitmweb's comment column shows about twenty characters, so a comment begins with the worst finding. Filters use metadata
+mitmweb's comment column shows about twenty characters, so a comment begins with the worst finding, the model and the
+tokens. Filters use metadata
 (`~meta xml-leak`) and flow files keep it; mitmproxy can save plain values only. Markers are ‼ and ⚠, which every font
 has.
 
@@ -19,6 +20,7 @@ from dataclasses import dataclass
 from mitmproxy import http
 
 from wirelint.addon.check_result import names_of
+from wirelint.apis.traits import all_tokens
 from wirelint.capture.flow_metadata import NAMES, beside_received, beside_sent, times_of
 from wirelint.capture.format import encode
 from wirelint.capture.offline import Checked
@@ -146,9 +148,11 @@ def _comment(checked: Checked, names: list[str]) -> str:
     parts = parts or ["ok" if checked.api else "not checked"]
     if checked.record.fixes:
         parts.append(f"{len(checked.record.fixes)} fixed")
-    if calls := checked.calls:
-        parts.append(counted(calls, "call"))
-    parts += [part for part in (checked.model[:60], checked.api) if part]
+    reply = checked.exchange.reply if checked.exchange is not None else None
+    sent, received = all_tokens(reply.usage if reply is not None else None)
+    tokens = f"{sent:,}→{received:,} tokens" if sent or received else ""
+    calls = counted(checked.calls, "call") if checked.calls else ""
+    parts += [part for part in (checked.model[:60], tokens, calls, checked.api) if part]
     if len(names) > 1:
         parts.append(", ".join(names[1:9]))
     worst = next((finding for finding in checked.findings if names and finding.name == names[0]), None)

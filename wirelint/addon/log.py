@@ -23,6 +23,7 @@ from wirelint.capture.redact import Redactor
 from wirelint.model import Exchange
 from wirelint.rule import Finding
 from wirelint.text.escaping import counted, printable, shorten
+from wirelint.view.dashboard import Totals
 from wirelint.view.findings import known_note, place, tally
 
 logger = logging.getLogger("wirelint")
@@ -30,6 +31,8 @@ logger = logging.getLogger("wirelint")
 _SHOWN = 12
 _redactors = [Redactor()]
 _MESSAGE = 400
+_PIPE = 160
+"""Columns of a table in a file or a pipe."""
 
 
 def log_exchange(checked: Checked) -> None:
@@ -52,6 +55,13 @@ def log_exchange(checked: Checked) -> None:
         _remark(f"… {len(fixes) - _SHOWN} more fixes: wirelint show {record.id[:8]}")
     for note in record.notes:
         _remark(f"note: {note}")
+
+
+def log_totals(totals: Totals) -> None:
+    """Log the counts of all exchanges: a line per model below their titles."""
+    if totals.all.exchanges:
+        for number, line in enumerate(totals.table(_PIPE)):
+            say(f"  {line.plain}", look=terminal_log.row_look(totals.table, number))
 
 
 def log_finding(finding: Finding) -> None:

@@ -57,7 +57,7 @@ class SettingError(ValueError):
 @dataclass(frozen=True, slots=True)
 class Settings:
     """Parsed options. `max_body` in bytes, `hold` in seconds; `captures` None: nothing is written; `keep_flows` None:
-    all.
+    all. `dashboard` is a port, 0 for a free one; None: no dashboard.
 
     `rules`: the rules and fixes of each exchange. `known`: all rules. `policies`: True if there are argument policies.
     """
@@ -71,6 +71,7 @@ class Settings:
     hold: float
     mitm_compat: bool
     keep_flows: int | None
+    dashboard: int | None = None
     policies: bool = False
 
     def scope_of(self, session: Session | None) -> Scope:
@@ -176,6 +177,7 @@ def _settings(values: Mapping[str, str], known: Registry, scopes: Scopes) -> Set
         hold=_seconds(values, "hold"),
         mitm_compat=_switch(values, "mitm_compat"),
         keep_flows=_count(values["keep_flows"]),
+        dashboard=_port(values["dashboard"]),
         policies=bool(values["policy"]),
     )
 
@@ -291,6 +293,14 @@ def _count(value: str) -> int | None:
         return None
     if not (value.isascii() and value.isdigit() and len(value) <= 9 and int(value) > 0):
         raise SettingError(f"wirelint_keep_flows={value}: not a number of flows; write one such as 1000, or all")
+    return int(value)
+
+
+def _port(value: str) -> int | None:
+    if (switch := _SWITCH.get(value.lower() or "off")) is not None:
+        return 0 if switch else None
+    if not (value.isascii() and value.isdigit() and 0 < len(value) <= 5 and 0 < int(value) <= 65535):
+        raise SettingError(f"wirelint_dashboard={value}: not a port; write one from 1 to 65535, on or off")
     return int(value)
 
 

@@ -3,8 +3,8 @@
 The parent talks to it over standard input and output, one JSON line each. First the child reports its ports, all bound
 at port 0: one HTTP proxy port, and one base URL per vendor. Then it answers `{"pending": true}` with the number of
 exchanges not yet written (a client has its reply before its exchange is checked and captured), until
-`{"stop": SECONDS}`, the grace period for exchanges in progress. End of input means that the parent is gone; the child
-then stops at once. mitmproxy's output goes to standard error."""
+`{"stop": SECONDS, "totals": false}`: the grace period for exchanges in progress, and whether a table of counts ends the
+log. End of input means that the parent is gone; the child then stops at once. mitmproxy's output goes to standard error."""
 
 from __future__ import annotations
 
@@ -73,34 +73,38 @@ class ParentLink:
             self._say({"failed": f"a port for {origin} cannot be opened: {error}"})
             ctx.master.shutdown()  # type: ignore[no-untyped-call]
             return
+        inspector = ctx.master.addons.get("wirelint")  # type: ignore[no-untyped-call]
         threading.Thread(target=self._listen, args=(asyncio.get_running_loop(),), daemon=True).start()
         self._say(
             {
                 "port": next((address[1] for address in manager.listen_addrs()), 0),
                 "bases": {origin: port for port, (origin, _) in self._servers.items()},
                 "confdir": str(Path(ctx.options.confdir).expanduser()),
+                "notice": inspector.notice if isinstance(inspector, Inspector) else "",
             }
         )
 
     def _listen(self, loop: asyncio.AbstractEventLoop) -> None:
-        seconds = 0.0
+        seconds, totals = 0.0, False
         for line in sys.stdin:
             message = json.loads(line)
             if "stop" in message:
-                seconds = float(message["stop"])
+                seconds, totals = float(message["stop"]), bool(message.get("totals"))
                 break
             loop.call_soon_threadsafe(self._say_pending)
-        loop.call_soon_threadsafe(lambda: self._begin(self._drain(seconds)))
+        loop.call_soon_threadsafe(lambda: self._begin(self._drain(seconds, totals)))
 
     def _say_pending(self) -> None:
         inspector = ctx.master.addons.get("wirelint")  # type: ignore[no-untyped-call]
         self._say({"pending": inspector.pending if isinstance(inspector, Inspector) else 0})
 
-    async def _drain(self, seconds: float) -> None:
+    async def _drain(self, seconds: float, totals: bool) -> None:
         inspector = ctx.master.addons.get("wirelint")  # type: ignore[no-untyped-call]
         end = asyncio.get_running_loop().time() + seconds
         while isinstance(inspector, Inspector) and inspector.is_busy() and asyncio.get_running_loop().time() < end:
             await asyncio.sleep(_POLL)
+        if totals and isinstance(inspector, Inspector):
+            inspector.log_totals()
         for _, server in self._servers.values():
             await server.stop()
         ctx.master.shutdown()  # type: ignore[no-untyped-call]

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal, NoReturn
 from urllib.parse import urlsplit
 
+from mitmproxy import ctx
 from mitmproxy import options as mitmproxy_options
 from mitmproxy.proxy import mode_specs
 from mitmproxy.tools import cmdline
@@ -23,9 +24,15 @@ from mitmproxy.tools.main import run as run_mitmproxy
 
 from wirelint.addon import options as ours
 from wirelint.launch import find_bind_error
-from wirelint.launch.environment import is_loopback
+from wirelint.launch.environment import BASE_URLS, is_loopback, read_target
 from wirelint.registry import shipped
 from wirelint.tables import hint
+
+_USUAL = ("OPENAI_BASE_URL", "ANTHROPIC_BASE_URL")
+"""Variables to set for an upstream that is no vendor's: a gateway or an inference server."""
+
+_COLUMNS = ("icon", "path", "comment", "status", "size", "time")
+"""mitmweb's columns, unless the user sets others. It has no custom ones: finding, model and tokens are in the comment."""
 
 Tool = Literal["mitmdump", "mitmweb", "mitmproxy"]
 
@@ -98,22 +105,56 @@ def run(tool: Tool, upstream: str, host: str, port: int, extra: Sequence[str] = 
     if given[:1] != ["--mode"]:
         logging.getLogger("mitmproxy.proxy.server").setLevel(logging.WARNING)  # "client connect", and its end
 
-    def make(options: Options) -> object:
-        match tool:
-            case "mitmdump":
-                from mitmproxy.tools.dump import DumpMaster
-
-                return DumpMaster(options)
-            case "mitmweb":
-                from mitmproxy.tools.web.master import WebMaster
-
-                return WebMaster(options)
-            case "mitmproxy":
-                from mitmproxy.tools.console.master import ConsoleMaster
-
-                return ConsoleMaster(options)
+    def make(options: Options) -> Any:
+        master = _master(tool, options)
+        master.addons.add(Guide(origin(upstream)))
+        return master
 
     return start(tool, given, make, "--port")
+
+
+def _master(tool: Tool, options: mitmproxy_options.Options) -> Any:
+    match tool:
+        case "mitmdump":
+            from mitmproxy.tools.dump import DumpMaster
+
+            return DumpMaster(options)
+        case "mitmweb":
+            from mitmproxy.tools.web.master import WebMaster
+
+            return WebMaster(options)
+        case "mitmproxy":
+            from mitmproxy.tools.console.master import ConsoleMaster
+
+            return ConsoleMaster(options)
+
+
+class Guide:
+    """Addon of `wirelint proxy`: logs at the start how clients are led to the proxy, and chooses mitmweb's columns."""
+
+    name = "wirelint-guide"
+
+    def __init__(self, upstream: str) -> None:
+        self._upstream = upstream
+
+    def running(self) -> None:
+        server: Any = ctx.master.addons.get("proxyserver")  # type: ignore[no-untyped-call]
+        for host, port, *_ in server.listen_addrs()[:1]:
+            for line in exports(self._upstream, host, port):
+                logging.getLogger("wirelint").info("wirelint: for clients: %s", line)
+        if "web_columns" in ctx.options and not ctx.options.has_changed("web_columns"):  # type: ignore[no-untyped-call]
+            ctx.options.update(web_columns=list(_COLUMNS))  # type: ignore[no-untyped-call]
+
+
+def exports(upstream: str, host: str, port: int) -> list[str]:
+    """Return shell commands that lead a client to a proxy at this address: `export OPENAI_BASE_URL=http://…/v1`.
+
+    `upstream` is an origin. That of a vendor has its own variable; for others the usual ones are returned.
+    """
+    host = {"0.0.0.0": "127.0.0.1", "::": "127.0.0.1"}.get(host, f"[{host}]" if ":" in host else host)
+    targets = {name: read_target(name, url) for name, url in BASE_URLS.items()}
+    names = [name for name, target in targets.items() if target.origin == read_target(name, upstream).origin]
+    return [f"export {name}=http://{host}:{port}{targets[name].rest}" for name in names or _USUAL]
 
 
 _PARSERS: dict[Tool, Callable[[mitmproxy_options.Options], argparse.ArgumentParser]] = {

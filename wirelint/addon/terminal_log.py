@@ -16,7 +16,7 @@ import logging
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeAlias
 
 from mitmproxy.addons.termlog import TermLogHandler
@@ -67,6 +67,11 @@ def exchange_look(checked: Checked, width: int) -> Iterator[Text]:
 def beneath(text: Text) -> Look:
     """Return the layout of a text under its exchange."""
     return lambda width: hung(text, width, _BENEATH, 2)
+
+
+def row_look(table: Callable[[int], Sequence[Text]], number: int) -> Look:
+    """Return the layout of a row of a table. `table` returns the rows for a width."""
+    return lambda width: hung(table(width - _BENEATH)[number], width, _BENEATH, 2)
 
 
 def finding_look(finding: Finding) -> Look:

@@ -1,4 +1,5 @@
-"""User interface in mitmweb and the console: content view, live preview, commands, and flow retention. No hook raises.
+"""User interface in mitmweb and the console: content view, live preview, commands, and flow retention; and the live
+page, which every tool can have. No hook raises.
 
 These parts are not separate addons, because mitmproxy calls every addon for every event. mitmproxy 11 expects lines of
 styled spans from a content view, mitmproxy 12 a text; both take the view with the highest priority. A failure is shown
@@ -7,23 +8,30 @@ as one line above the raw body."""
 from __future__ import annotations
 
 import asyncio
+import logging
 import shutil
 import sys
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from mitmproxy import contentviews, ctx, flow, http, websocket
 from mitmproxy.addonmanager import Loader
+from mitmproxy.log import ALERT
 
 from wirelint.addon.commands import Commands
 from wirelint.addon.exchange_cache import AddonState, ExchangeCache, ExchangeLookup
-from wirelint.addon.log import Failures
+from wirelint.addon.log import Failures, logger
 from wirelint.addon.recorder import OpenExchange
 from wirelint.capture.offline import Checked
+from wirelint.launch import describe_bind_error
 from wirelint.model import Side
+from wirelint.view.dashboard import Totals
 from wirelint.view.findings import visible
 from wirelint.view.mitm import WIDTH, Line, Shown, Span, Style, failure, lines, plain
+
+if TYPE_CHECKING:
+    from wirelint.addon.dashboard import Dashboard
 
 NAME = "LLM exchange"
 
@@ -328,15 +336,29 @@ class FlowRetention:
 
 
 class UserInterface:
-    """All parts of the user interface. `found` returns the exchanges in progress."""
+    """All parts of the user interface. `found` returns the exchanges in progress, `sockets` those on WebSockets.
 
-    def __init__(self, state: AddonState, found: Callable[[], Iterable[OpenExchange]], failures: Failures) -> None:
+    `totals` counts all exchanges. `notice`: the address of the dashboard, or why there is none; empty if none is wanted.
+    """
+
+    def __init__(
+        self,
+        state: AddonState,
+        found: Callable[[], Iterable[OpenExchange]],
+        sockets: Callable[[], Iterable[OpenExchange]],
+        failures: Failures,
+    ) -> None:
         self._failures, self._state = failures, state
+        self._found, self._sockets = found, sockets
         self._cache = ExchangeCache()
         lookup = ExchangeLookup(state, self._cache)
         self._viewer = ExchangeView(lookup, failures)
         self.preview = LivePreview(found, self.show, failures)
         self.retention = FlowRetention(self._most, self._cache.forget, failures)
+        self.totals = Totals()
+        self.notice = ""
+        self._dashboard: Dashboard | None = None
+        self._port: int | None = None
         self._commands = Commands(state, lookup, self._cache)
         self._remove: Callable[[], None] = lambda: None
 
@@ -350,9 +372,46 @@ class UserInterface:
         self._cache.clear()
         self.preview.done()
         self.retention.done()
+        self.serve(None)
+
+    def serve(self, port: int | None) -> None:
+        """Start the dashboard at a port, 0 for a free one, or end it (None). Needs a running loop."""
+        if port == self._port:
+            return
+        self._port, self.notice = port, ""
+        if self._dashboard is not None:
+            self._dashboard.stop()
+            self._dashboard = None
+        if port is None:
+            return
+        with self._failures.caught("starting the dashboard"):
+            # Imported here: the page's server costs 40 ms and 5 MB, and few runs have a page.
+            from wirelint.addon.dashboard import HOST, Dashboard
+
+            made = Dashboard(
+                self.totals, lambda: (*self._found(), *self._sockets()), self._state.redactor, self._failures
+            )
+            try:
+                made.start(port)
+            except OSError as error:
+                why = describe_bind_error(HOST, port, error, "--set wirelint_dashboard=PORT")
+                self._say(f"wirelint: no dashboard: {why}; traffic is checked as usual", logging.WARNING)
+                return
+            self._dashboard = made
+            self._say(f"wirelint: dashboard at {made.url}", ALERT)
+
+    def _say(self, notice: str, level: int) -> None:
+        """Log a notice; the parent of a private proxy prints it instead. Not redacted: the address has its token."""
+        self.notice = notice
+        if ctx.master.addons.get("wirelint-private") is None:  # type: ignore[no-untyped-call]
+            logger.log(level, "%s", notice)
 
     def judged(self, flow: http.HTTPFlow, checked: Checked) -> None:
-        """Cache the result of an exchange."""
+        """Count an exchange, and cache its result."""
+        with self._failures.caught("counting the exchange"):
+            self.totals.add(checked)
+        if self._dashboard is not None:
+            self._dashboard.add(checked)
         if is_shown():
             self._cache.keep(flow, checked.folded, checked.record.id)
             clear_console_cache()

@@ -58,7 +58,12 @@ _set_option = click.option(
     "--captures", default="captures", show_default=True, metavar="DIR", help="Folder for captures; empty writes none."
 )
 @click.option("--log", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="File for the live log.")
-@click.option("--live", is_flag=True, help="Print the live log on stderr, between the command's own output.")
+@click.option(
+    "--live",
+    is_flag=True,
+    help="Print the live log on stderr, between the command's own output, and totals at its end.",
+)
+@click.option("--dashboard", is_flag=True, help="Serve a live page on this machine; its address is printed on stderr.")
 @click.option(
     "--drain", type=click.FloatRange(0, 3600), default=5.0, show_default=True, metavar="SECONDS",
     help="How long open exchanges may continue after the command has ended.",
@@ -74,6 +79,7 @@ def run(
     captures: str,
     log: Path | None,
     live: bool,
+    dashboard: bool,
     drain: float,
     quiet: bool,
     command: tuple[str, ...],
@@ -93,6 +99,8 @@ def run(
         raise click.UsageError(str(error)) from error
     since = datetime.now(UTC)
     options = [f"wirelint_captures={captures}", *([f"wirelint_fix={fix}"] if fix else []), *settings]
+    if dashboard and not any(option.startswith("wirelint_dashboard=") for option in settings):
+        options.append("wirelint_dashboard=on")
     with tempfile.TemporaryDirectory(prefix="wirelint-run-") as scratch:
         folder = Path(scratch)
         if not any(option.startswith("ssl_verify_upstream_trusted_ca=") for option in settings):
@@ -104,9 +112,11 @@ def run(
                 place = proxy.start()
                 if not quiet:
                     inform(_opening(routes, place))
+                if place.notice:  # also with --quiet: without its address the page cannot be opened
+                    inform(place.notice)
                 status = run_command(command, _environment(routes, place, folder, loopback))
                 survived = proxy.alive
-                proxy.stop(drain)
+                proxy.stop(drain, totals=live)
         except (StartError, OSError) as error:
             raise click.ClickException(str(error)) from error
         except CommandError as error:
@@ -262,8 +272,11 @@ def _plain(text: str) -> str:
 @click.option("--port", default=8080, show_default=True, type=click.IntRange(0, 65535), help="Port to listen at.")
 @click.option("--web", is_flag=True, help="Start mitmweb, in the browser.")
 @click.option("--console", is_flag=True, help="Start mitmproxy, in the terminal.")
+@click.option("--dashboard", is_flag=True, help="Serve a live page on this machine; its address is in the log.")
 @click.argument("extra", nargs=-1, type=click.UNPROCESSED, metavar="[MITMPROXY OPTIONS]")
-def proxy(upstream: str | None, host: str, port: int, web: bool, console: bool, extra: tuple[str, ...]) -> int:
+def proxy(
+    upstream: str | None, host: str, port: int, web: bool, console: bool, dashboard: bool, extra: tuple[str, ...]
+) -> int:
     """Start mitmproxy with wirelint in front of an upstream.
 
     Without --web or --console it is mitmdump. Point the client at http://127.0.0.1:PORT and keep its path. All other
@@ -277,6 +290,8 @@ def proxy(upstream: str | None, host: str, port: int, web: bool, console: bool, 
         )
     if web and console:
         raise click.UsageError("--web and --console are two tools; choose one")
+    if dashboard and not any(word.startswith("wirelint_dashboard=") for word in extra):
+        extra = ("--set", "wirelint_dashboard=on", *extra)
     try:
         with no_guard():  # mitmproxy sets colours itself
             return run("mitmweb" if web else "mitmproxy" if console else "mitmdump", upstream, host, port, extra)

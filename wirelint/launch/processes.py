@@ -37,11 +37,13 @@ class StartError(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The ports of a proxy: one as an HTTP proxy, one per origin; and the folder of its authority."""
+    """The ports of a proxy: one as an HTTP proxy, one per origin; the folder of its authority; and its notice for the user,
+    which is empty without a dashboard."""
 
     port: int
     bases: Mapping[str, int]
     confdir: Path
+    notice: str = ""
 
 
 def _is_set(name: str, options: Sequence[str]) -> bool:
@@ -116,14 +118,14 @@ class PrivateProxy:
         if "failed" in made:
             self.stop(0)
             raise StartError(str(made["failed"]))
-        return Place(made["port"], made["bases"], Path(made["confdir"]))
+        return Place(made["port"], made["bases"], Path(made["confdir"]), made["notice"])
 
-    def stop(self, drain: float) -> None:
-        """End the process; open exchanges may take `drain` seconds to end."""
+    def stop(self, drain: float, *, totals: bool = False) -> None:
+        """End the process; open exchanges may take `drain` seconds to end. `totals`: a table of counts ends its log."""
         process = self._process
         if process is None:
             return
-        self._say({"stop": drain})
+        self._say({"stop": drain, "totals": totals})
         try:
             process.wait(drain + _STOP)
         except subprocess.TimeoutExpired:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.addon.dashboard import LOW_CONTRAST
 from tests.build import some
 from tests.view.html.browser import Tab, chromium
 from tests.view.html.pages import LEAK, page, sample
@@ -146,6 +147,15 @@ def test_keys(tab: Tab) -> None:
     light = tab.run(ink)
     tab.press("t")
     assert tab.run(ink) != light
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_contrast(browser: Browser, path: Path, scheme: str) -> None:
+    tab = Tab(browser, path, scheme=scheme)
+    tab.press("h", "e")
+    tab.until("document.querySelectorAll('.body:not([aria-busy])').length", 7)
+    assert tab.run(LOW_CONTRAST) == []
+    tab.context.close()
 
 
 def test_an_exchange_by_its_link(browser: Browser, path: Path) -> None:

@@ -53,7 +53,7 @@ from wirelint.view.html.exchange import (
 )
 from wirelint.view.scores import Cards, observe
 
-__all__ = ["Section", "Written", "write_report"]
+__all__ = ["Section", "Written", "render_dashboard", "write_report"]
 
 _HERE = Path(__file__).resolve().parent
 _PIECE = 1 << 20
@@ -361,9 +361,9 @@ def _bars(bins: Sequence[Counter[str]], low: float, high: float, timed: bool) ->
 
 def _write_page(out: Path, data: BinaryIO, **values: object) -> None:
     """Render the template to `out`. `data` holds the elements with the exchanges and the index."""
-    script, style = ((_HERE / name).read_text(encoding="utf-8") for name in ("report.js", "report.css"))
+    script, style = _read("exchange.js", "report.js"), _read("report.css")
     template = scorecard.templates().get_template("page.html.jinja")
-    assets = {"policy": _policy(script, style), "script": Markup(script), "style": Markup(style)}
+    assets = {"policy": _policy(_digest(script), _digest(style)), "script": Markup(script), "style": Markup(style)}
     data.seek(0)
     pieces = (Markup(piece.decode("ascii")) for piece in iter(lambda: data.read(_PIECE), b""))
     stream = template.stream(version=__version__, data=pieces, **assets, **values)
@@ -373,11 +373,12 @@ def _write_page(out: Path, data: BinaryIO, **values: object) -> None:
 
 
 def _policy(script: str, style: str) -> str:
+    """Return the policy of a page. `script`, `style`: the only sources of these that it permits."""
     return "; ".join(
         (
             "default-src 'none'",
-            f"script-src '{_digest(script)}'",
-            f"style-src '{_digest(style)}'",
+            f"script-src '{script}'",
+            f"style-src '{style}'",
             "img-src data:",  # the empty icon
             "base-uri 'none'",
             "form-action 'none'",
@@ -385,6 +386,19 @@ def _policy(script: str, style: str) -> str:
             "trusted-types 'none'",
         )
     )
+
+
+def render_dashboard(nonce: str) -> tuple[str, str]:
+    """Return the page of `addon.dashboard`, which holds no data, and its policy. `nonce`: a random one for each answer."""
+    script, style = _read("exchange.js", "dashboard.js"), _read("report.css", "dashboard.css")
+    page = scorecard.templates().get_template("dashboard.html.jinja")
+    policy = f"{_policy(f'nonce-{nonce}', f'nonce-{nonce}')}; connect-src 'self'; frame-ancestors 'none'"
+    return page.render(version=__version__, nonce=nonce, script=Markup(script), style=Markup(style)), policy
+
+
+def _read(*names: str) -> str:
+    """Return scripts or styles as one text."""
+    return "\n".join((_HERE / name).read_text(encoding="utf-8") for name in names)
 
 
 def _digest(text: str) -> str:

@@ -1,0 +1,180 @@
+"""The live page's board is bounded and counts right; a browser that does not read holds up nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.build import REGISTRY, Assistant, Call, Result, Talk, User, some
+from tests.view.html.pages import LEAK, TOOLS, record, sample
+from wirelint.addon import dashboard as server
+from wirelint.addon.dashboard import HOST, Dashboard
+from wirelint.addon.log import Failures
+from wirelint.apis.traits import all_tokens
+from wirelint.capture.offline import Checked, check
+from wirelint.capture.redact import Redactor
+from wirelint.model import Timing
+from wirelint.view.dashboard import Board, Totals
+
+
+def checked(records: Any) -> list[Checked]:
+    return [one for one in check(records, REGISTRY.rules) if isinstance(one, Checked)]
+
+
+def talks(count: int) -> list[Checked]:
+    made = [record(Talk((User(f"Question {n}"),), text="Fine."), f"talk-{n}") for n in range(count)]
+    return checked(dataclasses.replace(one, timing=Timing(1000.0 + n, duration=500.0)) for n, one in enumerate(made))
+
+
+def board(items: list[Checked], **limits: int) -> Board:
+    totals = Totals()
+    made = Board(totals, **limits)
+    for one in items:
+        totals.add(one)
+        made.add(one)
+    return made
+
+
+CALL = Call("look_up", {"city": "Oslo"}, "call_Qk3zYw8Nn2VtLr6PsDfB4hXc")
+ASKED = (User("How warm is it in Oslo?"),)
+WEATHER = [
+    record(Talk(ASKED, calls=(CALL,), tools=TOOLS), "asks", timing=Timing(1000.0, duration=500.0)),
+    record(
+        Talk((*ASKED, Assistant("", (CALL,)), Result(CALL.id, "12 degrees")), text=f"Again. {LEAK}", tools=TOOLS),
+        "leaks",
+        timing=Timing(1002.0, duration=500.0),
+    ),
+]
+
+
+def test_rows_issues_and_totals() -> None:
+    other = record(
+        Talk((User("And in Bergen?"),), text=LEAK, tools=TOOLS), "other", timing=Timing(1009.0, duration=0.0)
+    )
+    made: Any = board(checked([*WEATHER, other])).everything()
+    weather, bergen = made["rows"]
+    assert (weather["title"], weather["exchanges"], weather["took"]) == ("How warm is it in Oslo?", 2, 1000.0)
+    assert weather["issues"]["error"] == bergen["issues"]["error"] == 1
+    (issue,) = (one for one in made["issues"] if one["code"] == "LK101")
+    assert (issue["count"], issue["first"], issue["last"], issue["exchange"]) == (2, 1002.5, 1009.0, "other")
+    assert issue["id"] in weather["prints"]
+    assert made["totals"]["exchanges"] == 3
+    assert made["totals"]["conversations"] == 2
+
+
+def test_the_board_is_bounded_and_totals_are_not() -> None:
+    items = talks(12)
+    made: Any = board(items, most_rows=5, most_exchanges=3)
+    state = made.everything()
+    assert [row["title"] for row in state["rows"]] == [f"Question {n}" for n in range(7, 12)]
+    assert state["totals"]["exchanges"] == state["totals"]["conversations"] == 12
+    kept = [made.exchange(f"talk-{n}") is not None for n in range(12)]
+    assert kept == [False] * 9 + [True] * 3
+    first, last = (some(items[n].exchange).conversation for n in (0, 11))
+    assert made.changes([first, last], [])["gone"] == [first]
+    large = board(items, most_bytes=1)
+    assert [large.exchange(f"talk-{n}") is not None for n in (10, 11)] == [False, True], "the latest one always stays"
+
+
+def test_a_path_waits_for_the_client_as_long_as_the_conversation_ends_with_it() -> None:
+    """A tool that runs at this moment is no lost call."""
+    items = checked(WEATHER)
+    name = some(items[0].exchange).conversation or ""
+    begun, whole = (board(some_of).conversation(name)() for some_of in (items[:1], items))
+    for made, expected in ((begun, [("asks", False, True)]), (whole, [("asks", True, False), ("leaks", False, True)])):
+        paths: Any = made["paths"]
+        assert [(path["exchange"], path["complete"], path["waiting"]) for path in paths] == expected
+    assert [row["id"] for row in whole["exchanges"]] == ["asks", "leaks"]  # type: ignore[union-attr, call-overload, index]
+
+
+USAGE: dict[str, tuple[dict[str, Any] | None, tuple[int, int]]] = {
+    "openai": (
+        {"prompt_tokens": 9, "completion_tokens": 5, "completion_tokens_details": {"reasoning_tokens": 4}},
+        (9, 5),
+    ),
+    "anthropic, with a cache": (
+        {"input_tokens": 3, "cache_read_input_tokens": 90, "cache_creation_input_tokens": 7, "output_tokens": 5},
+        (100, 5),
+    ),
+    "gemini, with thoughts": ({"promptTokenCount": 4, "candidatesTokenCount": 2, "thoughtsTokenCount": 6}, (4, 8)),
+    "cohere": ({"billed_units": {"input_tokens": 1}, "tokens": {"input_tokens": 8, "output_tokens": 2}}, (8, 2)),
+    "none": (None, (0, 0)),
+    "no numbers": ({"prompt_tokens": "9", "completion_tokens": None}, (0, 0)),
+}
+
+
+@pytest.mark.parametrize("name", USAGE)
+def test_tokens(name: str) -> None:
+    usage, expected = USAGE[name]
+    assert all_tokens(usage) == expected
+
+
+@pytest.mark.parametrize(("width", "titles"), [(120, 9), (80, 7), (50, 5)])
+def test_the_table_of_totals_fits(width: int, titles: int) -> None:
+    totals = Totals()
+    for one in checked(sample()):
+        totals.add(one)
+    head, first, *_, last = (line.plain for line in totals.table(width))
+    assert len(head.split()) == titles
+    assert max(map(len, (head, first, last))) <= width
+    assert (first.split()[:2], last.split()[:2]) == (["acme-1", "6"], ["all", "7"])
+    assert {line.index(count) + 1 for line, count in ((first, " 6 "), (last, " 7 "))} == {head.index("exchanges") + 8}
+
+
+def served(talk: Callable[[Dashboard, asyncio.StreamReader], Any]) -> None:
+    """Runs a test with a server and one page that is connected and has not read anything."""
+
+    async def run() -> None:
+        made = Dashboard(Totals(), lambda: (), Redactor, Failures())
+        made.start(0)
+        reader, writer = await asyncio.open_connection(HOST, made.port)
+        path = made.url.partition("/?")[2]
+        writer.write(f"GET /events?{path} HTTP/1.1\r\nHost: {HOST}:{made.port}\r\n\r\n".encode())
+        while not made.pages:
+            await asyncio.sleep(0.01)
+        await talk(made, reader)
+        writer.close()
+        made.stop()
+
+    asyncio.run(asyncio.wait_for(run(), 60))
+
+
+def test_a_page_that_does_not_read_is_bounded_and_then_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    items = talks(3)
+    monkeypatch.setattr(server, "_MOST_WAITING", 2)
+
+    async def stuck(made: Dashboard, reader: asyncio.StreamReader) -> None:
+        (page,) = made.pages
+        monkeypatch.setattr(page, "flush", lambda: asyncio.get_running_loop().create_future())
+        await reader.readuntil(b"\n\n")
+        sizes = []
+        for one in items:
+            made.add(one)
+            sizes.append((len(page.conversations), page.is_new))
+        assert sizes == [(1, False), (2, False), (0, True)], "three are too many: an event with everything follows"
+        monkeypatch.setattr(server, "_PATIENCE", 0.05)
+        while made.pages:
+            await asyncio.sleep(0.01)
+        await reader.read()  # the connection is closed
+
+    served(stuck)
+
+
+def test_a_page_that_connects_again_gets_everything() -> None:
+    items = talks(3)
+
+    async def again(made: Dashboard, reader: asyncio.StreamReader) -> None:
+        for one in items:
+            made.add(one)
+        seen = b""
+        while seen.count(b'"title"') < 3:
+            seen += await reader.readuntil(b"\n\n")
+        assert seen.count(b'"all":true') == 1, "what follows the first event are changes"
+        made.stop()
+        assert (await reader.readuntil(b"\r\n0\r\n\r\n")).endswith(b"event: end\ndata: {}\n\n\r\n0\r\n\r\n")
+
+    served(again)

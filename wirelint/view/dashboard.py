@@ -1,0 +1,391 @@
+"""The contents of the live page (`addon.dashboard`): conversations, issues and totals of the exchanges that have ended.
+
+Theory of operation. `Totals.add` and `Board.add` take each checked exchange and update counts; nothing is rendered or
+encoded before a page asks. The board is bounded: the conversations and issues with the oldest activity are dropped, and
+of the exchanges only the latest stay, in count and bytes, since a parsed exchange takes about ten times its bytes.
+Totals stay complete.
+
+Objects for the page are JSON with raw texts of the wire. The page's script makes text nodes of them, never markup.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from rich.text import Text as Line
+
+from wirelint.apis.traits import all_tokens
+from wirelint.capture.offline import Checked
+from wirelint.model import Exchange, Json, Reasoning, Text
+from wirelint.rule import SEVERITIES, Finding
+from wirelint.state.issues import fingerprint
+from wirelint.text.escaping import excerpt, printable, shorten
+from wirelint.view.findings import MARKS, STYLES
+from wirelint.view.html.exchange import Object, make_detail, make_row, name_provider
+from wirelint.view.paths import Paths, path_document
+
+_MOST_ROWS = 300
+_MOST_EXCHANGES = 200
+_MOST_BYTES = 8 << 20
+_MOST_MODELS = 200
+_MOST_PATHS = 40
+_SHOWN_EXCHANGES = 60
+"""Exchanges of one conversation that are sent to a page, the latest ones."""
+_TAIL = 1200
+"""Characters of a reply in progress that are shown, the last ones."""
+_READ = 8 * _TAIL
+"""Characters that are redacted to show the tail: a credential that begins before the tail is still recognised."""
+_NAME = 48
+
+
+# --- counts -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Sums:
+    """Counts of exchanges. Times are in milliseconds: `first_token` and `took` are sums, `timed` the number of streams with
+    a first token."""
+
+    exchanges: int = 0
+    sent: int = 0
+    received: int = 0
+    fixed: int = 0
+    timed: int = 0
+    first_token: float = 0.0
+    took: float = 0.0
+    severities: Counter[str] = field(default_factory=Counter)
+
+    def add(self, checked: Checked) -> None:
+        """Count an exchange that has ended. Findings of earlier exchanges are not counted again."""
+        exchange, timing = checked.exchange, checked.record.timing
+        self.exchanges += 1
+        if exchange is not None and exchange.reply is not None:
+            sent, received = all_tokens(exchange.reply.usage)
+            self.sent += sent
+            self.received += received
+        if checked.streamed and timing.first_token is not None:
+            self.timed += 1
+            self.first_token += timing.first_token
+        self.took += timing.duration or 0.0
+        self.fixed += len(checked.new_fixes) if checked.record.fixes else 0
+        for finding in checked.findings:
+            if not finding.is_known:
+                self.severities[finding.severity] += 1
+
+    @property
+    def mean_first_token(self) -> float | None:
+        """The mean time to the first token in milliseconds; None without streams."""
+        return self.first_token / self.timed if self.timed else None
+
+    @property
+    def document(self) -> Object:
+        """The counts as JSON."""
+        first = self.mean_first_token
+        return {
+            "exchanges": self.exchanges,
+            "in": self.sent,
+            "out": self.received,
+            "fixed": self.fixed,
+            "first": round(first, 1) if first is not None else None,
+            "took": round(self.took, 1),
+            "issues": {severity: self.severities[severity] for severity in SEVERITIES},
+        }
+
+
+class Totals:
+    """Counts of all exchanges, and by model (without one, by API); above a limit of models as `others`."""
+
+    def __init__(self) -> None:
+        self.all = Sums()
+        self._models: dict[str, Sums] = {}
+
+    def add(self, checked: Checked) -> None:
+        self.all.add(checked)
+        name = checked.model[:_NAME] or checked.api or "unknown API"
+        if name not in self._models and len(self._models) >= _MOST_MODELS:
+            name = "others"
+        self._models.setdefault(name, Sums()).add(checked)
+
+    def table(self, width: int) -> list[Line]:
+        """Return the counts by model in columns below their titles, and those of all. The names are shortened to fit the
+        width; the times are left out if there is no room for them."""
+        models = sorted(self._models.items(), key=lambda item: -item[1].exchanges)
+        rows = [_cells(printable(name), sums) for name, sums in models]
+        if len(rows) > 1:
+            rows.append(_cells("all", self.all))
+        places = [*range(len(_TITLES))] if width >= _NARROW else [0, 1, 2, 3, 6]
+        grid = [[row[place] for place in places] for row in (_TITLES if width >= _WIDE else _SHORT, *rows)]
+        name, *widths = [max(map(len, column)) for column in zip(*grid, strict=True)]
+        name = min(name, max(width - sum(widths) - 2 * len(widths), _SHORTEST))
+        lines = []
+        for number, (first, *cells) in enumerate(grid):
+            line = Line(f"{shorten(first, name):<{name}}", "bold" if number else "dim")
+            numbers = zip(cells[:-1], widths, strict=False)
+            line.append("".join(f"  {cell:>{size}}" for cell, size in numbers), "" if number else "dim")
+            worst = next((severity for severity in SEVERITIES if MARKS[severity] in cells[-1]), "none")
+            lines.append(line.append(f"  {cells[-1]}", _STYLES[worst] if number else "dim"))
+        return lines
+
+
+_TITLES = ("totals", "exchanges", "tokens in", "out", "first token", "time", "issues")
+_SHORT = ("totals", "exchanges", "in", "out", "first", "time", "issues")
+_STYLES = {**STYLES, "none": "green"}
+_WIDE, _NARROW, _SHORTEST = 90, 62, 10
+"""Columns of a terminal from which the titles are long, and the times are shown; and those of the shortest name."""
+
+
+def _cells(name: str, sums: Sums) -> tuple[str, ...]:
+    first = sums.mean_first_token
+    issues = " ".join(f"{MARKS[one]} {sums.severities[one]}" for one in SEVERITIES if sums.severities[one])
+    times = (f"{first / 1000:.2f} s" if first is not None else "-", f"{sums.took / 1000:.1f} s")
+    return name, f"{sums.exchanges}", f"{sums.sent:,}", f"{sums.received:,}", *times, issues or "none"
+
+
+# --- rows -------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Conversation:
+    """A conversation, or for exchanges without one, all of one API at one host. `number`: in order of their beginning."""
+
+    id: str
+    number: int
+    client: str
+    api: str
+    model: str
+    provider: str
+    title: str
+    started: float | None
+    last: float | None = None
+    sums: Sums = field(default_factory=Sums)
+    issues: dict[str, None] = field(default_factory=dict)
+
+    @property
+    def document(self) -> Object:
+        names = ("id", "number", "client", "api", "model", "provider", "title", "started", "last")
+        return {name: getattr(self, name) for name in names} | self.sums.document | {"prints": [*self.issues]}
+
+
+@dataclass(slots=True)
+class _Issue:
+    """Findings with one fingerprint. `first` and `last` are Unix times; `exchange` and `conversation` those of the last."""
+
+    finding: Finding
+    first: float | None
+    last: float | None
+    exchange: str
+    conversation: str
+    count: int = 0
+
+    def document(self, fingerprint_: str) -> Object:
+        finding = self.finding
+        names = ("code", "name", "severity", "layer")
+        seen: Object = {name: getattr(self, name) for name in ("first", "last", "exchange", "conversation", "count")}
+        said: Object = {name: getattr(finding, name) for name in names}
+        return {"id": fingerprint_, "message": shorten(finding.message, 400)} | said | seen
+
+
+class Change(NamedTuple):
+    """Ids of the conversations and of the issues that an exchange has changed or removed."""
+
+    conversations: Collection[str]
+    issues: Collection[str]
+
+
+class Board:
+    """What the page shows. `totals` is shared with the log."""
+
+    def __init__(
+        self,
+        totals: Totals,
+        *,
+        most_rows: int = _MOST_ROWS,
+        most_exchanges: int = _MOST_EXCHANGES,
+        most_bytes: int = _MOST_BYTES,
+    ) -> None:
+        self._totals = totals
+        self._most_rows, self._most_exchanges, self._most_bytes = most_rows, most_exchanges, most_bytes
+        self._conversations: OrderedDict[str, _Conversation] = OrderedDict()
+        self._issues: OrderedDict[str, _Issue] = OrderedDict()
+        self._exchanges: OrderedDict[str, tuple[str, Checked]] = OrderedDict()
+        self._size = self._begun = 0
+
+    def add(self, checked: Checked) -> Change:
+        """Take an exchange that has ended, after `Totals`."""
+        checked = checked.folded
+        conversation = self._conversation_of(checked)
+        conversation.sums.add(checked)
+        conversation.last = _end_of(checked)
+        issues = self._note_issues(checked, conversation)
+        self._keep(checked, conversation.id)
+        gone = [self._conversations.popitem(last=False)[0] for _ in range(len(self._conversations) - self._most_rows)]
+        past = [self._issues.popitem(last=False)[0] for _ in range(len(self._issues) - self._most_rows)]
+        return Change((conversation.id, *gone), (*issues, *past))
+
+    def _conversation_of(self, checked: Checked) -> _Conversation:
+        exchange, record = checked.exchange, checked.record
+        name = exchange.conversation if exchange is not None else None
+        name = name or f"{checked.api or 'unknown'} {name_provider(checked)}"
+        found = self._conversations.get(name)
+        if found is None:
+            self._begun += 1
+            row = make_row(checked)
+            agents = [value for field_, value in record.request_headers if field_.lower() == "user-agent"]
+            found = self._conversations[name] = _Conversation(
+                name, self._begun, client_of("".join(agents[:1])), checked.api, printable(checked.model[:200]),
+                str(row["provider"]), str(row["title"] or row["path"]), record.timing.started,
+            )  # fmt: skip
+        self._conversations.move_to_end(name)
+        return found
+
+    def _note_issues(self, checked: Checked, conversation: _Conversation) -> list[str]:
+        """Count new findings by fingerprint; for those of earlier exchanges only the time changes."""
+        changed = []
+        at, place = _end_of(checked), (checked.record.id, conversation.id)
+        for known, findings in ((False, checked.findings), (True, checked.known)):
+            for finding in findings:
+                name = fingerprint(finding)
+                issue = self._issues.get(name)
+                if issue is None:
+                    if known:
+                        continue
+                    issue = self._issues[name] = _Issue(finding, at, at, *place)
+                issue.last, issue.exchange, issue.conversation = at, *place
+                issue.count += not known
+                self._issues.move_to_end(name)
+                if len(conversation.issues) < self._most_rows:
+                    conversation.issues[name] = None
+                changed.append(name)
+        return changed
+
+    def _keep(self, checked: Checked, conversation: str) -> None:
+        record = checked.record
+        self._drop(record.id)
+        self._exchanges[record.id] = conversation, checked
+        self._size += _size(checked)
+        while len(self._exchanges) > self._most_exchanges or (
+            len(self._exchanges) > 1 and self._size > self._most_bytes
+        ):
+            self._drop(next(iter(self._exchanges)))
+
+    def _drop(self, name: str) -> None:
+        found = self._exchanges.pop(name, None)
+        if found is not None:
+            self._size -= _size(found[1])
+
+    # --- objects for a page -------------------------------------------------------------------------------------------
+
+    @property
+    def totals(self) -> Object:
+        return self._totals.all.document | {"conversations": self._begun}
+
+    def everything(self) -> Object:
+        """Return all rows and issues. `all`: rows that are not listed do not exist any more."""
+        return {"all": True, **self.changes(self._conversations.keys(), self._issues.keys())}
+
+    def changes(self, conversations: Collection[str], issues: Collection[str]) -> Object:
+        """Return the totals and the named rows and issues; `gone` lists the ids of those that were dropped."""
+        return {
+            "totals": self.totals,
+            "rows": [self._conversations[name].document for name in conversations if name in self._conversations],
+            "issues": [self._issues[name].document(name) for name in issues if name in self._issues],
+            "gone": [
+                *(name for name in conversations if name not in self._conversations),
+                *(name for name in issues if name not in self._issues),
+            ],
+        }
+
+    def conversation(self, name: str) -> Callable[[], Object]:
+        """Return a function that makes the latest exchanges of a conversation and the paths of its calls; it may run in a
+        thread. Both are empty if nothing of it is kept any more. `waiting`: the client may still continue the path."""
+        kept = [checked for conversation, checked in self._exchanges.values() if conversation == name]
+        kept = kept[-_SHOWN_EXCHANGES:]
+        shown = {id(checked) for checked in kept}
+        items = [one for _, one in self._exchanges.values() if one.api == "mcp" or id(one) in shown]
+
+        def make() -> Object:
+            traced = [path_document(path, items) for path in Paths(items).all()]
+            last = kept[-1].record.id if kept else None
+            paths = [
+                path | {"waiting": path["exchange"] == last and not path["complete"]}
+                for path in traced
+                if path["conversation"] == name
+            ]
+            rows: list[Json] = [make_row(checked) | {"anchor": checked.record.id} for checked in kept]
+            return {"id": name, "exchanges": rows, "paths": [*paths[-_MOST_PATHS:]]}
+
+        return make
+
+    def exchange(self, name: str) -> Callable[[], Object] | None:
+        """Return a function that makes the details of an exchange, with its messages; it may run in a thread. None if the
+        exchange is not kept any more."""
+        found = self._exchanges.get(name)
+        if found is None:
+            return None
+        checked = found[1]
+
+        def make() -> Object:
+            messages = _Messages()
+            detail = make_detail(checked, messages)
+            return {"row": make_row(checked), "detail": detail, "messages": [*messages.values]}
+
+        return make
+
+
+class _Messages:
+    """The messages of one exchange, as `make_detail` stores them."""
+
+    def __init__(self) -> None:
+        self.values: list[Object] = []
+
+    def message(self, value: Object) -> int:
+        self.values.append(value)
+        return len(self.values) - 1
+
+
+def _size(checked: Checked) -> int:
+    return len(checked.record.request_body or b"") + len(checked.record.response_body or b"") + 4096
+
+
+def _end_of(checked: Checked) -> float | None:
+    """Return the Unix time at which an exchange ended."""
+    timing = checked.record.timing
+    return timing.started + (timing.duration or 0.0) / 1000 if timing.started is not None else None
+
+
+def client_of(agent: str) -> str:
+    """Return the first words of a client's user agent: `claude-cli/2.0.14` of `claude-cli/2.0.14 (external, cli)`."""
+    return excerpt(agent.partition(" (")[0], _NAME)
+
+
+def describe_open(id_: str, exchange: Exchange, redact: Callable[[str], str]) -> Object:
+    """Return an exchange in progress: its model, its beginning (Unix time), and the end of its reply so far."""
+    reply, timing = exchange.reply, exchange.timing
+    parts = reply.parts if reply is not None else []
+    texts = [part for part in parts if isinstance(part, Text | Reasoning) and part.text]
+    text = texts[-1].text if texts else ""
+    return {
+        "id": id_,
+        "api": exchange.api,
+        "model": printable(exchange.model[:200]),
+        "client": client_of(exchange.request_headers.get("user-agent", "")),
+        "began": timing.started,
+        "first": timing.first_token,
+        "status": exchange.status,
+        "events": reply.events if reply is not None else 0,
+        "length": sum(len(part.text) for part in texts),
+        "thinking": bool(texts) and isinstance(texts[-1], Reasoning),
+        "text": redact(text[-_READ:])[-_TAIL:],
+        "calls": [printable(call.name or "(no name)") for call in (reply.calls if reply is not None else [])[-8:]],
+    }
+
+
+def describe_waiting(id_: str, url: str, began: float) -> Object:
+    """Return an exchange in progress whose request was not parsed."""
+    return {
+        "id": id_, "api": "", "model": "", "client": "", "began": began, "first": None, "status": None, "events": 0,
+        "length": 0, "thinking": False, "text": "", "calls": [], "title": excerpt(url, 200),
+    }  # fmt: skip
