@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -14,7 +15,6 @@ from tests.view.html.pages import LEAK, TOOLS, record, sample
 from wirelint.addon import dashboard as server
 from wirelint.addon.dashboard import HOST, Dashboard
 from wirelint.addon.log import Failures
-from wirelint.apis.traits import all_tokens
 from wirelint.capture.offline import Checked, check
 from wirelint.capture.redact import Redactor
 from wirelint.model import Timing
@@ -91,26 +91,18 @@ def test_a_path_waits_for_the_client_as_long_as_the_conversation_ends_with_it() 
     assert [row["id"] for row in whole["exchanges"]] == ["asks", "leaks"]  # type: ignore[union-attr, call-overload, index]
 
 
-USAGE: dict[str, tuple[dict[str, Any] | None, tuple[int, int]]] = {
-    "openai": (
-        {"prompt_tokens": 9, "completion_tokens": 5, "completion_tokens_details": {"reasoning_tokens": 4}},
-        (9, 5),
-    ),
-    "anthropic, with a cache": (
-        {"input_tokens": 3, "cache_read_input_tokens": 90, "cache_creation_input_tokens": 7, "output_tokens": 5},
-        (100, 5),
-    ),
-    "gemini, with thoughts": ({"promptTokenCount": 4, "candidatesTokenCount": 2, "thoughtsTokenCount": 6}, (4, 8)),
-    "cohere": ({"billed_units": {"input_tokens": 1}, "tokens": {"input_tokens": 8, "output_tokens": 2}}, (8, 2)),
-    "none": (None, (0, 0)),
-    "no numbers": ({"prompt_tokens": "9", "completion_tokens": None}, (0, 0)),
-}
-
-
-@pytest.mark.parametrize("name", USAGE)
-def test_tokens(name: str) -> None:
-    usage, expected = USAGE[name]
-    assert all_tokens(usage) == expected
+def test_cost_of_what_has_a_price() -> None:
+    pytest.importorskip("genai_prices")
+    usage = '"usage": {"prompt_tokens": 1000, "completion_tokens": 100, "total_tokens": 1100}'
+    known = record(Talk((User("Hello"),), text="Hi.", model="gpt-4o-mini"), "known")
+    priced = dataclasses.replace(
+        known,
+        url="https://api.openai.com/v1/chat/completions",
+        response_body=re.sub(rb'"usage": ?\{[^}]*\}', usage.encode(), known.response_body or b""),
+    )
+    state: Any = board(checked([priced, record(Talk((User("And you?"),), text="Fine."), "unknown")])).everything()
+    assert [row["cost"] for row in state["rows"]] == ["$0.0002", None]
+    assert state["totals"]["cost"] == "$0.0002"
 
 
 @pytest.mark.parametrize(("width", "titles"), [(120, 9), (80, 7), (50, 5)])

@@ -20,7 +20,6 @@ from dataclasses import dataclass
 from mitmproxy import http
 
 from wirelint.addon.check_result import names_of
-from wirelint.apis.traits import all_tokens
 from wirelint.capture.flow_metadata import NAMES, beside_received, beside_sent, times_of
 from wirelint.capture.format import encode
 from wirelint.capture.offline import Checked
@@ -30,6 +29,7 @@ from wirelint.capture.store import Piece, Store
 from wirelint.capture.writers.flows import flow_bytes, make_flow
 from wirelint.engine import INTERNAL_NAME
 from wirelint.model import Json
+from wirelint.prices import tokens_of
 from wirelint.text.escaping import counted, printable, shorten
 from wirelint.view.findings import annotations_of, flat, worst
 
@@ -149,8 +149,8 @@ def _comment(checked: Checked, names: list[str]) -> str:
     if checked.record.fixes:
         parts.append(f"{len(checked.record.fixes)} fixed")
     reply = checked.exchange.reply if checked.exchange is not None else None
-    sent, received = all_tokens(reply.usage if reply is not None else None)
-    tokens = f"{sent:,}→{received:,} tokens" if sent or received else ""
+    counts = tokens_of(reply.usage) if reply is not None else None
+    tokens = f"{counts.input:,}→{counts.output:,} tokens" if counts is not None else ""
     calls = counted(checked.calls, "call") if checked.calls else ""
     parts += [part for part in (checked.model[:60], tokens, calls, checked.api) if part]
     if len(names) > 1:

@@ -20,6 +20,7 @@ import asyncio
 import contextlib
 import hmac
 import secrets
+import threading
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterable
 from typing import Any, NamedTuple
@@ -34,6 +35,7 @@ from wirelint.addon.recorder import OpenExchange
 from wirelint.capture.format import dump_printable
 from wirelint.capture.offline import Checked
 from wirelint.capture.redact import Redactor
+from wirelint.prices import price_table
 from wirelint.view.dashboard import Board, Totals, describe_open, describe_waiting
 from wirelint.view.html import render_dashboard
 from wirelint.view.html.exchange import Object
@@ -107,6 +109,8 @@ class Dashboard:
             application, idle_connection_timeout=_PATIENCE, max_body_size=0, max_header_size=1 << 14
         )
         self._server.add_sockets(sockets)
+        # The price table takes almost a second to load, which must not delay the first exchange.
+        threading.Thread(target=price_table, daemon=True).start()
 
     def stop(self) -> None:
         """Stop listening, and tell the pages that the run has ended."""

@@ -206,12 +206,6 @@ def output_tokens(usage: Mapping[str, Json] | None) -> int | None:
     return total - hidden if total is not None and isinstance(hidden, int) else total
 
 
-def all_tokens(usage: Mapping[str, Json] | None) -> tuple[int, int]:
-    """Return the tokens of the request, cached ones included, and of the reply, reasoning included; 0 without a count."""
-    counts = _counts(usage)
-    return _sum(counts, "input_tokens", "cached_tokens"), _sum(counts, "output_tokens", "thinking_tokens")
-
-
 def _counts(usage: Mapping[str, Json] | None) -> Mapping[str, Json]:
     """Return the object with the token counts: `usage` or, of Cohere, its member `tokens`."""
     inner = usage.get("tokens") if usage is not None else None
@@ -220,12 +214,6 @@ def _counts(usage: Mapping[str, Json] | None) -> Mapping[str, Json]:
 
 def _count(counts: Mapping[str, Json], table: str) -> int | None:
     return next((count for name in _TABLE[table] if isinstance(count := counts.get(name), int)), None)
-
-
-def _sum(counts: Mapping[str, Json], table: str, more: str) -> int:
-    return (_count(counts, table) or 0) + sum(
-        count for name in _TABLE[more] if isinstance(count := counts.get(name), int)
-    )
 
 
 # --- requests ---------------------------------------------------------------------------------------------------------

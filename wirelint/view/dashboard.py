@@ -17,15 +17,16 @@ from typing import NamedTuple
 
 from rich.text import Text as Line
 
-from wirelint.apis.traits import all_tokens
 from wirelint.capture.offline import Checked
 from wirelint.model import Exchange, Json, Reasoning, Text
+from wirelint.prices import dollars, tokens_of
 from wirelint.rule import SEVERITIES, Finding
 from wirelint.state.issues import fingerprint
 from wirelint.text.escaping import excerpt, printable, shorten
 from wirelint.view.findings import MARKS, STYLES
 from wirelint.view.html.exchange import Object, make_detail, make_row, name_provider
 from wirelint.view.paths import Paths, path_document
+from wirelint.view.scores import usage_of
 
 _MOST_ROWS = 300
 _MOST_EXCHANGES = 200
@@ -47,7 +48,7 @@ _NAME = 48
 @dataclass(slots=True)
 class Sums:
     """Counts of exchanges. Times are in milliseconds: `first_token` and `took` are sums, `timed` the number of streams with
-    a first token."""
+    a first token. `cost`: US dollars of the `priced` exchanges, which the board counts."""
 
     exchanges: int = 0
     sent: int = 0
@@ -56,16 +57,21 @@ class Sums:
     timed: int = 0
     first_token: float = 0.0
     took: float = 0.0
+    priced: int = 0
+    cost: float = 0.0
     severities: Counter[str] = field(default_factory=Counter)
 
     def add(self, checked: Checked) -> None:
         """Count an exchange that has ended. Findings of earlier exchanges are not counted again."""
         exchange, timing = checked.exchange, checked.record.timing
         self.exchanges += 1
-        if exchange is not None and exchange.reply is not None:
-            sent, received = all_tokens(exchange.reply.usage)
-            self.sent += sent
-            self.received += received
+        if (
+            exchange is not None
+            and exchange.reply is not None
+            and (tokens := tokens_of(exchange.reply.usage)) is not None
+        ):
+            self.sent += tokens.input
+            self.received += tokens.output
         if checked.streamed and timing.first_token is not None:
             self.timed += 1
             self.first_token += timing.first_token
@@ -74,6 +80,12 @@ class Sums:
         for finding in checked.findings:
             if not finding.is_known:
                 self.severities[finding.severity] += 1
+
+    def spend(self, cost: float | None) -> None:
+        """Add the cost of an exchange; None: it has no price."""
+        if cost is not None:
+            self.priced += 1
+            self.cost += cost
 
     @property
     def mean_first_token(self) -> float | None:
@@ -89,6 +101,7 @@ class Sums:
             "in": self.sent,
             "out": self.received,
             "fixed": self.fixed,
+            "cost": dollars(self.cost) if self.priced else None,
             "first": round(first, 1) if first is not None else None,
             "took": round(self.took, 1),
             "issues": {severity: self.severities[severity] for severity in SEVERITIES},
@@ -211,6 +224,7 @@ class Board:
         self._conversations: OrderedDict[str, _Conversation] = OrderedDict()
         self._issues: OrderedDict[str, _Issue] = OrderedDict()
         self._exchanges: OrderedDict[str, tuple[str, Checked]] = OrderedDict()
+        self._spent = Sums()
         self._size = self._begun = 0
 
     def add(self, checked: Checked) -> Change:
@@ -218,6 +232,9 @@ class Board:
         checked = checked.folded
         conversation = self._conversation_of(checked)
         conversation.sums.add(checked)
+        _, spent = usage_of(checked)
+        conversation.sums.spend(spent)
+        self._spent.spend(spent)
         conversation.last = _end_of(checked)
         issues = self._note_issues(checked, conversation)
         self._keep(checked, conversation.id)
@@ -280,7 +297,7 @@ class Board:
 
     @property
     def totals(self) -> Object:
-        return self._totals.all.document | {"conversations": self._begun}
+        return self._totals.all.document | {"conversations": self._begun, "cost": self._spent.document["cost"]}
 
     def everything(self) -> Object:
         """Return all rows and issues. `all`: rows that are not listed do not exist any more."""

@@ -102,12 +102,14 @@ const plural = (number, word) => `${word}${number === 1 ? "" : "s"}`;
 
 function drawTotals() {
   if (!totals) return;
+  document.body.classList.toggle("priced", totals.cost !== null);
   const {error, warning, info} = totals.issues;
   one("#totals").replaceChildren(
     tile("", totals.exchanges, plural(totals.exchanges, "exchange")),
     tile("", totals.conversations, plural(totals.conversations, "conversation")),
     tile("", totals.in, "tokens in"),
     tile("", totals.out, "tokens out"),
+    totals.cost === null ? "" : make("p", {}, make("b", {}, totals.cost), " cost"),
     tile(".error", error, plural(error, "error")),
     tile(".warning", warning, plural(warning, "warning")),
     tile(".info", info, "info"),
@@ -308,9 +310,9 @@ function boxOf(row, former) {
   const cell = (label, text, kind = "") =>
     make(
       `span${kind}${text === "" ? ".empty" : ""}`,
-      {title: kind === ".number" ? null : line(text)},
+      {title: kind.startsWith(".number") ? null : line(text)},
       make("span.label", {}, `${label} `),
-      kind === ".number" ? text : plain(text),
+      kind.startsWith(".number") ? text : plain(text),
     );
   const title = row.title || row.id;
   box.append(
@@ -323,6 +325,7 @@ function boxOf(row, former) {
       cell("turns", count(row.exchanges), ".number"),
       cell("in", count(row.in), ".number"),
       cell("out", count(row.out), ".number"),
+      cell("cost", row.cost ?? "", ".number.cost"),
       cell("first token", row.first === null ? "" : time(row.first), ".number"),
       cell("time", time(row.took), ".number"),
       make("span.tallies", {}, talliesOf(row)),
