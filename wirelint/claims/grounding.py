@@ -165,12 +165,13 @@ def displaced(prose: Prose, known: Sequence[Fact], request: Request) -> Iterator
         ):
             continue
         shown = prose.text[one.value.start : one.value.end]
-        yield Contradiction(
-            one.sentence.start,
-            one.sentence.end,
+        sure = taken is not None and one.value.unit is not None
+        against = (
             f"{shown!r} is not in the result: {replaced.place} = {replaced.value.shown}, and no rounding, conversion"
-            " or sum leads from one to the other",
-            *(("error", "high") if taken is not None and one.value.unit is not None else ("warning", "medium")),
+        )
+        against += " or sum leads from one to the other"
+        yield Contradiction(
+            one.sentence.start, one.sentence.end, against, *(("error", "high") if sure else ("warning", "medium"))
         )
         return
 
@@ -399,8 +400,8 @@ def retold_errors(prose: Prose, known: Sequence[Fact], request: Request) -> Iter
     if is_unseen(request) or is_admission(prose, made=frozenset(n for one in failed for n in nouns_of(one.able.tool))):
         return
     settled, asked = bool(failed) and _is_settled(prose, failed, last_words(request)), words_in(last_words(request))
-    asks_back = prose.sentences[-1].question and not any(fact.able.kinds - {"search", "read"} for fact in failed)
-    if not (in_vain or settled) or (failed and asks_back):
+    asks_back = failed and prose.sentences[-1].question
+    if not (in_vain or settled) or (asks_back and not any(one.able.kinds - {"search", "read"} for one in failed)):
         return
     every = f"every result of this turn is {'an error' if failed else 'empty'}" if in_vain else "an action failed"
     against = f"{every}: {(failed or known)[-1].shown}"
@@ -423,8 +424,9 @@ def retold_errors(prose: Prose, known: Sequence[Fact], request: Request) -> Iter
         return
     given = Given(request, [fact.result.text for fact in failed], prose)
     nouns = frozenset(word for fact in failed for word in nouns_of(fact.able.tool))
+    sent = " ".join(fact.arguments for fact in failed).lower()
     reasons = words_in(" ".join(fact.result.text for fact in failed)) - nouns - asked
-    reasons = frozenset(reason for reason in reasons if not any(reason in fact.arguments.lower() for fact in failed))
+    reasons = frozenset(reason for reason in reasons if reason not in sent)
     statuses = {one for fact in failed for one in _STATUS.findall(fact.result.text)}
     if (_passes_on(prose, reasons) or any(one in prose.text for one in statuses)) and not _claims_success(
         prose, failed
