@@ -153,12 +153,7 @@ def displaced(prose: Prose, known: Sequence[Fact], request: Request) -> Iterator
             continue
         if is_computed(one.value, _sources(replaced, [*pool, *sent], turn, _is_named(one, replaced, prose.masked))):
             continue
-        beside = [other for other in written if is_of_kind(one.value, other) and derived_from(other, pool)]
-        if len(beside) > 1 and same(
-            sum(next(iter(other.amounts())) for other in beside), next(iter(one.value.amounts())), 0
-        ):
-            continue  # the sum of values of the results
-        if is_computed(one.value, _steps(one, said, pool)):
+        if is_computed(one.value, _steps(one, said, pool)) or _is_sum_of(one, written, pool):
             continue
         if _PHRASES["adjusted"].search(one.sentence.masked) or _is_rate(
             one, said, pool, (value.readings[0] for text in sent_texts for value in values(text))
@@ -174,6 +169,13 @@ def displaced(prose: Prose, known: Sequence[Fact], request: Request) -> Iterator
             one.sentence.start, one.sentence.end, against, *(("error", "high") if sure else ("warning", "medium"))
         )
         return
+
+
+def _is_sum_of(one: Stated, written: Sequence[Value], pool: Sequence[Datum]) -> bool:
+    """Return True if a value is the sum of the values in a reply that are data."""
+    beside = [other for other in written if is_of_kind(one.value, other) and derived_from(other, pool)]
+    whole = sum(next(iter(other.amounts())) for other in beside)
+    return len(beside) > 1 and same(whole, next(iter(one.value.amounts())), 0)
 
 
 def _steps(one: Stated, said: Sequence[Stated], pool: Sequence[Datum]) -> list[Datum]:
@@ -400,8 +402,7 @@ def retold_errors(prose: Prose, known: Sequence[Fact], request: Request) -> Iter
     if is_unseen(request) or is_admission(prose, made=frozenset(n for one in failed for n in nouns_of(one.able.tool))):
         return
     settled, asked = bool(failed) and _is_settled(prose, failed, last_words(request)), words_in(last_words(request))
-    asks_back = failed and prose.sentences[-1].question
-    if not (in_vain or settled) or (asks_back and not any(one.able.kinds - {"search", "read"} for one in failed)):
+    if not (in_vain or settled) or _asks_back(prose, failed):
         return
     every = f"every result of this turn is {'an error' if failed else 'empty'}" if in_vain else "an action failed"
     against = f"{every}: {(failed or known)[-1].shown}"
@@ -428,9 +429,8 @@ def retold_errors(prose: Prose, known: Sequence[Fact], request: Request) -> Iter
     reasons = words_in(" ".join(fact.result.text for fact in failed)) - nouns - asked
     reasons = frozenset(reason for reason in reasons if reason not in sent)
     statuses = {one for fact in failed for one in _STATUS.findall(fact.result.text)}
-    if (_passes_on(prose, reasons) or any(one in prose.text for one in statuses)) and not _claims_success(
-        prose, failed
-    ):
+    told_why = _passes_on(prose, reasons) or any(one in prose.text for one in statuses)
+    if told_why and not _claims_success(prose, failed):
         return
     if any(_PHRASES["absent"].search(fact.result.text) for fact in failed) and _negates(prose):
         return
@@ -447,6 +447,12 @@ def retold_errors(prose: Prose, known: Sequence[Fact], request: Request) -> Iter
         if about_it or given.has_news(sentence) or (told >= _MUCH and not _has_trouble(prose)):
             yield Contradiction(sentence.start, sentence.end, against, "warning", "medium")
             return
+
+
+def _asks_back(prose: Prose, failed: Sequence[Fact]) -> bool:
+    """Return True if a reply ends with a question after look-ups that failed: "Which Brest do you mean?"."""
+    acting = any(fact.able.kinds - {"search", "read"} for fact in failed)
+    return bool(failed and prose.sentences) and prose.sentences[-1].question and not acting
 
 
 def _affirms(prose: Prose, failed: Sequence[Fact], request: Request) -> bool:
