@@ -46,7 +46,7 @@ from wirelint.model import (
     ToolResult,
 )
 from wirelint.rule import Finding
-from wirelint.text.escaping import printable, shorten
+from wirelint.text.escaping import excerpt, printable, shorten
 from wirelint.text.families import provider_of
 
 if TYPE_CHECKING:
@@ -63,9 +63,12 @@ _MOST_WAITING, _MOST_NAMES = 256, 1000
 """Exchanges that wait for the thread; different texts (models, servers, tools, rules …) in attributes of metrics."""
 _MOST_NAME, _MOST_TEXT, _MOST_CONTENT = 120, 4_000, 64_000
 """Most characters of an attribute, of a text in exported messages, and of all exported messages of one side."""
+_MOST_HELD = 512
+"""Spans with messages that wait for the collector; an eighth of them is one request, of at most 10 MB."""
 _MOST_COUNT = 1 << 53
 _OTHER = "_OTHER"
 _CODE = re.compile(r"-?\w[\w.:-]{0,63}", re.ASCII)
+_SYSTEM_ERROR = re.compile(r"\[Errno -?\d+\] [\w ]+")
 _TABLE = lexicon.load("telemetry")
 _COUNTS = lexicon.load("apis")["tokens"]
 
@@ -121,10 +124,12 @@ class Telemetry:
         """Send what waits, for at most `wait` seconds; the rest is lost if the process ends then."""
         self._waiting.put(None)
         self._thread.join(wait)
+        if wait and self._thread.is_alive():
+            self._complain(f"the collector did not take the last batch within {wait:g} s")
 
     def _run(self) -> None:
         try:
-            sdk = _Sdk(self._url, self._complain)
+            sdk = _Sdk(self._url, self._complain, content=self._content)
         except ImportError:
             self._report(f"wirelint_otlp={self._url}: no telemetry is exported; {CURE}")
             return
@@ -145,9 +150,11 @@ class Telemetry:
         with self._lock:
             known, self._reported = self._reported, True
         if not known:
+            found = _SYSTEM_ERROR.search(reason)  # the libraries' texts around it are long
+            reason = excerpt(found[0] if found is not None else reason, 200)
             self._report(
-                f"wirelint_otlp={self._url}: telemetry is lost: {shorten(' '.join(reason.split()), 240)}; traffic is "
-                "not affected, further losses are not logged; check the URL and the collector"
+                f"wirelint_otlp={self._url}: telemetry does not arrive: {reason}; traffic is not affected; "
+                "check the URL and the collector (logged once)"
             )
 
 
@@ -158,7 +165,7 @@ class _Sdk:
     goes to `complain`: mitmproxy would stop at an error that is logged during its start.
     """
 
-    def __init__(self, url: str, complain: Callable[[str], None]) -> None:
+    def __init__(self, url: str, complain: Callable[[str], None], *, content: bool) -> None:
         from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
         from opentelemetry.sdk.metrics import MeterProvider
@@ -168,13 +175,16 @@ class _Sdk:
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
         self._log, self._handler = logging.getLogger("opentelemetry"), _Complaints(complain)
-        self._propagates, self._log.propagate = self._log.propagate, False
+        self._log.propagate = False
         self._log.addHandler(self._handler)
         own = Resource.create().merge(Resource({"service.name": "wirelint", "service.version": __version__}))
         resource = own.merge(OTELResourceDetector().detect())  # OTEL_SERVICE_NAME wins
         self._spans: TracerProvider = TracerProvider(resource=resource, shutdown_on_exit=False)
         exporter = OTLPSpanExporter(f"{url}/v1/traces", session=_session(url))
-        self._spans.add_span_processor(BatchSpanProcessor(exporter))
+        sizes = (_MOST_HELD, _MOST_HELD // 8) if content else (None, None)  # else those of OTEL_BSP_…
+        self._spans.add_span_processor(
+            BatchSpanProcessor(exporter, max_queue_size=sizes[0], max_export_batch_size=sizes[1])
+        )
         reader = PeriodicExportingMetricReader(OTLPMetricExporter(f"{url}/v1/metrics", session=_session(url)))
         self._metrics: MeterProvider = MeterProvider([reader], resource=resource, shutdown_on_exit=False)
         self._tracer = self._spans.get_tracer("wirelint", __version__)
@@ -213,7 +223,7 @@ class _Sdk:
         self._spans.shutdown()
         thread.join()
         self._log.removeHandler(self._handler)
-        self._log.propagate = self._propagates
+        self._log.propagate = not any(isinstance(one, _Complaints) for one in self._log.handlers)
 
 
 class _Complaints(logging.Handler):
@@ -224,7 +234,8 @@ class _Complaints(logging.Handler):
         self._complain = complain
 
     def emit(self, record: logging.LogRecord) -> None:
-        self._complain(record.getMessage())
+        cause = record.exc_info[1] if record.exc_info else None
+        self._complain(record.getMessage() if cause is None else f"{record.getMessage()} {cause}")
 
 
 def _session(url: str) -> Session | None:
