@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import logging
 import re
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
+from mitmproxy.test import taddons
 
 from tests.addon.build import result_of_record, with_model
 from tests.addon.test_options import read
 from tests.build import Talk, User
+from tests.live.harness import wait_until
 from wirelint import lexicon
 from wirelint.addon import options, otlp
+from wirelint.addon.addon import Inspector
 from wirelint.capture.offline import Checked
 from wirelint.capture.redact import Redactor
 
@@ -165,6 +170,26 @@ def test_what_is_no_url_of_a_collector_is_told_in_one_line(given: str) -> None:
     ) as caught:
         read(otlp=given)
     assert "pw" not in str(caught.value)
+
+
+def test_an_option_that_changes_leaves_nothing_behind(tmp_path: Path) -> None:
+    """Each value has its own thread and its own handler of the SDK's log, which is as before after the last one."""
+    pytest.importorskip("opentelemetry.sdk")
+
+    def threads() -> int:
+        return sum(thread.name == "wirelint-otlp" for thread in threading.enumerate())
+
+    log, inspector = logging.getLogger("opentelemetry"), Inspector()
+    with taddons.context(inspector) as context:
+        context.configure(inspector, wirelint_captures="", wirelint_otlp="http://127.0.0.1:9")
+        wait_until(lambda: log.handlers, "the SDK")
+        context.configure(inspector, wirelint_otlp_content="on")
+        wait_until(lambda: threads() == 1, "the end of the first thread")
+        assert not log.propagate
+        context.configure(inspector, wirelint_otlp="")
+        wait_until(lambda: threads() == 0, "the end of the second thread")
+        inspector.done()
+    assert (log.handlers, log.propagate) == ([], True)
 
 
 def test_the_dashboard_asks_for_exported_metrics_only() -> None:
