@@ -14,9 +14,12 @@ from typing import Any
 
 import pytest
 
+from tests.addon.build import result_of_record, with_model
+from tests.build import Talk, User
 from tests.live.harness import PATIENCE, post, running
 from tests.mock.client import make_body
 from wirelint import __version__
+from wirelint.addon.otlp import Telemetry
 from wirelint.mock import MockServer
 
 pytestmark = pytest.mark.live
@@ -303,3 +306,21 @@ def test_without_the_extra_one_line_names_it(tmp_path: Path, monkeypatch: pytest
     assert log.count("telemetry") == 1
     assert "Traceback" not in log
     assert len(proxy.records()) == 1
+
+
+def test_names_in_metrics_are_bounded() -> None:
+    """A client that invents models fills neither the memory nor the room for the names of rules."""
+    record = Talk((User("Hi"),), text="<think>Hm.</think>Hi").record("openai.chat", False)
+    checked = result_of_record(record, rules=("think-leak",))
+    problems: list[str] = []
+    with collecting() as collector:
+        telemetry = Telemetry(collector.url, problems.append)
+        for number in range(250):
+            telemetry.put(with_model(checked, f"model-{number}"))
+        telemetry.close(PATIENCE)
+    assert not problems
+    assert len(collector.spans) == 250
+    points = collector.metrics["wirelint.findings"]
+    assert sum(value for value, _ in points) == 250
+    assert len({point["gen_ai.request.model"] for _, point in points}) == 201
+    assert {point["wirelint.rule.name"] for _, point in points} == {"think-leak"}

@@ -19,6 +19,7 @@ import logging
 import re
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from queue import SimpleQueue
@@ -59,8 +60,8 @@ CURE = "install OpenTelemetry's SDK with pip install 'wirelint[otel]'"
 FLUSH = 2.0
 """Seconds that the end of a run waits for the collector."""
 
-_MOST_WAITING, _MOST_NAMES = 256, 1000
-"""Exchanges that wait for the thread; different texts (models, servers, tools, rules …) in attributes of metrics."""
+_MOST_WAITING, _MOST_NAMES = 256, 200
+"""Exchanges that wait for the thread; different texts in one attribute of metrics (models, servers, tools, rules …)."""
 _MOST_NAME, _MOST_TEXT, _MOST_CONTENT = 120, 4_000, 64_000
 """Most characters of an attribute, of a text in exported messages, and of all exported messages of one side."""
 _MOST_HELD = 512
@@ -188,7 +189,7 @@ class _Sdk:
         reader = PeriodicExportingMetricReader(OTLPMetricExporter(f"{url}/v1/metrics", session=_session(url)))
         self._metrics: MeterProvider = MeterProvider([reader], resource=resource, shutdown_on_exit=False)
         self._tracer = self._spans.get_tracer("wirelint", __version__)
-        self._names: set[str] = set()
+        self._names: defaultdict[str, set[str]] = defaultdict(set)
         self._record = _instruments(self._metrics.get_meter("wirelint", __version__))
 
     def export(self, span: Span) -> None:
@@ -205,15 +206,16 @@ class _Sdk:
             made.set_status(Status(StatusCode.ERROR, span.error))
         made.end(span.end)
         for name, value, attributes in span.measurements:
-            self._record[name](value, {key: self._bounded(one) for key, one in attributes.items()})
+            self._record[name](value, {key: self._bounded(key, one) for key, one in attributes.items()})
 
-    def _bounded(self, value: Value) -> Value:
+    def _bounded(self, key: str, value: Value) -> Value:
         """Return an attribute of a metric; `_OTHER` for new texts beyond `_MOST_NAMES`: the SDK keeps each forever."""
-        if not isinstance(value, str) or value in self._names:
+        names = self._names[key]
+        if not isinstance(value, str) or value in names:
             return value
-        if len(self._names) >= _MOST_NAMES:
+        if len(names) >= _MOST_NAMES:
             return _OTHER
-        self._names.add(value)
+        names.add(value)
         return value
 
     def close(self) -> None:
@@ -462,12 +464,8 @@ def _events(checked: Checked, start: int, end: int, redactor: Redactor) -> Itera
     """Yield the findings that no earlier exchange had, each at the time of its event in the stream, else at the end."""
     exchange = checked.exchange
     for finding in checked.findings:
-        known = exchange is not None and finding.event is not None and finding.side == "response"
-        at = (
-            exchange.arrivals.at(finding.event)
-            if exchange is not None and known and finding.event is not None
-            else None
-        )
+        event = finding.event if finding.side == "response" else None
+        at = exchange.arrivals.at(event) if exchange is not None and event is not None else None
         message = _text(redactor.text(finding.message), _MOST_TEXT)
         yield (start + int(at * 1e6) if at is not None else end), {**_rule(finding), "wirelint.message": message}
 
