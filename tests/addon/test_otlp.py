@@ -174,7 +174,6 @@ def test_what_is_no_url_of_a_collector_is_told_in_one_line(given: str) -> None:
 
 def test_an_option_that_changes_leaves_nothing_behind(tmp_path: Path) -> None:
     """Each value has its own thread and its own handler of the SDK's log, which is as before after the last one."""
-    pytest.importorskip("opentelemetry.sdk")
 
     def threads() -> int:
         return sum(thread.name == "wirelint-otlp" for thread in threading.enumerate())

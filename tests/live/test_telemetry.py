@@ -13,6 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from google.protobuf.json_format import MessageToDict  # type: ignore[import-untyped]
+from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.semconv._incubating.attributes import gen_ai_attributes
 
 from tests.addon.build import result_of_record, with_model
 from tests.build import Talk, User
@@ -23,11 +27,6 @@ from wirelint.addon.otlp import Telemetry
 from wirelint.mock import MockServer
 
 pytestmark = pytest.mark.live
-pytest.importorskip("opentelemetry.proto.collector", reason="telemetry takes the extra `otel`")
-
-from google.protobuf.json_format import MessageToDict  # type: ignore[import-untyped]  # noqa: E402
-from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest  # noqa: E402
-from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest  # noqa: E402
 
 KINDS: dict[str, type[Any]] = {"/v1/traces": ExportTraceServiceRequest, "/v1/metrics": ExportMetricsServiceRequest}
 KEY = "sk-proj-Zq8Ww3Rt7Yp2Lm5Nk9Vb4Xc6"
@@ -188,6 +187,13 @@ def test_each_exchange_is_a_span_by_the_conventions(collected: Collector) -> Non
     assert tool["name"] == "tools/call get_weather"
     assert tool["attributes"]["gen_ai.operation.name"] == "execute_tool"
     assert tool["attributes"]["jsonrpc.request.id"] == "7"
+
+
+def test_every_name_is_one_of_the_conventions(collected: Collector) -> None:
+    known = {value for name, value in vars(gen_ai_attributes).items() if name.startswith("GEN_AI_")}
+    used = {name for span in collected.spans for name in span["attributes"] if name.startswith("gen_ai.")}
+    assert len(used) > 10
+    assert used <= known
 
 
 def test_findings_are_events_at_their_time(collected: Collector) -> None:
