@@ -118,12 +118,16 @@ def test_tokens(name: str) -> None:
 
 
 def test_hostile_values_are_bounded_and_can_be_encoded() -> None:
-    nasty = "m\x1b[31m\ud800" + "x" * 10_000
-    checked = with_model(exchange(reply(id=nasty, model=nasty)), nasty)
-    span = told(checked, content=True)
+    nasty = "m\x1b[31m\u202e" + "x" * 10_000
+    body = reply(id=nasty, model=nasty)
+    call = {"id": nasty, "type": "function", "function": {"name": nasty, "arguments": '{"lone": "\\ud800"}'}}
+    body["choices"][0]["message"] |= {"content": nasty, "tool_calls": [call]}
+    span = told(with_model(exchange(body), nasty + "\ud800"), content=True)
     texts = [span.name, *(one for one in span.attributes.values() if isinstance(one, str))]
     assert all(len(text.encode()) < 70_000 and "\x1b" not in text for text in texts), "no surrogate, no escape code"
     assert len(f"{span.attributes['gen_ai.request.model']}") <= 120
+    assert len(f"{span.attributes['gen_ai.response.id']}") <= 120
+    assert '"lone":"' in f"{span.attributes['gen_ai.output.messages']}"
 
 
 def test_of_a_long_conversation_the_end_is_exported() -> None:
