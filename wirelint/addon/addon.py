@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -46,6 +47,7 @@ from wirelint.addon.http_headers import body_of
 from wirelint.addon.idle_queue import LARGE, CurrentLedger, IdleQueue
 from wirelint.addon.log import Failures, log_exchange, log_totals, say, set_redactor
 from wirelint.addon.mcp_streams import McpStreams
+from wirelint.addon.otlp import Telemetry
 from wirelint.addon.recorder import ExchangeRecorder, OpenExchange
 from wirelint.addon.streamed_reply import HttpReply, let_collect
 from wirelint.addon.timeouts import Timeouts, announce, withdraw
@@ -95,6 +97,7 @@ class Inspector:
         self._engine = Engine(())
         self._redactor = Redactor()
         self._store: Store | None = None
+        self._telemetry: Telemetry | None = None
         self._open: OrderedDict[str, OpenExchange] = OrderedDict()
         self._failures = Failures()
         self._queue: IdleQueue[EndedExchange] = IdleQueue(
@@ -160,6 +163,8 @@ class Inspector:
         self._queue.drain()
         self._close_store()
         self._ui.done()
+        if self._telemetry is not None:
+            self._telemetry.close()
 
     @property
     def notice(self) -> str:
@@ -189,12 +194,24 @@ class Inspector:
         if before is None or before.redact != settings.redact:
             self._redactor = Redactor(enabled=settings.redact)
             set_redactor(self._redactor)
+        if before is None or (before.otlp, before.otlp_content) != (settings.otlp, settings.otlp_content):
+            self._export(settings)
         if before is None or (before.captures, before.redact) != (settings.captures, settings.redact):
             self._close_store()
             if settings.captures is not None:
                 # A new folder is a new file to a reader of it, and begins with an empty ledger.
                 self._engine.ledger = Ledger()
                 self._store = Store(settings.captures, self._redactor, report=lambda text: say(f"wirelint: {text}"))
+
+    def _export(self, settings: options.Settings) -> None:
+        """Start the export of telemetry with these settings; an earlier one sends what it has beside the traffic."""
+        before, self._telemetry = self._telemetry, None
+        if before is not None:
+            before.close(wait=0)
+        if settings.otlp:
+            self._telemetry = Telemetry(
+                settings.otlp, lambda text: say(f"wirelint: {text}", logging.WARNING), content=settings.otlp_content
+            )
 
     def _close_store(self) -> None:
         store, self._store = self._store, None
@@ -373,6 +390,8 @@ class Inspector:
             checked = with_faults(checked, recorder.faults[known:])
             withdraw(flow, recorder)
             annotate(flow, annotation(checked), checked.record)
+            if self._telemetry is not None:
+                self._telemetry.put(checked)
             self._ui.judged(flow, checked)
         finally:
             recorder.close()

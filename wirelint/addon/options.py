@@ -12,6 +12,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import urlsplit
 
 from mitmproxy import ctx, exceptions, optmanager
 
@@ -57,7 +58,8 @@ class SettingError(ValueError):
 @dataclass(frozen=True, slots=True)
 class Settings:
     """Parsed options. `max_body` in bytes, `hold` in seconds; `captures` None: nothing is written; `keep_flows` None:
-    all. `dashboard` is a port, 0 for a free one; None: no dashboard.
+    all. `dashboard` is a port, 0 for a free one; None: no dashboard. `otlp` is the base URL of a collector, without a slash
+    at its end; empty: no telemetry.
 
     `rules`: the rules and fixes of each exchange. `known`: all rules. `policies`: True if there are argument policies.
     """
@@ -72,6 +74,8 @@ class Settings:
     mitm_compat: bool
     keep_flows: int | None
     dashboard: int | None = None
+    otlp: str = ""
+    otlp_content: bool = False
     policies: bool = False
 
     def scope_of(self, session: Session | None) -> Scope:
@@ -178,6 +182,8 @@ def _settings(values: Mapping[str, str], known: Registry, scopes: Scopes) -> Set
         mitm_compat=_switch(values, "mitm_compat"),
         keep_flows=_count(values["keep_flows"]),
         dashboard=_port(values["dashboard"]),
+        otlp=_collector(values["otlp"]),
+        otlp_content=_switch(values, "otlp_content"),
         policies=bool(values["policy"]),
     )
 
@@ -302,6 +308,25 @@ def _port(value: str) -> int | None:
     if not (value.isascii() and value.isdigit() and 0 < len(value) <= 5 and 0 < int(value) <= 65535):
         raise SettingError(f"wirelint_dashboard={value}: not a port; write one from 1 to 65535, on or off")
     return int(value)
+
+
+def _collector(value: str) -> str:
+    """Return the base URL of a collector; empty for none."""
+    if not value:
+        return ""
+    base = value.rstrip("/").removesuffix("/v1/traces").removesuffix("/v1/metrics")
+    try:
+        parts = urlsplit(base)
+        is_url = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_url = False
+    if not is_url or not base.isprintable() or any(mark in base for mark in " ?#@"):
+        shown = re.sub(r"//[^/]*@", "//…@", value)
+        raise SettingError(
+            f"wirelint_otlp={shown}: not the base URL of a collector; write one such as http://127.0.0.1:4318, and "
+            "credentials into OTEL_EXPORTER_OTLP_HEADERS"
+        )
+    return base
 
 
 def _text(value: object) -> str:

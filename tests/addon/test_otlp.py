@@ -1,0 +1,216 @@
+"""The telemetry of one exchange: names, errors, counts, and what hostile values become."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import logging
+import re
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mitmproxy.test import taddons
+
+from tests.addon.build import result_of_record, with_model
+from tests.addon.test_options import read
+from tests.build import Talk, User
+from tests.live.harness import wait_until
+from wirelint import lexicon
+from wirelint.addon import options, otlp
+from wirelint.addon.addon import Inspector
+from wirelint.capture.offline import Checked
+from wirelint.capture.redact import Redactor
+
+OPENAI = "https://api.openai.com/v1/chat/completions"
+METRICS = lexicon.load("telemetry")["metrics"]
+
+
+def told(checked: Checked, *, content: bool = False) -> otlp.Span:
+    span = otlp.describe(checked, Redactor(), content=content)
+    assert span is not None
+    return span
+
+
+def exchange(body: Any, *, url: str = OPENAI, status: int = 200, request: dict[str, Any] | None = None) -> Checked:
+    """A whole reply with this JSON body."""
+    asked = {"model": "m-1", "messages": [{"role": "user", "content": "Hello"}], **(request or {})}
+    sides = {
+        "request": {"method": "POST", "url": url, "headers": {}, "body": json.dumps(asked)},
+        "response": {"status": status, "headers": {"content-type": "application/json"}, "body": json.dumps(body)},
+    }
+    return result_of_record(sides)
+
+
+def reply(**more: Any) -> dict[str, Any]:
+    message = {"role": "assistant", "content": "Hi"}
+    return {"id": "r1", "model": "m-1", "choices": [{"index": 0, "message": message, "finish_reason": "stop"}], **more}
+
+
+ERRORS: dict[str, tuple[Any, int, str | None]] = {
+    "none": (reply(), 200, None),
+    "code of OpenAI": ({"error": {"type": "invalid_request_error", "code": "model_not_found"}}, 404, "model_not_found"),
+    "type alone": ({"error": {"type": "rate_limit_error", "code": None}}, 429, "rate_limit_error"),
+    "number of a router": ({"error": {"message": "No credits", "code": 402}}, 402, "402"),
+    "status of Google": ({"error": {"code": 429, "status": "RESOURCE_EXHAUSTED"}}, 429, "RESOURCE_EXHAUSTED"),
+    "a sentence": ({"error": {"type": "the model of Ms. Doe is gone"}}, 500, "_OTHER"),
+    "a text": ({"error": "the model of Ms. Doe is gone"}, 404, "_OTHER"),
+    "no JSON object": ("<html>", 503, "503"),
+}
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_an_error_type_is_a_word_of_few_values(name: str) -> None:
+    body, status, expected = ERRORS[name]
+    span = told(exchange(body, status=status))
+    assert span.attributes.get("error.type") == expected
+    assert (span.error is None) == (expected is None)
+    ((_, _, point),) = [one for one in span.measurements if one[0] == "gen_ai.client.inference.duration"]
+    assert point.get("error.type") == expected
+
+
+@pytest.mark.parametrize("end", ["client-left", "upstream-died"])
+def test_a_connection_that_ends_early_is_an_error(end: Any) -> None:
+    record = Talk((User("Hello"),), text="Hi").record("openai.chat", True)
+    record["response"]["body"] = record["response"]["body"][:-60]
+    span = told(result_of_record(record, end, "the connection was reset"))
+    assert span.attributes["error.type"] == end
+    assert span.error == "the connection was reset"
+
+
+PROVIDERS = {
+    OPENAI: "openai",
+    "https://x.openai.azure.com/openai/deployments/d/chat/completions": "azure.ai.openai",
+    "https://api.mistral.ai/v1/chat/completions": "mistral_ai",
+    "https://api.x.ai/v1/chat/completions": "x_ai",
+    "https://openrouter.ai/api/v1/chat/completions": "openrouter",
+    "http://127.0.0.1:8000/v1/chat/completions": "openai",
+    "https://llm.example.com/v1/chat/completions": "openai",
+}
+
+
+@pytest.mark.parametrize("url", PROVIDERS)
+def test_a_provider_has_its_well_known_name(url: str) -> None:
+    assert told(exchange(reply(), url=url)).attributes["gen_ai.provider.name"] == PROVIDERS[url]
+
+
+USAGES: dict[str, tuple[Any, tuple[int | None, int | None]]] = {
+    "OpenAI": ({"prompt_tokens": 9, "completion_tokens": 4, "prompt_tokens_details": {"cached_tokens": 5}}, (9, 4)),
+    "Anthropic counts cached input beside": (
+        {"input_tokens": 9, "output_tokens": 4, "cache_read_input_tokens": 100, "cache_creation_input_tokens": 10},
+        (119, 4),
+    ),
+    "zero": ({"prompt_tokens": 0, "completion_tokens": 0}, (0, 0)),
+    "one side": ({"completion_tokens": 4}, (None, 4)),
+    "no counts": ({"prompt_tokens": "9", "completion_tokens": True}, (None, None)),
+    "more than the format has room for": ({"prompt_tokens": 10**30, "completion_tokens": -1}, (None, None)),
+}
+
+
+@pytest.mark.parametrize("name", USAGES)
+def test_tokens(name: str) -> None:
+    usage, expected = USAGES[name]
+    span = told(exchange(reply(usage=usage)))
+    assert tuple(span.attributes.get(f"gen_ai.usage.{side}_tokens") for side in ("input", "output")) == expected
+    counted = [value for metric, value, _ in span.measurements if metric == "gen_ai.client.token.usage"]
+    assert counted == [count for count in expected if count is not None]
+
+
+def test_hostile_values_are_bounded_and_can_be_encoded() -> None:
+    nasty = "m\x1b[31m\u202e" + "x" * 10_000
+    body = reply(id=nasty, model=nasty)
+    call = {"id": nasty, "type": "function", "function": {"name": nasty, "arguments": '{"lone": "\\ud800"}'}}
+    body["choices"][0]["message"] |= {"content": nasty, "tool_calls": [call]}
+    span = told(with_model(exchange(body), nasty + "\ud800"), content=True)
+    texts = [span.name, *(one for one in span.attributes.values() if isinstance(one, str))]
+    assert all(len(text.encode()) < 70_000 and "\x1b" not in text for text in texts), "no surrogate, no escape code"
+    assert len(f"{span.attributes['gen_ai.request.model']}") <= 120
+    assert len(f"{span.attributes['gen_ai.response.id']}") <= 120
+    assert '"lone":"' in f"{span.attributes['gen_ai.output.messages']}"
+
+
+def test_of_a_long_conversation_the_end_is_exported() -> None:
+    messages = [{"role": "user", "content": f"{number} " + "word " * 2_000} for number in range(40)]
+    span = told(exchange(reply(), request={"messages": messages}), content=True)
+    exported = json.loads(f"{span.attributes['gen_ai.input.messages']}")
+    assert len(f"{span.attributes['gen_ai.input.messages']}") < 66_000
+    numbers = [int(one["parts"][0]["content"].split()[0]) for one in exported]
+    assert numbers == list(range(40 - len(numbers), 40))
+    assert len(numbers) > 5
+
+
+def test_a_known_finding_is_neither_an_event_nor_counted() -> None:
+    checked = result_of_record(
+        Talk((User("Hi"),), text="<think>Hm.</think>Hi").record("openai.chat", False), rules=("think-leak",)
+    )
+    (finding,) = checked.findings
+    assert [name for name, _, _ in told(checked).measurements].count("wirelint.findings") == 1
+    issue = type("Issue", (), {"known": True})
+    again = told(dataclasses.replace(checked, findings=(dataclasses.replace(finding, issue=issue),)))  # type: ignore[arg-type]
+    assert again.events == ()
+    assert again.attributes["wirelint.findings.known"] == 1
+    assert "wirelint.findings" not in [name for name, _, _ in again.measurements]
+
+
+URLS = {
+    "": "",
+    "http://127.0.0.1:4318/": "http://127.0.0.1:4318",
+    "https://c.example/otlp/v1/traces": "https://c.example/otlp",
+}
+
+
+@pytest.mark.parametrize("given", URLS)
+def test_urls_of_collectors(given: str) -> None:
+    assert read(otlp=given).otlp == URLS[given]
+
+
+@pytest.mark.parametrize(
+    "given", ["collector:4318", "http://", "http://h:99999", "ftp://h", "http://h/?a=b", "http://u:pw@h"]
+)
+def test_what_is_no_url_of_a_collector_is_told_in_one_line(given: str) -> None:
+    with pytest.raises(
+        options.SettingError, match=r"^wirelint_otlp=.*write one such as http://127\.0\.0\.1:4318"
+    ) as caught:
+        read(otlp=given)
+    assert "pw" not in str(caught.value)
+
+
+def test_an_option_that_changes_leaves_nothing_behind(tmp_path: Path) -> None:
+    """Each value has its own thread and its own handler of the SDK's log, which is as before after the last one."""
+
+    def threads() -> int:
+        return sum(thread.name == "wirelint-otlp" for thread in threading.enumerate())
+
+    log, inspector = logging.getLogger("opentelemetry"), Inspector()
+    with taddons.context(inspector) as context:
+        context.configure(inspector, wirelint_captures="", wirelint_otlp="http://127.0.0.1:9")
+        wait_until(lambda: log.handlers, "the SDK")
+        context.configure(inspector, wirelint_otlp_content="on")
+        wait_until(lambda: threads() == 1, "the end of the first thread")
+        assert not log.propagate
+        context.configure(inspector, wirelint_otlp="")
+        wait_until(lambda: threads() == 0, "the end of the second thread")
+        inspector.done()
+    assert (log.handlers, log.propagate) == ([], True)
+
+
+def test_the_dashboard_asks_for_exported_metrics_only() -> None:
+    """Names as Prometheus has them: dots become underscores, units and `_total` are appended."""
+    dashboard = json.loads((Path(__file__).parents[2] / "docs" / "grafana.json").read_text())
+    series = set()
+    for name, row in METRICS.items():
+        base = name.replace(".", "_")
+        if row["kind"] == "counter":
+            series.add(f"{base}_total")
+        else:
+            base += "_seconds" if row["unit"] == "s" else ""
+            series |= {f"{base}_{part}" for part in ("bucket", "sum", "count")}
+    asked = {
+        word
+        for panel in dashboard["panels"]
+        for target in panel.get("targets", ())
+        for word in re.findall(r"\b(?:gen_ai|wirelint|mcp)_\w+(?=\{|\[)", target["expr"])
+    }
+    assert len(asked) >= 6
+    assert asked <= series

@@ -1,0 +1,587 @@
+"""Telemetry: a span and metrics for each ended exchange, sent to a collector over OTLP/HTTP by OpenTelemetry's SDK.
+
+Theory of operation. `Telemetry.put` adds a checked exchange to a queue and returns at once. A thread imports the SDK
+(which takes half a second), turns exchanges into spans and measurements, and hands these to the SDK's batch processor
+and metric reader, whose threads send them. Both queues are bounded: while the collector is away, the newest exchanges
+(here) and the oldest spans (there) are dropped. The first problem of a run is logged, later ones are not. At the end of
+a run `close` waits a bounded time for the last batch.
+
+Names follow the semantic conventions for generative AI, release 0.1.0 (`lexicon/telemetry.toml`), and those for MCP for
+exchanges with tool servers. A span is the child of the `traceparent` header of the request; without that header it is
+a trace of its own. Texts of messages are exported on request only. All texts are redacted, and encoded as UTF-8 without
+surrogates, since one text that cannot be encoded would cost its whole batch.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from queue import SimpleQueue
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from wirelint import __version__, lexicon
+from wirelint.apis import channel_of
+from wirelint.apis.mcp import SESSION
+from wirelint.apis.traits import history_of, traits
+from wirelint.capture.offline import Checked
+from wirelint.capture.redact import Redactor
+from wirelint.model import (
+    Exchange,
+    HostedCall,
+    HostedResult,
+    Json,
+    Opaque,
+    Part,
+    Reasoning,
+    Refusal,
+    Rpc,
+    Text,
+    ToolCall,
+    ToolResult,
+)
+from wirelint.prices import tokens_of
+from wirelint.rule import Finding
+from wirelint.text.escaping import excerpt, printable, shorten
+from wirelint.text.families import provider_of
+
+if TYPE_CHECKING:
+    from opentelemetry.metrics import Meter
+    from opentelemetry.sdk.metrics import MeterProvider
+    from opentelemetry.sdk.trace import TracerProvider
+    from requests import Session
+
+CURE = "install OpenTelemetry's SDK with pip install 'wirelint[otel]'"
+FLUSH = 2.0
+"""Seconds that the end of a run waits for the collector."""
+
+_MOST_WAITING, _MOST_NAMES = 256, 200
+"""Exchanges that wait for the thread; different texts in one attribute of metrics (models, servers, tools, rules …)."""
+_MOST_NAME, _MOST_TEXT, _MOST_CONTENT = 120, 4_000, 64_000
+"""Most characters of an attribute, of a text in exported messages, and of all exported messages of one side."""
+_MOST_HELD = 512
+"""Spans with messages that wait for the collector; an eighth of them is one request, of at most 10 MB."""
+_MOST_COUNT = 1 << 53
+_OTHER = "_OTHER"
+_CODE = re.compile(r"-?\w[\w.:-]{0,63}", re.ASCII)
+_SYSTEM_ERROR = re.compile(r"\[Errno -?\d+\] [\w ]+")
+_TABLE = lexicon.load("telemetry")
+
+Value = str | bool | int | float | Sequence[str]
+Attributes = dict[str, Value]
+Measurement = tuple[str, float, Attributes]
+"""Name of an instrument, value, attributes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """The telemetry of one exchange. Times are in nanoseconds since 1970.
+
+    `headers` are those of the request, for its trace context. `events` are the findings as (time, attributes). `error`
+    describes a failure, if there was one.
+    """
+
+    name: str
+    start: int
+    end: int
+    headers: Mapping[str, str]
+    attributes: Attributes
+    events: tuple[tuple[int, Attributes], ...]
+    error: str | None
+    measurements: tuple[Measurement, ...]
+
+
+# --- thread -----------------------------------------------------------------------------------------------------------
+
+
+class Telemetry:
+    """Exporter of ended exchanges to the collector at a base URL (`http://127.0.0.1:4318`). `report` logs one line."""
+
+    def __init__(self, url: str, report: Callable[[str], None], *, content: bool = False) -> None:
+        self._url, self._report, self._content = url, report, content
+        self._redactor = Redactor()  # also with `wirelint_redact=off`: nobody means to send keys elsewhere
+        self._waiting: SimpleQueue[Checked | None] = SimpleQueue()
+        self._reported = False
+        self._lock = threading.Lock()
+        self._thread = threading.Thread(target=self._run, name="wirelint-otlp", daemon=True)
+        self._thread.start()
+
+    def put(self, checked: Checked) -> None:
+        """Export an exchange that has ended. Returns at once."""
+        if not self._thread.is_alive():
+            return
+        if self._waiting.qsize() >= _MOST_WAITING:
+            self._complain("too many exchanges at one time")
+        else:
+            self._waiting.put(checked)
+
+    def close(self, wait: float = FLUSH) -> None:
+        """Send what waits, for at most `wait` seconds; the rest is lost if the process ends then."""
+        self._waiting.put(None)
+        self._thread.join(wait)
+        if wait and self._thread.is_alive():
+            self._complain(f"the collector did not take the last batch within {wait:g} s")
+
+    def _run(self) -> None:
+        try:
+            sdk = _Sdk(self._url, self._complain, content=self._content)
+        except ImportError:
+            self._report(f"wirelint_otlp={self._url}: no telemetry is exported; {CURE}")
+            return
+        except Exception as error:  # fail open: a wrong certificate file, a wrong environment variable
+            self._complain(f"{type(error).__name__}: {error}")
+            return
+        while (checked := self._waiting.get()) is not None:
+            try:
+                self._redactor.learn(checked.record.request_headers, checked.record.url)
+                if (span := describe(checked, self._redactor, content=self._content)) is not None:
+                    sdk.export(span)
+            except Exception as error:  # fail open: the next exchange is exported
+                self._complain(f"{type(error).__name__}: {error}")
+        sdk.close()
+
+    def _complain(self, reason: str) -> None:
+        """Log the first problem of a run."""
+        with self._lock:
+            known, self._reported = self._reported, True
+        if not known:
+            found = _SYSTEM_ERROR.search(reason)  # the libraries' texts around it are long
+            reason = excerpt(found[0] if found is not None else reason, 200)
+            self._report(
+                f"wirelint_otlp={self._url}: telemetry does not arrive: {reason}; traffic is not affected; "
+                "check the URL and the collector (logged once)"
+            )
+
+
+class _Sdk:
+    """The SDK with its exporters. Raises ImportError without the extra `otel`.
+
+    Nothing is registered globally, because other addons of the process may use OpenTelemetry too. The log of the SDK
+    goes to `complain`: mitmproxy would stop at an error that is logged during its start.
+    """
+
+    def __init__(self, url: str, complain: Callable[[str], None], *, content: bool) -> None:
+        from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+        from opentelemetry.sdk.metrics import MeterProvider
+        from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
+        from opentelemetry.sdk.resources import OTELResourceDetector, Resource
+        from opentelemetry.sdk.trace import TracerProvider
+        from opentelemetry.sdk.trace.export import BatchSpanProcessor
+
+        self._log, self._handler = logging.getLogger("opentelemetry"), _Complaints(complain)
+        self._log.propagate = False
+        self._log.addHandler(self._handler)
+        own = Resource.create().merge(Resource({"service.name": "wirelint", "service.version": __version__}))
+        resource = own.merge(OTELResourceDetector().detect())  # OTEL_SERVICE_NAME wins
+        self._spans: TracerProvider = TracerProvider(resource=resource, shutdown_on_exit=False)
+        exporter = OTLPSpanExporter(f"{url}/v1/traces", session=_session(url))
+        sizes = (_MOST_HELD, _MOST_HELD // 8) if content else (None, None)  # else those of OTEL_BSP_…
+        self._spans.add_span_processor(
+            BatchSpanProcessor(exporter, max_queue_size=sizes[0], max_export_batch_size=sizes[1])
+        )
+        reader = PeriodicExportingMetricReader(OTLPMetricExporter(f"{url}/v1/metrics", session=_session(url)))
+        self._metrics: MeterProvider = MeterProvider([reader], resource=resource, shutdown_on_exit=False)
+        self._tracer = self._spans.get_tracer("wirelint", __version__)
+        self._names: defaultdict[str, set[str]] = defaultdict(set)
+        self._record = _instruments(self._metrics.get_meter("wirelint", __version__))
+
+    def export(self, span: Span) -> None:
+        """Hand a span and its measurements to the SDK."""
+        from opentelemetry.context import Context
+        from opentelemetry.trace import SpanKind, Status, StatusCode
+        from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+        parent = TraceContextTextMapPropagator().extract(span.headers, Context())
+        made = self._tracer.start_span(span.name, parent, SpanKind.CLIENT, span.attributes, start_time=span.start)
+        for at, attributes in span.events:
+            made.add_event("wirelint.finding", attributes, at)
+        if span.error is not None:
+            made.set_status(Status(StatusCode.ERROR, span.error))
+        made.end(span.end)
+        for name, value, attributes in span.measurements:
+            self._record[name](value, {key: self._bounded(key, one) for key, one in attributes.items()})
+
+    def _bounded(self, key: str, value: Value) -> Value:
+        """Return an attribute of a metric; `_OTHER` for new texts beyond `_MOST_NAMES`: the SDK keeps each forever."""
+        names = self._names[key]
+        if not isinstance(value, str) or value in names:
+            return value
+        if len(names) >= _MOST_NAMES:
+            return _OTHER
+        names.add(value)
+        return value
+
+    def close(self) -> None:
+        """Send the last batches, spans and metrics side by side, so that neither waits for the other."""
+        thread = threading.Thread(target=self._metrics.shutdown, name="wirelint-otlp-metrics", daemon=True)
+        thread.start()
+        self._spans.shutdown()
+        thread.join()
+        self._log.removeHandler(self._handler)
+        self._log.propagate = not any(isinstance(one, _Complaints) for one in self._log.handlers)
+
+
+class _Complaints(logging.Handler):
+    """Log handler that passes warnings and errors of the SDK on as text."""
+
+    def __init__(self, complain: Callable[[str], None]) -> None:
+        super().__init__(logging.WARNING)
+        self._complain = complain
+
+    def emit(self, record: logging.LogRecord) -> None:
+        cause = record.exc_info[1] if record.exc_info else None
+        self._complain(record.getMessage() if cause is None else f"{record.getMessage()} {cause}")
+
+
+def _session(url: str) -> Session | None:
+    """Return a session without the proxy of the environment for a collector on this machine; None for the SDK's own.
+
+    In a shell whose `HTTP_PROXY` names mitmproxy, telemetry would pass through the proxy that it is about.
+    """
+    if provider_of(urlsplit(url).hostname or "") != "local":
+        return None
+    from requests import Session
+
+    session = Session()
+    session.trust_env = False
+    return session
+
+
+def _instruments(meter: Meter) -> dict[str, Callable[[float, Attributes], None]]:
+    """Return a function for each instrument that records a value."""
+    made: dict[str, Callable[[float, Attributes], None]] = {}
+    for name, row in _TABLE["metrics"].items():
+        unit, description = row["unit"], row["description"]
+        if row["kind"] == "counter":
+            made[name] = meter.create_counter(name, unit, description).add
+        else:
+            bounds = _TABLE[row["kind"]]
+            made[name] = meter.create_histogram(
+                name, unit, description, explicit_bucket_boundaries_advisory=bounds
+            ).record
+    return made
+
+
+# --- content of a span ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Operation:
+    """The operation of an exchange. `dimensions` are attributes of its span and its metrics, `details` of its span."""
+
+    name: str
+    dimensions: Attributes
+    details: Attributes
+    error: str | None
+    measurements: tuple[Measurement, ...]
+
+
+def describe(checked: Checked, redactor: Redactor, *, content: bool = False) -> Span | None:
+    """Return the span of an exchange; None for an unknown API, and for messages to a tool server that have no method.
+
+    `content`: with the texts of messages.
+    """
+    checked = checked.folded
+    record, exchange = checked.record, checked.exchange
+    if not checked.api or record.timing.started is None:
+        return None
+    start, duration = int(record.timing.started * 1e9), record.timing.duration
+    end = start + int(duration * 1e6) if duration is not None else max(start, time.time_ns())
+    operation = (_tool_operation if channel_of(checked.api) == "mcp" else _model_operation)(
+        checked, (end - start) / 1e9
+    )
+    if operation is None:
+        return None
+    attributes = {
+        **operation.dimensions,
+        **operation.details,
+        "wirelint.exchange.id": record.id,
+        "wirelint.end": record.end,
+    }
+    if record.status is not None:
+        attributes["http.response.status_code"] = record.status
+    if record.fixes:
+        attributes["wirelint.fixes"] = list(dict.fromkeys(fix.name for fix in record.fixes))
+    if checked.known:
+        attributes["wirelint.findings.known"] = len(checked.known)
+    if operation.error is not None:
+        attributes["error.type"] = operation.error
+    if content and exchange is not None:
+        attributes |= _content(exchange, redactor)
+    cause = _text(redactor.text(record.error or ""))
+    return Span(
+        name=operation.name,
+        start=start,
+        end=end,
+        headers=exchange.request_headers if exchange is not None else {},
+        attributes=attributes,
+        events=tuple(_events(checked, start, end, redactor)),
+        error=None if operation.error is None else cause or operation.error,
+        measurements=(*operation.measurements, *_counters(checked, operation)),
+    )
+
+
+def _model_operation(checked: Checked, seconds: float) -> _Operation:
+    """Return the operation of an exchange with a model."""
+    exchange, timing = checked.exchange, checked.record.timing
+    reply = exchange.reply if exchange is not None else None
+    request = exchange.request if exchange is not None else None
+    name, error = _TABLE["operations"].get(checked.api, "chat"), _error_type(checked)
+    shared: Attributes = {"gen_ai.operation.name": name, "gen_ai.provider.name": _provider(checked)}
+    if model := _text(request.model if request is not None else checked.model):
+        shared["gen_ai.request.model"] = model
+    if reply is not None and reply.model:
+        shared["gen_ai.response.model"] = _text(reply.model)
+    shared |= _server(checked)
+    details: Attributes = {}
+    if exchange is not None and exchange.conversation:
+        details["gen_ai.conversation.id"] = _text(exchange.conversation)
+    if request is not None and request.stream:
+        details["gen_ai.request.stream"] = True
+    if reply is not None and reply.id:
+        details["gen_ai.response.id"] = _text(reply.id)
+    reasons = [_text(choice.finish_reason or "error") for choice in reply.choices] if reply is not None else []
+    if reasons and traits(checked.api).has_finish_reason:
+        details["gen_ai.response.finish_reasons"] = reasons
+    failed: Attributes = {**shared, "error.type": error} if error is not None else shared
+    made: list[Measurement] = [
+        (f"gen_ai.client.{part}.duration", seconds, failed) for part in ("inference", "operation")
+    ]
+    times = (timing.first_byte, timing.first_token) if checked.streamed else ()
+    for label, metric, time_ms in zip(_FIRST, _FIRST.values(), times, strict=False):
+        if time_ms is not None:
+            details[label] = time_ms / 1e3
+            made.append((metric, time_ms / 1e3, shared))
+    tokens = tokens_of(reply.usage) if reply is not None else None
+    for side, count in (("input", tokens.input), ("output", tokens.output)) if tokens is not None else ():
+        if count < _MOST_COUNT:
+            details[f"gen_ai.usage.{side}_tokens"] = count
+            total = {**shared, "gen_ai.token.modality": "unknown"}
+            made.append((f"gen_ai.client.inference.usage.{side}_tokens", count, total))
+            made.append(("gen_ai.client.token.usage", count, {**shared, "gen_ai.token.type": side}))
+    return _Operation(f"{name} {model}".rstrip(), shared, details, error, tuple(made))
+
+
+_FIRST = {
+    "gen_ai.response.time_to_first_chunk": "gen_ai.client.inference.time_to_first_chunk",
+    "wirelint.time_to_first_token": "wirelint.time_to_first_token",
+}
+"""Attribute and histogram of the time to the first byte of a stream, and to its first generated content."""
+
+
+def _tool_operation(checked: Checked, seconds: float) -> _Operation | None:
+    """Return the operation of an exchange with a tool server (MCP): its first message that has a method."""
+    exchange = checked.exchange
+    parts = exchange.request.parts if exchange is not None and exchange.request is not None else []
+    for part in parts:
+        match part:
+            case ToolCall(id_, name, _):
+                method, target = "tools/call", _text(name or "")
+                shared: Attributes = {
+                    "mcp.method.name": method,
+                    "gen_ai.operation.name": "execute_tool",
+                    "gen_ai.tool.name": target,
+                }
+            case Rpc("request" | "notification", id_, name, _):
+                method, target = _text(name), ""
+                shared = {"mcp.method.name": method}
+            case _:
+                continue
+        headers = exchange.request_headers if exchange is not None else {}
+        details: Attributes = {"jsonrpc.request.id": _text(id_.strip('"'))} if id_ is not None else {}
+        details |= {name: _text(headers[key]) for key, name in _MCP_HEADERS.items() if key in headers}
+        error, shared = _error_type(checked), {**shared, **_server(checked)}
+        failed: Attributes = {**shared, "error.type": error} if error is not None else shared
+        measured = (("mcp.client.operation.duration", seconds, failed),)
+        return _Operation(f"{method} {target}".rstrip(), shared, details, error, measured)
+    return None
+
+
+_MCP_HEADERS = {SESSION: "mcp.session.id", "mcp-protocol-version": "mcp.protocol.version"}
+
+
+def _provider(checked: Checked) -> str:
+    """Return the well-known name of the provider: by its host, else by the API, which is that of its first vendor."""
+    host = _split(checked.record.url)[0]
+    name = provider_of(host)
+    if name in ("local", host.lower().rstrip(".")):
+        name = checked.api.partition(".")[0]
+    return _text(_TABLE["providers"].get(name, name))
+
+
+def _server(checked: Checked) -> Attributes:
+    host, port = _split(checked.record.url)
+    return {"server.address": _text(host), "server.port": port} if host else {}
+
+
+def _split(url: str) -> tuple[str, int]:
+    """Return host and port of a URL; an empty host for a URL that cannot be read."""
+    try:
+        parts = urlsplit(url)
+        return parts.hostname or "", parts.port or (443 if parts.scheme in ("https", "wss") else 80)
+    except ValueError:
+        return "", 0
+
+
+def _error_type(checked: Checked) -> str | None:
+    """Return the class of an exchange's failure, a word of few values; None if it did not fail.
+
+    The provider's own code counts first (`rate_limit_error`), then the status (`503`), then the end of the connection
+    (`upstream-died`, `client-left`). For tool servers: the JSON-RPC code, or `tool_error`.
+    """
+    record, exchange = checked.record, checked.exchange
+    reply = exchange.reply if exchange is not None else None
+    parts = reply.parts if reply is not None else []
+    answers = [part.value for part in parts if isinstance(part, Rpc) and part.form == "error"]
+    for error in [reply.error if reply is not None else None, *answers]:
+        if error is not None:
+            return _error_code(error)
+    if record.status is not None and record.status >= 400:
+        return f"{record.status}"
+    if any(isinstance(part, ToolResult) and part.is_error for part in parts) and channel_of(checked.api) == "mcp":
+        return "tool_error"
+    return record.end if record.end in ("client-left", "upstream-died") else None
+
+
+def _error_code(error: Json) -> str:
+    """Return the code of a provider's error object: a word or a number."""
+    if not isinstance(error, dict):
+        return _OTHER
+    inner = error.get("error")
+    found = {**error, **inner} if isinstance(inner, dict) else error
+    code, numbers = found.get("code"), [found[key] for key in ("code", "status") if isinstance(found.get(key), int)]
+    words = [word for word in (code, found.get("type"), found.get("status")) if isinstance(word, str)]
+    return next((f"{word}" for word in (*words, *numbers) if _CODE.fullmatch(f"{word}")), _OTHER)
+
+
+def _events(checked: Checked, start: int, end: int, redactor: Redactor) -> Iterator[tuple[int, Attributes]]:
+    """Yield the findings that no earlier exchange had, each at the time of its event in the stream, else at the end."""
+    exchange = checked.exchange
+    for finding in checked.findings:
+        event = finding.event if finding.side == "response" else None
+        at = exchange.arrivals.at(event) if exchange is not None and event is not None else None
+        message = _text(redactor.text(finding.message), _MOST_TEXT)
+        yield (start + int(at * 1e6) if at is not None else end), {**_rule(finding), "wirelint.message": message}
+
+
+def _rule(finding: Finding) -> Attributes:
+    return {
+        "wirelint.rule.code": finding.code,
+        "wirelint.rule.name": finding.name,
+        "wirelint.severity": finding.severity,
+        "wirelint.layer": finding.layer,
+    }
+
+
+def _counters(checked: Checked, operation: _Operation) -> Iterator[Measurement]:
+    """Yield the counts of an exchange and of its findings."""
+    failed: Attributes = {"error.type": operation.error} if operation.error is not None else {}
+    yield "wirelint.exchanges", 1, {**operation.dimensions, **failed}
+    for finding in checked.findings:
+        yield "wirelint.findings", 1, {**operation.dimensions, **_rule(finding)}
+
+
+# --- messages ---------------------------------------------------------------------------------------------------------
+
+
+def _content(exchange: Exchange, redactor: Redactor) -> Attributes:
+    """Return the messages of an exchange as attributes in JSON, or a tool call and its result (MCP)."""
+    request, reply = exchange.request, exchange.reply
+    if channel_of(exchange.api) == "mcp":
+        sent = next(
+            (part for part in (request.parts if request is not None else []) if isinstance(part, ToolCall)), None
+        )
+        back = next((part for part in (reply.parts if reply is not None else []) if isinstance(part, ToolResult)), None)
+        found: list[tuple[str, Json]] = []
+        if sent is not None:
+            found.append(("gen_ai.tool.call.arguments", _part(sent, redactor)["arguments"]))
+        if back is not None and not back.is_error:
+            found.append(("gen_ai.tool.call.result", _part(back, redactor)["response"]))
+        return {name: _json(value) for name, value in found}
+    made: Attributes = {}
+    place = history_of(exchange.api).place
+    messages = request.messages if request is not None else ()
+    apart = [one for one in messages if one.role == "system" and not one.pointer.startswith(place)]
+    if apart:
+        system = [_part(part, redactor) for one in apart for part in one.parts]
+        made["gen_ai.system_instructions"] = _newest(reversed(system))
+    if len(apart) < len(messages):
+        rest = [one for one in messages if one not in apart]
+        made["gen_ai.input.messages"] = _newest(_parts(one.role, one.parts, redactor) for one in reversed(rest))
+    if reply is not None and reply.choices:
+        answers = [
+            {**_parts("assistant", choice.parts, redactor), "finish_reason": choice.finish_reason or "error"}
+            for choice in reply.choices
+        ]
+        made["gen_ai.output.messages"] = _newest(reversed(answers))
+    return made
+
+
+def _newest(items: Iterable[Json]) -> str:
+    """Return a JSON array of the first items, which are the newest ones, in reversed order; at least one item.
+
+    The messages of a long conversation are sent again with every turn, so a span carries the end of it.
+    """
+    made: list[str] = []
+    size = 0
+    for item in items:
+        text = _json(item)
+        size += len(text)
+        if made and size > _MOST_CONTENT:
+            break
+        made.append(text)
+    return f"[{','.join(reversed(made))}]"
+
+
+def _parts(role: str, parts: Iterable[Part], redactor: Redactor) -> dict[str, Json]:
+    return {"role": role, "parts": [_part(part, redactor) for part in parts]}
+
+
+def _part(part: Part, redactor: Redactor) -> dict[str, Json]:
+    """Return a part of a message in the form of the conventions. Files and images are named only."""
+
+    def text(value: str) -> str:
+        return shorten(redactor.text(value), _MOST_TEXT)
+
+    match part:
+        case Text(words):
+            return {"type": "text", "content": text(words)}
+        case Reasoning(words):
+            return {"type": "reasoning", "content": text(words)}
+        case Refusal(words):
+            return {"type": "refusal", "content": text(words)}
+        case ToolCall(id_, name, given):
+            whole = given.value if len(given.text) <= _MOST_TEXT else None
+            value = redactor.json(whole) if whole is not None else text(given.text)
+            return {"type": "tool_call", "id": id_, "name": name or "", "arguments": value}
+        case ToolResult(id_, words):
+            return {"type": "tool_call_response", "id": id_, "response": text(words)}
+        case HostedCall(id_, name):
+            return {"type": "server_tool_call", "id": id_, "name": name or "", "server_tool_call": {"type": name or ""}}
+        case HostedResult(id_):
+            return {"type": "server_tool_call_response", "id": id_, "server_tool_call_response": {"type": part.kind}}
+        case Opaque(kind):
+            return {"type": kind or "unknown"}
+        case Rpc():
+            return {"type": "rpc"}
+
+
+def _json(value: Json) -> str:
+    return _utf8(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+
+
+def _text(value: str, most: int = _MOST_NAME) -> str:
+    """Return a text from the wire as the value of an attribute: escaped, of bounded length."""
+    return _utf8(shorten(printable(shorten(value, most)), most))
+
+
+def _utf8(text: str) -> str:
+    """Return a text without lone surrogates, which protobuf refuses."""
+    return text.encode("utf-8", "replace").decode()
