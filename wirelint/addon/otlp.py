@@ -46,7 +46,7 @@ from wirelint.model import (
     ToolCall,
     ToolResult,
 )
-from wirelint.prices import tokens_of
+from wirelint.prices import Tokens, tokens_of
 from wirelint.rule import Finding
 from wirelint.text.escaping import excerpt, printable, shorten
 from wirelint.text.families import provider_of
@@ -361,7 +361,8 @@ def _model_operation(checked: Checked, seconds: float) -> _Operation:
             made.append((metric, time_ms / 1e3, shared))
     tokens = tokens_of(reply.usage) if reply is not None else None
     for side, count in (("input", tokens.input), ("output", tokens.output)) if tokens is not None else ():
-        if count < _MOST_COUNT:
+        # A vendor that counts one side only leaves 0 at the other.
+        if count < _MOST_COUNT and (count or tokens == Tokens()):
             details[f"gen_ai.usage.{side}_tokens"] = count
             total = {**shared, "gen_ai.token.modality": "unknown"}
             made.append((f"gen_ai.client.inference.usage.{side}_tokens", count, total))
