@@ -1,8 +1,9 @@
-"""`wirelint export`: captures of any kind in, one HAR, flow file or JSONL file out, with findings."""
+"""`wirelint export`: captures of any kind in, one HAR, flow file, JSONL file or folder of tables out, with findings."""
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -31,10 +32,11 @@ _SHOWN = 3
 @guided("export")
 @paths_argument
 @click.option(
-    "-o", "--output", required=True, type=click.Path(path_type=Path), metavar="OUT", help="The file to write."
-)
+    "-o", "--output", required=True, type=click.Path(path_type=Path), metavar="OUT",
+    help="The file to write; for tables, the folder.",
+)  # fmt: skip
 @click.option(
-    "--format", "form", type=click.Choice(["har", "mitm", "jsonl"]),
+    "--format", "form", type=click.Choice(["har", "mitm", "jsonl", "parquet"]),
     help="Format of OUT; by default from its suffix: .har, .mitm (.flow), .jsonl.",
 )  # fmt: skip
 @click.option("--id", "ids", multiple=True, metavar="ID", help="Only the exchange with this id, or beginning of one.")
@@ -56,14 +58,16 @@ def export(
     jobs: int | None,
     force: bool,
 ) -> int:
-    """Write captures as HAR, as a flow file for mitmweb, or as JSONL, with their findings.
+    """Write captures as HAR, as a flow file for mitmweb, as JSONL, or as tables, with their findings.
 
     PATH is read as by `wirelint check`. Secrets are redacted, as in captures. Checking the file gives the same
-    findings, unless exchanges were left out that they depend on.
+    findings, unless exchanges were left out that they depend on. With --format parquet, OUT is a folder of tables for
+    DuckDB and other tools, which hold no bodies.
     """
     kind = form or _SUFFIXES.get(output.suffix.lower())
     if kind is None:
         raise click.UsageError(f"{output}: unknown format; name it .har, .mitm or .jsonl, or use --format")
+    write, members = _writer(kind)
     rules = selection.scopes()
     names = selection.names(having)
     worth = SEVERITIES[: SEVERITIES.index(severity) + 1] if severity is not None else ()
@@ -90,12 +94,9 @@ def export(
                 yield item
 
     try:
-        with (
-            Bar(paths, "exporting") as bar, Workers(jobs, bar, selection.scopes) as workers,
-            Staging(output, folder=False, force=force) as staging,
-        ):  # fmt: skip
-            with staging.path.open("wb") as out:
-                _WRITERS[kind](out, chosen())
+        staged = Staging(output, folder=bool(members), force=force, members=members)
+        with Bar(paths, "exporting") as bar, Workers(jobs, bar, selection.scopes) as workers, staged as staging:
+            write(staging.path, chosen())
             if count:
                 staging.commit()
     except (TargetError, OSError) as error:
@@ -121,6 +122,22 @@ def _annotations(checked: Checked) -> dict[str, Json]:
         if isinstance(finding, dict):
             finding.pop("source")
     return made
+
+
+def _writer(kind: str) -> tuple[Callable[[Path, Iterator[Checked]], None], frozenset[str]]:
+    """Return the function that writes a format, and the names in the folder that it fills; none if it writes a file."""
+    if kind != "parquet":
+        return functools.partial(_write_file, _WRITERS[kind]), frozenset()
+    try:
+        from wirelint.view.parquet import DATASETS, write_tables
+    except ImportError as error:
+        raise click.ClickException("--format parquet needs pyarrow: pip install 'wirelint[tables]'") from error
+    return write_tables, DATASETS
+
+
+def _write_file(write: Callable[[BinaryIO, Iterator[Checked]], None], path: Path, items: Iterator[Checked]) -> None:
+    with path.open("wb") as out:
+        write(out, items)
 
 
 def _write_lines(out: BinaryIO, items: Iterator[Checked]) -> None:

@@ -121,7 +121,7 @@ def outcome_of(exchange: Exchange, reply: Reply) -> Outcome:
     """Return the figures of the first choice of a reply."""
     choice = reply.choices[0] if reply.choices else None
     calls = choice.calls if choice is not None else ()
-    valid = sum(_is_valid(call, exchange.request) for call in calls)
+    valid = sum(is_valid_call(call, exchange.request) for call in calls)
     return Outcome(_finish(exchange, choice), len(calls), valid, tuple(sorted(call.name or "" for call in calls)))
 
 
@@ -136,7 +136,7 @@ def _finish(exchange: Exchange, choice: Choice | None) -> Finish:
             return "other"
 
 
-def _is_valid(call: ToolCall, request: Request | None) -> bool:
+def is_valid_call(call: ToolCall, request: Request | None) -> bool:
     """Return True if no known fact prevents the client from running the call."""
     if not call.name:
         return False

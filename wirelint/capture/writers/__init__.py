@@ -19,6 +19,7 @@ from types import TracebackType
 from wirelint.capture.format import is_prior
 from wirelint.capture.offline import Fixed
 from wirelint.capture.writers.documents import write_har, write_lines, write_records
+from wirelint.text.escaping import printable
 
 # Output appears as a whole or not at all: it grows in a hidden folder beside its target, and is moved at the end.
 
@@ -31,18 +32,24 @@ class Staging:
     """An output file or folder that appears as a whole. Write at `path`, then `commit`; without `commit` nothing
     remains.
 
-    `force` replaces an existing file, or the files of the same names in an existing folder. Everything may raise OSError.
-    `TargetError` is raised for an existing target without `force`.
+    `force` replaces an existing file, or the files of the same names in an existing folder. `members` names everything
+    that a folder may hold; with `force`, such a folder is replaced as a whole. Everything may raise OSError. `TargetError`
+    is raised for an existing target without `force`, and for a folder with other files than `members`.
     """
 
-    def __init__(self, target: Path, *, folder: bool, force: bool = False) -> None:
+    def __init__(
+        self, target: Path, *, folder: bool, force: bool = False, members: frozenset[str] = frozenset()
+    ) -> None:
         if os.path.lexists(target) and not force:
             raise TargetError(f"{target} is there already; name another, or replace it with --force")
         if os.path.lexists(target) and target.is_dir() != folder:
             kinds = ("a file", "a folder") if folder else ("a folder", "a file")
             raise TargetError(f"{target} is {kinds[0]}, and the output is {kinds[1]}; name another")
+        if members and target.is_dir() and (others := sorted(set(os.listdir(target)) - members)):
+            raise TargetError(f"{target} holds other files ({printable(others[0])}); name another folder")
         self._target = target
         self._folder = folder
+        self._is_whole = bool(members)
         home = next(parent for parent in target.absolute().parents if parent.is_dir())
         self._root = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=home))
         self.path = self._root / "out"
@@ -62,6 +69,15 @@ class Staging:
         self._target.parent.mkdir(parents=True, exist_ok=True)
         if not self._folder or not self._target.is_dir():
             os.replace(self.path, self._target)
+            return
+        if self._is_whole:
+            before = self._root / "before"
+            os.replace(self._target, before)
+            try:
+                os.replace(self.path, self._target)
+            except OSError:
+                os.replace(before, self._target)
+                raise
             return
         for parent, _, names in os.walk(self.path):
             home = self._target / Path(parent).relative_to(self.path)

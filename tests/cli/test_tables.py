@@ -1,0 +1,229 @@
+"""`wirelint export --format parquet`: rows, all or nothing, and the queries of docs/tables.md."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow.parquet as pq
+import pytest
+
+from tests.build import Call, Talk, schema
+from tests.cli.conftest import Wirelint
+from tests.cli.test_check import CUT, write
+from wirelint.view import parquet
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "tables.md"
+VIEWS, *QUERIES = re.findall(r"^```sql\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+
+DAY = 1769852700.25  # 2026-01-31T09:45:00.25Z
+OPENAI, OTHER = "https://api.openai.com/v1/chat/completions", "http://llm.example:8080/v1/chat/completions"
+TOOLS = {"tide": schema(["port"], port="string")}
+USAGE = {"prompt_tokens": 100, "completion_tokens": 30, "prompt_tokens_details": {"cached_tokens": 64}}
+
+
+def _record(name: str, url: str, started: float | None, talk: Talk, usage: Any = None, **reply: Any) -> dict[str, Any]:
+    made = talk.record("openai.chat", False)
+    body = {**json.loads(made["response"]["body"]), "model": talk.model, **({"usage": usage} if usage else {}), **reply}
+    timing = {"started": started, "first_byte_ms": 200.0, "first_token_ms": 250.0, "duration_ms": 1500.0}
+    return {
+        **made,
+        "id": name,
+        "end": "complete",
+        "timing": timing,
+        "request": {**made["request"], "url": url},
+        "response": {**made["response"], "body": json.dumps(body)},
+    }
+
+
+def _talk(**more: Any) -> Talk:
+    return Talk(**{"text": "High at nine.", "tools": TOOLS, "model": "gpt-4o", **more})
+
+
+LEAK = '<tool_call>{"name": "tide", "arguments": {"port": "Hove"}}</tool_call>'
+RECORDS = [
+    _record("calls", OPENAI, DAY, _talk(text="", calls=(Call("tide", {"port": "Hove"}), Call("tide", {"port": 7}))), USAGE),
+    _record("leak", OPENAI, DAY + 60, _talk(text=LEAK), USAGE),
+    _record("cut", OPENAI, DAY + 86400, _talk(finish="length"), {"prompt_tokens": 5, "completion_tokens": 1 << 63}),
+    _record("other", OTHER, None, _talk(model="acme-1"), {"prompt_tokens": 5, "completion_tokens": 7}, model="acme-2"),
+    {**_record("down", OTHER, DAY, _talk()), "response": {"status": 503, "body": '{"error": {"message": "no"}}'}},
+    {"id": "shop", "request": {"url": "https://a'b%2F../..\\;é/cart", "body": {"a": "\ud83d"}}, "response": {"body": "{}"}},
+]  # fmt: skip
+MCP = {
+    "id": "tool",
+    "request": {
+        "url": "https://tools.example/mcp",
+        "headers": {"content-type": "application/json"},
+        "body": {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "tide", "arguments": {}}},
+    },
+    "response": {
+        "status": 200,
+        "headers": {"content-type": "application/json"},
+        "body": {"jsonrpc": "2.0", "id": 1, "result": {"content": [{"type": "text", "text": "no"}], "isError": True}},
+    },
+    "timing": {"started": DAY, "duration_ms": 40.0},
+}
+
+Ask = Callable[[str], list[tuple[Any, ...]]]
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write(tmp_path_factory.mktemp("captures") / "run.jsonl", *RECORDS, MCP)
+
+
+@pytest.fixture
+def export(wirelint: Wirelint, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+    """Exports the captures into `tables`, in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    return lambda *more: wirelint("export", source, "--format", "parquet", "-o", "tables", *more)
+
+
+def _ask(query: str) -> list[tuple[Any, ...]]:
+    database = duckdb.connect()
+    database.execute(VIEWS)
+    return database.execute(query).fetchall()
+
+
+def _rows(folder: Path, dataset: str) -> int:
+    return sum(pq.ParquetFile(file).metadata.num_rows for file in (folder / dataset).rglob("*.parquet"))
+
+
+def test_rows(export: Callable[..., Any], tmp_path: Path) -> None:
+    ran = export()
+    assert (ran.status, ran.out) == (0, "")
+    assert ran.err.startswith("wrote tables: 7 of 7 exchanges, ")
+    folders = {path.parent.relative_to(tmp_path / "tables").as_posix() for path in tmp_path.rglob("*.parquet")}
+    assert "exchanges/day=2026-01-31/provider=api.openai.com" in folders
+    assert "usage/day=__HIVE_DEFAULT_PARTITION__/provider=llm.example%3A8080" in folders
+    exchanges = """SELECT exchange, CAST(day AS VARCHAR), provider, "gen_ai.operation.name",
+                   "gen_ai.response.finish_reasons", "error.type", calls, epoch(started)
+                   FROM exchanges ORDER BY source, place"""
+    assert _ask(exchanges) == [
+        ("calls", "2026-01-31", "api.openai.com", "chat", ["tool_calls"], None, 2, DAY),
+        ("leak", "2026-01-31", "api.openai.com", "chat", ["stop"], None, 0, DAY + 60),
+        ("cut", "2026-02-01", "api.openai.com", "chat", ["length"], None, 0, DAY + 86400),
+        ("other", None, "llm.example:8080", "chat", ["stop"], None, 0, None),
+        ("down", "2026-01-31", "llm.example:8080", "chat", None, "503", 0, DAY),
+        ("shop", None, "a'b%2F..", None, None, None, 0, None),
+        ("tool", "2026-01-31", "tools.example", "execute_tool", None, None, 0, DAY),
+    ]
+    usage = """SELECT exchange, "gen_ai.usage.input_tokens", "gen_ai.usage.output_tokens",
+               "gen_ai.usage.cache_read.input_tokens", cost_usd > 0, price, "gen_ai.response.model"
+               FROM usage ORDER BY exchange"""
+    assert _ask(usage) == [
+        ("calls", 100, 30, 64, True, "openai/gpt-4o", "gpt-4o"),
+        ("cut", 5, None, 0, True, "openai/gpt-4o", "gpt-4o"),
+        ("leak", 100, 30, 64, True, "openai/gpt-4o", "gpt-4o"),
+        ("other", 5, 7, 0, None, None, "acme-2"),
+    ]
+    calls = """SELECT exchange, "gen_ai.tool.name", position, is_valid, is_error, duration_ms
+               FROM calls ORDER BY exchange, position"""
+    assert _ask(calls) == [
+        ("calls", "tide", 0, True, None, None),
+        ("calls", "tide", 1, False, None, None),
+        ("tool", "tide", 0, None, True, 40.0),
+    ]
+    assert ("leak", "xml-leak", "error", False) in _ask("SELECT exchange, name, severity, is_known FROM findings")
+    bodies = b"".join(path.read_bytes() for path in tmp_path.rglob("*.parquet"))
+    assert b"High at nine." not in bodies
+
+
+@pytest.mark.parametrize("query", QUERIES, ids=lambda query: " ".join(query.split()[:8]))
+def test_queries_of_the_page(export: Callable[..., Any], query: str) -> None:
+    assert export().status == 0
+    assert _ask(query), "no row, so this test shows nothing"
+
+
+def test_a_query_adds_up(export: Callable[..., Any]) -> None:
+    export()
+    tools = next(query for query in QUERIES if "count_if(NOT is_valid)" in query)
+    assert _ask(tools) == [("tide", "gpt-4o", 2, 1)]
+    costs = next(query for query in QUERIES if "without_price" in query)
+    assert [(str(day), model, given, left) for day, model, given, _, _, left in _ask(costs)] == [
+        ("2026-01-31", "gpt-4o", 200, 0),
+        ("2026-02-01", "gpt-4o", 5, 0),
+        ("None", "acme-1", 5, 1),
+    ]
+
+
+def test_rows_are_written_in_groups(
+    export: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    export()
+    whole = _ask("FROM exchanges ORDER BY ALL")
+    for name, value in {"_ROW_GROUP": 1, "_MOST_ROWS": 1, "_MOST_OPEN": 1}.items():
+        monkeypatch.setattr(parquet, name, value)
+    export("--force")
+    assert _ask("FROM exchanges ORDER BY ALL") == whole
+    assert len(list((tmp_path / "tables" / "exchanges").rglob("part-1.parquet"))) > 0
+
+
+def test_empty_datasets_have_columns(wirelint: Wirelint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "cut.jsonl", CUT)
+    assert wirelint("export", "cut.jsonl", "--format", "parquet", "-o", "tables").status == 0
+    assert _ask('SELECT sum("gen_ai.usage.input_tokens") FROM usage') == [(None,)]
+    assert _ask("SELECT count(*), any_value(provider) FROM calls") == [(0, None)]
+
+
+def test_an_existing_folder(export: Callable[..., Any], tmp_path: Path) -> None:
+    export()
+    again = export()
+    assert (again.status, len(again.err.splitlines())) == (2, 1)
+    assert "tables is there already; name another, or replace it with --force" in again.err
+    assert export("--id", "leak", "--force").status == 0
+    assert [_rows(tmp_path / "tables", name) for name in ("exchanges", "calls", "usage")] == [1, 0, 1]
+    (tmp_path / "tables" / "thesis.txt").write_text("mine", encoding="utf-8")
+    other = export("--force")
+    assert (other.status, len(other.err.splitlines())) == (2, 1)
+    assert "tables holds other files (thesis.txt); name another folder" in other.err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["tables"]
+
+
+def test_a_failure_leaves_nothing(export: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(pq.ParquetWriter, "write_table", fail)
+    ran = export()
+    assert (ran.status, len(ran.err.splitlines())) == (2, 1)
+    assert "No space left on device" in ran.err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_interrupted_export_leaves_nothing(tmp_path: Path) -> None:
+    words = ("export", "-", "--format", "parquet", "-o", "tables")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "wirelint", *words], cwd=tmp_path, stdin=subprocess.PIPE, stderr=subprocess.PIPE,
+        env={"PYTHONPATH": str(PAGE.parents[1]), "PATH": ""},
+    )  # fmt: skip
+    try:
+        assert process.stdin is not None
+        process.stdin.write(json.dumps(RECORDS[0]).encode() + b"\n")
+        process.stdin.flush()
+        deadline = time.monotonic() + 60
+        while not list(tmp_path.iterdir()) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert (process.returncode, err.decode().splitlines()[-1]) == (130, "wirelint: interrupted")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_pyarrow(export: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delitem(sys.modules, "wirelint.view.parquet")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    ran = export()
+    assert (ran.status, ran.err) == (2, "wirelint: --format parquet needs pyarrow: pip install 'wirelint[tables]'\n")
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,401 @@
+"""Captures as tables: the Parquet datasets `exchanges`, `findings`, `calls` and `usage`.
+
+Layout: `DIR/<dataset>/day=2026-01-31/provider=api.openai.com/part-0.parquet`, partitions in Hive style, with the day in
+UTC. An unknown day or provider is `__HIVE_DEFAULT_PARTITION__`, which readers take for NULL. Columns have the names of
+OpenTelemetry's GenAI conventions where these define one. Bodies are not in the tables: `source` and `exchange` name the
+file and the record that hold them.
+
+Rows are buffered by partition and written in row groups, so memory does not grow with the captures.
+
+This module needs pyarrow, which is optional (`pip install 'wirelint[tables]'`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TypeAlias
+from urllib.parse import quote, urlsplit
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from wirelint.apis import channel_of
+from wirelint.capture.offline import Checked
+from wirelint.model import Exchange, HostedCall, Reply, ToolCall, ToolResult
+from wirelint.prices import cost, tokens_of
+from wirelint.view.findings import flat, worst
+from wirelint.view.scores import is_valid_call, provider_of
+
+Value: TypeAlias = str | int | float | bool | datetime | list[str] | None
+Row: TypeAlias = dict[str, Value]
+
+_UNKNOWN = "__HIVE_DEFAULT_PARTITION__"
+_ROW_GROUP = 4_000
+"""Rows of a partition that are written together."""
+_MOST_ROWS = 12_000
+"""Rows that wait in all partitions together; at the limit, the largest partition is written."""
+_MOST_OPEN = 32
+"""Files that are open at once; rows that come after a file was closed begin the next part of its partition."""
+_LONGEST = 60
+"""Characters of a provider's name in a path: a URL escape takes up to 12 bytes for one, and a file name has 255."""
+
+_TYPES = {
+    "text": pa.string(),
+    "texts": pa.list_(pa.string()),
+    "count": pa.int64(),
+    "number": pa.float64(),
+    "flag": pa.bool_(),
+    "time": pa.timestamp("us", tz="UTC"),
+}
+_SHARED = {
+    "exchange": "text",
+    "source": "text",
+    "started": "time",
+    "api": "text",
+    "gen_ai.conversation.id": "text",
+    "gen_ai.request.model": "text",
+}
+"""Columns of every dataset."""
+
+_COLUMNS = {
+    "exchanges": {
+        **_SHARED,
+        "place": "text",
+        "gen_ai.operation.name": "text",
+        "gen_ai.response.id": "text",
+        "gen_ai.response.model": "text",
+        "gen_ai.response.finish_reasons": "texts",
+        "http.request.method": "text",
+        "http.response.status_code": "count",
+        "url.full": "text",
+        "server.address": "text",
+        "error.type": "text",
+        "end": "text",
+        "streamed": "flag",
+        "first_byte_ms": "number",
+        "first_token_ms": "number",
+        "duration_ms": "number",
+        "request_bytes": "count",
+        "response_bytes": "count",
+        "messages": "count",
+        "tools": "count",
+        "calls": "count",
+        "findings": "count",
+        "worst": "text",
+        "fixes": "count",
+    },
+    "findings": {
+        **_SHARED,
+        **dict.fromkeys(("code", "name", "severity", "confidence", "layer", "side", "pointer"), "text"),
+        "event": "count",
+        **dict.fromkeys(("message", "fingerprint", "issue", "first_seen"), "text"),
+        "is_known": "flag",
+        "fix_safety": "text",
+        "fix_title": "text",
+    },
+    "calls": {
+        **_SHARED,
+        "gen_ai.tool.call.id": "text",
+        "gen_ai.tool.name": "text",
+        "form": "text",
+        "choice": "count",
+        "position": "count",
+        "arguments_bytes": "count",
+        "is_valid": "flag",
+        "is_error": "flag",
+        "duration_ms": "number",
+    },
+    "usage": {
+        **_SHARED,
+        "gen_ai.response.model": "text",
+        "gen_ai.usage.input_tokens": "count",
+        "gen_ai.usage.output_tokens": "count",
+        "gen_ai.usage.cache_read.input_tokens": "count",
+        "gen_ai.usage.cache_creation.input_tokens": "count",
+        "gen_ai.usage.reasoning.output_tokens": "count",
+        "cost_usd": "number",
+        "price": "text",
+    },
+}
+_SCHEMAS = {
+    dataset: pa.schema([(column, _TYPES[kind]) for column, kind in columns.items()])
+    for dataset, columns in _COLUMNS.items()
+}
+DATASETS = frozenset(_COLUMNS)
+
+
+def write_tables(folder: Path, items: Iterable[Checked]) -> None:
+    """Write the datasets of checked exchanges below an empty folder. Raises OSError.
+
+    A dataset without rows gets one file without rows, so that queries find its columns.
+    """
+    writer = _Writer(folder)
+    try:
+        for checked in items:
+            day, provider = _partition(checked)
+            for dataset, row in _rows(checked):
+                writer.add(dataset, day, provider, row)
+    finally:
+        writer.close()
+    for dataset in _COLUMNS:
+        if not (folder / dataset).exists():
+            empty = _Partition(folder, dataset, _UNKNOWN, _UNKNOWN)
+            empty.flush()
+            empty.close()
+
+
+class _Partition:
+    """The rows of a dataset, day and provider that are not written yet, and the open file of the earlier ones."""
+
+    def __init__(self, folder: Path, dataset: str, day: str, provider: str) -> None:
+        name = provider if provider == _UNKNOWN else quote(provider, safe="")
+        self._folder = folder / dataset / f"day={day}" / f"provider={name}"
+        self._schema = _SCHEMAS[dataset]
+        self._parts = 0
+        self._file: pq.ParquetWriter | None = None
+        self.rows: list[Row] = []
+
+    @property
+    def is_open(self) -> bool:
+        return self._file is not None
+
+    def flush(self) -> None:
+        """Write the waiting rows as one row group."""
+        if self._file is None:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            path = self._folder / f"part-{self._parts}.parquet"
+            self._file = pq.ParquetWriter(path, self._schema, compression="zstd")
+            self._parts += 1
+        arrays = [
+            pa.array([_fitting(row.get(field.name)) for row in self.rows], type=field.type) for field in self._schema
+        ]
+        self._file.write_table(pa.Table.from_arrays(arrays, schema=self._schema))
+        self.rows = []
+
+    def close(self) -> None:
+        """Finish the file. Later rows go to the next part."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+
+class _Writer:
+    """All partitions of an export, in the order of their last row group."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._partitions: dict[tuple[str, str, str], _Partition] = {}
+        self._waiting = 0
+
+    def add(self, dataset: str, day: str, provider: str, row: Row) -> None:
+        key = dataset, day, provider
+        if (partition := self._partitions.get(key)) is None:
+            partition = self._partitions[key] = _Partition(self._folder, *key)
+        partition.rows.append(row)
+        self._waiting += 1
+        if len(partition.rows) >= _ROW_GROUP:
+            self._flush(key)
+        elif self._waiting >= _MOST_ROWS:
+            self._flush(max(self._partitions, key=lambda one: len(self._partitions[one].rows)))
+
+    def _flush(self, key: tuple[str, str, str]) -> None:
+        partition = self._partitions[key] = self._partitions.pop(key)
+        self._waiting -= len(partition.rows)
+        partition.flush()
+        opened = [one for one in self._partitions.values() if one.is_open]
+        if len(opened) > _MOST_OPEN:
+            opened[0].close()
+
+    def close(self) -> None:
+        """Write all waiting rows and finish all files."""
+        for partition in self._partitions.values():
+            if partition.rows:
+                partition.flush()
+            partition.close()
+
+
+def _fitting(value: Value) -> Value:
+    """Return a value that Arrow can hold: no integer beyond 64 bits, no text with half of a surrogate pair."""
+    match value:
+        case bool():
+            return value
+        case int():
+            return value if abs(value) < 1 << 63 else None
+        case str():
+            return value if value.isascii() else value.encode("utf-8", "replace").decode()
+        case list():
+            return [text.encode("utf-8", "replace").decode() for text in value]
+        case _:
+            return value
+
+
+# --- rows -------------------------------------------------------------------------------------------------------------
+
+
+def _partition(checked: Checked) -> tuple[str, str]:
+    """Return the day and the provider of an exchange, as in the names of folders."""
+    started = _started(checked)
+    exchange, record = checked.exchange, checked.record
+    host = urlsplit(record.url).hostname if exchange is None and _is_url(record.url) else None
+    provider = provider_of(record, exchange) if exchange is not None else host or ""
+    name = provider.encode("utf-8", "replace").decode()[:_LONGEST]
+    return (
+        f"{started:%Y-%m-%d}" if started is not None and started.year >= 1000 else _UNKNOWN,
+        name if name and name != "unknown" else _UNKNOWN,
+    )
+
+
+def _is_url(url: str) -> bool:
+    try:
+        return bool(urlsplit(url).hostname)
+    except ValueError:
+        return False
+
+
+def _started(checked: Checked) -> datetime | None:
+    try:
+        started = checked.record.timing.started
+        return datetime.fromtimestamp(started, UTC) if started is not None else None
+    except (ValueError, OverflowError, OSError):  # a time that no calendar has
+        return None
+
+
+def _rows(checked: Checked) -> Iterator[tuple[str, Row]]:
+    """Yield the rows of an exchange, each with its dataset."""
+    exchange = checked.exchange
+    shared: Row = {
+        "exchange": checked.record.id,
+        "source": checked.record.source,
+        "started": _started(checked),
+        "api": checked.api or None,
+        "gen_ai.conversation.id": exchange.conversation if exchange is not None else None,
+        "gen_ai.request.model": checked.model or None,
+    }
+    yield "exchanges", {**shared, **_exchange(checked)}
+    for finding in checked.findings:
+        made: Mapping[str, object] = flat(checked, finding)
+        texts = {name: value for name, value in made.items() if isinstance(value, (str, int, float))}
+        fix = finding.fix
+        yield (
+            "findings",
+            {
+                **texts,
+                **shared,
+                "is_known": finding.is_known,
+                "fix_safety": fix.safety if fix is not None else None,
+                "fix_title": fix.title if fix is not None else None,
+            },
+        )
+    if exchange is None:
+        return
+    for row in _calls(exchange):
+        yield "calls", {**shared, **row}
+    if (usage := _usage(exchange)) is not None:
+        yield "usage", {**shared, **usage}
+
+
+def _exchange(checked: Checked) -> Row:
+    record, exchange = checked.record, checked.exchange
+    request, reply = (exchange.request, exchange.reply) if exchange is not None else (None, None)
+    choices = reply.choices if reply is not None else ()
+    found = [finding for finding in checked.findings if not finding.is_known]
+    return {
+        "place": record.place,
+        "gen_ai.operation.name": _operation(exchange),
+        "gen_ai.response.id": reply.id if reply is not None else None,
+        "gen_ai.response.model": reply.model if reply is not None else None,
+        "gen_ai.response.finish_reasons": [one.finish_reason for one in choices if one.finish_reason is not None]
+        or None,
+        "http.request.method": record.method,
+        "http.response.status_code": record.status,
+        "url.full": record.url,
+        "server.address": urlsplit(record.url).hostname if _is_url(record.url) else None,
+        "error.type": _error(record.status, record.end, reply),
+        "end": record.end,
+        "streamed": checked.streamed,
+        "first_byte_ms": record.timing.first_byte,
+        "first_token_ms": record.timing.first_token,
+        "duration_ms": record.timing.duration,
+        "request_bytes": len(record.request_body or b""),
+        "response_bytes": len(record.response_body or b""),
+        "messages": len(request.messages) if request is not None else None,
+        "tools": len(request.tools) if request is not None else None,
+        "calls": checked.calls,
+        "findings": len(found),
+        "worst": worst(found),
+        "fixes": len(record.fixes),
+    }
+
+
+def _operation(exchange: Exchange | None) -> str | None:
+    """Return the name of the operation as in the conventions; None if they have none."""
+    if exchange is None:
+        return None
+    if channel_of(exchange.api) == "mcp":
+        return "execute_tool" if exchange.request is not None and exchange.request.calls else None
+    return {"openai.completions": "text_completion", "google.generate_content": "generate_content"}.get(
+        exchange.api, "chat"
+    )
+
+
+def _error(status: int | None, end: str, reply: Reply | None) -> str | None:
+    """Return the status of an HTTP error, the way in which the connection broke, or `error` for an error in a reply."""
+    if status is not None and status >= 400:
+        return str(status)
+    if end in ("client-left", "upstream-died"):
+        return end
+    return "error" if reply is not None and reply.error is not None else None
+
+
+def _calls(exchange: Exchange) -> Iterator[Row]:
+    """Yield the calls of a model's reply, or those that a tool server (MCP) ran, with the outcome."""
+    request, reply = exchange.request, exchange.reply
+    if channel_of(exchange.api) == "mcp":
+        results = {part.call_id: part for part in reply.parts if isinstance(part, ToolResult)} if reply else {}
+        for position, call in enumerate(request.calls if request is not None else ()):
+            result = results.get(call.id)
+            failed = result.is_error if result is not None else None
+            yield {**_call(call, 0, position), "is_error": failed, "duration_ms": exchange.timing.duration}
+        return
+    for choice in reply.choices if reply is not None else ():
+        calls = [part for part in choice.parts if isinstance(part, (ToolCall, HostedCall))]
+        for position, one in enumerate(calls):
+            if isinstance(one, ToolCall):
+                yield {**_call(one, choice.index, position), "is_valid": is_valid_call(one, request)}
+            else:
+                yield {
+                    "gen_ai.tool.call.id": one.id, "gen_ai.tool.name": one.name, "form": "hosted",
+                    "choice": choice.index, "position": position,
+                }  # fmt: skip
+
+
+def _call(call: ToolCall, choice: int, position: int) -> Row:
+    return {
+        "gen_ai.tool.call.id": call.id,
+        "gen_ai.tool.name": call.name,
+        "form": call.form,
+        "choice": choice,
+        "position": position,
+        "arguments_bytes": len(call.arguments.text.encode("utf-8", "replace")),
+    }
+
+
+def _usage(exchange: Exchange) -> Row | None:
+    """Return the token counts of a reply and their cost; None if the reply has no counts."""
+    reply = exchange.reply
+    tokens = tokens_of(reply.usage) if reply is not None else None
+    if reply is None or tokens is None:
+        return None
+    spent = cost(tokens, exchange.model, exchange.url, exchange.timing.started)
+    return {
+        "gen_ai.response.model": reply.model,
+        "gen_ai.usage.input_tokens": tokens.input,
+        "gen_ai.usage.output_tokens": tokens.output,
+        "gen_ai.usage.cache_read.input_tokens": tokens.cached,
+        "gen_ai.usage.cache_creation.input_tokens": tokens.written,
+        "gen_ai.usage.reasoning.output_tokens": tokens.reasoning,
+        "cost_usd": spent.amount if spent is not None else None,
+        "price": spent.model if spent is not None else None,
+    }
