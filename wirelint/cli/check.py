@@ -25,6 +25,7 @@ from wirelint.capture.format import is_prior
 from wirelint.capture.offline import Checked
 from wirelint.capture.offline import check as check_records
 from wirelint.capture.readers import Problem, captures_below, read
+from wirelint.capture.readers.storage import place_of
 from wirelint.capture.record import Record
 from wirelint.capture.writers import Staging, TargetError
 from wirelint.cli.guidance import guided
@@ -185,7 +186,7 @@ def _sizes(paths: Sequence[str]) -> dict[str, tuple[int, int]]:
     """Return size and time of change of each capture."""
     found = {}
     for path in paths:
-        files = [file for file, counts in captures_below(path) if counts] if os.path.isdir(path) else [path]
+        files = [file for file, counts in captures_below(path) if counts] if storage.is_folder(path) else [path]
         for file in files:
             with contextlib.suppress(OSError):
                 state = os.stat(file)
@@ -299,7 +300,7 @@ _SHOWN = 12
 
 
 @guided("case")
-@click.argument("path", metavar="PATH")
+@click.argument("path", type=place_of, metavar="PATH")
 @click.argument("exchange", required=False, metavar="[ID]")
 @click.option("-o", "--output", default="-", metavar="FILE", help="The file to write; standard output by default.")
 @click.option("--select", multiple=True, metavar="RULE", help="Keep the findings of these rules.")

@@ -19,7 +19,7 @@ import click
 
 from wirelint.capture.offline import Checked, Fixed, Report
 from wirelint.capture.offline import fix as fix_records
-from wirelint.capture.readers import Problem, captures_below, open_source, read
+from wirelint.capture.readers import Problem, captures_below, open_source, read, storage
 from wirelint.capture.replay import mended
 from wirelint.capture.writers import Staging, TargetError, write
 from wirelint.cli import completion
@@ -156,7 +156,7 @@ class _Run:
 
     def write(self, paths: tuple[str, ...], output: str, *, force: bool) -> str:
         """Write everything or nothing. Returns a line that says what."""
-        folder = len(paths) > 1 or os.path.isdir(paths[0])
+        folder = len(paths) > 1 or storage.is_folder(paths[0])
         if output == _STDIO:
             if folder:
                 raise click.UsageError("several captures cannot go to standard output; name a folder: -o OUT")
@@ -268,7 +268,7 @@ def fix_file(rules: Scopes, job: _Job, emit: Callable[[Fixed | Problem], None], 
 
 def _items(rules: Scopes, job: _Job, path: str, report: Report) -> Iterator[Fixed | Problem]:
     # A folder is passed on only if it is empty, which the reader reports.
-    records = read([path]) if os.path.isdir(path) else open_source(path, job.source)
+    records = read([path]) if storage.is_folder(path) else open_source(path, job.source)
     return fix_records(records, rules, None, report)
 
 
@@ -278,14 +278,14 @@ def _jobs(paths: tuple[str, ...]) -> Iterator[_Job]:
         name = os.path.basename(os.path.abspath(path)) if len(paths) > 1 else ""
         if name and taken.setdefault(name, path) != path:
             raise click.UsageError(f"{taken[name]} and {path} would both become {name}; fix them one by one")
-        if path == _STDIO or not os.path.isdir(path):
+        if path == _STDIO or not storage.is_folder(path):
             yield _Job(path, name)
             continue
         found = list(captures_below(path))
         if not found:
             yield _Job(path, name)
         for file, counts in found:
-            yield _Job(file, os.path.join(name, os.path.relpath(file, path)), counts)
+            yield _Job(file, os.path.join(name, storage.relative(file, path)), counts)
 
 
 def _keep_apart(paths: tuple[str, ...], target: Path) -> None:
@@ -293,20 +293,26 @@ def _keep_apart(paths: tuple[str, ...], target: Path) -> None:
     out = target.resolve()
     for path in paths:
         source = Path(path).resolve()
-        if path != _STDIO and (out == source or source in out.parents or out in source.parents):
+        if (
+            path != _STDIO
+            and not storage.is_url(path)
+            and (out == source or source in out.parents or out in source.parents)
+        ):
             raise click.UsageError(f"{target} and {path} overlap; nothing is fixed in place, name another output")
 
 
 @contextlib.contextmanager
 def _on_disk(source: str, target: Path) -> Iterator[Path]:
-    """Yield a file that can be read twice: standard input is copied beside the output."""
-    if source != _STDIO:
+    """Yield a file that can be read twice: standard input and URLs are copied beside the output."""
+    is_url = storage.is_url(source)
+    if source != _STDIO and not is_url:
         yield Path(source)
         return
     spool = target.with_name(f"{target.name}.in")
     try:
-        with spool.open("wb") as file:
-            shutil.copyfileobj(sys.stdin.buffer, file)
+        given = storage.opened(source) if is_url else contextlib.nullcontext(sys.stdin.buffer)
+        with spool.open("wb") as file, given as stream:
+            shutil.copyfileobj(stream, file)
         yield spool
     finally:
         spool.unlink(missing_ok=True)
@@ -314,7 +320,15 @@ def _on_disk(source: str, target: Path) -> Iterator[Path]:
 
 def _of(count: int, paths: tuple[str, ...]) -> str:
     """Return the part of the input that is in the output, in words."""
-    files = sum(len(names) for path in paths for _, _, names in os.walk(path))
-    files += sum(not os.path.isdir(path) for path in paths)
+    files = sum(_count(path) for path in paths)
     others = files - count
     return f": {counted(count, 'capture')}" + (f"; {counted(others, 'other file')} left out" if others > 0 else "")
+
+
+def _count(path: str) -> int:
+    """Return the number of files that a path stands for."""
+    if not storage.is_folder(path):
+        return 1
+    if storage.is_url(path):
+        return sum(map(len, storage.files_below(path)))
+    return sum(len(names) for _, _, names in os.walk(path))

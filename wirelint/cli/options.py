@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 from click.core import ParameterSource
 
+from wirelint.capture.readers.storage import place_of
 from wirelint.cli import completion
 from wirelint.registry import Registry, RuleError
 from wirelint.rule import Limits
@@ -242,7 +243,7 @@ def _judge(url: str, model: str, budget: int, *, fails: bool) -> Judge:
 
 
 paths_argument = click.argument(
-    "paths", nargs=-1, required=True, metavar="PATH...", shell_complete=completion.complete_paths
+    "paths", type=place_of, nargs=-1, required=True, metavar="PATH...", shell_complete=completion.complete_paths
 )
 occurrences_option = click.option(
     "--all-occurrences", is_flag=True, help="Show a finding on every turn that repeats it, not only on the first."

@@ -9,7 +9,6 @@ processes count records and bytes, and this process only draws.
 from __future__ import annotations
 
 import contextlib
-import os
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -19,7 +18,7 @@ from typing import TYPE_CHECKING, Protocol, Self, TextIO, TypeAlias, TypeVar
 from rich.filesize import decimal
 
 from wirelint.capture.offline import Checked
-from wirelint.capture.readers import Problem, captures_below
+from wirelint.capture.readers import Problem, captures_below, storage
 from wirelint.capture.record import Record
 from wirelint.cli.options import failure_text, inform
 from wirelint.rule import Rule
@@ -190,13 +189,16 @@ class Bar:
 
 
 def _files(path: str) -> Sequence[str]:
-    below = [file for file, counts in captures_below(path) if counts] if os.path.isdir(path) else []
+    try:
+        below = [file for file, counts in captures_below(path) if counts] if storage.is_folder(path) else []
+    except OSError:  # the reader reports the error
+        below = []
     return below or [path]
 
 
 def size_of(file: str) -> int:
     """Return the size of a file in bytes; 0 for standard input, for folders, and for what cannot be read."""
     try:
-        return os.path.getsize(file) if os.path.isfile(file) else 0
+        return 0 if storage.is_folder(file) else storage.size_of(file)
     except OSError:  # the reader reports the error
         return 0

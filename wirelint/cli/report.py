@@ -11,6 +11,9 @@ import click
 import orjson
 
 from wirelint.capture.offline import Checked
+from wirelint.capture.offline import check as check_records
+from wirelint.capture.readers import read
+from wirelint.capture.readers.storage import place_of
 from wirelint.cli.guidance import guided
 from wirelint.cli.jobs import Workers
 from wirelint.cli.options import (
@@ -214,8 +217,8 @@ def _list_issues(
 
 
 @guided("compare")
-@click.argument("reference", metavar="REF")
-@click.argument("candidates", nargs=-1, required=True, metavar="CANDIDATE...")
+@click.argument("reference", type=place_of, metavar="REF")
+@click.argument("candidates", type=place_of, nargs=-1, required=True, metavar="CANDIDATE...")
 @score_options
 @jobs_option
 def compare(

@@ -14,6 +14,7 @@ from rich.text import Text as Line
 
 from wirelint.capture.offline import Checked, Occurrences, check
 from wirelint.capture.readers import Problem, read
+from wirelint.capture.readers.storage import is_url, place_of
 from wirelint.capture.record import Record
 from wirelint.capture.replay import mended
 from wirelint.cli import completion
@@ -29,7 +30,7 @@ from wirelint.view.text import list_conversations, render_conversation, render_d
 
 
 @guided("show")
-@click.argument("target", metavar="ID|PATH", shell_complete=completion.complete_paths)
+@click.argument("target", type=place_of, metavar="ID|PATH", shell_complete=completion.complete_paths)
 @click.argument("exchange", required=False, metavar="[ID]", shell_complete=completion.complete_exchanges)
 @rule_options(policy=True)
 @click.option(
@@ -88,7 +89,9 @@ def show(
         raise click.UsageError("--upstream and --delivered exclude each other; leave both out to see both sides")
     rules = selection.scopes()
     chooser = _Chooser(model, selection.names(having), text)
-    place, wanted = (target, exchange) if Path(target).exists() or target == "-" else (str(captures), target)
+    place, wanted = (
+        (target, exchange) if target == "-" or is_url(target) or Path(target).exists() else (str(captures), target)
+    )
     with Bar([place], "reading") as bar:
         records = _side(read([place]), upstream, delivered)
         items = list(bar.checked(check(records, rules, bar.inform_failure), rules))

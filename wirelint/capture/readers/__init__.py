@@ -4,19 +4,20 @@ decides.
     from wirelint.capture.readers import read, Problem
 
 Each file is a source, with its records in order. Lines and flows are read one at a time, in constant memory; a HAR is one
-JSON document and is read as a whole. A cut or corrupt file gives its readable records and then one `Problem`.
+JSON document and is read as a whole. A cut or corrupt file gives its readable records and then one `Problem`. A path may
+be the URL of a file or a folder in object storage (`storage.py`).
 """
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 from collections.abc import Iterable, Iterator
+from io import BytesIO
 from pathlib import Path
 from typing import Literal
 
-from wirelint.capture.readers import documents
+from wirelint.capture.readers import documents, storage
 from wirelint.capture.readers.source import Input, Problem
 from wirelint.capture.record import Record
 
@@ -36,10 +37,12 @@ _KINDS = "exchanges.jsonl, mitmproxy flow files, HAR, VCR cassettes, LHAR, Claud
 def read(paths: Iterable[str | Path]) -> Iterator[Record | Problem]:
     """Yield the records of files, of folders (every capture below them, sorted) and of `-` (standard input)."""
     for path in paths:
-        if str(path) != "-" and os.path.isdir(path):
-            yield from _read_folder(str(path))
-        else:
-            yield from open_source(path)
+        try:
+            is_folder = path != "-" and storage.is_folder(path)
+        except storage.StorageError as error:
+            yield _unreadable(str(path), error)
+            continue
+        yield from _read_folder(path) if is_folder else open_source(path)
 
 
 def open_source(path: str | Path, source: str | None = None) -> Iterator[Record | Problem]:
@@ -49,13 +52,21 @@ def open_source(path: str | Path, source: str | None = None) -> Iterator[Record 
         yield from _read_input(Input(sys.stdin.buffer), source)
         return
     try:
-        with open(path, "rb") as file:
+        with storage.opened(path) as file:
             yield from _read_input(Input(file), source)
-    except FileNotFoundError:
-        yield Problem(source, "", "no such file or folder", "check the path", fatal=True)
     except OSError as error:
-        message = f"cannot be read: {error.strerror or error}"
-        yield Problem(source, "", message, "check the file and its permissions", fatal=True)
+        yield _unreadable(source, error)
+
+
+def _unreadable(source: str, error: OSError) -> Problem:
+    match error:
+        case storage.StorageError():
+            return Problem(source, "", error.message, error.cure, fatal=True)
+        case FileNotFoundError():
+            return Problem(source, "", "no such file or folder", "check the path", fatal=True)
+        case _:
+            message = f"cannot be read: {error.strerror or error}"
+            return Problem(source, "", message, "check the file and its permissions", fatal=True)
 
 
 def _read_input(data: Input, source: str) -> Iterator[Record | Problem]:
@@ -87,42 +98,43 @@ def _sniff(data: Input) -> _Kind | None:
 
 
 def captures_below(folder: str | Path) -> Iterator[tuple[str, bool]]:
-    """Yield the sorted paths of all captures below a folder, without hidden ones.
+    """Yield the sorted paths of all captures below a folder, without hidden ones. Raises StorageError.
 
     The second value is False for copies, which `read` leaves out: flow files beside an exchanges.jsonl.
     """
-    for parent, folders, names in os.walk(folder):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        repeated = "exchanges.jsonl" in names and _has_content(os.path.join(parent, "exchanges.jsonl"))
-        for name in sorted(names):
-            path = os.path.join(parent, name)
-            if not name.startswith(".") and os.path.isfile(path) and _is_capture(path):
+    for files in storage.files_below(folder):
+        repeated = any(name == "exchanges.jsonl" and _has_content(path) for name, path in files)
+        for name, path in files:
+            if _is_capture(path):
                 yield path, not (name == "flows.mitm" and repeated)
 
 
 def _is_capture(path: str) -> bool:
     """Return True if a file in a folder is a capture. Most JSON files are none."""
     try:
-        with open(path, "rb") as file:
-            data = Input(file)
-            kind = _sniff(data)
-            return kind is not None and (kind != "json" or _CAPTURE.search(data.peek(_HEAD)) is not None)
+        data = Input(BytesIO(storage.read_head(path, _HEAD)))
     except OSError:
         return True  # the reader reports the problem
+    kind = _sniff(data)
+    return kind is not None and (kind != "json" or _CAPTURE.search(data.peek(_HEAD)) is not None)
 
 
-def _read_folder(folder: str) -> Iterator[Record | Problem]:
+def _read_folder(folder: str | Path) -> Iterator[Record | Problem]:
     found = False
-    for path, is_read in captures_below(folder):
-        if is_read:
-            found = True
-            yield from open_source(path)
+    try:
+        for path, is_read in captures_below(folder):
+            if is_read:
+                found = True
+                yield from open_source(path)
+    except storage.StorageError as error:
+        yield _unreadable(str(folder), error)
+        return
     if not found:
-        yield Problem(folder, "", "no captures in this folder", _KINDS, fatal=True)
+        yield Problem(str(folder), "", "no captures in this folder", _KINDS, fatal=True)
 
 
 def _has_content(path: str) -> bool:
     try:
-        return os.path.getsize(path) > 0
+        return storage.size_of(path) > 0
     except OSError:
         return False

@@ -6,9 +6,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import BinaryIO, TypeVar
+from typing import TypeVar
 
 from wirelint.capture.format import FormatError
+from wirelint.capture.readers.storage import Stream
 from wirelint.capture.record import Record
 from wirelint.model import Json
 
@@ -39,7 +40,7 @@ class Problem:
 class Input:
     """A binary stream with `peek`. It needs no seeking, so pipes work."""
 
-    def __init__(self, stream: BinaryIO) -> None:
+    def __init__(self, stream: Stream) -> None:
         self._stream = stream
         self._head = b""
 

@@ -1,0 +1,222 @@
+"""Files and folders of captures, on the disk or in object storage: every input is listed and opened here.
+
+A URL (`s3://bucket/folder`, `gs://`, `az://`, `https://`, …) is read through fsspec, which is optional
+(`pip install 'wirelint[cloud]'`). Failures of storage are `StorageError`, an `OSError` whose message is one line.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from collections.abc import Iterator
+from io import BytesIO
+from typing import Any, Protocol
+
+from wirelint.text.escaping import printable
+
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]+(?:::[A-Za-z][A-Za-z0-9+.\-]+)*://")
+"""The beginning of a URL. One letter before the colon is a drive of Windows."""
+_SECRETS = re.compile(r"://([^/?#@]*@)?[^?#]*([?#].*)?", re.DOTALL)
+_WEB = ("http://", "https://")
+_BLOCK = 4 << 20
+"""Bytes of one request for a part of a file."""
+_LONGEST = 160
+_CREDENTIALS = {
+    "s3": "set AWS_PROFILE or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; FSSPEC_S3_ANON=true for a public bucket",
+    "gs": "run `gcloud auth application-default login`, or set GOOGLE_APPLICATION_CREDENTIALS",
+    "az": "set AZURE_STORAGE_CONNECTION_STRING, or AZURE_STORAGE_ACCOUNT_NAME with a key",
+}
+_ALIASES = {"s3a": "s3", "gcs": "gs", "abfs": "az", "abfss": "az", "adl": "az"}
+
+
+class Url(str):
+    """A URL as it may be shown: without user, password, query and fragment. `full` has them."""
+
+    full: str
+
+    def __new__(cls, url: str) -> Url:
+        found = _SECRETS.search(url)
+        shown = url
+        for part in (found[1], found[2]) if found is not None else ():
+            shown = shown.replace(part, "", 1) if part else shown
+        made = super().__new__(cls, shown)
+        made.full = url
+        return made
+
+
+class StorageError(OSError):
+    """Storage that cannot be read. `cure` is advice for the user."""
+
+    def __init__(self, url: str, message: str, cure: str) -> None:
+        super().__init__(0, f"{message} ({cure})", url)
+        self.message, self.cure = message, cure
+
+
+class Stream(Protocol):
+    """A binary file that is read from its beginning."""
+
+    def read(self, size: int = -1, /) -> bytes: ...
+
+    def readline(self) -> bytes: ...
+
+
+def place_of(path: str) -> str:
+    """Return a path as given, or a URL whose credentials are not shown."""
+    return Url(path) if is_url(path) else path
+
+
+def is_url(path: str | os.PathLike[str]) -> bool:
+    """Return True if a path is a URL."""
+    return isinstance(path, str) and _URL.match(path) is not None
+
+
+def is_folder(path: str | os.PathLike[str]) -> bool:
+    """Return True if a path is a folder. Raises StorageError; a web server has no folders."""
+    if not is_url(path):
+        return os.path.isdir(path)
+    if str(path).startswith(_WEB):
+        return False
+    with _reported(path):
+        files, root = _filesystem(path)
+        return bool(files.info(root)["type"] == "directory")
+
+
+def size_of(path: str | os.PathLike[str]) -> int:
+    """Return the size of a file in bytes, 0 if it is unknown. Raises OSError."""
+    if not is_url(path):
+        return os.path.getsize(path)
+    with _reported(path):
+        files, root = _filesystem(path)
+        return int(files.info(root).get("size") or 0)
+
+
+def files_below(folder: str | os.PathLike[str]) -> Iterator[list[tuple[str, str]]]:
+    """Yield the files of a folder, then those of each folder in it, as (name, path), sorted and without hidden ones.
+
+    Raises StorageError.
+    """
+    if is_url(folder):
+        yield from _stored_below(str(folder), folder)
+        return
+    for parent, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        paths = ((name, os.path.join(parent, name)) for name in sorted(names) if not name.startswith("."))
+        yield [(name, path) for name, path in paths if os.path.isfile(path)]
+
+
+def _stored_below(shown: str, folder: str | os.PathLike[str]) -> Iterator[list[tuple[str, str]]]:
+    with _reported(folder):
+        files, root = _filesystem(folder)
+        stored = [str(path) for path in files.find(root)]
+    start = len(root.rstrip("/")) + 1
+    folders: dict[tuple[str, ...], list[str]] = {}
+    for path in stored:
+        *parents, name = path[start:].split("/")
+        if name and not any(part.startswith(".") for part in (*parents, name)):
+            folders.setdefault(tuple(parents), []).append(name)
+    full = getattr(folder, "full", shown)
+    place, _, query = full.partition("?")
+    for inner, names in sorted(folders.items()):
+        urls = ["/".join((place.rstrip("/"), *inner, name)) + (f"?{query}" if query else "") for name in sorted(names)]
+        yield [(name, Url(url)) for name, url in zip(sorted(names), urls, strict=True)]
+
+
+def relative(path: str, folder: str) -> str:
+    """Return the path of a file below a folder."""
+    return path[len(folder.rstrip("/")) + 1 :] if is_url(path) else os.path.relpath(path, folder)
+
+
+def read_head(path: str, size: int) -> bytes:
+    """Return the first bytes of a file. Raises OSError."""
+    if not is_url(path):
+        with open(path, "rb") as file:
+            return file.read(size)
+    with _reported(path):
+        files, root = _filesystem(path)
+        return bytes(files.cat_file(root, start=0, end=size))
+
+
+@contextlib.contextmanager
+def opened(path: str | os.PathLike[str]) -> Iterator[Stream]:
+    """Open a file for reading. Opening and reading raise OSError."""
+    if not is_url(path):
+        with open(path, "rb") as local:
+            yield local
+        return
+    with _reported(path):
+        files, root = _filesystem(path)
+        remote = files.open(root, "rb", block_size=_BLOCK) if files.info(root).get("size") else BytesIO()
+    with contextlib.closing(remote):
+        yield _Stored(path, remote)
+
+
+class _Stored:
+    """An open file in storage, whose failures are `StorageError`."""
+
+    def __init__(self, url: str | os.PathLike[str], file: Any) -> None:
+        self._url, self._file = url, file
+
+    def read(self, size: int = -1, /) -> bytes:
+        with _reported(self._url):
+            return bytes(self._file.read(size))
+
+    def readline(self) -> bytes:
+        with _reported(self._url):
+            return bytes(self._file.readline())
+
+
+def _filesystem(url: str | os.PathLike[str]) -> tuple[Any, str]:
+    """Return the file system of a URL, and the path in it. Raises ImportError, ValueError."""
+    from fsspec.core import url_to_fs
+
+    files, root = url_to_fs(getattr(url, "full", str(url)))
+    return files, str(root)
+
+
+# --- failures ---------------------------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def _reported(url: str | os.PathLike[str]) -> Iterator[None]:
+    """Turn every failure of a client library into a `StorageError`: the libraries share no base class."""
+    try:
+        yield
+    except (StorageError, BrokenPipeError):
+        raise
+    except Exception as error:
+        raise StorageError(str(url), *_described(str(url), error, getattr(url, "full", str(url)))) from error
+
+
+def _described(url: str, error: Exception, full: str) -> tuple[str, str]:
+    """Return a message for a failure, and its cure."""
+    scheme = url.partition("://")[0].rpartition("::")[2].lower()
+    scheme = _ALIASES.get(scheme, scheme)
+    kinds = " ".join(kind.__name__ for kind in type(error).__mro__)
+    text = _plain(str(error) or type(error).__name__, full)
+    if isinstance(error, ImportError):
+        if error.name in ("fsspec", "fsspec.core") or scheme == "s3":
+            return f"{scheme}:// needs fsspec and its storage", "pip install 'wirelint[cloud]'"
+        return f"{scheme}:// cannot be read", text
+    if isinstance(error, FileNotFoundError):
+        return "no such file, folder or bucket", "check the URL"
+    if "Credential" in kinds or "credential" in text.lower() or "DefaultCredentialsError" in kinds:
+        return "no credentials", _CREDENTIALS.get(scheme, "give the storage's credentials")
+    if isinstance(error, PermissionError):
+        return f"access denied: {text}", "check the rights of the credentials"
+    if isinstance(error, TimeoutError) or any(word in kinds for word in ("Timeout", "Connect", "Endpoint")):
+        return f"cannot be reached: {text}", "check the network, the region and the endpoint"
+    if isinstance(error, ValueError) and "rotocol" in text:
+        return "unknown kind of storage", "s3://, gs://, az:// and the other schemes of fsspec are read"
+    return f"cannot be read: {text}", "check the URL and the storage"
+
+
+def _plain(text: str, full: str) -> str:
+    """Return the text of an error in one line of bounded length, without the credentials of the URL."""
+    found = _SECRETS.search(full)
+    for part in (found[1], found[2]) if found is not None else ():
+        for secret in re.split(r"[:@?&#]|(?<=[?&])[\w\-]+=", part or ""):
+            value = secret.rpartition("=")[2] if "=" in secret else secret
+            text = text.replace(value, "…") if len(value) > 2 else text
+    line = printable(" ".join(text.split()))
+    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"
