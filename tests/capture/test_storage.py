@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import pickle
 import socket
 import sys
 import threading
@@ -147,6 +148,17 @@ def test_memory(wirelint: Wirelint) -> None:
     assert ran.out.startswith("memory://store/run.jsonl:leak: LK102")
 
 
+@pytest.mark.parametrize("words", [["export"], ["export", "--format", "parquet"], ["fix"]], ids=" ".join)
+def test_output_goes_to_the_disk(
+    wirelint: Wirelint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    ran = wirelint(*words, write(tmp_path / "run.jsonl", CLEAN), "-o", "s3://traffic/out.jsonl")
+    assert (ran.status, len(ran.err.splitlines())) == (2, 1)
+    assert "output goes to the disk; name a file or folder there" in ran.err
+    assert [path.name for path in tmp_path.iterdir()] == ["run.jsonl"]
+
+
 def _port() -> int:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -256,12 +268,42 @@ def test_a_file_that_ends_early(web: tuple[str, list[str]]) -> None:
     assert "\n" not in str(problem)
 
 
-def test_a_url_keeps_what_it_hides() -> None:
-    url = storage.Url("sftp://me:pw@host/a?b=c#d")
-    assert (url, url.full) == ("sftp://host/a", "sftp://me:pw@host/a?b=c#d")
-    assert [storage.is_url(one) for one in ("s3://b/c", "simplecache::s3://b/c", "c://d", "a/s3://b", "-")] == [
-        True, True, False, False, False,
-    ]  # fmt: skip
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("sftp://me:p@w@host/a?b=c#d", "sftp://host/a"),
+        ("simplecache::https://me@host/a", "simplecache::https://host/a"),
+        ("s3://bucket/a@b", "s3://bucket/a@b"),
+    ],
+)
+def test_a_url_keeps_what_it_hides(url: str, shown: str) -> None:
+    place = pickle.loads(pickle.dumps(storage.place_of(url)))
+    assert isinstance(place, storage.Url)
+    assert (str(place), place.full) == (shown, url)
+
+
+@pytest.mark.parametrize("path", ["c://d", "a/s3://b", "-", "s3:/b", "run.jsonl"])
+def test_a_path_is_no_url(path: str) -> None:
+    assert not isinstance(storage.place_of(path), storage.Url)
+
+
+def test_signs_of_urls_in_names() -> None:
+    """A key in a bucket may hold any character."""
+    names = ["a#1.jsonl", "a#2.jsonl", "b?c.jsonl", "d%20e.jsonl"]
+    for name in names:
+        fsspec.filesystem("memory").pipe(f"/signs/{name}", RUN)
+    found = [item for item in read(["memory://signs"]) if not isinstance(item, Problem)]
+    assert [record.source for record in found] == [f"memory://signs/{name}" for name in names for _ in range(2)]
+
+
+def test_errors_hide_the_credentials_that_libraries_quote(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise RuntimeError("login of me:p=a/ss word at\nmemory://x?sig=Ab12==&t=1 failed")
+
+    monkeypatch.setattr(MemoryFileSystem, "info", fail)
+    (problem,) = read([storage.place_of("memory://me:p=a%2Fss%20word@x?sig=Ab12==&t=1")])
+    assert isinstance(problem, Problem)
+    assert str(problem).startswith("memory://x: cannot be read: login of me:… at memory://x?sig=…&t=1 failed (")
 
 
 def test_other_files_are_not_fetched(bucket: str, monkeypatch: pytest.MonkeyPatch) -> None:

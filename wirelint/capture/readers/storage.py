@@ -12,12 +12,14 @@ import re
 from collections.abc import Iterator
 from io import BytesIO
 from typing import Any, Protocol
+from urllib.parse import unquote
 
 from wirelint.text.escaping import printable
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]+(?:::[A-Za-z][A-Za-z0-9+.\-]+)*://")
 """The beginning of a URL. One letter before the colon is a drive of Windows."""
-_SECRETS = re.compile(r"://([^/?#@]*@)?[^?#]*([?#].*)?", re.DOTALL)
+_PARTS = re.compile(r"([^:]*(?:::[^:]+)*://)([^/?#]*@)?([^?#]*)([?#].*)?", re.DOTALL)
+"""Scheme, user and password, host and path, query and fragment."""
 _WEB = ("http://", "https://")
 _BLOCK = 4 << 20
 """Bytes of one request for a part of a file."""
@@ -35,12 +37,9 @@ class Url(str):
 
     full: str
 
-    def __new__(cls, url: str) -> Url:
-        found = _SECRETS.search(url)
-        shown = url
-        for part in (found[1], found[2]) if found is not None else ():
-            shown = shown.replace(part, "", 1) if part else shown
-        made = super().__new__(cls, shown)
+    def __new__(cls, url: str, shown: str = "") -> Url:
+        found = _PARTS.fullmatch(url)
+        made = super().__new__(cls, shown or (f"{found[1]}{found[3]}" if found is not None else url))
         made.full = url
         return made
 
@@ -116,10 +115,12 @@ def _stored_below(shown: str, folder: str | os.PathLike[str]) -> Iterator[list[t
         if name and not any(part.startswith(".") for part in (*parents, name)):
             folders.setdefault(tuple(parents), []).append(name)
     full = getattr(folder, "full", shown)
-    place, _, query = full.partition("?")
+    found = _PARTS.fullmatch(full)
+    query = (found[4] or "") if found is not None else ""
+    place, shown = full.removesuffix(query).rstrip("/"), shown.rstrip("/")
     for inner, names in sorted(folders.items()):
-        urls = ["/".join((place.rstrip("/"), *inner, name)) + (f"?{query}" if query else "") for name in sorted(names)]
-        yield [(name, Url(url)) for name, url in zip(sorted(names), urls, strict=True)]
+        ends = (("/".join(("", *inner, name)), name) for name in sorted(names))
+        yield [(name, Url(f"{place}{end}{query}", f"{shown}{end}")) for end, name in ends]
 
 
 def relative(path: str, folder: str) -> str:
@@ -182,7 +183,7 @@ def _reported(url: str | os.PathLike[str]) -> Iterator[None]:
     """Turn every failure of a client library into a `StorageError`: the libraries share no base class."""
     try:
         yield
-    except (StorageError, BrokenPipeError):
+    except StorageError:
         raise
     except Exception as error:
         raise StorageError(str(url), *_described(str(url), error, getattr(url, "full", str(url)))) from error
@@ -213,10 +214,10 @@ def _described(url: str, error: Exception, full: str) -> tuple[str, str]:
 
 def _plain(text: str, full: str) -> str:
     """Return the text of an error in one line of bounded length, without the credentials of the URL."""
-    found = _SECRETS.search(full)
-    for part in (found[1], found[2]) if found is not None else ():
-        for secret in re.split(r"[:@?&#]|(?<=[?&])[\w\-]+=", part or ""):
-            value = secret.rpartition("=")[2] if "=" in secret else secret
-            text = text.replace(value, "…") if len(value) > 2 else text
+    if (found := _PARTS.fullmatch(full)) is not None:
+        words: list[str] = (found[2] or "").rstrip("@").split(":")
+        words += [word.partition("=")[2] or word for word in re.split("[?&#]", found[4] or "")]
+        for secret in sorted({*words, *map(unquote, words)}, key=len, reverse=True):
+            text = text.replace(secret, "…") if len(secret) > 2 else text
     line = printable(" ".join(text.split()))
     return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"

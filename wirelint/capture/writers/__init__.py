@@ -18,6 +18,7 @@ from types import TracebackType
 
 from wirelint.capture.format import is_prior
 from wirelint.capture.offline import Fixed
+from wirelint.capture.readers.storage import is_url
 from wirelint.capture.writers.documents import write_har, write_lines, write_records
 from wirelint.text.escaping import printable
 
@@ -40,6 +41,8 @@ class Staging:
     def __init__(
         self, target: Path, *, folder: bool, force: bool = False, members: frozenset[str] = frozenset()
     ) -> None:
+        if is_url(str(target).replace(":/", "://", 1)):  # a `Path` has one slash of two
+            raise TargetError(f"{target}: output goes to the disk; name a file or folder there")
         if os.path.lexists(target) and not force:
             raise TargetError(f"{target} is there already; name another, or replace it with --force")
         if os.path.lexists(target) and target.is_dir() != folder:
