@@ -94,8 +94,10 @@ def export(
                 yield item
 
     try:
-        staged = Staging(output, folder=bool(members), force=force, members=members)
-        with Bar(paths, "exporting") as bar, Workers(jobs, bar, selection.scopes) as workers, staged as staging:
+        with (
+            Bar(paths, "exporting") as bar, Workers(jobs, bar, selection.scopes) as workers,
+            Staging(output, folder=bool(members), force=force, members=members) as staging,
+        ):  # fmt: skip
             write(staging.path, chosen())
             if count:
                 staging.commit()
