@@ -24,7 +24,7 @@ from wirelint.capture.cases import Case, NoFindingError, disappointed, encode_ca
 from wirelint.capture.format import is_prior
 from wirelint.capture.offline import Checked
 from wirelint.capture.offline import check as check_records
-from wirelint.capture.readers import Problem, captures_below, read
+from wirelint.capture.readers import Problem, captures_below, read, storage
 from wirelint.capture.readers.storage import place_of
 from wirelint.capture.record import Record
 from wirelint.capture.writers import Staging, TargetError
@@ -117,6 +117,8 @@ def check(
                 f"--watch prints findings as {listed(_WATCHED, 9)}; leave out other formats, -o, -, --judge, "
                 "--statistics and --write-baseline"
             )
+        if any(map(storage.is_url, paths)):
+            raise click.UsageError("--watch: a URL cannot be watched; name files or folders of this machine")
         return _watch(paths, rules, known, output_format, all_occurrences=all_occurrences, exit_zero=exit_zero)
     counts = Statistics()
     with results(output) as out, Bar(paths, "checking") as bar, Workers(jobs, bar, selection.scopes) as workers:

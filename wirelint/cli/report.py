@@ -11,8 +11,6 @@ import click
 import orjson
 
 from wirelint.capture.offline import Checked
-from wirelint.capture.offline import check as check_records
-from wirelint.capture.readers import read
 from wirelint.capture.readers.storage import place_of
 from wirelint.cli.guidance import guided
 from wirelint.cli.jobs import Workers
