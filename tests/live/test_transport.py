@@ -231,7 +231,8 @@ def test_other_traffic_passes_untouched(proxy: Proxy, upstream: Upstream, name: 
     assert (reply.status, reply.body) == (200, ANSWER)
     if captured:
         record = proxy.wait_for_record(name)
-        assert (record["api"], record["findings"], record["notes"][0][:12]) == (None, [], "not checked: ")
+        assert (record["api"], record["findings"]) == (None, [])
+        assert record["notes"][0].startswith("not checked: ")
         assert (record["request"]["body"].encode(), record["response"]["body"].encode()) == (body, ANSWER)
         return
     probe = proxy.wait_for_probe(name)
