@@ -176,7 +176,11 @@ FAILURES = {
         {"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": ""},
         "no credentials",
     ),
-    "unreachable": ("s3://traffic/team/run", {"AWS_ENDPOINT_URL": "http://127.0.0.1:{port}"}, "cannot be reached"),
+    "unreachable": (
+        "s3://traffic/team/run",
+        {"AWS_ENDPOINT_URL": "http://127.0.0.1:{port}", "AWS_MAX_ATTEMPTS": "1"},
+        "cannot be reached",
+    ),
     "unknown scheme": ("floppy://a/b", {}, "unknown kind of storage (s3://, gs://, az:// and"),
     "no package for it": ("gs://traffic/run", {}, "gs:// cannot be read (Please install gcsfs"),
 }
