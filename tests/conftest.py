@@ -7,6 +7,7 @@ goes with `--all`, and `pytest --hypothesis-profile=explore` looks for new ones.
 from __future__ import annotations
 
 import os
+import signal
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -20,6 +21,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     selection.select_everything(config.getoption("--all"))
+    if (
+        signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    ):  # a job in the background: the processes under test would inherit it
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if selection.is_complete() and config.getoption("--hypothesis-profile") is None:
         settings.load_profile("full")
 
