@@ -191,6 +191,7 @@ class _Sdk:
         self._tracer = self._spans.get_tracer("wirelint", __version__)
         self._names: defaultdict[str, set[str]] = defaultdict(set)
         self._record = _instruments(self._metrics.get_meter("wirelint", __version__))
+        self._handler.is_built = True
 
     def export(self, span: Span) -> None:
         """Hand a span and its measurements to the SDK."""
@@ -229,13 +230,20 @@ class _Sdk:
 
 
 class _Complaints(logging.Handler):
-    """Log handler that passes warnings and errors of the SDK on as text."""
+    """Log handler that passes warnings and errors of the SDK on as text.
+
+    Until `is_built`, only those of the thread that builds the SDK: its reader of metrics starts a thread before the
+    provider knows it, and with a short interval this thread complains.
+    """
 
     def __init__(self, complain: Callable[[str], None]) -> None:
         super().__init__(logging.WARNING)
         self._complain = complain
+        self._builder, self.is_built = threading.get_ident(), False
 
     def emit(self, record: logging.LogRecord) -> None:
+        if not self.is_built and record.thread != self._builder:
+            return
         cause = record.exc_info[1] if record.exc_info else None
         self._complain(record.getMessage() if cause is None else f"{record.getMessage()} {cause}")
 
