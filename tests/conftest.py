@@ -21,9 +21,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     selection.select_everything(config.getoption("--all"))
-    if (
-        signal.getsignal(signal.SIGINT) is signal.SIG_IGN
-    ):  # a job in the background: the processes under test would inherit it
+    # A job in the background ignores the signal, and the processes under test would inherit that.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if selection.is_complete() and config.getoption("--hypothesis-profile") is None:
         settings.load_profile("full")
