@@ -88,6 +88,11 @@ _FEW_LINES = 2
 """The heading and the rule of a table in Markdown."""
 _ROOT = 4
 """Signs of a key that are beside its number: `安全在庫` of `安全在庫箱`."""
+_SHORTEST_KEY = 4
+"""Letters of a key that a reply may name."""
+_LONGEST_CODE = 3
+_NAME_WORD = re.compile(r"(?<![\w-])[^\W\d_]{4,}(?![\w-])")
+_DECIMAL = re.compile(r"-?\d{1,12}(?:\.\d{1,6})?")
 _KEY_NEAR = 24
 """Characters between a number and the word of its key."""
 
@@ -156,9 +161,6 @@ def _number_or_text(cell: str) -> Json:
     return float(cell) if _DECIMAL.fullmatch(cell) else cell
 
 
-_DECIMAL = re.compile(r"-?\d{1,12}(?:\.\d{1,6})?")
-
-
 def _rows_of(objects: Sequence[Mapping[str, Json]], places: Sequence[str]) -> tuple[Row, ...]:
     """Return the rows of a table with their names: the texts of its naming columns, and words of the first of these."""
     naming = [key for key in objects[0] if _is_naming([_name(key, one.get(key)) for one in objects])]
@@ -174,9 +176,6 @@ def _rows_of(objects: Sequence[Mapping[str, Json]], places: Sequence[str]) -> tu
         names = [str(_name(key, one[key])) for key in naming]
         rows.append(Row((*names, *(word for word in own if every[word] == 1 and len(own) > 1)), one, place))
     return tuple(rows)
-
-
-_NAME_WORD = re.compile(r"(?<![\w-])[^\W\d_]{4,}(?![\w-])")
 
 
 def _fields_by_key(text: str) -> tuple[Row, ...]:
@@ -209,9 +208,6 @@ def _key_names(key: str) -> tuple[str, ...]:
     longer = [_PHRASES.table("longer_keys").get(word, word) for word in words]
     names = dict.fromkeys((" ".join(words), " ".join(longer)))
     return tuple(name for name in names if len(name) >= _SHORTEST_KEY) if NAMES_ONLY.search(key) is None else ()
-
-
-_SHORTEST_KEY = 4
 
 
 def _name(key: str, cell: Json) -> Json:
@@ -595,20 +591,24 @@ def _state_of_clause(clause: _Clause) -> str | None:
 
 
 def _code_of_key(clause: _Clause) -> str | None:
-    """Return why a short code right behind the word of its key is not that of the row: `class B`, where it is A."""
+    """Return why a short code right behind the word of its key is not that of the row: `class B`, where it is A.
+
+    A code has a digit or capitals only, and the other one has digits and capitals at the same places.
+    """
     for key, cell in clause.row.cells.items():
         code, word = str(cell), name_words(key)[-1:]
-        if not code.isalnum() or len(code) > _LONGEST_CODE or isinstance(cell, (bool, float)):
+        if not code.isalnum() or code.islower() or len(code) > _LONGEST_CODE or isinstance(cell, (bool, float)):
             continue
         if not word or len(word[0]) < _SHORTEST_KEY or unit_of(word[0]) is not None:
             continue
-        found = re.findall(rf"(?i)(?<!\w){re.escape(word[0])}\W{{1,2}}(\w{{1,{_LONGEST_CODE}}})(?!\w)", clause.text)
-        if found and all(one.isdigit() is code.isdigit() and one.casefold() != code.casefold() for one in found):
+        found = re.findall(rf"(?<!\w)(?i:{re.escape(word[0])})\W{{1,2}}(\w{{1,{_LONGEST_CODE}}})(?!\w)", clause.text)
+        if found and all(one != code and _form_of_code(one) == _form_of_code(code) for one in found):
             return f"{word[0]} {found[0]!r} is not that of its row: {clause.row.place}/{key} = {cell}"
     return None
 
 
-_LONGEST_CODE = 3
+def _form_of_code(code: str) -> str:
+    return re.sub(r"[A-Z]", "A", _DIGIT.sub("9", code))
 
 
 def _field_of_another(clause: _Clause, table: Sequence[Row]) -> str | None:
