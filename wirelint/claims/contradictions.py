@@ -435,6 +435,8 @@ def _reported_count(sentence: Sentence, fact: Fact) -> int | None:
 
 # Dates, times of day and codes that take the place of those of the results.
 
+_DURATION = re.compile(r"\d{1,2}:\d\d(?::\d\d\b| ?(?:per |/|min\b))")
+"""`1:08:38`, which is a time of day only in logs; `5:30 per km`."""
 _FEW_MOMENTS = 2
 """Dates of results so few that another one takes the place of one of them."""
 _CODE = re.compile(
@@ -486,7 +488,8 @@ def _displaced(
     read: Callable[[str], Iterator[Moment]],
     follows: Callable[[Moment], bool],
 ) -> Iterator[Contradiction]:
-    stated = list(itertools.islice(read(prose.masked), _MOST_MOMENTS))
+    found = (one for one in read(prose.masked) if _DURATION.match(prose.masked, one.start) is None)
+    stated = list(itertools.islice(found, _MOST_MOMENTS))
     returned: set[tuple[int, ...]] = set()
     for one in (one for fact in good for one in read(fact.result.text)) if stated else ():
         returned.add(one.given)

@@ -38,6 +38,8 @@ _DEEPEST = 64
 """Levels of a JSON document that are read."""
 _COLUMN = 3
 """Numbers without a unit under one key that may have the unit of a sum of them."""
+_MOST_FIELDS = 8
+"""Numbers of different columns of which the sums of all parts are compared."""
 _MOST_SUMMED = 12
 """Numbers of a column of which the sums of all parts are compared."""
 _FEW = 40
@@ -219,13 +221,18 @@ def _is_computed(value: Value, goal: float, step: float, known: Sequence[Datum])
             return True
         if column is not None and len(own) >= _COLUMN and same(goal, (max(own) - min(own)) / (len(own) - 1), step / 2):
             return True  # the mean of the changes from one to the next
-        if column is not None and len(own) <= _MOST_SUMMED and goal > max(own) and _is_sum_of_some(goal, own, exact):
+        most = _MOST_SUMMED if column is not None else _MOST_FIELDS
+        if (
+            0 < len(own) <= most
+            and goal > max(own)
+            and _is_sum_of_some(goal, own, exact, 3 if column is not None else 2)
+        ):
             return True
     few = [_amount_for(value, datum) for datum in kind[:_FEW]]
     for one, other in itertools.combinations(few, 2):
         if any(same(abs(goal), abs(result), exact) for result in (one + other, one - other)):
             return True
-    if value.unit is None or value.unit.dimension in _MONEY:
+    if value.unit is None or value.unit.dimension in MONEY:
         pool = [datum.value.readings[0] for datum in known][:_FEW]
         for one, other in itertools.permutations(pool, 2):
             if same(goal, one * other, step / 2) or (other and same(goal, one / other, step / 2)):
@@ -233,9 +240,9 @@ def _is_computed(value: Value, goal: float, step: float, known: Sequence[Datum])
     return False
 
 
-def _is_sum_of_some(goal: float, amounts: Sequence[float], exact: float) -> bool:
-    """Return True if a number is the sum of at least three of the amounts."""
-    parts = (part for size in range(3, len(amounts)) for part in itertools.combinations(amounts, size))
+def _is_sum_of_some(goal: float, amounts: Sequence[float], exact: float, least: int) -> bool:
+    """Return True if a number is the sum of some of the amounts, at least `least` of them."""
+    parts = (part for size in range(least, len(amounts)) for part in itertools.combinations(amounts, size))
     return any(same(goal, sum(part), exact) for part in parts)
 
 
@@ -254,7 +261,7 @@ def _percentages(known: Sequence[Datum]) -> Iterator[float]:
             yield from (100 * one / other, 100 * (one - other) / other)
 
 
-_MONEY = frozenset(
+MONEY = frozenset(
     {
         "usd",
         "eur",
@@ -291,7 +298,8 @@ def simple_ratio(value: Value, datum: Value, largest: int) -> Fraction | None:
     if not math.isfinite(ratio):
         return None
     simple = Fraction(ratio).limit_denominator(largest)
-    return simple if abs(simple - ratio) < _ROUNDED_RATIO else None
+    rounded = max(_ROUNDED_RATIO, abs(value.tolerance / amount / 2)) if value.unit is not datum.unit else _ROUNDED_RATIO
+    return simple if abs(simple - ratio) < rounded else None
 
 
 _ROUNDED_RATIO = 0.002

@@ -22,6 +22,7 @@ from wirelint.claims.actions import bare, stem, words_of
 from wirelint.claims.announcements import asked, asks_for_text
 from wirelint.claims.claims import Claim, claims
 from wirelint.claims.derivation import (
+    MONEY,
     MOST_DATA,
     NAMES_ONLY,
     NEAR,
@@ -143,7 +144,7 @@ def displaced(prose: Prose, known: Sequence[Fact], request: Request) -> Iterator
     sent_texts = [last_words(request), *(fact.arguments for fact in good)]
     scaled = _scaled(free, left)
     for one in free:
-        if one in scaled or _PHRASES["apart"].match(prose.masked, one.value.end):
+        if one in scaled or _PHRASES["apart"].match(prose.masked, one.value.end) or _is_total(one, possible):
             continue
         taken = _replaced(one, left, possible, [other for other in said if other not in free])
         replaced = taken or _gap(one, free, left, possible) or _left_out(one, free, left, possible)
@@ -151,13 +152,15 @@ def displaced(prose: Prose, known: Sequence[Fact], request: Request) -> Iterator
             replaced = replaced or _instead(one, possible)
         if replaced is None or is_said(one.value, prose.masked, texts):
             continue
+        if _PHRASES["adjusted"].search(one.sentence.masked):
+            continue
         if is_computed(one.value, _sources(replaced, [*pool, *sent], turn, _is_named(one, replaced, prose.masked))):
             continue
-        if is_computed(one.value, _steps(one, said, pool)) or _is_sum_of(one, written, pool):
+        beside = [_as_datum(other.value) for other in said if _stands_by(one, other, prose, pool, texts)]
+        if is_computed(one.value, _steps(one, said, pool)) or is_computed(one.value, beside):
             continue
-        if _PHRASES["adjusted"].search(one.sentence.masked) or _is_rate(
-            one, said, pool, (value.readings[0] for text in sent_texts for value in values(text))
-        ):
+        given = (value.readings[0] for text in sent_texts for value in values(text))
+        if _is_sum_of(one, written, pool) or _is_rate(one, said, pool, given):
             continue
         shown = prose.text[one.value.start : one.value.end]
         sure = taken is not None and one.value.unit is not None
@@ -178,14 +181,27 @@ def _is_sum_of(one: Stated, written: Sequence[Value], pool: Sequence[Datum]) -> 
     return len(beside) > 1 and same(whole, next(iter(one.value.amounts())), 0)
 
 
+def _is_total(one: Stated, turn: Sequence[Datum]) -> bool:
+    """Return True if a value is so much more money than all amounts of the turn that it is a total of many."""
+    unit, amount = one.value.unit, abs(one.value.readings[0])
+    kin = [abs(datum.value.readings[0]) for datum in turn if is_of_kind(one.value, datum.value)]
+    return unit is not None and unit.dimension in MONEY and bool(kin) and amount > _TOTAL * max(kin)
+
+
+def _as_datum(value: Value) -> Datum:
+    return Datum(value, frozenset(), "", "")
+
+
+def _stands_by(one: Stated, other: Stated, prose: Prose, pool: Sequence[Datum], texts: Sequence[str]) -> bool:
+    """Return True if a sentence has another value too, which the results or the conversation give."""
+    same_sentence = other is not one and other.sentence is one.sentence
+    return same_sentence and (bool(derived_from(other.value, pool)) or is_said(other.value, prose.masked, texts))
+
+
 def _steps(one: Stated, said: Sequence[Stated], pool: Sequence[Datum]) -> list[Datum]:
     """Return the other values of a reply that are computed from data: 400 is what 3,650 is more than 3,250."""
     computed = (other.value for other in said if other is not one and is_computed(other.value, pool))
-    return [
-        Datum(value._replace(readings=(reading,)), frozenset(), "", "")
-        for value in computed
-        for reading in value.readings
-    ]
+    return [_as_datum(value._replace(readings=(reading,))) for value in computed for reading in value.readings]
 
 
 def _is_interval(value: Value, texts: Iterable[str]) -> bool:
@@ -300,6 +316,8 @@ def _instead(one: Stated, turn: Sequence[Datum]) -> Datum | None:
     return min(alike, key=lambda datum: abs(datum.value.readings[0] - one.value.readings[0]))
 
 
+_TOTAL = 20
+"""Factor between a price and an amount that is rather a total."""
 _FEW_TOLD = 4
 """Numbers of a result from which on the one that is left out is known, and up to which a reply tells one of them."""
 

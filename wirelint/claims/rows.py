@@ -86,6 +86,7 @@ _LISTING = re.compile(r"(?:\s*\d+(?:[:|\t→]| {2}).*(?:\n|\Z)){2}")
 """Lines of a file with their numbers."""
 _FEW_LINES = 2
 """The heading and the rule of a table in Markdown."""
+_NEXT_THING = re.compile(r"[,;，、](?!\d)")
 _ROOT = 4
 """Signs of a key that are beside its number: `安全在庫` of `安全在庫箱`."""
 _SHORTEST_KEY = 4
@@ -386,6 +387,7 @@ def _invented_name(prose: Prose, table: Sequence[Row], texts: Sequence[str]) -> 
         forms = {_DIGIT.sub("9", _LETTER.sub("a", name)) for name in names if _CLOCK.fullmatch(name) is None}
         if (
             len(forms) != 1
+            or next(iter(forms)).isdigit()
             or sum(map(str.isdigit, names[0])) < _FEW_DIGITS
             or sum(name in prose.text for name in names) < 2
         ):
@@ -429,10 +431,11 @@ def _value_of_another(
         own = [one if one.value.unit else one._replace(value=one.value._replace(unit=stated[0].unit)) for one in own]
     whole = f"{clause.row.place.rpartition('/')[0]}/" if "/" in clause.row.place else "line "  # the list of the rows
     others = [datum for datum in pool if datum.place.startswith(whole) and datum not in own]
-    elsewhere = _in_one_other_row(stated, own, others)
+    related = _PHRASES["compares"].search(clause.text) is not None  # the clause tells of another row too
+    elsewhere = {} if related else _in_one_other_row(stated, own, others)
     for value in stated[:1] if sole else stated:
-        if sole and value.start > 2 * _KEY_NEAR:
-            continue
+        if sole and (_ratios([value], own) or _NEXT_THING.search(clause.text, 0, value.start)):
+            continue  # a recipe for three times as many, or the next thing
         beside = [Datum(other, frozenset(), "", "") for other in stated if other is not value]
         if value in elsewhere and not value.ranges and not is_bound(value, clause.text):
             datum = elsewhere[value]
@@ -453,7 +456,8 @@ def _value_of_another(
         shown = clause.text[value.start : value.end]
         alike = [datum for datum in others if equals(value, datum.value) and value.is_whole >= datum.value.is_whole]
         columns = {datum.column for datum in alike} - {"#"}
-        if columns and (value.unit is not None or not value.is_whole or abs(value.readings[0]) >= _LARGE):
+        telling = value.unit is not None or not value.is_whole or abs(value.readings[0]) >= _LARGE
+        if columns and telling and not related:
             mine = next((datum for datum in lacking if datum.column in columns), None)
             if mine is not None and not any(equals(value, datum.value) for datum in pool if datum not in others):
                 return f"{shown!r} belongs to another row: {mine.place} = {mine.value.readings[0]:g}"
@@ -595,7 +599,7 @@ def _code_of_key(clause: _Clause) -> str | None:
 
     A code has a digit or capitals only, and the other one has digits and capitals at the same places.
     """
-    for key, cell in clause.row.cells.items():
+    for key, cell in clause.row.cells.items() if _PHRASES["compares"].search(clause.text) is None else ():
         code, word = str(cell), name_words(key)[-1:]
         if not code.isalnum() or code.islower() or len(code) > _LONGEST_CODE or isinstance(cell, (bool, float)):
             continue
@@ -628,9 +632,6 @@ def _holds(text: str, word: str) -> bool:
 def _lists(text: str, word: str) -> bool:
     """Return True if a word stands between punctuation, as in a list: not "to be closed"."""
     return re.search(rf"(?i)(?:\A|[^\w\s])\W*{re.escape(word)}\s*(?:[^\w\s]|\Z)", text) is not None
-
-
-# --- values of rows in their order ------------------------------------------------------------------------------------
 
 
 class _RowData(NamedTuple):
@@ -751,7 +752,8 @@ def _mixed(prose: Prose, parts: Sequence[_Named]) -> Iterator[Contradiction]:
         whole = [(row, name) for _, row, name in found if name in map(str, row.cells.values())]
         names = {(row.names.index(name), row.place, name) for row, name in whole}
         clause = prose.text[slice(*part)]
-        if len(names) != 2 or _PHRASES["relates"].search(clause) or _PHRASES["negates"].search(clause):
+        # With values it is a list of rows.
+        if len(names) != 2 or values(clause) or any(_PHRASES[one].search(clause) for one in ("relates", "negates")):
             continue
         (one, place, name), (other, another, second) = sorted(names)
         rows = {row.place: row for _, row, _ in found}

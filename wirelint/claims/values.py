@@ -147,17 +147,17 @@ def values(text: str) -> tuple[Value, ...]:
 
 
 def _joined(text: str, found: list[Value]) -> list[Value]:
-    """Join the two parts of a number like `1억 3,200만`."""
+    """Join the two parts of a number like `1억 3,200만` or `12万750`."""
     for number in range(len(found) - 1, 0, -1):
         one, other = found[number - 1 : number + 1]
         between = text[one.end : other.start]
-        if text[one.start : one.end].rstrip()[-1:] in _HUNDRED_MILLION and not between.strip() and len(between) < 2:
+        if text[one.start : one.end].rstrip()[-1:] in _LARGE_UNITS and not between.strip() and len(between) < 2:
             readings = (one.readings[0] + other.readings[0],)
             found[number - 1 : number + 1] = [other._replace(start=one.start, readings=readings)]
     return found
 
 
-_HUNDRED_MILLION = frozenset("억億亿")
+_LARGE_UNITS = frozenset("억億亿万萬만")
 
 
 _RUN = re.compile(r"\d+")
@@ -178,7 +178,7 @@ def _measured(text: str, at: int) -> tuple[str, str, int] | None:
     unit = _spelled("units", text, after, _SPACE + "-")
     if unit is not None and _NO_END.match(text, unit.end()) is None:
         return "" if scale is None else scale[0], unit[0], unit.end()
-    if scale is not None and _NO_END.match(text, after) is None:
+    if scale is not None and (scale[0] in _LARGE_UNITS or _NO_END.match(text, after) is None):
         return scale[0], "", after
     if scale is not None and (unit := _spelled("units", text, at, _SPACE + "-")) is not None:
         return ("", unit[0], unit.end()) if _NO_END.match(text, unit.end()) is None else None
