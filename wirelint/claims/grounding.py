@@ -677,6 +677,8 @@ class Given:
 
     def __init__(self, request: Request, errors: Sequence[str], prose: Prose) -> None:
         self._request, self._errors, self._prose = request, errors, prose
+        self._new: dict[Value, bool] = {}
+        self._following: dict[Value, bool] = {}
 
     @cached_property
     def _stated(self) -> list[Stated]:
@@ -738,7 +740,9 @@ class Given:
         return any(not self._is_new(one.value) for one in self._stated if one.sentence is sentence)
 
     def _is_new(self, value: Value) -> bool:
-        return not self._follows(value) and not is_computed(value, self._founded)
+        if value not in self._new:  # several statements and tools ask about one value
+            self._new[value] = not self._follows(value) and not is_computed(value, self._founded)
+        return self._new[value]
 
     @cached_property
     def _founded(self) -> list[Datum]:
@@ -746,6 +750,11 @@ class Given:
         return [Datum(one.value, frozenset(), "", "") for one in self._stated if self._follows(one.value)]
 
     def _follows(self, value: Value) -> bool:
+        if value not in self._following:
+            self._following[value] = self._follows_from_texts(value)
+        return self._following[value]
+
+    def _follows_from_texts(self, value: Value) -> bool:
         if is_said(value, self._prose.masked, self._texts) or any(equals(value, one.value) for one in self._data):
             return True
         if _is_interval(value, self._texts):
