@@ -112,13 +112,7 @@ def check(
         return verify(paths, rules)
     known = Baseline(baseline or selection.configuration.baseline, write=write_baseline)
     if watch:
-        if output_format not in _WATCHED or output or write_baseline or statistics or judge or "-" in paths:
-            raise click.UsageError(
-                f"--watch prints findings as {listed(_WATCHED, 9)}; leave out other formats, -o, -, --judge, "
-                "--statistics and --write-baseline"
-            )
-        if any(map(storage.is_url, paths)):
-            raise click.UsageError("--watch: a URL cannot be watched; name files or folders of this machine")
+        _require_files(paths, output_format, others=bool(output or write_baseline or statistics or judge))
         return _watch(paths, rules, known, output_format, all_occurrences=all_occurrences, exit_zero=exit_zero)
     counts = Statistics()
     with results(output) as out, Bar(paths, "checking") as bar, Workers(jobs, bar, selection.scopes) as workers:
@@ -144,6 +138,17 @@ def check(
     if bar.problems:
         return 2
     return 1 if counts.faults and not (exit_zero or write_baseline) else 0
+
+
+def _require_files(paths: Sequence[str], output_format: str, *, others: bool) -> None:
+    """Raise click.UsageError if --watch cannot be used: `others` are options that it excludes."""
+    if output_format not in _WATCHED or others or "-" in paths:
+        raise click.UsageError(
+            f"--watch prints findings as {listed(_WATCHED, 9)}; leave out other formats, -o, -, --judge, --statistics "
+            "and --write-baseline"
+        )
+    if any(map(storage.is_url, paths)):
+        raise click.UsageError("--watch: a URL cannot be watched; name files or folders of this machine")
 
 
 def _watch(

@@ -87,11 +87,9 @@ def show(
     """
     if upstream and delivered:
         raise click.UsageError("--upstream and --delivered exclude each other; leave both out to see both sides")
-    rules = selection.scopes()
-    chooser = _Chooser(model, selection.names(having), text)
-    place, wanted = (
-        (target, exchange) if target == "-" or is_url(target) or Path(target).exists() else (str(captures), target)
-    )
+    rules, chooser = selection.scopes(), _Chooser(model, selection.names(having), text)
+    is_place = target == "-" or is_url(target) or Path(target).exists()
+    place, wanted = (target, exchange) if is_place else (str(captures), target)
     with Bar([place], "reading") as bar:
         records = _side(read([place]), upstream, delivered)
         items = list(bar.checked(check(records, rules, bar.inform_failure), rules))
