@@ -7,6 +7,7 @@ date or a time of day is if it is one of those returned, or at a distance that t
 
 from __future__ import annotations
 
+import bisect
 import datetime
 import itertools
 import math
@@ -228,16 +229,32 @@ def _is_computed(value: Value, goal: float, step: float, known: Sequence[Datum])
             and _is_sum_of_some(goal, own, exact, 3 if column is not None else 2)
         ):
             return True
-    few = [_amount_for(value, datum) for datum in kind[:_FEW]]
-    for one, other in itertools.combinations(few, 2):
-        if any(same(abs(goal), abs(result), exact) for result in (one + other, one - other)):
-            return True
+    if _is_near(abs(goal), _sums(tuple(_amount_for(value, datum) for datum in kind[:_FEW])), exact):
+        return True
     if value.unit is None or value.unit.dimension in MONEY:
-        pool = [datum.value.readings[0] for datum in known][:_FEW]
-        for one, other in itertools.permutations(pool, 2):
-            if same(goal, one * other, step / 2) or (other and same(goal, one / other, step / 2)):
-                return True
+        return _is_near(goal, _products(tuple(datum.value.readings[0] for datum in known[:_FEW])), step / 2)
     return False
+
+
+@lru_cache(maxsize=64)
+def _sums(amounts: tuple[float, ...]) -> list[float]:
+    """Return the sums and differences of two amounts without their signs, sorted: every value of a reply is compared."""
+    pairs = itertools.combinations(amounts, 2)
+    return sorted(filter(math.isfinite, {abs(result) for one, other in pairs for result in (one + other, one - other)}))
+
+
+@lru_cache(maxsize=64)
+def _products(amounts: tuple[float, ...]) -> list[float]:
+    """Return the products and ratios of two amounts, sorted."""
+    pairs = list(itertools.permutations(amounts, 2))
+    results = {one * other for one, other in pairs} | {one / other for one, other in pairs if other}
+    return sorted(filter(math.isfinite, results))
+
+
+def _is_near(goal: float, results: Sequence[float], tolerance: float) -> bool:
+    """Return True if one of the sorted numbers is the same as a goal up to a tolerance."""
+    at = bisect.bisect_left(results, goal)
+    return any(same(goal, one, tolerance) for one in results[max(at - 1, 0) : at + 1])
 
 
 def _is_sum_of_some(goal: float, amounts: Sequence[float], exact: float, least: int) -> bool:
