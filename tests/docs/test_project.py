@@ -1,4 +1,4 @@
-"""What a project shows to those who adopt it: its addresses, the site's navigation, the action, the code on the pages."""
+"""Tests of the project's files for new users: addresses, navigation of the site, GitHub action, code on the pages."""
 
 from __future__ import annotations
 

@@ -131,7 +131,7 @@ def ask(port: int, api: str, *, stream: bool, fault: str = "", **headers: str) -
 
 @pytest.fixture(scope="module")
 def collected(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collector]:
-    """What a collector has got of five exchanges after the proxy has stopped."""
+    """Return what a collector received of five exchanges by the end of the proxy."""
     with pytest.MonkeyPatch.context() as patch, collecting() as collector, MockServer(seed=7) as vendor:
         patch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "x-api-key=abc")
         patch.setenv("HTTP_PROXY", "http://127.0.0.1:9")  # that of the clients

@@ -69,6 +69,11 @@ class Datum(NamedTuple):
     bare: bool = False
 
 
+def as_datum(value: Value) -> Datum:
+    """Return a value of a text as a datum without words, place and column."""
+    return Datum(value, frozenset(), "", "")
+
+
 @remembered
 def data(text: str) -> tuple[Datum, ...]:
     """Return the numbers of a result."""
@@ -308,8 +313,10 @@ def is_of_kind(value: Value, datum: Value) -> bool:
 
 
 def simple_ratio(value: Value, datum: Value, largest: int) -> Fraction | None:
-    """Return the ratio of a value to a datum of its kind if it is simple, rounding aside: 3/2 in a recipe for six instead
-    of four. `largest`: its largest denominator."""
+    """Return the ratio of a value to a datum of its kind if it is a simple fraction, else None.
+
+    It is 3/2 in a recipe for six people instead of four. `largest`: the largest denominator. Rounding is allowed for.
+    """
     amount = next(datum.amounts()) if is_of_kind(value, datum) else 0
     ratio = next(value.amounts()) / amount if amount else math.inf
     if not math.isfinite(ratio):

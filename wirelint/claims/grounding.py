@@ -28,6 +28,7 @@ from wirelint.claims.derivation import (
     NEAR,
     STOP,
     Datum,
+    as_datum,
     data,
     derived_from,
     equals,
@@ -156,7 +157,7 @@ def displaced(prose: Prose, known: Sequence[Fact], request: Request) -> Iterator
             continue
         if is_computed(one.value, _sources(replaced, [*pool, *sent], turn, _is_named(one, replaced, prose.masked))):
             continue
-        beside = [_as_datum(other.value) for other in said if _stands_by(one, other, prose, pool, texts)]
+        beside = [as_datum(other.value) for other in said if _stands_by(one, other, prose, pool, texts)]
         if is_computed(one.value, _steps(one, said, pool)) or is_computed(one.value, beside):
             continue
         given = (value.readings[0] for text in sent_texts for value in values(text))
@@ -188,10 +189,6 @@ def _is_total(one: Stated, turn: Sequence[Datum]) -> bool:
     return unit is not None and unit.dimension in MONEY and bool(kin) and amount > _TOTAL * max(kin)
 
 
-def _as_datum(value: Value) -> Datum:
-    return Datum(value, frozenset(), "", "")
-
-
 def _stands_by(one: Stated, other: Stated, prose: Prose, pool: Sequence[Datum], texts: Sequence[str]) -> bool:
     """Return True if a sentence has another value too, which the results or the conversation give."""
     same_sentence = other is not one and other.sentence is one.sentence
@@ -201,7 +198,7 @@ def _stands_by(one: Stated, other: Stated, prose: Prose, pool: Sequence[Datum], 
 def _steps(one: Stated, said: Sequence[Stated], pool: Sequence[Datum]) -> list[Datum]:
     """Return the other values of a reply that are computed from data: 400 is what 3,650 is more than 3,250."""
     computed = (other.value for other in said if other is not one and is_computed(other.value, pool))
-    return [_as_datum(value._replace(readings=(reading,))) for value in computed for reading in value.readings]
+    return [as_datum(value._replace(readings=(reading,))) for value in computed for reading in value.readings]
 
 
 def _is_interval(value: Value, texts: Iterable[str]) -> bool:
@@ -709,7 +706,7 @@ class Given:
 
     @cached_property
     def _data(self) -> list[Datum]:
-        found = (Datum(value, frozenset(), "", "") for text in reversed(self._texts) for value in values(text))
+        found = (as_datum(value) for text in reversed(self._texts) for value in values(text))
         return [*self._returned, *found][:MOST_DATA]
 
     @cached_property
@@ -747,7 +744,7 @@ class Given:
     @cached_property
     def _founded(self) -> list[Datum]:
         """The values of the reply that follow from the conversation, from which others may be computed in a second step."""
-        return [Datum(one.value, frozenset(), "", "") for one in self._stated if self._follows(one.value)]
+        return [as_datum(one.value) for one in self._stated if self._follows(one.value)]
 
     def _follows(self, value: Value) -> bool:
         if value not in self._following:

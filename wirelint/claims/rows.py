@@ -27,6 +27,7 @@ from wirelint.claims.derivation import (
     STOP,
     Datum,
     GivenDates,
+    as_datum,
     data,
     derived_from,
     equals,
@@ -346,7 +347,7 @@ def misplaced(prose: Prose, known: Sequence[Fact], request: Request) -> Iterator
     texts = [message.text for message in request.messages] + [call.arguments.text for call in request.calls]
     results = [result.text for result in request.results]
     given, everywhere = GivenDates(texts), GivenDates([*texts, *results])
-    asked = [Datum(value, frozenset(), "", "") for value in values(last_words(request))]
+    asked = [as_datum(value) for value in values(last_words(request))]
     asked += [datum for text in good for datum in data(text)] if len(good) > 1 else []
     every = [row for text in good for table in tables(text) for row in table if row.names]
     orders = [last_words(request), *(fact.arguments for fact in known)]
@@ -436,7 +437,7 @@ def _value_of_another(
     for value in stated[:1] if sole else stated:
         if sole and (_ratios([value], own) or _NEXT_THING.search(clause.text, 0, value.start)):
             continue  # a recipe for three times as many, or the next thing
-        beside = [Datum(other, frozenset(), "", "") for other in stated if other is not value]
+        beside = [as_datum(other) for other in stated if other is not value]
         if value in elsewhere and not value.ranges and not is_bound(value, clause.text):
             datum = elsewhere[value]
             if any(mine.column == datum.column for mine in own):

@@ -104,7 +104,7 @@ def _interrupts_later() -> Iterator[None]:
 
 
 def _raise_error(future: Future[None]) -> None:
-    """Raise the error of a worker: an OSError as it is, others with their cure."""
+    """Raise the error of a worker: an OSError unchanged, others as a message with a cure."""
     try:
         future.result()
     except OSError:

@@ -409,7 +409,7 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 
 @dataclass(slots=True)
 class _Reply:
-    """What came back for a request. Times are milliseconds after the request; `started` is a Unix time."""
+    """Response to a request. Times are milliseconds after the request; `started` is a Unix time."""
 
     started: float
     status: int | None = None
