@@ -22,6 +22,7 @@ import errno
 import itertools
 import os
 import re
+import secrets
 import shutil
 import socket
 import threading
@@ -34,6 +35,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from wirelint.capture.redact import Redactor
+from wirelint.model import Json
 
 if TYPE_CHECKING:
     from wirelint.capture.ship import Shipper
@@ -79,12 +81,12 @@ class Part:
         self._mark: _Open | None = None
 
     @classmethod
-    def create(cls, folder: Path, now: float) -> Part:
-        """Make a folder below `folder`, and `folder` if it is missing. Raises OSError."""
+    def create(cls, folder: Path, now: float, run: str) -> Part:
+        """Make a folder for a part of a run below `folder`, and `folder` if it is missing. Raises OSError."""
         with contextlib.suppress(FileExistsError):
             folder.parent.mkdir(parents=True, exist_ok=True)
             folder.mkdir(mode=0o700)
-        name = f"{datetime.fromtimestamp(now, UTC).strftime(_STAMP)}-{os.getpid()}"
+        name = f"{datetime.fromtimestamp(now, UTC).strftime(_STAMP)}-{run}"
         for number in itertools.count(1):
             path = folder / (name if number == 1 else f"{name}-{number:03}")
             try:
@@ -199,6 +201,8 @@ class Store:
         shipper: Shipper | None = None,
     ) -> None:
         self.folder = folder
+        self.run = secrets.token_hex(4)
+        """Name of the run in its captures. It is random, since process ids repeat in containers."""
         self.redactor = redactor
         self._limits = (max_part_bytes, max_part_age)
         self._max_queue = max_queue_bytes
@@ -212,7 +216,7 @@ class Store:
         self._condition = threading.Condition()
         self._closing = False
         self._said: set[str] = set()
-        self._written = self._dropped = self._failed = 0
+        self._written = self._dropped = self._failed = self._numbered = 0
         self._thread: threading.Thread | None = None
 
     @property
@@ -228,6 +232,12 @@ class Store:
     @property
     def counts(self) -> Counts:
         return Counts(self._written, self._dropped, self._failed)
+
+    def place(self) -> dict[str, Json]:
+        """Return the place of the next exchange of the run, for its captures: `proxy`, and `sequence` from 1. A number
+        that is missing there belongs to a dropped exchange."""
+        self._numbered += 1
+        return {"proxy": self.run, "sequence": self._numbered}
 
     def put(self, *pieces: Piece, size: int = _DEFAULT_SIZE) -> bool:
         """Queue all pieces of an exchange, or none of them. Return False if there is no room.
@@ -358,7 +368,7 @@ class Store:
 
     def _begin(self, now: float) -> Part:
         """Return a new part, marked if it is to be shipped. Raises OSError, and leaves no folder then."""
-        part = Part.create(self.folder, now)
+        part = Part.create(self.folder, now, self.run)
         if self._shipper is not None:
             try:
                 part.mark()
