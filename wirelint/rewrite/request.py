@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from wirelint.apis import as_object, by_name, channel_of, read_request
+from wirelint.apis import as_object, by_name, channel_of
 from wirelint.engine import internal
 from wirelint.fix import Answer, AppliedFix, Edit, FixPolicy, RequestFix
 from wirelint.model import Exchange, Json, Request
@@ -225,7 +225,7 @@ def _with_request(exchange: Exchange, document: Json) -> Exchange:
     api = by_name(exchange.api)
     if api is None or not isinstance(document, (dict, list)):
         raise ValueError("what is left is no request")
-    request = read_request(api, as_object(document), urlsplit(exchange.url).path)
+    request = api.read_request(as_object(document), urlsplit(exchange.url).path)
     return exchange.but(request=request)
 
 
