@@ -271,7 +271,8 @@ def concatenated(call: ToolCall) -> Concatenated | None:
         return Concatenated(
             (*call.start_input.values, *deltas.values), deltas.rest, _shape(call.start_input, deltas), start=True
         )
-    arguments = _unwrapped(call.arguments)
+    value = call.arguments.value
+    arguments = Arguments(value) if isinstance(value, str) else call.arguments  # a client decodes them, too
     if not arguments.values or (len(arguments.values) == 1 and not _continues(arguments)):
         return None
     offset = arguments.ends[0] if arguments is call.arguments else 0
@@ -306,12 +307,6 @@ def is_broken(text: str) -> bool:
     scanner = Scanner()
     scanner.feed(text)
     return scanner.broken is not None or scanner.second is not None or scanner.top not in ("", "{")
-
-
-def _unwrapped(arguments: Arguments) -> Arguments:
-    """Return arguments that arrived as a JSON string, decoded, as a client decodes them."""
-    value = arguments.value
-    return Arguments(value) if isinstance(value, str) else arguments
 
 
 def _continues(arguments: Arguments) -> bool:
@@ -422,7 +417,10 @@ def _unreadable(arguments: Arguments, layers: int) -> Flaw:
     if (typed := Arguments(text.removeprefix(_TYPE)).mapping) is not None:
         return Flaw("preceded by the word `json`", "gateway", typed)
     if arguments.values:
-        return Flaw(f"followed by {excerpt(arguments.rest, 30)!r}", "gateway", _before_closers(arguments))
+        value = arguments.values[0]
+        # The object counts before surplus brackets, commas or the end of a fence, not before other text.
+        repaired = value if isinstance(value, dict) and not arguments.rest.strip(f"}}],`{_BLANK}") else None
+        return Flaw(f"followed by {excerpt(arguments.rest, 30)!r}", "gateway", repaired)
     if (bare := unquoted(text)) is not None:
         return Flaw("a JSON object encoded twice, without the quotes around it", "gateway", bare)
     if text.startswith("{{") and (doubled := Arguments(text[1:-1]).mapping) is not None:
@@ -483,12 +481,6 @@ def _without_tokens(text: str, layers: int) -> Flaw | None:
     place = text.index(between)
     tokens = f"{text[:place]} {text[place + len(between) :]}".strip()
     return Flaw(f"between control tokens ({excerpt(tokens, 60)})", "gateway", value or {})
-
-
-def _before_closers(arguments: Arguments) -> dict[str, Json] | None:
-    """Return the object before surplus brackets, commas or the end of a fence; None before any other text."""
-    value = arguments.values[0]
-    return value if isinstance(value, dict) and not arguments.rest.strip(f"}}],`{_BLANK}") else None
 
 
 _HALF_TOKEN = re.compile(r"[\w.+-]{1,12}|\\?u[0-9A-Fa-f]{0,3}")

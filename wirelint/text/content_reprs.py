@@ -300,16 +300,14 @@ def find_untyped(text: str) -> tuple[ContentRepr, ...]:
     words: list[str] = []
     for part in reader.read_items():
         said = part.get("text") if isinstance(part, dict) else None
-        if not isinstance(part, dict) or not isinstance(said, str) or _says_more(part):
+        if not isinstance(part, dict) or not isinstance(said, str):
+            return ()
+        if any(value is not None for name, value in part.items() if name != "text"):
             return ()
         words.append(said)
     if reader.failed or not reader.pythonic or not words or text[reader.position :].strip():
         return ()
     return (ContentRepr(start, reader.position, "Python", "".join(words), whole=True),)
-
-
-def _says_more(part: Mapping[str, Json]) -> bool:
-    return any(value is not None for name, value in part.items() if name != "text")
 
 
 def unwrap(text: str) -> str | None:
