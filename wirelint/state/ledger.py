@@ -112,7 +112,7 @@ class Ledger:
             exchange = exchange.but(request=completed(exchange.request, exchange.url, self))
         place = self._lineage.place(exchange)
         if place is not None:
-            exchange = exchange.but(conversation=place.conversation, link=place.link)
+            exchange = exchange.but(conversation=place.conversation, link=place.link, root=place.root)
             if place.trunk:
                 self._begun[place.conversation] = place.trunk
                 self._begun.move_to_end(place.conversation)
