@@ -169,26 +169,10 @@ class ArrivalLog:
             self._speaks = not data.isspace()
             self._blank += not self._speaks
 
-    def add_events(self, times: Sequence[float], sizes: Sequence[int], events: int) -> bool:
-        """Record chunks of one event each; after the last one, `events` events are complete. Return False, recording
-        nothing, if the chunks have to be added one by one."""
-        if not (times and self._speaks) or len(self._times) + len(times) > _MOST_CHUNKS:
-            return False
-        self._times.extend(times)
-        self._sizes.extend(sizes)
-        self._counts.extend(range(events - len(times) + 1, events + 1))
-        self.now = times[-1]
-        return True
-
     def count(self, events: Sequence[Numbered]) -> None:
         """Record that these events are complete with the last chunk."""
-        if events:
-            self.count_to(events[-1].number + 1)
-
-    def count_to(self, events: int) -> None:
-        """Record that `events` events are complete with the last chunk."""
-        if self._counts:
-            self._counts[-1] = events
+        if events and self._counts:
+            self._counts[-1] = events[-1].number + 1
 
     def pass_over(self, event: int) -> None:
         """Record that an event has no content."""
