@@ -177,7 +177,8 @@ class Session:
             self.unread_because = why
             self.abandon()
             return []
-        self._log.count(frames)
+        if frames:
+            self._log.count(frames[-1].number + 1)
         return frames
 
     def read(self, frame: Frame) -> list[Event]:
@@ -219,7 +220,8 @@ class Session:
     def close_frames(self) -> list[Frame]:
         """Return the frames after the last complete one, at the end of the body. Each must be handed to `read`."""
         frames = self._framer.close() if self._framer is not None and not self.unread else []
-        self._log.count(frames)
+        if frames:
+            self._log.count(frames[-1].number + 1)
         return frames
 
     def close_events(self) -> list[Event]:

@@ -18,7 +18,7 @@ import bisect
 from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple
 
 _MOST_CHUNKS = 1 << 16
 """Number of chunks that are recorded one by one. Later chunks are joined, those of one second into one."""
@@ -138,11 +138,6 @@ class Arrivals:
 NO_ARRIVALS = Arrivals()
 
 
-class Numbered(Protocol):
-    @property
-    def number(self) -> int: ...
-
-
 class ArrivalLog:
     """Recorder of arrivals while a reply is read."""
 
@@ -169,10 +164,10 @@ class ArrivalLog:
             self._speaks = not data.isspace()
             self._blank += not self._speaks
 
-    def count(self, events: Sequence[Numbered]) -> None:
-        """Record that these events are complete with the last chunk."""
-        if events and self._counts:
-            self._counts[-1] = events[-1].number + 1
+    def count(self, events: int) -> None:
+        """Record that `events` events are complete with the last chunk."""
+        if self._counts:
+            self._counts[-1] = events
 
     def pass_over(self, event: int) -> None:
         """Record that an event has no content."""
