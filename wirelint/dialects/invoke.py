@@ -394,9 +394,11 @@ def _read_marked(reader: Reader, mark: Match) -> Reading:
 def _read_invoke(reader: Reader, opener: Match, section: _Section) -> None:
     written = opener["name"].strip()
     tool = reader.tool(written)
+    schema = tool.schema if tool is not None else None
     root = _Element("", "invoke")
     complete = _read_elements(reader, opener.end(), root, section)
-    section.calls.append(reader.call(written, _arguments(root, tool), complete=complete))
+    arguments = declared.unwrap(_object(root, schema, schema), declared.properties_of(schema))
+    section.calls.append(reader.call(written, arguments, complete=complete))
 
 
 def _read_elements(reader: Reader, position: int, root: _Element, section: _Section) -> bool:
@@ -437,12 +439,6 @@ def _close(stack: list[_Element], tag: str) -> bool:
     while stack and stack.pop().tag != tag:
         pass
     return not stack
-
-
-def _arguments(root: _Element, tool: Tool | None) -> dict[str, Json]:
-    schema = tool.schema if tool is not None else None
-    value = _object(root, schema, schema)
-    return declared.unwrap(value, declared.properties_of(schema))
 
 
 def _value(element: _Element, own: Json, schema: Json) -> Json:

@@ -338,7 +338,10 @@ def may_begin(text: str) -> bool:
 
     Openers with a tool's name are not considered.
     """
-    return OPENERS.may_begin(text) or _may_close(text)
+    if OPENERS.may_begin(text):
+        return True
+    before = _CLOSER_START.match(text)
+    return before is not None and any(tags.match(text, before.end()) is not None for tags, _ in _CLOSERS)
 
 
 def may_hold_markup(text: str, tools: Sequence[Tool] = ()) -> bool:
@@ -427,7 +430,8 @@ def _find_tail(reader: Reader) -> Found | None:
         tag, dialect, start = closer
         tags.append((tag, dialect))
         at = _back_over_space(reader, start)
-    if not tags or any(_is_opened(reader, tag, start) for tag, _ in tags):
+    openers = (re.compile(rf"<\s{{0,3}}{tag}\b") for tag, _ in tags)
+    if not tags or any(opener.search(reader.shadow, reader.floor, start) for opener in openers):
         return None
     line_start = reader.shadow.rfind("\n", reader.floor, start) + 1
     alone = not reader.shadow[max(line_start, reader.floor) : start].strip()
@@ -436,12 +440,6 @@ def _find_tail(reader: Reader) -> Found | None:
     # The innermost closer names the dialect, unless several dialects share it.
     dialect = next((dialect for _, dialect in reversed(tags) if dialect is not None), None)
     return Found(dialect, start, end, (), "generic") if dialect is not None else None
-
-
-def _may_close(text: str) -> bool:
-    """Return True if a text may begin with a known closer."""
-    before = _CLOSER_START.match(text)
-    return before is not None and any(tags.match(text, before.end()) is not None for tags, _ in _CLOSERS)
 
 
 def _before_control_tokens(reader: Reader) -> int:
@@ -458,10 +456,6 @@ def _closer_before(reader: Reader, end: int) -> tuple[str, str | None, int] | No
         return None
     dialects = (dialect for tags, dialect in _CLOSERS if tags.fullmatch(closer["tag"]))
     return next(((closer["tag"], dialect, closer.start()) for dialect in dialects), None)
-
-
-def _is_opened(reader: Reader, tag: str, before: int) -> bool:
-    return re.compile(rf"<\s{{0,3}}{tag}\b").search(reader.shadow, reader.floor, before) is not None
 
 
 def _back_over_space(reader: Reader, end: int) -> int:

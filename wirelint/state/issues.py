@@ -140,7 +140,8 @@ class Issues:
             entries = self._entries(key, reach)
             number = taken.get(key, 0)
             if finding.side == "response":  # earlier exchanges' faults are not those of this reply
-                number = max(number, _first_of(exchange, entries))
+                own = (number for number, one in entries.items() if one.first == exchange.id)
+                number = max(number, next(own, max(entries, default=-1) + 1))
             taken[key] = number + 1
             before = entries.get(number)
             if finding.side == "request" and content:
@@ -219,12 +220,6 @@ class Issues:
                 book.replies[entry.reply].remove(entry)
                 if not book.replies[entry.reply]:
                     del book.replies[entry.reply]
-
-
-def _first_of(exchange: Exchange, entries: Mapping[int, _Entry]) -> int:
-    """Return the ordinal of the exchange's own issue if it was recorded, else the next free one."""
-    own = (number for number, one in entries.items() if one.first == exchange.id)
-    return next(own, max(entries, default=-1) + 1)
 
 
 def _rank(finding: Finding) -> int:
