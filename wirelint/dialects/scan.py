@@ -1,10 +1,15 @@
-"""The scan of a text for native tool-call markup: whole texts with `find`, text that is still arriving with `look`.
+r"""The scan of a text for native tool-call markup: whole texts with `find`, text that is still arriving with `look`.
 
 Theory of operation. A text is read in a few views (`reader`): the plain one, and those that undo an escaping. In each
 view the openers of all families (`openers`) mark the places where markup may begin. There the families are tried in the
 order of their ranks; many families share an opener, so the following bytes decide. The markup that a family reads
 becomes a `Block`, and the search continues after it, so a marker inside an argument is never read as markup. Reading is
 linear in the text (`reader`).
+
+    Ok.\n<tool_call>\n{"name": "look", "arguments": {}}\n</tool_call>    plain view: `hermes_json`
+    &lt;invoke name="look"&gt;…                                         view without entities: `anthropic_xml`
+    [TOOL_<|im_end|>CALLS] [{"name": "look", …}]                        joined view: `mistral_array`
+    <tool_call>{"name": "look", "arg                                    still arriving: open from `<` on
 
 The same code reads text that is still arriving, up to the first place that may read differently later.
 
