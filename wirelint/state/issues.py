@@ -272,16 +272,8 @@ class _Contents:
 
 def _by_place(side: Request | Reply) -> dict[str, Part | Message]:
     """Return messages and parts of one side by pointer; a part wins over its message."""
-    found: dict[str, Part | Message] = {}
-    groups: Sequence[Sequence[Part]]
-    if isinstance(side, Request):
-        found.update((message.pointer, message) for message in side.messages)
-        groups = [message.parts for message in side.messages]
-    else:
-        groups = [choice.parts for choice in side.choices]
-    for parts in groups:
-        found.update((part.pointer, part) for part in parts)
-    return found
+    messages = side.messages if isinstance(side, Request) else ()
+    return {one.pointer: one for one in (*messages, *side.parts)}
 
 
 def _said(part: Part | Message) -> Iterator[str]:
