@@ -22,12 +22,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias, get_args
 
-import orjson
-
+from wirelint.arguments.json_continuation import write
 from wirelint.history.turns import content_of
 from wirelint.model import (
     Exchange,
-    Json,
     Message,
     Part,
     Reasoning,
@@ -297,11 +295,4 @@ def _value(request: Request, pointer: str) -> Iterator[str]:
     inside = f"{pointer}/"
     if any(message.pointer.startswith(inside) for message in request.messages[:1]):
         return
-    yield _dump(at(request.body, pointer))
-
-
-def _dump(value: Json) -> str:
-    try:
-        return orjson.dumps(value).decode()
-    except TypeError:  # lone surrogates, integers beyond 64 bits
-        return repr(value)
+    yield write(at(request.body, pointer))
