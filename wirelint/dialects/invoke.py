@@ -13,7 +13,7 @@ before every tag, and nests values.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -105,12 +105,6 @@ def grammar(table: Table, row: str = "invoke", *, spelt: str = "spelling") -> Gr
 
 PLAIN = spelling(_ANTHROPIC)
 """Plain tags, which may carry the prefix `antml:` or `mm:`."""
-
-
-def row_reader(table: Table) -> Callable[[Reader, int], Reading]:
-    """Return the reader of a family that is a row of data."""
-    row = grammar(table)
-    return lambda reader, position: read(reader, position, row)
 
 
 def read(reader: Reader, position: int, grammar: Grammar) -> Reading:

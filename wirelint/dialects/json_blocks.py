@@ -10,7 +10,6 @@ with special rules have separate readers: Phi, Cohere, Granite, Hermes' tags, `<
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -54,12 +53,6 @@ def grammar(table: Table, row: str = "array") -> Grammar:
     if "keys" in data:
         data["keys"] = json_calls.Keys(*data["keys"])
     return Grammar(**{**data, "idle": frozenset(data.get("idle", ()))})
-
-
-def row_reader(table: Table) -> Callable[[Reader, int], Reading]:
-    """Return the reader of a family that is a row of data."""
-    row = grammar(table)
-    return lambda reader, position: read(reader, position, row)
 
 
 def read(reader: Reader, position: int, grammar: Grammar) -> Reading:

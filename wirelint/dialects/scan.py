@@ -23,7 +23,7 @@ import importlib
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 from wirelint.dialects import tables
@@ -74,7 +74,7 @@ def _families() -> Iterator[Family]:
     for file in tables.files():
         module = importlib.import_module(f"{__package__}.{file}")
         for name, table in tables.load(file).items():
-            read = getattr(module, f"read_{name}", None) or module.row_reader(table)
+            read = getattr(module, f"read_{name}", None) or partial(module.read, grammar=module.grammar(table))
             closers = {table.source(tag): dialect or None for tag, dialect in table.data.get("closers", {}).items()}
             lone, rank = frozenset(table.data.get("lone", ())), table.data.get("rank", 2)
             openers, after_name = table.openers(), table.openers("after_name")
