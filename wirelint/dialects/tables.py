@@ -111,7 +111,8 @@ def _with_names(pattern: str, declared: tuple[str, ...], keys: tuple[str, ...]) 
     parameter = "|".join(map(re.escape, keys)) or "(?!)"
     inner = rf"(?:\{{{_SPACE}{_QUOTE}name{_QUOTE}{_COLON})?"
     named = rf"{_QUOTE}(?:{'|'.join(NAME_KEYS)}){_QUOTE}{_COLON}{inner}{_QUOTE}{written}{_QUOTE}"
-    inverted = rf"{_QUOTE}(?:{'|'.join(ARGUMENT_KEYS)}){_QUOTE}{_COLON}\{{{_SPACE}(?:\}}|{_QUOTE}(?:{parameter}){_QUOTE}{_SPACE}:)"
+    inside = rf"\{{{_SPACE}(?:\}}|{_QUOTE}(?:{parameter}){_QUOTE}{_SPACE}:)"
+    inverted = rf"{_QUOTE}(?:{'|'.join(ARGUMENT_KEYS)}){_QUOTE}{_COLON}{inside}"
     head = rf"\{{{_SPACE}{_BEFORE}(?:{named}|{inverted})"
     declared_name = f"(?P<name>{'|'.join(map(re.escape, sorted(declared, key=len, reverse=True))) or '(?!)'})"
     return re.compile(pattern.replace("HEAD", head).replace("NAMES", written).replace("DECLARED", declared_name))
