@@ -49,6 +49,7 @@ from wirelint.addon.log import Failures, log_exchange, log_totals, say, set_reda
 from wirelint.addon.mcp_streams import McpStreams
 from wirelint.addon.otlp import Telemetry
 from wirelint.addon.recorder import ExchangeRecorder, OpenExchange
+from wirelint.addon.reload import Reload
 from wirelint.addon.streamed_reply import HttpReply, let_collect
 from wirelint.addon.timeouts import Timeouts, announce, withdraw
 from wirelint.addon.ui import UserInterface
@@ -116,6 +117,7 @@ class Inspector:
         )
         self._mcp_streams = McpStreams(self._open, self._settle, self._ledger, self._failures)
         self._sockets = WebSockets(self._settle, self._ledger, self._failures)
+        self._reload = Reload(self._apply, self._failures)
         self._complaint: str | None = None
         self._running = False
 
@@ -134,17 +136,18 @@ class Inspector:
         complaint = self._complaint or options.misspelt(ctx.options.deferred)
         if complaint is None:
             try:
-                settings = options.read_from(ctx.options)
+                settings = self._reload.read()
             except options.SettingError as error:
                 complaint = str(error)
         if complaint is not None:
             options.refuse(complaint, running=self._running)
-        elif settings != self._settings:
+        else:
             self._apply(settings)
 
     def running(self) -> None:
         self._running = True
         terminal_log.settle()
+        self._reload.start()
         if self._settings is not None:
             self._ui.serve(self._settings.dashboard)
             shipped_rules = [rule for rule in self._settings.rules if rule.case_file.parent == shipped("rules")]
@@ -156,6 +159,7 @@ class Inspector:
 
     def done(self) -> None:
         """Finish everything: the proxy stops, or the script is reloaded."""
+        self._reload.stop()
         self._timeouts.close()
         for found in tuple(self._open.values()):
             self._sweep(found.flow, "client-left", "the proxy was stopped")
@@ -165,6 +169,11 @@ class Inspector:
         self._ui.done()
         if self._telemetry is not None:
             self._telemetry.close()
+
+    @property
+    def complaint(self) -> str:
+        """Why the files of the settings as they are now are not in force; empty if they are."""
+        return self._reload.complaint
 
     @property
     def notice(self) -> str:
@@ -182,14 +191,20 @@ class Inspector:
         waiting = self._store.waiting if self._store is not None else 0
         return len(self._open) + len(self._queue) + self._sockets.open + waiting
 
-    def _apply(self, settings: options.Settings) -> None:
-        self._queue.drain()  # ended exchanges are checked with the old settings
+    def _apply(self, settings: options.Settings) -> bool:
+        """Put settings in force for exchanges that begin now. Return False if they are in force already."""
+        if settings == self._settings:
+            return False
+        self._queue.drain()  # ended exchanges are redacted and captured with the old settings
         before, self._settings = self._settings, settings
         if self._running:
             self._ui.serve(settings.dashboard)
         mitm_compat.is_enabled = settings.mitm_compat
         if before is None or before.rules != settings.rules:
             self._engine = Engine(settings.rules, self._engine.ledger, self._failures.rule)
+            for found in self._open.values():
+                if found.recorder.method == "GET":  # an MCP stream, whose parts are exchanges
+                    found.recorder.rules = settings.rules
             self._timeouts.follow(self._engine)
         if before is None or before.redact != settings.redact:
             self._redactor = Redactor(enabled=settings.redact)
@@ -202,6 +217,7 @@ class Inspector:
                 # A new folder is a new file to a reader of it, and begins with an empty ledger.
                 self._engine.ledger = Ledger()
                 self._store = Store(settings.captures, self._redactor, report=lambda text: say(f"wirelint: {text}"))
+        return True
 
     def _export(self, settings: options.Settings) -> None:
         """Start the export of telemetry with these settings; an earlier one sends what it has beside the traffic."""
@@ -245,20 +261,20 @@ class Inspector:
         except TooLargeError:
             large = True
         if body is None or len(body) > self._settings.max_body:
-            unread = open_unread(flow, self._settings.max_body, large=large or body is not None)
+            unread = open_unread(flow, self._settings, large=large or body is not None)
             if unread is not None:
                 self._remember(flow, unread)
             return
-        recorder = open_recorder(flow, body, self._settings.max_body)
+        recorder = open_recorder(flow, body, self._settings)
         # After a failure the reply is still passed on as it comes, and captured.
         with self._failures.caught("reading the request", recorder):
-            recorder.begin_session(later=not self._settings.repairs)
-            if self._settings.repairs and recorder.session is not None:
+            recorder.begin_session(later=not recorder.rules.repair)
+            if recorder.rules.repair and recorder.session is not None:
                 recorder.session.read_request()
         if recorder.session is None and not recorder.faults and not note_unknown(recorder):
             return
         fixer = None
-        if self._settings.repairs and not recorder.unknown_reason:
+        if recorder.rules.repair and not recorder.unknown_reason:
             streams = self._mcp_streams.streams
             made = ExchangeFixer(flow, recorder, self._settings, self._ledger, self._failures, streams)
             fixer = made if made.begin() else None

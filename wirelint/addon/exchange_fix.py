@@ -88,7 +88,7 @@ class ExchangeFixer:
         """Fix the request before it is forwarded. Return False if nothing may be fixed in this exchange."""
         may_fix = False
         with self._failures.caught("finding the settings of the exchange", self._recorder, readable=True):
-            self._scope = self._settings.scope_of(self._recorder.session)
+            self._scope = self._recorder.scope()
             may_fix = self._scope.repairs
         if may_fix:
             with self._failures.caught("repairing the request", self._recorder, readable=True):

@@ -4,7 +4,8 @@ The parent talks to it over standard input and output, one JSON line each. First
 at port 0: one HTTP proxy port, and one base URL per vendor. Then it answers `{"pending": true}` with the number of
 exchanges not yet written (a client has its reply before its exchange is checked and captured), until
 `{"stop": SECONDS, "totals": false}`: the grace period for exchanges in progress, and whether a table of counts ends the
-log. End of input means that the parent is gone; the child then stops at once. mitmproxy's output goes to standard error."""
+log. Its last line is `{"complaint": "…"}`: why changed files of the settings are not in force. End of input means that the
+parent is gone; the child then stops at once. mitmproxy's output goes to standard error."""
 
 from __future__ import annotations
 
@@ -105,6 +106,8 @@ class ParentLink:
             await asyncio.sleep(_POLL)
         if totals and isinstance(inspector, Inspector):
             inspector.log_totals()
+        if isinstance(inspector, Inspector):
+            self._say({"complaint": inspector.complaint})
         for _, server in self._servers.values():
             await server.stop()
         ctx.master.shutdown()  # type: ignore[no-untyped-call]

@@ -116,13 +116,15 @@ def run(
                     inform(place.notice)
                 status = run_command(command, _environment(routes, place, folder, loopback))
                 survived = proxy.alive
-                proxy.stop(drain, totals=live)
+                complaint = proxy.stop(drain, totals=live)
         except (StartError, OSError) as error:
             raise click.ClickException(str(error)) from error
         except CommandError as error:
             inform(f"wirelint: {error}")
             return error.status
         parts = _parts(settings, captures, proxy.pid, since)
+        if complaint:
+            inform(f"wirelint: {complaint}")
         if not survived:
             inform(f"wirelint: mitmproxy ended before the command did: {proxy.last_log_line()}")
         if log is None and file is not None and parts:

@@ -120,17 +120,21 @@ class PrivateProxy:
             raise StartError(str(made["failed"]))
         return Place(made["port"], made["bases"], Path(made["confdir"]), made["notice"])
 
-    def stop(self, drain: float, *, totals: bool = False) -> None:
-        """End the process; open exchanges may take `drain` seconds to end. `totals`: a table of counts ends its log."""
+    def stop(self, drain: float, *, totals: bool = False) -> str:
+        """End the process; open exchanges may take `drain` seconds to end. `totals`: a table of counts ends its log.
+
+        Return why files of the settings that changed meanwhile are not in force; empty if they are."""
         process = self._process
         if process is None:
-            return
+            return ""
         self._say({"stop": drain, "totals": totals})
         try:
             process.wait(drain + _STOP)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+        said = [json.loads(line) for line in iter(lambda: self._line(_STOP), "")]
+        return "".join(str(one.get("complaint", "")) for one in said)
 
     def pending(self) -> int:
         """Return the number of exchanges in progress or not yet written; 0 if the process has ended."""
@@ -169,9 +173,12 @@ class PrivateProxy:
     def _line(self, timeout: float) -> str:
         """Return the next line of the process; "" if the process has ended, or after `timeout` seconds."""
         try:
-            return self._lines.get(timeout=timeout)
+            line = self._lines.get(timeout=timeout)
         except queue.Empty:
             return ""
+        if not line:
+            self._lines.put("")  # the end stays the end
+        return line
 
     def last_log_line(self) -> str:
         """Return the last line of the log, without times and colours."""
