@@ -1,22 +1,26 @@
-"""Entry point: `wirelint`, and `python -m wirelint`. Nothing heavy is imported before Ctrl-C is handled."""
+"""Entry point: `wirelint`, and `python -m wirelint`. Nothing else is imported before Ctrl-C is handled."""
 
 from __future__ import annotations
 
 import os
-import signal
 
 _INTERRUPTED = 130
 
 
 def main() -> None:
     """Run the command line. Ctrl-C while its modules are imported ends the process without a traceback."""
-    is_usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    if is_usual:
-        signal.signal(signal.SIGINT, lambda number, frame: os._exit(_INTERRUPTED))
-    from wirelint import cli
+    try:
+        import signal
 
-    if is_usual:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        before = signal.getsignal(signal.SIGINT)
+        if before is signal.default_int_handler:  # else the parent process ignores the signal
+            # An exception could be swallowed or printed in the middle of an import.
+            signal.signal(signal.SIGINT, lambda number, frame: os._exit(_INTERRUPTED))
+        from wirelint import cli
+
+        signal.signal(signal.SIGINT, before)
+    except KeyboardInterrupt:
+        os._exit(_INTERRUPTED)
     cli.main()
 
 

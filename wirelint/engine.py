@@ -424,16 +424,16 @@ class Engine:
         self._report = report
         self._failed: set[str] = set()
 
-    def check(self, exchange: Exchange, rules: Scopes | None = None) -> tuple[Finding, ...]:
+    def check(self, exchange: Exchange, *, rules: Scopes | None = None) -> tuple[Finding, ...]:
         """Return the findings on an exchange, in the order of the document, and record the exchange in the ledger.
 
         `rules`: those to run instead of the engine's.
         """
-        findings = self.judge(exchange := self.ledger.place(exchange), rules)
+        findings = self.judge(exchange := self.ledger.place(exchange), rules=rules)
         self.ledger.record(exchange, findings)
         return findings
 
-    def judge(self, exchange: Exchange, rules: Scopes | None = None) -> tuple[Finding, ...]:
+    def judge(self, exchange: Exchange, *, rules: Scopes | None = None) -> tuple[Finding, ...]:
         """Return the findings on an exchange without recording it in the ledger, for example on its repaired form."""
         exchange = within_limits(exchange)
         asked = (self.rules if rules is None else rules).of(exchange).applicable(channel_of(exchange.api), exchange)

@@ -169,7 +169,7 @@ class WebSockets:
         if recorder is None:
             return
         if recorder.rules.repair and not large:
-            self._fix_request(socket, recorder, message, settings)
+            self._fix_request(socket, recorder, message)
         socket.count += 1
         socket.open.append(recorder)
         self._sockets[flow.id] = socket
@@ -177,9 +177,7 @@ class WebSockets:
             _, oldest = self._sockets.popitem(last=False)
             self._cut(oldest, "unread", "too many open WebSockets; this one is no longer watched")
 
-    def _fix_request(
-        self, socket: _Socket, recorder: ExchangeRecorder, message: websocket.WebSocketMessage, settings: Settings
-    ) -> None:
+    def _fix_request(self, socket: _Socket, recorder: ExchangeRecorder, message: websocket.WebSocketMessage) -> None:
         """Fix a client's message, and prepare the fix of its replies."""
         if socket.repairs is None:
             socket.repairs = False
