@@ -10,6 +10,7 @@ parent is gone; the child then stops at once. mitmproxy's output goes to standar
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import logging
 import os
@@ -118,8 +119,9 @@ class ParentLink:
         task.add_done_callback(self._tasks.discard)
 
     def _say(self, value: object) -> None:
-        self._report.write(json.dumps(value) + "\n")
-        self._report.flush()
+        with contextlib.suppress(OSError):  # the parent is gone
+            self._report.write(json.dumps(value) + "\n")
+            self._report.flush()
 
 
 def main() -> None:
