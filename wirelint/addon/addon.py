@@ -63,6 +63,7 @@ from wirelint.model import End, Exchange, Json
 from wirelint.registry import shipped
 from wirelint.rule import Finding, Rule
 from wirelint.state.ledger import Ledger
+from wirelint.view.dashboard import Board, Totals
 from wirelint.wire.content_coding import TooLargeError
 
 _NO_END_HOOK = "the connection ended, and mitmproxy reported nothing about this exchange"
@@ -184,6 +185,11 @@ class Inspector:
         """Log the counts of all exchanges as a table."""
         self._queue.drain()
         log_totals(self._ui.totals)
+
+    @property
+    def counts(self) -> tuple[Totals, Board]:
+        """The counts of all exchanges, and the conversations, costs and issues of those since the first call."""
+        return self._ui.totals, self._ui.board()
 
     @property
     def pending(self) -> int:

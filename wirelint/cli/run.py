@@ -274,17 +274,25 @@ def _plain(text: str) -> str:
 @click.option("--port", default=8080, show_default=True, type=click.IntRange(0, 65535), help="Port to listen at.")
 @click.option("--web", is_flag=True, help="Start mitmweb, in the browser.")
 @click.option("--console", is_flag=True, help="Start mitmproxy, in the terminal.")
+@click.option("--live", is_flag=True, help="Show a table of totals in the terminal; elsewhere it ends the log.")
 @click.option("--dashboard", is_flag=True, help="Serve a live page on this machine; its address is in the log.")
 @click.argument("extra", nargs=-1, type=click.UNPROCESSED, metavar="[MITMPROXY OPTIONS]")
 def proxy(
-    upstream: str | None, host: str, port: int, web: bool, console: bool, dashboard: bool, extra: tuple[str, ...]
+    upstream: str | None,
+    host: str,
+    port: int,
+    web: bool,
+    console: bool,
+    live: bool,
+    dashboard: bool,
+    extra: tuple[str, ...],
 ) -> int:
     """Start mitmproxy with wirelint in front of an upstream.
 
     Without --web or --console it is mitmdump. Point the client at http://127.0.0.1:PORT and keep its path. All other
     options go to mitmproxy: wirelint proxy --upstream https://api.openai.com --set wirelint_ignore=think-leak.
     """
-    from wirelint.addon.proxy import StartError, UpstreamError, run
+    from wirelint.addon.proxy import StartError, Tool, UpstreamError, run
 
     if upstream is None:
         raise click.UsageError(
@@ -292,11 +300,14 @@ def proxy(
         )
     if web and console:
         raise click.UsageError("--web and --console are two tools; choose one")
+    if live and console:
+        raise click.UsageError("--live and --console both need the terminal; choose one, or --dashboard with --console")
     if dashboard and not any(word.startswith("wirelint_dashboard=") for word in extra):
         extra = ("--set", "wirelint_dashboard=on", *extra)
     try:
         with no_guard():  # mitmproxy sets colours itself
-            return run("mitmweb" if web else "mitmproxy" if console else "mitmdump", upstream, host, port, extra)
+            tool: Tool = "mitmweb" if web else "mitmproxy" if console else "mitmdump"
+            return run(tool, upstream, host, port, extra, live=live)
     except (UpstreamError, StartError) as error:
         raise click.UsageError(str(error)) from error
 
