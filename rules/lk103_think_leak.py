@@ -8,6 +8,7 @@ from wirelint.arguments.argument_repairs import Change
 from wirelint.fix import MOST_HELD
 from wirelint.fixes.arguments import StripThoughts, unthought
 from wirelint.fixes.move_reasoning import ReasoningMover
+from wirelint.lexicon import Phrases
 from wirelint.model import Choice, Exchange, Json, Reasoning, Request, Text, ToolCall
 from wirelint.rule import Confidence, Finding, Fix, RewriteContext, Rewriter, Rule, excerpt, fix_of
 from wirelint.state.ledger import Ledger
@@ -26,12 +27,7 @@ from wirelint.text.thinking import (
     residue_head,
 )
 
-_SWITCHES = (
-    *("thinking", "reasoning", "reasoning_effort", "include_reasoning", "enable_thinking", "thinking_budget", "think"),
-    *("thinkingConfig", "thinking_config", "reasoningConfig", "reasoning_config"),
-)
-_HOLDERS = ("chat_template_kwargs", "generationConfig", "generation_config", "additionalModelRequestFields", "options")
-"""Members of a request that hold these switches below the top level."""
+_PHRASES = Phrases("think_leak")
 _OFF = (None, False, 0, "none", "off", "disabled")
 
 
@@ -194,9 +190,9 @@ def _has_channel(exchange: Exchange, request: Request, choice: Choice) -> bool:
 def _may_think(exchange: Exchange, request: Request) -> bool:
     if thinks(exchange.model):
         return True
-    inner = (request.body.get(name) for name in _HOLDERS)
+    inner = (request.body.get(name) for name in _PHRASES.words("holders"))
     bodies = [request.body, *(one for one in inner if isinstance(one, dict))]
-    return any(_is_on(body.get(switch)) for body in bodies for switch in _SWITCHES)
+    return any(_is_on(body.get(switch)) for body in bodies for switch in _PHRASES.words("switches"))
 
 
 def _is_on(value: Json) -> bool:

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
+from wirelint.lexicon import Phrases
 from wirelint.model import Exchange, Part, Rpc, ToolCall, ToolResult
 from wirelint.rule import Finding, Rule, excerpt
 from wirelint.state.ledger import Ledger
@@ -10,12 +10,7 @@ from wirelint.state.ledger import Ledger
 _SETTLED_BY = 5_000.0
 """Milliseconds that a server may need to accept a notification; clients that disconnect sooner are shutting down."""
 
-_TOO_EARLY = re.compile(
-    r"\b(?:before|until|not|never|n['’]t|un)[ -]?(?:\w+ ){0,3}initiali[sz]|"
-    r"initiali[sz]\w* (?:\w+ ){0,3}(?:first|required|incomplete)|\b(?:no valid|missing) (?:mcp-)?session|"
-    r"\bsession[ -]?id (?:header )?(?:is |was )?(?:required|missing)",
-    re.IGNORECASE,
-)
+_PHRASES = Phrases("mcp_lifecycle")
 
 
 class McpLifecycle(Rule):
@@ -94,7 +89,7 @@ class McpLifecycle(Rule):
             return
         for answer in _answers(exchange):
             message = _message(answer)
-            if message and _TOO_EARLY.search(message[:300]):
+            if message and _PHRASES["too_early"].search(message[:300]):
                 yield self.part_finding(
                     answer,
                     f"the server refuses a request that came before the session was initialized: {excerpt(message)!r}",

@@ -25,17 +25,7 @@ _TEXT = 1000
 
 _HEADER = 400
 """Characters of a header's value to search."""
-_DROPPED = re.compile(
-    r"(?<![a-z])(?:drop|remov|ignor|stripp|omitt|discard|filtered|exclud|skipp|unsupported"
-    r"|not?[ _-](?:be[ _-])?(?:support|forward|pass))",
-    re.IGNORECASE,
-)
-_TOOLS = re.compile(
-    r"(?<![a-z0-9_])(?:tools|functions|tool_?config|(?:tool|function)[ _-](?:call(?:s|ing)?|use))(?![a-z0-9_])"
-    r"(?![.\[/](?:\w{1,9}|\*)?\]?[.\[/]\w)",
-    re.IGNORECASE,
-)
-"""Names of tools as a whole; not those of one field of a tool (`tools.0.strict`)."""
+_PHRASES = Phrases("tool_denials")
 _NOTHING = frozenset({"", "0", "false", "no", "none", "null", "[]", "{}"})
 
 
@@ -150,7 +140,11 @@ def _dropped(exchange: Exchange) -> str | None:
     """Return the response header that lists tools among dropped parameters."""
     for name, value in exchange.response_headers.items():
         header = f"{name}: {value[:_HEADER]}"
-        if _DROPPED.search(header) and _TOOLS.search(header) and value.strip().lower() not in _NOTHING:
+        if (
+            _PHRASES["dropped"].search(header)
+            and _PHRASES["header"].search(header)
+            and value.strip().lower() not in _NOTHING
+        ):
             return header
     return None
 
@@ -168,8 +162,6 @@ def _lost(messages: Json) -> Iterator[tuple[str, str]]:
 
 # "I don't have any search tool" from a model with a declared one. A denial with a purpose counts only if a declared tool
 # serves that purpose: "I have no tool that books flights" is true of a model with a weather tool.
-
-_PHRASES = Phrases("tool_denials")
 
 _NOT = _PHRASES.text("not")
 _NEGATED = re.compile(rf"\b(?:{_NOT}|no|not|lack|without|wasn['’]t)(?=\W|\Z)", re.IGNORECASE)

@@ -67,7 +67,6 @@ class Session:
     def __init__(
         self,
         api: ApiSpec,
-        request: Request | None,
         *,
         id: str,  # noqa: A002 - the field's own name
         method: str,
@@ -77,7 +76,7 @@ class Session:
         max_body: int | None = None,
     ) -> None:
         self.api = api
-        self._request = request
+        self._request: Request | None = None
         self._asked: bytes | dict[str, Json] | None = None
         self._id, self._method, self.url, self._headers = id, method, url, headers
         self._started = started
@@ -128,7 +127,7 @@ class Session:
         api = recognise(asked, parts.path, headers, document, parts.netloc)
         if api is None:
             return None
-        session = cls(api, None, id=id, method=method, url=url, headers=headers, started=started, max_body=max_body)
+        session = cls(api, id=id, method=method, url=url, headers=headers, started=started, max_body=max_body)
         session._asked = body if later else as_object(document)
         return session
 
@@ -156,10 +155,7 @@ class Session:
     def feed(self, data: bytes, at: float | None = None) -> None:
         """Read bytes of the reply's body, already without content codings. `at` is their time in ms after the
         request."""
-        if self.pattern is not None and self._feed_delta(self.pattern, data, at):
-            return
-        for frame in self.frame(data, at):
-            self.read(frame)
+        self.feed_all(((data, at),))
 
     def frame(self, data: bytes, at: float | None = None) -> list[Frame]:
         """Return the frames that these bytes complete. Each must be handed to `read`, in order.
@@ -185,48 +181,34 @@ class Session:
             self.abandon()
         return not self.unread
 
-    def _feed_delta(self, pattern: DeltaPattern, data: bytes, at: float | None) -> bool:
-        """Read a text delta that matches the pattern. Return False for other bytes."""
-        text = pattern.text(data)
-        return text is not None and self._take_texts(pattern.block, [(data, at, text)])
-
     def feed_all(self, pieces: Iterable[tuple[bytes, float | None]]) -> None:
-        """Feed pieces of the body, each with its time. Consecutive text deltas are fed together."""
+        """Read pieces of the body, each with its time. Consecutive text deltas are read together."""
         alike: list[tuple[bytes, float | None, str]] = []
-        pattern = self.pattern
         for data, at in pieces:
-            text = pattern.text(data) if pattern is not None else None
+            text = self.pattern.text(data) if self.pattern is not None else None
             if text is not None:
                 alike.append((data, at, text))
                 continue
-            if pattern is not None and alike:
-                self.feed_texts(pattern.block, alike)
-                alike = []
-            self.feed(data, at)
-            pattern = self.pattern
-        if pattern is not None and alike:
-            self.feed_texts(pattern.block, alike)
+            self.feed_texts(alike)
+            alike = []
+            for frame in self.frame(data, at):
+                self.read(frame)
+        self.feed_texts(alike)
 
-    def feed_texts(self, block: int, pieces: Sequence[tuple[bytes, float | None, str]]) -> None:
-        """Feed events that match the pattern together: data, time and text of each."""
-        if not self._take_texts(block, pieces):
+    def feed_texts(self, pieces: Sequence[tuple[bytes, float | None, str]]) -> None:
+        """Read events that match the pattern together: data, time and text of each."""
+        fold, pattern, framer = self._fold, self.pattern, self._framer
+        number = framer.skip(len(pieces)) if pieces and framer is not None and pattern is not None else None
+        if fold is None or pattern is None or number is None:  # the framer holds a part of an event
             for data, at, _ in pieces:
-                self.feed(data, at)
-
-    def _take_texts(self, block: int, pieces: Sequence[tuple[bytes, float | None, str]]) -> bool:
-        """Read events that match the pattern. Return False, reading nothing, while the framer holds a part of an
-        event."""
-        fold = self._fold
-        number = self._framer.skip(len(pieces)) if self._framer is not None and fold is not None else None
-        if number is None or fold is None:
-            return False
-        if self._arrive_together(pieces, number):
+                for frame in self.frame(data, at):
+                    self.read(frame)
+        elif self._arrive_together(pieces, number):
             texts = [text for *_, text in pieces]
-            fold.extend(block, texts, number)
-            if self.listener is not None and self.pattern is not None:
-                self.listener.add_texts(self.pattern, texts, sum([len(data) for data, *_ in pieces]))
+            fold.extend(pattern.block, texts, number)
+            if self.listener is not None:
+                self.listener.add_texts(pattern, texts, sum([len(data) for data, *_ in pieces]))
             self._check_text_limit(fold)
-        return True
 
     def _arrive_together(self, pieces: Sequence[tuple[bytes, float | None, str]], number: int) -> bool:
         """Record the arrival of events; `number` is that of the first. Return False if reading was given up."""

@@ -7,8 +7,8 @@ import functools
 import re
 
 from tests.dialects.writers import SOUP
-from wirelint.dialects import FAMILIES
 from wirelint.dialects.openers import Either, LineStart, Name, Opener, Run, SentenceEnd, TextStart, WordStart
+from wirelint.dialects.scan import FAMILIES
 from wirelint.text.control_tokens import EDGES, SURE
 from wirelint.text.thinking import SENTENCE_HEADS, TAG_TABLES
 

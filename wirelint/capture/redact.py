@@ -17,7 +17,8 @@ import hmac
 import re
 import secrets as randomness
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from typing import TypeVar
 from urllib.parse import quote, unquote_plus
 
 from wirelint.capture.literals import Scope, find_in_text
@@ -27,6 +28,8 @@ from wirelint.capture.streams import Body, ByteEdit, StreamStrings, find_in_body
 from wirelint.fix import AppliedFix
 from wirelint.jsonvalues import with_strings
 from wirelint.model import Json
+
+Other = TypeVar("Other")
 
 _SHORTEST_KNOWN = 8
 _SHORTEST_COOKIE = 16
@@ -131,6 +134,11 @@ class Redactor:
     def json(self, value: Json) -> Json:
         """Return a decoded value without secrets in its strings, for example findings that quote their evidence."""
         return with_strings(value, self.text)
+
+    def items(self, items: Iterable[Record | Other]) -> Iterator[Record | Other]:
+        """Yield items of a reader, the records without secrets."""
+        for item in items:
+            yield self.record(item) if isinstance(item, Record) else item
 
     def record(
         self, record: Record, received: StreamStrings | None = None, delivered: StreamStrings | None = None

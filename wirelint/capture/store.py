@@ -18,6 +18,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
+import secrets
 import threading
 import time
 from collections import deque
@@ -28,6 +29,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from wirelint.capture.redact import Redactor
+from wirelint.model import Json
 
 _STAMP = "%Y%m%dT%H%M%SZ"
 _FLAGS = os.O_WRONLY | os.O_APPEND | os.O_CREAT
@@ -67,12 +69,12 @@ class Part:
         self._files: dict[str, _Open] = {}
 
     @classmethod
-    def create(cls, folder: Path, now: float) -> Part:
-        """Make a folder below `folder`, and `folder` if it is missing. Raises OSError."""
+    def create(cls, folder: Path, now: float, run: str) -> Part:
+        """Make a folder for a part of a run below `folder`, and `folder` if it is missing. Raises OSError."""
         with contextlib.suppress(FileExistsError):
             folder.parent.mkdir(parents=True, exist_ok=True)
             folder.mkdir(mode=0o700)
-        name = f"{datetime.fromtimestamp(now, UTC).strftime(_STAMP)}-{os.getpid()}"
+        name = f"{datetime.fromtimestamp(now, UTC).strftime(_STAMP)}-{run}"
         for number in itertools.count(1):
             path = folder / (name if number == 1 else f"{name}-{number:03}")
             try:
@@ -174,6 +176,8 @@ class Store:
         backoff: tuple[float, float] = (0.5, 30.0),
     ) -> None:
         self.folder = folder
+        self.run = secrets.token_hex(4)
+        """Name of the run in its captures. It is random, since process ids repeat in containers."""
         self.redactor = redactor
         self._limits = (max_part_bytes, max_part_age)
         self._max_queue = max_queue_bytes
@@ -186,7 +190,7 @@ class Store:
         self._condition = threading.Condition()
         self._closing = False
         self._said: set[str] = set()
-        self._written = self._dropped = self._failed = 0
+        self._written = self._dropped = self._failed = self._numbered = 0
         self._thread: threading.Thread | None = None
 
     @property
@@ -202,6 +206,12 @@ class Store:
     @property
     def counts(self) -> Counts:
         return Counts(self._written, self._dropped, self._failed)
+
+    def place(self) -> dict[str, Json]:
+        """Return the place of the next exchange of the run, for its captures: `proxy`, and `sequence` from 1. A number
+        that is missing there belongs to a dropped exchange."""
+        self._numbered += 1
+        return {"proxy": self.run, "sequence": self._numbered}
 
     def put(self, *pieces: Piece, size: int = _DEFAULT_SIZE) -> bool:
         """Queue all pieces of an exchange, or none of them. Return False if there is no room.
@@ -316,7 +326,7 @@ class Store:
         if part is not None and (not part.is_intact(file) or (may_turn and self._is_over(part, now, len(data)))):
             self._close_part()
         if self._part is None:
-            self._part = Part.create(self.folder, now)
+            self._part = Part.create(self.folder, now, self.run)
         try:
             self._part.append(file, data)
         except TornError:

@@ -75,6 +75,9 @@ _CURE = "write it again with --write-baseline"
 @click.option("--write-baseline", is_flag=True, help="Record current findings as the baseline and exit 0.")
 @occurrences_option
 @jobs_option
+@click.option(
+    "--interleave", is_flag=True, help="Follow conversations from proxy to proxy: the runs of a day in order of time."
+)
 @click.option("--statistics", is_flag=True, help="Print counts per rule instead of findings.")
 @click.option("--expect", is_flag=True, help="Verify findings against each case's `expect`.")
 @click.option("--exit-zero", is_flag=True, help="Exit 0 even if something was found.")
@@ -89,6 +92,7 @@ def check(
     write_baseline: bool,
     all_occurrences: bool,
     jobs: int | None,
+    interleave: bool,
     statistics: bool,
     expect: bool,
     exit_zero: bool,
@@ -99,8 +103,8 @@ def check(
 
     Reads wirelint's exchanges.jsonl (also hand-made records with only `request` and `response`), mitmproxy flow files,
     HAR, VCR cassettes, LHAR, session logs of Claude Code and results of K2-Vendor-Verifier. Checks that need something a
-    format lacks are skipped, and a finding says so. Each file is checked by itself, in file order. `wirelint show` prints a
-    whole exchange, `wirelint rule NAME` explains a rule.
+    format lacks are skipped, and a finding says so. Each file is checked by itself, in file order, but the parts of a
+    proxy's run are checked as one. `wirelint show` prints a whole exchange, `wirelint rule NAME` explains a rule.
 
     Clients send their whole history with every request. A finding in it is reported where it appears first. Equal findings
     of other conversations are one issue, shown once with its number of exchanges; --all-occurrences reports each again.
@@ -113,7 +117,10 @@ def check(
         _require_files(paths, output_format, others=bool(output or write_baseline or statistics or judge))
         return _watch(paths, rules, known, output_format, all_occurrences=all_occurrences, exit_zero=exit_zero)
     counts = Statistics()
-    with results(output) as out, Bar(paths, "checking") as bar, Workers(jobs, bar, selection.scopes) as workers:
+    with (
+        results(output) as out, Bar(paths, "checking") as bar,
+        Workers(jobs, bar, selection.scopes, interleaved=interleave) as workers,
+    ):  # fmt: skip
         writer = begin(output_format, out, rules.everywhere, grouped=not all_occurrences)
         for found in bar.checked(workers.checked(rules), rules, judge):
             item = known.new(found)
@@ -165,7 +172,7 @@ def _watch(
         while True:
             state, read_now, before = file_states(_files(paths)), Counter[str](), counts.exchanges
             with Bar(paths, "checking") as bar:
-                for found in bar.checked(check_records(read(paths), rules, bar.inform_failure), rules):
+                for found in bar.checked(Workers(1, bar, lambda: rules).checked(rules), rules):
                     source = found.record.source
                     read_now[source] += 1
                     if read_now[source] > seen[source]:

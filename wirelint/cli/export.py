@@ -86,7 +86,7 @@ def export(
     def chosen() -> Iterator[Checked]:
         nonlocal total, count
         # Redacted before they are checked, so that no finding quotes a secret and the file gives the same findings.
-        for item in map(_judged, bar.checked(workers.checked(rules, Redactor()), rules)):
+        for item in map(_judged, bar.checked(workers.checked(rules, Redactor().items), rules)):
             total += 1
             if is_chosen(item):
                 count += 1

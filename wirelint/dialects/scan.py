@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import bisect
 import importlib
-import itertools
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -266,7 +265,7 @@ def _read(reader: Reader, position: int) -> Reading:
     one."""
     reading: Reading = None
     still_open = hopeful = strangers = False
-    for family, openers in _readers_for(reader.shadow[position]).at(reader, position):
+    for family, openers in _readers_for(reader.shadow[position]):
         reader.open = reader.strangers = False
         if reader.match(openers, position) is not None:
             reading = family.read(reader, position)
@@ -279,33 +278,10 @@ def _read(reader: Reader, position: int) -> Reading:
     return reading
 
 
-class _Readers(NamedTuple):
-    """Families with an opener that can begin with a character, each with the pattern of its openers.
-
-    `which` always matches; it has an empty group for each family, which is set if the text begins with the family's
-    opener. `reach` is the length of the longest opener.
-    """
-
-    some: Sequence[tuple[Family, re.Pattern[str]]]
-    which: re.Pattern[str]
-    reach: int
-
-    def at(self, reader: Reader, position: int) -> Iterable[tuple[Family, re.Pattern[str]]]:
-        """Return the families with an opener at a position. At the end of a text that is still arriving, return all.
-
-        Trying 41 patterns one by one at each `<` took 50 microseconds, and most of the time of a text full of tags.
-        """
-        if not reader.over and reader.size - position <= self.reach:
-            return self.some
-        match = self.which.match(reader.shadow, position)
-        return itertools.compress(self.some, [one is not None for one in match.groups()]) if match is not None else ()
-
-
 @lru_cache(maxsize=256)
-def _readers_for(character: str) -> _Readers:
-    some = [(family, openers) for family, openers in _READERS if may_go_on(openers, character, 0)]
-    which = re.compile("".join(f"(?:(?={openers.pattern})()|)" for _, openers in some))
-    return _Readers(some, which, max((length(one) for family, _ in some for one in family.openers), default=0))
+def _readers_for(character: str) -> Sequence[tuple[Family, re.Pattern[str]]]:
+    """Return the families with an opener that can begin with a character, each with the pattern of its openers."""
+    return [(family, openers) for family, openers in _READERS if may_go_on(openers, character, 0)]
 
 
 def is_damaged(text: str, block: Block) -> bool:

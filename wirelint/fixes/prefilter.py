@@ -14,9 +14,9 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from functools import cache, lru_cache
 
-from wirelint.dialects import OPENERS, may_begin
 from wirelint.dialects.openers import NO_TAG, THOUGHT_ENDS, has_name, heads, may_match, sentence_end, word_start
 from wirelint.dialects.reader import ZERO_WIDTH, plain_view
+from wirelint.dialects.scan import OPENERS, may_begin
 from wirelint.fix import Rewriter
 from wirelint.text.control_tokens import TOKEN
 from wirelint.text.fabricated_results import LINE_HEADS, MARKERS

@@ -59,17 +59,11 @@ class KimiK2:
     form = "`functions.NAME:N`"
 
     _NATIVE = re.compile(r"functions\.[^\s:]+:\d+")
-    _SHAPES = (
-        (re.compile(r"functions?[.:]{0,2}\d{1,4}|:\d{1,4}"), "the function's name is missing"),
-        (re.compile(r"[A-Za-z_][\w.-]*:\d+"), "the prefix `functions.` is missing"),
-        (re.compile(r"functions?\.[\w.-]+:?"), "the number is missing"),
-        (re.compile(r"\d{1,4}"), "it is a bare number"),
-    )
 
     def fault(self, id_: str, name: str | None) -> str | None:
         if self._NATIVE.fullmatch(id_):
             return None
-        return next((fault for shape, fault in self._SHAPES if shape.fullmatch(id_)), None)
+        return next((fault for shape, fault in _PHRASES.table("kimi") if re.fullmatch(shape, id_)), None)
 
     def mint(self, id_: str, name: str | None, ordinal: int, taken: Collection[str]) -> str | None:
         if not name or not self._NATIVE.fullmatch(f"functions.{name}:0"):
@@ -241,13 +235,7 @@ def is_broken_native(id_: str, name: str | None) -> bool:
 # is wrong only at OpenAI, or if a reply refuses it. The API accepts items without an id, so a wrong id can be removed:
 # only the vendor's store refers to it, and does not have it.
 
-_BEGINNINGS = {
-    "message": "msg",
-    "function_call": "fc",
-    "function_call_output": "fc",
-    "custom_tool_call": "ctc",
-    "reasoning": "rs",
-}
+_BEGINNINGS: dict[str, str] = _PHRASES.table("beginnings")
 _MOST = 64
 _OF_A_CALL = re.compile(r"(?:call|toolu|tooluse|chatcmpl-?tool|functions?)[._-]?|(?:functions\.)?[\w.-]+:\d+\Z")
 _OF_ANOTHER = re.compile(r"(?:fco?|ctco?|msg|rs|resp|tsc|ws|cmp)_")

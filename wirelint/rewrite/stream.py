@@ -152,7 +152,7 @@ class ReplyStream:
         self._kept = bytearray()  # received bytes not sent yet: the queue's frames, and the beginning of the next one
         self._skip = 0  # bytes at the beginning of `_kept` that a flush sent before their frame was complete
         self._skipped: list[tuple[bytes, float | None, str]] = []  # data, time and text of deltas that left unparsed
-        self._skipped_block = self._skipped_size = 0
+        self._skipped_size = 0
         self.changed = self._raw = self._as_it_came = False
         self.holding: float | None = None  # time since which text is held (ms after the request)
         self.longest_hold = longest_hold
@@ -289,7 +289,6 @@ class ReplyStream:
             self._tell("repairing the reply", error)
             return False
         self._skipped.append((data, at, text))
-        self._skipped_block = pattern.block
         self._skipped_size += len(data)
         return True
 
@@ -333,8 +332,7 @@ class ReplyStream:
         if not skipped:
             return
         *before, (data, at, _) = skipped
-        if before:
-            self._session.feed_texts(self._skipped_block, before)
+        self._session.feed_texts(before)
         read = [event for frame in self._session.frame(data, at) for event in self._session.read(frame)]
         if self._session.unread:
             return

@@ -15,7 +15,7 @@ import dataclasses
 import hashlib
 import math
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import TYPE_CHECKING
@@ -33,18 +33,6 @@ from wirelint.text.thinking import begins_inside
 
 if TYPE_CHECKING:
     from wirelint.rule import Finding
-
-__all__ = [
-    "Issued",
-    "Ledger",
-    "Returned",
-    "completed",
-    "content_of",
-    "conversation_of",
-    "key",
-    "server_state",
-]
-
 
 _MOST_COMPLAINTS = 256
 _MOST_INSIDE = 256
@@ -124,7 +112,7 @@ class Ledger:
             exchange = exchange.but(request=completed(exchange.request, exchange.url, self))
         place = self._lineage.place(exchange)
         if place is not None:
-            exchange = exchange.but(conversation=place.conversation, link=place.link)
+            exchange = exchange.but(conversation=place.conversation, link=place.link, root=place.root)
             if place.trunk:
                 self._begun[place.conversation] = place.trunk
                 self._begun.move_to_end(place.conversation)
@@ -358,11 +346,6 @@ def _target(exchange: Exchange) -> tuple[str, str]:
     return urlsplit(exchange.url).netloc, exchange.model
 
 
-def conversation_of(request: Request, headers: Mapping[str, str]) -> str | None:
-    """Return the conversation that a request begins: its session id, else a digest of its first messages."""
-    return name_of(request, headers)
-
-
 class Unnamed(Exchange):
     """Exchange that is not recorded yet; its conversation is computed on first use."""
 
@@ -381,7 +364,7 @@ class Unnamed(Exchange):
         find: Callable[[], str | None] | None = self.__dict__.get("_find")
         if find is not None:
             return find()
-        return conversation_of(self.request, self.request_headers) if self.request is not None else None
+        return name_of(self.request, self.request_headers) if self.request is not None else None
 
 
 def _issued(exchange: Exchange, number: int) -> Iterator[Issued]:

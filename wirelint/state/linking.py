@@ -305,6 +305,11 @@ class Place(NamedTuple):
         parent = self.parent
         return Link(parent.exchange, self.how) if parent is not None and not parent.repeated else None
 
+    @property
+    def root(self) -> str | None:
+        """The first conversation of the lineage, not numbered; None if the request has no session and no user message."""
+        return _short(self.base) if self.base else None
+
 
 class _Found(NamedTuple):
     """The node that a history continues, the number of turns that it covers, and changed answers."""

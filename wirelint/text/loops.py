@@ -22,8 +22,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 
-from wirelint.dialects import FAMILIES, OPENERS
 from wirelint.dialects.openers import any_of, expand, first_letters, has_name, heads, word_start
+from wirelint.dialects.scan import FAMILIES, OPENERS
 from wirelint.model import Choice, Part, Reasoning, Refusal, Reply, Text
 from wirelint.text.control_tokens import EDGES, SURE
 from wirelint.text.fabricated_results import LINE_HEADS

@@ -18,9 +18,9 @@ from typing import Literal, TypeAlias
 
 from wirelint import lexicon
 from wirelint.apis.traits import ending, is_raw
-from wirelint.dialects import SPEAKERS, Block, NativeCall, find, is_damaged, look, may_hold_markup
 from wirelint.dialects.openers import THOUGHT_ENDS
-from wirelint.dialects.reader import CONTROL
+from wirelint.dialects.reader import CONTROL, Block, NativeCall
+from wirelint.dialects.scan import SPEAKERS, find, is_damaged, look, may_hold_markup
 from wirelint.fix import MOST_HELD
 from wirelint.model import (
     Choice,
