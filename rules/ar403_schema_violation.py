@@ -42,8 +42,6 @@ class SchemaViolation(Rule):
     - Moonshot AI, K2 Vendor Verifier: schema accuracy
     """
 
-    code = "AR403"
-    name = "schema-violation"
     severity = "warning"
     layer = "model"
     requires_in_reply = frozenset({"calls"})

@@ -63,8 +63,6 @@ class NonconformingId(Rule):
     - Mistral AI, Function calling (error 3280); Anthropic, Messages API: `tool_use.id`; OpenAI, Chat API: `tool_calls[].id`
     """
 
-    code = "ID302"
-    name = "nonconforming-id"
     severity = "warning"
     layer = "client"
     ignored_fields = frozenset({"stream_options"})

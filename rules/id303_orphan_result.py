@@ -41,8 +41,6 @@ class OrphanResult(Rule):
     - Anthropic, Tool use: each `tool_result` needs its `tool_use` in the message before
     """
 
-    code = "ID303"
-    name = "orphan-result"
     severity = "error"
     layer = "client"
     ignored_fields = frozenset({"stream_options"})

@@ -57,8 +57,6 @@ class DuplicateId(Rule):
     - OpenAI, Chat API: `tool_calls[].id`
     """
 
-    code = "ID305"
-    name = "duplicate-id"
     severity = "error"
     layer = "client"
     ignored_fields = frozenset({"stream_options"})

@@ -58,8 +58,6 @@ class XmlLeak(Rule):
     - vLLM and SGLang, tool-call parsers
     """
 
-    code = "LK101"
-    name = "xml-leak"
     severity = "error"
     layer = "gateway"
     ignored_fields = frozenset({"stream_options"})

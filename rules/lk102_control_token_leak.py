@@ -65,8 +65,6 @@ class ControlTokenLeak(Rule):
     - OpenAI, Harmony response format
     """
 
-    code = "LK102"
-    name = "control-token-leak"
     severity = "warning"
     layer = "gateway"
 

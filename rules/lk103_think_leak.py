@@ -65,8 +65,6 @@ class ThinkLeak(Rule):
     - Groq, Reasoning: `reasoning_format`
     """
 
-    code = "LK103"
-    name = "think-leak"
     severity = "warning"
     layer = "gateway"
 

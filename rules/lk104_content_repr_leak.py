@@ -64,8 +64,6 @@ class ContentReprLeak(Rule):
     - Anthropic, Messages API: `messages[].content` is a string or an array of content blocks
     """
 
-    code = "LK104"
-    name = "content-repr-leak"
     severity = "warning"
     layer = "client"
     ignored_fields = frozenset({"stream_options"})

@@ -42,8 +42,6 @@ class McpLifecycle(Rule):
     - Model Context Protocol, Lifecycle; Transports, Sending messages to the server
     """
 
-    code = "MC803"
-    name = "mcp-lifecycle"
     severity = "error"
     layer = "tool"
     channels = frozenset({"mcp"})

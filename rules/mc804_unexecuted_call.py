@@ -35,8 +35,6 @@ class UnexecutedCall(Rule):
     - Model Context Protocol, Tools: calling tools
     """
 
-    code = "MC804"
-    name = "unexecuted-call"
     severity = "error"
     layer = "client"
     requires_in_request = frozenset({"history"})

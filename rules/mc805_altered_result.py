@@ -35,8 +35,6 @@ class AlteredResult(Rule):
     - Model Context Protocol, Tools: tool result
     """
 
-    code = "MC805"
-    name = "altered-result"
     severity = "error"
     layer = "client"
     requires_in_request = frozenset({"history"})

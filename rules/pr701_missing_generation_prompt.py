@@ -39,8 +39,6 @@ class MissingGenerationPrompt(Rule):
     - The chat templates that the families publish with their tokenizers
     """
 
-    code = "PR701"
-    name = "missing-generation-prompt"
     severity = "warning"
     layer = "client"
     request_apis = RAW_APIS

@@ -54,8 +54,6 @@ class SseFraming(Rule):
     - OpenAI, Chat streaming; Anthropic, Streaming messages
     """
 
-    code = "ST601"
-    name = "sse-framing"
     severity = "error"
     layer = "gateway"
     needs = frozenset({"framing"})

@@ -45,8 +45,6 @@ class MissingUsage(Rule):
     - Azure OpenAI, REST API reference: `stream_options` since version 2024-09-01-preview
     """
 
-    code = "ST605"
-    name = "missing-usage"
     severity = "warning"
     layer = "gateway"
     request_apis = frozenset({"openai.chat"})

@@ -41,8 +41,6 @@ class SilentHang(Rule):
     - RFC 9110, 15.6.5 504 Gateway Timeout
     """
 
-    code = "ST607"
-    name = "silent-hang"
     severity = "error"
     layer = "gateway"
     needs = frozenset({"times"})

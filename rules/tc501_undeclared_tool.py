@@ -55,8 +55,6 @@ class UndeclaredTool(Rule):
     - Moonshot AI, K2 Vendor Verifier: calls of tools that are only in the history
     """
 
-    code = "TC501"
-    name = "undeclared-tool"
     severity = "error"
     layer = "model"
     needs = frozenset({"tools"})

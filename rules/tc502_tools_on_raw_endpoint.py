@@ -62,8 +62,6 @@ class ToolsOnRawEndpoint(Rule):
     - Ollama, API: generate and chat
     """
 
-    code = "TC502"
-    name = "tools-on-raw-endpoint"
     severity = "error"
     layer = "client"
     needs = frozenset({"tools"})

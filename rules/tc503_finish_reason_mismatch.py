@@ -44,8 +44,6 @@ class FinishReasonMismatch(Rule):
     - Anthropic, Messages: `stop_reason`; Amazon Bedrock, Converse: `stopReason`; Cohere, Chat: `finish_reason`
     """
 
-    code = "TC503"
-    name = "finish-reason-mismatch"
     severity = "warning"
     layer = "gateway"
     needs = frozenset({"finish"})

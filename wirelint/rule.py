@@ -170,7 +170,9 @@ class Rule:
     """
 
     code: ClassVar[str]
+    """The code, as in `LK101`. The registry sets it by the file's name, as it sets `name` and `case_file`."""
     name: ClassVar[str]
+    """The name, as in `xml-leak`."""
     severity: ClassVar[Severity]
     layer: ClassVar[Layer]
     confidence: ClassVar[Confidence] = "high"
@@ -187,7 +189,7 @@ class Rule:
     ignored_fields: ClassVar[frozenset[str]] = frozenset()
     """Top-level members of a request that `fix_request` does not read; a change of these alone does not call it again."""
     case_file: ClassVar[Path]
-    """The JSON file with the example and the cases, beside the Python file. The registry sets it."""
+    """The JSON file with the example and the cases, beside the Python file."""
     limits: Limits = Limits()
     graded: Severity | None = None
     """Severity that the user sets for all findings of the rule; None for the rule's own."""

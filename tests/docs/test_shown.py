@@ -104,6 +104,7 @@ def test_a_command_takes_what_is_shown(shown: Shown) -> None:
 
 
 WRITING = (
+    ["wirelint", "export", "captures", "--format", "parquet", "-o", "tables"],
     ["wirelint", "fix", "captures/", "-o", "fixed/", "--unsafe-fixes"],
     ["wirelint", "new-rule", "XX901", "my-rule", "--folder", "my-rules"],
     ["wirelint", "case", "captures/samples/faults.jsonl", "xml-leak-openai-stream", "-o", "case.jsonl"],

@@ -37,6 +37,9 @@ from wirelint.view.screen import Screen
 _set_option = click.option(
     "--set", "settings", multiple=True, metavar="NAME=VALUE", help="An option of wirelint or of mitmproxy."
 )
+_ship_option = click.option(
+    "--ship", metavar="URL", help="Also upload captures to a folder in object storage: s3://bucket/captures."
+)
 
 
 # --- a command --------------------------------------------------------------------------------------------------------
@@ -57,6 +60,7 @@ _set_option = click.option(
 @click.option(
     "--captures", default="captures", show_default=True, metavar="DIR", help="Folder for captures; empty writes none."
 )
+@_ship_option
 @click.option("--log", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="File for the live log.")
 @click.option(
     "--live",
@@ -77,6 +81,7 @@ def run(
     fix: str | None,
     settings: tuple[str, ...],
     captures: str,
+    ship: str | None,
     log: Path | None,
     live: bool,
     dashboard: bool,
@@ -98,7 +103,8 @@ def run(
     except AddressError as error:
         raise click.UsageError(str(error)) from error
     since = datetime.now(UTC)
-    options = [f"wirelint_captures={captures}", *([f"wirelint_fix={fix}"] if fix else []), *settings]
+    options = [f"wirelint_captures={captures}", *([f"wirelint_fix={fix}"] if fix else [])]
+    options += [*([f"wirelint_ship={ship}"] if ship else []), *settings]
     if dashboard and not any(option.startswith("wirelint_dashboard=") for option in settings):
         options.append("wirelint_dashboard=on")
     with tempfile.TemporaryDirectory(prefix="wirelint-run-") as scratch:
@@ -276,6 +282,7 @@ def _plain(text: str) -> str:
 @click.option("--console", is_flag=True, help="Start mitmproxy, in the terminal.")
 @click.option("--live", is_flag=True, help="Show a table of totals in the terminal; elsewhere it ends the log.")
 @click.option("--dashboard", is_flag=True, help="Serve a live page on this machine; its address is in the log.")
+@_ship_option
 @click.argument("extra", nargs=-1, type=click.UNPROCESSED, metavar="[MITMPROXY OPTIONS]")
 def proxy(
     upstream: str | None,
@@ -285,6 +292,7 @@ def proxy(
     console: bool,
     live: bool,
     dashboard: bool,
+    ship: str | None,
     extra: tuple[str, ...],
 ) -> int:
     """Start mitmproxy with wirelint in front of an upstream.
@@ -304,6 +312,8 @@ def proxy(
         raise click.UsageError("--live and --console both need the terminal; choose one, or --dashboard with --console")
     if dashboard and not any(word.startswith("wirelint_dashboard=") for word in extra):
         extra = ("--set", "wirelint_dashboard=on", *extra)
+    if ship:
+        extra = ("--set", f"wirelint_ship={ship}", *extra)
     try:
         with no_guard():  # mitmproxy sets colours itself
             tool: Tool = "mitmweb" if web else "mitmproxy" if console else "mitmdump"

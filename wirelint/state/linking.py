@@ -294,10 +294,14 @@ class Place(NamedTuple):
     how: Literal["turn", "fork", "compaction"]
     added: tuple[Turn, ...]
     answers: tuple[Turn, ...]
-    base: str
-    trunk: Trunk
+    base: str = ""
+    trunk: Trunk = ()
     twin: Node | None = None
     edited: tuple[tuple[Node, Turn], ...] = ()
+
+    def within(self, conversation: str | None, thread: _Conversation) -> Place:
+        """Return the place in a known conversation."""
+        return self._replace(conversation=conversation, base=thread.base, trunk=thread.trunk)
 
     @property
     def link(self) -> Link | None:
@@ -355,12 +359,11 @@ class Lineage:
             how = "compaction"
         # The answer repeats the assistant turn that it continues.
         added = tuple(turns[at:-1] if turns and turns[-1].assistant else turns[at:])
+        place = Place(None, parent, how, added, made, edited=found.edited)
         session = session_of(request, exchange.request_headers)
         if session is not None:
-            place = Place(_short(f"session {session}"), parent, how, added, made, f"session {session}", ())
-        else:
-            place = self._beside(parent, added, made, how, scope) or self._branch(request, parent, added, made, how)
-        return place._replace(edited=found.edited) if found.edited else place
+            return place._replace(conversation=_short(f"session {session}"), base=f"session {session}")
+        return self._beside(place, scope) or self._branch(place, request)
 
     def record(self, exchange: Exchange, place: Place | None) -> None:
         """Record an exchange at its place."""
@@ -478,55 +481,39 @@ class Lineage:
 
     # --- naming ----------------------------------------------------------------------------------------------------
 
-    def _beside(
-        self,
-        parent: Node | None,
-        added: tuple[Turn, ...],
-        made: tuple[Turn, ...],
-        how: Literal["turn", "compaction"],
-        scope: Scope,
-    ) -> Place | None:
+    def _beside(self, place: Place, scope: Scope) -> Place | None:
         """Return the place of an exchange that is sent again: after a failure, or with the same answer."""
-        newest = reversed(parent.children) if parent is not None else self._openings.newest(mark_of(added))
+        parent, made = place.parent, place.answers
+        newest = reversed(parent.children) if parent is not None else self._openings.newest(mark_of(place.added))
         for one in islice(newest, COMPARED):
             same = bool(made) and has_same_answers(one, made)
-            if (
-                one.scope != scope
-                or not (same or (one.broken and not one.children))
-                or not has_same_request(one, added)
-            ):
+            again = same or (one.broken and not one.children)
+            if one.scope != scope or not again or not has_same_request(one, place.added):
                 continue
             thread = self._conversations.get(one.conversation)
             if thread is not None:
-                twin = one if same else None
-                branch = how == "turn" and parent is not None and one.conversation != parent.conversation
-                link = "fork" if branch else how
-                return Place(one.conversation, parent, link, added, made, thread.base, thread.trunk, twin)
+                branch = place.how == "turn" and parent is not None and one.conversation != parent.conversation
+                place = place._replace(how="fork") if branch else place
+                return place.within(one.conversation, thread)._replace(twin=one if same else None)
         return None
 
-    def _branch(
-        self,
-        request: Request,
-        parent: Node | None,
-        added: tuple[Turn, ...],
-        made: tuple[Turn, ...],
-        how: Literal["turn", "compaction"],
-    ) -> Place:
+    def _branch(self, place: Place, request: Request) -> Place:
         """Return the place of an exchange that continues its conversation, or begins another one."""
+        parent = place.parent
         if parent is None:
             base = _opening(request)
-            name = self._name(base) if base is not None else None
-            return Place(name, None, how, added, made, base or "", ())
+            return place._replace(conversation=self._name(base), base=base) if base is not None else place
         thread = self._conversations.get(parent.conversation)
         if parent.conversation is None or thread is None:
-            return Place(parent.conversation, parent, how, added, made, thread.base if thread is not None else "", ())
-        asked_before = not made and any(has_same_request(child, added) for child in parent.children)
-        if how == "turn" and not parent.is_continued and not asked_before:
-            return Place(parent.conversation, parent, how, added, made, thread.base, thread.trunk)
+            base = thread.base if thread is not None else ""
+            return place._replace(conversation=parent.conversation, base=base)
+        asked_before = not place.answers and any(has_same_request(child, place.added) for child in parent.children)
+        if place.how == "turn" and not parent.is_continued and not asked_before:
+            return place.within(parent.conversation, thread)
         number = parent.number
         trunk = ((parent.conversation, number), *((name, min(last, number)) for name, last in thread.trunk))
-        place = Place(self._name(thread.base), parent, "fork", added, made, thread.base, trunk)
-        return place._replace(how=how) if how == "compaction" else place
+        how: Literal["fork", "compaction"] = "compaction" if place.how == "compaction" else "fork"
+        return place._replace(conversation=self._name(thread.base), how=how, base=thread.base, trunk=trunk)
 
     def _name(self, base: str) -> str:
         """Return a name for a new conversation: that of its opening for the first one, numbered for others."""

@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 
-from wirelint.dialects.openers import any_of, expand, first_letters, has_name, heads, word_start
+from wirelint.dialects.openers import Anchor, any_of, expand, first_letters, has_name, word_start
 from wirelint.dialects.scan import FAMILIES, OPENERS
 from wirelint.model import Choice, Part, Reasoning, Refusal, Reply, Text
 from wirelint.text.control_tokens import EDGES, SURE
@@ -168,7 +168,7 @@ def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
         for bracket, leads in sorted(after.items())
         for first, rest in _ESCAPES.get(bracket, ((re.escape(bracket), ""),))
     ]
-    lines = sorted({head.strip() for opener in OPENERS.kinds["line"] for head in heads(opener)} - {"{"})
+    lines = sorted(set(map(str.strip, OPENERS.heads(Anchor.LINE))) - {"{"})
     options.append(rf"\n(?=[ \t>*#-]{{0,8}}{any_of((*lines, *LINE_HEADS))})")
     options += [r"<(?=<{7})", r"\[(?=\[{7})", _FENCED, _NAMED_TAG, _KEYS]
     words = [rf"{first}{word_start(first)}(?={re.escape(cue[1:])})" for cue in _WORD_CUES for first in cue[0]]
@@ -176,7 +176,7 @@ def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
 
 
 def _of_dialects() -> Iterator[tuple[str, str]]:
-    for opener in OPENERS.kinds["literal"]:
+    for opener in OPENERS.kinds[None]:
         if not has_name(opener):
             for one in expand(opener):
                 first = str(one[0])
