@@ -12,11 +12,10 @@ from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-import orjson
-
 from wirelint.apis import as_object, by_name, channel_of, read_request
 from wirelint.engine import internal
 from wirelint.fix import Answer, AppliedFix, Edit, FixPolicy, RequestFix
+from wirelint.jsonvalues import decode_json
 from wirelint.model import Exchange, Json, Request
 from wirelint.rewrite.edits import apply, with_member
 from wirelint.rule import Finding, Rule
@@ -212,13 +211,13 @@ class _Work:
             return changed, self.exchange if changed is self.body else _read_again(self.exchange, changed)
         changed, name, value = added
         request = self.exchange.request
-        body = {**request.body, name: orjson.loads(value)} if request is not None else orjson.loads(changed)
+        body = {**request.body, name: decode_json(value)} if request is not None else decode_json(changed)
         return changed, _with_request(self.exchange, body)
 
 
 def _read_again(exchange: Exchange, body: bytes) -> Exchange:
     """Return the exchange with another request body, in the same conversation. Raises ValueError."""
-    return _with_request(exchange, orjson.loads(body))
+    return _with_request(exchange, decode_json(body))
 
 
 def _with_request(exchange: Exchange, document: Json) -> Exchange:
