@@ -106,7 +106,10 @@ class ThinkLeak(Rule):
             return
         # A model that continues after its native calls reasons again first.
         found = find(part.text, (end for _, end in call_spans(part.text, request)))
-        if found is None or not (found.leaks or _has_channel(exchange, request, choice)) or _is_wanted(request, found):
+        if found is None or _is_wanted(request, found):
+            return
+        has_reasoning = any(isinstance(one, Reasoning) for one in choice.parts)
+        if not (found.leaks or has_reasoning or _may_think(exchange, request)):
             return
         yield self.text_finding(
             part,
@@ -178,11 +181,6 @@ def _precedes_data(request: Request, value: str, found: Thinking) -> bool:
 def _wants_raw(request: Request) -> bool:
     """Return True if the request asks for unparsed text: `reasoning_format` of Groq and llama.cpp, SGLang's switch."""
     return request.body.get("reasoning_format") in ("raw", "none") or request.body.get("separate_reasoning") is False
-
-
-def _has_channel(exchange: Exchange, request: Request, choice: Choice) -> bool:
-    """Return True if the model has another place for its reasoning."""
-    return any(isinstance(part, Reasoning) for part in choice.parts) or _may_think(exchange, request)
 
 
 def _may_think(exchange: Exchange, request: Request) -> bool:

@@ -54,23 +54,24 @@ class McpLifecycle(Rule):
         if notes and len(notes) == len(requests):
             yield from self._notified(exchange, notes)
             return
-        first = next((part for part in requests if isinstance(part, Rpc) and part.method == "initialize"), None)
-        early = [part for part in requests if isinstance(part, ToolCall) or _needs_session(part)]
-        if first is not None and early:
-            yield self.finding(
-                "request",
-                f"{_describe_request(early[0])} in one batch with initialize, before the session exists",
-                early[0].pointer,
-                layer="client",
-            )
+        calls = {part.pointer: f"{part.name} is called" for part in requests if isinstance(part, ToolCall)}
+        others = [
+            part for part in requests if isinstance(part, Rpc) and part.form == "request" and part.method != "ping"
+        ]
+        early = calls | {part.pointer: f"{part.method} is requested" for part in others if part.method != "initialize"}
+        if early and any(isinstance(part, Rpc) and part.method == "initialize" for part in requests):
+            pointer = next(part.pointer for part in requests if part.pointer in early)
+            message = f"{early[pointer]} in one batch with initialize, before the session exists"
+            yield self.finding("request", message, pointer, layer="client")
 
     def _notified(self, exchange: Exchange, notes: list[Rpc]) -> Iterator[Finding]:
         answer = next(iter(_answers(exchange)), None)
         if answer is not None and exchange.ok:
-            shown = _describe_answer(answer)
+            failed = isinstance(answer, Rpc) and answer.form == "error"
+            shown = excerpt(_message(answer)) or ("error" if failed else "a result")
             message = f"the notification {notes[0].method} was answered ({shown}) instead of accepted with status 202"
             yield self.part_finding(answer, message)
-        elif not _is_settled(exchange):
+        elif exchange.end in ("client-left", "upstream-died") and (exchange.status or 0) < 300:
             waited = exchange.timing.duration
             if waited is not None and waited < _SETTLED_BY:
                 return
@@ -96,21 +97,6 @@ class McpLifecycle(Rule):
                 return
 
 
-def _needs_session(part: Part) -> bool:
-    return isinstance(part, Rpc) and part.form == "request" and part.method not in ("initialize", "ping")
-
-
-def _describe_request(part: Part) -> str:
-    return f"{part.method} is requested" if isinstance(part, Rpc) else f"{getattr(part, 'name', None)} is called"
-
-
-def _is_settled(exchange: Exchange) -> bool:
-    """Return True if the reply to a post ended, or if that is unknown. A status that refuses the post ends it too."""
-    if exchange.end not in ("client-left", "upstream-died"):
-        return True
-    return exchange.status is not None and exchange.status >= 300
-
-
 def _describe_reply(exchange: Exchange) -> str:
     if exchange.status is None:
         return "no status came"
@@ -132,10 +118,3 @@ def _message(part: Part) -> str:
         message = part.value.get("message")
         return message if isinstance(message, str) else ""
     return ""
-
-
-def _describe_answer(answer: ToolResult | Rpc) -> str:
-    message = _message(answer)
-    return (
-        excerpt(message) if message else "error" if isinstance(answer, Rpc) and answer.form == "error" else "a result"
-    )

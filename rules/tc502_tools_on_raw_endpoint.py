@@ -112,7 +112,7 @@ class ToolsOnRawEndpoint(Rule):
             if not isinstance(part, Text) or not _may_deny(part.text[:_TEXT]):
                 continue
             words = request.last_user.words if request.last_user is not None else ""
-            found = _denial(part.text[:_TEXT], words, request.client_tools)
+            found = next(_denials(unquoted(part.text[:_TEXT]), words, request.client_tools), None)
             if found is not None:
                 names = ", ".join(f"`{excerpt(tool.name, 40)}`" for tool in request.client_tools[:3])
                 yield self.finding(
@@ -188,12 +188,8 @@ def _may_deny(text: str) -> bool:
     return here or not text.isascii() or _ABROAD.occur_in(lowered)
 
 
-def _denial(text: str, asked: str, tools: Sequence[Tool]) -> _Denial | None:
-    """Return the first denial of an ability that a declared tool has. `asked`: the user's last message."""
-    return next(_denials(unquoted(text), asked, tools), None) if _may_deny(text) else None
-
-
 def _denials(text: str, asked: str, tools: Sequence[Tool]) -> Iterator[_Denial]:
+    """Yield the denials of abilities that declared tools have. `asked`: the user's last message."""
     for match in _PHRASES["denied"].finditer(text):
         found = match[0]
         groups = [words for name, words in match.groupdict().items() if name != "tools" and words]

@@ -60,7 +60,9 @@ class FinishReasonMismatch(Rule):
                 continue
             forms = {call.form for call in choice.calls}
             if any(call.name for call in choice.calls) and _is_unknown_to_clients(request, reason, forms):
-                yield self._report_wrong_reason(choice, reason, request)
+                fix = Fix("safe", f"set the finish reason to {_with_calls(request, forms)}")
+                message = f"the reply holds {_calls(choice)} and ends with {reason!r}"
+                yield self.finish_finding(choice, message, fix=fix)
             elif not choice.calls and (right := without_calls(request.api, reason)) is not None:
                 if _is_understood(choice, reply):
                     yield self._report_no_call(choice, reason, right)
@@ -118,11 +120,6 @@ class FinishReasonMismatch(Rule):
             traits(request.api).finish_at.format(choice.index),
             fix=Fix("safe", f"set the finish reason to {_with_calls(request, {call.form for call in choice.calls})}"),
         )
-
-    def _report_wrong_reason(self, choice: Choice, reason: str, request: Request) -> Finding:
-        right = _with_calls(request, {call.form for call in choice.calls})
-        fix = Fix("safe", f"set the finish reason to {right}")
-        return self.finish_finding(choice, f"the reply holds {_calls(choice)} and ends with {reason!r}", fix=fix)
 
     def _check_empty_calls(self, reply: Reply) -> Iterator[Finding]:
         legacy = {call.pointer for call in reply.calls if call.form == "legacy"}

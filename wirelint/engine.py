@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 from urllib.parse import urlsplit
 
-from wirelint.apis import ApiSpec, ReplyReader, as_object, channel_of, read_request, recognise
+from wirelint.apis import ApiSpec, ReplyReader, as_object, channel_of, recognise
 from wirelint.apis.delta_pattern import DeltaPattern, PatternLearner
 from wirelint.apis.reading import Decoded
 from wirelint.arguments import placeholders
@@ -143,7 +143,7 @@ class Session:
         if self._asked is not None:
             asked, self._asked = self._asked, None
             document = as_object(decode_json(asked)) if isinstance(asked, bytes) else asked
-            self._request = read_request(self.api, document, urlsplit(self.url).path)
+            self._request = self.api.read_request(document, urlsplit(self.url).path)
         return self._request
 
     def respond(self, status: int | None, headers: Mapping[str, str]) -> None:

@@ -79,12 +79,8 @@ _REASONS = {
 }
 
 
-def serves(path: str) -> bool:
-    return path.endswith("/v2/chat")
-
-
 def claims(path: str, headers: Mapping[str, str], body: Mapping[str, Json]) -> bool:
-    return serves(path) and is_conversation(body)
+    return path.endswith("/v2/chat") and is_conversation(body)
 
 
 def claims_reply(document: Mapping[str, Json]) -> bool:
@@ -406,7 +402,6 @@ def _entries(listed: Json, events: Sequence[Event], out: Sequence[Event], group:
 
 API = ApiSpec(
     name="cohere.chat",
-    serves=serves,
     claims=claims,
     claims_reply=claims_reply,
     read_request=read_request,

@@ -65,16 +65,12 @@ _OTHER_APIS = (
 _ITEMS = frozenset({"message", "function_call", "function_call_output", "reasoning", "custom_tool_call_output"})
 
 
-def serves(path: str) -> bool:
-    return path.endswith("/responses") or not path.endswith(_OTHER_APIS)
-
-
 def claims(path: str, headers: Mapping[str, str], body: Mapping[str, Json]) -> bool:
     if path.endswith("/responses"):
         return "messages" not in body and any(name in body for name in ("input", "prompt", "previous_response_id"))
     # A gateway may serve this API at any path. No other API has a list of typed items.
     items = mappings(body.get("input"))
-    if not items or "messages" in body or not serves(path) or not isinstance(body.get("model"), str):
+    if not items or "messages" in body or path.endswith(_OTHER_APIS) or not isinstance(body.get("model"), str):
         return False
     return all(isinstance(item.get("role"), str) or item.get("type") in _ITEMS for _, item in items)
 
@@ -469,7 +465,6 @@ class Reader(ReplyReader):
 
 API = ApiSpec(
     name="openai.responses",
-    serves=serves,
     claims=claims,
     claims_reply=claims_reply,
     read_request=read_request,

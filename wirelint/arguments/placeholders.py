@@ -380,15 +380,12 @@ def inventions(arguments: dict[str, Json], tool: Tool, known: KnownText) -> Iter
         schema = declared(tool.schema, leaf.path)
         described = describe(schema)
         found = sign(value, leaf.name, described) or found
-        if _allows(leaf, tool) and not _has_enum(schema) and not known.holds(value, found, tool, described):
+        root: Json = plain(tool)
+        if ("string" if isinstance(leaf.value, str) else "number") not in kinds(declared(root, leaf.path), root):
+            continue  # a value of a wrong type is another fault
+        if not _has_enum(schema) and not known.holds(value, found, tool, described):
             yield Invention(leaf, found, _instead(leaf, found, tool))
     yield from _guessed_places(arguments, tool, known)
-
-
-def _allows(leaf: Leaf, tool: Tool) -> bool:
-    """Return True if the schema allows a value of this type; otherwise that is another fault."""
-    root: Json = plain(tool)
-    return ("string" if isinstance(leaf.value, str) else "number") in kinds(declared(root, leaf.path), root)
 
 
 def _number(leaf: Leaf) -> str | None:

@@ -127,16 +127,12 @@ def _leaves(value: Json, depth: int = 0) -> Iterator[tuple[Json, int]]:
             yield from _leaves(item, depth + 1)
         return
     wrapper = next((key for key in _BARE.data["wrappers"] if key in value), None) if isinstance(value, dict) else None
-    if isinstance(value, dict) and wrapper is not None and depth < _DEEPEST and _says_nothing_else(value, wrapper):
+    beside = [item for key, item in value.items() if key not in {wrapper, *_BESIDE}] if isinstance(value, dict) else []
+    if isinstance(value, dict) and wrapper is not None and depth < _DEEPEST and not any(beside):
         yield from _leaves(value[wrapper], depth + 1)
     else:
         inner = isinstance(value, dict) and isinstance(value.get("function"), dict)
         yield value, depth + 1 + inner
-
-
-def _says_nothing_else(value: dict[str, Json], wrapper: str) -> bool:
-    """Return True if the object holds no text beside the calls."""
-    return not any(item for key, item in value.items() if key != wrapper and key not in _BESIDE)
 
 
 _LLAMA = table(__name__, "llama")

@@ -215,9 +215,10 @@ def _find_in(reader: Reader, start: int = 0) -> Iterator[Found]:
         position = _after(reader, mark.start(), reading)
         if isinstance(reading, Found):
             yield reading
-    tail = _find_tail(reader)
-    if tail is not None and (not reader.view.joined or _has_token(reader.view, tail.start, tail.end)):
-        yield tail
+    tail, view = _find_tail(reader), reader.view
+    if tail is None or (view.joined and view.end_origin(tail.end) - view.origin(tail.start) <= tail.end - tail.start):
+        return  # the plain view reads a tail without a token of the source in it
+    yield tail
 
 
 def _after(reader: Reader, position: int, reading: Reading) -> int:
@@ -253,11 +254,6 @@ def _is_cut(reader: Reader, mark: Match) -> bool:
     rest, origin = OPENER_REST.match(reader.shadow, mark.end()), reader.view.origin
     end = rest.end() if rest is not None else mark.end()
     return origin(end) - origin(mark.start()) > end - mark.start()
-
-
-def _has_token(view: View, start: int, end: int) -> bool:
-    """Return True if a joined view lacks a token of the source between two offsets."""
-    return view.end_origin(end) - view.origin(start) > end - start
 
 
 def _read(reader: Reader, position: int) -> Reading:
@@ -312,10 +308,11 @@ def _merge(found: list[Block], more: list[Block]) -> list[Block]:
     if not more:
         return found
     kept: list[Block] = []
-    queue = sorted([*((block, False) for block in found), *((block, True) for block in more)], key=_by_start)
-    for block, decoded in queue:
-        if decoded and kept and kept[-1].end == block.start and _opens(kept[-1], block):
-            kept[-1] = replace(block, start=kept[-1].start)
+    queue = [*((block, True) for block in more), *((block, False) for block in found)]
+    for block, decoded in sorted(queue, key=lambda entry: (entry[0].start, not entry[1])):
+        before = kept[-1] if kept and kept[-1].end == block.start and kept[-1].dialect == block.dialect else None
+        if decoded and before is not None and not before.calls and not before.complete:
+            kept[-1] = replace(block, start=before.start)  # `<|calls_begin|>`, then a call
         elif not kept or block.start >= kept[-1].end:
             kept.append(block)
         elif decoded and not kept[-1].complete:
@@ -329,21 +326,8 @@ def _unread(blocks: Iterable[Block], known: Sequence[Block]) -> list[Block]:
 
 
 def _is_read(place: int, known: Sequence[Block]) -> bool:
-    before = bisect.bisect_right(known, place, key=_start) - 1
+    before = bisect.bisect_right(known, place, key=lambda block: block.start) - 1
     return before >= 0 and known[before].complete and place < known[before].end
-
-
-def _start(block: Block) -> int:
-    return block.start
-
-
-def _opens(one: Block, other: Block) -> bool:
-    """Return True if a block is a lone opener of the next one: `<|calls_begin|>`, then a call."""
-    return not one.calls and not one.complete and one.dialect == other.dialect
-
-
-def _by_start(entry: tuple[Block, bool]) -> tuple[int, bool]:
-    return entry[0].start, not entry[1]
 
 
 # -- openers, whole or cut off -----------------------------------------------------------------------------------------

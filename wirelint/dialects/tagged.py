@@ -221,7 +221,12 @@ def read_qwen(reader: Reader, position: int) -> Reading:
     at = reader.space(wrapper.end()) if wrapper is not None else position
     dialect = _WRAPPERS.get(wrapper["tag"] if wrapper is not None else "", "qwen3_coder_xml")
     run = _QwenCalls(at, compact=wrapper is not None and at == wrapper.end() and dialect != "seed_oss_xml")
-    while opener := _next_function(reader, at, bare_allowed=wrapper is not None and not run.calls):
+    while True:
+        opener = reader.match(_QWEN.function, at)
+        if opener is None and wrapper is not None and not run.calls:
+            opener = reader.match(_QWEN.bare_name, at)
+        if opener is None:
+            break
         read = _read_function(reader, opener, run, wrapped=wrapper is not None)
         if read is None:
             break
@@ -236,11 +241,6 @@ def read_qwen(reader: Reader, position: int) -> Reading:
     closers = (_QWEN.wrapper_end, *((_QWEN.cut_closer,) if wrapper is not None else ()))
     end = reader.past(run.end, *closers)
     return reader.block("mimo_xml" if run.compact else dialect, position, end, run.calls, "generic")
-
-
-def _next_function(reader: Reader, at: int, *, bare_allowed: bool) -> Match | None:
-    opener = reader.match(_QWEN.function, at)
-    return reader.match(_QWEN.bare_name, at) if opener is None and bare_allowed else opener
 
 
 def _read_function(reader: Reader, opener: Match, run: _QwenCalls, *, wrapped: bool) -> tuple[NativeCall, Body] | None:

@@ -267,7 +267,7 @@ def wrong_item_ids(exchange: Exchange) -> Iterator[ItemId]:
     request = exchange.request
     if request is None or request.api != "openai.responses":
         return
-    refused = _refused(exchange)
+    refused = set(map(int, _REFUSED.findall(_error_of(exchange)[:10_000])))
     if not refused and not is_openai(exchange.url):
         return
     for n, item in mappings(request.body.get("input")):
@@ -310,11 +310,6 @@ def _fault(id_: str, begins: str) -> str | None:
     if strange := _STRANGE.search(id_):
         return f"it holds {strange[0]!r}"
     return f"it has {len(id_)} characters" if len(id_) > _MOST else None
-
-
-def _refused(exchange: Exchange) -> frozenset[int]:
-    """Return the numbers of the items whose ids an error reply names."""
-    return frozenset(int(number) for number in _REFUSED.findall(_error_of(exchange)[:10_000]))
 
 
 # Ids for calls that a fix makes: in the form of the conversation's upstream, and unique.

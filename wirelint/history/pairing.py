@@ -272,11 +272,8 @@ def orphans(request: Request) -> tuple[Answer, ...]:
     if not found or request.is_partial:
         return ()
     needed = traits(request.api).has_call_ids
-    return tuple(one for one in found if _is_known(one.result.call_id, needed=needed))
-
-
-def _is_known(id_: str | None, *, needed: bool) -> bool:
-    return not needed if id_ is None else "[redacted:" not in id_
+    known = (one for one in found if one.result.call_id is not None or not needed)
+    return tuple(one for one in known if "[redacted:" not in (one.result.call_id or ""))
 
 
 def removals(request: Request, found: Sequence[Answer]) -> dict[str, tuple[Edit, ...]]:
@@ -435,7 +432,8 @@ def next_id(id_: str, name: str | None, model: str, demand: Demand | None, taken
         return Mistral().mint(f"{id_}2", name, 0, taken) or id_
     native = _native_stem(id_, name, model, demand)
     if native is not None:
-        new = _count(native, _number(id_) + 1, taken)
+        counted = re.search(r"[0-9]{1,6}\Z", id_)
+        new = _count(native, int(counted[0]) + 1 if counted is not None else 1, taken)
     elif not id_:
         new = _count(f"call_{key(name or '') or 'tool'}_", 1, taken)
     else:
@@ -460,11 +458,6 @@ def _native_stem(id_: str, name: str | None, model: str, demand: Demand | None) 
     if form == "Kimi K2" or restore(f"{id_}_2", name) is not None or (kimi and unknown):
         return f"{name}:" if is_kimi_k3(model) and form != "Kimi K2" else f"functions.{name}:"
     return None
-
-
-def _number(id_: str) -> int:
-    counted = re.search(r"[0-9]{1,6}\Z", id_)
-    return int(counted[0]) if counted is not None else 0
 
 
 def _count(stem: str, number: int, taken: Collection[str]) -> str:

@@ -114,18 +114,14 @@ def _parts(request: Request, kinds: frozenset[Kind]) -> Iterator[Misplaced]:
         if message.role == "system":
             continue
         if gemini:
-            if before is not None or not request.is_partial:
-                yield from _gemini(message, before)
+            begins = before is None and not request.is_partial
+            if message.calls and (begins or (before is not None and before.role == "assistant")):
+                after = "begins the conversation" if begins else "follows a turn of the model"
+                yield Misplaced("call-turn", message.pointer, f"calls `{message.calls[0].name}` and {after}")
         elif message.results and isinstance(message.parts[0], Text) and before is not None and before.calls:
             pointer = message.parts[0].pointer
             yield Misplaced("result-not-first", pointer, "has words before the tool results that it brings")
         before = message
-
-
-def _gemini(message: Message, before: Message | None) -> Iterator[Misplaced]:
-    if message.calls and (before is None or before.role == "assistant"):
-        after = "begins the conversation" if before is None else "follows a turn of the model"
-        yield Misplaced("call-turn", message.pointer, f"calls `{message.calls[0].name}` and {after}")
 
 
 def _results(request: Request, kinds: frozenset[Kind]) -> Iterator[Misplaced]:

@@ -201,7 +201,8 @@ def agree(node: Node, turns: Sequence[Turn], at: int, *, exact: bool = False) ->
         near = exact or here >= at - 1
         if here < 0:
             break
-        if any(_is_equal(one, turns[here], exact=near) for one in known):
+        turn = turns[here]
+        if any((not near and one.size == turn.size) or one.mark == turn.mark for one in known):
             agreed, equal = agreed + 1, equal + (not turns[here].assistant)
         elif turns[here].assistant:
             break
@@ -234,12 +235,6 @@ def _root(node: Node) -> Node:
 def _has_same_ids(known: Iterable[KnownTurn], turn: Turn) -> bool:
     ids = [key(id_) for id_ in turn.ids]
     return any(ids) and any(ids == [key(id_) for id_ in one.ids] for one in known)
-
-
-def _is_equal(known: KnownTurn, turn: Turn, *, exact: bool) -> bool:
-    if not exact and known.size == turn.size:
-        return True
-    return known.mark == turn.mark
 
 
 def settle(node: Node, turns: Sequence[Turn], at: int) -> None:
@@ -351,7 +346,7 @@ class Lineage:
         turns, scope = turns_of(request), Scope.of(exchange)
         made = tuple(_answers(exchange, turns))
         how: Literal["turn", "compaction"] = "turn"
-        found = _Found(self._named_before(request, scope), 0)
+        found = _Found(self._replies.get((scope.host, request.previous or "")), 0)
         if found.node is None:
             found = self._find(turns, scope)
         parent, at = found.node, found.at
@@ -405,9 +400,6 @@ class Lineage:
 
     # --- finding ---------------------------------------------------------------------------------------------------
 
-    def _named_before(self, request: Request, scope: Scope) -> Node | None:
-        return self._replies.get((scope.host, request.previous)) if request.previous is not None else None
-
     def _find(self, turns: Sequence[Turn], scope: Scope) -> _Found:
         """Return the node that a history continues, and the number of its turns that the node covers."""
         spoken = [number for number, turn in enumerate(turns) if turn.assistant and number + 1 < len(turns)]
@@ -420,7 +412,9 @@ class Lineage:
 
     def _beyond(self, node: Node | None, turns: Sequence[Turn], at: int, scope: Scope) -> _Found:
         """Return a later node that differs in its answer only: cut, extended, or without one."""
-        edited = [(node, turns[at - 1])] if node is not None and not _has_answer(node, turns[at - 1]) else []
+        edited: list[tuple[Node, Turn]] = []
+        if node is not None and turns[at - 1].mark not in [answer.mark for answer in node.answers]:
+            edited.append((node, turns[at - 1]))
         while at + 2 < len(turns) and turns[at + 1].assistant:
             asked, answer = turns[at : at + 1], turns[at + 1]
             nodes = node.children if node is not None else [*self._openings.latest(mark_of(asked)).values()]
@@ -430,7 +424,7 @@ class Lineage:
                 if one.scope == scope
                 and not one.children
                 and has_same_request(one, asked)
-                and _may_have_answer(one, answer)
+                and (not one.answers or any(known.resembles(answer) for known in one.answers))
             ]
             if not alike or (len(alike) > 1 and answer.calls):
                 break
@@ -603,15 +597,6 @@ def _answers(exchange: Exchange, turns: Sequence[Turn]) -> Iterator[Turn]:
             if (content := (turn.mark, turn.ids)) not in seen:
                 seen.add(content)
                 yield turn
-
-
-def _has_answer(node: Node, turn: Turn) -> bool:
-    return any(answer.mark == turn.mark for answer in node.answers)
-
-
-def _may_have_answer(node: Node, turn: Turn) -> bool:
-    """Return True if an answer may be another form of one of a node's, or replace its missing one."""
-    return not node.answers or any(answer.resembles(turn) for answer in node.answers)
 
 
 def name_of(request: Request, headers: Mapping[str, str]) -> str | None:

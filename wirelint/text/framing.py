@@ -86,7 +86,9 @@ class Framer:
         """
         if not may_hold_token(text):
             return None
-        tokens = self._tokens(text)
+        if self._read[0] is not text:  # the rule asks twice for one text
+            self._read = (text, without_mentions(text, find(text)))
+        tokens = self._read[1]
         if not tokens:
             return None
         covered = tuple(call_spans(text, self._request))
@@ -99,12 +101,6 @@ class Framer:
         if (self._asked or self._raw) and not any(token.other_speaker for token in framing.tokens):
             return None
         return None if self._raw and self._plays_other else framing
-
-    def _tokens(self, text: str) -> tuple[Occurrence, ...]:
-        """Return the tokens of a text that are no mentions. The last result is cached, since two callers need it."""
-        if self._read[0] is not text:
-            self._read = (text, without_mentions(text, find(text)))
-        return self._read[1]
 
     def residue(self, text: str) -> int:
         """Return the length of a role's name at the start of a text, left when the tokens around it were removed."""

@@ -160,7 +160,8 @@ _WORD_CUES = ("to=", "functions", "functools", "multi_tool_use", "function call"
 def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
     """Return the patterns of marks and of words, which most texts lack."""
     after: dict[str, set[str]] = {}
-    for bracket, lead in (*_of_dialects(), *map(_of_literal, _literals())):
+    literals = ((literal[0], literal[1:].lstrip("|/ ")[:_LEAD]) for literal in _literals())
+    for bracket, lead in (*_of_dialects(), *literals):
         if bracket in _OPENING and any(map(str.isalnum, lead)) and not (lead.isalpha() and len(lead) < 3):
             after.setdefault(bracket, set()).add(lead)
     options = [
@@ -192,10 +193,6 @@ def _literals() -> Iterator[str]:
             yield from (re.sub(r"\\(.)", r"\1", one) for one in re.findall(r"(?:\\[<>|\[\]]|[\w<>:◁▷/ ])+", pattern))
     for closer in (one for family in FAMILIES for one in family.closers):
         yield from ("<" + name for name in re.sub(r"\(\?:|\)", "|", closer).split("|") if name)
-
-
-def _of_literal(literal: str) -> tuple[str, str]:
-    return literal[0], literal[1:].lstrip("|/ ")[:_LEAD]
 
 
 def without_loops(reply: Reply, names: frozenset[str]) -> Reply:
