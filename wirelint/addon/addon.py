@@ -112,6 +112,8 @@ class Inspector:
         self._engine = Engine(())
         self._redactor = Redactor()
         self._store: Store | None = None
+        self.runs: list[str] = []
+        """The ends of the names of the folders with captures."""
         self._telemetry: Telemetry | None = None
         self._open: OrderedDict[str, OpenExchange] = OrderedDict()
         self._failures = Failures()
@@ -237,6 +239,7 @@ class Inspector:
                 # A new folder is a new file to a reader of it, and begins with an empty ledger.
                 self._engine.ledger = Ledger()
                 self._store = _store(settings, settings.captures, self._redactor)
+                self.runs.append(self._store.run)
         return True
 
     def _export(self, settings: options.Settings) -> None:

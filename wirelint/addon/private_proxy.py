@@ -4,8 +4,9 @@ The parent talks to it over standard input and output, one JSON line each. First
 at port 0: one HTTP proxy port, and one base URL per vendor. Then it answers `{"pending": true}` with the number of
 exchanges not yet written (a client has its reply before its exchange is checked and captured), until
 `{"stop": SECONDS, "totals": false}`: the grace period for exchanges in progress, and whether a table of counts ends the
-log. Its last line is `{"complaint": "…"}`: why changed files of the settings are not in force. End of input means that the
-parent is gone; the child then stops at once. mitmproxy's output goes to standard error."""
+log. Its last line is `{"complaint": "…", "runs": […]}`: why changed files of the settings are not in force, and how the
+names of the folders of captures end. End of input means that the parent is gone; the child then stops at once. mitmproxy's
+output goes to standard error."""
 
 from __future__ import annotations
 
@@ -83,6 +84,7 @@ class ParentLink:
                 "bases": {origin: port for port, (origin, _) in self._servers.items()},
                 "confdir": str(Path(ctx.options.confdir).expanduser()),
                 "notice": inspector.notice if isinstance(inspector, Inspector) else "",
+                "runs": inspector.runs if isinstance(inspector, Inspector) else [],
             }
         )
 
@@ -108,7 +110,7 @@ class ParentLink:
         if totals and isinstance(inspector, Inspector):
             inspector.log_totals()
         if isinstance(inspector, Inspector):
-            self._say({"complaint": inspector.complaint})
+            self._say({"complaint": inspector.complaint, "runs": inspector.runs})
         for _, server in self._servers.values():
             await server.stop()
         ctx.master.shutdown()  # type: ignore[no-untyped-call]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shlex
 import shutil
 import sys
@@ -11,7 +10,6 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 
 import click
@@ -102,7 +100,6 @@ def run(
         chain, login = env.proxy_in(os.environ) or ("", "")
     except AddressError as error:
         raise click.UsageError(str(error)) from error
-    since = datetime.now(UTC)
     options = [f"wirelint_captures={captures}", *([f"wirelint_fix={fix}"] if fix else [])]
     options += [*([f"wirelint_ship={ship}"] if ship else []), *settings]
     if dashboard and not any(option.startswith("wirelint_dashboard=") for option in settings):
@@ -128,7 +125,7 @@ def run(
         except CommandError as error:
             inform(f"wirelint: {error}")
             return error.status
-        parts = _parts(settings, captures, proxy.pid, since)
+        parts = _parts(settings, captures, proxy.runs)
         if complaint:
             inform(f"wirelint: {complaint}")
         if not survived:
@@ -172,15 +169,11 @@ def _opening(routes: env.Routes, place: Place) -> str:
     return f"wirelint: {'; '.join(ways)}"
 
 
-def _parts(settings: Sequence[str], captures: str, pid: int, since: datetime) -> list[Path]:
-    """Return the folders that this run has written. Their names have the time and the writing process."""
+def _parts(settings: Sequence[str], captures: str, runs: Sequence[str]) -> list[Path]:
+    """Return the folders that this run has written."""
     given = [value for name, _, value in (one.partition("=") for one in settings) if name == "wirelint_captures"]
-    where = (given or [captures])[-1]
-    if not where:
-        return []
-    named = re.compile(rf"(\d+T\d+Z)-{pid}(?:-\d+)?")
-    found = ((path, named.fullmatch(path.name)) for path in Path(where).expanduser().glob(f"*Z-{pid}*"))
-    return sorted(path for path, match in found if match and match[1] >= f"{since:%Y%m%dT%H%M%SZ}")
+    where = Path((given or [captures])[-1]).expanduser()
+    return sorted(path for run in runs for end in ("", "-*") for path in where.glob(f"*Z-{run}{end}"))
 
 
 def _closing(parts: list[Path], captures: str, command: Sequence[str]) -> Iterator[str]:

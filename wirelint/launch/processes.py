@@ -82,10 +82,8 @@ class PrivateProxy:
         self._environment = {**(os.environ if environment is None else environment), "WIRELINT_UPSTREAM_AUTH": login}
         self._process: subprocess.Popen[str] | None = None
         self._lines: queue.Queue[str] = queue.Queue()
-
-    @property
-    def pid(self) -> int:
-        return self._process.pid if self._process is not None else 0
+        self.runs: list[str] = []
+        """How the names of the folders of captures end."""
 
     @property
     def alive(self) -> bool:
@@ -118,6 +116,7 @@ class PrivateProxy:
         if "failed" in made:
             self.stop(0)
             raise StartError(str(made["failed"]))
+        self.runs = made["runs"]
         return Place(made["port"], made["bases"], Path(made["confdir"]), made["notice"])
 
     def stop(self, drain: float, *, totals: bool = False) -> str:
@@ -133,8 +132,11 @@ class PrivateProxy:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
-        said = [json.loads(line) for line in iter(lambda: self._line(_STOP), "")]
-        return "".join(str(one.get("complaint", "")) for one in said)
+        for last in (json.loads(line) for line in iter(lambda: self._line(_STOP), "")):
+            if "complaint" in last:
+                self.runs = last["runs"]
+                return str(last["complaint"])
+        return ""
 
     def pending(self) -> int:
         """Return the number of exchanges in progress or not yet written; 0 if the process has ended."""
