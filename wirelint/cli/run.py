@@ -17,6 +17,7 @@ import orjson
 from rich.text import Text
 
 from wirelint.capture.format import read_lines
+from wirelint.capture.store import SHIP_MARK
 from wirelint.cli.guidance import guided
 from wirelint.cli.options import format_option, inform
 from wirelint.launch import environment as env
@@ -187,6 +188,8 @@ def _closing(parts: list[Path], captures: str, command: Sequence[str]) -> Iterat
     yield f"wirelint: {first}"
     yield from more
     yield f"captures: {' '.join(str(part) for part in parts)}"
+    if any((part / SHIP_MARK).exists() for part in parts):
+        yield "the captures are not uploaded yet (see wirelint.log there); the next run with their folder does it"
     yield f"next: wirelint show {parts[-1]}" + (f", wirelint rule {summary.worst}" if summary.rules else "")
 
 
