@@ -37,7 +37,7 @@ def body_of(message: http.Message, most: int) -> bytes | None:
 
 def is_json(response: http.Response) -> bool:
     """Return True if the content type is JSON."""
-    kind = (response.headers.get("content-type", "")).partition(";")[0].strip().lower()
+    kind = str(response.headers.get("content-type", "")).partition(";")[0].strip().lower()
     return kind == "application/json" or kind.endswith("+json")
 
 
