@@ -38,7 +38,7 @@ def talk(server: MockServer, request: bytes) -> bytes:
     with socket.create_connection((server.host, server.port), timeout=2) as client:
         client.sendall(request)
         received = b""
-        while not received.endswith(b"0\r\n\r\n"):
+        while not received.endswith(b"\r\n0\r\n\r\n"):
             data = client.recv(65536)
             if not data:
                 break

@@ -206,6 +206,12 @@ class Inspector:
         """The counts of all exchanges, and the conversations, costs and issues of those since the first call."""
         return self._ui.totals, self._ui.board()
 
+    def write_now(self) -> None:
+        """Write the captures of the exchanges that have ended without gathering more."""
+        self._queue.drain()
+        if self._store is not None:
+            self._store.hurry()
+
     @property
     def pending(self) -> int:
         """Return the number of exchanges in progress or not yet written."""

@@ -19,8 +19,6 @@ from mitmproxy import http
 
 from wirelint.addon.http_headers import (
     HEADER,
-    add_field,
-    field_of,
     is_decodable,
     is_json,
     is_plainly_framed,
@@ -201,7 +199,7 @@ class ExchangeFixer:
         session = self._recorder.session
         if session is None or session.request is None or session.request.stream or not is_json(response):
             return False
-        return field_of(response, b"content-length") is None or is_within(response, self._recorder.limit)
+        return "content-length" not in response.headers or is_within(response, self._recorder.limit)
 
     def response(self, response: http.Response) -> None:
         """Fix a buffered reply before it leaves."""
@@ -243,7 +241,7 @@ class ExchangeFixer:
         recorder.note_fixes(made.repairs)
         if settings.header:
             names = ", ".join(dict.fromkeys(repair.name for repair in made.repairs))
-            add_field(response, HEADER, f'rewrote; rules="{names}"')
+            response.headers.add(HEADER, f'rewrote; rules="{names}"')
         recorder.delivered = Sent(headers_of(response), made.body)
 
     def end(self, response: http.Response) -> bool:

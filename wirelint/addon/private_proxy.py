@@ -100,6 +100,8 @@ class ParentLink:
 
     def _say_pending(self) -> None:
         inspector = ctx.master.addons.get("wirelint")  # type: ignore[no-untyped-call]
+        if isinstance(inspector, Inspector):
+            inspector.write_now()
         self._say({"pending": inspector.pending if isinstance(inspector, Inspector) else 0})
 
     async def _drain(self, seconds: float, totals: bool) -> None:

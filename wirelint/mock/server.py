@@ -12,6 +12,7 @@ import ssl
 import threading
 from collections import deque
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -199,5 +200,6 @@ async def _send(connection: Any, answer: Answer, sent: bytearray, *, head_only: 
 async def _is_set(event: asyncio.Event, seconds: float) -> bool:
     """Wait for an event for at most these seconds; return True if it is set."""
     if seconds > 0:
-        await asyncio.wait({asyncio.ensure_future(event.wait())}, timeout=seconds)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(event.wait(), seconds)
     return event.is_set()
