@@ -64,7 +64,10 @@ class SseFraming(Rule):
         if reply is None or not exchange.ok:
             return
         if not reply.streamed:
-            yield from self._lines(exchange, reply)
+            lines = [fault for fault in reply.faults if fault.kind == "missing-blank-line"]
+            if lines and exchange.request is not None and exchange.request.stream:
+                message = f"lines of JSON where an event stream was asked for: {lines[0].detail}"
+                yield self.finding("response", message)  # the response headers have left, so no fix is possible
             return
         groups: dict[FaultKind, list[Fault]] = {}
         for fault in _real_faults(exchange, reply):
@@ -90,13 +93,6 @@ class SseFraming(Rule):
             self.record(context, "safe", title, at=violation, before=excerpt(violation.detail))
 
         return Framing(context, {kind for kind, verdict in _VERDICTS.items() if verdict.fix}, fixed)
-
-    def _lines(self, exchange: Exchange, reply: Reply) -> Iterator[Finding]:
-        """Yield a finding on a reply of JSON lines where the request asked for an event stream."""
-        lines = [fault for fault in reply.faults if fault.kind == "missing-blank-line"]
-        if lines and exchange.request is not None and exchange.request.stream:
-            message = f"lines of JSON where an event stream was asked for: {lines[0].detail}"
-            yield self.finding("response", message)  # the response headers have left, so no fix is possible
 
 
 def _real_faults(exchange: Exchange, reply: Reply) -> Iterator[Fault]:

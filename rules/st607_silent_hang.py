@@ -87,8 +87,7 @@ class SilentHang(Rule):
 
 def _needs_answer(exchange: Exchange) -> bool:
     """Return True if a POST may hold a request that needs an answer."""
-    messages = exchange.request.messages if exchange.request is not None else ()
-    parts = [part for message in messages for part in message.parts]
+    parts = exchange.request.parts if exchange.request is not None else []
     return not parts or any(not (isinstance(part, Rpc) and part.form == "notification") for part in parts)
 
 

@@ -83,15 +83,15 @@ class UndeclaredTool(Rule):
         request = context.exchange.request
         if request is None or not context.permit.allows(self.code, "safe"):
             return ()
-        if context.permit.allows(self.code, "unsafe"):
-            return EmptyCalls(context, lambda start: self._record_empty(context, start)), *self._renamers(
-                context, request
-            )
-        return self._renamers(context, request)
+        renamers = self._renamers(context, request)
+        if not context.permit.allows(self.code, "unsafe"):
+            return renamers
 
-    def _record_empty(self, context: RewriteContext, start: Start) -> None:
-        title = "removed a call without a name and arguments"
-        self.record(context, "unsafe", title, start.pointer, at=start, before=start.id or "")
+        def removed(start: Start) -> None:
+            title = "removed a call without a name and arguments"
+            self.record(context, "unsafe", title, start.pointer, at=start, before=start.id or "")
+
+        return EmptyCalls(context, removed), *renamers
 
     def _renamers(self, context: RewriteContext, request: Request) -> Sequence[Rewriter]:
         """Return the rewriters of calls of undeclared tools."""

@@ -64,7 +64,8 @@ class FinishReasonMismatch(Rule):
                 message = f"the reply holds {_calls(choice)} and ends with {reason!r}"
                 yield self.finish_finding(choice, message, fix=fix)
             elif not choice.calls and (right := without_calls(request.api, reason)) is not None:
-                if _is_understood(choice, reply):
+                unknown = choice.hosted or any(isinstance(part, Opaque) for part in choice.parts)
+                if not unknown and not any(fault.kind in UNREAD for fault in reply.faults):
                     yield self._report_no_call(choice, reason, right)
             elif is_foreign(request.api, reason):
                 word = _own_word(request, reason, forms)
@@ -194,9 +195,3 @@ def _must_announce(request: Request) -> bool:
     """Return True if the finish reason must announce calls. For a forced function OpenAI documents `stop`."""
     own = traits(request.api)
     return own.has_reason_for_calls and not (own.has_plain_end_if_forced and request.tool_choice.mode == "named")
-
-
-def _is_understood(choice: Choice, reply: Reply) -> bool:
-    """Return True if the reply certainly has no call: no part is unread, unknown or run by the provider."""
-    unread = any(fault.kind in UNREAD for fault in reply.faults)
-    return not unread and not choice.hosted and not any(isinstance(part, Opaque) for part in choice.parts)

@@ -404,8 +404,7 @@ def _limit_notes(reply: Reply, tools: Sequence[Tool]) -> tuple[str, ...]:
 
     Each limit bounds how long one reply can delay the other clients of the proxy. The repairs note their own limits.
     """
-    parts = [part for choice in reply.choices for part in choice.parts]
-    return tuple(dict.fromkeys(note for part in parts for note in _part_notes(part, tools)))
+    return tuple(dict.fromkeys(note for part in reply.parts for note in _part_notes(part, tools)))
 
 
 def _part_notes(part: object, tools: Sequence[Tool]) -> Iterator[str]:

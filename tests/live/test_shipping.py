@@ -50,8 +50,9 @@ class Bucket:
         """The contents by the name below the folder."""
         files = S3FileSystem()
         files.invalidate_cache()
-        root = f"{self.name}/captures"
-        return {path.removeprefix(f"{root}/"): files.cat_file(path) for path in files.find(root)}
+        root = f"{self.name}/captures/"
+        # While the first object arrives, the folder itself may be in the list.
+        return {path.removeprefix(root): files.cat_file(path) for path in files.find(root) if path.startswith(root)}
 
     def wait_for(self, proxy: Proxy, count: int) -> dict[str, bytes]:
         def found() -> dict[str, bytes]:

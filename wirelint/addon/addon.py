@@ -184,6 +184,11 @@ class Inspector:
         """The address of the dashboard, or why there is none; empty if none is wanted."""
         return self._ui.notice
 
+    @property
+    def run(self) -> str:
+        """The name of the run in its captures; empty if none are written."""
+        return self._store.run if self._store is not None else ""
+
     def log_totals(self) -> None:
         """Log the counts of all exchanges as a table."""
         self._queue.drain()

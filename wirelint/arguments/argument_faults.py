@@ -34,7 +34,7 @@ from wirelint.text.escaping import excerpt
 
 _MOST_GUESSED = 64 << 10
 """Longest text for the library, which reads a few hundred kilobytes a second."""
-_SPACE = " \t\r\n"
+_BLANK = " \t\r\n"
 _FILLING = re.compile(r"[\s,]*")
 _WHITE = re.compile(r"\s*")
 _BARE_KEY = re.compile(r"[A-Za-z_$][\w$]*")
@@ -50,7 +50,7 @@ _DEEPEST = 64
 
 def repair_damaged(text: str) -> dict[str, Json] | None:
     """Return the object that a damaged text spells; None if it spells none without additions or omissions."""
-    text = text.strip(_SPACE)
+    text = text.strip(_BLANK)
     if not text.startswith("{"):
         return None
     return next((value for value in _proposals(text) if isinstance(value, dict) and spells(text, value)), None)
@@ -76,7 +76,7 @@ def spells(text: str, value: Json) -> bool:
         place = _end_of(value, text, 0, 0)
     except _OtherwiseError:
         return False
-    return not text[place:].strip(f"}}],{_SPACE}")
+    return not text[place:].strip(f"}}],{_BLANK}")
 
 
 class _OtherwiseError(Exception):
@@ -163,7 +163,7 @@ def _character(escape: str) -> str:
 
 def unquoted(text: str) -> dict[str, Json] | None:
     """Return the object in a text that was encoded as a JSON string and lost the quotes: `{\\"city\\":\\"Oslo\\"}`."""
-    if not text.lstrip(_SPACE).startswith('{\\"'):
+    if not text.lstrip(_BLANK).startswith('{\\"'):
         return None
     try:
         inner = json.loads(f'"{text}"')
@@ -175,8 +175,6 @@ def unquoted(text: str) -> dict[str, Json] | None:
 
 UNREAD = frozenset({"broken-json", "unknown-field", "cut-event"})
 """Faults after which the content of a reply is unknown."""
-
-_BLANK = " \t\r\n"
 
 
 def claims_complete(exchange: Exchange, choice: Choice, call: ToolCall) -> bool:

@@ -3,6 +3,11 @@
 Theory of operation. A repair of a stream must continue the text that the client has already received. So every repair is a
 whole argument text that begins like the original, up to the first sign of the fault; without such a text there is no
 repair, streamed or whole. The watchers (`argument_watchers`) find that place while the text arrives.
+
+    {"q":"a"}{"q":"a"}     `{"q":"a"` is sent at once, `}` when the call ends: one of two equal values
+    {"q":"a"}{"q":"b"}     `{"q":"a"` is sent at once, `}` and a second call with `{"q":"b"}` when the call ends
+    {"q":'a'}              `{"q":` is sent at once, `"a"}` when the call ends
+    {"n":"3"}              `{"n":` is sent at once, `3}` when the call ends, if `n` is declared as an integer
 """
 
 from __future__ import annotations

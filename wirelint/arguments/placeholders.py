@@ -19,6 +19,7 @@ from wirelint.arguments.schemas import dotted, element, kinds, member, plain
 from wirelint.claims import evidence
 from wirelint.dialects.declared import required
 from wirelint.model import Confidence, Json, Message, Request, Text, Tool, ToolResult
+from wirelint.text.escaping import REDACTED
 
 _PHRASES = lexicon.Phrases("placeholders")
 
@@ -373,9 +374,10 @@ class Invention:
 def inventions(arguments: dict[str, Json], tool: Tool, known: KnownText) -> Iterator[Invention]:
     """Yield the invented values among arguments."""
     for leaf in leaves(arguments):
-        value = leaf.value if isinstance(leaf.value, str) else _number(leaf)
-        found = sign(value, leaf.name) if value is not None else None
-        if value is None or found is None or "[redacted:" in value:
+        value = str(leaf.value)
+        counts = isinstance(leaf.value, int) and leaf.value > _LEAST_ID and purpose(leaf.name) == "id"
+        found = sign(value, leaf.name) if isinstance(leaf.value, str) or counts else None
+        if found is None or REDACTED in value:
             continue
         schema = declared(tool.schema, leaf.path)
         described = describe(schema)
@@ -386,13 +388,6 @@ def inventions(arguments: dict[str, Json], tool: Tool, known: KnownText) -> Iter
         if not _has_enum(schema) and not known.holds(value, found, tool, described):
             yield Invention(leaf, found, _instead(leaf, found, tool))
     yield from _guessed_places(arguments, tool, known)
-
-
-def _number(leaf: Leaf) -> str | None:
-    """Return a number as text if it may be a placeholder, which only ids can be."""
-    if isinstance(leaf.value, int) and leaf.value > _LEAST_ID and purpose(leaf.name) == "id":
-        return str(leaf.value)
-    return None
 
 
 def describe(schema: Json) -> str:

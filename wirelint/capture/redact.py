@@ -1,8 +1,9 @@
 """Redaction of credentials in records, log lines and messages.
 
 A mark such as `[redacted:1f3a9c2e]` replaces a whole secret. Its digits are an HMAC-SHA256 of the secret under a key of the
-process: one key in a header, a query and a body gets one mark, and the secret cannot be found by guessing. Every byte
-around a secret stays. A second redaction changes nothing.
+process: one key in a header, a query and a body gets one mark, and the secret cannot be found by guessing. The proxies of
+a fleet share a key in WIRELINT_REDACTION_KEY, so that a client has one mark in all their captures. Every byte around a
+secret stays. A second redaction changes nothing.
 
 The redactor remembers some of the secrets in the headers and URLs of requests, and removes them from all other texts, such
 as an error message that quotes the key.
@@ -14,6 +15,7 @@ import base64
 import binascii
 import dataclasses
 import hmac
+import os
 import re
 import secrets as randomness
 import threading
@@ -86,7 +88,8 @@ class Redactor:
 
     def __init__(self, key: bytes | None = None, enabled: bool = True) -> None:
         self.enabled = enabled
-        self._key = key if key is not None else randomness.token_bytes(32)
+        shared = os.environ.get("WIRELINT_REDACTION_KEY", "").encode()
+        self._key = key if key is not None else shared or randomness.token_bytes(32)
         self._known: tuple[str, ...] = ()
         self._lock = threading.Lock()
 

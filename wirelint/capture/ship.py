@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import logging
 import os
 import random
 import threading
@@ -59,6 +60,8 @@ class Shipper:
             self._report(f"{parts} of captures in {self._folder} not shipped yet; the next start ships them")
 
     def _run(self) -> None:
+        for name in ("aiobotocore", "botocore"):  # they tell where credentials and endpoints are from
+            logging.getLogger(name).setLevel(logging.WARNING)
         pause, longest = self._backoff
         is_away = is_last = False
         while not is_last:

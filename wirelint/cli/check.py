@@ -80,6 +80,10 @@ _CURE = "write it again with --write-baseline"
 @click.option(
     "--interleave", is_flag=True, help="Follow conversations from proxy to proxy: the runs of a day in order of time."
 )
+@click.option(
+    "--ray", is_flag=False, flag_value="", metavar="[ADDRESS]",
+    help="Check on a Ray cluster, or on one started here, and write tables to the folder or bucket -o.",
+)  # fmt: skip
 @click.option("--statistics", is_flag=True, help="Print counts per rule instead of findings.")
 @click.option("--expect", is_flag=True, help="Verify findings against each case's `expect`.")
 @click.option("--exit-zero", is_flag=True, help="Exit 0 even if something was found.")
@@ -95,6 +99,7 @@ def check(
     all_occurrences: bool,
     jobs: int | None,
     interleave: bool,
+    ray: str | None,
     statistics: bool,
     expect: bool,
     exit_zero: bool,
@@ -114,6 +119,9 @@ def check(
     rules = selection.scopes()
     if expect:
         return verify(paths, rules)
+    if ray is not None:
+        status = _check_on_ray(ray, paths, output, selection, jobs, interleave, bool(baseline or watch or judge))
+        return 0 if status == 1 and exit_zero else status
     known = Baseline(baseline or selection.configuration.baseline, write=write_baseline)
     if watch:
         _require_files(paths, output_format, others=bool(output or write_baseline or statistics or judge))
@@ -145,6 +153,25 @@ def check(
     if bar.problems:
         return 2
     return 1 if counts.faults and not (exit_zero or write_baseline) else 0
+
+
+def _check_on_ray(
+    address: str,
+    paths: Sequence[str],
+    output: str | None,
+    selection: Selection,
+    jobs: int | None,
+    interleave: bool,
+    has_others: bool,
+) -> int:
+    """Check captures on a Ray cluster. Raises click.UsageError without an output, or for options that exclude `--ray`."""
+    if output is None or output == "-" or "-" in paths or has_others:
+        raise click.UsageError(
+            "--ray writes tables: name a folder or bucket with -o, and leave out -, --baseline, --watch and --judge"
+        )
+    from wirelint.cli.fleet import check_on_ray
+
+    return check_on_ray(address, paths, place_of(output), selection, jobs, interleaved=interleave)
 
 
 def _require_files(paths: Sequence[str], output_format: str, *, others: bool) -> None:

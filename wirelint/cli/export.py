@@ -86,7 +86,7 @@ def export(
     def chosen() -> Iterator[Checked]:
         nonlocal total, count
         # Redacted before they are checked, so that no finding quotes a secret and the file gives the same findings.
-        for item in map(_judged, bar.checked(workers.checked(rules, Redactor().items), rules)):
+        for item in map(judged, bar.checked(workers.checked(rules, Redactor().items), rules)):
             total += 1
             if is_chosen(item):
                 count += 1
@@ -109,7 +109,7 @@ def export(
     return 2 if bar.problems else 0
 
 
-def _judged(checked: Checked) -> Checked:
+def judged(checked: Checked) -> Checked:
     """Return the exchange without the finding that its file lacks something: it is about the file, not about the
     exchange."""
     findings = tuple(finding for finding in checked.findings if finding.code != NOT_JUDGED)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shlex
 import shutil
 import sys
@@ -11,7 +10,6 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 
 import click
@@ -19,6 +17,7 @@ import orjson
 from rich.text import Text
 
 from wirelint.capture.format import read_lines
+from wirelint.capture.store import SHIP_MARK
 from wirelint.cli.guidance import guided
 from wirelint.cli.options import format_option, inform
 from wirelint.launch import environment as env
@@ -102,7 +101,6 @@ def run(
         chain, login = env.proxy_in(os.environ) or ("", "")
     except AddressError as error:
         raise click.UsageError(str(error)) from error
-    since = datetime.now(UTC)
     options = [f"wirelint_captures={captures}", *([f"wirelint_fix={fix}"] if fix else [])]
     options += [*([f"wirelint_ship={ship}"] if ship else []), *settings]
     if dashboard and not any(option.startswith("wirelint_dashboard=") for option in settings):
@@ -128,7 +126,7 @@ def run(
         except CommandError as error:
             inform(f"wirelint: {error}")
             return error.status
-        parts = _parts(settings, captures, proxy.pid, since)
+        parts = _parts(settings, captures, place.run)
         if not survived:
             inform(f"wirelint: mitmproxy ended before the command did: {proxy.last_log_line()}")
         if log is None and file is not None and parts:
@@ -170,15 +168,11 @@ def _opening(routes: env.Routes, place: Place) -> str:
     return f"wirelint: {'; '.join(ways)}"
 
 
-def _parts(settings: Sequence[str], captures: str, pid: int, since: datetime) -> list[Path]:
-    """Return the folders that this run has written. Their names have the time and the writing process."""
+def _parts(settings: Sequence[str], captures: str, name: str) -> list[Path]:
+    """Return the folders that this run has written. Their names have the time and the name of the run."""
     given = [value for name, _, value in (one.partition("=") for one in settings) if name == "wirelint_captures"]
     where = (given or [captures])[-1]
-    if not where:
-        return []
-    named = re.compile(rf"(\d+T\d+Z)-{pid}(?:-\d+)?")
-    found = ((path, named.fullmatch(path.name)) for path in Path(where).expanduser().glob(f"*Z-{pid}*"))
-    return sorted(path for path, match in found if match and match[1] >= f"{since:%Y%m%dT%H%M%SZ}")
+    return sorted(Path(where).expanduser().glob(f"*Z-{name}*")) if where and name else []
 
 
 def _closing(parts: list[Path], captures: str, command: Sequence[str]) -> Iterator[str]:
@@ -192,6 +186,8 @@ def _closing(parts: list[Path], captures: str, command: Sequence[str]) -> Iterat
     yield f"wirelint: {first}"
     yield from more
     yield f"captures: {' '.join(str(part) for part in parts)}"
+    if any((part / SHIP_MARK).exists() for part in parts):
+        yield "the captures are not uploaded yet (see wirelint.log there); the next run with their folder does it"
     yield f"next: wirelint show {parts[-1]}" + (f", wirelint rule {summary.worst}" if summary.rules else "")
 
 

@@ -368,16 +368,14 @@ def _read_recipient_call(reader: Reader, position: int, header: Match) -> Readin
         call = reader.call(header["name"], None, complete=False)
         return reader.block("functionary_v3_2", position, reader.size, (call,), "weak")
     call = reader.call(header["name"], decoded.value, complete=True)
-    if not (call.complete and reader.fits(call) and _ends_stretch(reader, decoded.end)):
+    if not (call.complete and reader.fits(call)):
+        return None
+    # Another recipient follows, or nothing. GLM-4 has such lines too, with its own tokens after them.
+    if not _FUNCTIONARY.named(reader, "further", decoded.end) and (
+        reader.match(_FUNCTIONARY.token_of_glm, decoded.end) is not None or not reader.concludes(decoded.end)
+    ):
         return None
     return reader.block("functionary_v3_2", position, decoded.end, (call,), "weak")
-
-
-def _ends_stretch(reader: Reader, end: int) -> bool:
-    """Return True if another recipient follows, or nothing. GLM-4 has such lines too, with its own tokens after them."""
-    if _FUNCTIONARY.named(reader, "further", end):
-        return True
-    return reader.match(_FUNCTIONARY.token_of_glm, end) is None and reader.concludes(end)
 
 
 def _read_rest_as_code(reader: Reader, position: int, header: Match) -> Reading:

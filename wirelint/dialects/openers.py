@@ -13,12 +13,12 @@ Theory of operation. A dialect declares its openers in a subset of regular expre
 matches partially, finds the beginning of one at the very end of a text, which a stream must hold back (`is_cut`). Every
 piece is bounded in length, so an opener is too. Openers are matched against shadow text (see `views`).
 
-`OpenerIndex` searches for the openers of all families at once. Their first piece gives them one of five kinds: literal,
-word, glued, line, text. Openers of the first three kinds are grouped by first character, line openers follow a line feed,
-so each group is one search that skips to a character. A group is searched for only if one of its cues occurs, the
-literals of its openers that are rarest in prose. After `<`, which is frequent in code, the next letters rule out most tags
-before all openers are tried. A tool's name is matched as any name, which is then looked up, so that nothing is compiled for
-the tools of a request.
+`OpenerIndex` searches for the openers of all families at once. An opener begins with a literal or with one of four anchors,
+which is its kind. Openers at a literal, a word or the end of a sentence are grouped by first character, line openers
+follow a line feed, so each group is one search that skips to a character. A group is searched for only if one of its cues
+occurs, the literals of its openers that are rarest in prose. After `<`, which is frequent in code, the next letters rule
+out most tags before all openers are tried. A tool's name is matched as any name, which is then looked up, so that nothing
+is compiled for the tools of a request.
 """
 
 from __future__ import annotations

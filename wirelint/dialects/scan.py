@@ -1,10 +1,15 @@
-"""The scan of a text for native tool-call markup: whole texts with `find`, text that is still arriving with `look`.
+r"""The scan of a text for native tool-call markup: whole texts with `find`, text that is still arriving with `look`.
 
 Theory of operation. A text is read in a few views (`reader`): the plain one, and those that undo an escaping. In each
 view the openers of all families (`openers`) mark the places where markup may begin. There the families are tried in the
 order of their ranks; many families share an opener, so the following bytes decide. The markup that a family reads
 becomes a `Block`, and the search continues after it, so a marker inside an argument is never read as markup. Reading is
 linear in the text (`reader`).
+
+    Ok.\n<tool_call>\n{"name": "look", "arguments": {}}\n</tool_call>    plain view: `hermes_json`
+    &lt;invoke name="look"&gt;…                                         view without entities: `anthropic_xml`
+    [TOOL_<|im_end|>CALLS] [{"name": "look", …}]                        joined view: `mistral_array`
+    <tool_call>{"name": "look", "arg                                    still arriving: open from `<` on
 
 The same code reads text that is still arriving, up to the first place that may read differently later.
 
@@ -18,7 +23,7 @@ import importlib
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 from wirelint.dialects import tables
@@ -69,7 +74,7 @@ def _families() -> Iterator[Family]:
     for file in tables.files():
         module = importlib.import_module(f"{__package__}.{file}")
         for name, table in tables.load(file).items():
-            read = getattr(module, f"read_{name}", None) or module.row_reader(table)
+            read = getattr(module, f"read_{name}", None) or partial(module.read, grammar=module.grammar(table))
             closers = {table.source(tag): dialect or None for tag, dialect in table.data.get("closers", {}).items()}
             lone, rank = frozenset(table.data.get("lone", ())), table.data.get("rank", 2)
             openers, after_name = table.openers(), table.openers("after_name")
@@ -338,7 +343,10 @@ def may_begin(text: str) -> bool:
 
     Openers with a tool's name are not considered.
     """
-    return OPENERS.may_begin(text) or _may_close(text)
+    if OPENERS.may_begin(text):
+        return True
+    before = _CLOSER_START.match(text)
+    return before is not None and any(tags.match(text, before.end()) is not None for tags, _ in _CLOSERS)
 
 
 def may_hold_markup(text: str, tools: Sequence[Tool] = ()) -> bool:
@@ -427,7 +435,8 @@ def _find_tail(reader: Reader) -> Found | None:
         tag, dialect, start = closer
         tags.append((tag, dialect))
         at = _back_over_space(reader, start)
-    if not tags or any(_is_opened(reader, tag, start) for tag, _ in tags):
+    openers = (re.compile(rf"<\s{{0,3}}{tag}\b") for tag, _ in tags)
+    if not tags or any(opener.search(reader.shadow, reader.floor, start) for opener in openers):
         return None
     line_start = reader.shadow.rfind("\n", reader.floor, start) + 1
     alone = not reader.shadow[max(line_start, reader.floor) : start].strip()
@@ -436,12 +445,6 @@ def _find_tail(reader: Reader) -> Found | None:
     # The innermost closer names the dialect, unless several dialects share it.
     dialect = next((dialect for _, dialect in reversed(tags) if dialect is not None), None)
     return Found(dialect, start, end, (), "generic") if dialect is not None else None
-
-
-def _may_close(text: str) -> bool:
-    """Return True if a text may begin with a known closer."""
-    before = _CLOSER_START.match(text)
-    return before is not None and any(tags.match(text, before.end()) is not None for tags, _ in _CLOSERS)
 
 
 def _before_control_tokens(reader: Reader) -> int:
@@ -458,10 +461,6 @@ def _closer_before(reader: Reader, end: int) -> tuple[str, str | None, int] | No
         return None
     dialects = (dialect for tags, dialect in _CLOSERS if tags.fullmatch(closer["tag"]))
     return next(((closer["tag"], dialect, closer.start()) for dialect in dialects), None)
-
-
-def _is_opened(reader: Reader, tag: str, before: int) -> bool:
-    return re.compile(rf"<\s{{0,3}}{tag}\b").search(reader.shadow, reader.floor, before) is not None
 
 
 def _back_over_space(reader: Reader, end: int) -> int:

@@ -350,8 +350,12 @@ def read_tool_named(reader: Reader, position: int) -> Reading:
     tag = reader.match(_XML.tag, position)
     if tag is None or tag["name"] not in reader.tools:
         return None
-    if tag["empty"]:
-        return _read_empty(reader, tag)
+    if tag["empty"]:  # `<refresh/>`: a tool without required parameters, as the whole message
+        tool = reader.tools[tag["name"]]
+        if not _may_be_empty(reader, tool, tag.start(), tag.end()) or not reader.is_whole(tag.start(), tag.end()):
+            return None
+        call = reader.call(tool.name, {}, complete=True)
+        return reader.block("tool_named_xml", tag.start(), tag.end(), (call,), "weak")
     return _read_call(reader, tag, tag["name"], _closer(tag["name"]))
 
 
@@ -422,15 +426,6 @@ def _without_frame(value: str) -> str:
         return value
     value = value[begin.end() :]
     return value[: -len(begin[0])] if value.endswith(begin[0]) else value.rstrip(" \t").removesuffix(begin[0])
-
-
-def _read_empty(reader: Reader, tag: Match) -> Reading:
-    """Read `<refresh/>`: a tool without required parameters, as the whole message."""
-    tool = reader.tools[tag["name"]]
-    if not _may_be_empty(reader, tool, tag.start(), tag.end()) or not reader.is_whole(tag.start(), tag.end()):
-        return None
-    call = reader.call(tool.name, {}, complete=True)
-    return reader.block("tool_named_xml", tag.start(), tag.end(), (call,), "weak")
 
 
 def _may_be_empty(reader: Reader, tool: Tool, start: int, end: int) -> bool:

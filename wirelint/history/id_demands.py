@@ -377,16 +377,12 @@ def _counted_prefix(context: RewriteContext, history: _History) -> str | None:
     model = context.exchange.model
     # Clients of APIs with strict ids may refuse such an id, so only those that have received one get it.
     if traits(context.exchange.api).has_strict_ids or not (is_kimi_k2(model) or is_kimi_k3(model)):
-        return None if isinstance(demand_of(context.exchange), Mistral) else _counted_before(context, history)
+        if isinstance(demand_of(context.exchange), Mistral):
+            return None
+        strict = traits(context.exchange.api).has_strict_ids  # ids of other exchanges are no evidence for this client
+        counted = _COUNTED.fullmatch((history.sample if strict else _sample(context, history)) or "")
+        return None if counted is None else "functions." if counted["prefix"] else ""
     return "functions." if is_kimi_k2(model) else ""
-
-
-def _counted_before(context: RewriteContext, history: _History) -> str | None:
-    strict = traits(context.exchange.api).has_strict_ids  # ids of other exchanges are no evidence for this client
-    counted = _COUNTED.fullmatch((history.sample if strict else _sample(context, history)) or "")
-    if counted is None:
-        return None
-    return "functions." if counted["prefix"] else ""
 
 
 def _count(context: RewriteContext, stem: str, history: _History) -> str:

@@ -223,7 +223,8 @@ class _Pairer:
         """Pair the rest of a turn in order, if its ids identify no call and there are as many calls as results."""
         turns: dict[int, list[Answer]] = {}
         for answer in left:
-            turns.setdefault(self._turn_before(answer.position), []).append(answer)
+            place = bisect.bisect_left(self.pairs, answer.position, key=lambda pair: pair.position)
+            turns.setdefault(self.pairs[place - 1].position if place else -1, []).append(answer)
         unanswered: dict[int, list[int]] = {}
         for number in self.open:
             if self.pairs[number].answer is None:
@@ -247,10 +248,6 @@ class _Pairer:
         strange = [is_other_kind(id_) for id_ in ids]
         mute = any(not key(id_) or is_placeholder(id_) for id_ in ids)
         return mute or any(flags in ([True, False], [False, True]) for flags in (counted, strange))
-
-    def _turn_before(self, position: int) -> int:
-        place = bisect.bisect_left(self.pairs, position, key=lambda pair: pair.position)
-        return self.pairs[place - 1].position if place else -1
 
 
 # Fixes of tool results that answer no call: removed, or kept as text if their message is needed.

@@ -143,15 +143,10 @@ def _results(request: Request, kinds: frozenset[Kind]) -> Iterator[Misplaced]:
             yield _misplaced("result-before-call", result, "which comes before its call")
         elif leads[answer.position] != each.position:
             between = request.messages[leads[answer.position]].role
-            if message.role != "tool" and _is_answered_late(request, each.position, answer.position):
-                continue  # `missing-result` reports it
+            near = request.messages[each.position + 1 : min(answer.position, each.position + 1 + _LOOKED_AT)]
+            if message.role != "tool" and any(one.role == "assistant" for one in near):
+                continue  # `missing-result` reports a result in a user message after the assistant's next message
             yield _misplaced("result-apart", result, f"and the {between}'s message is between its call and it")
-
-
-def _is_answered_late(request: Request, call: int, result: int) -> bool:
-    """Return True if the assistant's next message comes before a result in a user message."""
-    between = request.messages[call + 1 : min(result, call + 1 + _LOOKED_AT)]
-    return any(message.role == "assistant" for message in between)
 
 
 def _misplaced(kind: Kind, result: ToolResult, what: str) -> Misplaced:

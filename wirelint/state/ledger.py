@@ -25,6 +25,7 @@ from wirelint.history.id_demands import Demand, complaint
 from wirelint.history.ids import key
 from wirelint.history.turns import content_of
 from wirelint.model import Exchange, Request, Text
+from wirelint.state import prune
 from wirelint.state.issues import Issues
 from wirelint.state.linking import Lineage, Place, Trunk, name_of
 from wirelint.state.mcp_ledger import McpLedger
@@ -222,7 +223,9 @@ class Ledger:
         while self._ids > self._max_ids or self._text > self._max_text:
             oldest, memory = next(iter(self._memories.items()))
             if len(self._memories) > 1:
-                self._forget(oldest)
+                for id_ in {**memory.calls, **memory.results}:
+                    self._drop(oldest, id_)
+                del self._memories[oldest]
             else:
                 self._drop(oldest, next(iter(memory.calls or memory.results)))
 
@@ -298,12 +301,6 @@ class Ledger:
                 digest = hashlib.sha256(result.text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
                 memory.results[id_] = Returned(id_, digest, exchange.id, self._lineage.number)
 
-    def _forget(self, conversation: str | None) -> None:
-        memory = self._memories[conversation]
-        for id_ in {**memory.calls, **memory.results}:
-            self._drop(conversation, id_)
-        del self._memories[conversation]
-
     def _drop(self, conversation: str | None, id_: str) -> None:
         memory = self._memories[conversation]
         if id_ in memory.calls:
@@ -315,19 +312,8 @@ class Ledger:
         """Remove a call from its memory and both indexes."""
         issued = memory.calls.pop(id_)
         self._text -= len(issued.arguments) + len(id_)
-        content = memory.content.pop(id_)
-        by_id = self._by_key[key(id_)]
-        del by_id[id_][conversation]
-        if not by_id[id_]:
-            del by_id[id_]
-        if not by_id:
-            del self._by_key[key(id_)]
-        places = self._by_content[content]
-        del places[conversation][id_]
-        if not places[conversation]:
-            del places[conversation]
-        if not places:
-            del self._by_content[content]
+        prune(self._by_key, key(id_), id_, conversation)
+        prune(self._by_content, memory.content.pop(id_), conversation, id_)
 
 
 def server_state(request: Request, url: str, ledger: Ledger) -> ServerState | None:

@@ -32,6 +32,7 @@ from urllib.parse import urlsplit
 from wirelint.history.ids import is_drawn, key
 from wirelint.history.turns import Size, Turn, answers, session_of, turns_of
 from wirelint.model import Exchange, Link, Request, Text, ToolCall
+from wirelint.state import prune
 from wirelint.text.prose import quoted_lines, summary_lines
 from wirelint.text.remembered import sha256
 
@@ -129,10 +130,7 @@ class Index:
 
     def drop(self, marks: Iterable[bytes | str], node: Node) -> None:
         for mark in marks:
-            found = self._nodes[mark]
-            del found[node.number]
-            if not found:
-                del self._nodes[mark]
+            prune(self._nodes, mark, node.number)
 
     def newest(self, mark: bytes | str) -> Iterator[Node]:
         """Yield the nodes with a mark, the latest first."""

@@ -212,18 +212,14 @@ def _read_printed(text: str) -> tuple[str | None, Foreign] | None:
 
 def _read_constructed(text: str) -> tuple[str | None, Foreign] | None:
     reader = LiteralReader(text)
-    messages = list(reader.read_items())
-    if reader.failed or not messages or text[reader.position :].strip():
+    items = list(reader.read_items())
+    messages = [item for item in items if isinstance(item, dict) and isinstance(item.get("content"), str)]
+    if reader.failed or not messages or len(messages) < len(items) or text[reader.position :].strip():
         return None
-    if not all(_is_message(message) for message in messages):
+    if any(_FIELDS.isdisjoint(message) for message in messages):
         return None
-    first = messages[0]
-    said = first.get("content") if isinstance(first, dict) and not first.get("tool_calls") else None
+    said = messages[0]["content"] if not messages[0].get("tool_calls") else None
     return said if isinstance(said, str) and len(messages) == 1 else None, "Python"
-
-
-def _is_message(value: Json) -> bool:
-    return isinstance(value, dict) and isinstance(value.get("content"), str) and not _FIELDS.isdisjoint(value)
 
 
 Syntax: TypeAlias = Literal["JSON"] | Foreign

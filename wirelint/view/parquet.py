@@ -145,14 +145,7 @@ def write_tables(folder: Path, items: Iterable[Checked]) -> None:
 
     A dataset without rows gets one file without rows, so that queries find its columns.
     """
-    writer = _Writer(folder)
-    try:
-        for number, checked in enumerate(items):
-            day, provider = _partition(checked)
-            for dataset, row in _rows(checked, number):
-                writer.add(dataset, day, provider, row)
-    finally:
-        writer.close()
+    write_rows(folder, items)
     for dataset in _COLUMNS:
         if not (folder / dataset).exists():
             empty = _Partition(folder, dataset, _UNKNOWN, _UNKNOWN)
@@ -160,10 +153,23 @@ def write_tables(folder: Path, items: Iterable[Checked]) -> None:
             empty.close()
 
 
+def write_rows(folder: Path, items: Iterable[Checked], name: str = "part") -> None:
+    """Write the rows of checked exchanges below a folder, in files with this name and a number. Raises OSError."""
+    writer = _Writer(folder, name)
+    try:
+        for number, checked in enumerate(items):
+            day, provider = _partition(checked)
+            for dataset, row in _rows(checked, number):
+                writer.add(dataset, day, provider, row)
+    finally:
+        writer.close()
+
+
 class _Partition:
     """The rows of a dataset, day and provider that are not written yet, and the open file of the earlier ones."""
 
-    def __init__(self, folder: Path, dataset: str, day: str, provider: str) -> None:
+    def __init__(self, folder: Path, dataset: str, day: str, provider: str, name: str = "part") -> None:
+        self._name = name
         name = provider if provider == _UNKNOWN else quote(provider, safe="")
         self._folder = folder / dataset / f"day={day}" / f"provider={name}"
         self._schema = _SCHEMAS[dataset]
@@ -179,7 +185,7 @@ class _Partition:
         """Write the waiting rows as one row group."""
         if self._file is None:
             self._folder.mkdir(parents=True, exist_ok=True)
-            path = self._folder / f"part-{self._parts}.parquet"
+            path = self._folder / f"{self._name}-{self._parts}.parquet"
             self._file = pq.ParquetWriter(path, self._schema, compression="zstd")
             self._parts += 1
         arrays = [
@@ -198,15 +204,15 @@ class _Partition:
 class _Writer:
     """All partitions of an export, in the order of their last row group."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path, name: str) -> None:
+        self._folder, self._name = folder, name
         self._partitions: dict[tuple[str, str, str], _Partition] = {}
         self._waiting = 0
 
     def add(self, dataset: str, day: str, provider: str, row: Row) -> None:
         key = dataset, day, provider
         if (partition := self._partitions.get(key)) is None:
-            partition = self._partitions[key] = _Partition(self._folder, *key)
+            partition = self._partitions[key] = _Partition(self._folder, *key, self._name)
         partition.rows.append(row)
         self._waiting += 1
         if len(partition.rows) >= _ROW_GROUP:
