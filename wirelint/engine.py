@@ -55,8 +55,8 @@ class FrameListener(Protocol):
     def add(self, frame: Frame, last: Decoded) -> None:
         """Receive a frame, and the last frame that held exactly one JSON document."""
 
-    def add_texts(self, pattern: DeltaPattern, texts: Iterable[str], size: int) -> None:
-        """Receive the texts of frames that match a pattern; the frames have `size` bytes in total."""
+    def add_text(self, pattern: DeltaPattern, text: str, size: int) -> None:
+        """Receive the text of a frame of `size` bytes that matches a pattern."""
 
 
 class Session:
@@ -155,74 +155,31 @@ class Session:
     def feed(self, data: bytes, at: float | None = None) -> None:
         """Read bytes of the reply's body, already without content codings. `at` is their time in ms after the
         request."""
-        self.feed_all(((data, at),))
+        for frame in self.frame(data, at):
+            self.read(frame)
 
     def frame(self, data: bytes, at: float | None = None) -> list[Frame]:
         """Return the frames that these bytes complete. Each must be handed to `read`, in order.
 
         `feed` does both; a rewriter, which needs the events, calls the two.
         """
-        if not data or self._framer is None or not self._arrive(data, at):
+        if not data or self._framer is None:
+            return []
+        if at is not None:
+            self._log.add(round(at, 3), data)
+        self._size += len(data)
+        if not self.unread and self._max_body is not None and self._size > self._max_body:
+            self.abandon()
+        if self.unread:
             return []
         frames = self._framer.feed(data)
         if (why := self._framer.unreadable) is not None:
             self.unread_because = why
             self.abandon()
             return []
-        self._log.count(frames)
+        if frames:
+            self._log.count(frames[-1].number + 1)
         return frames
-
-    def _arrive(self, data: bytes, at: float | None) -> bool:
-        """Record the arrival of bytes. Return False if reading was given up, also because of the size limit."""
-        if at is not None:
-            self._log.add(round(at, 3), data)
-        self._size += len(data)
-        if not self.unread and self._max_body is not None and self._size > self._max_body:
-            self.abandon()
-        return not self.unread
-
-    def feed_all(self, pieces: Iterable[tuple[bytes, float | None]]) -> None:
-        """Read pieces of the body, each with its time. Consecutive text deltas are read together."""
-        alike: list[tuple[bytes, float | None, str]] = []
-        for data, at in pieces:
-            text = self.pattern.text(data) if self.pattern is not None else None
-            if text is not None:
-                alike.append((data, at, text))
-                continue
-            self.feed_texts(alike)
-            alike = []
-            for frame in self.frame(data, at):
-                self.read(frame)
-        self.feed_texts(alike)
-
-    def feed_texts(self, pieces: Sequence[tuple[bytes, float | None, str]]) -> None:
-        """Read events that match the pattern together: data, time and text of each."""
-        fold, pattern, framer = self._fold, self.pattern, self._framer
-        number = framer.skip(len(pieces)) if pieces and framer is not None and pattern is not None else None
-        if fold is None or pattern is None or number is None:  # the framer holds a part of an event
-            for data, at, _ in pieces:
-                for frame in self.frame(data, at):
-                    self.read(frame)
-        elif self._arrive_together(pieces, number):
-            texts = [text for *_, text in pieces]
-            fold.extend(pattern.block, texts, number)
-            if self.listener is not None:
-                self.listener.add_texts(pattern, texts, sum([len(data) for data, *_ in pieces]))
-            self._check_text_limit(fold)
-
-    def _arrive_together(self, pieces: Sequence[tuple[bytes, float | None, str]], number: int) -> bool:
-        """Record the arrival of events; `number` is that of the first. Return False if reading was given up."""
-        several = pieces if len(pieces) > 1 else ()  # for a single event `add` is as fast
-        sizes = [len(data) for data, *_ in several]
-        times = [round(at, 3) for _, at, _ in several if at is not None]
-        fits = self._max_body is None or self._size + sum(sizes) <= self._max_body
-        if fits and len(times) == len(sizes) and self._log.add_events(times, sizes, number + len(sizes)):
-            self._size += sum(sizes)
-            return not self.unread
-        for position, (data, at, _) in enumerate(pieces, number + 1):
-            if self._arrive(data, at):
-                self._log.count_to(position)
-        return not self.unread
 
     def read(self, frame: Frame) -> list[Event]:
         """Return the events of a frame and add them to the reply."""
@@ -250,23 +207,21 @@ class Session:
             self._first_token = self._log.now if fold.first_token else None
         if len(events) == 1 and type(events[0]) is Other and says_nothing(frame):
             self._log.pass_over(frame.number)
-        self._check_text_limit(fold)
-        return events
-
-    def _check_text_limit(self, fold: Fold) -> None:
         if fold.size > MOST_TEXT and fold.streamed:
             self.abandon()
+        return events
 
     def _read_delta(self, pattern: DeltaPattern, frame: Frame) -> list[Event] | None:
-        text = pattern.text(frame.raw)
+        text = pattern.text(frame)
         if text and self.listener is not None:
-            self.listener.add_texts(pattern, (text,), len(frame.raw))
+            self.listener.add_text(pattern, text, len(frame.raw))
         return [Delta(pattern.block, text, frame, pattern.item)] if text else None
 
     def close_frames(self) -> list[Frame]:
         """Return the frames after the last complete one, at the end of the body. Each must be handed to `read`."""
         frames = self._framer.close() if self._framer is not None and not self.unread else []
-        self._log.count(frames)
+        if frames:
+            self._log.count(frames[-1].number + 1)
         return frames
 
     def close_events(self) -> list[Event]:

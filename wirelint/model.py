@@ -54,11 +54,6 @@ class Offsets:
         self._starts.append(start)
         self._events.append(event)
 
-    def add_all(self, starts: Iterable[int], events: Iterable[int]) -> None:
-        """Record the starts of several events."""
-        self._starts.extend(starts)
-        self._events.extend(events)
-
     @property
     def starts(self) -> Sequence[int]:
         """The offsets, in order."""

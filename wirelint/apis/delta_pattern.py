@@ -1,14 +1,14 @@
-r"""Pattern of a stream's text deltas: it gives the text of an event without its reader and its framer.
+r"""Pattern of a stream's text deltas: it gives the text of an event without its reader.
 
 Nearly every event of a streamed reply is the one before it with another text:
 
     data: {"id":"a","choices":[{"index":0,"delta":{"content":" ferry"}}]}\n\n
     data: {"id":"a","choices":[{"index":0,"delta":{"content":" leaves"}}]}\n\n
 
-A pattern is made from one parsed event and confirmed by the next one. An event matches if the bytes around its document
-are equal, and its document is equal but for the text and the members that no reader looks at (`IGNORED`). So reading it
-would give the same block with another text. White space within the document does not matter: Anthropic pads its events
-with it (`"}       }`). A pattern holds until an event of another kind arrives.
+A pattern is made from one parsed event and confirmed by the next one. An event matches if its name is equal, and its
+document is equal but for the text and the members that no reader looks at (`IGNORED`). So reading it would give the
+same block with another text. A pattern holds until an event of another kind arrives. Without it a delta takes 7 µs
+more, of some 45 (one reply with repairs and captures).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 import orjson
 
 from wirelint.events import Delta, Event, Frame, Start
-from wirelint.jsonvalues import Path, decode_json, decode_object
+from wirelint.jsonvalues import Path, decode_object
 from wirelint.model import Json
 
 IGNORED = frozenset(
@@ -34,54 +34,38 @@ _MOST_FAILURES = 4
 class DeltaPattern:
     """Pattern of the text deltas of one block, made from `event`, whose text is at `path` in its document."""
 
-    __slots__ = ("_event", "_head", "_path", "_rest", "_tail", "block", "item")
+    __slots__ = ("_event", "_name", "_path", "_rest", "block", "document", "item")
 
-    def __init__(self, event: Delta, path: Path, head: bytes, tail: bytes) -> None:
+    def __init__(self, event: Delta, path: Path) -> None:
         self.block, self.item = event.block, event.item
         self._event, self._path = event, path
-        self._head, self._tail = head, tail  # the bytes before and after the document
-        self._rest = b""  # the document without its text and the ignored members
-        self._rest = self._divide(self.document)[1]
+        self._name = event.frame.event if event.frame is not None else None
+        self.document = _document(event.frame)
+        """The document of the event that the pattern was made from."""
+        self._rest = self._divide(_document(event.frame))[1]
 
     @property
     def example(self) -> str:
         """The text of the event that the pattern was made from."""
         return self._event.text
 
-    @property
-    def document(self) -> dict[str, Json]:
-        """The document of the event that the pattern was made from, decoded again."""
-        assert self._event.frame is not None
-        return decode_object(self._event.frame.data or "")
-
     @classmethod
     def of(cls, event: Delta) -> DeltaPattern | None:
         """Return the pattern of an event, None where the place of its text in the document is ambiguous."""
-        frame = event.frame
-        # A CR may be half of a line end, so the event would end elsewhere.
-        if frame is None or frame.data is None or not event.text or not frame.raw.endswith(b"\n"):
-            return None
-        head, data, tail = frame.raw.partition(frame.data.encode())
-        places = list(_places(decode_object(frame.data), event.text))
-        if not data or len(places) != 1 or places[0][0] in IGNORED:
-            return None
-        return cls(event, places[0], head, tail)
+        places = list(_places(_document(event.frame), event.text)) if event.text else []
+        return cls(event, places[0]) if len(places) == 1 and places[0][0] not in IGNORED else None
 
     def is_confirmed_by(self, event: Delta) -> bool:
         """Return True if the next event of the stream, a single delta, matches with the parsed text."""
         same = event.block == self.block and event.item == self.item and event.text != self._event.text
-        return same and event.frame is not None and self.text(event.frame.raw) == event.text
+        return same and event.frame is not None and self.text(event.frame) == event.text
 
-    def text(self, raw: bytes) -> str | None:
-        """Return the text of an event that matches, None for any other event and for an empty text."""
-        if not (raw.startswith(self._head) and raw.endswith(self._tail)):
-            return None
-        data = raw[len(self._head) : -len(self._tail)]
-        if b"\n" in data or b"\r" in data:  # more than one event
-            return None
-        document = decode_json(data)
-        text, rest = self._divide(document) if isinstance(document, dict) else ("", b"")
-        return text if text and rest == self._rest else None
+    def text(self, frame: Frame) -> str:
+        """Return the text of an event that matches; empty for any other event."""
+        if frame.event != self._name:
+            return ""
+        text, rest = self._divide(_document(frame))
+        return text if rest == self._rest else ""
 
     def _divide(self, document: dict[str, Json]) -> tuple[str, bytes]:
         """Return the text at the pattern's place, and the rest of the document; an empty text if there is none."""
@@ -127,6 +111,11 @@ class PatternLearner:
 def _begins(others: Sequence[Event], event: Delta) -> bool:
     """Return True if a frame only begins a block and gives a piece of its text."""
     return len(others) == 1 and type(others[0]) is Start and others[0].block == event.block
+
+
+def _document(frame: Frame | None) -> dict[str, Json]:
+    """Return the document of a frame; an empty one if the frame is damaged or holds no document."""
+    return decode_object(frame.data) if frame is not None and frame.data is not None and not frame.faults else {}
 
 
 def _places(value: Json, text: str, path: Path = ()) -> Iterator[Path]:

@@ -181,14 +181,10 @@ class Pipeline:
 
         The end of a block does not, and neither does more of a call that a rewriter has removed or holds back.
         """
-        match event:
-            case Start(block=block):
-                self._unsent.discard(block)
-            case Delta(block=block) | CallUpdate(block=block):
-                return self._is_late(event) and block not in self._unsent
-            case _:
-                return False
-        return self._is_late(event)
+        if isinstance(event, Start):
+            self._unsent.discard(event.block)
+        called = isinstance(event, (Start, Delta, CallUpdate)) and event.block not in self._unsent
+        return called and self._is_late(event)
 
     def _push(self, events: Sequence[Event]) -> Sequence[Event]:
         if self._over == "yes":

@@ -81,14 +81,6 @@ class EventStream(Buffered):
         self._searched = max(len(buffer) - 3, 0)
         return frames
 
-    def skip(self, events: int) -> int | None:
-        """Count events whose bytes the caller parses itself. Return the number of the first; None, counting nothing,
-        while the buffer holds a part of an event."""
-        if self._buffer:
-            return None
-        self._number += events
-        return self._number - events
-
     def _run_on(self, raw: bytes) -> Frame:
         frame = self._frame(raw)
         lost: tuple[FaultKind, str] = ("missing-blank-line", evidence(frame.data or ""))
