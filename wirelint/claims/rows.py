@@ -23,7 +23,6 @@ from wirelint import lexicon
 from wirelint.claims.actions import PARTICIPLES, bare
 from wirelint.claims.derivation import (
     NAMES_ONLY,
-    NEAR,
     STOP,
     Datum,
     GivenDates,
@@ -42,10 +41,10 @@ from wirelint.claims.derivation import (
 from wirelint.claims.evidence import Contradiction, Fact, last_words
 from wirelint.claims.grounding import (
     LONGEST_REPLY,
-    MOST_STATED,
     is_about_this_case,
     is_bound,
     is_telling,
+    without_moments,
 )
 from wirelint.claims.states import DEEPEST, FIRST_UNSPACED, MOST_WORDS, opposite_state, pattern_of, states
 from wirelint.claims.toolkinds import name_words
@@ -80,11 +79,8 @@ _NAMING = re.compile(r"[^\W\d_]|\A\d{3,}\Z|\A\d{1,2}:\d\d\Z")
 _FEW_DIGITS = 2
 _ALIKE = 8
 """Factor between two numbers in one unit of which one may be the other with wrong digits."""
-_WORD = re.compile(r"[^\W_][\w-]{2,}")
 _ROW = re.compile(r"(?:/[^/]*?)*?/\d+(?=/)")
 """The pointer of a row: `/items/3` of `/items/3/price`."""
-_LISTING = re.compile(r"(?:\s*\d+(?:[:|\t→]| {2}).*(?:\n|\Z)){2}")
-"""Lines of a file with their numbers."""
 _FEW_LINES = 2
 """The heading and the rule of a table in Markdown."""
 _NEXT_THING = re.compile(r"[,;，、](?!\d)")
@@ -94,7 +90,8 @@ _SHORTEST_KEY = 4
 """Letters of a key that a reply may name."""
 _LONGEST_CODE = 3
 _NAME_WORD = re.compile(r"(?<![\w-])[^\W\d_]{4,}(?![\w-])")
-_DECIMAL = re.compile(r"-?\d{1,12}(?:\.\d{1,6})?")
+_DECIMAL = re.compile(r"-?(?:0|[1-9]\d{0,11})(?:\.\d{1,6})?")
+_SEPARATORS = (r"\t", r"\|", ",", ";", " {2,}")
 _KEY_NEAR = 24
 """Characters between a number and the word of its key."""
 
@@ -118,10 +115,10 @@ def tables(text: str) -> tuple[tuple[Row, ...], ...]:
 
 
 def _columns(text: str) -> Iterator[tuple[Row, ...]]:
-    """Yield the table of a text whose lines have equal numbers of separators: `plan,count`, `starter,148`."""
+    """Yield the table of a text whose lines have equal numbers of cells: `plan,count`, `starter,148`."""
     lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if _LETTER_OR_DIGIT.search(line)]
-    for separator in "\t|,;" if 2 < len(lines) <= _MOST_ROWS else "":
-        cells = [[cell.strip() for cell in line.strip("| ").split(separator)] for _, line in lines]
+    for separator in _SEPARATORS if 2 < len(lines) <= _MOST_ROWS else ():
+        cells = [[cell.strip() for cell in re.split(separator, line.strip("| "))] for _, line in lines]
         if len(cells[0]) > 1 and {len(row) for row in cells} == {len(cells[0])} and all(cells[0]):
             objects = [
                 {key: _number_or_text(cell) for key, cell in zip(cells[0], row, strict=True)} for row in cells[1:]
@@ -364,8 +361,11 @@ def misplaced(prose: Prose, known: Sequence[Fact], request: Request) -> Iterator
                 yield from _all_alike(prose, table)
                 yield from _mixed(prose, parts)
                 yield from _listed_alike(prose, parts)
+                yield from _exchanged(prose, text, parts)
             clauses = list(_clauses(prose, parts, behind=table in fields))
-            ratios = Counter(ratio for clause in clauses for ratio in _ratios(values(clause.text), _own(clause, text)))
+            ratios = Counter(
+                ratio for clause in clauses for ratio in _ratios(values(clause.text), _own(clause.row, text))
+            )
             portions = {ratio for ratio, count in ratios.items() if count > 1}
             for clause in clauses:
                 against = (
@@ -411,9 +411,8 @@ _SMALL_RATIO = 4
 """The largest denominator of a factor between portions."""
 
 
-def _own(clause: _Clause, text: str) -> list[Datum]:
-    place = clause.row.place
-    return [datum for datum in data(text) if datum.place == place or datum.place.startswith(f"{place}/")]
+def _own(row: Row, text: str) -> list[Datum]:
+    return [datum for datum in data(text) if datum.place == row.place or datum.place.startswith(f"{row.place}/")]
 
 
 def _value_of_another(
@@ -423,10 +422,9 @@ def _value_of_another(
 
     `asked`: the values of the user's message and of other results. `portions`: ratios that several rows have.
     """
-    moments = [one for read in (dates, clocks) for one in read(clause.text)]
-    stated = [one for one in values(clause.text) if not any(at.start <= one.start < at.end for at in moments)]
+    stated = without_moments(clause.text)
     pool = data(text) if stated else ()
-    own = _own(clause, text) if stated else []
+    own = _own(clause.row, text) if stated else []
     sole = len(clause.row.cells) == 1
     if sole and stated:  # a field without a unit may have any: `"offen": 584.1`
         own = [one if one.value.unit else one._replace(value=one.value._replace(unit=stated[0].unit)) for one in own]
@@ -635,80 +633,24 @@ def _lists(text: str, word: str) -> bool:
     return re.search(rf"(?i)(?:\A|[^\w\s])\W*{re.escape(word)}\s*(?:[^\w\s]|\Z)", text) is not None
 
 
-class _RowData(NamedTuple):
-    """An object of a list, or a whole result: its data, and the words that are in no other row."""
+def _exchanged(prose: Prose, text: str, parts: Sequence[_Named]) -> Iterator[Contradiction]:
+    """Yield a clause that gives the values of some rows to others: `3.2 kg of Saaz and 14.5 kg of Cascade`.
 
-    own: frozenset[str]
-    data: tuple[Datum, ...]
-
-
-def swapped(prose: Prose, known: Sequence[Fact]) -> Iterator[Contradiction]:
-    """Yield sentences that give the values of some rows to others: `Bergen: 3 °C` if 3 °C is Oslo's.
-
-    The values and the names of rows in a sentence are paired in their order. Each value is in one row only.
+    The values and the names of rows are paired in their order. Each value is in one row only.
     """
-    rows = _rows([fact for fact in known if not fact.outcome.error]) if len(prose.text) <= LONGEST_REPLY else []
-    if len(rows) < 2:
-        return
-    found = [value for value in values(prose.text)[: 2 * MOST_STATED] if is_telling(value, prose.text)]
-    for sentence in prose.sentences:
-        told = [value for value in found if sentence.start <= value.start < sentence.end]
-        named = _named_rows(prose.text[sentence.start : sentence.end], rows) if told else []
-        if not told or len(named) != len(told) or sentence.question or not is_about_this_case(sentence):
+    for part, found in parts:
+        rows = [row for _, row, _ in {row.place: (at, row, name) for at, row, name in reversed(found)}.values()][::-1]
+        clause = _clause(prose, rows[0], part, [span for span, _, _ in found])
+        told = [value for value in without_moments(clause.text) if is_telling(value, clause.text)]
+        if len(rows) < 2 or len(told) != len(rows):
             continue
-        places = [[(row, datum) for row in rows for datum in derived_from(value, row.data)] for value in told]
-        if not all(len(each) == 1 for each in places) or any(
-            each[0][0] is row for each, row in zip(places, named, strict=True)
-        ):
-            continue
-        datum = places[0][0][1]
-        if peer := next((one for one in named[0].data if one.column == datum.column), None):
-            shown = prose.text[told[0].start : told[0].end]
-            against = f"{shown!r} belongs to another row: {datum.place} = {datum.value.shown}, and {peer.place} ="
-            yield Contradiction(sentence.start, sentence.end, f"{against} {peer.value.shown}", "warning", "medium")
+        own = {row.place: _own(row, text) for row in rows}
+        homes = [[(place, datum) for place in own for datum in derived_from(value, own[place])] for value in told]
+        if all(len(each) == 1 and each[0][0] != row.place for each, row in zip(homes, rows, strict=True)):
+            datum, shown = homes[0][0][1], clause.text[told[0].start : told[0].end]
+            against = f"{shown!r} belongs to another row: {datum.place} = {datum.value.shown}"
+            yield Contradiction(*part, against, "warning", "medium")
             return
-
-
-def _named_rows(text: str, rows: Sequence[_RowData]) -> list[_RowData]:
-    """Return the rows that a text names, by words that no other row has, in the order of their first words."""
-    places: dict[str, int] = {}
-    for word in _WORD.finditer(text):
-        places.setdefault(word[0].casefold(), word.start())
-    firsts = [(min(map(places.__getitem__, named)), row) for row in rows if (named := row.own & places.keys())]
-    return [row for _, row in sorted(firsts, key=itemgetter(0))]
-
-
-def _rows(good: Sequence[Fact]) -> list[_RowData]:
-    """Return the rows of the results: those of a list or a table, or one for each result of the same tool."""
-    parts: list[tuple[list[Datum], str]] = []
-    if len(good) == 1:
-        text = good[0].result.text
-        if _LISTING.match(text):
-            return []
-        groups: dict[str, list[Datum]] = {}
-        for datum in data(text):
-            number = _ROW.match(datum.place)
-            if datum.column != "#" and (number is not None or datum.place.startswith("line ")):
-                groups.setdefault(number[0] if number is not None else datum.place, []).append(datum)
-        if len(groups) > _MOST_ROWS:
-            return []
-        lines = text.splitlines()
-        for place, group in groups.items():
-            line = lines[int(place[5:]) - 1] if place.startswith("line ") else ""
-            parts.append((group, line))
-    elif len({fact.able.tool.name for fact in good}) == 1:
-        parts = [(list(data(fact.result.text)), f"{fact.arguments} {fact.result.text[:NEAR]}") for fact in good]
-    named = [
-        frozenset(word.casefold() for word in _WORD.findall(line))
-        | frozenset(word for datum in group for word in datum.words)
-        for group, line in parts
-    ]
-    counts = Counter(word for each in named for word in each)
-    counts.update(
-        {str(int(abs(datum.value.readings[0]))): 2 for group, _ in parts for datum in group}
-    )  # values name no row
-    own = [frozenset(word for word in each if counts[word] == 1) for each in named]
-    return [_RowData(only, tuple(group)) for only, (group, _) in zip(own, parts, strict=True)]
 
 
 # --- tables and lists of rows -----------------------------------------------------------------------------------------
