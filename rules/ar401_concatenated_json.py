@@ -43,8 +43,6 @@ class ConcatenatedJson(Rule):
     - OpenAI, Chat streaming: `delta.tool_calls[].index`
     """
 
-    code = "AR401"
-    name = "concatenated-json"
     severity = "error"
     layer = "gateway"
     ignored_fields = frozenset({"stream_options"})

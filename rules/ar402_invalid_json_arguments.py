@@ -61,8 +61,6 @@ class InvalidJsonArguments(Rule):
     - OpenAI, Function calling: the model does not always generate valid JSON
     """
 
-    code = "AR402"
-    name = "invalid-json-arguments"
     severity = "error"
     layer = "model"
     needs = frozenset({"arguments"})

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from wirelint.arguments.argument_faults import claims_complete
 from wirelint.arguments.argument_repairs import coerce_types
-from wirelint.arguments.schemas import Violation, validator
+from wirelint.arguments.schemas import validator
 from wirelint.fixes.arguments import CoerceTypes
 from wirelint.model import Exchange, Request, Tool, ToolCall
 from wirelint.rule import REDACTED, Finding, RewriteContext, Rewriter, Rule, fix_of
@@ -42,8 +42,6 @@ class SchemaViolation(Rule):
     - Moonshot AI, K2 Vendor Verifier: schema accuracy
     """
 
-    code = "AR403"
-    name = "schema-violation"
     severity = "warning"
     layer = "model"
     requires_in_reply = frozenset({"calls"})
@@ -71,18 +69,14 @@ class SchemaViolation(Rule):
         if not violations or REDACTED in call.arguments.text:
             return
         strict = _is_strict(tool, request)
+        shown = [f"{found.where}: {found.words}" if found.where else found.words for found in violations[:_SHOWN]]
+        more = f"; and {len(violations) - _SHOWN} more" if len(violations) > _SHOWN else ""
         yield self.part_finding(
             call,
-            f"{tool.name}: {_evidence(violations)}{', though strict output was asked for' if strict else ''}",
+            f"{tool.name}: {'; '.join(shown)}{more}{', though strict output was asked for' if strict else ''}",
             layer="gateway" if strict else None,
             fix=fix_of(coerce_types(call, tool, schema)),
         )
-
-
-def _evidence(violations: tuple[Violation, ...]) -> str:
-    shown = [f"{found.where}: {found.words}" if found.where else found.words for found in violations[:_SHOWN]]
-    more = len(violations) - len(shown)
-    return "; ".join(shown) + (f"; and {more} more" if more else "")
 
 
 def _is_strict(tool: Tool, request: Request) -> bool:

@@ -61,8 +61,6 @@ class PlaceholderArgument(Rule):
     - README: Argument policies
     """
 
-    code = "AR404"
-    name = "placeholder-argument"
     severity = "warning"
     layer = "model"
     request_apis = frozenset({"mcp"})

@@ -75,8 +75,6 @@ class FabricatedCall(Rule):
     - OpenAI, Function calling; Anthropic, Tool use
     """
 
-    code = "FB201"
-    name = "fabricated-call"
     severity = "error"
     layer = "model"
     requires_in_reply = frozenset({"tools"})

@@ -62,8 +62,6 @@ class FabricatedResult(Rule):
     - Yao et al., ReAct: Synergizing Reasoning and Acting in Language Models (2022)
     """
 
-    code = "FB202"
-    name = "fabricated-result"
     severity = "error"
     layer = "model"
 

@@ -100,8 +100,6 @@ class IntentWithoutCall(Rule):
     - OpenAI, Function calling; Anthropic, Handling stop reasons
     """
 
-    code = "FB203"
-    name = "intent-without-call"
     severity = "warning"
     layer = "model"
     needs = frozenset({"finish"})

@@ -39,8 +39,6 @@ class UngroundedAnswer(Rule):
     - Ji et al., Survey of Hallucination in Natural Language Generation (2023)
     """
 
-    code = "FB204"
-    name = "ungrounded-answer"
     severity = "warning"
     layer = "model"
     requires_in_reply = frozenset({"tools"})

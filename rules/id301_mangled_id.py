@@ -47,8 +47,6 @@ class MangledId(Rule):
     - Moonshot AI, Kimi K2 tool call guidance: `functions.{name}:{index}`
     """
 
-    code = "ID301"
-    name = "mangled-id"
     severity = "warning"
     layer = "client"
     ignored_fields = frozenset({"stream_options"})

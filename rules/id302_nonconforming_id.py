@@ -63,8 +63,6 @@ class NonconformingId(Rule):
     - Mistral AI, Function calling (error 3280); Anthropic, Messages API: `tool_use.id`; OpenAI, Chat API: `tool_calls[].id`
     """
 
-    code = "ID302"
-    name = "nonconforming-id"
     severity = "warning"
     layer = "client"
     ignored_fields = frozenset({"stream_options"})
@@ -126,7 +124,8 @@ class NonconformingId(Rule):
             if isinstance(demand, KimiK2) and not issued and restore(call.id, call.name) is not None:
                 continue  # mangled by the client: mangled-id
             layer: Layer = "gateway" if issued else "client"
-            number = max(ordinal, _own_number(call.id))  # a trimmed history keeps its numbers
+            counted = re.search(r":([0-9]{1,6})$", call.id)
+            number = max(ordinal, int(counted[1]) if counted else 0)  # a trimmed history keeps its numbers
             found = self._judge("request", call, demand, number, taken, layer, complained)
             if found is not None:
                 finding, new = found
@@ -223,11 +222,6 @@ def _fault(demand: Demand, call: ToolCall) -> str | None:
     if fault is None and isinstance(demand, KimiK2) and is_broken_native(call.id, call.name):
         return "its separators are missing"
     return fault
-
-
-def _own_number(id_: str) -> int:
-    counted = re.search(r":([0-9]{1,6})$", id_)
-    return int(counted[1]) if counted is not None else 0
 
 
 def _mint(demand: Demand, call: ToolCall, ordinal: int, taken: set[str]) -> str | None:

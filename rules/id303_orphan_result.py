@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from wirelint.fixes.history import claimed
 from wirelint.history.pairing import Answer, Pair, keeps_words, orphans, pair, removals
 from wirelint.model import Exchange
-from wirelint.rule import Edit, Finding, Fix, FixPolicy, RequestFix, Rule, excerpt
+from wirelint.rule import Finding, Fix, FixPolicy, RequestFix, Rule, excerpt
 from wirelint.state.ledger import Ledger
 
 
@@ -41,8 +41,6 @@ class OrphanResult(Rule):
     - Anthropic, Tool use: each `tool_result` needs its `tool_use` in the message before
     """
 
-    code = "ID303"
-    name = "orphan-result"
     severity = "error"
     layer = "client"
     ignored_fields = frozenset({"stream_options"})
@@ -55,7 +53,9 @@ class OrphanResult(Rule):
         paired, found = pair(request), orphans(request)
         edits = removals(request, found) if found else {}
         for answer in found:
-            fix = _fix(answer, edits.get(answer.result.pointer, ()))
+            made, which = edits.get(answer.result.pointer, ()), _short(answer)
+            title = f"keep the result{which} as plain text" if keeps_words(made) else f"drop the result{which}"
+            fix = Fix("unsafe", title) if made else None
             yield self._report(exchange, answer, f"answers no call{_among(answer, paired.pairs)}", fix)
 
     def fix_request(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
@@ -85,13 +85,6 @@ class OrphanResult(Rule):
             severity="warning" if accepted else None,
             fix=fix,
         )
-
-
-def _fix(answer: Answer, edits: Sequence[Edit]) -> Fix | None:
-    if not edits:
-        return None
-    which = _short(answer)
-    return Fix("unsafe", f"keep the result{which} as plain text" if keeps_words(edits) else f"drop the result{which}")
 
 
 def _identity(answer: Answer) -> str:

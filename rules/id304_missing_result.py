@@ -38,8 +38,6 @@ class MissingResult(Rule):
     - Anthropic, Tool use: `tool_use` ids without `tool_result` blocks immediately after
     """
 
-    code = "ID304"
-    name = "missing-result"
     severity = "error"
     layer = "client"
     requires_in_request = frozenset({"history"})

@@ -57,8 +57,6 @@ class DuplicateId(Rule):
     - OpenAI, Chat API: `tool_calls[].id`
     """
 
-    code = "ID305"
-    name = "duplicate-id"
     severity = "error"
     layer = "client"
     ignored_fields = frozenset({"stream_options"})
@@ -283,13 +281,10 @@ def _twins(group: Sequence[Pair], turns: Sequence[int] | None) -> Iterator[tuple
     """Yield neighbouring calls of one id that are different calls."""
     for one, two in itertools.pairwise(group):
         scoped = turns is not None and turns[one.position] != turns[two.position]
-        if _are_in_one_message(one, two) or not (scoped or not two.call.id or _is_resent(one, two)):
+        # Separate items (Responses) may be sent again alone.
+        beside = one.position == two.position and (not two.call.id or one.call.pointer.count("/") > 2)
+        if beside or not (scoped or not two.call.id or _is_resent(one, two)):
             yield one, two
-
-
-def _are_in_one_message(one: Pair, two: Pair) -> bool:
-    """Return True if two calls are in one message. Separate items (Responses) may be sent again alone."""
-    return one.position == two.position and (not two.call.id or one.call.pointer.count("/") > 2)
 
 
 def _groups(request: Request) -> dict[str, list[Pair]]:

@@ -49,8 +49,6 @@ class IdUnstable(Rule):
     - OpenAI, Chat streaming: "each chunk has the same ID"; tool call deltas carry the id once
     """
 
-    code = "ID306"
-    name = "id-unstable"
     severity = "warning"
     layer = "gateway"
     needs = frozenset({"framing"})

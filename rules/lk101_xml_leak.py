@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from wirelint.apis.traits import ending, is_raw
-from wirelint.fixes.history import Cleaning, cleanings, leaky
+from wirelint.fixes.history import cleanings, leaky
 from wirelint.fixes.promote_markup import MarkupPromoter
 from wirelint.model import Exchange, Reasoning, Request
 from wirelint.rule import (
@@ -58,8 +58,6 @@ class XmlLeak(Rule):
     - vLLM and SGLang, tool-call parsers
     """
 
-    code = "LK101"
-    name = "xml-leak"
     severity = "error"
     layer = "gateway"
     ignored_fields = frozenset({"stream_options"})
@@ -89,6 +87,8 @@ class XmlLeak(Rule):
         for found, cleaning in leaky(exchange):
             leak = found[0]
             names = excerpt(", ".join(dict.fromkeys(name for one in found for name in one.names))) or "a tool"
+            answers = cleaning is not None and cleaning.answers
+            title = "turn it into calls, which later results answer" if answers else "drop the markup"
             yield self.finding(
                 "request",
                 f"tool call {names} leaked into the history as {leak.dialect} markup; models imitate it",
@@ -96,7 +96,7 @@ class XmlLeak(Rule):
                 span=leak.span,
                 severity="warning",
                 confidence="low" if leak.draft else leak.certainty,
-                fix=_past_fix(cleaning),
+                fix=Fix("unsafe", title) if cleaning is not None else None,
             )
 
     def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
@@ -112,12 +112,6 @@ class XmlLeak(Rule):
                 confidence="low" if leak.draft else leak.certainty,
                 layer=blame(leak, exchange.model),
             )
-
-
-def _past_fix(cleaning: Cleaning | None) -> Fix | None:
-    if cleaning is None:
-        return None
-    return Fix("unsafe", "turn it into calls, which later results answer" if cleaning.answers else "drop the markup")
 
 
 def _severity(leak: Leak) -> Severity:

@@ -14,7 +14,6 @@ from wirelint.fixes.tokens import TokenStripper
 from wirelint.model import Choice, Exchange, Reasoning, Refusal, Request, Text, ToolCall
 from wirelint.rule import (
     REDACTED,
-    Confidence,
     Finding,
     Fix,
     Layer,
@@ -65,8 +64,6 @@ class ControlTokenLeak(Rule):
     - OpenAI, Harmony response format
     """
 
-    code = "LK102"
-    name = "control-token-leak"
     severity = "warning"
     layer = "gateway"
 
@@ -123,12 +120,13 @@ class ControlTokenLeak(Rule):
 
     def _framed(self, exchange: Exchange, choice: Choice, part: Said, framing: Framing) -> Finding:
         first = framing.overrun or framing.tokens[0]
+        certain = any(token.strength == "sure" for token in framing.tokens) and (framing.at_edges or framing.overrun)
         return self.text_finding(
             part,
             (first.start, first.end),
             _message(part, framing),
             fix=_fix(part, framing, exchange.reply is not None and exchange.reply.streamed, bool(choice.calls)),
-            confidence=_confidence(framing),
+            confidence="high" if certain else "medium",
             layer=_blame(framing.tokens[0], exchange.model),
         )
 
@@ -222,12 +220,6 @@ def _ends_value(value: str, framing: Framing) -> bool:
     kept = value[: framing.trailing]
     ends = all(token.ends_turn and token.start >= framing.trailing for token in framing.tokens)
     return ends and bool(kept.strip()) and not kept[-1].isspace() and not value.endswith("\n")
-
-
-def _confidence(framing: Framing) -> Confidence:
-    if any(token.strength == "sure" for token in framing.tokens):
-        return "high" if framing.at_edges or framing.overrun else "medium"
-    return "medium"
 
 
 def _blame(token: Occurrence, model: str) -> Layer:

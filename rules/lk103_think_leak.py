@@ -8,30 +8,16 @@ from wirelint.arguments.argument_repairs import Change
 from wirelint.fix import MOST_HELD
 from wirelint.fixes.arguments import StripThoughts, unthought
 from wirelint.fixes.move_reasoning import ReasoningMover
+from wirelint.lexicon import Phrases
 from wirelint.model import Choice, Exchange, Json, Reasoning, Request, Text, ToolCall
 from wirelint.rule import Confidence, Finding, Fix, RewriteContext, Rewriter, Rule, excerpt, fix_of
 from wirelint.state.ledger import Ledger
+from wirelint.text import thinking
 from wirelint.text.asking import asks_about_thinking_tags, instructions_hold, prompts_for_thinking_tags, request_holds
 from wirelint.text.families import thinks
 from wirelint.text.markup import call_spans
-from wirelint.text.thinking import (
-    CHANNEL_LINES,
-    Thinking,
-    beginning,
-    ends_sentences,
-    find,
-    find_in_argument,
-    literals,
-    may_hold_thinking,
-    residue_head,
-)
 
-_SWITCHES = (
-    *("thinking", "reasoning", "reasoning_effort", "include_reasoning", "enable_thinking", "thinking_budget", "think"),
-    *("thinkingConfig", "thinking_config", "reasoningConfig", "reasoning_config"),
-)
-_HOLDERS = ("chat_template_kwargs", "generationConfig", "generation_config", "additionalModelRequestFields", "options")
-"""Members of a request that hold these switches below the top level."""
+_PHRASES = Phrases("think_leak")
 _OFF = (None, False, 0, "none", "off", "disabled")
 
 
@@ -69,8 +55,6 @@ class ThinkLeak(Rule):
     - Groq, Reasoning: `reasoning_format`
     """
 
-    code = "LK103"
-    name = "think-leak"
     severity = "warning"
     layer = "gateway"
 
@@ -81,7 +65,7 @@ class ThinkLeak(Rule):
         if not context.permit.allows(self.code, "unsafe"):
             return ()
 
-        def applies(found: Thinking, has_reasoning: bool) -> bool:
+        def applies(found: thinking.Thinking, has_reasoning: bool) -> bool:
             return (found.leaks or has_reasoning or _may_think(exchange, request)) and not _is_wanted(request, found)
 
         live, ledger = not asks_about_thinking_tags(request), context.ledger
@@ -108,11 +92,14 @@ class ThinkLeak(Rule):
     def _check_text(
         self, exchange: Exchange, request: Request, choice: Choice, part: Text, ledger: Ledger
     ) -> Iterator[Finding]:
-        if not may_hold_thinking(part.text):
+        if not thinking.may_hold_thinking(part.text):
             return
         # A model that continues after its native calls reasons again first.
-        found = find(part.text, (end for _, end in call_spans(part.text, request)))
-        if found is None or not (found.leaks or _has_channel(exchange, request, choice)) or _is_wanted(request, found):
+        found = thinking.find(part.text, (end for _, end in call_spans(part.text, request)))
+        if found is None or _is_wanted(request, found):
+            return
+        has_reasoning = any(isinstance(one, Reasoning) for one in choice.parts)
+        if not (found.leaks or has_reasoning or _may_think(exchange, request)):
             return
         yield self.text_finding(
             part,
@@ -135,15 +122,15 @@ class ThinkLeak(Rule):
             )
 
 
-def _leaks(request: Request, call: ToolCall) -> Iterator[tuple[str, str, Thinking]]:
+def _leaks(request: Request, call: ToolCall) -> Iterator[tuple[str, str, thinking.Thinking]]:
     """Yield the values of a call with leaked reasoning: the path, the value, and the reasoning."""
-    if not may_hold_thinking(call.arguments.text):
+    if not thinking.may_hold_thinking(call.arguments.text):
         return
     arguments = call.arguments.value
     inside = strings(arguments, documents=not writes_file(arguments))
     for path, value in [("", call.arguments.text)] if call.arguments.rest else inside:
-        found = find_in_argument(value)
-        if found is None or instructions_hold(request, *literals(found)):
+        found = thinking.find_in_argument(value)
+        if found is None or instructions_hold(request, *thinking.literals(found)):
             continue
         if not (is_data(path) or writes_file(arguments)) or _precedes_data(request, value, found):
             yield path, value, found
@@ -159,14 +146,14 @@ def _without_thoughts(request: Request, call: ToolCall) -> Change | None:
     return unthought(call, thoughts, request.tool(call.name))
 
 
-def _is_evident(request: Request, value: str, found: Thinking) -> bool:
+def _is_evident(request: Request, value: str, found: thinking.Thinking) -> bool:
     """Return True if a thought is not text about tags: a lone closing tag before a value needs more than its place."""
     if found.evidence != "closed" or not value[found.end :].strip():
         return True
-    return ends_sentences(value, found) and not request_holds(request, *literals(found))
+    return thinking.ends_sentences(value, found) and not request_holds(request, *thinking.literals(found))
 
 
-def _precedes_data(request: Request, value: str, found: Thinking) -> bool:
+def _precedes_data(request: Request, value: str, found: thinking.Thinking) -> bool:
     """Return True if a whole pair of tags precedes data for a tool, and no message contains such tags.
 
     A file may be about tags: then a message, or a result that the model read, contains them too.
@@ -186,17 +173,12 @@ def _wants_raw(request: Request) -> bool:
     return request.body.get("reasoning_format") in ("raw", "none") or request.body.get("separate_reasoning") is False
 
 
-def _has_channel(exchange: Exchange, request: Request, choice: Choice) -> bool:
-    """Return True if the model has another place for its reasoning."""
-    return any(isinstance(part, Reasoning) for part in choice.parts) or _may_think(exchange, request)
-
-
 def _may_think(exchange: Exchange, request: Request) -> bool:
     if thinks(exchange.model):
         return True
-    inner = (request.body.get(name) for name in _HOLDERS)
+    inner = (request.body.get(name) for name in _PHRASES.words("holders"))
     bodies = [request.body, *(one for one in inner if isinstance(one, dict))]
-    return any(_is_on(body.get(switch)) for body in bodies for switch in _SWITCHES)
+    return any(_is_on(body.get(switch)) for body in bodies for switch in _PHRASES.words("switches"))
 
 
 def _is_on(value: Json) -> bool:
@@ -206,16 +188,20 @@ def _is_on(value: Json) -> bool:
     return kept and all(value[name] not in _OFF for name in ("effort", "thinkingBudget") if name in value)
 
 
-def _is_wanted(request: Request, found: Thinking) -> bool:
-    if found.tag == CHANNEL_LINES and all(instructions_hold(request, name) for name in CHANNEL_LINES.split(" … ")):
+def _is_wanted(request: Request, found: thinking.Thinking) -> bool:
+    if found.tag == thinking.CHANNEL_LINES and all(
+        instructions_hold(request, name) for name in thinking.CHANNEL_LINES.split(" … ")
+    ):
         return True
-    if instructions_hold(request, *literals(found)) or (not found.native and prompts_for_thinking_tags(request)):
+    if instructions_hold(request, *thinking.literals(found)) or (
+        not found.native and prompts_for_thinking_tags(request)
+    ):
         return True
     # An answer about tags contains tags; only a reply that begins with a whole pair leaks.
     return asks_about_thinking_tags(request) and not (found.evidence == "opened" and found.whole)
 
 
-def _confidence(text: str, found: Thinking) -> Confidence:
+def _confidence(text: str, found: thinking.Thinking) -> Confidence:
     if not found.native:
         return "medium"
     match found.evidence:
@@ -229,7 +215,7 @@ def _confidence(text: str, found: Thinking) -> Confidence:
             return "high" if found.whole else "medium"
 
 
-def _message(text: str, found: Thinking) -> str:
+def _message(text: str, found: thinking.Thinking) -> str:
     thought = text[found.body[0] : found.body[1]].strip()
     shown = f": {excerpt(thought)!r}" if thought else ""
     match found.evidence:
@@ -249,9 +235,9 @@ def _message(text: str, found: Thinking) -> str:
             return f"the text begins with reasoning, as the remains of {found.tag} show{shown}"
 
 
-def _fix(exchange: Exchange, choice: Choice, found: Thinking, part: Text, *, inside: bool) -> Fix | None:
+def _fix(exchange: Exchange, choice: Choice, found: thinking.Thinking, part: Text, *, inside: bool) -> Fix | None:
     thought = part.text[found.body[0] : found.body[1]].strip()
-    opened = found.evidence == "opened" and found.start == beginning(part.text)
+    opened = found.evidence == "opened" and found.start == thinking.beginning(part.text)
     # Unclosed reasoning is the whole text; its tag or a later call shows it.
     if not found.whole and not (thought and (opened or (found.evidence == "residue" and choice.calls))):
         return None
@@ -266,18 +252,18 @@ def _fix(exchange: Exchange, choice: Choice, found: Thinking, part: Text, *, ins
     return Fix("unsafe", f"move {len(thought)} characters of reasoning to {traits(exchange.api).reasoning}")
 
 
-def _is_in_reach(found: Thinking, part: Text, model: str) -> bool:
+def _is_in_reach(found: thinking.Thinking, part: Text, model: str) -> bool:
     """Return True if the text was still held back when it became recognisable as reasoning. A whole body always is."""
     start, stop = found.body
     if not part.events or part.event_at(found.end - 1) == part.event_at(found.start):
         return True
     match found.evidence:
-        case "opened" if found.start == beginning(part.text):
+        case "opened" if found.start == thinking.beginning(part.text):
             return True
         case "opened" | "inner":
             return found.end - found.start <= MOST_HELD
         case "closed":
             return start >= stop
         case "residue":
-            awaited = residue_head(part.text, beginning(part.text), model) is True
+            awaited = thinking.residue_head(part.text, thinking.beginning(part.text), model) is True
             return awaited and found.end - found.start <= MOST_HELD

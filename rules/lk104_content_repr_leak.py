@@ -11,16 +11,8 @@ from wirelint.fixes.rewriters import PassingRewriter
 from wirelint.model import Exchange, Message, Opaque, Request, Text
 from wirelint.rule import REDACTED, Edit, Finding, Fix, FixPolicy, RequestFix, RewriteContext, Rewriter, Rule, excerpt
 from wirelint.state.ledger import Ledger
+from wirelint.text import content_reprs
 from wirelint.text.asking import demands_json
-from wirelint.text.content_reprs import (
-    ContentRepr,
-    Syntax,
-    find_reprs,
-    find_untyped,
-    may_hold_repr,
-    speaks_of_structures,
-    unwrap,
-)
 from wirelint.text.pointers import at
 
 _TO_TEXT = Fix("unsafe", "write it as text")
@@ -64,8 +56,6 @@ class ContentReprLeak(Rule):
     - Anthropic, Messages API: `messages[].content` is a string or an array of content blocks
     """
 
-    code = "LK104"
-    name = "content-repr-leak"
     severity = "warning"
     layer = "client"
     ignored_fields = frozenset({"stream_options"})
@@ -184,7 +174,7 @@ class _Leak:
 
     role: str
     part: Text
-    found: tuple[ContentRepr, ...]
+    found: tuple[content_reprs.ContentRepr, ...]
     edit: Edit | None
 
 
@@ -197,9 +187,12 @@ def _leaks(exchange: Exchange) -> Iterator[_Leak]:
         for message in request.messages
         for part in message.parts
         if isinstance(part, Text)
-        and may_hold_repr(part.text)
+        and content_reprs.may_hold_repr(part.text)
         and REDACTED not in part.text
-        and (found := find_reprs(part.text) or (find_untyped(part.text) if request.api in _UNTYPED else ()))
+        and (
+            found := content_reprs.find_reprs(part.text)
+            or (content_reprs.find_untyped(part.text) if request.api in _UNTYPED else ())
+        )
     ]
     if not suspects:
         return
@@ -211,27 +204,27 @@ def _leaks(exchange: Exchange) -> Iterator[_Leak]:
         for part in message.parts
         if isinstance(part, Text) and part.pointer not in places
     ]
-    expected: dict[Syntax, bool] = {}
+    expected: dict[content_reprs.Syntax, bool] = {}
     for message, part, found in suspects:
         syntax = found[0].syntax
         if syntax not in expected:
-            expected[syntax] = any(speaks_of_structures(text, syntax) for text in others)
+            expected[syntax] = any(content_reprs.speaks_of_structures(text, syntax) for text in others)
         if not expected[syntax] and not _is_intended(request, message, part, found):
             yield _Leak(message.role, part, found, _edit(request, part))
 
 
-def _is_intended(request: Request, message: Message, part: Text, found: tuple[ContentRepr, ...]) -> bool:
+def _is_intended(request: Request, message: Message, part: Text, found: tuple[content_reprs.ContentRepr, ...]) -> bool:
     """Return True if the structure is intended: the text around it discusses it, or the request demands JSON."""
     beside = "".join((part.text[: found[0].start], part.text[found[-1].end :]))
-    if not found[0].framed and speaks_of_structures(beside, found[0].syntax):
+    if not found[0].framed and content_reprs.speaks_of_structures(beside, found[0].syntax):
         return True
     return demands_json(request) and message.role == "assistant" and found[0].syntax == "JSON"
 
 
 def _edit(request: Request, part: Text) -> Edit | None:
-    says = unwrap(part.text)
+    says = content_reprs.unwrap(part.text)
     if says == part.text:
-        says = next((one.says for one in find_untyped(part.text)), None)
+        says = next((one.says for one in content_reprs.find_untyped(part.text)), None)
     if says is None or at(request.body, part.pointer) != part.text:
         return None  # the text is joined from several places
     if says.strip() or not history_of(request.api).has_blocks:

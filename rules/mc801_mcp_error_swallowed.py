@@ -45,8 +45,6 @@ class McpErrorSwallowed(Rule):
     - Model Context Protocol, Tools: error handling
     """
 
-    code = "MC801"
-    name = "mcp-error-swallowed"
     severity = "error"
     layer = "client"
     requires_in_request = frozenset({"history"})

@@ -40,8 +40,6 @@ class McpUnknownId(Rule):
     - Model Context Protocol, Base protocol: responses; Transports
     """
 
-    code = "MC802"
-    name = "mcp-unknown-id"
     severity = "error"
     layer = "tool"
     channels = frozenset({"mcp"})

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
+from wirelint.lexicon import Phrases
 from wirelint.model import Exchange, Part, Rpc, ToolCall, ToolResult
 from wirelint.rule import Finding, Rule, excerpt
 from wirelint.state.ledger import Ledger
@@ -10,12 +10,7 @@ from wirelint.state.ledger import Ledger
 _SETTLED_BY = 5_000.0
 """Milliseconds that a server may need to accept a notification; clients that disconnect sooner are shutting down."""
 
-_TOO_EARLY = re.compile(
-    r"\b(?:before|until|not|never|n['’]t|un)[ -]?(?:\w+ ){0,3}initiali[sz]|"
-    r"initiali[sz]\w* (?:\w+ ){0,3}(?:first|required|incomplete)|\b(?:no valid|missing) (?:mcp-)?session|"
-    r"\bsession[ -]?id (?:header )?(?:is |was )?(?:required|missing)",
-    re.IGNORECASE,
-)
+_PHRASES = Phrases("mcp_lifecycle")
 
 
 class McpLifecycle(Rule):
@@ -47,8 +42,6 @@ class McpLifecycle(Rule):
     - Model Context Protocol, Lifecycle; Transports, Sending messages to the server
     """
 
-    code = "MC803"
-    name = "mcp-lifecycle"
     severity = "error"
     layer = "tool"
     channels = frozenset({"mcp"})
@@ -61,23 +54,24 @@ class McpLifecycle(Rule):
         if notes and len(notes) == len(requests):
             yield from self._notified(exchange, notes)
             return
-        first = next((part for part in requests if isinstance(part, Rpc) and part.method == "initialize"), None)
-        early = [part for part in requests if isinstance(part, ToolCall) or _needs_session(part)]
-        if first is not None and early:
-            yield self.finding(
-                "request",
-                f"{_describe_request(early[0])} in one batch with initialize, before the session exists",
-                early[0].pointer,
-                layer="client",
-            )
+        calls = {part.pointer: f"{part.name} is called" for part in requests if isinstance(part, ToolCall)}
+        others = [
+            part for part in requests if isinstance(part, Rpc) and part.form == "request" and part.method != "ping"
+        ]
+        early = calls | {part.pointer: f"{part.method} is requested" for part in others if part.method != "initialize"}
+        if early and any(isinstance(part, Rpc) and part.method == "initialize" for part in requests):
+            pointer = next(part.pointer for part in requests if part.pointer in early)
+            message = f"{early[pointer]} in one batch with initialize, before the session exists"
+            yield self.finding("request", message, pointer, layer="client")
 
     def _notified(self, exchange: Exchange, notes: list[Rpc]) -> Iterator[Finding]:
         answer = next(iter(_answers(exchange)), None)
         if answer is not None and exchange.ok:
-            shown = _describe_answer(answer)
+            failed = isinstance(answer, Rpc) and answer.form == "error"
+            shown = excerpt(_message(answer)) or ("error" if failed else "a result")
             message = f"the notification {notes[0].method} was answered ({shown}) instead of accepted with status 202"
             yield self.part_finding(answer, message)
-        elif not _is_settled(exchange):
+        elif exchange.end in ("client-left", "upstream-died") and (exchange.status or 0) < 300:
             waited = exchange.timing.duration
             if waited is not None and waited < _SETTLED_BY:
                 return
@@ -94,28 +88,13 @@ class McpLifecycle(Rule):
             return
         for answer in _answers(exchange):
             message = _message(answer)
-            if message and _TOO_EARLY.search(message[:300]):
+            if message and _PHRASES["too_early"].search(message[:300]):
                 yield self.part_finding(
                     answer,
                     f"the server refuses a request that came before the session was initialized: {excerpt(message)!r}",
                     layer="client",
                 )
                 return
-
-
-def _needs_session(part: Part) -> bool:
-    return isinstance(part, Rpc) and part.form == "request" and part.method not in ("initialize", "ping")
-
-
-def _describe_request(part: Part) -> str:
-    return f"{part.method} is requested" if isinstance(part, Rpc) else f"{getattr(part, 'name', None)} is called"
-
-
-def _is_settled(exchange: Exchange) -> bool:
-    """Return True if the reply to a post ended, or if that is unknown. A status that refuses the post ends it too."""
-    if exchange.end not in ("client-left", "upstream-died"):
-        return True
-    return exchange.status is not None and exchange.status >= 300
 
 
 def _describe_reply(exchange: Exchange) -> str:
@@ -139,10 +118,3 @@ def _message(part: Part) -> str:
         message = part.value.get("message")
         return message if isinstance(message, str) else ""
     return ""
-
-
-def _describe_answer(answer: ToolResult | Rpc) -> str:
-    message = _message(answer)
-    return (
-        excerpt(message) if message else "error" if isinstance(answer, Rpc) and answer.form == "error" else "a result"
-    )

@@ -2,11 +2,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from wirelint.history.handed_back import Back, handed_back
+from wirelint.history.handed_back import handed_back
 from wirelint.model import Exchange
 from wirelint.rule import REDACTED, Finding, Rule, excerpt
 from wirelint.state.ledger import Ledger
-from wirelint.state.mcp_ledger import McpLedger, digest_of
+from wirelint.state.mcp_ledger import digest_of
 
 
 class UnexecutedCall(Rule):
@@ -35,8 +35,6 @@ class UnexecutedCall(Rule):
     - Model Context Protocol, Tools: calling tools
     """
 
-    code = "MC804"
-    name = "unexecuted-call"
     severity = "error"
     layer = "client"
     requires_in_request = frozenset({"history"})
@@ -54,8 +52,10 @@ class UnexecutedCall(Rule):
                 continue
             if back.result.is_error is True or REDACTED in back.call.arguments.text + back.result.text or back.admits:
                 continue
-            if _may_have_passed(back, fresh, wire):
-                continue
+            others = {digest_of(one.call.arguments) for one in fresh if one is not back and one.name == back.name}
+            later = [one for one in wire.passed(back.name, back.declared) if one.number > wire.earlier(back.call.id)]
+            if any(one.digest not in others for one in later):
+                continue  # it may have passed with other arguments: no other call of the history explains that one
             listed = all(wire.was_listed_before(served, back.call.id) for served in serving)
             shown = f"the result {excerpt(back.result.text)!r}" if back.result.text.strip() else "an empty result"
             yield self.finding(
@@ -65,10 +65,3 @@ class UnexecutedCall(Rule):
                 back.result.pointer,
                 confidence="high" if listed else "medium",
             )
-
-
-def _may_have_passed(back: Back, fresh: list[Back], wire: McpLedger) -> bool:
-    """Return True if a call with other arguments passed that no other call of the history explains."""
-    others = {digest_of(one.call.arguments) for one in fresh if one is not back and one.name == back.name}
-    known = wire.earlier(back.call.id)
-    return any(one.digest not in others and one.number > known for one in wire.passed(back.name, back.declared))

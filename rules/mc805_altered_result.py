@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from wirelint.history.handed_back import Back, Retelling, compare_result, handed_back
 from wirelint.model import Exchange
@@ -35,8 +35,6 @@ class AlteredResult(Rule):
     - Model Context Protocol, Tools: tool result
     """
 
-    code = "MC805"
-    name = "altered-result"
     severity = "error"
     layer = "client"
     requires_in_request = frozenset({"history"})
@@ -51,8 +49,10 @@ class AlteredResult(Rule):
             if REDACTED in back.result.text or back.result.is_error is True:
                 continue
             outcomes = [(compare_result(back.result.text, one.text), one) for one in passed]
-            if any(how in ("same", "marked") for how, _ in outcomes) or _reports_own_failure(back, passed):
+            if any(how in ("same", "marked") for how, _ in outcomes):
                 continue
+            if back.admits and not any(back.takes_up(one.text) for one in passed):
+                continue  # the history says that the call failed, in words that are not the server's
             yield self._differs(back, *outcomes[-1])
 
     def _differs(self, back: Back, how: Retelling, passed: Passed) -> Finding:
@@ -68,11 +68,6 @@ class AlteredResult(Rule):
             severity="warning" if how == "shortened" else None,
             confidence="medium" if how == "shortened" else None,
         )
-
-
-def _reports_own_failure(back: Back, passed: Sequence[Passed]) -> bool:
-    """Return True if the history says that the call failed, in words that are not the server's."""
-    return back.admits and not any(back.takes_up(one.text) for one in passed)
 
 
 def _is_known(one: Passed) -> bool:

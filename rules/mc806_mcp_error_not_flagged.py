@@ -34,8 +34,6 @@ class McpErrorNotFlagged(Rule):
     - Model Context Protocol, Tools: error handling
     """
 
-    code = "MC806"
-    name = "mcp-error-not-flagged"
     severity = "warning"
     layer = "tool"
     confidence = "medium"

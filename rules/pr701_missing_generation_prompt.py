@@ -39,8 +39,6 @@ class MissingGenerationPrompt(Rule):
     - The chat templates that the families publish with their tokenizers
     """
 
-    code = "PR701"
-    name = "missing-generation-prompt"
     severity = "warning"
     layer = "client"
     request_apis = RAW_APIS
@@ -70,8 +68,10 @@ class MissingGenerationPrompt(Rule):
 
 def _found(exchange: Exchange) -> Iterator[tuple[Text, Missing]]:
     request = exchange.request
-    if request is None or exchange.api not in RAW_APIS or not _is_raw(request) or _is_scored(request):
+    if request is None or exchange.api not in RAW_APIS or _is_scored(request):
         return
+    if request.api == "ollama.generate" and request.body.get("raw") is not True:
+        return  # Ollama applies its template
     known = family(exchange.model)
     for message in request.messages:
         for part in message.parts:
@@ -80,11 +80,6 @@ def _found(exchange: Exchange) -> Iterator[tuple[Text, Missing]]:
             missing = missing_header(part.text, known)
             if missing is not None:
                 yield part, missing
-
-
-def _is_raw(request: Request) -> bool:
-    """Return True if the prompt reaches the model unchanged. Ollama applies its template unless `raw` is set."""
-    return request.api != "ollama.generate" or request.body.get("raw") is True
 
 
 def _is_scored(request: Request) -> bool:

@@ -45,8 +45,6 @@ class RoleOrder(Rule):
     - Mistral, API errors: `invalid_request_message_order`
     """
 
-    code = "PR702"
-    name = "role-order"
     severity = "error"
     layer = "client"
 

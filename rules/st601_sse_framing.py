@@ -6,6 +6,7 @@ from typing import NamedTuple
 from wirelint.apis.traits import traits
 from wirelint.events import StreamViolation
 from wirelint.fixes.framing import Framing
+from wirelint.lexicon import Phrases
 from wirelint.model import Exchange, Fault, FaultKind, Reply
 from wirelint.rule import Finding, Fix, RewriteContext, Rewriter, Rule, Severity, excerpt
 from wirelint.state.ledger import Ledger
@@ -20,57 +21,8 @@ class _Verdict(NamedTuple):
     done: str = ""
 
 
-_VERDICTS: dict[FaultKind, _Verdict] = {
-    "missing-blank-line": _Verdict(
-        *("error", "events without a blank line between them"),
-        *("put a blank line after each event", "put a blank line after each event"),
-    ),
-    "leading-space": _Verdict(
-        *("error", "white space before a field name; strict clients lose the event"),
-        *("remove it", "removed the white space before a field name"),
-    ),
-    "broken-json": _Verdict("error", "data that is no JSON document"),
-    "doubled-field": _Verdict(
-        *("error", "data that is no JSON document, since it begins with the field's name again"),
-        *("name the field once", "removed the repeated name of a field"),
-    ),
-    "split-json": _Verdict(
-        *("error", "a JSON document broken across events"),
-        *("join it into one event", "joined a document that was broken across events"),
-    ),
-    "parted-name": _Verdict(
-        *("error", "a blank line between an event's name and its data; clients get the data without a name"),
-        *("join the name and its data", "joined an event's name and its data"),
-    ),
-    "event-missing": _Verdict(
-        *("error", "no event name; SDKs that go by it drop the event"),
-        *("name the events by their type", "named the events by their type"),
-    ),
-    "event-mismatch": _Verdict(
-        *("error", "an event name that contradicts the type inside"),
-        *("name the events by their type", "named the events by their type"),
-    ),
-    "undeclared-part": _Verdict("error", "events for a part that is not open"),
-    "restarted-part": _Verdict("error", "a part that starts twice"),
-    "unfinished-part": _Verdict(
-        *("warning", "a part that is never stopped"),
-        *("stop it before the message stops", "stopped a part before the message stops"),
-    ),
-    "after-end": _Verdict(
-        *("error", "events after the end of the stream; clients have left"),
-        *("drop them", "dropped events after the end of the stream"),
-    ),
-    "late-usage": _Verdict("warning", "the token counts come after the end of the stream; clients have left"),
-    "missing-end": _Verdict(
-        *("info", "the stream ends without its terminator"), *("add the terminator", "added the terminator")
-    ),
-    "cut-event": _Verdict(
-        *("warning", "the last event has no blank line; strict clients drop it"),
-        *("add the blank line", "added the blank line after the last event"),
-    ),
-    "bad-utf8": _Verdict("warning", "bytes that are no UTF-8"),
-    "unknown-field": _Verdict("error", "a line with data and no field name; every client drops it"),
-}
+_PHRASES = Phrases("sse_framing")
+_VERDICTS: dict[FaultKind, _Verdict] = {kind: _Verdict(**row) for kind, row in _PHRASES.table("verdicts").items()}
 
 
 class SseFraming(Rule):
@@ -102,8 +54,6 @@ class SseFraming(Rule):
     - OpenAI, Chat streaming; Anthropic, Streaming messages
     """
 
-    code = "ST601"
-    name = "sse-framing"
     severity = "error"
     layer = "gateway"
     needs = frozenset({"framing"})
@@ -114,7 +64,10 @@ class SseFraming(Rule):
         if reply is None or not exchange.ok:
             return
         if not reply.streamed:
-            yield from self._lines(exchange, reply)
+            lines = [fault for fault in reply.faults if fault.kind == "missing-blank-line"]
+            if lines and exchange.request is not None and exchange.request.stream:
+                message = f"lines of JSON where an event stream was asked for: {lines[0].detail}"
+                yield self.finding("response", message)  # the response headers have left, so no fix is possible
             return
         groups: dict[FaultKind, list[Fault]] = {}
         for fault in _real_faults(exchange, reply):
@@ -140,13 +93,6 @@ class SseFraming(Rule):
             self.record(context, "safe", title, at=violation, before=excerpt(violation.detail))
 
         return Framing(context, {kind for kind, verdict in _VERDICTS.items() if verdict.fix}, fixed)
-
-    def _lines(self, exchange: Exchange, reply: Reply) -> Iterator[Finding]:
-        """Yield a finding on a reply of JSON lines where the request asked for an event stream."""
-        lines = [fault for fault in reply.faults if fault.kind == "missing-blank-line"]
-        if lines and exchange.request is not None and exchange.request.stream:
-            message = f"lines of JSON where an event stream was asked for: {lines[0].detail}"
-            yield self.finding("response", message)  # the response headers have left, so no fix is possible
 
 
 def _real_faults(exchange: Exchange, reply: Reply) -> Iterator[Fault]:

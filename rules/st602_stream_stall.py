@@ -41,8 +41,6 @@ class StreamStall(Rule):
     - Anthropic, Streaming messages: ping events
     """
 
-    code = "ST602"
-    name = "stream-stall"
     severity = "warning"
     layer = "gateway"
     needs = frozenset({"times"})

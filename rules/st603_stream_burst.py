@@ -46,8 +46,6 @@ class StreamBurst(Rule):
     - nginx, module ngx_http_proxy_module, `proxy_buffering`
     """
 
-    code = "ST603"
-    name = "stream-burst"
     severity = "warning"
     layer = "gateway"
     needs = frozenset({"times"})

@@ -39,8 +39,6 @@ class TruncatedStream(Rule):
     - Anthropic, Streaming messages; OpenAI, Chat streaming
     """
 
-    code = "ST604"
-    name = "truncated-stream"
     severity = "error"
     layer = "gateway"
     needs = frozenset({"framing"})

@@ -45,8 +45,6 @@ class MissingUsage(Rule):
     - Azure OpenAI, REST API reference: `stream_options` since version 2024-09-01-preview
     """
 
-    code = "ST605"
-    name = "missing-usage"
     severity = "warning"
     layer = "gateway"
     request_apis = frozenset({"openai.chat"})
@@ -116,18 +114,13 @@ class _CountsRemover(PassingRewriter):
         if not isinstance(event, (ReplyMeta, Usage)) or event.frame is None:
             return (event,)
         if event.frame is not self._gone:
-            if not _holds_counts_alone(event.frame):
-                return (event,)
+            document = frame_document(event.frame)
+            if not isinstance(document.get("usage"), dict) or document.get("choices"):
+                return (event,)  # `{"choices": [], "usage": {…}}` is sent for the option alone
             self._gone = event.frame
             title = "removed the event with the token counts, which the client did not ask for"
             self._rule.record(self._context, "unsafe", title, at=event, before=event.frame.data or "")
         return ()
-
-
-def _holds_counts_alone(frame: Frame) -> bool:
-    """Return True for `{"choices": [], "usage": {…}}`, which is sent for the option alone."""
-    document = frame_document(frame)
-    return isinstance(document.get("usage"), dict) and not document.get("choices")
 
 
 def _should_ask(exchange: Exchange, request: Request) -> bool:

@@ -43,8 +43,6 @@ class ToolIndexCollision(Rule):
     - Anthropic, Streaming messages: `index` of a content block; Amazon Bedrock, ConverseStream: `contentBlockIndex`
     """
 
-    code = "ST606"
-    name = "tool-index-collision"
     severity = "error"
     layer = "gateway"
     needs = frozenset({"framing"})

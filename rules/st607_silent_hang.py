@@ -41,8 +41,6 @@ class SilentHang(Rule):
     - RFC 9110, 15.6.5 504 Gateway Timeout
     """
 
-    code = "ST607"
-    name = "silent-hang"
     severity = "error"
     layer = "gateway"
     needs = frozenset({"times"})
@@ -58,7 +56,8 @@ class SilentHang(Rule):
     def check_course(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         limit = self.limits.hang * 1000
         end = exchange.timing.duration
-        if exchange.end == "unread" or max(end or 0.0, _first(exchange) or 0.0) < limit:
+        first = exchange.arrivals.times[-1] if exchange.arrivals else exchange.timing.first_byte
+        if exchange.end == "unread" or max(end or 0.0, first or 0.0) < limit:
             return
         answered = _answered(exchange)
         reply, status = exchange.reply, exchange.status
@@ -88,14 +87,8 @@ class SilentHang(Rule):
 
 def _needs_answer(exchange: Exchange) -> bool:
     """Return True if a POST may hold a request that needs an answer."""
-    messages = exchange.request.messages if exchange.request is not None else ()
-    parts = [part for message in messages for part in message.parts]
+    parts = exchange.request.parts if exchange.request is not None else []
     return not parts or any(not (isinstance(part, Rpc) and part.form == "notification") for part in parts)
-
-
-def _first(exchange: Exchange) -> float | None:
-    """Return the arrival of the reply's first byte, if known."""
-    return exchange.arrivals.times[-1] if exchange.arrivals else exchange.timing.first_byte
 
 
 def _answered(exchange: Exchange) -> float | None:

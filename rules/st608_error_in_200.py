@@ -44,8 +44,6 @@ class ErrorIn200(Rule):
     - OpenAI, Responses: `response.failed`
     """
 
-    code = "ST608"
-    name = "error-in-200"
     severity = "error"
     layer = "gateway"
     requires_in_reply = frozenset({"more"})

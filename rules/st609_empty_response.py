@@ -49,8 +49,6 @@ class EmptyResponse(Rule):
     - Google, Gemini API: candidates without content
     """
 
-    code = "ST609"
-    name = "empty-response"
     severity = "warning"
     layer = "model"
     needs = frozenset({"reasoning"})

@@ -21,7 +21,7 @@ from wirelint.fixes.calls import (
     wraps,
 )
 from wirelint.model import Choice, Exchange, Request, Text, ToolCall
-from wirelint.rule import Finding, Fix, Layer, RewriteContext, Rewriter, Rule, Safety, amount, excerpt
+from wirelint.rule import Finding, Fix, RewriteContext, Rewriter, Rule, Safety, amount, excerpt
 from wirelint.state.ledger import Ledger
 
 
@@ -55,8 +55,6 @@ class UndeclaredTool(Rule):
     - Moonshot AI, K2 Vendor Verifier: calls of tools that are only in the history
     """
 
-    code = "TC501"
-    name = "undeclared-tool"
     severity = "error"
     layer = "model"
     needs = frozenset({"tools"})
@@ -85,15 +83,15 @@ class UndeclaredTool(Rule):
         request = context.exchange.request
         if request is None or not context.permit.allows(self.code, "safe"):
             return ()
-        if context.permit.allows(self.code, "unsafe"):
-            return EmptyCalls(context, lambda start: self._record_empty(context, start)), *self._renamers(
-                context, request
-            )
-        return self._renamers(context, request)
+        renamers = self._renamers(context, request)
+        if not context.permit.allows(self.code, "unsafe"):
+            return renamers
 
-    def _record_empty(self, context: RewriteContext, start: Start) -> None:
-        title = "removed a call without a name and arguments"
-        self.record(context, "unsafe", title, start.pointer, at=start, before=start.id or "")
+        def removed(start: Start) -> None:
+            title = "removed a call without a name and arguments"
+            self.record(context, "unsafe", title, start.pointer, at=start, before=start.id or "")
+
+        return EmptyCalls(context, removed), *renamers
 
     def _renamers(self, context: RewriteContext, request: Request) -> Sequence[Rewriter]:
         """Return the rewriters of calls of undeclared tools."""
@@ -155,7 +153,9 @@ class UndeclaredTool(Rule):
             )
             message = f"{shown} is not declared; {declared}{past}"
         fix = _fix(shown, matched) if not _is_built_in(name, request) else None
-        return self.part_finding(call, message, layer=_layer(name, matched), fix=fix)
+        # Markup and native namespaces are the server's to remove; the model wrote the rest.
+        unparsed = matched is not None and matched.why in ("markup in it", "a prefix", "itself twice in it")
+        return self.part_finding(call, message, layer="gateway" if unparsed else "model", fix=fix)
 
 
 def _is_empty(call: ToolCall) -> bool:
@@ -202,15 +202,6 @@ def _is_hosted(name: str, request: Request) -> bool:
 
 def _is_built_in(name: str, request: Request) -> bool:
     return request.api == "openai.responses" and name in BUILT_IN
-
-
-def _layer(name: str, matched: Match | None) -> Layer:
-    """Return the layer at fault. Markup and native namespaces are the server's to remove; the model wrote the rest."""
-    return (
-        "gateway"
-        if matched is not None and matched.why in ("markup in it", "a prefix", "itself twice in it")
-        else "model"
-    )
 
 
 def _fix(shown: str, matched: Match | None) -> Fix:

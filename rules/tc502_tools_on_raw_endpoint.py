@@ -25,17 +25,7 @@ _TEXT = 1000
 
 _HEADER = 400
 """Characters of a header's value to search."""
-_DROPPED = re.compile(
-    r"(?<![a-z])(?:drop|remov|ignor|stripp|omitt|discard|filtered|exclud|skipp|unsupported"
-    r"|not?[ _-](?:be[ _-])?(?:support|forward|pass))",
-    re.IGNORECASE,
-)
-_TOOLS = re.compile(
-    r"(?<![a-z0-9_])(?:tools|functions|tool_?config|(?:tool|function)[ _-](?:call(?:s|ing)?|use))(?![a-z0-9_])"
-    r"(?![.\[/](?:\w{1,9}|\*)?\]?[.\[/]\w)",
-    re.IGNORECASE,
-)
-"""Names of tools as a whole; not those of one field of a tool (`tools.0.strict`)."""
+_PHRASES = Phrases("tool_denials")
 _NOTHING = frozenset({"", "0", "false", "no", "none", "null", "[]", "{}"})
 
 
@@ -72,8 +62,6 @@ class ToolsOnRawEndpoint(Rule):
     - Ollama, API: generate and chat
     """
 
-    code = "TC502"
-    name = "tools-on-raw-endpoint"
     severity = "error"
     layer = "client"
     needs = frozenset({"tools"})
@@ -124,7 +112,7 @@ class ToolsOnRawEndpoint(Rule):
             if not isinstance(part, Text) or not _may_deny(part.text[:_TEXT]):
                 continue
             words = request.last_user.words if request.last_user is not None else ""
-            found = _denial(part.text[:_TEXT], words, request.client_tools)
+            found = next(_denials(unquoted(part.text[:_TEXT]), words, request.client_tools), None)
             if found is not None:
                 names = ", ".join(f"`{excerpt(tool.name, 40)}`" for tool in request.client_tools[:3])
                 yield self.finding(
@@ -150,7 +138,11 @@ def _dropped(exchange: Exchange) -> str | None:
     """Return the response header that lists tools among dropped parameters."""
     for name, value in exchange.response_headers.items():
         header = f"{name}: {value[:_HEADER]}"
-        if _DROPPED.search(header) and _TOOLS.search(header) and value.strip().lower() not in _NOTHING:
+        if (
+            _PHRASES["dropped"].search(header)
+            and _PHRASES["header"].search(header)
+            and value.strip().lower() not in _NOTHING
+        ):
             return header
     return None
 
@@ -168,8 +160,6 @@ def _lost(messages: Json) -> Iterator[tuple[str, str]]:
 
 # "I don't have any search tool" from a model with a declared one. A denial with a purpose counts only if a declared tool
 # serves that purpose: "I have no tool that books flights" is true of a model with a weather tool.
-
-_PHRASES = Phrases("tool_denials")
 
 _NOT = _PHRASES.text("not")
 _NEGATED = re.compile(rf"\b(?:{_NOT}|no|not|lack|without|wasn['’]t)(?=\W|\Z)", re.IGNORECASE)
@@ -198,12 +188,8 @@ def _may_deny(text: str) -> bool:
     return here or not text.isascii() or _ABROAD.occur_in(lowered)
 
 
-def _denial(text: str, asked: str, tools: Sequence[Tool]) -> _Denial | None:
-    """Return the first denial of an ability that a declared tool has. `asked`: the user's last message."""
-    return next(_denials(unquoted(text), asked, tools), None) if _may_deny(text) else None
-
-
 def _denials(text: str, asked: str, tools: Sequence[Tool]) -> Iterator[_Denial]:
+    """Yield the denials of abilities that declared tools have. `asked`: the user's last message."""
     for match in _PHRASES["denied"].finditer(text):
         found = match[0]
         groups = [words for name, words in match.groupdict().items() if name != "tools" and words]

@@ -44,8 +44,6 @@ class FinishReasonMismatch(Rule):
     - Anthropic, Messages: `stop_reason`; Amazon Bedrock, Converse: `stopReason`; Cohere, Chat: `finish_reason`
     """
 
-    code = "TC503"
-    name = "finish-reason-mismatch"
     severity = "warning"
     layer = "gateway"
     needs = frozenset({"finish"})
@@ -62,9 +60,12 @@ class FinishReasonMismatch(Rule):
                 continue
             forms = {call.form for call in choice.calls}
             if any(call.name for call in choice.calls) and _is_unknown_to_clients(request, reason, forms):
-                yield self._report_wrong_reason(choice, reason, request)
+                fix = Fix("safe", f"set the finish reason to {_with_calls(request, forms)}")
+                message = f"the reply holds {_calls(choice)} and ends with {reason!r}"
+                yield self.finish_finding(choice, message, fix=fix)
             elif not choice.calls and (right := without_calls(request.api, reason)) is not None:
-                if _is_understood(choice, reply):
+                unknown = choice.hosted or any(isinstance(part, Opaque) for part in choice.parts)
+                if not unknown and not any(fault.kind in UNREAD for fault in reply.faults):
                     yield self._report_no_call(choice, reason, right)
             elif is_foreign(request.api, reason):
                 word = _own_word(request, reason, forms)
@@ -120,11 +121,6 @@ class FinishReasonMismatch(Rule):
             traits(request.api).finish_at.format(choice.index),
             fix=Fix("safe", f"set the finish reason to {_with_calls(request, {call.form for call in choice.calls})}"),
         )
-
-    def _report_wrong_reason(self, choice: Choice, reason: str, request: Request) -> Finding:
-        right = _with_calls(request, {call.form for call in choice.calls})
-        fix = Fix("safe", f"set the finish reason to {right}")
-        return self.finish_finding(choice, f"the reply holds {_calls(choice)} and ends with {reason!r}", fix=fix)
 
     def _check_empty_calls(self, reply: Reply) -> Iterator[Finding]:
         legacy = {call.pointer for call in reply.calls if call.form == "legacy"}
@@ -199,9 +195,3 @@ def _must_announce(request: Request) -> bool:
     """Return True if the finish reason must announce calls. For a forced function OpenAI documents `stop`."""
     own = traits(request.api)
     return own.has_reason_for_calls and not (own.has_plain_end_if_forced and request.tool_choice.mode == "named")
-
-
-def _is_understood(choice: Choice, reply: Reply) -> bool:
-    """Return True if the reply certainly has no call: no part is unread, unknown or run by the provider."""
-    unread = any(fault.kind in UNREAD for fault in reply.faults)
-    return not unread and not choice.hosted and not any(isinstance(part, Opaque) for part in choice.parts)

@@ -43,8 +43,6 @@ class ToolChoiceViolation(Rule):
     - AWS, Converse: `ToolChoice`
     """
 
-    code = "TC504"
-    name = "tool-choice-violation"
     severity = "warning"
     layer = "gateway"
     needs = frozenset({"request"})

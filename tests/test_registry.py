@@ -103,8 +103,7 @@ def test_a_rule_of_ones_own(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [
-        ('code = "XX901"', 'code = "XX902"', "must be called xx902_odd_reply.py"),
-        ('code = "XX901"', 'code = "x1"', "write them like LK101"),
+        ("    severity =", '    code = "XX902"\n    severity =', "remove it: the file's name says 'XX901'"),
         ('severity = "warning"', 'severity = "grave"', "write one of error, warning, info"),
         ('layer = "model"', "", "has no `layer`"),
         ("## False positives", "## Notes", "lacks the heading `## False positives`"),

@@ -14,7 +14,7 @@ def log(*chunks: tuple[float, int, tuple[int, ...]]) -> ArrivalLog:
     idle: set[int] = set()
     for at, count, pings in chunks:
         made.add(at, b"data")
-        made.count_to(count)
+        made.count(count)
         idle |= set(pings)
     for number in sorted(idle):
         made.pass_over(number)
@@ -67,13 +67,13 @@ def test_chunks_are_joined_above_a_number_of_them(monkeypatch: pytest.MonkeyPatc
     made, again = ArrivalLog(), ArrivalLog()
     for number, at in enumerate((0, 10, 20, 30, 40, 1500, 1600, 40_000)):
         made.add(float(at), b"event")
-        made.count_to(number + 1)
+        made.count(number + 1)
     assert list(made.chunks) == [(0, 5), (10, 5), (20, 15), (1500, 10), (40_000, 5)]
     counted = 0
     for when, size in made.chunks:
         counted += size // 5
         again.add(when, b"e" * size)
-        again.count_to(counted)
+        again.count(counted)
     assert list(made.arrivals(framed=True).gaps(1000)) == list(again.arrivals(framed=True).gaps(1000))
 
 

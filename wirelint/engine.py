@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 from urllib.parse import urlsplit
 
-from wirelint.apis import ApiSpec, ReplyReader, as_object, channel_of, read_request, recognise
+from wirelint.apis import ApiSpec, ReplyReader, as_object, channel_of, recognise
 from wirelint.apis.delta_pattern import DeltaPattern, PatternLearner
 from wirelint.apis.reading import Decoded
 from wirelint.arguments import placeholders
@@ -55,8 +55,8 @@ class FrameListener(Protocol):
     def add(self, frame: Frame, last: Decoded) -> None:
         """Receive a frame, and the last frame that held exactly one JSON document."""
 
-    def add_texts(self, pattern: DeltaPattern, texts: Iterable[str], size: int) -> None:
-        """Receive the texts of frames that match a pattern; the frames have `size` bytes in total."""
+    def add_text(self, pattern: DeltaPattern, text: str, size: int) -> None:
+        """Receive the text of a frame of `size` bytes that matches a pattern."""
 
 
 class Session:
@@ -67,7 +67,6 @@ class Session:
     def __init__(
         self,
         api: ApiSpec,
-        request: Request | None,
         *,
         id: str,  # noqa: A002 - the field's own name
         method: str,
@@ -77,7 +76,7 @@ class Session:
         max_body: int | None = None,
     ) -> None:
         self.api = api
-        self._request = request
+        self._request: Request | None = None
         self._asked: bytes | dict[str, Json] | None = None
         self._id, self._method, self.url, self._headers = id, method, url, headers
         self._started = started
@@ -128,7 +127,7 @@ class Session:
         api = recognise(asked, parts.path, headers, document, parts.netloc)
         if api is None:
             return None
-        session = cls(api, None, id=id, method=method, url=url, headers=headers, started=started, max_body=max_body)
+        session = cls(api, id=id, method=method, url=url, headers=headers, started=started, max_body=max_body)
         session._asked = body if later else as_object(document)
         return session
 
@@ -144,7 +143,7 @@ class Session:
         if self._asked is not None:
             asked, self._asked = self._asked, None
             document = as_object(decode_json(asked)) if isinstance(asked, bytes) else asked
-            self._request = read_request(self.api, document, urlsplit(self.url).path)
+            self._request = self.api.read_request(document, urlsplit(self.url).path)
         return self._request
 
     def respond(self, status: int | None, headers: Mapping[str, str]) -> None:
@@ -156,8 +155,6 @@ class Session:
     def feed(self, data: bytes, at: float | None = None) -> None:
         """Read bytes of the reply's body, already without content codings. `at` is their time in ms after the
         request."""
-        if self.pattern is not None and self._feed_delta(self.pattern, data, at):
-            return
         for frame in self.frame(data, at):
             self.read(frame)
 
@@ -166,81 +163,23 @@ class Session:
 
         `feed` does both; a rewriter, which needs the events, calls the two.
         """
-        if not data or self._framer is None or not self._arrive(data, at):
+        if not data or self._framer is None:
+            return []
+        if at is not None:
+            self._log.add(round(at, 3), data)
+        self._size += len(data)
+        if not self.unread and self._max_body is not None and self._size > self._max_body:
+            self.abandon()
+        if self.unread:
             return []
         frames = self._framer.feed(data)
         if (why := self._framer.unreadable) is not None:
             self.unread_because = why
             self.abandon()
             return []
-        self._log.count(frames)
+        if frames:
+            self._log.count(frames[-1].number + 1)
         return frames
-
-    def _arrive(self, data: bytes, at: float | None) -> bool:
-        """Record the arrival of bytes. Return False if reading was given up, also because of the size limit."""
-        if at is not None:
-            self._log.add(round(at, 3), data)
-        self._size += len(data)
-        if not self.unread and self._max_body is not None and self._size > self._max_body:
-            self.abandon()
-        return not self.unread
-
-    def _feed_delta(self, pattern: DeltaPattern, data: bytes, at: float | None) -> bool:
-        """Read a text delta that matches the pattern. Return False for other bytes."""
-        text = pattern.text(data)
-        return text is not None and self._take_texts(pattern.block, [(data, at, text)])
-
-    def feed_all(self, pieces: Iterable[tuple[bytes, float | None]]) -> None:
-        """Feed pieces of the body, each with its time. Consecutive text deltas are fed together."""
-        alike: list[tuple[bytes, float | None, str]] = []
-        pattern = self.pattern
-        for data, at in pieces:
-            text = pattern.text(data) if pattern is not None else None
-            if text is not None:
-                alike.append((data, at, text))
-                continue
-            if pattern is not None and alike:
-                self.feed_texts(pattern.block, alike)
-                alike = []
-            self.feed(data, at)
-            pattern = self.pattern
-        if pattern is not None and alike:
-            self.feed_texts(pattern.block, alike)
-
-    def feed_texts(self, block: int, pieces: Sequence[tuple[bytes, float | None, str]]) -> None:
-        """Feed events that match the pattern together: data, time and text of each."""
-        if not self._take_texts(block, pieces):
-            for data, at, _ in pieces:
-                self.feed(data, at)
-
-    def _take_texts(self, block: int, pieces: Sequence[tuple[bytes, float | None, str]]) -> bool:
-        """Read events that match the pattern. Return False, reading nothing, while the framer holds a part of an
-        event."""
-        fold = self._fold
-        number = self._framer.skip(len(pieces)) if self._framer is not None and fold is not None else None
-        if number is None or fold is None:
-            return False
-        if self._arrive_together(pieces, number):
-            texts = [text for *_, text in pieces]
-            fold.extend(block, texts, number)
-            if self.listener is not None and self.pattern is not None:
-                self.listener.add_texts(self.pattern, texts, sum([len(data) for data, *_ in pieces]))
-            self._check_text_limit(fold)
-        return True
-
-    def _arrive_together(self, pieces: Sequence[tuple[bytes, float | None, str]], number: int) -> bool:
-        """Record the arrival of events; `number` is that of the first. Return False if reading was given up."""
-        several = pieces if len(pieces) > 1 else ()  # for a single event `add` is as fast
-        sizes = [len(data) for data, *_ in several]
-        times = [round(at, 3) for _, at, _ in several if at is not None]
-        fits = self._max_body is None or self._size + sum(sizes) <= self._max_body
-        if fits and len(times) == len(sizes) and self._log.add_events(times, sizes, number + len(sizes)):
-            self._size += sum(sizes)
-            return not self.unread
-        for position, (data, at, _) in enumerate(pieces, number + 1):
-            if self._arrive(data, at):
-                self._log.count_to(position)
-        return not self.unread
 
     def read(self, frame: Frame) -> list[Event]:
         """Return the events of a frame and add them to the reply."""
@@ -268,23 +207,21 @@ class Session:
             self._first_token = self._log.now if fold.first_token else None
         if len(events) == 1 and type(events[0]) is Other and says_nothing(frame):
             self._log.pass_over(frame.number)
-        self._check_text_limit(fold)
-        return events
-
-    def _check_text_limit(self, fold: Fold) -> None:
         if fold.size > MOST_TEXT and fold.streamed:
             self.abandon()
+        return events
 
     def _read_delta(self, pattern: DeltaPattern, frame: Frame) -> list[Event] | None:
-        text = pattern.text(frame.raw)
+        text = pattern.text(frame)
         if text and self.listener is not None:
-            self.listener.add_texts(pattern, (text,), len(frame.raw))
+            self.listener.add_text(pattern, text, len(frame.raw))
         return [Delta(pattern.block, text, frame, pattern.item)] if text else None
 
     def close_frames(self) -> list[Frame]:
         """Return the frames after the last complete one, at the end of the body. Each must be handed to `read`."""
         frames = self._framer.close() if self._framer is not None and not self.unread else []
-        self._log.count(frames)
+        if frames:
+            self._log.count(frames[-1].number + 1)
         return frames
 
     def close_events(self) -> list[Event]:
@@ -467,8 +404,7 @@ def _limit_notes(reply: Reply, tools: Sequence[Tool]) -> tuple[str, ...]:
 
     Each limit bounds how long one reply can delay the other clients of the proxy. The repairs note their own limits.
     """
-    parts = [part for choice in reply.choices for part in choice.parts]
-    return tuple(dict.fromkeys(note for part in parts for note in _part_notes(part, tools)))
+    return tuple(dict.fromkeys(note for part in reply.parts for note in _part_notes(part, tools)))
 
 
 def _part_notes(part: object, tools: Sequence[Tool]) -> Iterator[str]:

@@ -11,9 +11,7 @@ rewriter made. The fold keeps no frame: its memory is the text of the reply plus
 
 from __future__ import annotations
 
-import itertools
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
@@ -262,19 +260,6 @@ class Fold:
                 self._done = True
             case Close() | Other():
                 pass
-
-    def extend(self, block: int, texts: Sequence[str], number: int) -> None:
-        """Push a `Delta` for each of the texts, none of them empty. `number` is the frame of the first; the others
-        follow it."""
-        self._events = number + len(texts)
-        found = self._blocks[block]
-        if len(texts) == 1:
-            self._extend(found, texts[0], number)
-            return
-        if self.streamed:
-            starts = itertools.accumulate(map(len, texts[:-1]), initial=found.length)
-            found.events.add_all(starts, range(number, self._events))
-        self._append(found, "".join(texts))
 
     def reply(self) -> Reply:
         """Return the reply so far."""

@@ -7,7 +7,6 @@ wirelint calls, and the rewriters that a rule returns, once at loading. Shipped 
 
 from __future__ import annotations
 
-import functools
 import inspect
 import signal
 import threading
@@ -85,24 +84,14 @@ def guard(kind: type[Rule]) -> None:
         **dict.fromkeys(_VALUES, guarded),
         "rewriter": _making,
     }
-    for name, wrap in wraps.items():
-        value = inspect.getattr_static(kind, name)
-        if value is not inspect.getattr_static(Rule, name):
-            made = wrap(value if inspect.isfunction(value) else functools.partial(_bound, value))
-            setattr(kind, name, made)
-    for name in _PROPERTIES:
-        value = inspect.getattr_static(kind, name)
-        if value is not inspect.getattr_static(Rule, name):
-            setattr(kind, name, property(guarded(functools.partial(_bound_value, value))))
-
-
-def _bound(member: Any, rule: Rule, *args: Any) -> Any:
-    """Call a member that is not a plain function: a static method, a callable object."""
-    return _bound_value(member, rule)(*args)
-
-
-def _bound_value(member: Any, rule: Rule) -> Any:
-    return member.__get__(rule, type(rule)) if hasattr(member, "__get__") else member
+    for name in (*wraps, *_PROPERTIES):
+        member = inspect.getattr_static(kind, name)
+        if member is inspect.getattr_static(Rule, name):
+            continue
+        if isinstance(member, property) and member.fget is not None:
+            setattr(kind, name, property(guarded(member.fget)))
+        elif inspect.isfunction(member):
+            setattr(kind, name, wraps[name](member))
 
 
 def _making(make: Callable[..., Rewriter | Sequence[Rewriter] | None]) -> Callable[..., Sequence[Rewriter]]:

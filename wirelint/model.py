@@ -54,11 +54,6 @@ class Offsets:
         self._starts.append(start)
         self._events.append(event)
 
-    def add_all(self, starts: Iterable[int], events: Iterable[int]) -> None:
-        """Record the starts of several events."""
-        self._starts.extend(starts)
-        self._events.extend(events)
-
     @property
     def starts(self) -> Sequence[int]:
         """The offsets, in order."""
@@ -570,8 +565,9 @@ class Exchange(Copied):
     Headers are a mapping of lower-case names; repeated ones are joined by a comma (RFC 9110, 5.3). `chunks` are the
     arrivals of the body as (milliseconds after the request, bytes), and `arrivals` is their summary; both are empty if
     times are not known. `open`: the exchange has not ended, and `timing.duration` is its age. `reply` is the reply of
-    the upstream, `delivered` the one that the client got, if that differs. The ledger sets `conversation` and `link`;
-    until then, `conversation` is derived from the request alone. `missing` names the facts that a capture lacks.
+    the upstream, `delivered` the one that the client got, if that differs. The ledger sets `conversation`, `root` and
+    `link`; until then, `conversation` is derived from the request alone. `root` is the conversation from which this one
+    branched off, under the name that every proxy gives it. `missing` names the facts that a capture lacks.
     """
 
     id: str
@@ -594,6 +590,7 @@ class Exchange(Copied):
     delivered: Reply | None = None
     link: Link | None = None
     missing: frozenset[MissingInfo] = frozenset()
+    root: str | None = None
 
     @property
     def model(self) -> str:

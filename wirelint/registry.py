@@ -25,9 +25,7 @@ from wirelint.tables import hint
 if TYPE_CHECKING:
     from wirelint.policy import Policies
 
-_FILE = re.compile(r"[a-z]{2}\d{3}_[a-z0-9_]+\.py$")
-_CODE = re.compile(r"[A-Z]{2}\d{3}$")
-_NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*$")
+_FILE = re.compile(r"[a-z]{2}\d{3}(_[a-z0-9]+)+\.py$")
 _HEADINGS = ("What it does", "Why is this bad?", "Example", "False positives", "Fix safety")
 
 
@@ -136,17 +134,14 @@ def _outline(path: Path) -> Rule:
     for node in ast.parse(path.read_bytes()).body:
         match node:
             case ast.ClassDef(bases=[ast.Name("Rule")]):
-                members: dict[str, object] = {
-                    "__doc__": ast.get_docstring(node),
-                    "case_file": path.with_suffix(".json"),
-                }
+                members: dict[str, object] = {"__doc__": ast.get_docstring(node)}
                 for statement in node.body:
                     match statement:
                         case ast.Assign([ast.Name(name)], ast.Constant(str(value))):
                             members[name] = value
-                made = type(node.name, (Rule,), members)()
-                assert isinstance(made, Rule)
-                return made
+                made: type[Rule] = type(node.name, (Rule,), members)
+                _place(made, path)
+                return made()
     raise RuleError(f"{path}: no rule in the file; define exactly one subclass of wirelint.rule.Rule")
 
 
@@ -160,8 +155,8 @@ def _load_file(path: Path, *, own: bool) -> Rule:
     ]
     if len(classes) != 1:
         raise RuleError(f"{path}: {len(classes)} rules in one file; define exactly one subclass of wirelint.rule.Rule")
+    _place(classes[0], path)
     _check(classes[0], path)
-    classes[0].case_file = path.with_suffix(".json")
     if own:
         read_example(classes[0].case_file)
         guard(classes[0])
@@ -201,15 +196,19 @@ def _line_in(path: Path, error: BaseException) -> int:
     return (lines[-1] if lines else None) or 1
 
 
+def _place(rule: type[Rule], path: Path) -> None:
+    """Set the members of a rule that follow from the name of its file. Raises RuleError."""
+    rule.case_file = path.with_suffix(".json")
+    for field, value in (("code", path.stem[:5].upper()), ("name", path.stem[6:].replace("_", "-"))):
+        if getattr(rule, field, value) != value:
+            raise RuleError(f"{path}: {field} {getattr(rule, field)!r}; remove it: the file's name says {value!r}")
+        setattr(rule, field, value)
+
+
 def _check(rule: type[Rule], path: Path) -> None:
-    for field in ("code", "name", "severity", "layer"):
+    for field in ("severity", "layer"):
         if not hasattr(rule, field):
             raise RuleError(f"{path}: {rule.__name__} has no `{field}`; every rule needs one")
-    if not _CODE.match(rule.code) or not _NAME.match(rule.name):
-        raise RuleError(f"{path}: code {rule.code!r}, name {rule.name!r}; write them like LK101 and xml-leak")
-    expected = f"{rule.code.lower()}_{rule.name.replace('-', '_')}.py"
-    if path.name != expected:
-        raise RuleError(f"{path}: the file of {rule.code} {rule.name} must be called {expected}")
     if rule.severity not in SEVERITIES:
         raise RuleError(f"{path}: severity {rule.severity!r}; write one of {', '.join(SEVERITIES)}")
     manual = inspect.getdoc(rule) or ""

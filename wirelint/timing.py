@@ -18,7 +18,7 @@ import bisect
 from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple
 
 _MOST_CHUNKS = 1 << 16
 """Number of chunks that are recorded one by one. Later chunks are joined, those of one second into one."""
@@ -138,11 +138,6 @@ class Arrivals:
 NO_ARRIVALS = Arrivals()
 
 
-class Numbered(Protocol):
-    @property
-    def number(self) -> int: ...
-
-
 class ArrivalLog:
     """Recorder of arrivals while a reply is read."""
 
@@ -169,23 +164,7 @@ class ArrivalLog:
             self._speaks = not data.isspace()
             self._blank += not self._speaks
 
-    def add_events(self, times: Sequence[float], sizes: Sequence[int], events: int) -> bool:
-        """Record chunks of one event each; after the last one, `events` events are complete. Return False, recording
-        nothing, if the chunks have to be added one by one."""
-        if not (times and self._speaks) or len(self._times) + len(times) > _MOST_CHUNKS:
-            return False
-        self._times.extend(times)
-        self._sizes.extend(sizes)
-        self._counts.extend(range(events - len(times) + 1, events + 1))
-        self.now = times[-1]
-        return True
-
-    def count(self, events: Sequence[Numbered]) -> None:
-        """Record that these events are complete with the last chunk."""
-        if events:
-            self.count_to(events[-1].number + 1)
-
-    def count_to(self, events: int) -> None:
+    def count(self, events: int) -> None:
         """Record that `events` events are complete with the last chunk."""
         if self._counts:
             self._counts[-1] = events

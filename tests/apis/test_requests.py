@@ -14,7 +14,7 @@ import pytest
 
 from tests.apis.harness import raw, the
 from tests.build import Talk, exchange, read, some
-from wirelint.apis import channel_of, read_request, recognise, recognise_reply
+from wirelint.apis import channel_of, recognise, recognise_reply
 from wirelint.engine import Session
 from wirelint.model import (
     HostedCall,
@@ -100,7 +100,7 @@ def summary(request: Request) -> dict[str, Any]:
 
 @pytest.mark.parametrize("row", cases("requests.json"))
 def test_a_request_reads_as(row: dict[str, Any]) -> None:
-    request = read_request(the(row["api"]), row["body"], row.get("path", ""))
+    request = the(row["api"]).read_request(row["body"], row.get("path", ""))
     assert request.api == row["api"]
     assert summary(request) == row["reads"]
     assert request.is_partial == (request.on_server != "nothing")

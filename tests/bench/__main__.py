@@ -1,4 +1,4 @@
-"""`python -m tests.bench [engine|live]`: measures and prints, for less than a minute and a half; without a name, both."""
+"""`python -m tests.bench [engine|live]`: measures and prints, for about two minutes; without a name, both."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.bench.report import show_costs, show_outcome, show_throughput
 
 @click.command()
 @click.argument("part", type=click.Choice(["all", "engine", "live"]), default="all")
-@click.option("--seconds", default=25.0, help="How long the rounds of the live part go on, about.")
+@click.option("--seconds", default=60.0, help="How long the rounds of the live part go on, about.")
 @click.option("--tiny", is_flag=True, help="As little of everything as shows that it runs; the figures mean nothing.")
 def main(part: str, seconds: float, tiny: bool) -> None:
     """The engine in MB/s beside orjson, and mitmdump with wirelint beside mitmdump without."""

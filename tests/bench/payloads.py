@@ -34,7 +34,7 @@ def text(size: int, source: str = _PROSE) -> str:
     return (source * (size // len(source) + 1))[:size]
 
 
-def request(api: Api, size: int, *, stream: bool) -> bytes:
+def request(api: str, size: int, *, stream: bool) -> bytes:
     """The body of a request of about `size` bytes: eight tools, a few turns."""
     start = (User("Which crossings are there?"), Assistant("Nine, as far as the survey goes."))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rich import box
 from rich.console import Console
 from rich.table import Table
 
@@ -40,18 +41,24 @@ def show_costs(console: Console, costs: Sequence[Cost]) -> None:
 
 
 def show_outcome(console: Console, outcome: Outcome) -> None:
-    title = f"In a real mitmdump: medians, and ratios within each of {outcome.rounds} rounds"
-    table = Table(title=title, title_justify="left")
-    table.add_column("scenario")
-    table.add_column("metric")
-    for name in outcome.figures:
+    load = " to ".join(f"{load:.1f}" for load in outcome.load)
+    title = (
+        "In a real mitmdump, beside one whose addon passes chunks on (JSON, idle: has none)\n"
+        f"Medians of {outcome.rounds} rounds; load of the machine {load}, of it about 1 by this bench"
+    )
+    table = Table(title=title, title_justify="left", box=box.SIMPLE, padding=(0, 1, 0, 0))
+    table.add_column("scenario", no_wrap=True)
+    table.add_column("metric", no_wrap=True)
+    for name in ("beside", "wirelint", "ratio", "goal"):
         table.add_column(name, justify="right")
+    scenario = ""
     for metric in METRICS:
-        cells = []
-        for name in outcome.figures:
-            figure = f"{outcome.median(name, metric):,.{metric.digits}f}"
-            cells.append(figure if name == metric.against else f"{figure} ({outcome.ratio(name, metric):.2f})")
-        table.add_row(metric.scenario, metric.name, *cells)
-    grown = [f"{outcome.growth[name]:,.1f}" for name in outcome.figures]
-    table.add_row("a long stream", "memory against a tenth of it, MB", *grown)
+        if scenario and metric.scenario != scenario:
+            table.add_section()
+        name, scenario = metric.scenario if metric.scenario != scenario else "", metric.scenario
+        figures = (outcome.median(contender, metric) for contender in (metric.against, "wirelint"))
+        compared = f"{outcome.compared('wirelint', metric):{'+.1f' if metric.added else '.2f'}}"
+        table.add_row(
+            name, metric.name, *(f"{figure:,.{figure < 100:d}f}" for figure in figures), compared, metric.goal
+        )
     console.print(table)

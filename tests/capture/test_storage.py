@@ -181,8 +181,8 @@ FAILURES = {
         {"AWS_ENDPOINT_URL": "http://127.0.0.1:{port}", "AWS_MAX_ATTEMPTS": "1"},
         "cannot be reached",
     ),
-    "unknown scheme": ("floppy://a/b", {}, "unknown kind of storage (s3://, gs://, az:// and"),
-    "no package for it": ("gs://traffic/run", {}, "gs:// cannot be read (Please install gcsfs"),
+    "unknown scheme": ("floppy://a/b", {}, "unknown kind of storage (use s3://, gs://, az:// or"),
+    "no package for it": ("gs://traffic/run", {}, "gs:// cannot be used (Please install gcsfs"),
 }
 
 
@@ -307,7 +307,7 @@ def test_errors_hide_the_credentials_that_libraries_quote(monkeypatch: pytest.Mo
     monkeypatch.setattr(MemoryFileSystem, "info", fail)
     (problem,) = read([storage.place_of("memory://me:p=a%2Fss%20word@x?sig=Ab12==&t=1")])
     assert isinstance(problem, Problem)
-    assert str(problem).startswith("memory://x: cannot be read: login of me:… at memory://x?sig=…&t=1 failed (")
+    assert str(problem).startswith("memory://x: cannot be used: login of me:… at memory://x?sig=…&t=1 failed (")
 
 
 def test_other_files_are_not_fetched(bucket: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import fsspec
 import pyarrow.parquet as pq
 import pytest
 
@@ -160,6 +161,69 @@ def test_a_query_adds_up(export: Callable[..., Any]) -> None:
     ]
 
 
+WHAT = [
+    ["stats", "{}"],
+    *(["stats", "{}", "--output-format", "json", "--by", by] for by in ("model", "conversation", "run", "issue")),
+    ["stats", "{}", "--output-format", "json", "--ignore", "xml-leak"],
+    ["compare", "{}", "{}", "--output-format", "json"],
+    ["compare", "run.jsonl", "{}", "--output-format", "json"],
+]
+
+
+@pytest.mark.parametrize("words", WHAT, ids=" ".join)
+@pytest.mark.parametrize("capture", ["own", "samples"])
+def test_tables_give_the_figures_of_their_capture(
+    wirelint: Wirelint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], capture: str
+) -> None:
+    """Times and gaps of streams, calls and schemas, usage and cost, findings; of tables the prompts are left out."""
+    monkeypatch.chdir(tmp_path)
+    name = tmp_path / "run.jsonl"
+    if capture == "own":
+        write(name, *(record for record in [*RECORDS, MCP] if record["id"] != "cut"))  # it has a count above 64 bits
+    else:
+        assert wirelint("export", PAGE.parents[1] / "captures" / "samples", "-o", name).status == 0
+    assert wirelint("export", "run.jsonl", "--format", "parquet", "-o", "tables").status == 0
+    expected, seen = (wirelint(*(word.replace("{}", place) for word in words)) for place in ("run.jsonl", "tables"))
+    assert (expected.status, seen.status) == (0, 0), seen.err
+    assert seen.out == re.sub(r'"prompt": ".*"', '"prompt": ""', expected.out)
+    note = "findings of tables are those of their export; tables have no bodies, so no prompts are shown"
+    assert set(seen.err.splitlines()) - set(expected.err.splitlines()) == {note}
+
+
+def test_tables_in_a_bucket(export: Callable[..., Any], wirelint: Wirelint, tmp_path: Path) -> None:
+    export()
+    fsspec.filesystem("memory").put(str(tmp_path / "tables"), "/team/tables", recursive=True)
+    expected, seen = (wirelint("stats", place) for place in ("tables", "memory://team/tables"))
+    assert (seen.status, seen.out) == (0, expected.out)
+    assert "gpt-4o" in seen.out
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (
+            ["stats", "tables", "--side", "client"],
+            "--side client: tables holds tables, which have no replies as delivered",
+        ),
+        (["stats", "tables", "--judge", "http://127.0.0.1:9"], "--judge: tables holds tables, which have no texts"),
+    ],
+)
+def test_what_tables_cannot_say(export: Callable[..., Any], wirelint: Wirelint, words: list[str], says: str) -> None:
+    export()
+    ran = wirelint(*words)
+    assert (ran.status, ran.out, len(ran.err.splitlines())) == (2, "", 1)
+    assert ran.err.startswith(f"wirelint: {says}; name the captures")
+
+
+def test_tables_that_are_broken(export: Callable[..., Any], wirelint: Wirelint, tmp_path: Path) -> None:
+    export()
+    next((tmp_path / "tables" / "usage").rglob("*.parquet")).write_bytes(b"PAR1")
+    ran = wirelint("stats", "tables")
+    assert (ran.status, ran.out, len(ran.err.splitlines())) == (2, "", 1)
+    assert ran.err.startswith("wirelint: tables: tables that cannot be read: ")
+    assert "(export them again)" in ran.err
+
+
 def test_rows_are_written_in_groups(
     export: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -231,5 +295,8 @@ def test_without_pyarrow(export: Callable[..., Any], monkeypatch: pytest.MonkeyP
     monkeypatch.delitem(sys.modules, "wirelint.view.parquet")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     ran = export()
-    assert (ran.status, ran.err) == (2, "wirelint: --format parquet needs pyarrow: pip install 'wirelint[tables]'\n")
+    assert (ran.status, ran.err) == (
+        2,
+        "wirelint: --format parquet needs pyarrow and DuckDB: pip install 'wirelint[tables]'\n",
+    )
     assert list(tmp_path.iterdir()) == []

@@ -20,8 +20,9 @@ from hypothesis import strategies as st
 
 from tests.dialects.writers import JSON_WRITERS, SOUP, TEXT_WRITERS, JsonWriter, TextWriter
 from tests.selection import is_complete, rotated, sampled
-from wirelint.dialects import Block, find, held_suffix, is_damaged, look, may_hold_markup, next_opener, scan
-from wirelint.dialects.reader import Reader, views
+from wirelint.dialects import scan
+from wirelint.dialects.reader import Block, Reader, views
+from wirelint.dialects.scan import find, held_suffix, is_damaged, look, may_hold_markup, next_opener
 from wirelint.model import Json, Tool
 
 TABLES: dict[str, Any] = json.loads(Path(__file__).with_name("dialects.json").read_text(encoding="utf-8"))

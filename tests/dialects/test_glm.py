@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from wirelint.dialects import find, look
+from wirelint.dialects.scan import find, look
 from wirelint.model import Json, Tool
 
 TABLES: dict[str, Any] = json.loads(Path(__file__).with_name("glm.json").read_text(encoding="utf-8"))

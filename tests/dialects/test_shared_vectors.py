@@ -15,7 +15,8 @@ from typing import NamedTuple
 
 import pytest
 
-from wirelint.dialects import FAMILIES, Block, find, is_damaged, may_hold_markup
+from wirelint.dialects.reader import Block
+from wirelint.dialects.scan import FAMILIES, find, is_damaged, may_hold_markup
 from wirelint.model import Json, Tool
 from wirelint.text.quoting import is_quoted
 

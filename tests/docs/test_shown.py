@@ -82,7 +82,15 @@ def commands(page: Path, programs: Collection[str] = ("wirelint",)) -> Iterator[
 
 
 ALL = [shown for page in WRITTEN for shown in commands(page)]
-RUN = list({tuple(shown.words): shown for shown in ALL if shown.words[1] not in LASTING | OURS}.values())
+CLUSTER = "--ray"
+"""The option for a cluster, which `tests/cli/test_fleet.py` starts."""
+RUN = list(
+    {
+        tuple(shown.words): shown
+        for shown in ALL
+        if shown.words[1] not in LASTING | OURS and CLUSTER not in shown.words
+    }.values()
+)
 
 
 def test_there_are_commands() -> None:
@@ -104,6 +112,7 @@ def test_a_command_takes_what_is_shown(shown: Shown) -> None:
 
 
 WRITING = (
+    ["wirelint", "export", "captures", "--format", "parquet", "-o", "tables"],
     ["wirelint", "fix", "captures/", "-o", "fixed/", "--unsafe-fixes"],
     ["wirelint", "new-rule", "XX901", "my-rule", "--folder", "my-rules"],
     ["wirelint", "case", "captures/samples/faults.jsonl", "xml-leak-openai-stream", "-o", "case.jsonl"],

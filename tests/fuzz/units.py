@@ -7,8 +7,8 @@ import functools
 import re
 
 from tests.dialects.writers import SOUP
-from wirelint.dialects import FAMILIES
-from wirelint.dialects.openers import Either, LineStart, Name, Opener, Run, SentenceEnd, TextStart, WordStart
+from wirelint.dialects.openers import Anchor, Either, Name, Opener, Run
+from wirelint.dialects.scan import FAMILIES
 from wirelint.text.control_tokens import EDGES, SURE
 from wirelint.text.thinking import SENTENCE_HEADS, TAG_TABLES
 
@@ -46,13 +46,13 @@ def _piece(piece: object, most: bool) -> str:
             return _written(options[-1 if most else 0], most)
         case Name():
             return "look"
-        case LineStart():
+        case Anchor.LINE:
             return "\n"
-        case WordStart():
+        case Anchor.WORD:
             return " "
-        case SentenceEnd():
+        case Anchor.SENTENCE:
             return "."
-        case TextStart():
+        case Anchor.TEXT:
             return ""
     raise TypeError(piece)
 

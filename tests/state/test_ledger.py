@@ -6,7 +6,8 @@ import pytest
 
 from tests.build import Assistant, Call, Result, Talk, User, lint, read, some
 from wirelint.model import Exchange
-from wirelint.state.ledger import Ledger, conversation_of
+from wirelint.state import linking
+from wirelint.state.ledger import Ledger
 
 ASK = User("What is in the attic?")
 A, B = "call_9QfXb2LmZt7RkVw3Nc8HsYpD", "functions.look:0"
@@ -90,7 +91,7 @@ def test_the_least_recently_used_conversation_is_forgotten(bound: dict[str, int]
 )
 def test_what_belongs_to_one_conversation(one: Exchange, other: Exchange, same: bool) -> None:
     assert (one.conversation == other.conversation) is same
-    assert one.conversation == conversation_of(some(one.request), one.request_headers)
+    assert one.conversation == linking.name_of(some(one.request), one.request_headers)
 
 
 def test_a_request_without_a_user_belongs_to_none() -> None:

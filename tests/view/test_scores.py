@@ -106,6 +106,10 @@ def run(*replies: Talk, api: str = "openai.chat", stream: bool = False) -> list[
     return [one for one in check(records, ()) if isinstance(one, Checked)]
 
 
+def keyed(items: list[Checked]) -> list[Observation | None]:
+    return [observe(one, keyed=True) for one in items]
+
+
 def ask(port: str, *calls: Call, text: str = "", **more: Any) -> Talk:
     return Talk((User(f"When is high water at {port}?"),), tools=TWO_TOOLS, calls=calls, text=text, **more)
 
@@ -129,7 +133,7 @@ def test_triggering_and_similarity() -> None:
         api="anthropic.messages",
         stream=True,
     )
-    found, unanswered = compare(reference, candidate)
+    found, unanswered = compare(keyed(reference), keyed(candidate))
     made = only(found)
     assert (made.model, made.pairs, made.unmatched, unanswered) == ("b", 4, 0, 0)
     counts, shares = made.triggering()
@@ -181,11 +185,11 @@ def test_each_model_meets_all_of_the_reference_and_repeats_pair_off_in_order() -
         ask("Hove", text="b", model="b"),
         ask("Hove", text="c", model="b"),  # once more than the reference: it meets the last one again
     )
-    found, _ = compare(reference, candidate)
+    found, _ = compare(keyed(reference), keyed(candidate))
     assert {made.model: (made.pairs, made.similarity) for made in found} == {"b": (3, 1.0), "c": (1, 0.0)}
 
 
 def test_failures_are_no_calls() -> None:
-    made = only(compare(run(ask("Hove", call("Hove"))), run(ask("Hove", status=500)))[0])
+    made = only(compare(keyed(run(ask("Hove", call("Hove")))), keyed(run(ask("Hove", status=500))))[0])
     _, shares = made.triggering()
     assert (shares["recall"], shares["precision"], made.similarity, made.card.failed) == (0.0, None, 0.0, 1)

@@ -23,6 +23,7 @@ import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Concatenate, ParamSpec
 
 from mitmproxy import connection, ctx, http
@@ -85,6 +86,18 @@ def _fail_open(hook: Callable[Concatenate[Inspector, P], None]) -> Callable[Conc
                 self._add_failure(flow, f"the hook {hook.__name__}", error)
 
     return run
+
+
+def _store(settings: options.Settings, folder: Path, redactor: Redactor) -> Store:
+    def report(text: str) -> None:
+        say(f"wirelint: {text}")
+
+    if not settings.ship:
+        return Store(folder, redactor, report=report)
+    from wirelint.capture.ship import Shipper  # not on Windows
+
+    shipper = Shipper(folder, settings.ship, report)
+    return Store(folder, redactor, report=report, max_part_age=settings.ship_every, shipper=shipper)
 
 
 class Inspector:
@@ -171,6 +184,11 @@ class Inspector:
         """The address of the dashboard, or why there is none; empty if none is wanted."""
         return self._ui.notice
 
+    @property
+    def run(self) -> str:
+        """The name of the run in its captures; empty if none are written."""
+        return self._store.run if self._store is not None else ""
+
     def log_totals(self) -> None:
         """Log the counts of all exchanges as a table."""
         self._queue.drain()
@@ -196,12 +214,13 @@ class Inspector:
             set_redactor(self._redactor)
         if before is None or (before.otlp, before.otlp_content) != (settings.otlp, settings.otlp_content):
             self._export(settings)
-        if before is None or (before.captures, before.redact) != (settings.captures, settings.redact):
+        names = ("captures", "redact", "ship", "ship_every")
+        if before is None or any(getattr(before, name) != getattr(settings, name) for name in names):
             self._close_store()
             if settings.captures is not None:
                 # A new folder is a new file to a reader of it, and begins with an empty ledger.
                 self._engine.ledger = Ledger()
-                self._store = Store(settings.captures, self._redactor, report=lambda text: say(f"wirelint: {text}"))
+                self._store = _store(settings, settings.captures, self._redactor)
 
     def _export(self, settings: options.Settings) -> None:
         """Start the export of telemetry with these settings; an earlier one sends what it has beside the traffic."""

@@ -198,7 +198,7 @@ def _take_over(message: http.Message, original: http.Message) -> None:
 
 def capture(store: Store, flow: http.HTTPFlow, checked: Checked) -> None:
     """Write an exchange to both capture files."""
-    record, annotations = checked.record, annotations_of(checked)
+    record, annotations = checked.record, {**annotations_of(checked), **store.place()}
     size = len(record.request_body or b"") + len(record.response_body or b"") + 4096
     pieces = [Piece("exchanges.jsonl", functools.partial(encode, record, annotations))]
     try:

@@ -98,7 +98,7 @@ def pass_unread(recorder: ExchangeRecorder, method: str, example: Json, why: str
     api = recognise(method, parts.path, headers, example, parts.netloc)
     if api is None:
         return False
-    recorder.session = Session(api, None, id=recorder.id, method=recorder.method, url=recorder.url, headers=headers)
+    recorder.session = Session(api, id=recorder.id, method=recorder.method, url=recorder.url, headers=headers)
     recorder.mark_unread(f"the request {why}; the exchange passed unread")
     return True
 

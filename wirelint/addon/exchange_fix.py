@@ -219,7 +219,8 @@ class ExchangeFixer:
             return
         if not recorder.decoded_to_its_end:
             recorder.notes.append(f"{CUT_OFF}; it was not repaired")
-            recorder.session.feed_all(pieces)
+            for piece, at in pieces:
+                recorder.session.feed(piece, at)
             return
         plain = b"".join(piece for piece, _ in pieces)
         chunks = tuple((at, len(piece)) for piece, at in pieces if at is not None)

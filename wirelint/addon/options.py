@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 from mitmproxy import ctx, exceptions, optmanager
 
 from wirelint.addon.log import logger
+from wirelint.capture.readers.storage import StorageError, check_target, is_url, place_of
 from wirelint.engine import Session
 from wirelint.fix import SAFETIES
 from wirelint.registry import Registry, RuleError
@@ -57,9 +58,9 @@ class SettingError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Parsed options. `max_body` in bytes, `hold` in seconds; `captures` None: nothing is written; `keep_flows` None:
-    all. `dashboard` is a port, 0 for a free one; None: no dashboard. `otlp` is the base URL of a collector, without a slash
-    at its end; empty: no telemetry.
+    """Parsed options. `max_body` in bytes, `hold` and `ship_every` in seconds; `captures` None: nothing is written; `ship`
+    empty: nothing is uploaded; `keep_flows` None: all. `dashboard` is a port, 0 for a free one; None: no dashboard. `otlp`
+    is the base URL of a collector, without a slash at its end; empty: no telemetry.
 
     `rules`: the rules and fixes of each exchange. `known`: all rules. `policies`: True if there are argument policies.
     """
@@ -67,6 +68,8 @@ class Settings:
     rules: Scopes
     known: Registry
     captures: Path | None
+    ship: str
+    ship_every: float
     redact: bool
     max_body: int
     header: bool
@@ -175,6 +178,8 @@ def _settings(values: Mapping[str, str], known: Registry, scopes: Scopes) -> Set
         rules=scopes,
         known=known,
         captures=_captures(values["captures"]),
+        ship=_storage(values["ship"], values["captures"]),
+        ship_every=_seconds(values, "ship_every"),
         redact=_switch(values, "redact", "; write on, or off to keep credentials in captures"),
         max_body=_size(values["max_body"]),
         header=_switch(values, "header"),
@@ -266,6 +271,21 @@ def _captures(value: str) -> Path | None:
     if value != _DEFAULTS["captures"] and existing is not None and not os.access(existing, os.W_OK | os.X_OK):
         raise SettingError(f"wirelint_captures={value}: {existing} cannot be written to; name another, or nothing")
     return folder
+
+
+def _storage(value: str, captures: str) -> str:
+    """Return the URL for captures, without its credentials where it is shown; empty for none."""
+    url = place_of(value)
+    if value and not is_url(value):
+        raise SettingError(f"wirelint_ship={value}: not a URL; write one such as s3://bucket/captures")
+    if value and not captures:
+        raise SettingError(f"wirelint_ship={url}: no captures are written; set wirelint_captures to a folder")
+    try:
+        if value:
+            check_target(url)
+    except StorageError as error:
+        raise SettingError(f"wirelint_ship={url}: {error.message}; {error.cure}") from error
+    return url
 
 
 def _switch(values: Mapping[str, str], key: str, cure: str = "; write one of them") -> bool:

@@ -80,6 +80,7 @@ class ParentLink:
                 "port": next((address[1] for address in manager.listen_addrs()), 0),
                 "bases": {origin: port for port, (origin, _) in self._servers.items()},
                 "confdir": str(Path(ctx.options.confdir).expanduser()),
+                "run": inspector.run if isinstance(inspector, Inspector) else "",
                 "notice": inspector.notice if isinstance(inspector, Inspector) else "",
             }
         )

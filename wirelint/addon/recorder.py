@@ -168,12 +168,10 @@ class ExchangeRecorder:
 
     def catch_up(self) -> None:
         """Parse all bytes that have arrived, with the times of their arrival."""
-        if self.reply_stream is not None:
-            self.reply_stream.catch_up()
         if not self.is_held:
-            pieces = self.take_queued()
-            if self.session is not None:
-                self.session.feed_all(pieces)
+            for data, at in self.take_queued():
+                if self.session is not None:
+                    self.session.feed(data, at)
             self.check_text_limit()
 
     def take_queued(self) -> list[tuple[bytes, float | None]]:

@@ -175,7 +175,6 @@ class StreamedReply:
         self._settled = True
         reply_stream, recorder.reply_stream = recorder.reply_stream, None  # mitmproxy may keep the flow for long
         if reply_stream is not None:
-            reply_stream.catch_up()
             recorder.faults += reply_stream.faults
             recorder.must_reread = recorder.must_reread or bool(reply_stream.faults)
             if not recorder.is_unread:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
 
 from wirelint.apis import (
     anthropic,
@@ -20,7 +19,7 @@ from wirelint.apis import (
 )
 from wirelint.apis.reading import ReplyReader
 from wirelint.apis.spec import ApiSpec, ReplyWriter
-from wirelint.model import Json, Request
+from wirelint.model import Json
 
 __all__ = [
     "APIS",
@@ -30,7 +29,6 @@ __all__ = [
     "as_object",
     "by_name",
     "channel_of",
-    "read_request",
     "recognise",
     "recognise_reply",
 ]
@@ -71,11 +69,6 @@ def as_object(document: Json) -> dict[str, Json]:
     return document if isinstance(document, dict) else {}
 
 
-def read_request(api: ApiSpec, body: Mapping[str, Json], path: str) -> Request:
-    """Return the request of a body. `path` is that of its URL."""
-    return api.read_request(body, path)
-
-
 def recognise(method: str, path: str, headers: Mapping[str, str], body: Json, host: str = "") -> ApiSpec | None:
     """Return the API of a request; None for other traffic. `path` is without the query.
 
@@ -86,13 +79,7 @@ def recognise(method: str, path: str, headers: Mapping[str, str], body: Json, ho
         return next((api for api in APIS if api.claims_other(method, path, headers, body)), None)
     if host and "host" not in headers:
         headers = {**headers, "host": host}
-    return next((api for api in _may_serve(path) if api.claims(path, headers, body)), None)
-
-
-@lru_cache(maxsize=256)
-def _may_serve(path: str) -> tuple[ApiSpec, ...]:
-    """Return the APIs that may serve a path. Cached, since an agent uses one path for all requests."""
-    return tuple([api for api in APIS if api.serves(path)])
+    return next((api for api in APIS if api.claims(path, headers, body)), None)
 
 
 def recognise_reply(document: Json) -> ApiSpec | None:

@@ -25,6 +25,7 @@ from wirelint.apis.reading import (
     mappings,
     misshapen,
     number,
+    role_of,
     stated_reason,
     text,
     words_of,
@@ -47,7 +48,6 @@ from wirelint.events import CallUpdate, Close, Delta, Done, Event, Finish, Frame
 from wirelint.model import Json, Kind, Message, Part, Role, Text
 from wirelint.wire.aws_eventstream import looks_like_messages
 
-_ROLES: dict[str, Role] = {"system": "system", "developer": "system", "assistant": "assistant", "tool": "tool"}
 BlockParser = Callable[[Mapping[str, Json], str, Role], Part | None]
 """Function from a content block, its pointer and the message's role to a part; None for a block without content."""
 
@@ -58,7 +58,7 @@ def read_messages(body: Mapping[str, Json], parse: BlockParser) -> tuple[Message
     made = [Message("system", system, "/system")] if system else []
     for n, message in mappings(body.get("messages")):
         place = f"/messages/{n}"
-        role = _ROLES.get(text(message.get("role")) or "", "user")
+        role = role_of(message)
         made.append(Message(role, tuple(_parts(message.get("content"), f"{place}/content", role, parse)), place))
     return tuple(made)
 

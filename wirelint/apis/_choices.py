@@ -31,6 +31,7 @@ from wirelint.apis.reading import (
     mappings,
     number,
     refusal_of,
+    role_of,
     schema,
     stated_reason,
     text,
@@ -74,7 +75,6 @@ from wirelint.model import (
     Reasoning,
     Refusal,
     Request,
-    Role,
     Text,
     Tool,
     ToolCall,
@@ -82,15 +82,6 @@ from wirelint.model import (
     ToolResult,
 )
 
-_ROLES: dict[str, Role] = {
-    "system": "system",
-    "developer": "system",
-    "user": "user",
-    "assistant": "assistant",
-    "model": "assistant",
-    "tool": "tool",
-    "function": "tool",
-}
 _PLAIN = frozenset({"role", "content"})
 """The members of most messages."""
 REASONING = ("reasoning_content", "reasoning", "reasoning_text", "thinking")
@@ -139,7 +130,7 @@ def _wants_usage(body: Mapping[str, Json]) -> bool | None:
 
 
 def _message(message: Mapping[str, Json], place: str) -> Message:
-    role = _ROLES.get(text(message.get("role")) or "", "user")
+    role = role_of(message)
     content = message.get("content")
     if role == "tool":
         name = text(message.get("tool_name")) or text(message.get("name"))

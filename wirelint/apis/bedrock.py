@@ -74,10 +74,6 @@ _ANNOUNCED = frozenset({"tool_call", "hosted_call", "hosted_result", "opaque"})
 """Kinds of blocks that begin with a `contentBlockStart`. Text and reasoning begin with their first delta."""
 
 
-def serves(path: str) -> bool:
-    return _MODEL.search(path) is not None
-
-
 def claims(path: str, headers: Mapping[str, str], body: Mapping[str, Json]) -> bool:
     found = _MODEL.search(path)
     if found is not None and (found["verb"] or "").startswith("converse"):
@@ -434,7 +430,6 @@ class WholeWriter(BlockWholeWriter):
 
 API = ApiSpec(
     name="bedrock.converse",
-    serves=serves,
     claims=claims,
     claims_reply=claims_reply,
     read_request=read_request,

@@ -22,6 +22,7 @@ from wirelint.apis._blocks import BlockReader, BlockStreamWriter, Key, WireEvent
 from wirelint.apis._choices import read_chat
 from wirelint.apis.reading import error_of, is_conversation, is_misshapen, mapping, mappings, misshapen, number, text
 from wirelint.apis.spec import ApiSpec
+from wirelint.apis.traits import own_word
 from wirelint.apis.writing import (
     MADE,
     block_events,
@@ -68,23 +69,10 @@ _FIELDS: dict[str, Kind] = {"text": "text", "thinking": "reasoning"}
 _CONTENT, _CALL = "content block", "tool call"
 _PLAN: Key = ("plan", 0)
 _CITATIONS: Key = ("citations", 0)
-_REASONS = {
-    "stop": "COMPLETE",
-    "end_turn": "COMPLETE",
-    "tool_calls": "TOOL_CALL",
-    "tool_use": "TOOL_CALL",
-    "function_call": "TOOL_CALL",
-    "length": "MAX_TOKENS",
-    "max_tokens": "MAX_TOKENS",
-}
-
-
-def serves(path: str) -> bool:
-    return path.endswith("/v2/chat")
 
 
 def claims(path: str, headers: Mapping[str, str], body: Mapping[str, Json]) -> bool:
-    return serves(path) and is_conversation(body)
+    return path.endswith("/v2/chat") and is_conversation(body)
 
 
 def claims_reply(document: Mapping[str, Json]) -> bool:
@@ -294,7 +282,7 @@ def _call(start: Start, source: Mapping[str, Json], new_text: str) -> dict[str, 
 def _reason(finish: Finish, source: Mapping[str, Json]) -> str:
     if finish.reason == source.get("finish_reason"):
         return finish.reason
-    return _REASONS.get(finish.reason, finish.reason)
+    return own_word("cohere.chat", finish.reason) or finish.reason
 
 
 class StreamWriter(BlockStreamWriter):
@@ -406,7 +394,6 @@ def _entries(listed: Json, events: Sequence[Event], out: Sequence[Event], group:
 
 API = ApiSpec(
     name="cohere.chat",
-    serves=serves,
     claims=claims,
     claims_reply=claims_reply,
     read_request=read_request,

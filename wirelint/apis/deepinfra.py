@@ -27,12 +27,8 @@ _FAILED = frozenset({"failed", "error", "deleted"})
 _COUNTS = ("num_tokens", "num_input_tokens", "num_output_tokens", "estimated_cost")
 
 
-def serves(path: str) -> bool:
-    return _MODEL.search(path) is not None
-
-
 def claims(path: str, headers: Mapping[str, str], body: Mapping[str, Json]) -> bool:
-    return isinstance(body.get("input"), str) and serves(path)
+    return isinstance(body.get("input"), str) and _MODEL.search(path) is not None
 
 
 def claims_reply(document: Mapping[str, Json]) -> bool:
@@ -170,7 +166,6 @@ class WholeWriter(BaseWriter):
 
 API = ApiSpec(
     name="deepinfra.inference",
-    serves=serves,
     claims=claims,
     claims_reply=claims_reply,
     read_request=read_request,

@@ -44,6 +44,7 @@ from wirelint.apis.reading import (
     misshapen,
     number,
     or_other,
+    role_of,
     schema,
     text,
 )
@@ -61,7 +62,6 @@ from wirelint.model import (
     Part,
     Reasoning,
     Request,
-    Role,
     Text,
     Tool,
     ToolCall,
@@ -101,13 +101,6 @@ def _is_content(value: Json) -> bool:
 # --- requests ---------------------------------------------------------------------------------------------------------
 
 _PATH = re.compile(r"/(?:models|tunedModels|endpoints)/([^/:]+):(\w+)/?\Z")
-_ROLES: dict[str, Role] = {
-    "model": "assistant",
-    "assistant": "assistant",
-    "function": "tool",
-    "tool": "tool",
-    "system": "system",
-}
 _CLIENT_TOOLS = frozenset({"functionDeclarations", "computerUse"})
 _UNSEEN_TOOLS = frozenset({"computerUse", "mcpServers"})
 """Kinds of tools whose names the body does not show."""
@@ -167,8 +160,7 @@ def _system(body: Mapping[str, Json]) -> Iterator[Message]:
 
 
 def _message(place: str, content: Mapping[str, Json]) -> Message:
-    role = _ROLES.get(text(content.get("role")) or "", "user")
-    return Message(role, tuple(_parts(content.get("parts"), f"{place}/parts")), place)
+    return Message(role_of(content), tuple(_parts(content.get("parts"), f"{place}/parts")), place)
 
 
 def _parts(parts: Json, place: str) -> Iterator[Part]:

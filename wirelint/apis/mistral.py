@@ -29,12 +29,8 @@ _HOST = "mistral.ai"
 _CLIENTS = ("mistral-client", "mistralai")
 
 
-def serves(path: str) -> bool:
-    return path.endswith(("/chat/completions", "/agents/completions"))
-
-
 def claims(path: str, headers: Mapping[str, str], body: Mapping[str, Json]) -> bool:
-    if not serves(path):
+    if not path.endswith(("/chat/completions", "/agents/completions")):
         return False
     host = headers.get("host", "").partition(":")[0].lower()
     ours = host == _HOST or host.endswith(f".{_HOST}") or headers.get("user-agent", "").lower().startswith(_CLIENTS)
@@ -84,7 +80,6 @@ class WholeWriter(openai_chat.WholeWriter):
 
 API = ApiSpec(
     name="mistral.chat",
-    serves=serves,
     claims=claims,
     claims_reply=claims_reply,
     read_request=read_request,

@@ -338,11 +338,8 @@ class WholeWriter(BaseWriter, _Writer):
 def _spec(name: str, end: str, place: str) -> ApiSpec:
     """Return the API at paths with this end. `place`: pointer of the object with the model's message."""
 
-    def serves(path: str) -> bool:
-        return path.endswith(end)
-
     def claims(path: str, headers: Mapping[str, str], body: Mapping[str, Json]) -> bool:
-        if not serves(path) or not isinstance(body.get("model"), str):
+        if not path.endswith(end) or not isinstance(body.get("model"), str):
             return False
         return isinstance(body.get("messages"), list) if place else body.get("messages") is None
 
@@ -363,7 +360,6 @@ def _spec(name: str, end: str, place: str) -> ApiSpec:
 
     return ApiSpec(
         name=name,
-        serves=serves,
         claims=claims,
         claims_reply=claims_reply,
         read_request=read_request,

@@ -31,13 +31,10 @@ from wirelint.events import Event, Frame, Start
 from wirelint.model import Json, Kind, Message, Opaque, Part, Request, Text
 
 
-def serves(path: str) -> bool:
-    # Mistral's fill-in-the-middle has such requests and the replies of a chat.
-    return path.endswith("/completions") and not path.endswith(("/chat/completions", "/fim/completions"))
-
-
 def claims(path: str, headers: Mapping[str, str], body: Mapping[str, Json]) -> bool:
-    return "prompt" in body and serves(path)
+    # Mistral's fill-in-the-middle has such requests and the replies of a chat.
+    others = ("/chat/completions", "/fim/completions")
+    return "prompt" in body and path.endswith("/completions") and not path.endswith(others)
 
 
 def claims_reply(document: Mapping[str, Json]) -> bool:
@@ -141,7 +138,6 @@ class WholeWriter(_Writer, ChoiceWholeWriter):
 
 API = ApiSpec(
     name="openai.completions",
-    serves=serves,
     claims=claims,
     claims_reply=claims_reply,
     read_request=read_request,

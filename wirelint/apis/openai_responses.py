@@ -22,7 +22,7 @@ from typing import Literal
 
 from wirelint.apis.openai_responses_items import RESULTS, STREAMED_CALLS, ItemPart, item_parts, result_text
 from wirelint.apis.openai_responses_writer import ENDS, StreamWriter, WholeWriter
-from wirelint.apis.reading import ReplyReader, error_of, mapping, mappings, number, schema, text, tool_choice
+from wirelint.apis.reading import ReplyReader, error_of, mapping, mappings, number, role_of, schema, text, tool_choice
 from wirelint.apis.spec import ApiSpec
 from wirelint.events import (
     CallUpdate,
@@ -50,7 +50,6 @@ from wirelint.model import (
     Reasoning,
     Refusal,
     Request,
-    Role,
     Text,
     Tool,
     ToolCall,
@@ -65,16 +64,12 @@ _OTHER_APIS = (
 _ITEMS = frozenset({"message", "function_call", "function_call_output", "reasoning", "custom_tool_call_output"})
 
 
-def serves(path: str) -> bool:
-    return path.endswith("/responses") or not path.endswith(_OTHER_APIS)
-
-
 def claims(path: str, headers: Mapping[str, str], body: Mapping[str, Json]) -> bool:
     if path.endswith("/responses"):
         return "messages" not in body and any(name in body for name in ("input", "prompt", "previous_response_id"))
     # A gateway may serve this API at any path. No other API has a list of typed items.
     items = mappings(body.get("input"))
-    if not items or "messages" in body or not serves(path) or not isinstance(body.get("model"), str):
+    if not items or "messages" in body or path.endswith(_OTHER_APIS) or not isinstance(body.get("model"), str):
         return False
     return all(isinstance(item.get("role"), str) or item.get("type") in _ITEMS for _, item in items)
 
@@ -89,7 +84,6 @@ def claims_reply(document: Mapping[str, Json]) -> bool:
 
 # --- requests ---------------------------------------------------------------------------------------------------------
 
-_ROLES: dict[str, Role] = {"system": "system", "developer": "system", "assistant": "assistant"}
 _CLIENT_TOOLS: dict[str, str] = {
     "local_shell": "local_shell",
     "computer": "computer",
@@ -170,7 +164,7 @@ def _item(item: Mapping[str, Json], place: str) -> Message | None:
         return Message("tool", (_result(kind, item, place),), place)
     if kind == "mcp_approval_response":
         return Message("user", (Opaque(kind, place),), place)
-    role: Role = _ROLES.get(text(item.get("role")) or "", "user") if kind == "message" else "assistant"
+    role = role_of(item) if kind == "message" else "assistant"
     parts = (_part(one) for one in item_parts(item, place))
     return Message(role, tuple(part for part in parts if part is not None), place)
 
@@ -469,7 +463,6 @@ class Reader(ReplyReader):
 
 API = ApiSpec(
     name="openai.responses",
-    serves=serves,
     claims=claims,
     claims_reply=claims_reply,
     read_request=read_request,

@@ -26,6 +26,7 @@ from typing import NamedTuple
 
 from wirelint.apis.openai_responses_items import CALLS
 from wirelint.apis.reading import mapping, mappings, number, text
+from wirelint.apis.traits import Ending, ending
 from wirelint.apis.writing import WholeWriter as BaseWriter
 from wirelint.apis.writing import (
     block_events,
@@ -337,19 +338,14 @@ def _part_events(part: dict[str, Json], place: dict[str, Json]) -> Iterator[dict
 
 # --- members of the response ------------------------------------------------------------------------------------------
 
-_CUT_SHORT: dict[str, str] = {
-    "length": "max_output_tokens",
-    "max_tokens": "max_output_tokens",
-    "max_output_tokens": "max_output_tokens",
-    "content_filter": "content_filter",
-}
+_CUT_SHORT: dict[Ending, str] = {"length": "max_output_tokens", "filtered": "content_filter"}
 _STATES = frozenset({"failed", "cancelled", "incomplete"})
 
 
 def _with_finish(response: Mapping[str, Json], reason: str) -> dict[str, Json]:
     """Return a response with another finish reason, which may be a word of any API. Most words mean `completed`."""
-    if reason in _CUT_SHORT:
-        return {**response, "status": "incomplete", "incomplete_details": {"reason": _CUT_SHORT[reason]}}
+    if (why := _CUT_SHORT.get(ending(reason))) is not None:
+        return {**response, "status": "incomplete", "incomplete_details": {"reason": why}}
     if reason in _STATES:
         return {**response, "status": reason}
     return {**response, "status": "completed", "incomplete_details": None}

@@ -10,13 +10,23 @@ import orjson
 
 from wirelint.events import Done, Event, Frame, Other, ReplyMeta, StreamViolation
 from wirelint.jsonvalues import decode_json
-from wirelint.model import Arguments, Json, ToolChoice
+from wirelint.model import Arguments, Json, Role, ToolChoice
 
 DONE = "[DONE]"
+_ROLES: dict[str, Role] = {
+    **dict.fromkeys(("system", "developer"), "system"),
+    **dict.fromkeys(("assistant", "model"), "assistant"),
+    **dict.fromkeys(("tool", "function"), "tool"),
+}
 
 
 def text(value: Json) -> str | None:
     return value if isinstance(value, str) else None
+
+
+def role_of(message: Mapping[str, Json]) -> Role:
+    """Return the role of a message; `user` for a role of no API."""
+    return _ROLES.get(text(message.get("role")) or "", "user")
 
 
 def stated_reason(value: Json) -> str | None:

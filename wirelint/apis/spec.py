@@ -50,8 +50,6 @@ class ApiSpec:
     reply_reader: ReaderFactory
     stream_writer: Callable[[], ReplyWriter]
     whole_writer: Callable[[], ReplyWriter]
-    serves: Callable[[str], bool] = lambda _path: True
-    """Return True if the API may serve a path. Called before `claims`; the result is cached."""
     claims_other: Callable[[str, str, Headers, Json], bool] = lambda _method, _path, _headers, _body: False
     """Return True if a request that is not a POST of an object belongs to this API: method, path, headers, body."""
     channel: Literal["model", "mcp"] = "model"

@@ -9,10 +9,9 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
-from typing import Literal, TypeAlias
+from typing import Literal
 
 from wirelint.apis.traits import ending, traits
 from wirelint.arguments.argument_markup import closing_tag, opening_tag
@@ -35,7 +34,7 @@ from wirelint.text.escaping import excerpt
 
 _MOST_GUESSED = 64 << 10
 """Longest text for the library, which reads a few hundred kilobytes a second."""
-_SPACE = " \t\r\n"
+_BLANK = " \t\r\n"
 _FILLING = re.compile(r"[\s,]*")
 _WHITE = re.compile(r"\s*")
 _BARE_KEY = re.compile(r"[A-Za-z_$][\w$]*")
@@ -43,14 +42,15 @@ _NUMBER = re.compile(r"[-+]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-
 _WORD = re.compile(r"\w+")
 _WORDS = {True: ("true", "True", "TRUE"), False: ("false", "False", "FALSE"), None: ("null", "None", "NULL")}
 _QUOTES = {'"': '"', "'": "'", "\u201c": "\u201d", "\u2018": "\u2019"}
+_BODIES = {quote: re.compile(rf"(?:[^{quote}\\]|\\.)*+", re.DOTALL) for quote in _QUOTES.values()}
 _ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", '"': '"', "'": "'", "\\": "\\", "/": "/"}
-_UNITS = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}")
+_ESCAPED = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\.", re.DOTALL)
 _DEEPEST = 64
 
 
 def repair_damaged(text: str) -> dict[str, Json] | None:
     """Return the object that a damaged text spells; None if it spells none without additions or omissions."""
-    text = text.strip(_SPACE)
+    text = text.strip(_BLANK)
     if not text.startswith("{"):
         return None
     return next((value for value in _proposals(text) if isinstance(value, dict) and spells(text, value)), None)
@@ -72,121 +72,98 @@ def _proposals(text: str) -> Iterator[Json]:
 
 def spells(text: str, value: Json) -> bool:
     """Return True if a text spells this value in spite of wrong punctuation and surplus brackets at its end."""
-    place = 0
     try:
-        for filling, token in _tokens(value, 0):
-            place = filling.match(text, place).end()  # type: ignore[union-attr]
-            place = token(text, place)
+        place = _end_of(value, text, 0, 0)
     except _OtherwiseError:
         return False
-    return not text[place:].strip(f"}}],{_SPACE}")
+    return not text[place:].strip(f"}}],{_BLANK}")
 
 
 class _OtherwiseError(Exception):
     """The text does not spell the value."""
 
 
-_Token: TypeAlias = Callable[[str, int], int]
-"""Reader of one expected token: it returns the offset after it."""
-
-
-def _tokens(value: Json, depth: int) -> Iterator[tuple[re.Pattern[str], _Token]]:
-    """Yield the tokens of a value in order, each with the pattern of the text that may precede it."""
+def _end_of(value: Json, text: str, place: int, depth: int) -> int:
+    """Return the offset after the text that spells a value, and after white space before it. Raises _OtherwiseError."""
     if depth > _DEEPEST:
         raise _OtherwiseError
+    place = _end(_WHITE, text, place)
     match value:
         case dict():
-            yield _WHITE, partial(_read_literal, "{")
+            place = _literal("{", text, place)
             for key, inner in value.items():
-                yield _FILLING, partial(_read_key, key)
-                yield _WHITE, partial(_read_literal, ":")
-                yield from _tokens(inner, depth + 1)
-            yield _FILLING, partial(_read_literal, "}")
+                place = _key(key, text, _end(_FILLING, text, place))
+                place = _literal(":", text, _end(_WHITE, text, place))
+                place = _end_of(inner, text, place, depth + 1)
+            return _literal("}", text, _end(_FILLING, text, place))
         case list():
-            yield _WHITE, partial(_read_literal, "[")
+            place = _literal("[", text, place)
             for inner in value:
-                yield _FILLING, partial(_read_literal, "")
-                yield from _tokens(inner, depth + 1)
-            yield _FILLING, partial(_read_literal, "]")
+                place = _end_of(inner, text, _end(_FILLING, text, place), depth + 1)
+            return _literal("]", text, _end(_FILLING, text, place))
         case str():
-            yield _WHITE, partial(_read_string, value)
+            return _string(value, text, place)
         case bool() | None:
-            yield _WHITE, partial(_read_word, _WORDS[value])
+            return _word(_WORDS[value], text, place)
         case _:
-            yield _WHITE, partial(_read_number, value)
+            return _number(value, text, place)
 
 
-def _read_literal(wanted: str, text: str, place: int) -> int:
+def _end(pattern: re.Pattern[str], text: str, place: int) -> int:
+    found = pattern.match(text, place)
+    if found is None:
+        raise _OtherwiseError
+    return found.end()
+
+
+def _literal(wanted: str, text: str, place: int) -> int:
     if not text.startswith(wanted, place):
         raise _OtherwiseError
     return place + len(wanted)
 
 
-def _read_word(words: tuple[str, ...], text: str, place: int) -> int:
-    found = _WORD.match(text, place)
-    if found is None or found[0] not in words:
+def _word(words: tuple[str, ...], text: str, place: int, pattern: re.Pattern[str] = _WORD) -> int:
+    end = _end(pattern, text, place)
+    if text[place:end] not in words:
         raise _OtherwiseError
-    return found.end()
+    return end
 
 
-def _read_number(value: float, text: str, place: int) -> int:
-    found = _NUMBER.match(text, place)
-    digits = found[0].lstrip("+") if found is not None else ""
-    read: Json = int(digits) if re.fullmatch(r"-?[0-9]{1,400}", digits) else float(digits or "nan")
-    if found is None or not same(read, value):
+def _number(value: float, text: str, place: int) -> int:
+    end = _end(_NUMBER, text, place)
+    digits = text[place:end].lstrip("+")
+    read: Json = int(digits) if re.fullmatch(r"-?[0-9]{1,400}", digits) else float(digits)
+    if not same(read, value):
         raise _OtherwiseError
-    return found.end()
+    return end
 
 
-def _read_key(key: str, text: str, place: int) -> int:
-    bare = _BARE_KEY.match(text, place)
-    if bare is None:
-        return _read_string(key, text, place)
-    return _read_literal(key, text, place) if bare[0] == key else _read_word((), text, place)
+def _key(key: str, text: str, place: int) -> int:
+    return _word((key,), text, place, _BARE_KEY) if _BARE_KEY.match(text, place) else _string(key, text, place)
 
 
-def _read_string(value: str, text: str, place: int) -> int:
+def _string(value: str, text: str, place: int) -> int:
     r"""Read a quoted string. An escape that JSON does not have means itself (`\d`); then `\n` may, too."""
     closing = _QUOTES.get(text[place : place + 1])
-    if closing is None:
+    body = _BODIES[closing].match(text, place + 1) if closing is not None else None
+    if closing is None or body is None or _ESCAPED.sub(lambda one: _character(one[0]), body[0]) != value:
         raise _OtherwiseError
-    place += 1
-    said = 0
-    unknown = letters = False
-    while said < len(value):
-        backslash = text.find("\\", place)
-        size = min((len(text) if backslash < 0 else backslash) - place, len(value) - said)
-        if size:
-            piece = text[place : place + size]
-            if piece != value[said : said + size] or closing in piece:  # the quote that ends it would be a guess
-                raise _OtherwiseError
-            decoded, length = piece, size
-        else:
-            decoded, length = _escape(text, place)
-            if not value.startswith(decoded, said):
-                raise _OtherwiseError
-            unknown = unknown or len(decoded) > 1 or length == 1
-            letters = letters or text[place + 1 : place + 2] in tuple("bfnrtu")
-        said += len(decoded)
-        place += length
-    if unknown and letters:
+    escapes = {escape[0] for escape in _ESCAPED.finditer(body[0])}
+    if any(_character(one) == one for one in escapes) and any(one[1] in "bfnrtu" for one in escapes):
         raise _OtherwiseError
-    return _read_literal(closing, text, place)
+    return _literal(closing, text, body.end())
 
 
-def _escape(text: str, place: int) -> tuple[str, int]:
-    """Return the character of the escape at a place, and the escape's length."""
-    unit = _UNITS.match(text, place)
-    if unit is not None:
-        data = bytes.fromhex(unit[0].replace("\\u", ""))
-        return data.decode("utf-16-be", "surrogatepass"), unit.end() - place
-    kind = text[place + 1 : place + 2]
-    return (_ESCAPES[kind], 2) if kind in _ESCAPES else (f"\\{kind}", 1 + len(kind))
+def _character(escape: str) -> str:
+    """Return the character of an escape, or the escape itself if JSON does not have it."""
+    if len(escape) > 2:
+        return bytes.fromhex(escape.replace("\\u", "")).decode("utf-16-be", "surrogatepass")
+    return _ESCAPES.get(escape[1], escape)
 
 
 def unquoted(text: str) -> dict[str, Json] | None:
     """Return the object in a text that was encoded as a JSON string and lost the quotes: `{\\"city\\":\\"Oslo\\"}`."""
-    if not text.lstrip(_SPACE).startswith('{\\"'):
+    if not text.lstrip(_BLANK).startswith('{\\"'):
         return None
     try:
         inner = json.loads(f'"{text}"')
@@ -198,8 +175,6 @@ def unquoted(text: str) -> dict[str, Json] | None:
 
 UNREAD = frozenset({"broken-json", "unknown-field", "cut-event"})
 """Faults after which the content of a reply is unknown."""
-
-_BLANK = " \t\r\n"
 
 
 def claims_complete(exchange: Exchange, choice: Choice, call: ToolCall) -> bool:
@@ -294,7 +269,8 @@ def concatenated(call: ToolCall) -> Concatenated | None:
         return Concatenated(
             (*call.start_input.values, *deltas.values), deltas.rest, _shape(call.start_input, deltas), start=True
         )
-    arguments = _unwrapped(call.arguments)
+    value = call.arguments.value
+    arguments = Arguments(value) if isinstance(value, str) else call.arguments  # a client decodes them, too
     if not arguments.values or (len(arguments.values) == 1 and not _continues(arguments)):
         return None
     offset = arguments.ends[0] if arguments is call.arguments else 0
@@ -329,12 +305,6 @@ def is_broken(text: str) -> bool:
     scanner = Scanner()
     scanner.feed(text)
     return scanner.broken is not None or scanner.second is not None or scanner.top not in ("", "{")
-
-
-def _unwrapped(arguments: Arguments) -> Arguments:
-    """Return arguments that arrived as a JSON string, decoded, as a client decodes them."""
-    value = arguments.value
-    return Arguments(value) if isinstance(value, str) else arguments
 
 
 def _continues(arguments: Arguments) -> bool:
@@ -445,7 +415,10 @@ def _unreadable(arguments: Arguments, layers: int) -> Flaw:
     if (typed := Arguments(text.removeprefix(_TYPE)).mapping) is not None:
         return Flaw("preceded by the word `json`", "gateway", typed)
     if arguments.values:
-        return Flaw(f"followed by {excerpt(arguments.rest, 30)!r}", "gateway", _before_closers(arguments))
+        value = arguments.values[0]
+        # The object counts before surplus brackets, commas or the end of a fence, not before other text.
+        repaired = value if isinstance(value, dict) and not arguments.rest.strip(f"}}],`{_BLANK}") else None
+        return Flaw(f"followed by {excerpt(arguments.rest, 30)!r}", "gateway", repaired)
     if (bare := unquoted(text)) is not None:
         return Flaw("a JSON object encoded twice, without the quotes around it", "gateway", bare)
     if text.startswith("{{") and (doubled := Arguments(text[1:-1]).mapping) is not None:
@@ -506,12 +479,6 @@ def _without_tokens(text: str, layers: int) -> Flaw | None:
     place = text.index(between)
     tokens = f"{text[:place]} {text[place + len(between) :]}".strip()
     return Flaw(f"between control tokens ({excerpt(tokens, 60)})", "gateway", value or {})
-
-
-def _before_closers(arguments: Arguments) -> dict[str, Json] | None:
-    """Return the object before surplus brackets, commas or the end of a fence; None before any other text."""
-    value = arguments.values[0]
-    return value if isinstance(value, dict) and not arguments.rest.strip(f"}}],`{_BLANK}") else None
 
 
 _HALF_TOKEN = re.compile(r"[\w.+-]{1,12}|\\?u[0-9A-Fa-f]{0,3}")

@@ -3,6 +3,11 @@
 Theory of operation. A repair of a stream must continue the text that the client has already received. So every repair is a
 whole argument text that begins like the original, up to the first sign of the fault; without such a text there is no
 repair, streamed or whole. The watchers (`argument_watchers`) find that place while the text arrives.
+
+    {"q":"a"}{"q":"a"}     `{"q":"a"` is sent at once, `}` when the call ends: one of two equal values
+    {"q":"a"}{"q":"b"}     `{"q":"a"` is sent at once, `}` and a second call with `{"q":"b"}` when the call ends
+    {"q":'a'}              `{"q":` is sent at once, `"a"}` when the call ends
+    {"n":"3"}              `{"n":` is sent at once, `3}` when the call ends, if `n` is declared as an integer
 """
 
 from __future__ import annotations
@@ -80,7 +85,8 @@ def separate_values(call: ToolCall, tools: Tools, *, parallel: bool = True) -> C
         return _one_source(call, found, tools)
     match found.shape:
         case "equal" if all(piece.name in (None, "", call.name) for piece in call.pieces):
-            text = _kept(call, found)
+            filled = (number for number, value in enumerate(found.values) if is_filled(value))
+            text = _piece(_source(call), next(filled, 0))
             shown = excerpt(text)
             return Change(text, "safe", f"keep one value: {shown}", f"kept one value: {shown}", offset=found.offset)
         case "differ" if parallel and call.form == "function":
@@ -105,12 +111,6 @@ def _piece(arguments: Arguments, number: int) -> str:
     start = arguments.ends[number - 1] if number else 0
     piece = arguments.text[start : arguments.ends[number]]
     return piece.lstrip(_BLANK) if number else piece
-
-
-def _kept(call: ToolCall, found: Concatenated) -> str:
-    source = _source(call)
-    telling = (number for number, value in enumerate(found.values) if is_filled(value))
-    return _piece(source, next(telling, 0))
 
 
 def _split(call: ToolCall, found: Concatenated, tools: Tools) -> Change | None:

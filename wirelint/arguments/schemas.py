@@ -156,11 +156,7 @@ _SCHEMA_LISTS = frozenset({"anyOf", "oneOf", "allOf", "prefixItems"})
 _SCHEMAS = frozenset(_PHRASES.words("schemas"))
 # Annotations constrain nothing; with a wrong type (`"description": null`) they would only keep the schema from compiling.
 _ANNOTATIONS = frozenset(_PHRASES.words("annotations"))
-_TYPES = {name: name for name in ("null", "boolean", "integer", "number", "string", "array", "object")}
-_ALIASES = {
-    "int": "integer", "long": "integer", "float": "number", "double": "number", "str": "string", "bool": "boolean",
-    "list": "array", "dict": "object", "none": "null",
-} | _TYPES  # fmt: skip
+_ALIASES: dict[str, str] = _PHRASES.table("types")
 
 
 class _TooDeepError(Exception):

@@ -121,10 +121,13 @@ def check(
     items: Iterable[Record | Problem],
     rules: Sequence[Rule],
     report: Report | None = None,
+    *,
+    together: bool = False,
 ) -> Iterator[Checked | Problem]:
-    """Check records in order. Problems of the reader keep their place."""
+    """Check records in order, with a ledger for each file, or one for all (`together`). Problems of the reader keep their
+    place."""
     lacking: frozenset[MissingInfo] = frozenset()
-    for item, engine, is_first in _with_engines(items, rules, report):
+    for item, engine, is_first in _with_engines(items, rules, report, together=together):
         if isinstance(item, Problem):
             yield item
             continue
@@ -138,14 +141,15 @@ def check(
 
 
 def _with_engines(
-    items: Iterable[Record | Problem], rules: Sequence[Rule], report: Report | None
+    items: Iterable[Record | Problem], rules: Sequence[Rule], report: Report | None, *, together: bool = False
 ) -> Iterator[tuple[Record | Problem, Engine, bool]]:
-    """Yield each item with the engine of its file, whose ledger begins empty, and True for the first record of a file."""
+    """Yield each item with the engine of its file, whose ledger begins empty, or with one for all (`together`), and True
+    for the first record of a file."""
     engine, source = Engine(rules, report=report), None
     for item in items:
         is_first = isinstance(item, Record) and item.source != source
         if is_first:
-            engine, source = Engine(rules, report=report), item.source
+            engine, source = engine if together else Engine(rules, report=report), item.source
         yield item, engine, is_first
 
 

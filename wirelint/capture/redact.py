@@ -1,8 +1,9 @@
 """Redaction of credentials in records, log lines and messages.
 
 A mark such as `[redacted:1f3a9c2e]` replaces a whole secret. Its digits are an HMAC-SHA256 of the secret under a key of the
-process: one key in a header, a query and a body gets one mark, and the secret cannot be found by guessing. Every byte
-around a secret stays. A second redaction changes nothing.
+process: one key in a header, a query and a body gets one mark, and the secret cannot be found by guessing. The proxies of
+a fleet share a key in WIRELINT_REDACTION_KEY, so that a client has one mark in all their captures. Every byte around a
+secret stays. A second redaction changes nothing.
 
 The redactor remembers some of the secrets in the headers and URLs of requests, and removes them from all other texts, such
 as an error message that quotes the key.
@@ -14,10 +15,12 @@ import base64
 import binascii
 import dataclasses
 import hmac
+import os
 import re
 import secrets as randomness
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from typing import TypeVar
 from urllib.parse import quote, unquote_plus
 
 from wirelint.capture.literals import Scope, find_in_text
@@ -27,6 +30,8 @@ from wirelint.capture.streams import Body, ByteEdit, StreamStrings, find_in_body
 from wirelint.fix import AppliedFix
 from wirelint.jsonvalues import with_strings
 from wirelint.model import Json
+
+Other = TypeVar("Other")
 
 _SHORTEST_KNOWN = 8
 _SHORTEST_COOKIE = 16
@@ -83,7 +88,7 @@ class Redactor:
 
     def __init__(self, key: bytes | None = None, enabled: bool = True) -> None:
         self.enabled = enabled
-        self._key = key if key is not None else randomness.token_bytes(32)
+        self._key = key if key is not None else new_key()
         self._known: tuple[str, ...] = ()
         self._lock = threading.Lock()
 
@@ -263,6 +268,18 @@ class Redactor:
             pieces += text[position : span.start], self.mark(span.secret)
             position = span.end
         return "".join([*pieces, text[position:]]) if pieces else text
+
+
+def redacted(key: bytes, items: Iterable[Record | Other]) -> Iterator[Record | Other]:
+    """Yield items of a reader, the records without secrets. Only secrets of these records are remembered."""
+    redactor = Redactor(key)
+    for item in items:
+        yield redactor.record(item) if isinstance(item, Record) else item
+
+
+def new_key() -> bytes:
+    """Return the key for marks of a process: that of its fleet, else a random one."""
+    return os.environ.get("WIRELINT_REDACTION_KEY", "").encode() or randomness.token_bytes(32)
 
 
 def _shift(chunks: tuple[tuple[float, int], ...], edits: list[ByteEdit]) -> tuple[tuple[float, int], ...]:

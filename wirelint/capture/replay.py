@@ -48,7 +48,7 @@ def begin(record: Record) -> Session | None:
     api = _reply_api(record.response_body)
     if api is None:
         return None
-    return Session(api, None, id=record.id, method=record.method, url=record.url, headers=headers)
+    return Session(api, id=record.id, method=record.method, url=record.url, headers=headers)
 
 
 def respond(session: Session, record: Record) -> None:

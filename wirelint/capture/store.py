@@ -11,13 +11,20 @@ Exchanges that find it full are dropped and counted.
 
 The thread shares the lock of the interpreter with the traffic, and would delay the next request if it began at once. So
 it lets entries gather for a moment, and rests after each spell of work.
+
+With a `Shipper`, each new part gets the file `.ship`, which is locked until the part is finished (see `ship.py`).
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import itertools
 import os
+import re
+import secrets
+import shutil
+import socket
 import threading
 import time
 from collections import deque
@@ -25,10 +32,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from wirelint.capture.redact import Redactor
+from wirelint.model import Json
 
+if TYPE_CHECKING:
+    from wirelint.capture.ship import Shipper
+
+SHIP_MARK = ".ship"
+"""Name of the file in a part that is to be shipped. Its text is the folder of the part in the storage."""
 _STAMP = "%Y%m%dT%H%M%SZ"
 _FLAGS = os.O_WRONLY | os.O_APPEND | os.O_CREAT
 for _flag in ("O_CLOEXEC", "O_NOFOLLOW", "O_BINARY"):
@@ -65,14 +78,15 @@ class Part:
         self.path = path
         self.started = started
         self._files: dict[str, _Open] = {}
+        self._mark: _Open | None = None
 
     @classmethod
-    def create(cls, folder: Path, now: float) -> Part:
-        """Make a folder below `folder`, and `folder` if it is missing. Raises OSError."""
+    def create(cls, folder: Path, now: float, run: str) -> Part:
+        """Make a folder for a part of a run below `folder`, and `folder` if it is missing. Raises OSError."""
         with contextlib.suppress(FileExistsError):
             folder.parent.mkdir(parents=True, exist_ok=True)
             folder.mkdir(mode=0o700)
-        name = f"{datetime.fromtimestamp(now, UTC).strftime(_STAMP)}-{os.getpid()}"
+        name = f"{datetime.fromtimestamp(now, UTC).strftime(_STAMP)}-{run}"
         for number in itertools.count(1):
             path = folder / (name if number == 1 else f"{name}-{number:03}")
             try:
@@ -83,6 +97,17 @@ class Part:
                 continue
             return cls(path, now)
         raise AssertionError("unreachable")
+
+    def mark(self) -> None:
+        """Make the file `.ship`, locked until `close`. Raises OSError."""
+        import fcntl  # missing on Windows, where nothing is shipped
+
+        new = self.path / f"{SHIP_MARK}.new"
+        self._mark = _Open(new)
+        fcntl.flock(self._mark.descriptor, fcntl.LOCK_EX)
+        host = re.sub(r"[^\w.-]", "_", socket.gethostname(), flags=re.ASCII) or "localhost"
+        os.write(self._mark.descriptor, f"{host}/{self.path.name}".encode())
+        new.rename(self.path / SHIP_MARK)  # no other process sees it unlocked
 
     @property
     def size(self) -> int:
@@ -112,10 +137,11 @@ class Part:
         file.size += len(data)
 
     def close(self) -> None:
-        for file in self._files.values():
+        for file in (*self._files.values(), *([self._mark] if self._mark is not None else [])):
             with contextlib.suppress(OSError):
                 os.close(file.descriptor)
         self._files.clear()
+        self._mark = None
 
 
 File = Literal["exchanges.jsonl", "flows.mitm"]
@@ -158,7 +184,7 @@ class Store:
     """The captures of one run below `folder`.
 
     `report` gets one-line messages for the user, from the writer's thread. `backoff` are the first and the longest
-    pause after a failure, in seconds. No method raises.
+    pause after a failure, in seconds. `shipper` uploads finished parts; it is closed with the store. No method raises.
     """
 
     def __init__(
@@ -172,21 +198,25 @@ class Store:
         report: Callable[[str], None] = lambda _: None,
         clock: Callable[[], float] = time.time,
         backoff: tuple[float, float] = (0.5, 30.0),
+        shipper: Shipper | None = None,
     ) -> None:
         self.folder = folder
+        self.run = secrets.token_hex(4)
+        """Name of the run in its captures. It is random, since process ids repeat in containers."""
         self.redactor = redactor
         self._limits = (max_part_bytes, max_part_age)
         self._max_queue = max_queue_bytes
         self._report = report
         self._clock = clock
         self._backoff = backoff
+        self._shipper = shipper
         self._part: Part | None = None
         self._queue: deque[_Entry] = deque()
         self._queued = 0
         self._condition = threading.Condition()
         self._closing = False
         self._said: set[str] = set()
-        self._written = self._dropped = self._failed = 0
+        self._written = self._dropped = self._failed = self._numbered = 0
         self._thread: threading.Thread | None = None
 
     @property
@@ -202,6 +232,12 @@ class Store:
     @property
     def counts(self) -> Counts:
         return Counts(self._written, self._dropped, self._failed)
+
+    def place(self) -> dict[str, Json]:
+        """Return the place of the next exchange of the run, for its captures: `proxy`, and `sequence` from 1. A number
+        that is missing there belongs to a dropped exchange."""
+        self._numbered += 1
+        return {"proxy": self.run, "sequence": self._numbered}
 
     def put(self, *pieces: Piece, size: int = _DEFAULT_SIZE) -> bool:
         """Queue all pieces of an exchange, or none of them. Return False if there is no room.
@@ -243,6 +279,8 @@ class Store:
             self._close_part()
         if self._dropped:
             self._tell("lost", f"{self._dropped} captures were not written ({self.folder})")
+        if self._shipper is not None:
+            self._shipper.close()
         return left == 0
 
     def _start(self) -> None:
@@ -270,9 +308,14 @@ class Store:
         """Wait for the next entry. Return None if no more will come."""
         with self._condition:
             if not self._queue:
-                self._condition.wait_for(lambda: self._queue or self._closing)
+                while not self._condition.wait_for(lambda: self._queue or self._closing, self._time_left()):
+                    self._close_part()
                 self._rest(_GATHER)
             return self._queue[0] if self._queue else None
+
+    def _time_left(self) -> float | None:
+        """Return the seconds until the current part is too old."""
+        return max(0.0, self._part.started + self._limits[1] - self._clock()) if self._part is not None else None
 
     def _rest(self, seconds: float) -> None:
         if self._queue and self._queued < self._max_queue / _SHORT:
@@ -316,12 +359,26 @@ class Store:
         if part is not None and (not part.is_intact(file) or (may_turn and self._is_over(part, now, len(data)))):
             self._close_part()
         if self._part is None:
-            self._part = Part.create(self.folder, now)
+            self._part = self._begin(now)
         try:
             self._part.append(file, data)
         except TornError:
             self._close_part()
             raise
+
+    def _begin(self, now: float) -> Part:
+        """Return a new part, marked if it is to be shipped. Raises OSError, and leaves no folder then."""
+        part = Part.create(self.folder, now, self.run)
+        if self._shipper is not None:
+            try:
+                part.mark()
+            except OSError as error:
+                if error.errno not in (errno.ENOLCK, errno.ENOTSUP):
+                    part.close()
+                    shutil.rmtree(part.path, ignore_errors=True)
+                    raise
+                self._tell("mark", f"captures in {self.folder} are not shipped: no file there can be locked")
+        return part
 
     def _is_over(self, part: Part, now: float, size: int) -> bool:
         """Return True if a part ends before an entry of `size` bytes."""
@@ -332,6 +389,8 @@ class Store:
         if self._part is not None:
             self._part.close()
             self._part = None
+            if self._shipper is not None:
+                self._shipper.wake()
 
     def _tell(self, topic: str, message: str) -> None:
         """Report once per topic, so that a full disk does not fill the log."""

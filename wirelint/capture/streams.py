@@ -314,14 +314,13 @@ class StreamStrings:
         elif not frame.faults and not (frame.data or "").strip():  # a comment, as a rule
             self.size += len(frame.raw)
 
-    def add_texts(self, pattern: DeltaPattern, texts: Iterable[str], size: int) -> None:
-        """Add the texts of frames, `size` bytes together, whose other strings are those of the pattern's own event."""
+    def add_text(self, pattern: DeltaPattern, text: str, size: int) -> None:
+        """Add the text of a frame of `size` bytes, whose other strings are those of the pattern's own event."""
         if self._pattern is not pattern:
             self._pattern, self._text = pattern, self._broken
             self.add_document(pattern.document, self._find_text)
         self.size += size
-        for text in texts:
-            self._text.add(text)
+        self._text.add(text)
 
     def covers(self, body: bytes) -> bool:
         """Return True if all bytes of a body were added. Frames with damaged or several documents are not."""

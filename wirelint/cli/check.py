@@ -77,6 +77,13 @@ _CURE = "write it again with --write-baseline"
 @click.option("--write-baseline", is_flag=True, help="Record current findings as the baseline and exit 0.")
 @occurrences_option
 @jobs_option
+@click.option(
+    "--interleave", is_flag=True, help="Follow conversations from proxy to proxy: the runs of a day in order of time."
+)
+@click.option(
+    "--ray", is_flag=False, flag_value="", metavar="[ADDRESS]",
+    help="Check on a Ray cluster, or on one started here, and write tables to the folder or bucket -o.",
+)  # fmt: skip
 @click.option("--statistics", is_flag=True, help="Print counts per rule instead of findings.")
 @click.option("--expect", is_flag=True, help="Verify findings against each case's `expect`.")
 @click.option("--exit-zero", is_flag=True, help="Exit 0 even if something was found.")
@@ -91,6 +98,8 @@ def check(
     write_baseline: bool,
     all_occurrences: bool,
     jobs: int | None,
+    interleave: bool,
+    ray: str | None,
     statistics: bool,
     expect: bool,
     exit_zero: bool,
@@ -101,8 +110,8 @@ def check(
 
     Reads wirelint's exchanges.jsonl (also hand-made records with only `request` and `response`), mitmproxy flow files,
     HAR, VCR cassettes, LHAR, session logs of Claude Code and results of K2-Vendor-Verifier. Checks that need something a
-    format lacks are skipped, and a finding says so. Each file is checked by itself, in file order. `wirelint show` prints a
-    whole exchange, `wirelint rule NAME` explains a rule.
+    format lacks are skipped, and a finding says so. Each file is checked by itself, in file order, but the parts of a
+    proxy's run are checked as one. `wirelint show` prints a whole exchange, `wirelint rule NAME` explains a rule.
 
     Clients send their whole history with every request. A finding in it is reported where it appears first. Equal findings
     of other conversations are one issue, shown once with its number of exchanges; --all-occurrences reports each again.
@@ -110,12 +119,18 @@ def check(
     rules = selection.scopes()
     if expect:
         return verify(paths, rules)
+    if ray is not None:
+        status = _check_on_ray(ray, paths, output, selection, jobs, interleave, bool(baseline or watch or judge))
+        return 0 if status == 1 and exit_zero else status
     known = Baseline(baseline or selection.configuration.baseline, write=write_baseline)
     if watch:
         _require_files(paths, output_format, others=bool(output or write_baseline or statistics or judge))
         return _watch(paths, rules, known, output_format, all_occurrences=all_occurrences, exit_zero=exit_zero)
     counts = Statistics()
-    with results(output) as out, Bar(paths, "checking") as bar, Workers(jobs, bar, selection.scopes) as workers:
+    with (
+        results(output) as out, Bar(paths, "checking") as bar,
+        Workers(jobs, bar, selection.scopes, interleaved=interleave) as workers,
+    ):  # fmt: skip
         writer = begin(output_format, out, rules.everywhere, grouped=not all_occurrences)
         for found in bar.checked(workers.checked(rules), rules, judge):
             item = known.new(found)
@@ -138,6 +153,25 @@ def check(
     if bar.problems:
         return 2
     return 1 if counts.faults and not (exit_zero or write_baseline) else 0
+
+
+def _check_on_ray(
+    address: str,
+    paths: Sequence[str],
+    output: str | None,
+    selection: Selection,
+    jobs: int | None,
+    interleave: bool,
+    has_others: bool,
+) -> int:
+    """Check captures on a Ray cluster. Raises click.UsageError without an output, or for options that exclude `--ray`."""
+    if output is None or output == "-" or "-" in paths or has_others:
+        raise click.UsageError(
+            "--ray writes tables: name a folder or bucket with -o, and leave out -, --baseline, --watch and --judge"
+        )
+    from wirelint.cli.fleet import check_on_ray
+
+    return check_on_ray(address, paths, place_of(output), selection, jobs, interleaved=interleave)
 
 
 def _require_files(paths: Sequence[str], output_format: str, *, others: bool) -> None:
@@ -167,7 +201,7 @@ def _watch(
         while True:
             state, read_now, before = _sizes(paths), Counter[str](), counts.exchanges
             with Bar(paths, "checking") as bar:
-                for found in bar.checked(check_records(read(paths), rules, bar.inform_failure), rules):
+                for found in bar.checked(Workers(1, bar, lambda: rules).checked(rules), rules):
                     source = found.record.source
                     read_now[source] += 1
                     if read_now[source] > seen[source]:

@@ -11,7 +11,6 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -35,7 +34,7 @@ from wirelint.cli.options import (
     paths_argument,
     rule_options,
 )
-from wirelint.cli.progress import Bar
+from wirelint.cli.progress import Bar, size_of
 from wirelint.settings import Scopes
 from wirelint.text.escaping import counted
 from wirelint.view.bodies import write_patch
@@ -186,7 +185,7 @@ class _Run:
                 yield self._close(fix_file(self.rules, job, partial(self._take, job), self.bar.inform_failure))
             return
         number = 0
-        for item in self.workers.results(_fix_apart, self.workers.batches(jobs, attrgetter("source"))):
+        for item in self.workers.results(_fix_apart, self.workers.batches(jobs, lambda job: size_of(job.source))):
             if isinstance(item, _Outcome):
                 yield self._close(item)
                 number += 1

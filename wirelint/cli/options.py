@@ -67,8 +67,11 @@ class Selection:
     times: tuple[tuple[str, float], ...] = ()
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what a worker process needs to load the rules itself: they cannot be pickled."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        """Return what a worker process, perhaps on another machine, needs to load the rules: they cannot be pickled."""
+        return {
+            **{field.name: getattr(self, field.name) for field in fields(self)},
+            "configuration": self.configuration,
+        }
 
     def scopes(self) -> Scopes:
         """Return the rules in force. A selector option may hold several names separated by commas."""

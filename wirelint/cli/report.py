@@ -5,12 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import click
 import orjson
 
 from wirelint.capture.offline import Checked
+from wirelint.capture.readers import storage
 from wirelint.capture.readers.storage import place_of
 from wirelint.cli.guidance import guided
 from wirelint.cli.jobs import Workers
@@ -150,68 +151,147 @@ def stats(
     """Score the models in captures, by provider: calls, schema errors, tokens, cost, times, findings.
 
     A reply that ends in calls is good if every call names a declared tool and its arguments fit the tool's schema;
-    accuracy is the share of good ones. Reads what `wirelint check` reads. Costs are those of a price table
-    (pip install 'wirelint[prices]').
+    accuracy is the share of good ones. Reads what `wirelint check` reads, and tables of `wirelint export`. Costs are
+    those of a price table (pip install 'wirelint[prices]').
     """
     if by != "model" and output_format == "svg":
         raise click.UsageError("--output-format svg: only for --by model; choose table, markdown or json")
-    if by == "issue":
-        return _list_issues(paths, selection, output_format, jobs, judge)
-    if by != "model":
-        return _list_bills(paths, selection, "run" if by == "run" else "conversation", output_format, jobs)
-    rules, cards = selection.scopes(), scores.Cards()
-    with Bar(paths, "scoring") as bar, Workers(jobs, bar, selection.scopes) as workers:
-        for item in bar.checked(workers.checked(rules), rules, judge):
-            cards.add(scores.observe(item, delivered=side == "client"))
+    with _Inputs(
+        paths, selection, {"model": "scoring", "issue": "checking"}.get(by, "counting"), jobs, side, judge
+    ) as inputs:
+        if by == "issue":
+            _print_issues(inputs, output_format)
+        elif by == "model":
+            _print_cards(inputs, output_format)
+        else:
+            _print_bills(inputs, "run" if by == "run" else "conversation", output_format)
+        _inform_of_tables(inputs)
+    return 2 if inputs.problems else 0
+
+
+class _Inputs:
+    """The exchanges of captures, and of tables of `wirelint export`. Raises click.UsageError for what tables lack.
+
+    `keyed`: with the keys for a comparison. `chosen`: chooses exchanges of the captures.
+    """
+
+    def __init__(
+        self,
+        paths: Sequence[str],
+        selection: Selection,
+        verb: str,
+        jobs: int | None,
+        side: str,
+        judge: Judge | None = None,
+        *,
+        keyed: bool = False,
+        chosen: Callable[[Iterator[Checked]], Iterator[Checked]] = iter,
+    ) -> None:
+        self.tables = [path for path in paths if _is_tables(path)]
+        if self.tables and (side == "client" or judge is not None):
+            option, lack = ("--judge", "texts") if judge is not None else ("--side client", "replies as delivered")
+            raise click.UsageError(f"{option}: {self.tables[0]} holds tables, which have no {lack}; name the captures")
+        self._selection, self._rules, self._judge = selection, selection.scopes(), judge
+        self._is_delivered, self._is_keyed, self._chosen = side == "client", keyed, chosen
+        self._bar = Bar([path for path in paths if path not in self.tables], verb)
+        self._workers = Workers(jobs, self._bar, selection.scopes)
+
+    def __enter__(self) -> Self:
+        self._workers.__enter__()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._workers.__exit__(*error)
+        self._bar.hide()
+
+    @property
+    def problems(self) -> int:
+        return self._bar.problems
+
+    def checked(self) -> Iterator[Checked]:
+        """Yield all exchanges with their findings; those of tables have nothing else."""
+        yield from self._read()
+        yield from (checked for _, checked in self._rows())
+
+    def seen(self) -> Iterator[scores.Observation | None]:
+        """Yield the figures of all exchanges; None for one that is not with a model."""
+        for item in self._read():
+            yield scores.observe(item, delivered=self._is_delivered, keyed=self._is_keyed)
+        yield from (seen for seen, _ in self._rows())
+
+    def _read(self) -> Iterator[Checked]:
+        return self._chosen(self._bar.checked(self._workers.checked(self._rules), self._rules, self._judge))
+
+    def _rows(self) -> Iterator[tuple[scores.Observation | None, Checked]]:
+        if not self.tables:
+            return
+        try:
+            from wirelint.view.parquet import read_tables
+        except ImportError as error:
+            message = f"{self.tables[0]}: tables need pyarrow and DuckDB: pip install 'wirelint[tables]'"
+            raise click.ClickException(message) from error
+        in_force = {rule.name for rule in self._rules.everywhere}
+        left_out = self._selection.names(("ALL",)) - in_force
+        for path in self.tables:
+            try:
+                yield from read_tables(path, lambda name: name not in left_out)
+            except storage.StorageError as error:
+                raise click.ClickException(f"{path}: {error.message} ({error.cure})") from error
+
+
+def _is_tables(path: str) -> bool:
+    """Return True if a path is a folder that `wirelint export --format parquet` wrote."""
+    try:
+        return path != "-" and all(storage.is_folder(storage.joined(path, name)) for name in ("exchanges", "findings"))
+    except storage.StorageError:  # the reader of captures reports it
+        return False
+
+
+def _inform_of_tables(*inputs: _Inputs) -> None:
+    if any(one.tables for one in inputs):
+        inform("findings of tables are those of their export; tables have no bodies, so no prompts are shown")
+
+
+def _print_cards(inputs: _Inputs, output_format: str) -> None:
+    """Print a scorecard for each model."""
+    cards = scores.Cards()
+    for seen in inputs.seen():
+        cards.add(seen)
     found = cards.ordered()
     documents: Json = [scorecard.card_document(card) for card in found]
     _print_scores(output_format, lambda: scorecard.score_tables(found), found, documents)
-    if cards.left_out:
-        inform(f"{counted(cards.left_out, 'exchange')} left out: not with a model's API, or unrecognised")
-    if not found:
-        inform("no exchange with a model")
-    if any(card.spending.counted for card in found) and price_table() is None:
-        inform(CURE)
-    return 2 if bar.problems else 0
+    _inform_of_rest(cards.left_out, len(found), any(card.spending.counted for card in found))
 
 
-def _list_bills(
-    paths: tuple[str, ...],
-    selection: Selection,
-    by: Literal["conversation", "run"],
-    output_format: str,
-    jobs: int | None,
-) -> int:
+def _print_bills(inputs: _Inputs, by: Literal["conversation", "run"], output_format: str) -> None:
     """Print tokens and cost of conversations or runs."""
-    rules, bills = selection.scopes(), scores.Bills(by)
-    with Bar(paths, "counting") as bar, Workers(jobs, bar, selection.scopes) as workers:
-        for item in bar.checked(workers.checked(rules), rules):
-            bills.add(item)
+    bills = scores.Bills(by)
+    for seen in inputs.seen():
+        bills.add(seen)
     found = bills.all
     documents: Json = [scorecard.bill_document(bill) for bill in found]
     _print_scores(output_format, lambda: [scorecard.bill_table(found)] if found else [], found, documents)
-    if bills.left_out:
-        inform(f"{counted(bills.left_out, 'exchange')} left out: not with a model's API, or unrecognised")
+    _inform_of_rest(bills.left_out, len(found), bool(found))
+
+
+def _inform_of_rest(left_out: int, found: int, has_usage: bool) -> None:
+    if left_out:
+        inform(f"{counted(left_out, 'exchange')} left out: not with a model's API, or unrecognised")
     if not found:
         inform("no exchange with a model")
-    elif price_table() is None:
+    if has_usage and price_table() is None:
         inform(CURE)
-    return 2 if bar.problems else 0
 
 
-def _list_issues(
-    paths: tuple[str, ...], selection: Selection, output_format: str, jobs: int | None, judge: Judge | None
-) -> int:
+def _print_issues(inputs: _Inputs, output_format: str) -> None:
     """Print each fault once, with the number of exchanges that have it, the first and the last."""
-    rules, repeats = selection.scopes(), Repeats()
-    with Bar(paths, "checking") as bar, Workers(jobs, bar, selection.scopes) as workers:
-        for item in bar.checked(workers.checked(rules), rules, judge):
-            repeats.add(item.folded)
+    repeats = Repeats()
+    for item in inputs.checked():
+        repeats.add(item.folded)
     found = repeats.ordered()
     documents: Json = [one.document for one in found]
     _print_scores(output_format, lambda: [scorecard.issue_table(found)], found, documents)
     inform(f"{counted(len(found), 'issue')} in {counted(repeats.exchanges, 'exchange')}")
-    return 2 if bar.problems else 0
 
 
 @guided("compare")
@@ -250,13 +330,12 @@ def print_comparison(
 
     `candidates` chooses exchanges of `paths`. Raises click.ClickException if no request occurs in both.
     """
-    rules = selection.scopes()
     with (
-        Bar(references, "reading") as first, Workers(1, first, selection.scopes) as one,
-        Bar(paths, "comparing") as second, Workers(jobs, second, selection.scopes) as others,
-    ):  # fmt: skip
-        runs = first.checked(one.checked(rules), rules), candidates(second.checked(others.checked(rules), rules))
-        found, unanswered = scores.compare(*runs, delivered=side == "client")
+        _Inputs(references, selection, "reading", 1, side, keyed=True) as first,
+        _Inputs(paths, selection, "comparing", jobs, side, keyed=True, chosen=candidates) as second,
+    ):
+        found, unanswered = scores.compare(first.seen(), second.seen())
+    _inform_of_tables(first, second)
     compared = [made for made in found if made.pairs]
     if not compared:
         names = ", ".join(references), ", ".join(paths)

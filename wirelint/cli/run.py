@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shlex
 import shutil
 import sys
@@ -11,7 +10,6 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 
 import click
@@ -19,6 +17,7 @@ import orjson
 from rich.text import Text
 
 from wirelint.capture.format import read_lines
+from wirelint.capture.store import SHIP_MARK
 from wirelint.cli.guidance import guided
 from wirelint.cli.options import format_option, inform
 from wirelint.launch import environment as env
@@ -36,6 +35,9 @@ from wirelint.view.screen import Screen
 
 _set_option = click.option(
     "--set", "settings", multiple=True, metavar="NAME=VALUE", help="An option of wirelint or of mitmproxy."
+)
+_ship_option = click.option(
+    "--ship", metavar="URL", help="Also upload captures to a folder in object storage: s3://bucket/captures."
 )
 
 
@@ -57,6 +59,7 @@ _set_option = click.option(
 @click.option(
     "--captures", default="captures", show_default=True, metavar="DIR", help="Folder for captures; empty writes none."
 )
+@_ship_option
 @click.option("--log", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="File for the live log.")
 @click.option(
     "--live",
@@ -77,6 +80,7 @@ def run(
     fix: str | None,
     settings: tuple[str, ...],
     captures: str,
+    ship: str | None,
     log: Path | None,
     live: bool,
     dashboard: bool,
@@ -97,8 +101,8 @@ def run(
         chain, login = env.proxy_in(os.environ) or ("", "")
     except AddressError as error:
         raise click.UsageError(str(error)) from error
-    since = datetime.now(UTC)
-    options = [f"wirelint_captures={captures}", *([f"wirelint_fix={fix}"] if fix else []), *settings]
+    options = [f"wirelint_captures={captures}", *([f"wirelint_fix={fix}"] if fix else [])]
+    options += [*([f"wirelint_ship={ship}"] if ship else []), *settings]
     if dashboard and not any(option.startswith("wirelint_dashboard=") for option in settings):
         options.append("wirelint_dashboard=on")
     with tempfile.TemporaryDirectory(prefix="wirelint-run-") as scratch:
@@ -122,7 +126,7 @@ def run(
         except CommandError as error:
             inform(f"wirelint: {error}")
             return error.status
-        parts = _parts(settings, captures, proxy.pid, since)
+        parts = _parts(settings, captures, place.run)
         if not survived:
             inform(f"wirelint: mitmproxy ended before the command did: {proxy.last_log_line()}")
         if log is None and file is not None and parts:
@@ -164,15 +168,11 @@ def _opening(routes: env.Routes, place: Place) -> str:
     return f"wirelint: {'; '.join(ways)}"
 
 
-def _parts(settings: Sequence[str], captures: str, pid: int, since: datetime) -> list[Path]:
-    """Return the folders that this run has written. Their names have the time and the writing process."""
+def _parts(settings: Sequence[str], captures: str, name: str) -> list[Path]:
+    """Return the folders that this run has written. Their names have the time and the name of the run."""
     given = [value for name, _, value in (one.partition("=") for one in settings) if name == "wirelint_captures"]
     where = (given or [captures])[-1]
-    if not where:
-        return []
-    named = re.compile(rf"(\d+T\d+Z)-{pid}(?:-\d+)?")
-    found = ((path, named.fullmatch(path.name)) for path in Path(where).expanduser().glob(f"*Z-{pid}*"))
-    return sorted(path for path, match in found if match and match[1] >= f"{since:%Y%m%dT%H%M%SZ}")
+    return sorted(Path(where).expanduser().glob(f"*Z-{name}*")) if where and name else []
 
 
 def _closing(parts: list[Path], captures: str, command: Sequence[str]) -> Iterator[str]:
@@ -186,6 +186,8 @@ def _closing(parts: list[Path], captures: str, command: Sequence[str]) -> Iterat
     yield f"wirelint: {first}"
     yield from more
     yield f"captures: {' '.join(str(part) for part in parts)}"
+    if any((part / SHIP_MARK).exists() for part in parts):
+        yield "the captures are not uploaded yet (see wirelint.log there); the next run with their folder does it"
     yield f"next: wirelint show {parts[-1]}" + (f", wirelint rule {summary.worst}" if summary.rules else "")
 
 
@@ -273,9 +275,17 @@ def _plain(text: str) -> str:
 @click.option("--web", is_flag=True, help="Start mitmweb, in the browser.")
 @click.option("--console", is_flag=True, help="Start mitmproxy, in the terminal.")
 @click.option("--dashboard", is_flag=True, help="Serve a live page on this machine; its address is in the log.")
+@_ship_option
 @click.argument("extra", nargs=-1, type=click.UNPROCESSED, metavar="[MITMPROXY OPTIONS]")
 def proxy(
-    upstream: str | None, host: str, port: int, web: bool, console: bool, dashboard: bool, extra: tuple[str, ...]
+    upstream: str | None,
+    host: str,
+    port: int,
+    web: bool,
+    console: bool,
+    dashboard: bool,
+    ship: str | None,
+    extra: tuple[str, ...],
 ) -> int:
     """Start mitmproxy with wirelint in front of an upstream.
 
@@ -292,6 +302,8 @@ def proxy(
         raise click.UsageError("--web and --console are two tools; choose one")
     if dashboard and not any(word.startswith("wirelint_dashboard=") for word in extra):
         extra = ("--set", "wirelint_dashboard=on", *extra)
+    if ship:
+        extra = ("--set", f"wirelint_ship={ship}", *extra)
     try:
         with no_guard():  # mitmproxy sets colours itself
             return run("mitmweb" if web else "mitmproxy" if console else "mitmdump", upstream, host, port, extra)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -12,13 +13,14 @@ import orjson
 from rich.console import RenderableType
 from rich.text import Text as Line
 
-from wirelint.capture.offline import Checked, Occurrences, check
-from wirelint.capture.readers import Problem, read
+from wirelint.capture.offline import Checked, Occurrences
+from wirelint.capture.readers import Problem
 from wirelint.capture.readers.storage import is_url, place_of
 from wirelint.capture.record import Record
 from wirelint.capture.replay import mended
 from wirelint.cli import completion
 from wirelint.cli.guidance import guided
+from wirelint.cli.jobs import Workers
 from wirelint.cli.options import Selection, format_option, inform, occurrences_option, rule_options
 from wirelint.cli.progress import Bar
 from wirelint.model import Reasoning, Refusal, Text, ToolCall, ToolResult
@@ -91,8 +93,8 @@ def show(
     is_place = target == "-" or is_url(target) or Path(target).exists()
     place, wanted = (target, exchange) if is_place else (str(captures), target)
     with Bar([place], "reading") as bar:
-        records = _side(read([place]), upstream, delivered)
-        items = list(bar.checked(check(records, rules, bar.inform_failure), rules))
+        sided = functools.partial(_side, upstream=upstream, delivered=delivered)
+        items = list(bar.checked(Workers(1, bar, selection.scopes).checked(rules, sided), rules))
     if call is not None or named is not None or follow:
         _follow(items, place, wanted, call, named, output_format)
         return 2 if bar.problems else 0

@@ -5,37 +5,3 @@ dialect is a table in one of the TOML files of this package. The module beside t
 many dialects share (`json_blocks`, `pairs`, `tagged`, `invoke`, `python_lists`, `call_tokens`, `messages`) or with a
 separate function. To add a dialect, add a table to the file of its grammar; see `tables`.
 """
-
-from wirelint.dialects.reader import Block, NativeCall, Tier
-from wirelint.dialects.scan import (
-    FAMILIES,
-    OPENERS,
-    SPEAKERS,
-    Look,
-    find,
-    has_opener,
-    held_suffix,
-    is_damaged,
-    look,
-    may_begin,
-    may_hold_markup,
-    next_opener,
-)
-
-__all__ = [
-    "FAMILIES",
-    "OPENERS",
-    "SPEAKERS",
-    "Block",
-    "Look",
-    "NativeCall",
-    "Tier",
-    "find",
-    "has_opener",
-    "held_suffix",
-    "is_damaged",
-    "look",
-    "may_begin",
-    "may_hold_markup",
-    "next_opener",
-]

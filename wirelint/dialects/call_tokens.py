@@ -87,16 +87,16 @@ def _read_deepseek_call(reader: Reader, section: _DeepSeekCalls, *, begun: bool)
     name = reader.match(_DEEPSEEK.name, section.end)
     if reader.open:  # the name is still to come, or may go on
         return
-    if name is not None and ("\n" in name["space"] or _ends_name(reader, name.end())):
+    if name is not None and (
+        "\n" in name["space"]
+        or reader.char(name.end()) in ("", "{", "<")
+        or reader.match(_DEEPSEEK.ticks, name.end()) is not None
+    ):
         section.fenced = True if section.fenced is None else section.fenced
         section.end = name.end()
         _read_deepseek_body(reader, name["name"], section)
     elif reader.char(reader.space(section.end)) == "{":
         _read_deepseek_body(reader, first, section)
-
-
-def _ends_name(reader: Reader, at: int) -> bool:
-    return reader.char(at) in ("", "{", "<") or reader.match(_DEEPSEEK.ticks, at) is not None
 
 
 def _read_deepseek_body(reader: Reader, name: str, section: _DeepSeekCalls) -> None:

@@ -13,7 +13,7 @@ before every tag, and nests values.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -105,12 +105,6 @@ def grammar(table: Table, row: str = "invoke", *, spelt: str = "spelling") -> Gr
 
 PLAIN = spelling(_ANTHROPIC)
 """Plain tags, which may carry the prefix `antml:` or `mm:`."""
-
-
-def row_reader(table: Table) -> Callable[[Reader, int], Reading]:
-    """Return the reader of a family that is a row of data."""
-    row = grammar(table)
-    return lambda reader, position: read(reader, position, row)
 
 
 def read(reader: Reader, position: int, grammar: Grammar) -> Reading:
@@ -394,9 +388,11 @@ def _read_marked(reader: Reader, mark: Match) -> Reading:
 def _read_invoke(reader: Reader, opener: Match, section: _Section) -> None:
     written = opener["name"].strip()
     tool = reader.tool(written)
+    schema = tool.schema if tool is not None else None
     root = _Element("", "invoke")
     complete = _read_elements(reader, opener.end(), root, section)
-    section.calls.append(reader.call(written, _arguments(root, tool), complete=complete))
+    arguments = declared.unwrap(_object(root, schema, schema), declared.properties_of(schema))
+    section.calls.append(reader.call(written, arguments, complete=complete))
 
 
 def _read_elements(reader: Reader, position: int, root: _Element, section: _Section) -> bool:
@@ -437,12 +433,6 @@ def _close(stack: list[_Element], tag: str) -> bool:
     while stack and stack.pop().tag != tag:
         pass
     return not stack
-
-
-def _arguments(root: _Element, tool: Tool | None) -> dict[str, Json]:
-    schema = tool.schema if tool is not None else None
-    value = _object(root, schema, schema)
-    return declared.unwrap(value, declared.properties_of(schema))
 
 
 def _value(element: _Element, own: Json, schema: Json) -> Json:

@@ -10,21 +10,10 @@ with special rules have separate readers: Phi, Cohere, Granite, Hermes' tags, `<
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 from wirelint.dialects import declared, json_calls
-from wirelint.dialects.json_calls import (
-    KEYS,
-    JsonCalls,
-    Keys,
-    calls_of,
-    close,
-    read_arguments,
-    read_calls,
-    read_enclosed,
-)
 from wirelint.dialects.reader import Found, Match, NativeCall, Pattern, Reader, Reading, Skip, Tier
 from wirelint.dialects.tables import Table, table
 
@@ -48,7 +37,7 @@ class Grammar:
     opener: Pattern
     stop: Pattern
     closer: Pattern | None = None
-    keys: Keys = KEYS
+    keys: json_calls.Keys = json_calls.KEYS
     tier: Tier = "sentinel"
     on_sight: bool = False
     closed_only: bool = False
@@ -62,14 +51,8 @@ def grammar(table: Table, row: str = "array") -> Grammar:
         if key in data:
             data[key] = table.compile(data[key])
     if "keys" in data:
-        data["keys"] = Keys(*data["keys"])
+        data["keys"] = json_calls.Keys(*data["keys"])
     return Grammar(**{**data, "idle": frozenset(data.get("idle", ()))})
-
-
-def row_reader(table: Table) -> Callable[[Reader, int], Reading]:
-    """Return the reader of a family that is a row of data."""
-    row = grammar(table)
-    return lambda reader, position: read(reader, position, row)
 
 
 def read(reader: Reader, position: int, grammar: Grammar) -> Reading:
@@ -84,12 +67,12 @@ def read_array(reader: Reader, start: int, position: int, grammar: Grammar) -> R
     fence = reader.match(_FENCE, at) if reader.char(at) == "`" else None
     fenced, at = fence is not None, at if fence is None else fence.end()
     strangers = reader.strangers
-    found = read_calls(reader, at, grammar.closer or grammar.stop, (grammar.opener,), grammar.keys)
+    found = json_calls.read_calls(reader, at, grammar.closer or grammar.stop, (grammar.opener,), grammar.keys)
     if found is None:
         empty = reader.match(_NOTHING, at)
         if empty is None and not grammar.on_sight:
             return None
-        found = JsonCalls(position if empty is None else empty.end())
+        found = json_calls.JsonCalls(position if empty is None else empty.end())
         if empty is not None:
             _close(reader, found, grammar, fenced=fenced)
         counts = grammar.tier == "sentinel" and (found.closed or not grammar.closed_only)
@@ -108,7 +91,7 @@ def read_array(reader: Reader, start: int, position: int, grammar: Grammar) -> R
     return reader.block(grammar.dialect, start, found.end, calls, grammar.tier)
 
 
-def _close(reader: Reader, found: JsonCalls, grammar: Grammar, *, fenced: bool) -> bool:
+def _close(reader: Reader, found: json_calls.JsonCalls, grammar: Grammar, *, fenced: bool) -> bool:
     """Read the closer; return True if the end of the text cuts it off."""
     if grammar.closer is None:
         found.closed = True
@@ -124,7 +107,7 @@ def _close(reader: Reader, found: JsonCalls, grammar: Grammar, *, fenced: bool) 
         found.end = reader.size
         return True
     else:
-        close(reader, found, grammar.closer)
+        json_calls.close(reader, found, grammar.closer)
     return False
 
 
@@ -159,7 +142,7 @@ def _read_bare_list(reader: Reader, position: int) -> Reading:
     if decoded.failed or not isinstance(decoded.value, list):
         return None
     rows = [row for row in decoded.value if isinstance(row, dict) and row.keys() >= _ROW]
-    calls, _ = calls_of(reader, decoded.value, _ACTION.keys)
+    calls, _ = json_calls.calls_of(reader, decoded.value, _ACTION.keys)
     if not calls or not len(calls) == len(rows) == len(decoded.value) or not all(map(reader.fits, calls)):
         return None
     return reader.block(_ACTION.dialect, position, reader.past(decoded.end, _COHERE.end), calls, "generic")
@@ -188,7 +171,7 @@ def _read_granite_object(reader: Reader, opener: Match) -> Reading:
     if found is not None:
         found.canonical &= not opener["joint"]
     else:
-        found = read_calls(reader, reader.space(opener.end()), _GRANITE.any_closer, (_GRANITE.opener,))
+        found = json_calls.read_calls(reader, reader.space(opener.end()), _GRANITE.any_closer, (_GRANITE.opener,))
     if found is None:
         return None
     closer = reader.match(_GRANITE.closer, found.end)
@@ -218,7 +201,7 @@ def read_hermes(reader: Reader, position: int) -> Reading:
     weak = bool(opener["weak"] or opener["request"])
     if weak and reader.match(_HERMES.call_keys, at) is None:
         return None
-    found = read_calls(reader, at, _HERMES.weak_closer if weak else _HERMES.closer, (_HERMES.opener,))
+    found = json_calls.read_calls(reader, at, _HERMES.weak_closer if weak else _HERMES.closer, (_HERMES.opener,))
     if found is None:
         return None
     at, more = _skip_newlines(reader, found.end)
@@ -247,8 +230,8 @@ def _skip_newlines(reader: Reader, at: int) -> tuple[int, bool]:
     return (token.end(), True) if token is not None else (at, False)
 
 
-def _close_tag(reader: Reader, found: JsonCalls, opener: Match, *, weak: bool) -> None:
-    close(reader, found, _HERMES.weak_closer if weak else _HERMES.closer)
+def _close_tag(reader: Reader, found: json_calls.JsonCalls, opener: Match, *, weak: bool) -> None:
+    json_calls.close(reader, found, _HERMES.weak_closer if weak else _HERMES.closer)
     if found.closed:
         while more := reader.match(_HERMES.closer, found.end):
             found.end = more.end()
@@ -269,7 +252,7 @@ def _read_orphan(reader: Reader, position: int) -> Reading:
     decoded = reader.json(start)
     reader.dead["hermes_json"] = decoded.end
     closer = None if decoded.failed else reader.follow(_HERMES.closer, decoded.end)
-    calls = calls_of(reader, decoded.value)[0] if closer is not None else []
+    calls = json_calls.calls_of(reader, decoded.value)[0] if closer is not None else []
     if closer is None or not calls:
         return None
     return reader.block("longcat" if "longcat" in closer[0] else "hermes_json", start, closer.end(), calls, "generic")
@@ -284,7 +267,7 @@ def read_tool_calls(reader: Reader, position: int) -> Reading:
     opener = reader.match(_TOOL_CALLS.opener, position)
     if opener is None:
         return _read_tagged(reader, position)
-    found = read_enclosed(reader, opener.end(), _TOOL_CALLS.closer, (_TOOL_CALLS.opener,))
+    found = json_calls.read_enclosed(reader, opener.end(), _TOOL_CALLS.closer, (_TOOL_CALLS.opener,))
     if found is None:
         return None
     whole = found.closed and all(call.complete for call in found.calls)
@@ -300,11 +283,11 @@ def _read_tagged(reader: Reader, position: int) -> Reading:
     calls: list[NativeCall] = []
     end = wrapper.end() if wrapper is not None else position
     while wrapper is not None and (inner := reader.follow(_TOOL_CALLS.inner, end)):
-        found = read_calls(reader, inner.end(), _TOOL_CALLS.closer, (_TOOL_CALLS.inner,))
+        found = json_calls.read_calls(reader, inner.end(), _TOOL_CALLS.closer, (_TOOL_CALLS.inner,))
         if found is None:
             break
         calls += found.calls
-        close(reader, found, _TOOL_CALLS.inner_closer)
+        json_calls.close(reader, found, _TOOL_CALLS.inner_closer)
         end = found.end
         if not found.closed:
             break
@@ -331,7 +314,7 @@ def read_gigachat(reader: Reader, position: int) -> Reading:
 def _read_after_tokens(reader: Reader, position: int, header: Match) -> Reading:
     """Read the call after tokens that only GigaChat has."""
     at = reader.after(_GIGACHAT.fence, header.end())
-    found = read_calls(reader, reader.space(at), _GIGACHAT.stop, (_GIGACHAT.next,))
+    found = json_calls.read_calls(reader, reader.space(at), _GIGACHAT.stop, (_GIGACHAT.next,))
     if found is None:
         called = reader.char(header.end()) in _BEGINNINGS
         return reader.block("gigachat3", position, header.end()) if called else None
@@ -344,7 +327,7 @@ def _read_line(reader: Reader, line: Match) -> Reading:
     """Read the words without their tokens, at a line start: calls of declared tools, or nothing."""
     if line.start() < reader.dead.get("gigachat3", 0):
         return None
-    found = read_calls(reader, line.end(), _GIGACHAT.stop, (_GIGACHAT.next,))
+    found = json_calls.read_calls(reader, line.end(), _GIGACHAT.stop, (_GIGACHAT.next,))
     if found is not None and all(call.name in reader.tools for call in found.calls):
         end = reader.after(_GIGACHAT.surplus, found.end)
         return reader.block("gigachat3", line.start(), end, found.calls, "generic")
@@ -358,7 +341,7 @@ _RWKV = table(__name__, "rwkv")
 
 def read_rwkv(reader: Reader, position: int) -> Reading:
     heading = reader.match(_RWKV.heading, position)
-    found = read_calls(reader, heading.end(), _RWKV.ticks) if heading is not None else None
+    found = json_calls.read_calls(reader, heading.end(), _RWKV.ticks) if heading is not None else None
     if heading is None or found is None:
         return None
     closer = reader.match(_RWKV.fence_end, found.end) if heading["fence"] else None
@@ -394,7 +377,7 @@ def _read_marked(reader: Reader, position: int, start: Match) -> Reading:
 
 def _read_named(reader: Reader, start: int, header: Match) -> Reading:
     """Read a name, perhaps an id, and the arguments."""
-    arguments = read_arguments(reader, header.end(), _MISTRAL.stop)
+    arguments = json_calls.read_arguments(reader, header.end(), _MISTRAL.stop)
     # Undoing escapes breaks arguments that were encoded twice; the marker has nothing to escape.
     if not arguments.complete and (reader.view.decoded or _is_description(reader, header, arguments.end)):
         return None
@@ -450,7 +433,7 @@ def _read_stripped(reader: Reader, position: int) -> Reading:
         begun = (reader.call(before["name"], None, complete=False),)
         start = floor + before.start("name")
         return reader.block("mistral_v13", start, position, begun, "generic") if reader.open else None
-    arguments = read_arguments(reader, body.end(), _MISTRAL.stop)
+    arguments = json_calls.read_arguments(reader, body.end(), _MISTRAL.stop)
     native_id = body["id"] or before["id"]
     call = reader.call(before["name"], arguments.value, complete=arguments.complete, native_id=native_id)
     dialect = "mistral_v11" if native_id is not None else "mistral_v13"

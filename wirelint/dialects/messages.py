@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from wirelint.dialects import declared, python_calls
-from wirelint.dialects.json_calls import calls_of, decode_or_repair
+from wirelint.dialects.json_calls import ARGUMENT_KEYS, calls_of, decode_or_repair
 from wirelint.dialects.reader import Calls, Match, NativeCall, Reader, Reading
 from wirelint.dialects.tables import table
 from wirelint.model import Json, Tool
@@ -127,22 +127,17 @@ def _leaves(value: Json, depth: int = 0) -> Iterator[tuple[Json, int]]:
             yield from _leaves(item, depth + 1)
         return
     wrapper = next((key for key in _BARE.data["wrappers"] if key in value), None) if isinstance(value, dict) else None
-    if isinstance(value, dict) and wrapper is not None and depth < _DEEPEST and _says_nothing_else(value, wrapper):
+    beside = [item for key, item in value.items() if key not in {wrapper, *_BESIDE}] if isinstance(value, dict) else []
+    if isinstance(value, dict) and wrapper is not None and depth < _DEEPEST and not any(beside):
         yield from _leaves(value[wrapper], depth + 1)
     else:
         inner = isinstance(value, dict) and isinstance(value.get("function"), dict)
         yield value, depth + 1 + inner
 
 
-def _says_nothing_else(value: dict[str, Json], wrapper: str) -> bool:
-    """Return True if the object holds no text beside the calls."""
-    return not any(item for key, item in value.items() if key != wrapper and key not in _BESIDE)
-
-
 _LLAMA = table(__name__, "llama")
 _INTERPRETERS = ("code_interpreter", "python", "ipython")
 _CODE_KEYS = ("code", "script", "source", "input", "query")
-_ARGUMENT_KEYS = frozenset({"parameters", "arguments", "args", "input"})
 _LONGEST_CODE = 100_000
 
 
@@ -215,7 +210,7 @@ def _read_damaged(reader: Reader, at: int, read: _Objects) -> None:
 def _gives_arguments(reader: Reader, value: Json, calls: list[NativeCall]) -> bool:
     """Return True if the object has arguments, or its tool takes none: a name alone is no call."""
     tools = [reader.tools.get(call.name) for call in calls]
-    return (isinstance(value, dict) and not value.keys().isdisjoint(_ARGUMENT_KEYS)) or not any(
+    return (isinstance(value, dict) and not value.keys().isdisjoint(ARGUMENT_KEYS)) or not any(
         tool is None or declared.properties_of(tool.schema) for tool in tools
     )
 
@@ -372,16 +367,14 @@ def _read_recipient_call(reader: Reader, position: int, header: Match) -> Readin
         call = reader.call(header["name"], None, complete=False)
         return reader.block("functionary_v3_2", position, reader.size, (call,), "weak")
     call = reader.call(header["name"], decoded.value, complete=True)
-    if not (call.complete and reader.fits(call) and _ends_stretch(reader, decoded.end)):
+    if not (call.complete and reader.fits(call)):
+        return None
+    # Another recipient follows, or nothing. GLM-4 has such lines too, with its own tokens after them.
+    if not _FUNCTIONARY.named(reader, "further", decoded.end) and (
+        reader.match(_FUNCTIONARY.token_of_glm, decoded.end) is not None or not reader.concludes(decoded.end)
+    ):
         return None
     return reader.block("functionary_v3_2", position, decoded.end, (call,), "weak")
-
-
-def _ends_stretch(reader: Reader, end: int) -> bool:
-    """Return True if another recipient follows, or nothing. GLM-4 has such lines too, with its own tokens after them."""
-    if _FUNCTIONARY.named(reader, "further", end):
-        return True
-    return reader.match(_FUNCTIONARY.token_of_glm, end) is None and reader.concludes(end)
 
 
 def _read_rest_as_code(reader: Reader, position: int, header: Match) -> Reading:

@@ -13,12 +13,12 @@ Theory of operation. A dialect declares its openers in a subset of regular expre
 matches partially, finds the beginning of one at the very end of a text, which a stream must hold back (`is_cut`). Every
 piece is bounded in length, so an opener is too. Openers are matched against shadow text (see `views`).
 
-`OpenerIndex` searches for the openers of all families at once. Their first piece gives them one of five kinds: literal,
-word, glued, line, text. Openers of the first three kinds are grouped by first character, line openers follow a line feed,
-so each group is one search that skips to a character. A group is searched for only if one of its cues occurs, the
-literals of its openers that are rarest in prose. After `<`, which is frequent in code, the next letters rule out most tags
-before all openers are tried. A tool's name is matched as any name, which is then looked up, so that nothing is compiled for
-the tools of a request.
+`OpenerIndex` searches for the openers of all families at once. An opener begins with a literal or with one of four anchors,
+which is its kind. Openers at a literal, a word or the end of a sentence are grouped by first character, line openers
+follow a line feed, so each group is one search that skips to a character. A group is searched for only if one of its cues
+occurs, the literals of its openers that are rarest in prose. After `<`, which is frequent in code, the next letters rule
+out most tags before all openers are tried. A tool's name is matched as any name, which is then looked up, so that nothing
+is compiled for the tools of a request.
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from enum import Enum, auto
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, assert_never
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, assert_never
 
 import regex
 
@@ -55,27 +56,18 @@ class Either:
     options: tuple[Opener, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class LineStart:
-    """The start of a line; no length."""
+class Anchor(Enum):
+    """A place without a length. The kind of an opener is the anchor that it begins with; None for a literal."""
 
-
-@dataclass(frozen=True, slots=True)
-class WordStart:
-    """The start of a word outside of paths, assignments and dotted names, and not in mid-sentence; no length.
-
-    Mid-sentence is after a word in small letters or a comma. Names of roles and channels (`assistant to=…`) are exempt.
-    """
-
-
-@dataclass(frozen=True, slots=True)
-class SentenceEnd:
-    """The place right after the end of a sentence or of JSON, without a blank; no length."""
-
-
-@dataclass(frozen=True, slots=True)
-class TextStart:
-    """The start of the text, or of the text after reasoning; no length."""
+    LINE = auto()
+    """The start of a line."""
+    WORD = auto()
+    """The start of a word outside of paths, assignments and dotted names, and not in mid-sentence, that is after a word in
+    small letters or a comma. Names of roles and channels (`assistant to=…`) are exempt."""
+    SENTENCE = auto()
+    """Right after the end of a sentence or of JSON, without a blank."""
+    TEXT = auto()
+    """The start of the text, or of the text after reasoning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +75,8 @@ class Name:
     """The name of a declared tool. At most one in an opener, and not within alternatives."""
 
 
-Piece: TypeAlias = str | Run | Either | LineStart | WordStart | SentenceEnd | TextStart | Name
+Piece: TypeAlias = str | Run | Either | Anchor | Name
 Opener: TypeAlias = tuple[Piece, ...]
-Kind: TypeAlias = Literal["literal", "word", "glued", "line", "text"]
 
 NAME = Name()
 NAME_CHARS = r"[\w.-]"
@@ -93,10 +84,10 @@ THOUGHT_ENDS = ("</think>", "</thinking>", "[/THINK]", "</seed:think>", "</mm:th
 NO_TAG = r"(?<![\w\"'|/\]=?-])"
 """Look-behind assertion for a `>` that may begin an opener: nearly every `>` ends a tag."""
 _ANCHORS: dict[str, Piece] = {
-    "^": LineStart(),
-    r"\b": WordStart(),
-    r"\E": SentenceEnd(),
-    r"\A": TextStart(),
+    "^": Anchor.LINE,
+    r"\b": Anchor.WORD,
+    r"\E": Anchor.SENTENCE,
+    r"\A": Anchor.TEXT,
     "{tool}": NAME,
 }
 _CONTROLS = {"n": "\n", "r": "\r", "t": "\t"}
@@ -225,13 +216,13 @@ def _forms(piece: Piece) -> _Forms:
         case Name():
             full = rf"(?P<name>{NAME_CHARS}{{1,{_LONGEST_NAME}}})"
             return _Forms(full, _LONGEST_NAME, (NAME_CHARS[1:-2] + r"\-",))
-        case LineStart():
+        case Anchor.LINE:
             return _Forms("(?m:^)", 0)
-        case WordStart():
+        case Anchor.WORD:
             return _Forms(word_start(), 0)
-        case SentenceEnd():
+        case Anchor.SENTENCE:
             return _Forms(sentence_end(), 0)
-        case TextStart():
+        case Anchor.TEXT:
             return _Forms(rf"(?:\A|{_AFTER_THOUGHT})", 0)
         case _:
             assert_never(piece)
@@ -266,7 +257,7 @@ def heads(opener: Opener) -> Iterator[str]:
                     yield from heads(option)
                 if all(options):
                     return
-            case Run(least=0) | LineStart() | WordStart() | SentenceEnd() | TextStart():
+            case Run(least=0) | Anchor():
                 continue
             case Run() | Name():
                 return
@@ -308,29 +299,20 @@ def first_letters(opener: Opener, lead: str = "", *, barred: bool = False) -> It
             yield lead
 
 
-def _kind(opener: Opener) -> Kind:
-    match opener[0]:
-        case WordStart():
-            return "word"
-        case SentenceEnd():
-            return "glued"
-        case LineStart():
-            return "line"
-        case TextStart():
-            return "text"
-        case _:
-            return "literal"
-
-
-def _by_kind(openers: Iterable[Opener]) -> dict[Kind, list[Opener]]:
-    kinds: dict[Kind, list[Opener]] = defaultdict(list)
+def _by_kind(openers: Iterable[Opener]) -> dict[Anchor | None, list[Opener]]:
+    kinds: dict[Anchor | None, list[Opener]] = defaultdict(list)
     for opener in openers:
-        kinds[_kind(opener)].append(opener)
+        first = opener[0]
+        kinds[first if isinstance(first, Anchor) else None].append(opener)
     return kinds
 
 
+def _heads_of(openers: Iterable[Opener]) -> set[str]:
+    return {head for opener in openers for head in heads(opener)}
+
+
 def _first_characters(openers: Iterable[Opener]) -> set[str]:
-    return {head[0] for opener in openers for head in heads(opener)}
+    return {head[0] for head in _heads_of(openers)}
 
 
 # -- complete openers --------------------------------------------------------------------------------------------------
@@ -401,13 +383,17 @@ class OpenerIndex:
         self._initial = [group for _, group in groups if group.initial]
         self._searched = [group for _, group in groups if not group.initial]
         self._cues = sorted({cue for group in self._searched for cue in group.cues})
-        self._literal = [group.pattern for kind, group in groups if kind == "literal" and not group.named]
+        self._literal = [group.pattern for kind, group in groups if kind is None and not group.named]
         held = dict.fromkeys((*self.openers, *more))
         plain = [opener for opener in held if not has_name(opener)]
         self._cuts = [_cut_of(kind, some) for kind, some in _by_kind(plain).items()]
         self._named_cuts = [_named_cut(opener) for opener in held if has_name(opener)]
         # A loop in deltas of a character has few ends, each of which takes 60 microseconds.
         self._cut_at = lru_cache(maxsize=256)(self._find_cut)
+
+    def heads(self, kind: Anchor | None) -> set[str]:
+        """Return the first literals of the openers of a kind."""
+        return _heads_of(self.kinds.get(kind, ()))
 
     def groups_in(self, text: str, names: Collection[str]) -> list[_Group]:
         """Return the groups that may have an opener in a text, judged by their cues."""
@@ -431,7 +417,7 @@ class OpenerIndex:
         """
         if any(pattern.match(text) for pattern in self._literal):
             return True
-        cuts = (cut.patterns.get(text[:1]) for cut in self._cuts if cut.kind == "literal")
+        cuts = (cut.patterns.get(text[:1]) for cut in self._cuts if cut.kind is None)
         return any(pattern is not None and is_cut(pattern, text) for pattern in cuts)
 
     def cut(self, text: str, start: int, names: Collection[str]) -> int | None:
@@ -446,22 +432,22 @@ class OpenerIndex:
         return min((place for place in found if place is not None), default=None)
 
 
-def _groups(kind: Kind, openers: list[Opener]) -> Iterator[_Group]:
+def _groups(kind: Anchor | None, openers: list[Opener]) -> Iterator[_Group]:
     yield from _plain_groups(kind, [opener for opener in openers if not has_name(opener)])
     for opener in filter(has_name, openers):
         yield from (group._replace(named=True) for group in _plain_groups(kind, [opener]))
 
 
-def _plain_groups(kind: Kind, openers: list[Opener]) -> Iterator[_Group]:
+def _plain_groups(kind: Anchor | None, openers: list[Opener]) -> Iterator[_Group]:
     if not openers:
         return
     match kind:
-        case "text":
+        case Anchor.TEXT:
             inside = full_pattern(opener[1:] for opener in openers)
             ends = "|".join(map(re.escape, THOUGHT_ENDS))
             yield _Group((), lazy_pattern(inside), initial=True)
             yield _Group(("</", "[/"), lazy_pattern(inside), lazy_pattern(rf"(?:{ends})(?={inside})"))
-        case "line":
+        case Anchor.LINE:
             inside = full_pattern(opener[1:] for opener in openers)
             first = "".join(sorted(map(re.escape, _first_characters(openers))))
             yield _Group((), lazy_pattern(inside), initial=True)
@@ -499,16 +485,16 @@ def _rarity(cue: str) -> tuple[int, int]:
     return (2 - common if _SIGN.fullmatch(cue) else 0), len(cue)
 
 
-def _by_character(kind: Kind, openers: list[Opener]) -> Iterator[_Group]:
+def _by_character(kind: Anchor | None, openers: list[Opener]) -> Iterator[_Group]:
     groups: dict[str, list[Opener]] = defaultdict(list)
     for opener in openers:
-        for expanded in expand(opener if kind == "literal" else opener[1:]):
+        for expanded in expand(opener if kind is None else opener[1:]):
             head = expanded[0]
             assert isinstance(head, str)
             groups[head[0]].append(expanded)
     for character, group in groups.items():
         rests = dict.fromkeys(_without_first(opener) for opener in group)
-        anchors = {"word": word_start, "glued": sentence_end}
+        anchors = {Anchor.WORD: word_start, Anchor.SENTENCE: sentence_end}
         before = anchors[kind](re.escape(character)) if kind in anchors else ""
         yield _Group(_cues(group), lazy_pattern(f"{re.escape(character)}{before}{_filtered(rests)}"))
 
@@ -544,16 +530,20 @@ def _filtered(openers: Iterable[Opener]) -> str:
 
 
 class _Cut(NamedTuple):
-    """The search for an opener of one kind that the end of a text cuts off. `places`: where one may start.
+    """Search for an opener of one kind that the end of a text cuts off, such as `<tool_c` or `\\n Acti`.
 
-    `patterns` are by first character; those of lines and texts, which begin between characters, are under "". Of an
-    opener with a tool's name, `head` is the part before the name, `named` that with any name.
+    `places` matches where an opener of the kind may start. `patterns` are the openers by first character; line and text
+    openers, which start between two characters, are all under "". `reach` is the length of the longest opener.
 
-    Places are searched for backwards: `tail` matches the characters that an opener may consist of, `mark` the character at
-    or before a place. `reach` is the length of the longest opener, `most` the most places within one.
+    The text is read backwards from its end. `tail` matches the characters that can be part of an opener, so the start is
+    within its match. `mark` matches the first character of an opener, or the character before a line or text opener.
+    `most` is the number of marks that one opener can hold; further marks need not be tried.
+
+    For an opener with the name of a tool, `head` is the pattern of its part before the name, and `named` that of this part
+    and any name.
     """
 
-    kind: Kind
+    kind: Anchor | None
     places: re.Pattern[str]
     tail: re.Pattern[str]
     mark: re.Pattern[str]
@@ -564,10 +554,10 @@ class _Cut(NamedTuple):
     named: re.Pattern[str] | None = None
 
     def place(self, text: str, start: int, backwards: str, names: Collection[str]) -> int | None:
-        """Return the first offset from `start` on where an opener may be cut off.
+        """Return the first offset from `start` on where an opener may begin that the end of the text cuts off.
 
-        `backwards` is the end of the text, reversed. A text of `*` or of line ends has hundreds of places: looking ahead
-        from each of them took 0.2 ms at each delta.
+        `backwards`: the end of the text, reversed. Trying each place from left to right took 0.2 ms per delta in a text of
+        `*` or of line ends, which has hundreds of places.
         """
         tail = self.tail.match(backwards)
         reach = min(self.reach, tail.end() if tail is not None else 0)
@@ -580,7 +570,7 @@ class _Cut(NamedTuple):
         return None
 
     def _candidates(self, text: str, start: int, backwards: str, reach: int) -> Iterator[int]:
-        behind = self.kind in ("line", "text")
+        behind = self.kind in (Anchor.LINE, Anchor.TEXT)
         marks = itertools.islice(self.mark.finditer(backwards, 0, reach + behind), self.most)
         found = [len(text) - mark.end() + behind for mark in marks]
         if behind and len(text) <= reach and 0 not in found[-1:]:
@@ -596,14 +586,14 @@ class _Cut(NamedTuple):
         return any(one.startswith(name) if ended else one == name for one in names)
 
 
-def _cut_of(kind: Kind, openers: list[Opener]) -> _Cut:
+def _cut_of(kind: Anchor | None, openers: list[Opener]) -> _Cut:
     firsts = _first_characters(openers)
     by_first: dict[str, list[Opener]] = {"": openers}
-    if kind not in ("line", "text"):
+    if kind not in (Anchor.LINE, Anchor.TEXT):
         by_first = {first: [one for one in openers if first in _first_characters([one])] for first in firsts}
     patterns = {first: full_pattern(some) for first, some in by_first.items()}
     chars = "".join(dict.fromkeys(chars for opener in openers for piece in opener for chars in _forms(piece).alphabet))
-    before = {"line": {"\n"}, "text": {end[-1] for end in THOUGHT_ENDS}}
+    before: dict[Anchor | None, set[str]] = {Anchor.LINE: {"\n"}, Anchor.TEXT: {end[-1] for end in THOUGHT_ENDS}}
     marks = "".join(sorted(before.get(kind, firsts)))
     mark, tail = lazy_pattern(f"[{re.escape(marks)}]"), lazy_pattern(f"[{chars}]*+")
     most = max(_count(opener, marks) for opener in openers) + 1
@@ -613,7 +603,8 @@ def _cut_of(kind: Kind, openers: list[Opener]) -> _Cut:
 def _named_cut(opener: Opener) -> _Cut:
     head = full_pattern([opener[: opener.index(NAME)]])
     named = lazy_pattern(rf"{head}(?P<name>{NAME_CHARS}{{0,{_LONGEST_NAME}}})")
-    return _cut_of(_kind(opener), [opener])._replace(head=head, named=named)
+    (kind,) = _by_kind([opener])
+    return _cut_of(kind, [opener])._replace(head=head, named=named)
 
 
 def _count(opener: Opener, characters: str) -> int:
@@ -634,22 +625,22 @@ def _count_in(piece: Piece, characters: str) -> int:
             return 0
 
 
-def _places(kind: Kind, firsts: Collection[str]) -> str:
-    """Return an expression for the places where an opener of a kind may start."""
+def _places(kind: Anchor | None, firsts: Collection[str]) -> str:
+    """Return an expression for the places where an opener of a kind, with one of these first characters, may start."""
+    inside = "".join(sorted(map(re.escape, firsts)))
     match kind:
-        case "literal":
-            places = [rf"[{''.join(sorted(map(re.escape, set(firsts) - {'>'})))}]"] if set(firsts) - {">"} else []
-            places += [f"{NO_TAG}>"] if ">" in firsts else []
-            return rf"(?:{'|'.join(places)})"
-        case "word":
-            return rf"{word_start()}[{''.join(sorted(map(re.escape, firsts)))}]"
-        case "glued":
-            return rf"{sentence_end()}[{''.join(sorted(map(re.escape, firsts)))}]"
-        case "line":
-            first = f"[{''.join(sorted(map(re.escape, firsts)))}]" if firsts else NAME_CHARS
-            return rf"(?m:^)(?=[\s\S])(?=[ \t]{{0,8}}(?:{first}|\Z))"
-        case "text":
-            return rf"{full_pattern([(TextStart(),)])}(?=[\s\S])"
+        case Anchor.WORD:
+            return rf"{word_start()}[{inside}]"
+        case Anchor.SENTENCE:
+            return rf"{sentence_end()}[{inside}]"
+        case Anchor.LINE:
+            return rf"(?m:^)(?=[\s\S])(?=[ \t]{{0,8}}(?:{f'[{inside}]' if inside else NAME_CHARS}|\Z))"
+        case Anchor.TEXT:
+            return rf"{full_pattern([(Anchor.TEXT,)])}(?=[\s\S])"
+        case None:
+            plain = inside.replace(">", "")
+            options = [*([f"[{plain}]"] if plain else []), *([f"{NO_TAG}>"] if ">" in firsts else [])]
+            return f"(?:{'|'.join(options)})"
 
 
 # -- any pattern that the end of the text cuts off ---------------------------------------------------------------------

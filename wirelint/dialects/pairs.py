@@ -85,7 +85,10 @@ def read_call(reader: Reader, position: int, grammar: Pairs) -> _Call | None:
     if name is None:
         return None
     if reader.ended(name.end()):
-        return _cut_at_name(reader, name, grammar)
+        if not reader.over or (reader.tool(name["name"]) is None and not grammar.sure):
+            return None
+        call = reader.call(name["name"], {}, complete=False)
+        return _Call(call, Body(name.end(), cut=True), separated=False, lined=False)
     if reader.char(name.end()) == "(":
         return _read_python(reader, name, grammar)
     if not reader.over and reader.match(_CUT_TAG, name.end()):
@@ -124,13 +127,6 @@ def read_run(reader: Reader, position: int, grammar: Pairs, *, wrapped: bool) ->
     if run.calls and (closer := reader.match(grammar.outer, at) or (wrapped and reader.match(grammar.cut_closer, at))):
         run.end = closer.end()
     return run
-
-
-def _cut_at_name(reader: Reader, name: Match, grammar: Pairs) -> _Call | None:
-    if not reader.over or (reader.tool(name["name"]) is None and not grammar.sure):
-        return None
-    body = Body(name.end(), cut=True)
-    return _Call(reader.call(name["name"], {}, complete=False), body, separated=False, lined=False)
 
 
 def _read_python(reader: Reader, name: Match, grammar: Pairs) -> _Call | None:

@@ -20,7 +20,6 @@ from functools import lru_cache
 
 from wirelint.dialects import declared
 from wirelint.dialects.reader import Calls, Match, NativeCall, Pattern, Reader
-from wirelint.lexicon import lazy_pattern
 from wirelint.model import Json, Tool
 
 _DEEPEST = 64
@@ -37,15 +36,6 @@ STRING = re.compile(
 )
 _PAIRS = {"(": ")", "[": "]", "{": "}"}
 _BETWEEN = re.compile(r"\s*+(?:[,;]\s*+)?")
-_SIMPLE = lazy_pattern(
-    r"\s{0,64}(?:(?P<end>\))|"
-    r"(?:(?P<quote>[\"']?)(?P<key>[A-Za-z_$][\w.$-]{0,127})(?P=quote)\s{0,8}[=:]\s{0,64})?"
-    r"(?:(?P<number>-?(?:0|[1-9][0-9]{0,14})(?P<fraction>\.[0-9]{1,15})?)|(?P<word>True|False|None|true|false|null)"
-    r"|\"(?P<double>[^\"\\\r\n\0]*+)\"|'(?P<single>[^'\\\r\n\0]*+)'|(?P<missing>))\s{0,64}(?P<stop>[,)]))"
-)
-"""An argument with a number, a word, a plain string or nothing as its value, and what ends it; or the end of the call.
-
-Reading it as any value costs 12 microseconds, mostly for Python's parser: a text of `1,` would take 0.1 s."""
 
 
 @dataclass(slots=True)
@@ -115,8 +105,6 @@ def read_calls(reader: Reader, position: int, closer: Pattern | None = None) -> 
 
 def _read_argument(reader: Reader, call: PythonCall, closer: Pattern | None) -> bool:
     """Read one argument and its separator; return False if the call has ended."""
-    if (simple := reader.certain(_SIMPLE, call.end)) is not None:
-        return _add_simple(reader, call, simple)
     start = reader.after(_LEAD, call.end)
     if reader.char(start) == ")":
         call.end, call.closed, call.whole = start + 1, True, True
@@ -139,31 +127,6 @@ def _read_argument(reader: Reader, call: PythonCall, closer: Pattern | None) -> 
     call.closed = stop == ")"
     call.end = end + 1 if call.closed else end
     return False
-
-
-def _add_simple(reader: Reader, call: PythonCall, simple: Match) -> bool:
-    """Add a simple argument to the call. Return False if the call has ended."""
-    call.end = simple.end()
-    if simple["missing"] is not None:
-        call.readable = False
-    elif simple["end"] is None:
-        value = _simple_value(reader, simple)
-        if simple["key"] is not None:
-            call.keywords[simple["key"]] = value
-        else:
-            call.positional.append(value)
-    call.closed = call.whole = simple["stop"] != ","
-    return not call.closed
-
-
-def _simple_value(reader: Reader, simple: Match) -> Json:
-    if simple["number"] is not None:
-        return int(simple["number"]) if simple["fraction"] is None else float(simple["number"])
-    if simple["word"] is not None:
-        return _WORDS[simple["word"]]
-    quote, kind = ("'", "single") if simple["double"] is None else ('"', "double")
-    written = reader.value(simple.start(kind) - 1, simple.end(kind) + 1)  # a view may lack what is beside the quotes
-    return _without_surrogates(written[written.index(quote) + 1 : written.rindex(quote)])
 
 
 def _value_end(reader: Reader, position: int, call: PythonCall, closer: Pattern | None) -> int | None:
@@ -242,7 +205,6 @@ _ESCAPE = re.compile(
 _RAW = {"\r": "\\r", "\0": "\\x00"}
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _NAMES: dict[str, Json] = {"true": True, "false": False, "null": None}
-_WORDS: dict[str, Json] = {**_NAMES, "True": True, "False": False, "None": None}
 
 
 def literal(text: str) -> Json:

@@ -1,10 +1,15 @@
-"""The scan of a text for native tool-call markup: whole texts with `find`, text that is still arriving with `look`.
+r"""The scan of a text for native tool-call markup: whole texts with `find`, text that is still arriving with `look`.
 
 Theory of operation. A text is read in a few views (`reader`): the plain one, and those that undo an escaping. In each
 view the openers of all families (`openers`) mark the places where markup may begin. There the families are tried in the
 order of their ranks; many families share an opener, so the following bytes decide. The markup that a family reads
 becomes a `Block`, and the search continues after it, so a marker inside an argument is never read as markup. Reading is
 linear in the text (`reader`).
+
+    Ok.\n<tool_call>\n{"name": "look", "arguments": {}}\n</tool_call>    plain view: `hermes_json`
+    &lt;invoke name="look"&gt;…                                         view without entities: `anthropic_xml`
+    [TOOL_<|im_end|>CALLS] [{"name": "look", …}]                        joined view: `mistral_array`
+    <tool_call>{"name": "look", "arg                                    still arriving: open from `<` on
 
 The same code reads text that is still arriving, up to the first place that may read differently later.
 
@@ -15,11 +20,10 @@ from __future__ import annotations
 
 import bisect
 import importlib
-import itertools
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 from wirelint.dialects import tables
@@ -70,7 +74,7 @@ def _families() -> Iterator[Family]:
     for file in tables.files():
         module = importlib.import_module(f"{__package__}.{file}")
         for name, table in tables.load(file).items():
-            read = getattr(module, f"read_{name}", None) or module.row_reader(table)
+            read = getattr(module, f"read_{name}", None) or partial(module.read, grammar=module.grammar(table))
             closers = {table.source(tag): dialect or None for tag, dialect in table.data.get("closers", {}).items()}
             lone, rank = frozenset(table.data.get("lone", ())), table.data.get("rank", 2)
             openers, after_name = table.openers(), table.openers("after_name")
@@ -216,9 +220,10 @@ def _find_in(reader: Reader, start: int = 0) -> Iterator[Found]:
         position = _after(reader, mark.start(), reading)
         if isinstance(reading, Found):
             yield reading
-    tail = _find_tail(reader)
-    if tail is not None and (not reader.view.joined or _has_token(reader.view, tail.start, tail.end)):
-        yield tail
+    tail, view = _find_tail(reader), reader.view
+    if tail is None or (view.joined and view.end_origin(tail.end) - view.origin(tail.start) <= tail.end - tail.start):
+        return  # the plain view reads a tail without a token of the source in it
+    yield tail
 
 
 def _after(reader: Reader, position: int, reading: Reading) -> int:
@@ -256,17 +261,12 @@ def _is_cut(reader: Reader, mark: Match) -> bool:
     return origin(end) - origin(mark.start()) > end - mark.start()
 
 
-def _has_token(view: View, start: int, end: int) -> bool:
-    """Return True if a joined view lacks a token of the source between two offsets."""
-    return view.end_origin(end) - view.origin(start) > end - start
-
-
 def _read(reader: Reader, position: int) -> Reading:
     """Try the families at an opener. The name of an undeclared tool counts only if no other family may read a declared
     one."""
     reading: Reading = None
     still_open = hopeful = strangers = False
-    for family, openers in _readers_for(reader.shadow[position]).at(reader, position):
+    for family, openers in _readers_for(reader.shadow[position]):
         reader.open = reader.strangers = False
         if reader.match(openers, position) is not None:
             reading = family.read(reader, position)
@@ -279,33 +279,10 @@ def _read(reader: Reader, position: int) -> Reading:
     return reading
 
 
-class _Readers(NamedTuple):
-    """Families with an opener that can begin with a character, each with the pattern of its openers.
-
-    `which` always matches; it has an empty group for each family, which is set if the text begins with the family's
-    opener. `reach` is the length of the longest opener.
-    """
-
-    some: Sequence[tuple[Family, re.Pattern[str]]]
-    which: re.Pattern[str]
-    reach: int
-
-    def at(self, reader: Reader, position: int) -> Iterable[tuple[Family, re.Pattern[str]]]:
-        """Return the families with an opener at a position. At the end of a text that is still arriving, return all.
-
-        Trying 41 patterns one by one at each `<` took 50 microseconds, and most of the time of a text full of tags.
-        """
-        if not reader.over and reader.size - position <= self.reach:
-            return self.some
-        match = self.which.match(reader.shadow, position)
-        return itertools.compress(self.some, [one is not None for one in match.groups()]) if match is not None else ()
-
-
 @lru_cache(maxsize=256)
-def _readers_for(character: str) -> _Readers:
-    some = [(family, openers) for family, openers in _READERS if may_go_on(openers, character, 0)]
-    which = re.compile("".join(f"(?:(?={openers.pattern})()|)" for _, openers in some))
-    return _Readers(some, which, max((length(one) for family, _ in some for one in family.openers), default=0))
+def _readers_for(character: str) -> Sequence[tuple[Family, re.Pattern[str]]]:
+    """Return the families with an opener that can begin with a character, each with the pattern of its openers."""
+    return [(family, openers) for family, openers in _READERS if may_go_on(openers, character, 0)]
 
 
 def is_damaged(text: str, block: Block) -> bool:
@@ -336,10 +313,11 @@ def _merge(found: list[Block], more: list[Block]) -> list[Block]:
     if not more:
         return found
     kept: list[Block] = []
-    queue = sorted([*((block, False) for block in found), *((block, True) for block in more)], key=_by_start)
-    for block, decoded in queue:
-        if decoded and kept and kept[-1].end == block.start and _opens(kept[-1], block):
-            kept[-1] = replace(block, start=kept[-1].start)
+    queue = [*((block, True) for block in more), *((block, False) for block in found)]
+    for block, decoded in sorted(queue, key=lambda entry: (entry[0].start, not entry[1])):
+        before = kept[-1] if kept and kept[-1].end == block.start and kept[-1].dialect == block.dialect else None
+        if decoded and before is not None and not before.calls and not before.complete:
+            kept[-1] = replace(block, start=before.start)  # `<|calls_begin|>`, then a call
         elif not kept or block.start >= kept[-1].end:
             kept.append(block)
         elif decoded and not kept[-1].complete:
@@ -353,21 +331,8 @@ def _unread(blocks: Iterable[Block], known: Sequence[Block]) -> list[Block]:
 
 
 def _is_read(place: int, known: Sequence[Block]) -> bool:
-    before = bisect.bisect_right(known, place, key=_start) - 1
+    before = bisect.bisect_right(known, place, key=lambda block: block.start) - 1
     return before >= 0 and known[before].complete and place < known[before].end
-
-
-def _start(block: Block) -> int:
-    return block.start
-
-
-def _opens(one: Block, other: Block) -> bool:
-    """Return True if a block is a lone opener of the next one: `<|calls_begin|>`, then a call."""
-    return not one.calls and not one.complete and one.dialect == other.dialect
-
-
-def _by_start(entry: tuple[Block, bool]) -> tuple[int, bool]:
-    return entry[0].start, not entry[1]
 
 
 # -- openers, whole or cut off -----------------------------------------------------------------------------------------
@@ -378,7 +343,10 @@ def may_begin(text: str) -> bool:
 
     Openers with a tool's name are not considered.
     """
-    return OPENERS.may_begin(text) or _may_close(text)
+    if OPENERS.may_begin(text):
+        return True
+    before = _CLOSER_START.match(text)
+    return before is not None and any(tags.match(text, before.end()) is not None for tags, _ in _CLOSERS)
 
 
 def may_hold_markup(text: str, tools: Sequence[Tool] = ()) -> bool:
@@ -467,7 +435,8 @@ def _find_tail(reader: Reader) -> Found | None:
         tag, dialect, start = closer
         tags.append((tag, dialect))
         at = _back_over_space(reader, start)
-    if not tags or any(_is_opened(reader, tag, start) for tag, _ in tags):
+    openers = (re.compile(rf"<\s{{0,3}}{tag}\b") for tag, _ in tags)
+    if not tags or any(opener.search(reader.shadow, reader.floor, start) for opener in openers):
         return None
     line_start = reader.shadow.rfind("\n", reader.floor, start) + 1
     alone = not reader.shadow[max(line_start, reader.floor) : start].strip()
@@ -476,12 +445,6 @@ def _find_tail(reader: Reader) -> Found | None:
     # The innermost closer names the dialect, unless several dialects share it.
     dialect = next((dialect for _, dialect in reversed(tags) if dialect is not None), None)
     return Found(dialect, start, end, (), "generic") if dialect is not None else None
-
-
-def _may_close(text: str) -> bool:
-    """Return True if a text may begin with a known closer."""
-    before = _CLOSER_START.match(text)
-    return before is not None and any(tags.match(text, before.end()) is not None for tags, _ in _CLOSERS)
 
 
 def _before_control_tokens(reader: Reader) -> int:
@@ -498,10 +461,6 @@ def _closer_before(reader: Reader, end: int) -> tuple[str, str | None, int] | No
         return None
     dialects = (dialect for tags, dialect in _CLOSERS if tags.fullmatch(closer["tag"]))
     return next(((closer["tag"], dialect, closer.start()) for dialect in dialects), None)
-
-
-def _is_opened(reader: Reader, tag: str, before: int) -> bool:
-    return re.compile(rf"<\s{{0,3}}{tag}\b").search(reader.shadow, reader.floor, before) is not None
 
 
 def _back_over_space(reader: Reader, end: int) -> int:

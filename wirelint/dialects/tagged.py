@@ -221,7 +221,12 @@ def read_qwen(reader: Reader, position: int) -> Reading:
     at = reader.space(wrapper.end()) if wrapper is not None else position
     dialect = _WRAPPERS.get(wrapper["tag"] if wrapper is not None else "", "qwen3_coder_xml")
     run = _QwenCalls(at, compact=wrapper is not None and at == wrapper.end() and dialect != "seed_oss_xml")
-    while opener := _next_function(reader, at, bare_allowed=wrapper is not None and not run.calls):
+    while True:
+        opener = reader.match(_QWEN.function, at)
+        if opener is None and wrapper is not None and not run.calls:
+            opener = reader.match(_QWEN.bare_name, at)
+        if opener is None:
+            break
         read = _read_function(reader, opener, run, wrapped=wrapper is not None)
         if read is None:
             break
@@ -236,11 +241,6 @@ def read_qwen(reader: Reader, position: int) -> Reading:
     closers = (_QWEN.wrapper_end, *((_QWEN.cut_closer,) if wrapper is not None else ()))
     end = reader.past(run.end, *closers)
     return reader.block("mimo_xml" if run.compact else dialect, position, end, run.calls, "generic")
-
-
-def _next_function(reader: Reader, at: int, *, bare_allowed: bool) -> Match | None:
-    opener = reader.match(_QWEN.function, at)
-    return reader.match(_QWEN.bare_name, at) if opener is None and bare_allowed else opener
 
 
 def _read_function(reader: Reader, opener: Match, run: _QwenCalls, *, wrapped: bool) -> tuple[NativeCall, Body] | None:
@@ -350,8 +350,12 @@ def read_tool_named(reader: Reader, position: int) -> Reading:
     tag = reader.match(_XML.tag, position)
     if tag is None or tag["name"] not in reader.tools:
         return None
-    if tag["empty"]:
-        return _read_empty(reader, tag)
+    if tag["empty"]:  # `<refresh/>`: a tool without required parameters, as the whole message
+        tool = reader.tools[tag["name"]]
+        if not _may_be_empty(reader, tool, tag.start(), tag.end()) or not reader.is_whole(tag.start(), tag.end()):
+            return None
+        call = reader.call(tool.name, {}, complete=True)
+        return reader.block("tool_named_xml", tag.start(), tag.end(), (call,), "weak")
     return _read_call(reader, tag, tag["name"], _closer(tag["name"]))
 
 
@@ -422,15 +426,6 @@ def _without_frame(value: str) -> str:
         return value
     value = value[begin.end() :]
     return value[: -len(begin[0])] if value.endswith(begin[0]) else value.rstrip(" \t").removesuffix(begin[0])
-
-
-def _read_empty(reader: Reader, tag: Match) -> Reading:
-    """Read `<refresh/>`: a tool without required parameters, as the whole message."""
-    tool = reader.tools[tag["name"]]
-    if not _may_be_empty(reader, tool, tag.start(), tag.end()) or not reader.is_whole(tag.start(), tag.end()):
-        return None
-    call = reader.call(tool.name, {}, complete=True)
-    return reader.block("tool_named_xml", tag.start(), tag.end(), (call,), "weak")
 
 
 def _may_be_empty(reader: Reader, tool: Tool, start: int, end: int) -> bool:

@@ -388,6 +388,7 @@ class EmptyStarts:
     """
 
     phase: ClassVar[float] = 4
+    heeds_text: ClassVar[bool] = False
 
     def __init__(self, record: Callable[[Start], None]) -> None:
         self._record = record

@@ -26,7 +26,8 @@ from dataclasses import dataclass, replace
 import orjson
 
 from wirelint.apis.traits import history_of, is_raw, is_signed, traits
-from wirelint.dialects import NativeCall, find, may_hold_markup
+from wirelint.dialects.reader import NativeCall
+from wirelint.dialects.scan import find, may_hold_markup
 from wirelint.fix import Edit
 from wirelint.history.id_demands import Demand, demand_of
 from wirelint.history.ids import restore

@@ -14,9 +14,9 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from functools import cache, lru_cache
 
-from wirelint.dialects import OPENERS, may_begin
-from wirelint.dialects.openers import NO_TAG, THOUGHT_ENDS, has_name, heads, may_match, sentence_end, word_start
+from wirelint.dialects.openers import NO_TAG, THOUGHT_ENDS, Anchor, has_name, heads, may_match, sentence_end, word_start
 from wirelint.dialects.reader import ZERO_WIDTH, plain_view
+from wirelint.dialects.scan import OPENERS, may_begin
 from wirelint.fix import Rewriter
 from wirelint.text.control_tokens import TOKEN
 from wirelint.text.fabricated_results import LINE_HEADS, MARKERS
@@ -31,7 +31,7 @@ MARKS = "<["
 _MARKUP = (TOKEN, ANY_TAG, ANSWER_OPENER, ANSWER_CLOSER, MARKERS)
 _PIECE = re.compile(r"[<\[][<\[ \t/]{0,3}([\w:.-]{0,64})(?![\w:.-])[\s\S]?")
 """Bracket, blanks or the slash of a closing tag, a word, and the character after the word."""
-_BEFORE_NAMES = {head[0] for opener in OPENERS.kinds["literal"] if has_name(opener) for head in heads(opener)}
+_BEFORE_NAMES = {head[0] for opener in OPENERS.kinds[None] if has_name(opener) for head in heads(opener)}
 
 
 def may_begin_markup(text: str, at: int, names: Collection[str]) -> bool:
@@ -204,12 +204,9 @@ def _rest(rests: Sequence[str]) -> str:
 def _heads_of_kinds() -> tuple[set[str], set[str], set[str], set[str]]:
     """Return the beginnings of openers: those anywhere, those of words, those after a sentence, and those at a line
     start."""
-    kinds = OPENERS.kinds
-    literals = {head for opener in kinds.get("literal", ()) for head in heads(opener)}
-    words = {head for opener in kinds.get("word", ()) for head in heads(opener)} | set(_WORDS)
-    glued = {head for opener in kinds.get("glued", ()) for head in heads(opener)} | set(_GLUED)
-    lines = {head.strip() for opener in kinds.get("line", ()) for head in heads(opener)}
-    return {head for head in (*literals, *_TOKENS) if head[0] not in _ANYWHERE}, words, glued, lines
+    literals = {head for head in (*OPENERS.heads(None), *_TOKENS) if head[0] not in _ANYWHERE}
+    words, glued = OPENERS.heads(Anchor.WORD) | set(_WORDS), OPENERS.heads(Anchor.SENTENCE) | set(_GLUED)
+    return literals, words, glued, set(map(str.strip, OPENERS.heads(Anchor.LINE)))
 
 
 @cache

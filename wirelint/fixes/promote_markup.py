@@ -27,9 +27,9 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from wirelint.apis.traits import Ending, ending, traits
-from wirelint.dialects import Block, Look, NativeCall, find, has_opener, held_suffix, look, next_opener
 from wirelint.dialects.openers import THOUGHT_ENDS, may_go_on
-from wirelint.dialects.reader import CONTROL
+from wirelint.dialects.reader import CONTROL, Block, NativeCall
+from wirelint.dialects.scan import Look, find, has_opener, held_suffix, look, next_opener
 from wirelint.events import CallUpdate, Close, Delta, Done, Event, Finish, Frame, Start
 from wirelint.fix import MOST_HELD, RewriteContext
 from wirelint.fixes.calls import make_call, write_arguments

@@ -59,23 +59,16 @@ class KimiK2:
     form = "`functions.NAME:N`"
 
     _NATIVE = re.compile(r"functions\.[^\s:]+:\d+")
-    _SHAPES = (
-        (re.compile(r"functions?[.:]{0,2}\d{1,4}|:\d{1,4}"), "the function's name is missing"),
-        (re.compile(r"[A-Za-z_][\w.-]*:\d+"), "the prefix `functions.` is missing"),
-        (re.compile(r"functions?\.[\w.-]+:?"), "the number is missing"),
-        (re.compile(r"\d{1,4}"), "it is a bare number"),
-    )
 
     def fault(self, id_: str, name: str | None) -> str | None:
         if self._NATIVE.fullmatch(id_):
             return None
-        return next((fault for shape, fault in self._SHAPES if shape.fullmatch(id_)), None)
+        return next((fault for shape, fault in _PHRASES.table("kimi") if re.fullmatch(shape, id_)), None)
 
     def mint(self, id_: str, name: str | None, ordinal: int, taken: Collection[str]) -> str | None:
         if not name or not self._NATIVE.fullmatch(f"functions.{name}:0"):
             return None
-        numbers = range(ordinal, ordinal + 1 + len(taken))
-        return next(new for number in numbers if (new := f"functions.{name}:{number}") not in taken)
+        return first_free(f"functions.{name}:", ordinal, taken)
 
 
 class Mistral:
@@ -148,6 +141,12 @@ class Converse(Bounded):
         kept = "a-zA-Z0-9_-" if claude else "a-zA-Z0-9_.:-"
         form = f"1 to 64 characters of `[{kept}]`"
         super().__init__("Bedrock's Converse", form, "tooluse_", 22, f"[^{kept}]", 64)
+
+
+def first_free(stem: str, number: int, taken: Collection[str]) -> str:
+    """Return the first untaken id of a stem and a number, from `number` on."""
+    numbers = range(number, number + 1 + len(taken))
+    return next(new for one in numbers if (new := f"{stem}{one}") not in taken)
 
 
 def _digest(text: str, taken: Collection[str], prefix: str, length: int) -> str:
@@ -241,17 +240,10 @@ def is_broken_native(id_: str, name: str | None) -> bool:
 # is wrong only at OpenAI, or if a reply refuses it. The API accepts items without an id, so a wrong id can be removed:
 # only the vendor's store refers to it, and does not have it.
 
-_BEGINNINGS = {
-    "message": "msg",
-    "function_call": "fc",
-    "function_call_output": "fc",
-    "custom_tool_call": "ctc",
-    "reasoning": "rs",
-}
-_MOST = 64
+_BEGINNINGS: dict[str, str] = _PHRASES.table("beginnings")
+_ITEM = Bounded("OpenAI's API", "1 to 64 of `[A-Za-z0-9_-]`", "", 0, r"[^A-Za-z0-9_-]", 64)
 _OF_A_CALL = re.compile(r"(?:call|toolu|tooluse|chatcmpl-?tool|functions?)[._-]?|(?:functions\.)?[\w.-]+:\d+\Z")
 _OF_ANOTHER = re.compile(r"(?:fco?|ctco?|msg|rs|resp|tsc|ws|cmp)_")
-_STRANGE = re.compile(r"[^A-Za-z0-9_-]")
 _REFUSED = re.compile(r"input\[(\d{1,6})\]\.id\b")
 
 
@@ -279,7 +271,7 @@ def wrong_item_ids(exchange: Exchange) -> Iterator[ItemId]:
     request = exchange.request
     if request is None or request.api != "openai.responses":
         return
-    refused = _refused(exchange)
+    refused = set(map(int, _REFUSED.findall(_error_of(exchange)[:10_000])))
     if not refused and not is_openai(exchange.url):
         return
     for n, item in mappings(request.body.get("input")):
@@ -288,7 +280,8 @@ def wrong_item_ids(exchange: Exchange) -> Iterator[ItemId]:
         if begins is None or not isinstance(id_, str) or "[redacted:" in id_:
             continue
         mix = _mix(id_, item, begins)
-        fault = mix or _fault(id_, begins)
+        wrong = f"it does not begin with `{begins}`" if id_ and not id_.startswith(begins) else None
+        fault = mix or wrong or _ITEM.fault(id_, None)
         if fault is None and n in refused:
             fault = "the API refuses it"
         if fault is None or (refused and n not in refused and not is_openai(exchange.url)):
@@ -312,21 +305,6 @@ def _mix(id_: str, item: Mapping[str, Json], begins: str) -> str | None:
     if _OF_A_CALL.match(id_):
         return "it is the id of a call"
     return "it is the id of another kind of item" if _OF_ANOTHER.match(id_) else None
-
-
-def _fault(id_: str, begins: str) -> str | None:
-    if not id_:
-        return "it is empty"
-    if not id_.startswith(begins):
-        return f"it does not begin with `{begins}`"
-    if strange := _STRANGE.search(id_):
-        return f"it holds {strange[0]!r}"
-    return f"it has {len(id_)} characters" if len(id_) > _MOST else None
-
-
-def _refused(exchange: Exchange) -> frozenset[int]:
-    """Return the numbers of the items whose ids an error reply names."""
-    return frozenset(int(number) for number in _REFUSED.findall(_error_of(exchange)[:10_000]))
 
 
 # Ids for calls that a fix makes: in the form of the conversation's upstream, and unique.
@@ -357,17 +335,13 @@ class _History(NamedTuple):
     sample: str | None
 
 
-_NOTHING = _History(frozenset(), 0, None)
-
-
 def mint(context: RewriteContext, name: str | None) -> str:
     """Return a new id for a call that a fix makes.
 
     It differs from the ids of the request and those taken. Every run over the
     exchange gives the same ids in the same order.
     """
-    request = context.exchange.request
-    history = _history_of(request) if request is not None else _NOTHING
+    history = _history_of(context.exchange.request)
     prefix = _counted_prefix(context, history)
     if prefix is not None and name and not re.search(r"[\s:]", name):
         new = _count(context, f"{prefix}{name}", history)
@@ -383,9 +357,7 @@ def mint_where_used(context: RewriteContext, name: str | None) -> str | None:
     """Return a new id; None if the API needs no ids and no call of this conversation had one."""
     if traits(context.exchange.api).has_call_ids:
         return mint(context, name)
-    request = context.exchange.request
-    history = _history_of(request) if request is not None else _NOTHING
-    sample = _sample(context, history) or ""
+    sample = _sample(context, _history_of(context.exchange.request)) or ""
     return mint(context, name) if form_of(sample) in _DRAWN or _COUNTED.fullmatch(sample) else None
 
 
@@ -394,16 +366,12 @@ def _counted_prefix(context: RewriteContext, history: _History) -> str | None:
     model = context.exchange.model
     # Clients of APIs with strict ids may refuse such an id, so only those that have received one get it.
     if traits(context.exchange.api).has_strict_ids or not (is_kimi_k2(model) or is_kimi_k3(model)):
-        return None if isinstance(demand_of(context.exchange), Mistral) else _counted_before(context, history)
+        if isinstance(demand_of(context.exchange), Mistral):
+            return None
+        strict = traits(context.exchange.api).has_strict_ids  # ids of other exchanges are no evidence for this client
+        counted = _COUNTED.fullmatch((history.sample if strict else _sample(context, history)) or "")
+        return None if counted is None else "functions." if counted["prefix"] else ""
     return "functions." if is_kimi_k2(model) else ""
-
-
-def _counted_before(context: RewriteContext, history: _History) -> str | None:
-    strict = traits(context.exchange.api).has_strict_ids  # ids of other exchanges are no evidence for this client
-    counted = _COUNTED.fullmatch((history.sample if strict else _sample(context, history)) or "")
-    if counted is None:
-        return None
-    return "functions." if counted["prefix"] else ""
 
 
 def _count(context: RewriteContext, stem: str, history: _History) -> str:
@@ -474,7 +442,9 @@ def _alphabet(text: str) -> str:
 
 
 @lru_cache(maxsize=1)  # needed for every call of a reply
-def _history_of(request: Request) -> _History:
+def _history_of(request: Request | None) -> _History:
+    if request is None:
+        return _History(frozenset(), 0, None)
     calls = request.calls
     ids = [call.id for call in calls if call.id]
     answered = [result.call_id for result in request.results if result.call_id]

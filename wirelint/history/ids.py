@@ -325,7 +325,9 @@ def restore(id_: str, name: str | None) -> Origin | None:
 def _restore(id_: str, name: str | None) -> Origin | None:
     native = native_id(id_, name) or native_id(_OTHER_PREFIX.sub("", id_, count=1), name)
     if native is not None:
-        return None if native == id_ else Origin(native, _tell_native(native, id_), "high")
+        altered = match(native, id_) if native != id_ else None
+        how = altered.how if altered is not None else "other characters"
+        return Origin(native, how, "high") if native != id_ else None
     if is_placeholder(id_):
         return Origin(None, "the word for no value in its place", "high")
     plain = id_.strip().strip("\"'").strip()
@@ -366,11 +368,6 @@ def restore_counted(id_: str, name: str | None, prefix: str) -> Origin | None:
         return None
     before = f"{prefix}{name}:{digits}"
     return Origin(before, alteration(before, id_), "medium")
-
-
-def _tell_native(native: str, id_: str) -> str:
-    found = match(native, id_)
-    return found.how if found is not None else "other characters"
 
 
 def _split(id_: str) -> Origin | None:

@@ -27,7 +27,7 @@ import orjson
 from wirelint.apis.traits import History, history_of, traits
 from wirelint.arguments.json_continuation import Scanner
 from wirelint.fix import Edit
-from wirelint.history.id_demands import Demand, KimiK2, Mistral, is_kimi_k3
+from wirelint.history.id_demands import Demand, KimiK2, Mistral, first_free, is_kimi_k3
 from wirelint.history.ids import Match, form_of, is_other_kind, is_placeholder, key, match, restore
 from wirelint.model import HostedCall, Json, Piece, Request, ToolCall, ToolResult
 from wirelint.text.pointers import at
@@ -223,7 +223,8 @@ class _Pairer:
         """Pair the rest of a turn in order, if its ids identify no call and there are as many calls as results."""
         turns: dict[int, list[Answer]] = {}
         for answer in left:
-            turns.setdefault(self._turn_before(answer.position), []).append(answer)
+            place = bisect.bisect_left(self.pairs, answer.position, key=lambda pair: pair.position)
+            turns.setdefault(self.pairs[place - 1].position if place else -1, []).append(answer)
         unanswered: dict[int, list[int]] = {}
         for number in self.open:
             if self.pairs[number].answer is None:
@@ -248,10 +249,6 @@ class _Pairer:
         mute = any(not key(id_) or is_placeholder(id_) for id_ in ids)
         return mute or any(flags in ([True, False], [False, True]) for flags in (counted, strange))
 
-    def _turn_before(self, position: int) -> int:
-        place = bisect.bisect_left(self.pairs, position, key=lambda pair: pair.position)
-        return self.pairs[place - 1].position if place else -1
-
 
 # Fixes of tool results that answer no call: removed, or kept as text if their message is needed.
 #
@@ -272,11 +269,8 @@ def orphans(request: Request) -> tuple[Answer, ...]:
     if not found or request.is_partial:
         return ()
     needed = traits(request.api).has_call_ids
-    return tuple(one for one in found if _is_known(one.result.call_id, needed=needed))
-
-
-def _is_known(id_: str | None, *, needed: bool) -> bool:
-    return not needed if id_ is None else "[redacted:" not in id_
+    known = (one for one in found if one.result.call_id is not None or not needed)
+    return tuple(one for one in known if "[redacted:" not in (one.result.call_id or ""))
 
 
 def removals(request: Request, found: Sequence[Answer]) -> dict[str, tuple[Edit, ...]]:
@@ -435,13 +429,14 @@ def next_id(id_: str, name: str | None, model: str, demand: Demand | None, taken
         return Mistral().mint(f"{id_}2", name, 0, taken) or id_
     native = _native_stem(id_, name, model, demand)
     if native is not None:
-        new = _count(native, _number(id_) + 1, taken)
+        counted = re.search(r"[0-9]{1,6}\Z", id_)
+        new = first_free(native, int(counted[0]) + 1 if counted is not None else 1, taken)
     elif not id_:
-        new = _count(f"call_{key(name or '') or 'tool'}_", 1, taken)
+        new = first_free(f"call_{key(name or '') or 'tool'}_", 1, taken)
     else:
         counted = _COUNTED.fullmatch(id_) if form_of(id_) in (None, "a counter", "Gemini") else None
         stem, number = (counted["stem"] or "", int(counted["number"]) + 1) if counted is not None else (f"{id_}_", 2)
-        new = _count(stem, number, taken)
+        new = first_free(stem, number, taken)
     if demand is not None and demand.fault(new, name) is not None:
         return demand.mint(new, name, 1, taken) or new
     return new
@@ -460,17 +455,6 @@ def _native_stem(id_: str, name: str | None, model: str, demand: Demand | None) 
     if form == "Kimi K2" or restore(f"{id_}_2", name) is not None or (kimi and unknown):
         return f"{name}:" if is_kimi_k3(model) and form != "Kimi K2" else f"functions.{name}:"
     return None
-
-
-def _number(id_: str) -> int:
-    counted = re.search(r"[0-9]{1,6}\Z", id_)
-    return int(counted[0]) if counted is not None else 0
-
-
-def _count(stem: str, number: int, taken: Collection[str]) -> str:
-    """Return the first free id from `number` on; at most one more than the taken ids are tried."""
-    numbers = range(number, number + 1 + len(taken))
-    return next(new for one in numbers if (new := f"{stem}{one}") not in taken)
 
 
 # Announcements within a streamed call: some begin another call, some merely carry another id.

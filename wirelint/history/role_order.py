@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from wirelint import lexicon
 from wirelint.history.pairing import pair
 from wirelint.jsonvalues import strings
 from wirelint.model import Json, Message, Request, Text, ToolResult
@@ -27,39 +28,16 @@ Kind = Literal[
     "item-apart",  # Responses: an item without its companion
 ]
 
-_RESULTS: frozenset[Kind] = frozenset({"result-before-call", "result-apart"})
-CONTRACTS: dict[str, frozenset[Kind]] = {
-    "openai.chat": _RESULTS,
-    "openai.responses": frozenset({"result-before-call"}),
-    "mistral.chat": _RESULTS | {"user-after-tool", "assistant-last"},
-    "cohere.chat": _RESULTS,
-    "anthropic.messages": frozenset({"result-before-call", "result-not-first"}),
-    "bedrock.converse": _RESULTS,
-    "google.generate_content": _RESULTS,
-    "ollama.chat": frozenset({"result-before-call"}),
-}
-"""Orders that each API forbids in its reference and refuses. Recordings show that newer models of several vendors accept an
-assistant's message first, two messages of one role, and late instructions; only a refusal makes these wrong."""
-
-_TURNS: frozenset[Kind] = frozenset({"assistant-first", "same-role", "system-late", "user-after-tool"})
-_LAST: frozenset[Kind] = frozenset({"assistant-last"})
-_FIRST: frozenset[Kind] = frozenset({"assistant-first", "system-late"})
-_LATE: frozenset[Kind] = frozenset({"system-late"})
-_SAME: frozenset[Kind] = frozenset({"same-role"})
-_PARTS: frozenset[Kind] = frozenset({"result-not-first", "call-turn"})
-_ITEMS: frozenset[Kind] = frozenset({"item-apart"})
-_WORDS: tuple[tuple[str, frozenset[Kind]], ...] = (
-    (r"\balternat(?:e|es|ing)\b|\broles? must\b", _TURNS),
-    (r"(?:successive|consecutive) [^.]{0,30}(?:messages?|roles?|turns?)|(?:messages?|roles?|turns?) in a row", _SAME),
-    (r"unexpected role|(?:message|role).order|order of (?:the )?(?:messages|roles)", _TURNS | _RESULTS | _LAST),
-    (r"(?:expected|must be the) last|(?:last|final) message|(?:end|ends) with|message prefill", _LAST),
-    (r"first (?:\w+ )?message|(?:start|starts|begin|begins) with|after the optional system message", _FIRST),
-    (r"system (?:message|prompt|role|instruction)s? (?:must|should|has to|needs? to|(?:can|may|is|are) only)", _LATE),
-    (r"at the (?:beginning|start)\b|must be (?:the )?first", _LATE),
-    (r"must (?:be a response to|follow|be followed by)|immediately (?:after|before|follow)", _RESULTS | _PARTS),
-    (r"without its required", _ITEMS),
+_PHRASES = lexicon.Phrases("role_order")
+CONTRACTS: dict[str, frozenset[Kind]] = {api: frozenset(kinds) for api, kinds in _PHRASES.table("contracts").items()}
+"""Orders that each API forbids and refuses."""
+_REFUSALS: tuple[tuple[re.Pattern[str], tuple[Kind, ...]], ...] = tuple(
+    (re.compile(row["words"], re.IGNORECASE), tuple(row["kinds"])) for row in _PHRASES.table("refusals")
 )
-_REFUSALS = tuple((re.compile(pattern, re.IGNORECASE), kinds) for pattern, kinds in _WORDS)
+_TURNS: frozenset[Kind] = frozenset(
+    {"assistant-first", "assistant-last", "same-role", "system-late", "user-after-tool"}
+)
+_RESULTS: frozenset[Kind] = frozenset({"result-before-call", "result-apart"})
 _LOOKED_AT = 32
 _ITEM = re.compile(r"[Ii]tem '(\w{1,128})'")
 
@@ -99,7 +77,7 @@ def misplaced(request: Request, kinds: frozenset[Kind], error: Json = None) -> I
 
 
 def _turns(request: Request, kinds: frozenset[Kind]) -> Iterator[Misplaced]:
-    if kinds.isdisjoint(_TURNS | {"assistant-last"}):
+    if kinds.isdisjoint(_TURNS):
         return
     before: Message | None = None
     begun = False
@@ -136,18 +114,14 @@ def _parts(request: Request, kinds: frozenset[Kind]) -> Iterator[Misplaced]:
         if message.role == "system":
             continue
         if gemini:
-            if before is not None or not request.is_partial:
-                yield from _gemini(message, before)
+            begins = before is None and not request.is_partial
+            if message.calls and (begins or (before is not None and before.role == "assistant")):
+                after = "begins the conversation" if begins else "follows a turn of the model"
+                yield Misplaced("call-turn", message.pointer, f"calls `{message.calls[0].name}` and {after}")
         elif message.results and isinstance(message.parts[0], Text) and before is not None and before.calls:
             pointer = message.parts[0].pointer
             yield Misplaced("result-not-first", pointer, "has words before the tool results that it brings")
         before = message
-
-
-def _gemini(message: Message, before: Message | None) -> Iterator[Misplaced]:
-    if message.calls and (before is None or before.role == "assistant"):
-        after = "begins the conversation" if before is None else "follows a turn of the model"
-        yield Misplaced("call-turn", message.pointer, f"calls `{message.calls[0].name}` and {after}")
 
 
 def _results(request: Request, kinds: frozenset[Kind]) -> Iterator[Misplaced]:
@@ -169,15 +143,10 @@ def _results(request: Request, kinds: frozenset[Kind]) -> Iterator[Misplaced]:
             yield _misplaced("result-before-call", result, "which comes before its call")
         elif leads[answer.position] != each.position:
             between = request.messages[leads[answer.position]].role
-            if message.role != "tool" and _is_answered_late(request, each.position, answer.position):
-                continue  # `missing-result` reports it
+            near = request.messages[each.position + 1 : min(answer.position, each.position + 1 + _LOOKED_AT)]
+            if message.role != "tool" and any(one.role == "assistant" for one in near):
+                continue  # `missing-result` reports a result in a user message after the assistant's next message
             yield _misplaced("result-apart", result, f"and the {between}'s message is between its call and it")
-
-
-def _is_answered_late(request: Request, call: int, result: int) -> bool:
-    """Return True if the assistant's next message comes before a result in a user message."""
-    between = request.messages[call + 1 : min(result, call + 1 + _LOOKED_AT)]
-    return any(message.role == "assistant" for message in between)
 
 
 def _misplaced(kind: Kind, result: ToolResult, what: str) -> Misplaced:

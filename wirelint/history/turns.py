@@ -50,10 +50,6 @@ class Turn:
         return [part for part in self._parts if isinstance(part, ToolCall)]
 
     @property
-    def results(self) -> list[ToolResult]:
-        return [part for part in self._parts if isinstance(part, ToolResult)]
-
-    @property
     def ids(self) -> tuple[str, ...]:
         """The ids of the turn's calls, in order."""
         return tuple([part.id or "" for part in self._parts if isinstance(part, ToolCall)])

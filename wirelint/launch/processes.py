@@ -37,12 +37,13 @@ class StartError(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The ports of a proxy: one as an HTTP proxy, one per origin; the folder of its authority; and its notice for the user,
-    which is empty without a dashboard."""
+    """The ports of a proxy: one as an HTTP proxy, one per origin; the folder of its authority; the name of the run in its
+    captures, empty without captures; and its notice for the user, empty without a dashboard."""
 
     port: int
     bases: Mapping[str, int]
     confdir: Path
+    run: str = ""
     notice: str = ""
 
 
@@ -84,10 +85,6 @@ class PrivateProxy:
         self._lines: queue.Queue[str] = queue.Queue()
 
     @property
-    def pid(self) -> int:
-        return self._process.pid if self._process is not None else 0
-
-    @property
     def alive(self) -> bool:
         return self._process is not None and self._process.poll() is None
 
@@ -118,7 +115,7 @@ class PrivateProxy:
         if "failed" in made:
             self.stop(0)
             raise StartError(str(made["failed"]))
-        return Place(made["port"], made["bases"], Path(made["confdir"]), made["notice"])
+        return Place(made["port"], made["bases"], Path(made["confdir"]), made["run"], made["notice"])
 
     def stop(self, drain: float, *, totals: bool = False) -> None:
         """End the process; open exchanges may take `drain` seconds to end. `totals`: a table of counts ends its log."""

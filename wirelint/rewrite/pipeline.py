@@ -181,14 +181,10 @@ class Pipeline:
 
         The end of a block does not, and neither does more of a call that a rewriter has removed or holds back.
         """
-        match event:
-            case Start(block=block):
-                self._unsent.discard(block)
-            case Delta(block=block) | CallUpdate(block=block):
-                return self._is_late(event) and block not in self._unsent
-            case _:
-                return False
-        return self._is_late(event)
+        if isinstance(event, Start):
+            self._unsent.discard(event.block)
+        called = isinstance(event, (Start, Delta, CallUpdate)) and event.block not in self._unsent
+        return called and self._is_late(event)
 
     def _push(self, events: Sequence[Event]) -> Sequence[Event]:
         if self._over == "yes":
@@ -254,33 +250,20 @@ class Pipeline:
                 elif event.kind in ("text", "reasoning", "refusal"):
                     self._texts.add(event.block)
 
-    def _joined(self) -> Delta:
-        """Return the text that was forwarded before the rewriters saw it, as one delta, and clear it."""
+    def _catch_up(self) -> None:
+        """Push the text that was forwarded before the rewriters saw it into them, as one delta. Raises PipelineError, also
+        if a rewriter changes or holds it."""
         later, self._later, self._later_size = self._later, [], 0
         last = later[-1]
-        return last if len(later) == 1 else last._replace(text="".join(event.text for event in later))
-
-    def _catch_up(self) -> None:
-        """Push the forwarded text into the rewriters. Raises PipelineError."""
-        piece = self._joined()
+        piece = last if len(later) == 1 else last._replace(text="".join([event.text for event in later]))
         self._count(piece)
         try:
-            for number, stage in enumerate(self._stages):
-                self._hand(piece, number, stage)
+            out = self._run((piece,), 0)
+            if len(out) != 1 or out[0] is not piece or self.held is not None:
+                raise PipelineError("harmless text", ValueError("a rewriter acts on text that has left already"))
         except PipelineError as failure:
             failure.sent = piece.frame
             raise
-
-    def _hand(self, piece: Delta, number: int, stage: Rewriter) -> None:
-        """Push forwarded text into one rewriter. Raises PipelineError, also if the rewriter changes or holds it."""
-        if not self._heed[number] and stage.held is None:
-            return
-        try:
-            out = list(stage.push(piece))
-        except Exception as error:
-            raise PipelineError(self._names[number], error) from error
-        if len(out) != 1 or out[0] is not piece or stage.held is not None:
-            raise PipelineError("harmless text", ValueError("a rewriter acts on text that has left already"))
 
     def release(self) -> list[Event]:
         """Return all held events. Raises PipelineError for the first rewriter that fails."""

@@ -9,12 +9,12 @@ import dataclasses
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
 import orjson
 
-from wirelint.apis import as_object, by_name, channel_of, read_request
+from wirelint.apis import as_object, by_name, channel_of
 from wirelint.engine import internal
 from wirelint.fix import Answer, AppliedFix, Edit, FixPolicy, RequestFix
 from wirelint.model import Exchange, Json, Request
@@ -139,7 +139,7 @@ class _Work:
         self.touched: dict[str, frozenset[str]] = {}
         """The top-level members changed since the set was last cleared, by the code of the rule that changed them."""
         self._ledger, self._permit = ledger, permit
-        self._shifts: list[_Shift] = []
+        self._shifts: list[_Moves] = []
 
     def concerned(self, rules: Iterable[Rule]) -> list[Rule]:
         """Return the rules that read a field which another rule has changed."""
@@ -189,10 +189,8 @@ class _Work:
             changed, again = self._change(edits)
             if changed is self.body:
                 return
-            told = (
-                [_placed(repair, self._shifts) for _, repair in found] if self._shifts else [made for _, made in found]
-            )
-            shift = _shift(self.exchange, edits)
+            placed = [_placed(repair, self._shifts) for _, repair in found]
+            moves = _moves(self.exchange, edits)
         except Exception as error:  # fail open: the request goes out without the repairs of this rule
             fault = internal(what, error)
             self.faults.append(dataclasses.replace(fault, side="request"))
@@ -200,65 +198,57 @@ class _Work:
             return
         self.body, self.exchange = changed, again
         self.touched[code] = frozenset([edit.pointer[1:].partition("/")[0] for edit in edits])
-        self.repairs += told
-        if shift is not None and shift.moves:
-            self._shifts.append(shift)
+        self.repairs += placed
+        if moves:
+            self._shifts.append(moves)
 
     def _change(self, edits: Sequence[Edit]) -> tuple[bytes, Exchange]:
         """Return the body with edits made, and the exchange with the request that it then holds. Raises ValueError."""
         added = with_member(self.body, edits[0]) if len(edits) == 1 else None
         if added is None:
             changed = apply(self.body, edits)
-            return changed, self.exchange if changed is self.body else _read_again(self.exchange, changed)
+            return changed, self.exchange if changed is self.body else _with_request(
+                self.exchange, orjson.loads(changed)
+            )
         changed, name, value = added
         request = self.exchange.request
         body = {**request.body, name: orjson.loads(value)} if request is not None else orjson.loads(changed)
         return changed, _with_request(self.exchange, body)
 
 
-def _read_again(exchange: Exchange, body: bytes) -> Exchange:
-    """Return the exchange with another request body, in the same conversation. Raises ValueError."""
-    return _with_request(exchange, orjson.loads(body))
-
-
 def _with_request(exchange: Exchange, document: Json) -> Exchange:
+    """Return the exchange with another request body, in the same conversation. Raises ValueError."""
     api = by_name(exchange.api)
     if api is None or not isinstance(document, (dict, list)):
         raise ValueError("what is left is no request")
-    request = read_request(api, as_object(document), urlsplit(exchange.url).path)
+    request = api.read_request(as_object(document), urlsplit(exchange.url).path)
     return exchange.but(request=request)
 
 
-class _Shift(NamedTuple):
-    """The elements that one rule removed from arrays or inserted into them, by the array's pointer before the change.
-
-    Each move is the number of an element, and True if it was removed; in order.
-    """
-
-    moves: dict[str, list[tuple[int, bool]]]
+_Moves: TypeAlias = "dict[str, list[tuple[int, bool]]]"
+"""The elements that one rule removed from arrays or inserted into them, by the array's pointer before the change: the
+number of each element, and True if it was removed; in order."""
 
 
-def _shift(exchange: Exchange, edits: Sequence[Edit]) -> _Shift | None:
-    edits = [edit for edit in edits if edit.op != "replace"]
-    if not edits:
-        return None
-    moves: dict[str, list[tuple[int, bool]]] = {}
+def _moves(exchange: Exchange, edits: Sequence[Edit]) -> _Moves:
     body = exchange.request.body if exchange.request is not None else None
-    gone: dict[str, set[int]] = {}
+    inserted: list[tuple[str, int, bool]] = []
+    removed: set[tuple[str, int, bool]] = set()  # two edits may remove one element
     for edit in edits:
         array, _, number = edit.pointer.rpartition("/")
-        if not number.isdecimal() or not isinstance(at(body, array), list):
+        if edit.op == "replace" or not number.isdecimal() or not isinstance(at(body, array), list):
             continue
         if edit.op == "remove":
-            gone.setdefault(array, set()).add(int(number))
+            removed.add((array, int(number), True))
         else:
-            moves.setdefault(array, []).append((int(number), False))
-    for array, numbers in gone.items():
-        moves.setdefault(array, []).extend((number, True) for number in numbers)
-    return _Shift({array: sorted(some) for array, some in moves.items()})
+            inserted.append((array, int(number), False))
+    moves: _Moves = {}
+    for array, position, gone in sorted([*inserted, *removed]):
+        moves.setdefault(array, []).append((position, gone))
+    return moves
 
 
-def _placed(repair: AppliedFix, shifts: Sequence[_Shift]) -> AppliedFix:
+def _placed(repair: AppliedFix, shifts: Sequence[_Moves]) -> AppliedFix:
     """Return a repair with the pointer that its place had in the original body, before elements moved.
 
     An inserted element gets the place of the next element.
@@ -266,18 +256,18 @@ def _placed(repair: AppliedFix, shifts: Sequence[_Shift]) -> AppliedFix:
     if repair.pointer is None:
         return repair
     pointer = repair.pointer
-    for shift in reversed(shifts):
-        pointer = _before(pointer, shift.moves)
+    for moves in reversed(shifts):
+        pointer = _before(pointer, moves)
     return dataclasses.replace(repair, pointer=pointer)
 
 
-def _before(pointer: str, moves: dict[str, list[tuple[int, bool]]]) -> str:
+def _before(pointer: str, moves: _Moves) -> str:
     path = ""
     for token in pointer.split("/")[1:]:
         if token.isdecimal() and path in moves:
             number = int(token)
-            for moved, went in moves[path]:
-                if went:
+            for moved, gone in moves[path]:
+                if gone:
                     number += moved <= number
                 else:
                     number -= moved < number

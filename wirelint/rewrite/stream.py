@@ -5,8 +5,8 @@ events are put beside their frame. Once no rewriter holds an event of the first 
 written: its own bytes if its events are unchanged, else the bytes of the resulting events. So nothing is reordered, and
 an event that no fix changes is sent byte for byte unchanged.
 
-Most events hold one plain text delta. If the pattern of the stream (`apis.delta_pattern`) gives its text, and the
-prefilter proves that no fix can begin in it, the bytes leave unparsed and are read in batches later (`catch_up`).
+Most events hold one plain text delta. If the prefilter proves that no fix can begin in it, it leaves at once, and the
+rewriters get it later.
 
 A copy of all bytes that have not been sent is kept. If a rewriter fails, the waiting frames are sent unchanged and the
 reply continues without rewriters. If reading or writing fails, or a limit is reached, the rest passes unchanged. In
@@ -119,9 +119,6 @@ _MOST_WAITING = 3 << 10
 """Most events that may wait. All of them are sent in one call, which takes up to 14 microseconds each and blocks the
 proxy."""
 
-_MOST_SKIPPED = 1 << 14
-"""Most bytes of text deltas that are forwarded before they are parsed."""
-
 
 class ReplyStream:
     """Repairs of one reply. Use it instead of `session.feed`; no method raises.
@@ -151,8 +148,6 @@ class ReplyStream:
         self._late: list[Event] = []
         self._kept = bytearray()  # received bytes not sent yet: the queue's frames, and the beginning of the next one
         self._skip = 0  # bytes at the beginning of `_kept` that a flush sent before their frame was complete
-        self._skipped: list[tuple[bytes, float | None, str]] = []  # data, time and text of deltas that left unparsed
-        self._skipped_block = self._skipped_size = 0
         self.changed = self._raw = self._as_it_came = False
         self.holding: float | None = None  # time since which text is held (ms after the request)
         self.longest_hold = longest_hold
@@ -184,12 +179,9 @@ class ReplyStream:
             return []
         if self._raw:
             return self._pass_raw(data, at)
-        if self._skips(data, at):
-            return [data]
         out: list[bytes] = []
         self._kept += data
         try:
-            self._catch_up()
             frames = self._session.frame(data, at)
             if self._session.unread:
                 return self._give_up(self._session.unread_because or "the reply is too large to be repaired", out)
@@ -210,7 +202,6 @@ class ReplyStream:
             return []
         out: list[bytes] = []
         try:
-            self._catch_up()
             self._hand_out(out)
             return out
         except Exception as error:  # fail open
@@ -238,7 +229,6 @@ class ReplyStream:
             return []
         out: list[bytes] = []
         try:
-            self._catch_up()
             read = [(frame, self._session.read(frame)) for frame in self._session.close_frames()]
             last = self._session.close_events()
             whole = not (self._session.streamed or self._queue)
@@ -276,23 +266,6 @@ class ReplyStream:
 
     # --- frames -------------------------------------------------------------------------------------------------------
 
-    def _skips(self, data: bytes, at: float | None) -> bool:
-        """Return True if bytes may leave unparsed: one text delta in which no fix can begin, while nothing is held."""
-        pattern, pipeline = self._session.pattern, self._pipeline
-        if pattern is None or pipeline is None or self._kept or self._late or self._skipped_size > _MOST_SKIPPED:
-            return False
-        try:
-            text = pattern.text(data)
-            if text is None or not pipeline.may_pass(pattern.block, text):
-                return False
-        except Exception as error:  # fail open: it is read like any other
-            self._tell("repairing the reply", error)
-            return False
-        self._skipped.append((data, at, text))
-        self._skipped_block = pattern.block
-        self._skipped_size += len(data)
-        return True
-
     def _take_next(self, frame: Frame, events: Sequence[Event], out: list[bytes]) -> None:
         if self._passes(events):
             if self._late:
@@ -307,7 +280,8 @@ class ReplyStream:
             self._pipeline.left(events, untouched=self._as_it_came and not self._queue)
 
     def _passes(self, events: Sequence[Event]) -> bool:
-        """Return True if a frame leaves before the rewriters see it: one text delta, as `_skips` has it, but parsed."""
+        """Return True if a frame leaves before the rewriters see it: one text delta in which no fix can begin, while
+        nothing is held."""
         event, pipeline = events[0] if len(events) == 1 else None, self._pipeline
         if type(event) is not Delta or self._queue or self._skip or self._late or not pipeline:
             return False
@@ -318,34 +292,6 @@ class ReplyStream:
         except PipelineError as failure:
             self._drop_pipeline(failure)
         return True
-
-    def catch_up(self) -> None:
-        """Parse the events that were forwarded unparsed. Call this before using the session's results."""
-        try:
-            self._catch_up()
-        except Exception as error:  # fail open: the bytes have been sent already
-            self._tell("reading the reply", error)
-            self._raw = True
-
-    def _catch_up(self) -> None:
-        """Parse the deltas that were forwarded unparsed. Raises the errors of the reader, and ValueError."""
-        skipped, self._skipped, self._skipped_size = self._skipped, [], 0
-        if not skipped:
-            return
-        *before, (data, at, _) = skipped
-        if before:
-            self._session.feed_texts(self._skipped_block, before)
-        read = [event for frame in self._session.frame(data, at) for event in self._session.read(frame)]
-        if self._session.unread:
-            return
-        last = read[0] if len(read) == 1 else None
-        if type(last) is not Delta:
-            raise ValueError("an event that matches the pattern of text deltas is none")
-        try:
-            if self._pipeline:
-                self._pipeline.take_later(last._replace(text="".join([text for *_, text in skipped])))
-        except PipelineError as failure:
-            self._drop_pipeline(failure)
 
     def _take(self, frame: Frame, events: Sequence[Event]) -> None:
         if self._pipeline is None:
@@ -397,7 +343,6 @@ class ReplyStream:
 
     def _release(self, out: list[bytes], last: Sequence[Event] = ()) -> None:
         """Push `last` into the rewriters, release all events that they hold, and write all frames."""
-        self._catch_up()
         events: list[Event] = []
         if self._pipeline:
             try:

@@ -1,1 +1,15 @@
 """State across exchanges: the ledger of a conversation, links between exchanges, the ledger of MCP servers."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+
+def prune(index: dict[Any, Any], *path: Hashable) -> None:
+    """Delete the value at a path of keys in nested mappings, and each mapping on the path that becomes empty."""
+    first, *rest = path
+    if rest:
+        prune(index[first], *rest)
+    if not rest or not index[first]:
+        del index[first]

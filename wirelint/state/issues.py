@@ -22,12 +22,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias, get_args
 
-import orjson
-
+from wirelint.arguments.json_continuation import write
 from wirelint.history.turns import content_of
 from wirelint.model import (
     Exchange,
-    Json,
     Message,
     Part,
     Reasoning,
@@ -140,7 +138,8 @@ class Issues:
             entries = self._entries(key, reach)
             number = taken.get(key, 0)
             if finding.side == "response":  # earlier exchanges' faults are not those of this reply
-                number = max(number, _first_of(exchange, entries))
+                own = (number for number, one in entries.items() if one.first == exchange.id)
+                number = max(number, next(own, max(entries, default=-1) + 1))
             taken[key] = number + 1
             before = entries.get(number)
             if finding.side == "request" and content:
@@ -221,12 +220,6 @@ class Issues:
                     del book.replies[entry.reply]
 
 
-def _first_of(exchange: Exchange, entries: Mapping[int, _Entry]) -> int:
-    """Return the ordinal of the exchange's own issue if it was recorded, else the next free one."""
-    own = (number for number, one in entries.items() if one.first == exchange.id)
-    return next(own, max(entries, default=-1) + 1)
-
-
 def _rank(finding: Finding) -> int:
     """Return the rank of the severity, 0 for the highest."""
     return _SEVERITIES.index(finding.severity)
@@ -277,16 +270,8 @@ class _Contents:
 
 def _by_place(side: Request | Reply) -> dict[str, Part | Message]:
     """Return messages and parts of one side by pointer; a part wins over its message."""
-    found: dict[str, Part | Message] = {}
-    groups: Sequence[Sequence[Part]]
-    if isinstance(side, Request):
-        found.update((message.pointer, message) for message in side.messages)
-        groups = [message.parts for message in side.messages]
-    else:
-        groups = [choice.parts for choice in side.choices]
-    for parts in groups:
-        found.update((part.pointer, part) for part in parts)
-    return found
+    messages = side.messages if isinstance(side, Request) else ()
+    return {one.pointer: one for one in (*messages, *side.parts)}
 
 
 def _said(part: Part | Message) -> Iterator[str]:
@@ -310,11 +295,4 @@ def _value(request: Request, pointer: str) -> Iterator[str]:
     inside = f"{pointer}/"
     if any(message.pointer.startswith(inside) for message in request.messages[:1]):
         return
-    yield _dump(at(request.body, pointer))
-
-
-def _dump(value: Json) -> str:
-    try:
-        return orjson.dumps(value).decode()
-    except TypeError:  # lone surrogates, integers beyond 64 bits
-        return repr(value)
+    yield write(at(request.body, pointer))

@@ -15,7 +15,7 @@ import dataclasses
 import hashlib
 import math
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import TYPE_CHECKING
@@ -25,6 +25,7 @@ from wirelint.history.id_demands import Demand, complaint
 from wirelint.history.ids import key
 from wirelint.history.turns import content_of
 from wirelint.model import Exchange, Request, Text
+from wirelint.state import prune
 from wirelint.state.issues import Issues
 from wirelint.state.linking import Lineage, Place, Trunk, name_of
 from wirelint.state.mcp_ledger import McpLedger
@@ -33,18 +34,6 @@ from wirelint.text.thinking import begins_inside
 
 if TYPE_CHECKING:
     from wirelint.rule import Finding
-
-__all__ = [
-    "Issued",
-    "Ledger",
-    "Returned",
-    "completed",
-    "content_of",
-    "conversation_of",
-    "key",
-    "server_state",
-]
-
 
 _MOST_COMPLAINTS = 256
 _MOST_INSIDE = 256
@@ -106,14 +95,10 @@ class Ledger:
         self._lineage = Lineage()
         self._placed: tuple[Exchange, Place | None] | None = None
         self._begun: OrderedDict[str | None, Trunk] = OrderedDict()
-        self._tools = McpLedger()
+        self.tools = McpLedger()
+        """The ledger of MCP servers."""
         self._states: OrderedDict[tuple[str, str], ServerState] = OrderedDict()
         self._issues = Issues()
-
-    @property
-    def tools(self) -> McpLedger:
-        """Return the ledger of MCP servers."""
-        return self._tools
 
     def place(self, exchange: Exchange) -> Exchange:
         """Return the exchange with its conversation and predecessor. The ledger is not changed. Without a reply the
@@ -124,7 +109,7 @@ class Ledger:
             exchange = exchange.but(request=completed(exchange.request, exchange.url, self))
         place = self._lineage.place(exchange)
         if place is not None:
-            exchange = exchange.but(conversation=place.conversation, link=place.link)
+            exchange = exchange.but(conversation=place.conversation, link=place.link, root=place.root)
             if place.trunk:
                 self._begun[place.conversation] = place.trunk
                 self._begun.move_to_end(place.conversation)
@@ -210,7 +195,7 @@ class Ledger:
 
     def record(self, exchange: Exchange, findings: Sequence[Finding] = ()) -> None:
         """Record an exchange and its recognised findings. Call it after the check."""
-        self._tools.record(exchange)
+        self.tools.record(exchange)
         if exchange.api == "mcp":
             return
         conversation = exchange.conversation
@@ -234,7 +219,9 @@ class Ledger:
         while self._ids > self._max_ids or self._text > self._max_text:
             oldest, memory = next(iter(self._memories.items()))
             if len(self._memories) > 1:
-                self._forget(oldest)
+                for id_ in {**memory.calls, **memory.results}:
+                    self._drop(oldest, id_)
+                del self._memories[oldest]
             else:
                 self._drop(oldest, next(iter(memory.calls or memory.results)))
 
@@ -310,12 +297,6 @@ class Ledger:
                 digest = hashlib.sha256(result.text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
                 memory.results[id_] = Returned(id_, digest, exchange.id, self._lineage.number)
 
-    def _forget(self, conversation: str | None) -> None:
-        memory = self._memories[conversation]
-        for id_ in {**memory.calls, **memory.results}:
-            self._drop(conversation, id_)
-        del self._memories[conversation]
-
     def _drop(self, conversation: str | None, id_: str) -> None:
         memory = self._memories[conversation]
         if id_ in memory.calls:
@@ -327,19 +308,8 @@ class Ledger:
         """Remove a call from its memory and both indexes."""
         issued = memory.calls.pop(id_)
         self._text -= len(issued.arguments) + len(id_)
-        content = memory.content.pop(id_)
-        by_id = self._by_key[key(id_)]
-        del by_id[id_][conversation]
-        if not by_id[id_]:
-            del by_id[id_]
-        if not by_id:
-            del self._by_key[key(id_)]
-        places = self._by_content[content]
-        del places[conversation][id_]
-        if not places[conversation]:
-            del places[conversation]
-        if not places:
-            del self._by_content[content]
+        prune(self._by_key, key(id_), id_, conversation)
+        prune(self._by_content, memory.content.pop(id_), conversation, id_)
 
 
 def server_state(request: Request, url: str, ledger: Ledger) -> ServerState | None:
@@ -356,11 +326,6 @@ def completed(request: Request, url: str, ledger: Ledger) -> Request:
 
 def _target(exchange: Exchange) -> tuple[str, str]:
     return urlsplit(exchange.url).netloc, exchange.model
-
-
-def conversation_of(request: Request, headers: Mapping[str, str]) -> str | None:
-    """Return the conversation that a request begins: its session id, else a digest of its first messages."""
-    return name_of(request, headers)
 
 
 class Unnamed(Exchange):
@@ -381,7 +346,7 @@ class Unnamed(Exchange):
         find: Callable[[], str | None] | None = self.__dict__.get("_find")
         if find is not None:
             return find()
-        return conversation_of(self.request, self.request_headers) if self.request is not None else None
+        return name_of(self.request, self.request_headers) if self.request is not None else None
 
 
 def _issued(exchange: Exchange, number: int) -> Iterator[Issued]:

@@ -32,6 +32,7 @@ from urllib.parse import urlsplit
 from wirelint.history.ids import is_drawn, key
 from wirelint.history.turns import Size, Turn, answers, session_of, turns_of
 from wirelint.model import Exchange, Link, Request, Text, ToolCall
+from wirelint.state import prune
 from wirelint.text.prose import quoted_lines, summary_lines
 from wirelint.text.remembered import sha256
 
@@ -129,10 +130,7 @@ class Index:
 
     def drop(self, marks: Iterable[bytes | str], node: Node) -> None:
         for mark in marks:
-            found = self._nodes[mark]
-            del found[node.number]
-            if not found:
-                del self._nodes[mark]
+            prune(self._nodes, mark, node.number)
 
     def newest(self, mark: bytes | str) -> Iterator[Node]:
         """Yield the nodes with a mark, the latest first."""
@@ -201,7 +199,8 @@ def agree(node: Node, turns: Sequence[Turn], at: int, *, exact: bool = False) ->
         near = exact or here >= at - 1
         if here < 0:
             break
-        if any(_is_equal(one, turns[here], exact=near) for one in known):
+        turn = turns[here]
+        if any((not near and one.size == turn.size) or one.mark == turn.mark for one in known):
             agreed, equal = agreed + 1, equal + (not turns[here].assistant)
         elif turns[here].assistant:
             break
@@ -234,12 +233,6 @@ def _root(node: Node) -> Node:
 def _has_same_ids(known: Iterable[KnownTurn], turn: Turn) -> bool:
     ids = [key(id_) for id_ in turn.ids]
     return any(ids) and any(ids == [key(id_) for id_ in one.ids] for one in known)
-
-
-def _is_equal(known: KnownTurn, turn: Turn, *, exact: bool) -> bool:
-    if not exact and known.size == turn.size:
-        return True
-    return known.mark == turn.mark
 
 
 def settle(node: Node, turns: Sequence[Turn], at: int) -> None:
@@ -294,16 +287,25 @@ class Place(NamedTuple):
     how: Literal["turn", "fork", "compaction"]
     added: tuple[Turn, ...]
     answers: tuple[Turn, ...]
-    base: str
-    trunk: Trunk
+    base: str = ""
+    trunk: Trunk = ()
     twin: Node | None = None
     edited: tuple[tuple[Node, Turn], ...] = ()
+
+    def within(self, conversation: str | None, thread: _Conversation) -> Place:
+        """Return the place in a known conversation."""
+        return self._replace(conversation=conversation, base=thread.base, trunk=thread.trunk)
 
     @property
     def link(self) -> Link | None:
         """The exchange that this one continues; None if several are equal."""
         parent = self.parent
         return Link(parent.exchange, self.how) if parent is not None and not parent.repeated else None
+
+    @property
+    def root(self) -> str | None:
+        """The first conversation of the lineage, not numbered; None if the request has no session and no user message."""
+        return _short(self.base) if self.base else None
 
 
 class _Found(NamedTuple):
@@ -319,16 +321,12 @@ class Lineage:
 
     def __init__(self, most: int = 40_000) -> None:
         self._most = most
-        self._weight = self._number = 0
+        self._weight = self.number = 0
+        """`number`: the number of recorded exchanges."""
         self._conversations: OrderedDict[str | None, _Conversation] = OrderedDict()
         self._answers, self._calls, self._openings, self._lines = Index(), Index(), Index(), Index()
         self._replies: dict[tuple[str, str], Node] = {}
         self._counts: dict[str, list[int]] = {}
-
-    @property
-    def number(self) -> int:
-        """Number of recorded exchanges."""
-        return self._number
 
     def trunk(self, conversation: str | None) -> Trunk:
         found = self._conversations.get(conversation)
@@ -342,7 +340,7 @@ class Lineage:
         turns, scope = turns_of(request), Scope.of(exchange)
         made = tuple(_answers(exchange, turns))
         how: Literal["turn", "compaction"] = "turn"
-        found = _Found(self._named_before(request, scope), 0)
+        found = _Found(self._replies.get((scope.host, request.previous or "")), 0)
         if found.node is None:
             found = self._find(turns, scope)
         parent, at = found.node, found.at
@@ -350,16 +348,15 @@ class Lineage:
             how = "compaction"
         # The answer repeats the assistant turn that it continues.
         added = tuple(turns[at:-1] if turns and turns[-1].assistant else turns[at:])
+        place = Place(None, parent, how, added, made, edited=found.edited)
         session = session_of(request, exchange.request_headers)
         if session is not None:
-            place = Place(_short(f"session {session}"), parent, how, added, made, f"session {session}", ())
-        else:
-            place = self._beside(parent, added, made, how, scope) or self._branch(request, parent, added, made, how)
-        return place._replace(edited=found.edited) if found.edited else place
+            return place._replace(conversation=_short(f"session {session}"), base=f"session {session}")
+        return self._beside(place, scope) or self._branch(place, request)
 
     def record(self, exchange: Exchange, place: Place | None) -> None:
         """Record an exchange at its place."""
-        self._number += 1
+        self.number += 1
         if place is None:
             return
         conversation, reply = exchange.conversation, exchange.reply
@@ -371,7 +368,7 @@ class Lineage:
         asked, made = (tuple(map(KnownTurn.of, turns)) for turns in (place.added, place.answers))
         node = Node(
             exchange.id,
-            self._number,
+            self.number,
             Scope.of(exchange),
             conversation,
             place.parent,
@@ -397,9 +394,6 @@ class Lineage:
 
     # --- finding ---------------------------------------------------------------------------------------------------
 
-    def _named_before(self, request: Request, scope: Scope) -> Node | None:
-        return self._replies.get((scope.host, request.previous)) if request.previous is not None else None
-
     def _find(self, turns: Sequence[Turn], scope: Scope) -> _Found:
         """Return the node that a history continues, and the number of its turns that the node covers."""
         spoken = [number for number, turn in enumerate(turns) if turn.assistant and number + 1 < len(turns)]
@@ -412,7 +406,9 @@ class Lineage:
 
     def _beyond(self, node: Node | None, turns: Sequence[Turn], at: int, scope: Scope) -> _Found:
         """Return a later node that differs in its answer only: cut, extended, or without one."""
-        edited = [(node, turns[at - 1])] if node is not None and not _has_answer(node, turns[at - 1]) else []
+        edited: list[tuple[Node, Turn]] = []
+        if node is not None and turns[at - 1].mark not in [answer.mark for answer in node.answers]:
+            edited.append((node, turns[at - 1]))
         while at + 2 < len(turns) and turns[at + 1].assistant:
             asked, answer = turns[at : at + 1], turns[at + 1]
             nodes = node.children if node is not None else [*self._openings.latest(mark_of(asked)).values()]
@@ -422,7 +418,7 @@ class Lineage:
                 if one.scope == scope
                 and not one.children
                 and has_same_request(one, asked)
-                and _may_have_answer(one, answer)
+                and (not one.answers or any(known.resembles(answer) for known in one.answers))
             ]
             if not alike or (len(alike) > 1 and answer.calls):
                 break
@@ -473,55 +469,39 @@ class Lineage:
 
     # --- naming ----------------------------------------------------------------------------------------------------
 
-    def _beside(
-        self,
-        parent: Node | None,
-        added: tuple[Turn, ...],
-        made: tuple[Turn, ...],
-        how: Literal["turn", "compaction"],
-        scope: Scope,
-    ) -> Place | None:
+    def _beside(self, place: Place, scope: Scope) -> Place | None:
         """Return the place of an exchange that is sent again: after a failure, or with the same answer."""
-        newest = reversed(parent.children) if parent is not None else self._openings.newest(mark_of(added))
+        parent, made = place.parent, place.answers
+        newest = reversed(parent.children) if parent is not None else self._openings.newest(mark_of(place.added))
         for one in islice(newest, COMPARED):
             same = bool(made) and has_same_answers(one, made)
-            if (
-                one.scope != scope
-                or not (same or (one.broken and not one.children))
-                or not has_same_request(one, added)
-            ):
+            again = same or (one.broken and not one.children)
+            if one.scope != scope or not again or not has_same_request(one, place.added):
                 continue
             thread = self._conversations.get(one.conversation)
             if thread is not None:
-                twin = one if same else None
-                branch = how == "turn" and parent is not None and one.conversation != parent.conversation
-                link = "fork" if branch else how
-                return Place(one.conversation, parent, link, added, made, thread.base, thread.trunk, twin)
+                branch = place.how == "turn" and parent is not None and one.conversation != parent.conversation
+                place = place._replace(how="fork") if branch else place
+                return place.within(one.conversation, thread)._replace(twin=one if same else None)
         return None
 
-    def _branch(
-        self,
-        request: Request,
-        parent: Node | None,
-        added: tuple[Turn, ...],
-        made: tuple[Turn, ...],
-        how: Literal["turn", "compaction"],
-    ) -> Place:
+    def _branch(self, place: Place, request: Request) -> Place:
         """Return the place of an exchange that continues its conversation, or begins another one."""
+        parent = place.parent
         if parent is None:
             base = _opening(request)
-            name = self._name(base) if base is not None else None
-            return Place(name, None, how, added, made, base or "", ())
+            return place._replace(conversation=self._name(base), base=base) if base is not None else place
         thread = self._conversations.get(parent.conversation)
         if parent.conversation is None or thread is None:
-            return Place(parent.conversation, parent, how, added, made, thread.base if thread is not None else "", ())
-        asked_before = not made and any(has_same_request(child, added) for child in parent.children)
-        if how == "turn" and not parent.is_continued and not asked_before:
-            return Place(parent.conversation, parent, how, added, made, thread.base, thread.trunk)
+            base = thread.base if thread is not None else ""
+            return place._replace(conversation=parent.conversation, base=base)
+        asked_before = not place.answers and any(has_same_request(child, place.added) for child in parent.children)
+        if place.how == "turn" and not parent.is_continued and not asked_before:
+            return place.within(parent.conversation, thread)
         number = parent.number
         trunk = ((parent.conversation, number), *((name, min(last, number)) for name, last in thread.trunk))
-        place = Place(self._name(thread.base), parent, "fork", added, made, thread.base, trunk)
-        return place._replace(how=how) if how == "compaction" else place
+        how: Literal["fork", "compaction"] = "compaction" if place.how == "compaction" else "fork"
+        return place._replace(conversation=self._name(thread.base), how=how, base=thread.base, trunk=trunk)
 
     def _name(self, base: str) -> str:
         """Return a name for a new conversation: that of its opening for the first one, numbered for others."""
@@ -611,15 +591,6 @@ def _answers(exchange: Exchange, turns: Sequence[Turn]) -> Iterator[Turn]:
             if (content := (turn.mark, turn.ids)) not in seen:
                 seen.add(content)
                 yield turn
-
-
-def _has_answer(node: Node, turn: Turn) -> bool:
-    return any(answer.mark == turn.mark for answer in node.answers)
-
-
-def _may_have_answer(node: Node, turn: Turn) -> bool:
-    """Return True if an answer may be another form of one of a node's, or replace its missing one."""
-    return not node.answers or any(answer.resembles(turn) for answer in node.answers)
 
 
 def name_of(request: Request, headers: Mapping[str, str]) -> str | None:

@@ -23,6 +23,7 @@ import orjson
 
 from wirelint.apis.mcp import SESSION
 from wirelint.model import Arguments, Exchange, Json, Opaque, Rpc, Tool, ToolCall, ToolResult
+from wirelint.state import prune
 
 _ENDPOINTS = re.compile(r"/(?:sse|messages?|mcp)/?\Z")
 _SESSION_PARAMETERS = ("session_id", "sessionId", "sessionid", "session")
@@ -265,7 +266,7 @@ class McpLedger:
         while self._calls and (len(self._calls) > self._max_calls or self._text > self._max_text):
             _, call = self._calls.popitem(last=False)
             self._text -= len(call.text)
-            self._unlist(call)
+            prune(self._by_name, plain(call.name), (call.server, call.name), call.digest, call.number)
         while len(self._waiting) > self._max_calls:
             self._waiting.popitem(last=False)
             self._forgotten = True
@@ -273,18 +274,6 @@ class McpLedger:
             self._begun.popitem(last=False)
         while len(self._servers) > self._max_servers:
             self._servers.popitem(last=False)
-
-    def _unlist(self, call: Passed) -> None:
-        """Remove a call from the index."""
-        named = self._by_name[plain(call.name)]
-        calls = named[call.server, call.name]
-        del calls[call.digest][call.number]
-        if not calls[call.digest]:
-            del calls[call.digest]
-        if not calls:
-            del named[call.server, call.name]
-        if not named:
-            del self._by_name[plain(call.name)]
 
 
 def digest_of(arguments: Arguments) -> str:

@@ -310,7 +310,13 @@ def _insert_calls(request: Request, state: ServerState, answers: Sequence[Answer
     for place, calls in places.items():
         names = ", ".join(f"`{excerpt(call.name or '')}`" for call in calls)
         title = f"put the call of {names} before its result: the server made no such call"
-        values = [_message_of(calls)] if blocks else [_item_of(call) for call in calls]
+        values: list[dict[str, Json]] = [_item_of(call) for call in calls]
+        if blocks:  # a message of Anthropic's assistant
+            uses: list[Json] = [
+                {"type": "tool_use", "id": one.id, "name": one.name, "input": one.arguments.mapping or {}}
+                for one in calls
+            ]
+            values = [{"role": "assistant", "content": uses}]
         edits = [Edit("insert", place, value) for value in values]
         yield edits, _repair(title, place, "", "\n".join(f"{call.name}({call.arguments.text})" for call in calls))
 
@@ -334,14 +340,6 @@ def _item_of(call: ToolCall) -> dict[str, Json]:
     custom = call.form == "custom"
     kind, member = ("custom_tool_call", "input") if custom else ("function_call", "arguments")
     return {"type": kind, "call_id": call.id, "name": call.name, member: call.arguments.text}
-
-
-def _message_of(calls: Sequence[ToolCall]) -> dict[str, Json]:
-    """Return calls as an assistant message of Anthropic."""
-    content: list[Json] = [
-        {"type": "tool_use", "id": call.id, "name": call.name, "input": call.arguments.mapping or {}} for call in calls
-    ]
-    return {"role": "assistant", "content": content}
 
 
 def _answer(request: Request, calls: Sequence[ToolCall]) -> Iterator[RequestFix]:

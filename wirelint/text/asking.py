@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 
 from wirelint import lexicon
-from wirelint.model import Message, Request, Text
+from wirelint.model import Request, Text
 from wirelint.text.prose import mentions
 
 _PHRASES = lexicon.Phrases("asking")
@@ -36,7 +36,8 @@ def instructions_hold(request: Request, *literals: str) -> bool:
 
 def request_holds(request: Request, *literals: str) -> bool:
     """Return True if the request holds one of the literals outside of earlier messages of the assistant."""
-    texts = [*_asking(request), *_heard(request)]
+    heard = (*(result.text for result in request.results), *(call.arguments.text for call in request.calls))
+    texts = [*_asking(request), *heard]
     return any(literal in text for text in texts for literal in literals)
 
 
@@ -75,7 +76,9 @@ def asks_about_thinking_tags(request: Request) -> bool:
 
 def prompts_for_thinking_tags(request: Request) -> bool:
     """Return True if the instructions mention tags or blocks for reasoning without their names."""
-    return any(mentions(text, *_TAG_CUES) and _says(text, _PHRASES["tags"]) for text in _asking(request))
+    texts = (text for text in _asking(request) if mentions(text, *_TAG_CUES))
+    found = (match for text in texts for match in _PHRASES["tags"].finditer(text))
+    return any(not _negated(match.string, match.start()) for match in found)
 
 
 def asks_for_dialogue(request: Request) -> bool:
@@ -97,20 +100,10 @@ def prefill(request: Request) -> str:
 def _asking(request: Request) -> Iterator[str]:
     for message in request.messages:
         if message.role in ("system", "user"):
-            yield from _texts(message)
+            yield from (part.text for part in message.parts if isinstance(part, Text))
     for tool in request.tools:
         yield tool.description
     yield prefill(request)
-
-
-def _heard(request: Request) -> Iterator[str]:
-    for message in request.messages:
-        yield from (result.text for result in message.results)
-        yield from (call.arguments.text for call in message.calls)
-
-
-def _texts(message: Message) -> Iterator[str]:
-    return (part.text for part in message.parts if isinstance(part, Text))
 
 
 def _holds(text: str, literal: str) -> bool:
@@ -120,10 +113,6 @@ def _holds(text: str, literal: str) -> bool:
             return True
         place = text.find(literal, place + len(literal))
     return False
-
-
-def _says(text: str, pattern: re.Pattern[str]) -> bool:
-    return any(not _negated(text, match.start()) for match in pattern.finditer(text))
 
 
 def _negated(text: str, place: int) -> bool:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, TypeAlias
 
 from wirelint import lexicon
@@ -212,18 +212,14 @@ def _read_printed(text: str) -> tuple[str | None, Foreign] | None:
 
 def _read_constructed(text: str) -> tuple[str | None, Foreign] | None:
     reader = LiteralReader(text)
-    messages = list(reader.read_items())
-    if reader.failed or not messages or text[reader.position :].strip():
+    items = list(reader.read_items())
+    messages = [item for item in items if isinstance(item, dict) and isinstance(item.get("content"), str)]
+    if reader.failed or not messages or len(messages) < len(items) or text[reader.position :].strip():
         return None
-    if not all(_is_message(message) for message in messages):
+    if any(_FIELDS.isdisjoint(message) for message in messages):
         return None
-    first = messages[0]
-    said = first.get("content") if isinstance(first, dict) and not first.get("tool_calls") else None
+    said = messages[0]["content"] if not messages[0].get("tool_calls") else None
     return said if isinstance(said, str) and len(messages) == 1 else None, "Python"
-
-
-def _is_message(value: Json) -> bool:
-    return isinstance(value, dict) and isinstance(value.get("content"), str) and not _FIELDS.isdisjoint(value)
 
 
 Syntax: TypeAlias = Literal["JSON"] | Foreign
@@ -259,7 +255,7 @@ class ContentRepr:
     end: int
     syntax: Syntax
     says: str | None
-    whole: bool
+    whole: bool = False
     framed: bool = False
 
 
@@ -283,8 +279,8 @@ def find_reprs(text: str) -> tuple[ContentRepr, ...]:
     start = len(text) - len(text.lstrip())
     if _OPENER.match(text, start):
         found = _read(text, start)
-        if found is not None and not text[found[1] :].strip():
-            return (ContentRepr(start, found[1], found[2], found[0], whole=True),)
+        if found is not None and not text[found.end :].strip():
+            return (replace(found, whole=True),)
     return tuple(_framed(text)) or tuple(_apart(text))
 
 
@@ -300,16 +296,14 @@ def find_untyped(text: str) -> tuple[ContentRepr, ...]:
     words: list[str] = []
     for part in reader.read_items():
         said = part.get("text") if isinstance(part, dict) else None
-        if not isinstance(part, dict) or not isinstance(said, str) or _says_more(part):
+        if not isinstance(part, dict) or not isinstance(said, str):
+            return ()
+        if any(value is not None for name, value in part.items() if name != "text"):
             return ()
         words.append(said)
     if reader.failed or not reader.pythonic or not words or text[reader.position :].strip():
         return ()
     return (ContentRepr(start, reader.position, "Python", "".join(words), whole=True),)
-
-
-def _says_more(part: Mapping[str, Json]) -> bool:
-    return any(value is not None for name, value in part.items() if name != "text")
 
 
 def unwrap(text: str) -> str | None:
@@ -344,27 +338,25 @@ def _framed(text: str) -> Iterator[ContentRepr]:
     while mark := _PHRASES["framed"].search(text, position):
         position = mark.end()
         found = _read(text, mark.end())
-        if found is not None and found[2] == "Python" and _FRAME_END.match(text, found[1]):
-            position = found[1]
-            yield ContentRepr(mark.end(), found[1], found[2], found[0], whole=False, framed=True)
+        if found is not None and found.syntax == "Python" and _FRAME_END.match(text, found.end):
+            position = found.end
+            yield replace(found, framed=True)
 
 
 def _apart(text: str) -> Iterator[ContentRepr]:
     """Yield a last paragraph that is a structure with words, after a paragraph that does not introduce it."""
-    start = None
-    for mark in _APART.finditer(text):
-        start = mark
+    *_, start = [None, *_APART.finditer(text)]
     if start is None or _INTRODUCES.search(text, max(start.start() - 16, 0), start.start()):
         return
     found = _read(text, start.end())
-    if found is None or text[found[1] :].strip() or found[2] != "Python":
+    if found is None or text[found.end :].strip() or found.syntax != "Python":
         return
-    if found[0] is None or _LETTERS.search(found[0]):
-        yield ContentRepr(start.end(), found[1], found[2], found[0], whole=False)
+    if found.says is None or _LETTERS.search(found.says):
+        yield found
 
 
-def _read(text: str, start: int) -> tuple[str | None, int, Syntax] | None:
-    """Return the words of the content parts at `start`, the offset after them, and their notation."""
+def _read(text: str, start: int) -> ContentRepr | None:
+    """Return the content parts at an offset."""
     reader = LiteralReader(text, start)
     words: list[str] = []
     only_words = True
@@ -377,7 +369,8 @@ def _read(text: str, start: int) -> tuple[str | None, int, Syntax] | None:
             only_words = False
     if reader.failed or not words or not (reader.pythonic or text.startswith("[", start)):
         return None  # one object of JSON alone is a message of many protocols
-    return "".join(words) if only_words else None, reader.position, "Python" if reader.pythonic else "JSON"
+    says = "".join(words) if only_words else None
+    return ContentRepr(start, reader.position, "Python" if reader.pythonic else "JSON", says)
 
 
 def _is_part(part: Mapping[str, Json]) -> bool:

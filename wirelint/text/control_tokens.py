@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
@@ -38,12 +37,10 @@ class Template:
     others: tuple[str, ...] = ()
 
 
-def _template(table: Mapping[str, Sequence[str]]) -> Template:
-    return Template(*(tuple(table.get(field, ())) for field in ("families", "opens", "ends", "others")))
-
-
 _TABLES = lexicon.load("tokens")
-TEMPLATES: tuple[Template, ...] = tuple(map(_template, _TABLES["templates"]))
+TEMPLATES: tuple[Template, ...] = tuple(
+    Template(**{field: tuple(tokens) for field, tokens in table.items()}) for table in _TABLES["templates"]
+)
 
 # Tokens that people write too: they count only at the edges, or in a row.
 EDGE_OPENS, EDGE_ENDS, EDGE_OTHERS = (
@@ -219,12 +216,9 @@ def cut_token_length(text: str) -> int:
 def native(token: str, model: str) -> bool | None:
     """Return True if a token belongs to the template of the model's family; None if either is unknown."""
     known = family(model)
-    users = {name for template in TEMPLATES if token in _all(template) for name in template.families}
+    having = (one for one in TEMPLATES if token in (*one.opens, *one.ends, *one.others))
+    users = {name for template in having for name in template.families}
     return known in users if known is not None and users else None
-
-
-def _all(template: Template) -> tuple[str, ...]:
-    return (*template.opens, *template.ends, *template.others)
 
 
 def _shadow(text: str) -> str:

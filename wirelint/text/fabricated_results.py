@@ -89,7 +89,10 @@ def invented_result(text: str, tools: Sequence[Tool] = ()) -> Invented | None:
     marker = first[0].strip()
     if pair is not None and pair.sure and pair.start <= first.start():
         return pair
-    return Invented(marker, first.start(), len(text), _is_called(shown, marker, first.start()))
+    # A call tag with the prefix of the result's tag: `<x_function_calls>`.
+    tag, before = _TAG.match(marker), shown[: first.start()]
+    called = tag is not None and re.search(rf"<{re.escape(tag['prefix'])}{_CALLS}[ >\n]", before) is not None
+    return Invented(marker, first.start(), len(text), called)
 
 
 def _marked(shown: str, text: str) -> list[re.Match[str]]:
@@ -144,12 +147,6 @@ def _is_call(text: str, tools: Sequence[Tool]) -> tuple[bool, bool]:
     value = decoded.value if isinstance(decoded.value, dict) else {}
     members = [(tool, {key: item for key, item in value.items() if item != tool.name}) for tool in tools]
     return False, any(declared.infer((tool,), arguments) is not None for tool, arguments in members)
-
-
-def _is_called(shown: str, marker: str, start: int) -> bool:
-    """Return True if a call tag with the prefix of the result's tag precedes it: `<x_function_calls>`."""
-    tag = _TAG.match(marker)
-    return tag is not None and re.search(rf"<{re.escape(tag['prefix'])}{_CALLS}[ >\n]", shown[:start]) is not None
 
 
 _MARKER = re.compile(rf"{MARKERS.pattern}|{_OBSERVED}|{_RUNAWAY.pattern}", re.MULTILINE | re.IGNORECASE)

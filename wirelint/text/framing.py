@@ -15,21 +15,8 @@ from typing import Literal
 
 from wirelint.apis.traits import is_raw
 from wirelint.model import Exchange, Request
-from wirelint.text import thinking
+from wirelint.text import control_tokens, thinking
 from wirelint.text.asking import asks_about_calls, asks_about_tokens, asks_for_dialogue, request_holds
-from wirelint.text.control_tokens import (
-    OPENS,
-    PARTNERS,
-    Framing,
-    Occurrence,
-    find,
-    fits,
-    frame,
-    is_label,
-    may_become_residue,
-    may_hold_token,
-    residue,
-)
 from wirelint.text.markup import call_spans
 from wirelint.text.quoting import is_mention
 
@@ -55,7 +42,7 @@ class Framer:
         self._model = exchange.model
         self._raw = is_raw(exchange.api, exchange.request)
         self._heard: dict[str, bool] = {}
-        self._read: tuple[str, tuple[Occurrence, ...]] = ("", ())
+        self._read: tuple[str, tuple[control_tokens.Occurrence, ...]] = ("", ())
 
     @functools.cached_property
     def _asked(self) -> bool:
@@ -65,8 +52,8 @@ class Framer:
     def _plays_other(self) -> bool:
         """Return True if a raw prompt ends with the header of another speaker's turn, which the model continues."""
         last = self._request.messages[-1].text[-_PROMPT_END:] if self._request.messages else ""
-        for token in reversed(find(last)):
-            if token.token in OPENS:
+        for token in reversed(control_tokens.find(last)):
+            if token.token in control_tokens.OPENS:
                 return token.other_speaker and len(last[token.end :].strip()) <= _HEADER
         return False
 
@@ -79,20 +66,22 @@ class Framer:
             and not request_holds(self._request, "ASSISTANT:", "Human:")
         )
 
-    def framing(self, text: str, *, thoughts: bool = False) -> Framing | None:
+    def framing(self, text: str, *, thoughts: bool = False) -> control_tokens.Framing | None:
         """Return the unwanted tokens that frame a text; with `thoughts` also the delimiters of reasoning.
 
         `think-leak` moves reasoning with its delimiters; one delimiter removed alone would hide the reasoning.
         """
-        if not may_hold_token(text):
+        if not control_tokens.may_hold_token(text):
             return None
-        tokens = self._tokens(text)
+        if self._read[0] is not text:  # the rule asks twice for one text
+            self._read = (text, without_mentions(text, control_tokens.find(text)))
+        tokens = self._read[1]
         if not tokens:
             return None
         covered = tuple(call_spans(text, self._request))
         frames = covered if thoughts else (*covered, *_frame_of_a_thought(text, tokens, covered))
         tokens = tuple(token for token in tokens if not _is_inside(token, tuple(sorted(frames))))
-        framing = frame(text, tokens if self._raw else self.not_in_request(text, tokens))
+        framing = control_tokens.frame(text, tokens if self._raw else self.not_in_request(text, tokens))
         if framing is None:
             return None
         # No explanation of tokens contains the turn of another speaker.
@@ -100,28 +89,28 @@ class Framer:
             return None
         return None if self._raw and self._plays_other else framing
 
-    def _tokens(self, text: str) -> tuple[Occurrence, ...]:
-        """Return the tokens of a text that are no mentions. The last result is cached, since two callers need it."""
-        if self._read[0] is not text:
-            self._read = (text, without_mentions(text, find(text)))
-        return self._read[1]
-
     def residue(self, text: str) -> int:
         """Return the length of a role's name at the start of a text, left when the tokens around it were removed."""
-        word = residue(text, self._model)
-        return word if word and (not is_label(text) or self.labels) else 0
+        word = control_tokens.residue(text, self._model)
+        return word if word and (not control_tokens.is_label(text) or self.labels) else 0
 
     def may_become_residue(self, text: str) -> bool:
-        return may_become_residue(text, self._model) and (not is_label(text) or self.labels)
+        return control_tokens.may_become_residue(text, self._model) and (
+            not control_tokens.is_label(text) or self.labels
+        )
 
-    def not_in_request(self, text: str, tokens: tuple[Occurrence, ...]) -> tuple[Occurrence, ...]:
+    def not_in_request(
+        self, text: str, tokens: tuple[control_tokens.Occurrence, ...]
+    ) -> tuple[control_tokens.Occurrence, ...]:
         """Return the tokens that the request does not hold."""
         for token in tokens:
             if token.token not in self._heard:
                 self._heard[token.token] = request_holds(self._request, token.token, text[token.start : token.end])
         return tuple(token for token in tokens if not self._heard[token.token])
 
-    def split(self, framing: Framing) -> tuple[Framing | None, Framing | None]:
+    def split(
+        self, framing: control_tokens.Framing
+    ) -> tuple[control_tokens.Framing | None, control_tokens.Framing | None]:
         """Return the certain tokens at the start, and the rest."""
         lead = certain_lead(framing)
         rest = framing.tokens[len(lead) :]
@@ -129,34 +118,34 @@ class Framer:
         if not lead or simple or self._asked or self._raw:
             return None, framing
         end = lead[-1].end
-        first = Framing(lead, end, max(framing.trailing, end))
-        return first, Framing(rest, framing.leading, framing.trailing) if rest else None
+        first = control_tokens.Framing(lead, end, max(framing.trailing, end))
+        return first, control_tokens.Framing(rest, framing.leading, framing.trailing) if rest else None
 
 
-def without_mentions(text: str, tokens: tuple[Occurrence, ...]) -> tuple[Occurrence, ...]:
+def without_mentions(text: str, tokens: tuple[control_tokens.Occurrence, ...]) -> tuple[control_tokens.Occurrence, ...]:
     """Return the tokens without mentions, and without the closers of pairs that begin with one (`write <s>old</s>`)."""
-    kept: list[Occurrence] = []
+    kept: list[control_tokens.Occurrence] = []
     shown: set[str] = set()
     for token in tokens:
         if is_mention(text, token.start, token.end):
             shown.add(token.token)
-        elif token.strength != "edge" or PARTNERS.get(token.token) not in shown:
+        elif token.strength != "edge" or control_tokens.PARTNERS.get(token.token) not in shown:
             kept.append(token)
     return tuple(kept)
 
 
-def certain_lead(framing: Framing) -> tuple[Occurrence, ...]:
+def certain_lead(framing: control_tokens.Framing) -> tuple[control_tokens.Occurrence, ...]:
     """Return the tokens at the start that are framing for any text after them."""
     lead = [token for token in framing.tokens if token.end <= framing.leading]
     for place, token in enumerate(lead):
         beside = [other for other in lead[max(place - 1, 0) : place + 2] if other.token != token.token]
-        in_a_row = any(other.strength == "sure" or fits(token.token, other.token) for other in beside)
+        in_a_row = any(other.strength == "sure" or control_tokens.fits(token.token, other.token) for other in beside)
         if (token.strength == "edge" and not in_a_row) or token.announces or token.other_speaker:
             return tuple(lead[:place])
     return tuple(lead)
 
 
-def remedy(text: str, framing: Framing, *, streamed: bool, calls: bool) -> Remedy | None:
+def remedy(text: str, framing: control_tokens.Framing, *, streamed: bool, calls: bool) -> Remedy | None:
     """Return the possible fix of a framing; None without one.
 
     `streamed`: the text before a doubtful token has been sent. `calls`: the candidate calls tools, so its text may be
@@ -177,7 +166,7 @@ def remedy(text: str, framing: Framing, *, streamed: bool, calls: bool) -> Remed
 
 
 def _frame_of_a_thought(
-    text: str, tokens: tuple[Occurrence, ...], covered: tuple[tuple[int, int], ...]
+    text: str, tokens: tuple[control_tokens.Occurrence, ...], covered: tuple[tuple[int, int], ...]
 ) -> list[tuple[int, int]]:
     """Return the spans of the delimiters of reasoning.
 
@@ -193,6 +182,6 @@ def _frame_of_a_thought(
     return [(found.start, found.body[0]), *([(start, end)] if found.whole else [])]
 
 
-def _is_inside(token: Occurrence, spans: tuple[tuple[int, int], ...]) -> bool:
+def _is_inside(token: control_tokens.Occurrence, spans: tuple[tuple[int, int], ...]) -> bool:
     place = bisect.bisect_right(spans, token.start, key=lambda span: span[0]) - 1
     return place >= 0 and token.start < spans[place][1]

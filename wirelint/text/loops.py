@@ -22,8 +22,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 
-from wirelint.dialects import FAMILIES, OPENERS
-from wirelint.dialects.openers import any_of, expand, first_letters, has_name, heads, word_start
+from wirelint.dialects.openers import Anchor, any_of, expand, first_letters, has_name, word_start
+from wirelint.dialects.scan import FAMILIES, OPENERS
 from wirelint.model import Choice, Part, Reasoning, Refusal, Reply, Text
 from wirelint.text.control_tokens import EDGES, SURE
 from wirelint.text.fabricated_results import LINE_HEADS
@@ -160,7 +160,8 @@ _WORD_CUES = ("to=", "functions", "functools", "multi_tool_use", "function call"
 def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
     """Return the patterns of marks and of words, which most texts lack."""
     after: dict[str, set[str]] = {}
-    for bracket, lead in (*_of_dialects(), *map(_of_literal, _literals())):
+    literals = ((literal[0], literal[1:].lstrip("|/ ")[:_LEAD]) for literal in _literals())
+    for bracket, lead in (*_of_dialects(), *literals):
         if bracket in _OPENING and any(map(str.isalnum, lead)) and not (lead.isalpha() and len(lead) < 3):
             after.setdefault(bracket, set()).add(lead)
     options = [
@@ -168,7 +169,7 @@ def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
         for bracket, leads in sorted(after.items())
         for first, rest in _ESCAPES.get(bracket, ((re.escape(bracket), ""),))
     ]
-    lines = sorted({head.strip() for opener in OPENERS.kinds["line"] for head in heads(opener)} - {"{"})
+    lines = sorted(set(map(str.strip, OPENERS.heads(Anchor.LINE))) - {"{"})
     options.append(rf"\n(?=[ \t>*#-]{{0,8}}{any_of((*lines, *LINE_HEADS))})")
     options += [r"<(?=<{7})", r"\[(?=\[{7})", _FENCED, _NAMED_TAG, _KEYS]
     words = [rf"{first}{word_start(first)}(?={re.escape(cue[1:])})" for cue in _WORD_CUES for first in cue[0]]
@@ -176,7 +177,7 @@ def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
 
 
 def _of_dialects() -> Iterator[tuple[str, str]]:
-    for opener in OPENERS.kinds["literal"]:
+    for opener in OPENERS.kinds[None]:
         if not has_name(opener):
             for one in expand(opener):
                 first = str(one[0])
@@ -192,10 +193,6 @@ def _literals() -> Iterator[str]:
             yield from (re.sub(r"\\(.)", r"\1", one) for one in re.findall(r"(?:\\[<>|\[\]]|[\w<>:◁▷/ ])+", pattern))
     for closer in (one for family in FAMILIES for one in family.closers):
         yield from ("<" + name for name in re.sub(r"\(\?:|\)", "|", closer).split("|") if name)
-
-
-def _of_literal(literal: str) -> tuple[str, str]:
-    return literal[0], literal[1:].lstrip("|/ ")[:_LEAD]
 
 
 def without_loops(reply: Reply, names: frozenset[str]) -> Reply:

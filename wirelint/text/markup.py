@@ -18,9 +18,9 @@ from typing import Literal, TypeAlias
 
 from wirelint import lexicon
 from wirelint.apis.traits import ending, is_raw
-from wirelint.dialects import SPEAKERS, Block, NativeCall, find, is_damaged, look, may_hold_markup
 from wirelint.dialects.openers import THOUGHT_ENDS
-from wirelint.dialects.reader import CONTROL
+from wirelint.dialects.reader import CONTROL, Block, NativeCall
+from wirelint.dialects.scan import SPEAKERS, find, is_damaged, look, may_hold_markup
 from wirelint.fix import MOST_HELD
 from wirelint.model import (
     Choice,
@@ -259,7 +259,9 @@ def _certainty(
     if all(block.tier == "weak" for block in blocks):
         wanted = asked or _sets_up(request, text) or request_holds(request, text) or demands_json(request)
         ends = CONTROL.fullmatch(part.text, blocks[-1].end) is not None
-        alone = not OWN_FENCE.match(text) or _is_all(part.text, blocks) or _names_recipients(request, part.text, text)
+        before = part.text[: blocks[0].start].rstrip()
+        first = not before or before.endswith(THOUGHT_ENDS)
+        alone = first or not OWN_FENCE.match(text) or _names_recipients(request, part.text, text)
         return "medium" if declared and isinstance(part, Text) and ends and alone and not wanted else None
     if not calls and is_mention(part.text, blocks[0].start, blocks[-1].end):
         return None
@@ -270,8 +272,8 @@ def _certainty(
         return "low" if prompted or request_holds(request, text) else "medium" if asked else "high"
     if prompted or asked or request_holds(request, text) or any(call.name in last_user_text(request) for call in calls):
         return None
-    if calls and _was_called(request, calls):
-        return "medium"
+    if {call.name for call in calls} & {made.name for made in request.calls}:
+        return "medium"  # a tool that is no longer declared
     if any(block.tier == "sentinel" for block in blocks):
         return "medium"
     in_play = bool(request.client_tools) or promises_call(choice)
@@ -284,12 +286,6 @@ def _sets_up(request: Request, text: str) -> bool:
         :_HEADS_WANTED
     ]
     return bool(marks) and all(instructions_hold(request, mark) for mark in marks)
-
-
-def _is_all(text: str, blocks: Sequence[Block]) -> bool:
-    """Return True if only reasoning precedes some blocks."""
-    before = text[: blocks[0].start].rstrip()
-    return not before or before.endswith(THOUGHT_ENDS)
 
 
 def _names_recipients(request: Request, text: str, markup: str) -> bool:
@@ -320,12 +316,6 @@ def _stands_for_call(request: Request, choice: Choice, part: Said, blocks: tuple
         return fence_is_whole_message(text.strip()) and not instructions_hold(request, *_heads(text))
     in_json = _JSON_BEGIN.fullmatch(text, 0, start) is not None and _JSON_END.fullmatch(text, end) is not None
     return in_json and not (demands_json(request) or instructions_hold(request, *_heads(text)))
-
-
-def _was_called(request: Request, calls: Sequence[NativeCall]) -> bool:
-    """Return True if this conversation has called one of the tools, which is no longer declared."""
-    known = {made.name for message in request.messages for made in message.calls}
-    return any(call.name in known for call in calls)
 
 
 def _heads(text: str) -> tuple[str, ...]:

@@ -48,13 +48,12 @@ def alive(exchange: Exchange, idle: int) -> str:
 
 def unseen(reply: Reply, before: float) -> bool:
     """Return True if hidden work of the provider explains a silence of `before` milliseconds."""
-    parts = [part for choice in reply.choices for part in choice.parts]
     if any(choice.hosted for choice in reply.choices):
         return True
     thought = _count(reply.usage, _THOUGHT)
-    shown = sum(len(part.text) for part in parts if isinstance(part, Reasoning)) / _CHARACTERS
+    shown = sum(len(part.text) for part in reply.parts if isinstance(part, Reasoning)) / _CHARACTERS
     if thought is None:
-        return any(isinstance(part, Reasoning) and part.opaque for part in parts)
+        return any(isinstance(part, Reasoning) and part.opaque for part in reply.parts)
     return (thought - shown) / _SLOWEST * 1000 >= before
 
 
@@ -63,7 +62,7 @@ def written(reply: Reply, within: float) -> bool:
     said, thought = _count(reply.usage, _SAID), _count(reply.usage, _THOUGHT)
     tokens = (said or 0) + (thought or 0)
     if said is None:
-        tokens += sum(_length(part) for choice in reply.choices for part in choice.parts) // _CHARACTERS
+        tokens += sum(map(_length, reply.parts)) // _CHARACTERS
     return tokens / _SLOWEST * 1000 >= within
 
 
@@ -84,12 +83,7 @@ def _at(reply: Reply, event: int) -> str:
                 return "reasoning"
         if choice.finish_event == event:
             return "the finish reason"
-    said = [
-        part.events
-        for choice in reply.choices
-        for part in choice.parts
-        if isinstance(part, Text | Reasoning | ToolCall)
-    ]
+    said = [part.events for part in reply.parts if isinstance(part, Text | Reasoning | ToolCall)]
     first = min((first for events in said for _, first in events), default=None)
     return "the head of the message" if first is None or event < first else "an event without text"
 

@@ -72,6 +72,7 @@ def annotations_of(checked: Checked) -> dict[str, Json]:
         "api": checked.api or None,
         "model": checked.model or None,
         "conversation": exchange.conversation if exchange is not None else None,
+        **({"root": exchange.root} if exchange is not None and exchange.root is not None else {}),
         **({"tokens": tokens.document} if tokens is not None else {}),
         "findings": [flat(checked, finding) for finding in checked.findings],
         "notes": list[Json](checked.record.notes),

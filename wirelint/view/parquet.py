@@ -5,32 +5,39 @@ UTC. An unknown day or provider is `__HIVE_DEFAULT_PARTITION__`, which readers t
 OpenTelemetry's GenAI conventions where these define one. Bodies are not in the tables: `source` and `exchange` name the
 file and the record that hold them.
 
-Rows are buffered by partition and written in row groups, so memory does not grow with the captures.
+Rows are buffered by partition and written in row groups, so memory does not grow with the captures. `wirelint stats` and
+`compare` read the figures of exchanges back from the tables, through DuckDB.
 
-This module needs pyarrow, which is optional (`pip install 'wirelint[tables]'`).
+This module needs pyarrow and DuckDB, which are optional (`pip install 'wirelint[tables]'`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 from urllib.parse import quote, urlsplit
 
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from wirelint.apis import channel_of
 from wirelint.capture.offline import Checked
+from wirelint.capture.readers import storage
+from wirelint.capture.record import Record
 from wirelint.model import Exchange, HostedCall, Reply, ToolCall, ToolResult
-from wirelint.prices import cost, tokens_of
+from wirelint.prices import Tokens, cost, tokens_of
+from wirelint.rule import Finding
+from wirelint.state.issues import Issue
 from wirelint.view.findings import flat, worst
-from wirelint.view.scores import is_valid_call, provider_of
+from wirelint.view.scores import Observation, Outcome, is_valid_call, observe, provider_of
 
 Value: TypeAlias = str | int | float | bool | datetime | list[str] | None
 Row: TypeAlias = dict[str, Value]
 
+_EMPTY = "empty"
 _UNKNOWN = "__HIVE_DEFAULT_PARTITION__"
 _ROW_GROUP = 4_000
 """Rows of a partition that are written together."""
@@ -52,6 +59,7 @@ _TYPES = {
 _SHARED = {
     "exchange": "text",
     "source": "text",
+    "place": "text",
     "started": "time",
     "api": "text",
     "gen_ai.conversation.id": "text",
@@ -62,7 +70,7 @@ _SHARED = {
 _COLUMNS = {
     "exchanges": {
         **_SHARED,
-        "place": "text",
+        "number": "count",
         "gen_ai.operation.name": "text",
         "gen_ai.response.id": "text",
         "gen_ai.response.model": "text",
@@ -73,10 +81,15 @@ _COLUMNS = {
         "server.address": "text",
         "error.type": "text",
         "end": "text",
+        "outcome": "text",
         "streamed": "flag",
         "first_byte_ms": "number",
         "first_token_ms": "number",
+        "longest_gap_ms": "number",
         "duration_ms": "number",
+        "tokens_per_second": "number",
+        "request_digest": "text",
+        "request_body_digest": "text",
         "request_bytes": "count",
         "response_bytes": "count",
         "messages": "count",
@@ -114,6 +127,7 @@ _COLUMNS = {
         "gen_ai.usage.output_tokens": "count",
         "gen_ai.usage.cache_read.input_tokens": "count",
         "gen_ai.usage.cache_creation.input_tokens": "count",
+        "cache_creation_1h_tokens": "count",
         "gen_ai.usage.reasoning.output_tokens": "count",
         "cost_usd": "number",
         "price": "text",
@@ -131,14 +145,7 @@ def write_tables(folder: Path, items: Iterable[Checked]) -> None:
 
     A dataset without rows gets one file without rows, so that queries find its columns.
     """
-    writer = _Writer(folder)
-    try:
-        for checked in items:
-            day, provider = _partition(checked)
-            for dataset, row in _rows(checked):
-                writer.add(dataset, day, provider, row)
-    finally:
-        writer.close()
+    write_rows(folder, items)
     for dataset in _COLUMNS:
         if not (folder / dataset).exists():
             empty = _Partition(folder, dataset, _UNKNOWN, _UNKNOWN)
@@ -146,10 +153,23 @@ def write_tables(folder: Path, items: Iterable[Checked]) -> None:
             empty.close()
 
 
+def write_rows(folder: Path, items: Iterable[Checked], name: str = "part") -> None:
+    """Write the rows of checked exchanges below a folder, in files with this name and a number. Raises OSError."""
+    writer = _Writer(folder, name)
+    try:
+        for number, checked in enumerate(items):
+            day, provider = _partition(checked)
+            for dataset, row in _rows(checked, number):
+                writer.add(dataset, day, provider, row)
+    finally:
+        writer.close()
+
+
 class _Partition:
     """The rows of a dataset, day and provider that are not written yet, and the open file of the earlier ones."""
 
-    def __init__(self, folder: Path, dataset: str, day: str, provider: str) -> None:
+    def __init__(self, folder: Path, dataset: str, day: str, provider: str, name: str = "part") -> None:
+        self._name = name
         name = provider if provider == _UNKNOWN else quote(provider, safe="")
         self._folder = folder / dataset / f"day={day}" / f"provider={name}"
         self._schema = _SCHEMAS[dataset]
@@ -165,7 +185,7 @@ class _Partition:
         """Write the waiting rows as one row group."""
         if self._file is None:
             self._folder.mkdir(parents=True, exist_ok=True)
-            path = self._folder / f"part-{self._parts}.parquet"
+            path = self._folder / f"{self._name}-{self._parts}.parquet"
             self._file = pq.ParquetWriter(path, self._schema, compression="zstd")
             self._parts += 1
         arrays = [
@@ -184,15 +204,15 @@ class _Partition:
 class _Writer:
     """All partitions of an export, in the order of their last row group."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path, name: str) -> None:
+        self._folder, self._name = folder, name
         self._partitions: dict[tuple[str, str, str], _Partition] = {}
         self._waiting = 0
 
     def add(self, dataset: str, day: str, provider: str, row: Row) -> None:
         key = dataset, day, provider
         if (partition := self._partitions.get(key)) is None:
-            partition = self._partitions[key] = _Partition(self._folder, *key)
+            partition = self._partitions[key] = _Partition(self._folder, *key, self._name)
         partition.rows.append(row)
         self._waiting += 1
         if len(partition.rows) >= _ROW_GROUP:
@@ -262,18 +282,19 @@ def _started(checked: Checked) -> datetime | None:
         return None
 
 
-def _rows(checked: Checked) -> Iterator[tuple[str, Row]]:
-    """Yield the rows of an exchange, each with its dataset."""
+def _rows(checked: Checked, number: int) -> Iterator[tuple[str, Row]]:
+    """Yield the rows of an exchange, each with its dataset. `number`: its place in the export."""
     exchange = checked.exchange
     shared: Row = {
         "exchange": checked.record.id,
         "source": checked.record.source,
+        "place": checked.record.place,
         "started": _started(checked),
         "api": checked.api or None,
         "gen_ai.conversation.id": exchange.conversation if exchange is not None else None,
         "gen_ai.request.model": checked.model or None,
     }
-    yield "exchanges", {**shared, **_exchange(checked)}
+    yield "exchanges", {**shared, "number": number, **_exchange(checked)}
     for finding in checked.findings:
         made: Mapping[str, object] = flat(checked, finding)
         texts = {name: value for name, value in made.items() if isinstance(value, (str, int, float))}
@@ -301,8 +322,8 @@ def _exchange(checked: Checked) -> Row:
     request, reply = (exchange.request, exchange.reply) if exchange is not None else (None, None)
     choices = reply.choices if reply is not None else ()
     found = [finding for finding in checked.findings if not finding.is_known]
+    seen = observe(checked, keyed=True)
     return {
-        "place": record.place,
         "gen_ai.operation.name": _operation(exchange),
         "gen_ai.response.id": reply.id if reply is not None else None,
         "gen_ai.response.model": reply.model if reply is not None else None,
@@ -314,10 +335,15 @@ def _exchange(checked: Checked) -> Row:
         "server.address": urlsplit(record.url).hostname if _is_url(record.url) else None,
         "error.type": _error(record.status, record.end, reply),
         "end": record.end,
+        "outcome": _outcome(seen),
         "streamed": checked.streamed,
         "first_byte_ms": record.timing.first_byte,
         "first_token_ms": record.timing.first_token,
+        "longest_gap_ms": seen.longest_gap if seen is not None else None,
         "duration_ms": record.timing.duration,
+        "tokens_per_second": seen.speed if seen is not None else None,
+        "request_digest": seen.key[0] if seen is not None else None,
+        "request_body_digest": seen.key[1] if seen is not None else None,
         "request_bytes": len(record.request_body or b""),
         "response_bytes": len(record.response_body or b""),
         "messages": len(request.messages) if request is not None else None,
@@ -327,6 +353,13 @@ def _exchange(checked: Checked) -> Row:
         "worst": worst(found),
         "fixes": len(record.fixes),
     }
+
+
+def _outcome(seen: Observation | None) -> str | None:
+    """Return how a reply of a model ended; `empty` without content, None without a reply that can be read."""
+    if seen is None or not seen.answered:
+        return None
+    return seen.outcome.finish if seen.outcome is not None else _EMPTY
 
 
 def _operation(exchange: Exchange | None) -> str | None:
@@ -395,7 +428,99 @@ def _usage(exchange: Exchange) -> Row | None:
         "gen_ai.usage.output_tokens": tokens.output,
         "gen_ai.usage.cache_read.input_tokens": tokens.cached,
         "gen_ai.usage.cache_creation.input_tokens": tokens.written,
+        "cache_creation_1h_tokens": tokens.written_1h,
         "gen_ai.usage.reasoning.output_tokens": tokens.reasoning,
         "cost_usd": spent.amount if spent is not None else None,
         "price": spent.model if spent is not None else None,
     }
+
+
+# --- reading ----------------------------------------------------------------------------------------------------------
+
+_FETCHED = 1_000
+_QUERY = """
+WITH called AS (
+  SELECT source, place, count(*) AS calls, count_if(is_valid) AS valid,
+         list_sort(list(coalesce("gen_ai.tool.name", ''))) AS tools
+  FROM calls WHERE form <> 'hosted' AND choice = 0 GROUP BY ALL
+), found AS (
+  SELECT source, place, list({code: code, name: name, severity: severity, confidence: confidence, layer: layer, side: side,
+         message: message, pointer: pointer, event: event, is_known: is_known} ORDER BY file_row_number) AS findings
+  FROM findings GROUP BY ALL
+)
+SELECT e.source, e.place, e.exchange, e.provider, e.api, e."gen_ai.request.model" AS model,
+       e."gen_ai.conversation.id" AS conversation, e.messages, e.outcome, e.streamed, e.first_token_ms, e.duration_ms,
+       e.longest_gap_ms, e.tokens_per_second, e.request_digest, e.request_body_digest, e."url.full" AS url,
+       epoch(e.started) AS started, c.calls, c.valid, c.tools, f.findings,
+       u."gen_ai.usage.input_tokens" AS input, u."gen_ai.usage.output_tokens" AS output,
+       u."gen_ai.usage.cache_read.input_tokens" AS cached, u."gen_ai.usage.cache_creation.input_tokens" AS written,
+       u.cache_creation_1h_tokens AS written_1h, u."gen_ai.usage.reasoning.output_tokens" AS reasoning,
+       u.source IS NOT NULL AS counted
+FROM exchanges e LEFT JOIN called c USING (source, place) LEFT JOIN found f USING (source, place)
+LEFT JOIN usage u USING (source, place)
+ORDER BY e.number
+"""
+
+
+def read_tables(path: str, is_kept: Callable[[str], bool]) -> Iterator[tuple[Observation | None, Checked]]:
+    """Yield the figures of each exchange, as `observe` returns them, and a checked record with its findings alone.
+
+    The order is that of the export. `is_kept`: whether the findings of a rule count. Raises StorageError.
+    """
+    try:
+        with duckdb.connect() as database:
+            if storage.is_url(path):
+                database.register_filesystem(storage.filesystem_of(path)[0])
+            for dataset in _COLUMNS:
+                below = storage.files_below(storage.joined(path, dataset))
+                files = [
+                    getattr(file, "full", file) for group in below for name, file in group if name.endswith(".parquet")
+                ]
+                database.read_parquet(files, hive_partitioning=True, file_row_number=True).create_view(dataset)
+            cursor = database.execute(_QUERY)
+            names = [column[0] for column in cursor.description or ()]
+            while rows := cursor.fetchmany(_FETCHED):
+                for row in rows:
+                    yield _read_row(dict(zip(names, row, strict=True)), is_kept)
+    except duckdb.Error as error:
+        reason = str(error).partition("\n")[0]
+        raise storage.StorageError(path, f"tables that cannot be read: {reason}", "export them again") from error
+
+
+def _read_row(row: dict[str, Any], is_kept: Callable[[str], bool]) -> tuple[Observation | None, Checked]:
+    findings = tuple(_read_finding(one, row["exchange"]) for one in row["findings"] or () if is_kept(one["name"]))
+    url, model, outcome = row["url"] or "", row["model"] or "", row["outcome"]
+    checked = Checked(Record(row["exchange"], "", url, source=row["source"], place=row["place"]), None, findings)
+    if row["messages"] is None or channel_of(row["api"] or "") != "model":
+        return None, checked
+    tokens = spent = None
+    if outcome is not None and row["counted"]:
+        names = ("input", "cached", "written", "written_1h", "output", "reasoning")
+        tokens = Tokens(*(row[name] or 0 for name in names))
+        found = cost(tokens, model, url, row["started"])
+        spent = found.amount if found is not None else None
+    seen = Observation(
+        str(row["provider"] or "unknown"),
+        model or "unknown",
+        None,
+        tuple((one.label, one.layer) for one in checked.folded.findings),
+        tokens=tokens,
+        cost=spent,
+        answered=outcome is not None,
+        source=row["source"],
+        conversation=row["conversation"] or row["exchange"],
+        key=(row["request_digest"], row["request_body_digest"]),
+    )
+    if outcome not in ("stop", "tool_calls", "other"):
+        return seen, checked
+    made = Outcome(outcome, row["calls"] or 0, row["valid"] or 0, tuple(row["tools"] or ()))
+    seen = seen._replace(outcome=made, duration=row["duration_ms"])
+    if row["streamed"]:
+        gap, speed = row["longest_gap_ms"], row["tokens_per_second"]
+        seen = seen._replace(streamed=True, first_token=row["first_token_ms"], longest_gap=gap, speed=speed)
+    return seen, checked
+
+
+def _read_finding(one: dict[str, Any], exchange: str) -> Finding:
+    issue = Issue("", exchange, exchange, known=one.pop("is_known"))
+    return Finding(**one, issue=issue)

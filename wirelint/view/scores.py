@@ -43,6 +43,8 @@ _LARGEST_HEAD = 1 << 16
 
 _PROMPT = 60
 """Characters of a prompt that name its conversation."""
+_FIRST = 4096
+"""Characters of a message in which a prompt is looked for."""
 
 # --- one exchange -----------------------------------------------------------------------------------------------------
 
@@ -66,7 +68,9 @@ class Observation(NamedTuple):
 
     `outcome` is None if there is no reply to read: HTTP errors, error objects, broken connections. `findings`: names of
     rules with the blamed layers. `tokens` None: the reply has no usage. `cost` in US dollars; None without a price.
-    `longest_gap`: the longest silence of a stream after its first event.
+    `longest_gap`: the longest silence of a stream after its first event. `answered`: there is a reply, perhaps without
+    content. `prompt`: the first words of a user. `key`: digests of the request's messages and tools, and of its body, if
+    runs are compared.
     """
 
     provider: str
@@ -80,21 +84,33 @@ class Observation(NamedTuple):
     duration: float | None = None
     longest_gap: float | None = None
     speed: float | None = None
+    answered: bool = False
+    source: str = ""
+    conversation: str = ""
+    prompt: str = ""
+    key: tuple[str, str] = ("", "")
 
 
-def observe(checked: Checked, *, delivered: bool = False) -> Observation | None:
+def observe(checked: Checked, *, delivered: bool = False, keyed: bool = False) -> Observation | None:
     """Return the figures of an exchange; None if it is not one with a model. `delivered`: score the delivered reply."""
-    exchange = checked.exchange
-    if exchange is None or exchange.request is None or channel_of(exchange.api) != "model":
+    exchange, record = checked.exchange, checked.record
+    if exchange is None or (request := exchange.request) is None or channel_of(exchange.api) != "model":
         return None
     findings = tuple((one.label, one.layer) for one in checked.folded.findings if one.code != NOT_JUDGED)
-    names = provider_of(checked.record, exchange), exchange.model or "unknown"
+    names = provider_of(record, exchange), exchange.model or "unknown"
+    seen = Observation(*names, None, findings, source=record.source, conversation=exchange.conversation or record.id)
+    seen = seen._replace(
+        prompt=prompt_of([checked]), key=(request_key(request), _digest(record)) if keyed else ("", "")
+    )
     reply = exchange.delivered if delivered and exchange.delivered is not None else exchange.reply
-    if reply is None or not exchange.ok or reply.error is not None or not reply.choices:
-        return Observation(*names, None, findings)
+    if reply is None or not exchange.ok or reply.error is not None:
+        return seen
     first, end = exchange.timing.first_token, exchange.timing.duration
     tokens, spent = usage_of(checked)
-    seen = Observation(*names, outcome_of(exchange, reply), findings, tokens=tokens, cost=spent, duration=end)
+    seen = seen._replace(answered=True, tokens=tokens, cost=spent)
+    if not reply.choices:
+        return seen
+    seen = seen._replace(outcome=outcome_of(exchange, reply), duration=end)
     if not reply.streamed:
         return seen
     gaps = [gap.length for gap in exchange.arrivals.gaps(0.0) if gap.before is not None]
@@ -295,7 +311,7 @@ def prompt_of(items: Sequence[Checked]) -> str:
     """Return the first words of the first user of a conversation; empty without any."""
     requests = (checked.exchange.request for checked in items if checked.exchange is not None)
     messages = (message for request in requests if request is not None for message in request.messages)
-    words = (" ".join(message.words.split()) for message in messages if message.role == "user")
+    words = (" ".join(message.words[:_FIRST].split()) for message in messages if message.role == "user")
     return shorten(next(filter(None, words), ""), _PROMPT)
 
 
@@ -307,17 +323,16 @@ class Bills:
         self._bills: dict[tuple[str, str], Bill] = {}
         self.left_out = 0
 
-    def add(self, checked: Checked) -> None:
-        exchange, request = checked.exchange, checked.exchange.request if checked.exchange is not None else None
-        if exchange is None or request is None or channel_of(exchange.api) != "model":
+    def add(self, seen: Observation | None) -> None:
+        if seen is None:
             self.left_out += 1
             return
-        name = (exchange.conversation or checked.record.id) if self._by == "conversation" else ""
-        bill = self._bills.setdefault((checked.record.source, name), Bill(checked.record.source, name))
-        bill.prompt = bill.prompt or prompt_of([checked])
-        bill.models[exchange.model or "unknown"] += 1
-        if exchange.ok and exchange.reply is not None and exchange.reply.error is None:
-            bill.spending.add(*usage_of(checked))
+        name = seen.conversation if self._by == "conversation" else ""
+        bill = self._bills.setdefault((seen.source, name), Bill(seen.source, name))
+        bill.prompt = bill.prompt or seen.prompt
+        bill.models[seen.model] += 1
+        if seen.answered:
+            bill.spending.add(seen.tokens, seen.cost)
 
     @property
     def all(self) -> list[Bill]:
@@ -369,29 +384,26 @@ class Comparison:
 
 
 def compare(
-    reference: Iterable[Checked], candidate: Iterable[Checked], *, delivered: bool = False
+    reference: Iterable[Observation | None], candidate: Iterable[Observation | None]
 ) -> tuple[list[Comparison], int]:
-    """Compare the candidate's models with the reference. Also returns the number of requests only the reference has.
-
-    `delivered`: compare what clients received.
-    """
-    known: defaultdict[bytes, _Answers] = defaultdict(_Answers)
-    for checked in reference:
-        if (seen := observe(checked, delivered=delivered)) is not None:
-            known[_key_of(checked)].add(seen, _body_digest(checked))
+    """Compare the candidate's models with the reference. Also returns the number of requests only the reference has."""
+    known: defaultdict[str, _Answers] = defaultdict(_Answers)
+    for seen in reference:
+        if seen is not None:
+            known[seen.key[0]].add(seen)
     found: dict[tuple[str, str], Comparison] = {}
-    matched: set[bytes] = set()
-    for checked in candidate:
-        if (seen := observe(checked, delivered=delivered)) is None:
+    matched: set[str] = set()
+    for seen in candidate:
+        if seen is None:
             continue
-        name, key = (seen.provider, seen.model), _key_of(checked)
+        name, key = (seen.provider, seen.model), seen.key[0]
         comparison = found.setdefault(name, Comparison(*name, Card(*name), Card("reference", "")))
         answers = known.get(key)
         if answers is None:
             comparison.unmatched += 1
             continue
         matched.add(key)
-        comparison.add(answers.take(name, _body_digest(checked)), seen)
+        comparison.add(answers.take(seen), seen)
     ordered = sorted(found.values(), key=lambda one: (-one.pairs, one.provider, one.model))
     return ordered, sum(len(answers) for key, answers in known.items() if key not in matched)
 
@@ -407,23 +419,24 @@ class _Answers:
     def __len__(self) -> int:
         return len(self._all)
 
-    def add(self, seen: Observation, body: bytes) -> None:
-        for group in self._groups_of((seen.provider, seen.model), body):
+    def add(self, seen: Observation) -> None:
+        for group in self._groups_of(seen):
             self._groups[group].append(len(self._all))
         self._all.append(seen)
 
-    def take(self, name: tuple[str, str], body: bytes) -> Observation:
+    def take(self, seen: Observation) -> Observation:
         """Return the best answer that this model was not paired with yet; the last one if it was paired with all."""
-        taken = self._taken[name]
-        for group in self._groups_of(name, body):
+        taken = self._taken[seen.provider, seen.model]
+        for group in self._groups_of(seen):
             for number in self._groups.get(group, ()):
                 if number not in taken:
                     taken.add(number)
                     return self._all[number]
         return self._all[-1]
 
-    def _groups_of(self, name: tuple[str, str], body: bytes) -> tuple[tuple[object, ...], ...]:
+    def _groups_of(self, seen: Observation) -> tuple[tuple[object, ...], ...]:
         """Return the keys of groups of answers, the most similar first."""
+        name, body = (seen.provider, seen.model), seen.key[1]
         return (name, body), (body,), (name,), ()
 
 
@@ -438,17 +451,11 @@ def _is_similar(one: Outcome | None, other: Outcome | None) -> bool:
     return one.finish == other.finish and (one.finish != "tool_calls" or one.tools == other.tools)
 
 
-def _key_of(checked: Checked) -> bytes:
-    assert checked.exchange is not None
-    assert checked.exchange.request is not None
-    return request_key(checked.exchange.request)
+def _digest(record: Record) -> str:
+    return hashlib.blake2b(record.request_body or b"", digest_size=16).hexdigest()
 
 
-def _body_digest(checked: Checked) -> bytes:
-    return hashlib.blake2b(checked.record.request_body or b"", digest_size=16).digest()
-
-
-def request_key(request: Request) -> bytes:
+def request_key(request: Request) -> str:
     """Return the digest of the messages and tools of a request, equal for every model, API and spelling of ids."""
     digest = hashlib.blake2b(digest_size=16)
     for message in request.messages:
@@ -456,7 +463,7 @@ def request_key(request: Request) -> bytes:
             if (content := _content(message.role, part)) is not None:
                 digest.update(orjson.dumps(content, option=orjson.OPT_SORT_KEYS, default=str) + b"\n")
     digest.update(orjson.dumps(sorted(tool.name for tool in request.tools)))
-    return digest.digest()
+    return digest.hexdigest()
 
 
 def _content(role: Role, part: Part) -> Json:

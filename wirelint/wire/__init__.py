@@ -107,11 +107,6 @@ class Sniffer:
             return [] if array is None else self._go_on(ArrayStream())
         return [] if verdict is None else self._decide(verdict)
 
-    def skip(self, events: int) -> int | None:
-        """Count events whose bytes the caller parses itself. Return the number of the first; None if they must be
-        fed."""
-        return self._framer.skip(events) if isinstance(self._framer, EventStream) else None
-
     def close(self) -> list[Frame]:
         frames = [] if self._framer is not None else self._decide(self._declared)
         assert self._framer is not None

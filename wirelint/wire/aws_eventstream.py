@@ -24,7 +24,8 @@ import struct
 import zlib
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
-from typing import Literal, NamedTuple, Protocol, cast
+from types import ModuleType
+from typing import Literal, NamedTuple
 
 import orjson
 
@@ -52,28 +53,10 @@ class Message(NamedTuple):
     payload: bytes
 
 
-class _Decoded(Protocol):
-    headers: Mapping[str, object]
-    payload: bytes
-
-
-class _Decoder(Protocol):
-    def add_data(self, data: bytes) -> None: ...
-
-    def next(self) -> _Decoded: ...
-
-
-class _Botocore(Protocol):
-    """The used part of `botocore.eventstream`, which has no type annotations."""
-
-    ParserError: type[Exception]
-
-    def EventStreamBuffer(self) -> _Decoder: ...  # noqa: N802 - botocore's name
-
-
-def _botocore() -> _Botocore | None:
+def _botocore() -> ModuleType | None:
+    """Return `botocore.eventstream`, which has no type annotations; None if it is not installed."""
     try:
-        return cast("_Botocore", importlib.import_module("botocore.eventstream"))
+        return importlib.import_module("botocore.eventstream")
     except ImportError:
         return None
 

@@ -27,8 +27,8 @@ from wirelint.wire.buffer import BOM, Buffered, decode, evidence
 _BLANK = re.compile(rb"(?>\r\n|\n|\r)(?>\r\n|\n|\r)")  # atomic: CRLF is one line end, never two
 _SAID = re.compile(rb"[^\r\n]")
 _BLANK_AT_END = re.compile(_BLANK.pattern + rb"\Z")
-_NAMED = re.compile(rb"event: ([^\r\n]*+)\ndata: ([^\r\n]*+)\n\n")
-"""An event with a name, as nearly every server writes it. All other events are read by the full grammar."""
+_PLAIN = re.compile(rb"(?:event: ([^\r\n]*+)\n)?data: ([^\r\n]*+)\n\n")
+"""An event as nearly every server writes it. All other events are read by the full grammar."""
 
 _RUN_ON = re.compile(rb"\}(?>\r\n|\n|\r)(?=data: ?(?:\{|\[DONE\])|event: ?[^\r\n]{0,64}(?>\r\n|\n|\r)data: ?\{)")
 """Line end between two events without a blank line. The bytes that the pattern looks at are at most `_LOOKED` long."""
@@ -81,14 +81,6 @@ class EventStream(Buffered):
         self._searched = max(len(buffer) - 3, 0)
         return frames
 
-    def skip(self, events: int) -> int | None:
-        """Count events whose bytes the caller parses itself. Return the number of the first; None, counting nothing,
-        while the buffer holds a part of an event."""
-        if self._buffer:
-            return None
-        self._number += events
-        return self._number - events
-
     def _run_on(self, raw: bytes) -> Frame:
         frame = self._frame(raw)
         lost: tuple[FaultKind, str] = ("missing-blank-line", evidence(frame.data or ""))
@@ -135,15 +127,9 @@ class EventStream(Buffered):
         self._number += 1
         body = raw.removeprefix(BOM) if number == 0 else raw
         try:
-            if (
-                self._lone_lf
-                and body.startswith(b"data: ")
-                and body.endswith(b"\n\n")
-                and body.find(b"\n") == len(body) - 2
-            ):
-                return Frame(number, raw, None, body[6:-2].decode())
-            if (named := _NAMED.fullmatch(body)) is not None:
-                return Frame(number, raw, named[1].decode(), named[2].decode())
+            if (plain := _PLAIN.fullmatch(body)) is not None:
+                name, data = plain.groups()
+                return Frame(number, raw, None if name is None else name.decode(), data.decode())
         except UnicodeDecodeError:
             pass
         return _parse(number, raw, body)

@@ -1,6 +1,7 @@
-"""Files and folders of captures, on the disk or in object storage: every input is listed and opened here.
+"""Files and folders of captures, on the disk or in object storage: every input is listed and opened here, and captures
+are uploaded.
 
-A URL (`s3://bucket/folder`, `gs://`, `az://`, `https://`, …) is read through fsspec, which is optional
+A URL (`s3://bucket/folder`, `gs://`, `az://`, `https://`, …) is used through fsspec, which is optional
 (`pip install 'wirelint[cloud]'`). Failures of storage are `StorageError`, an `OSError` whose message is one line.
 """
 
@@ -45,7 +46,7 @@ class Url(str):
 
 
 class StorageError(OSError):
-    """Storage that cannot be read. `cure` is advice for the user."""
+    """Storage that cannot be used. `cure` is advice for the user."""
 
     def __init__(self, url: str, message: str, cure: str) -> None:
         super().__init__(0, f"{message} ({cure})", url)
@@ -77,7 +78,7 @@ def is_folder(path: str | os.PathLike[str]) -> bool:
     if str(path).startswith(_WEB):
         return False
     with _reported(path):
-        files, root = _filesystem(path)
+        files, root = filesystem_of(path)
         return bool(files.info(root)["type"] == "directory")
 
 
@@ -86,7 +87,7 @@ def size_of(path: str | os.PathLike[str]) -> int:
     if not is_url(path):
         return os.path.getsize(path)
     with _reported(path):
-        files, root = _filesystem(path)
+        files, root = filesystem_of(path)
         return int(files.info(root).get("size") or 0)
 
 
@@ -96,7 +97,7 @@ def files_below(folder: str | os.PathLike[str]) -> Iterator[list[tuple[str, str]
     Raises StorageError.
     """
     if is_url(folder):
-        yield from _stored_below(str(folder), folder)
+        yield from _stored_below(folder)
         return
     for parent, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
@@ -104,9 +105,9 @@ def files_below(folder: str | os.PathLike[str]) -> Iterator[list[tuple[str, str]
         yield [(name, path) for name, path in paths if os.path.isfile(path)]
 
 
-def _stored_below(shown: str, folder: str | os.PathLike[str]) -> Iterator[list[tuple[str, str]]]:
+def _stored_below(folder: str | os.PathLike[str]) -> Iterator[list[tuple[str, str]]]:
     with _reported(folder):
-        files, root = _filesystem(folder)
+        files, root = filesystem_of(folder)
         stored = [str(path) for path in files.find(root)]
     start = len(root.rstrip("/")) + 1
     folders: dict[tuple[str, ...], list[str]] = {}
@@ -114,13 +115,18 @@ def _stored_below(shown: str, folder: str | os.PathLike[str]) -> Iterator[list[t
         *parents, name = path[start:].split("/")
         if name and not any(part.startswith(".") for part in (*parents, name)):
             folders.setdefault(tuple(parents), []).append(name)
-    full = getattr(folder, "full", shown)
+    for inner, names in sorted(folders.items()):
+        yield [(name, joined(folder, "/".join((*inner, name)))) for name in sorted(names)]
+
+
+def joined(folder: str | os.PathLike[str], name: str) -> str:
+    """Return the path of a file or folder below a folder."""
+    if not is_url(folder):
+        return os.path.join(folder, name)
+    shown, full = str(folder), getattr(folder, "full", str(folder))
     found = _PARTS.fullmatch(full)
     query = (found[4] or "") if found is not None else ""
-    place, shown = full.removesuffix(query).rstrip("/"), shown.rstrip("/")
-    for inner, names in sorted(folders.items()):
-        ends = (("/".join(("", *inner, name)), name) for name in sorted(names))
-        yield [(name, Url(f"{place}{end}{query}", f"{shown}{end}")) for end, name in ends]
+    return Url(f"{full.removesuffix(query).rstrip('/')}/{name}{query}", f"{shown.rstrip('/')}/{name}")
 
 
 def relative(path: str, folder: str) -> str:
@@ -134,7 +140,7 @@ def read_head(path: str, size: int) -> bytes:
         with open(path, "rb") as file:
             return file.read(size)
     with _reported(path):
-        files, root = _filesystem(path)
+        files, root = filesystem_of(path)
         return bytes(files.cat_file(root, start=0, end=size))
 
 
@@ -146,7 +152,7 @@ def opened(path: str | os.PathLike[str]) -> Iterator[Stream]:
             yield local
         return
     with _reported(path):
-        files, root = _filesystem(path)
+        files, root = filesystem_of(path)
         remote = files.open(root, "rb", block_size=_BLOCK) if files.info(root).get("size") else BytesIO()
     with contextlib.closing(remote):
         yield _Stored(path, remote)
@@ -167,7 +173,42 @@ class _Stored:
             return bytes(self._file.readline())
 
 
-def _filesystem(url: str | os.PathLike[str]) -> tuple[Any, str]:
+# --- uploads ----------------------------------------------------------------------------------------------------------
+
+_WHOLE = frozenset({"s3", "gs", "az", "memory"})
+"""Storage in which an object appears when all of it has arrived."""
+
+
+def check_target(url: str) -> None:
+    """Raise StorageError if no file can be uploaded to a URL, without a connection."""
+    if str(url).startswith(_WEB):
+        raise StorageError(str(url), "a web server takes no files", "name a bucket, such as s3://bucket/captures")
+    with _reported(url):
+        from fsspec import get_filesystem_class
+
+        get_filesystem_class(str(url).partition("://")[0].partition("::")[0])
+
+
+def upload(path: str | os.PathLike[str], url: str, name: str) -> None:
+    """Upload a file as `name` below a URL, over an earlier one; it appears there as a whole.
+
+    Raises StorageError, and OSError if the file itself cannot be read.
+    """
+    with open(path, "rb"):
+        pass
+    with _reported(url):
+        files, root = filesystem_of(url)
+        target = f"{root.rstrip('/')}/{name}"
+        if _scheme(url) in _WHOLE:
+            files.put_file(os.fspath(path), target)
+            return
+        folder, _, last = target.rpartition("/")
+        files.makedirs(folder, exist_ok=True)
+        files.put_file(os.fspath(path), f"{folder}/.{last}")
+        files.mv(f"{folder}/.{last}", target)
+
+
+def filesystem_of(url: str | os.PathLike[str]) -> tuple[Any, str]:
     """Return the file system of a URL, and the path in it. Raises ImportError, ValueError."""
     from fsspec.core import url_to_fs
 
@@ -191,14 +232,13 @@ def _reported(url: str | os.PathLike[str]) -> Iterator[None]:
 
 def _described(url: str, error: Exception, full: str) -> tuple[str, str]:
     """Return a message for a failure, and its cure."""
-    scheme = url.partition("://")[0].rpartition("::")[2].lower()
-    scheme = _ALIASES.get(scheme, scheme)
+    scheme = _scheme(url)
     kinds = " ".join(kind.__name__ for kind in type(error).__mro__)
     text = _plain(str(error) or type(error).__name__, full)
     if isinstance(error, ImportError):
         if error.name in ("fsspec", "fsspec.core") or scheme == "s3":
             return f"{scheme}:// needs fsspec and its storage", "pip install 'wirelint[cloud]'"
-        return f"{scheme}:// cannot be read", text
+        return f"{scheme}:// cannot be used", text
     if isinstance(error, FileNotFoundError):
         return "no such file, folder or bucket", "check the URL"
     if "Credential" in kinds or "credential" in text.lower() or "DefaultCredentialsError" in kinds:
@@ -208,8 +248,13 @@ def _described(url: str, error: Exception, full: str) -> tuple[str, str]:
     if isinstance(error, TimeoutError) or any(word in kinds for word in ("Timeout", "Connect", "Endpoint")):
         return f"cannot be reached: {text}", "check the network, the region and the endpoint"
     if isinstance(error, ValueError) and "rotocol" in text:
-        return "unknown kind of storage", "s3://, gs://, az:// and the other schemes of fsspec are read"
-    return f"cannot be read: {text}", "check the URL and the storage"
+        return "unknown kind of storage", "use s3://, gs://, az:// or another scheme of fsspec"
+    return f"cannot be used: {text}", "check the URL and the storage"
+
+
+def _scheme(url: str) -> str:
+    scheme = url.partition("://")[0].rpartition("::")[2].lower()
+    return _ALIASES.get(scheme, scheme)
 
 
 def _plain(text: str, full: str) -> str:
