@@ -28,7 +28,7 @@ from wirelint.claims.derivation import (
     follows_from_dates,
     is_computed,
 )
-from wirelint.claims.evidence import Contradiction, Fact, Outcome, Ran, facts, last_words
+from wirelint.claims.evidence import STATE_KEYS, Contradiction, Fact, Outcome, Ran, facts, last_words
 from wirelint.claims.grounding import (
     LONGEST_REPLY,
     Given,
@@ -282,19 +282,22 @@ def _may_not_match(fact: Fact) -> bool:
     searched = (
         [str(value) for key, value in sent.items() if key.lower() in _SEARCH_KEYS] if isinstance(sent, dict) else []
     )
-    return not particulars(" ".join(searched)) <= particulars(fact.result.text)
+    return not particulars(_OPERATOR.sub(" ", " ".join(searched))) <= particulars(fact.result.text)
+
+
+_OPERATOR = re.compile(r"\b\w+:\w+")
+"""A filter among the words of a search: `status:open`."""
 
 
 def _has_states(items: Sequence[Json]) -> bool:
-    """Return True if items have a flag, a zero or a word for a state, by which they may not count: `{"taken": true}`."""
-    values_of = [value for item in items if isinstance(item, dict) for value in item.values()]
+    """Return True if items have a flag, a zero or a state, by which they may not count: `{"taken": true}`."""
+    fields = [field for item in items if isinstance(item, dict) for field in item.items()]
     return any(
-        isinstance(value, bool) or value == 0 or (isinstance(value, str) and _STATE.match(value) is not None)
-        for value in values_of
+        isinstance(value, bool) or value == 0 or key.lower() in STATE_KEYS or str(value).casefold() in states()
+        for key, value in fields
     )
 
 
-_STATE = re.compile(r"[a-zà-ÿ_-]{2,16}\Z|[^\x00-\u024f]{1,6}\Z")
 _NONE = Cues(*_PHRASES.words("none_cues"))
 _SEARCH_KEYS = frozenset(_PHRASES.words("search_keys"))
 _KEY = re.compile(r'"[^"\n]{1,40}"\s*:')
@@ -535,16 +538,29 @@ def _displaced(
         returned.add(one.given)
         if len(returned) > kind[1]:
             return
-    # A reply that has one of them may speak of other events too.
-    if not returned or any(follows(one) for one in stated):
-        return
+    strange = [one for one in stated if not follows(one)] if returned else []
+    # A reply that has one of them may speak of other events too, unless one sentence lists all of them and one more.
+    if len(strange) != len(stated):
+        listed = {
+            one.given for each in prose.sentences if _holds_all(each, strange) for one in stated if _is_in(one, each)
+        }
+        if len(strange) != 1 or len(returned) < 2 or not returned <= listed:
+            return
     for sentence in prose.sentences:
-        own = [one for one in stated if sentence.start <= one.start < sentence.end]
+        own = [one for one in strange if _is_in(one, sentence)]
         if own and not sentence.question and is_about_this_case(sentence) and not _speaks_of_durations(sentence):
             shown = prose.text[own[0].start : own[0].end]
             against = f"the {kind[0]} {shown!r} is in no result and follows from none: {good[-1].shown}"
             yield Contradiction(sentence.start, sentence.end, against, "warning", "medium")
             return
+
+
+def _is_in(one: Moment, sentence: Sentence) -> bool:
+    return sentence.start <= one.start < sentence.end
+
+
+def _holds_all(sentence: Sentence, moments: Sequence[Moment]) -> bool:
+    return all(_is_in(one, sentence) for one in moments)
 
 
 def _speaks_of_durations(sentence: Sentence) -> bool:

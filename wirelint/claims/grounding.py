@@ -160,7 +160,7 @@ def displaced(prose: Prose, known: Sequence[Fact], request: Request) -> Iterator
             replaced = replaced or _instead(one, possible)
         if replaced is None or is_said(one.value, prose.masked, texts):
             continue
-        if _PHRASES["adjusted"].search(one.sentence.masked):
+        if _PHRASES["adjusted"].search(one.sentence.masked) and not _is_altered(one.value, replaced.value):
             continue
         if is_computed(one.value, _sources(replaced, [*pool, *sent], turn, _is_named(one, replaced, prose.masked))):
             continue
@@ -402,6 +402,8 @@ _CODE = re.compile(
 )
 """An id, a version, a code: letters with digits; a line of a file: `src/a.py:12`."""
 _NUMBER = re.compile(r"(?<![\w.,:/-])(?:[A-Za-z]{1,6}-?)?\d[\d-]*(?:-[A-Z]+)?(?![\w.,:/-]*\d)")
+_GROUPS = re.compile(r"(?<![\w.,-])\d{4}(?: \d{4}){1,4}(?![\w.,-])")
+"""The number of a card: `3528 0611 9041`."""
 LONGEST_ORDER = 600
 _PARTICULAR = re.compile(
     r"\d[\d.,:]*\d|\d\d?|[\u0900-\u097f]{3,}|[^\W\d_\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]{4,}|[\uac00-\ud7af]{2,}"
@@ -618,7 +620,7 @@ def _failed_in_the_end(known: Sequence[Fact]) -> list[Fact]:
     """Return the failed actions after which no action succeeded, which would make up for them."""
     failed: list[Fact] = []
     for fact in known:
-        if fact.able.shell or fact.able.kinds - {"search", "read"}:
+        if fact.able.shell or not fact.able.kinds <= {"search", "read"} or (fact.outcome.error and not fact.able.kinds):
             failed = [*failed, fact] if fact.outcome.error else []
     return [fact for fact in failed if not fact.able.shell]
 
@@ -639,6 +641,7 @@ def numbers_of_things(text: str) -> Iterator[str]:
 
     They have five digits, or four in a code with a hyphen, or three behind letters and a hyphen: `CAD-007`.
     """
+    yield from _GROUPS.findall(text)
     for number in _NUMBER.findall(text):
         least = 3 if number[:2].isupper() and "-" in number else 4 if "-" in number else 5
         if sum(map(str.isdigit, number)) >= least and not _DATE.match(number):

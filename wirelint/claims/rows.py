@@ -259,11 +259,16 @@ def _clauses(prose: Prose, parts: Sequence[_Named], *, behind: bool = False) -> 
                 yield _clause(prose, row, bracket.span(1), spans)
 
 
-def _contrasted(text: str, part: tuple[int, int], found: Sequence[_NamedRow]) -> Iterator[_Named]:
-    """Yield the pieces of a clause that name one row each: `Bergen is at 3 °C, while Oslo is at -2 °C`."""
+def _pieces(text: str, part: tuple[int, int], found: Sequence[_NamedRow]) -> Iterator[_Named]:
+    """Yield the pieces of a clause with a contrast, and the names in each: `Bergen is at 3 °C, while Oslo is at -2 °C`."""
     cuts = [part[0], *(cut.start() for cut in _CONTRAST.finditer(text, *part)), part[1]]
     for piece in itertools.pairwise(cuts) if len(cuts) > 2 else ():
-        inside = [one for one in found if piece[0] <= one[0][0] and one[0][1] <= piece[1]]
+        yield piece, [one for one in found if piece[0] <= one[0][0] and one[0][1] <= piece[1]]
+
+
+def _contrasted(text: str, part: tuple[int, int], found: Sequence[_NamedRow]) -> Iterator[_Named]:
+    """Yield the pieces of a clause that name one row each."""
+    for piece, inside in _pieces(text, part, found):
         if len({row.place for _, row, _ in inside}) == 1:
             yield piece, inside
 
@@ -363,13 +368,14 @@ def misplaced(prose: Prose, known: Sequence[Fact], request: Request) -> Iterator
                 yield from _listed_alike(prose, parts)
                 yield from _exchanged(prose, text, parts)
             clauses = list(_clauses(prose, parts, behind=table in fields))
+            forms = _forms(clauses, text)
             ratios = Counter(
                 ratio for clause in clauses for ratio in _ratios(values(clause.text), _own(clause.row, text))
             )
             portions = {ratio for ratio, count in ratios.items() if count > 1}
             for clause in clauses:
                 against = (
-                    _value_of_another(clause, text, asked, elsewhere, portions)
+                    _value_of_another(clause, text, asked, elsewhere, portions, forms)
                     or _date_of_another(clause, table, everywhere if table in fields else given, everywhere)
                     or _time_of_another(prose, clause, clauses, everywhere)
                     or _word_of_another(clause, table, clauses)
@@ -416,11 +422,17 @@ def _own(row: Row, text: str) -> list[Datum]:
 
 
 def _value_of_another(
-    clause: _Clause, text: str, asked: Sequence[Datum], texts: Sequence[str], portions: Set[Fraction]
+    clause: _Clause,
+    text: str,
+    asked: Sequence[Datum],
+    texts: Sequence[str],
+    portions: Set[Fraction],
+    forms: Set[tuple[str, str]],
 ) -> str | None:
     """Return why a value of a clause is not of its row.
 
     `asked`: the values of the user's message and of other results. `portions`: ratios that several rows have.
+    `forms`: those of the columns, in the clauses of all rows.
     """
     stated = without_moments(clause.text)
     pool = data(text) if stated else ()
@@ -462,10 +474,32 @@ def _value_of_another(
                 return f"{shown!r} belongs to another row: {mine.place} = {mine.value.readings[0]:g}"
         if columns or derived_from(value, pool) or is_computed(value, pool):
             continue
-        meant = [datum for datum in lacking if _is_meant(value, datum, clause.text, sole=sole)]
+        form = _form(value, clause.text)
+        meant = [one for one in lacking if (one.column, form) in forms or _is_meant(value, one, clause.text, sole=sole)]
         if meant and len({datum.value for datum in meant}) == 1:
             return f"{shown!r} is in no result: {meant[0].place} = {meant[0].value.readings[0]:g}"
     return None
+
+
+def _forms(clauses: Sequence[_Clause], text: str) -> set[tuple[str, str]]:
+    """Return the columns whose values clauses have, each with what follows the number: `件` of `有 38 件`."""
+    return {
+        (datum.column, form)
+        for clause in clauses
+        for value in without_moments(clause.text)
+        if (form := _form(value, clause.text))
+        for datum in derived_from(value, _own(clause.row, text))
+    }
+
+
+def _form(value: Value, text: str) -> str:
+    """Return the letters right behind a number without a unit; empty if there is none."""
+    behind = text[value.end : value.end + _FORM].strip() if value.unit is None else ""
+    return behind if behind[:1].isalpha() else ""
+
+
+_FORM = 3
+"""Characters behind a number that are compared."""
 
 
 def _in_one_other_row(stated: Sequence[Value], own: Sequence[Datum], others: Sequence[Datum]) -> dict[Value, Datum]:
@@ -680,7 +714,9 @@ def _wrong_cells(prose: Prose, known: Sequence[Row], texts: Sequence[str]) -> It
 
 
 def _is_other_number(cell: str, held: Sequence[Json]) -> bool:
-    told, own = values(cell), [value for one in held for value in values(str(one))]
+    if _NAME_WORD.search(cell) is not None:
+        return False
+    told, own = without_moments(cell), [value for one in held for value in values(str(one))]
     return len(told) == 1 and told[0].unit is None and bool(own) and not any(equals(told[0], value) for value in own)
 
 
@@ -690,37 +726,42 @@ def _is_other_word(cell: str, held: Sequence[Json], others: Sequence[Json]) -> b
 
 
 def _mixed(prose: Prose, parts: Sequence[_Named]) -> Iterator[Contradiction]:
-    """Yield a clause that joins names of two rows from two columns: `ledger-1 is in catchup`, the state of ledger-2."""
-    for part, found in parts:
-        whole = [(row, name) for _, row, name in found if name in map(str, row.cells.values())]
-        names = {(row.names.index(name), row.place, name) for row, name in whole}
-        clause = prose.text[slice(*part)]
-        # With values it is a list of rows.
-        if len(names) != 2 or values(clause) or any(_PHRASES[one].search(clause) for one in ("relates", "negates")):
+    """Yield a clause that joins names of two rows from two columns: `ledger-1 is in catchup`, the state of ledger-2.
+
+    Each column is in the clause with one row. With several values the clause is a list of rows.
+    """
+    for part, found in [piece for one in parts for piece in list(_pieces(prose.text, *one)) or [one]]:
+        clause, rows = prose.text[slice(*part)], {row.place: row for _, row, _ in found}
+        if len(values(clause)) > 1 or any(_PHRASES[one].search(clause) for one in ("relates", "negates")):
             continue
-        (one, place, name), (other, another, second) = sorted(names)
-        rows = {row.place: row for _, row, _ in found}
-        if one == other or place == another or name in map(str, rows[another].cells.values()):
+        whole = [
+            (row.names.index(name), row.place, name) for _, row, name in found if name in map(str, row.cells.values())
+        ]
+        columns = {column: {place for other, place, _ in whole if other == column} for column, _, _ in whole}
+        if len(rows) != 2 or any(len(places) > 1 for places in columns.values()):
             continue
-        if second not in map(str, rows[place].cells.values()):
-            yield Contradiction(
-                *part, f"{second!r} belongs to another row than {name!r}: {another}", "warning", "medium"
-            )
-            return
+        for column, place, name in whole:
+            others = [(second, other) for other, second, _ in whole if second != place]
+            if others and [one for one, second, _ in whole if second == place] == [column]:
+                own = rows[others[0][0]].names[column]
+                if not _holds(clause, own) and name not in map(str, rows[others[0][0]].cells.values()):
+                    against = f"{name!r} is of another row than {rows[others[0][0]].names[others[0][1]]!r}: {place}"
+                    yield Contradiction(*part, against, "warning", "medium")
+                    return
 
 
 def _all_alike(prose: Prose, table: Sequence[Row]) -> Iterator[Contradiction]:
     """Yield "all are open" if a row is closed."""
     for sentence in prose.sentences:
-        line = sentence.masked
-        if sentence.question or not pattern_of("all").search(line) or pattern_of("except").search(line):
-            continue
-        if not is_about_this_case(sentence) or any(value.readings[0] != len(table) for value in values(line)):
-            continue
-        against = next((why for row in table if (why := opposite_state(line, row.cells, row.place))), None)
-        if against is not None and not any(_holds(line, name) for row in table for name in row.names):
-            yield Contradiction(sentence.start, sentence.end, against, "warning", "medium")
-            return
+        for line in _CLAUSE.findall(sentence.masked):
+            if sentence.question or not pattern_of("all").search(line) or pattern_of("except").search(line):
+                continue
+            if not is_about_this_case(sentence) or any(value.readings[0] != len(table) for value in values(line)):
+                continue
+            against = next((why for row in table if (why := opposite_state(line, row.cells, row.place))), None)
+            if against is not None and not any(_holds(line, name) for row in table for name in row.names):
+                yield Contradiction(sentence.start, sentence.end, against, "warning", "medium")
+                return
 
 
 def _listed_alike(prose: Prose, parts: Sequence[_Named]) -> Iterator[Contradiction]:
