@@ -164,8 +164,10 @@ def displaced(prose: Prose, known: Sequence[Fact], request: Request) -> Iterator
             continue
         if is_computed(one.value, _sources(replaced, [*pool, *sent], turn, _is_named(one, replaced, prose.masked))):
             continue
-        beside = [as_datum(other.value) for other in said if _stands_by(one, other, prose, pool, texts)]
-        if is_computed(one.value, _steps(one, said, pool)) or is_computed(one.value, beside):
+        others = [other for other in said if other is not one]
+        beside = [other.value for other in others if other.sentence is one.sentence]
+        beside = [as_datum(each) for each in beside if derived_from(each, pool) or is_said(each, prose.masked, texts)]
+        if is_computed(one.value, _steps(others, pool)) or is_computed(one.value, beside):
             continue
         given = (value.readings[0] for text in sent_texts for value in values(text))
         if _is_sum_of(one, written, pool) or _is_rate(one, said, pool, given):
@@ -196,15 +198,9 @@ def _is_total(one: Stated, turn: Sequence[Datum]) -> bool:
     return unit is not None and unit.dimension in MONEY and bool(kin) and amount > _TOTAL * max(kin)
 
 
-def _stands_by(one: Stated, other: Stated, prose: Prose, pool: Sequence[Datum], texts: Sequence[str]) -> bool:
-    """Return True if a sentence has another value too, which the results or the conversation give."""
-    same_sentence = other is not one and other.sentence is one.sentence
-    return same_sentence and (bool(derived_from(other.value, pool)) or is_said(other.value, prose.masked, texts))
-
-
-def _steps(one: Stated, said: Sequence[Stated], pool: Sequence[Datum]) -> list[Datum]:
-    """Return the other values of a reply that are computed from data: 400 is what 3,650 is more than 3,250."""
-    computed = (other.value for other in said if other is not one and is_computed(other.value, pool))
+def _steps(others: Sequence[Stated], pool: Sequence[Datum]) -> list[Datum]:
+    """Return the values that are computed from data: 400 is what 3,650 is more than 3,250."""
+    computed = (other.value for other in others if is_computed(other.value, pool))
     return [as_datum(value._replace(readings=(reading,))) for value in computed for reading in value.readings]
 
 
