@@ -151,7 +151,8 @@ class Rewriter(Protocol):
 
     Optional members of a class. `phase`: its place in the chain. `heeds_text = False`: text and reasoning do not matter to
     it while it holds nothing. `patient = True`, or a property of that name: harmless text (`fixes.prefilter`) may come late
-    and in one piece, after it has left. Text passes all rewriters at once if one of them has neither of these two.
+    and in one piece, after it has left, without token counts beside it (`Usage`). Text passes all rewriters at once if one
+    of them has neither of these two.
 
     `push_all(events)` gives the events of pushing several one after another, for less than pushing each.
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tests.build import Assistant, Call, Result, Talk, User, chunk, schema, some, sse
+from tests.build import Assistant, Call, Result, Talk, User, chunk, events_of, schema, some, sse
 from tests.fixes.argument_streams import anthropic, block, openai
 from tests.fixes.drive import UNSAFE, run
 from wirelint.model import Choice, Reply
@@ -316,3 +316,11 @@ def test_ids_are_kept_behind_a_broken_event() -> None:
     record["response"]["body"] = sse(*parts, done=False) + broken + sse(bare)
     sent = run(record, ["ID306"], UNSAFE).delivered.decode().removesuffix("data: [DONE]\n\n").rpartition("data: ")[2]
     assert json.loads(sent) == {**bare, "id": "one"}
+
+
+def test_an_event_without_content_gets_the_reply_id_when_its_framing_is_fixed() -> None:
+    parts = [chunk({"role": "assistant"}, id=name) for name in ("one", "two", "two")]
+    record = stream()
+    record["response"]["body"] = f"{sse(*parts[:2], done=False)} {sse(parts[2], done=False)}"
+    sent = run(record, ["ID306", "ST601"], UNSAFE).delivered.decode()
+    assert [json.loads(data)["id"] for _, data in events_of(sent)] == ["one"] * 3

@@ -20,7 +20,6 @@ import asyncio
 import contextlib
 import hmac
 import secrets
-import threading
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterable
 from typing import Any, NamedTuple
@@ -35,8 +34,7 @@ from wirelint.addon.recorder import OpenExchange
 from wirelint.capture.format import dump_printable
 from wirelint.capture.offline import Checked
 from wirelint.capture.redact import Redactor
-from wirelint.prices import price_table
-from wirelint.view.dashboard import Board, Totals, describe_open, describe_waiting
+from wirelint.view.dashboard import Board, describe_open, describe_waiting
 from wirelint.view.html import render_dashboard
 from wirelint.view.html.exchange import Object
 
@@ -71,12 +69,12 @@ class Dashboard:
 
     def __init__(
         self,
-        totals: Totals,
+        board: Board,
         found: Callable[[], Iterable[OpenExchange]],
         redactor: Callable[[], Redactor],
         failures: Failures,
     ) -> None:
-        self._board = Board(totals)
+        self._board = board
         self._found, self._redactor, self._failures = found, redactor, failures
         self._token = secrets.token_urlsafe(18)
         self.pages: set[_Events] = set()
@@ -109,8 +107,6 @@ class Dashboard:
             application, idle_connection_timeout=_PATIENCE, max_body_size=0, max_header_size=1 << 14
         )
         self._server.add_sockets(sockets)
-        # The price table takes almost a second to load, which must not delay the first exchange.
-        threading.Thread(target=price_table, daemon=True).start()
 
     def stop(self) -> None:
         """Stop listening, and tell the pages that the run has ended."""

@@ -11,6 +11,7 @@ import asyncio
 import logging
 import shutil
 import sys
+import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -26,7 +27,8 @@ from wirelint.addon.recorder import OpenExchange
 from wirelint.capture.offline import Checked
 from wirelint.launch import describe_bind_error
 from wirelint.model import Side
-from wirelint.view.dashboard import Totals
+from wirelint.prices import price_table
+from wirelint.view.dashboard import Board, Totals
 from wirelint.view.findings import visible
 from wirelint.view.mitm import WIDTH, Line, Shown, Span, Style, failure, lines, plain
 
@@ -357,6 +359,7 @@ class UserInterface:
         self.retention = FlowRetention(self._most, self._cache.forget, failures)
         self.totals = Totals()
         self.notice = ""
+        self._board: Board | None = None
         self._dashboard: Dashboard | None = None
         self._port: int | None = None
         self._commands = Commands(state, lookup, self._cache)
@@ -374,6 +377,14 @@ class UserInterface:
         self.retention.done()
         self.serve(None)
 
+    def board(self) -> Board:
+        """Return the conversations, costs and issues of exchanges; they are counted from the first call on."""
+        if self._board is None:
+            self._board = Board(self.totals)
+            # The price table takes almost a second to load, which must not delay the first exchange.
+            threading.Thread(target=price_table, daemon=True).start()
+        return self._board
+
     def serve(self, port: int | None) -> None:
         """Start the dashboard at a port, 0 for a free one, or end it (None). Needs a running loop."""
         if port == self._port:
@@ -389,7 +400,7 @@ class UserInterface:
             from wirelint.addon.dashboard import HOST, Dashboard
 
             made = Dashboard(
-                self.totals, lambda: (*self._found(), *self._sockets()), self._state.redactor, self._failures
+                self.board(), lambda: (*self._found(), *self._sockets()), self._state.redactor, self._failures
             )
             try:
                 made.start(port)
@@ -410,8 +421,10 @@ class UserInterface:
         """Count an exchange, and cache its result."""
         with self._failures.caught("counting the exchange"):
             self.totals.add(checked)
-        if self._dashboard is not None:
-            self._dashboard.add(checked)
+            if self._dashboard is not None:
+                self._dashboard.add(checked)
+            elif self._board is not None:
+                self._board.add(checked)
         if is_shown():
             self._cache.keep(flow, checked.folded, checked.record.id)
             clear_console_cache()

@@ -134,9 +134,7 @@ def _writer(kind: str) -> tuple[Callable[[Path, Iterator[Checked]], None], froze
     try:
         from wirelint.view.parquet import DATASETS, write_tables
     except ImportError as error:
-        raise click.ClickException(
-            "--format parquet needs pyarrow and DuckDB: pip install 'wirelint[tables]'"
-        ) from error
+        raise click.ClickException("--format parquet needs DuckDB: pip install 'wirelint[tables]'") from error
     return write_tables, DATASETS
 
 

@@ -119,7 +119,7 @@ def _import_ray() -> Any:
 
         import wirelint.view.parquet  # noqa: F401
     except ImportError as error:
-        raise click.ClickException("--ray needs Ray and pyarrow: pip install 'wirelint[ray]'") from error
+        raise click.ClickException("--ray needs Ray and DuckDB: pip install 'wirelint[ray]'") from error
     return ray
 
 

@@ -172,7 +172,8 @@ class Framing(PassingRewriter):
                 if self._violations("unknown-field", violation.frame):
                     return (violation,)  # so is one with a line that would be lost: `]`
                 self._tell(violation)
-                return ()
+                # Other rewriters must see the frame: its document may have members to change, such as the reply's id.
+                return () if self._has_events(violation.frame) else (Other(violation.frame),)
             case _:
                 return (violation,)
 
@@ -189,6 +190,15 @@ class Framing(PassingRewriter):
             return True  # the reader reports it after it has read the document
         read = [event for event in self._context.frame_events if not isinstance(event, StreamViolation)]
         return any(not isinstance(event, Other) or event.frame is not frame for event in read)
+
+    def _has_events(self, frame: Frame | None) -> bool:
+        """Return True if a frame, or a document in it, has given an event beside violations."""
+        numbers = [
+            event.frame.number
+            for event in self._context.frame_events
+            if event.frame is not None and not isinstance(event, StreamViolation)
+        ]
+        return frame is None or frame.number in numbers
 
     def _cut(self, violation: StreamViolation) -> Iterable[Event]:
         """Fix a last event without a blank line. Clients need it only if it holds the end of the reply."""

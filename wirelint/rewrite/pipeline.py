@@ -19,7 +19,7 @@ from wirelint.apis import channel_of
 from wirelint.apis.traits import traits
 from wirelint.dialects.openers import THOUGHT_ENDS
 from wirelint.engine import Session, internal, within_limits
-from wirelint.events import CallUpdate, Close, Delta, Event, Finish, Frame, ReplyMeta, Start
+from wirelint.events import CallUpdate, Close, Delta, Event, Finish, Frame, ReplyMeta, Start, Usage
 from wirelint.fix import FixPolicy, RewriteContext, Rewriter
 from wirelint.fixes.prefilter import REACH, in_line, is_patient, prefilter_for
 from wirelint.model import Request
@@ -320,9 +320,11 @@ class Pipeline:
         return events
 
     def _are_text(self, events: Sequence[Event]) -> bool:
-        """Return True if all events are deltas of text. After a long hold, thousands are released at once."""
+        """Return True if the events are deltas of text, and counts beside them. After a long hold, thousands are released
+        at once."""
         texts = self._texts
-        return all(type(event) is Delta and event.block in texts for event in events)
+        said = events if len(events) == 1 else without_counts(events)
+        return bool(said) and all(type(event) is Delta and event.block in texts for event in said)
 
 
 def stages_of(rules: Iterable[Rule], context: RewriteContext, faults: list[Finding]) -> Stages:
@@ -349,10 +351,15 @@ def _able(rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
     return tuple(rule for rule in rules if type(rule).rewriter is not Rule.rewriter)
 
 
+def without_counts(events: Sequence[Event]) -> Sequence[Event]:
+    """Return the events without token counts. Gemini sends them beside each text, where they matter to no rewriter."""
+    return [event for event in events if type(event) is not Usage]
+
+
 def _last_said(events: Sequence[Event]) -> Delta | None:
-    """Return the text delta of a frame whose other events are only starts; None for any other frame."""
-    last = events[-1] if events else None
-    if type(last) is not Delta or [event for event in events[:-1] if type(event) not in (Start, ReplyMeta)]:
+    """Return the text delta of a frame whose other events are only starts and counts; None for any other frame."""
+    *before, last = without_counts(events) or (None,)
+    if type(last) is not Delta or [event for event in before if type(event) not in (Start, ReplyMeta)]:
         return None
     return last
 

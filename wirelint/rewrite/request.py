@@ -9,14 +9,13 @@ import dataclasses
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 from urllib.parse import urlsplit
-
-import orjson
 
 from wirelint.apis import as_object, by_name, channel_of
 from wirelint.engine import internal
 from wirelint.fix import Answer, AppliedFix, Edit, FixPolicy, RequestFix
+from wirelint.jsonvalues import decode_json
 from wirelint.model import Exchange, Json, Request
 from wirelint.rewrite.edits import apply, with_member
 from wirelint.rule import Finding, Rule
@@ -51,8 +50,8 @@ def mend_request(head: Exchange, body: bytes, rules: Sequence[Rule], ledger: Led
     """
     if head.request is None or not permit:
         return Mended(body, head.request)
-    able = _able(tuple(rules), head.api)
-    asked: Sequence[Rule] = able.anything if head.request.has_history else able.words
+    able = _able(tuple(rules), head.api, "fix_request")
+    asked: Sequence[Rule] = able
     state = server_state(head.request, head.url, ledger)
     if not asked and state is None:
         return Mended(body, head.request)
@@ -66,34 +65,19 @@ def mend_request(head: Exchange, body: bytes, rules: Sequence[Rule], ledger: Led
                 work.ask(rule)
         if not work.touched:
             break
-        asked = work.concerned(able.anything)
+        asked = work.concerned(able)
     if state is not None:
         work.settle(state)
     return Mended(work.body, work.exchange.request, tuple(work.repairs), tuple(work.faults))
 
 
-class _Able(NamedTuple):
-    """The rules that can repair a request, by code: all of them, and those that can if it holds no calls or results."""
-
-    anything: tuple[Rule, ...]
-    words: tuple[Rule, ...]
-
-
 @lru_cache(maxsize=256)
-def _able(rules: tuple[Rule, ...], api: str) -> _Able:
-    able = (rule for rule in rules if type(rule).fix_request is not Rule.fix_request and _acts_on(rule, api))
-    anything = tuple(sorted(able, key=lambda rule: rule.code))
-    return _Able(anything, tuple(rule for rule in anything if "history" not in rule.requires_in_request))
-
-
-@lru_cache(maxsize=256)
-def answering(rules: tuple[Rule, ...], api: str) -> tuple[Rule, ...]:
-    """Return the rules that can answer a request of an API."""
-    return tuple(rule for rule in rules if type(rule).answer is not Rule.answer and _acts_on(rule, api))
-
-
-def _acts_on(rule: Rule, api: str) -> bool:
-    return channel_of(api) in rule.channels and (rule.request_apis is None or api in rule.request_apis)
+def _able(rules: tuple[Rule, ...], api: str, member: str) -> tuple[Rule, ...]:
+    """Return the rules that define `member` (`fix_request`, `answer`) for requests of an API, in the order of their
+    codes."""
+    able = [rule for rule in rules if getattr(type(rule), member) is not getattr(Rule, member)]
+    able = [rule for rule in able if channel_of(api) in rule.channels and api in (rule.request_apis or (api,))]
+    return tuple(sorted(able, key=lambda rule: rule.code))
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +99,7 @@ def answer_request(head: Exchange, rules: Sequence[Rule], ledger: Ledger, permit
     state = server_state(head.request, head.url, ledger)
     if state is not None and (answer := lost(head, state)) is not None:
         return Answered(answer)
-    for rule in answering(tuple(rules), head.api):
+    for rule in _able(tuple(rules), head.api, "answer"):
         try:
             answer = rule.answer(head, ledger, permit)
         except Exception as error:  # fail open: the request goes out
@@ -208,11 +192,11 @@ class _Work:
         if added is None:
             changed = apply(self.body, edits)
             return changed, self.exchange if changed is self.body else _with_request(
-                self.exchange, orjson.loads(changed)
+                self.exchange, decode_json(changed)
             )
         changed, name, value = added
         request = self.exchange.request
-        body = {**request.body, name: orjson.loads(value)} if request is not None else orjson.loads(changed)
+        body = {**request.body, name: decode_json(value)} if request is not None else decode_json(changed)
         return changed, _with_request(self.exchange, body)
 
 

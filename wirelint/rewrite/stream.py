@@ -27,7 +27,16 @@ from wirelint.engine import Session, internal
 from wirelint.events import Delta, Event, Frame, StreamViolation
 from wirelint.fix import AppliedFix, FixPolicy, RewriteContext
 from wirelint.model import Request
-from wirelint.rewrite.pipeline import Pipeline, PipelineError, Stages, context_of, has_known_form, is_clean, stages_of
+from wirelint.rewrite.pipeline import (
+    Pipeline,
+    PipelineError,
+    Stages,
+    context_of,
+    has_known_form,
+    is_clean,
+    stages_of,
+    without_counts,
+)
 from wirelint.rule import Finding, Rule
 from wirelint.state.ledger import Ledger
 from wirelint.wire import Framing
@@ -282,7 +291,8 @@ class ReplyStream:
     def _passes(self, events: Sequence[Event]) -> bool:
         """Return True if a frame leaves before the rewriters see it: one text delta in which no fix can begin, while
         nothing is held."""
-        event, pipeline = events[0] if len(events) == 1 else None, self._pipeline
+        said = events if len(events) == 1 else without_counts(events)
+        event, pipeline = said[0] if len(said) == 1 else None, self._pipeline
         if type(event) is not Delta or self._queue or self._skip or self._late or not pipeline:
             return False
         if not pipeline.may_pass(event.block, event.text):

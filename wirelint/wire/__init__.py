@@ -10,9 +10,10 @@ from collections.abc import Mapping
 from typing import Literal, Protocol
 
 from wirelint.events import Frame
+from wirelint.jsonvalues import decode_json
 from wirelint.wire.aws_eventstream import CONTENT_TYPE, MessageStream, looks_like_messages
 from wirelint.wire.buffer import BLANKS, BOM
-from wirelint.wire.json_bodies import TYPES, ArrayStream, JsonLines, WholeBody, WholeOrLines, looks_like_array
+from wirelint.wire.json_bodies import TYPES, ArrayStream, JsonLines, WholeBody, looks_like_array
 from wirelint.wire.sse import EventStream
 
 __all__ = [
@@ -74,13 +75,20 @@ def looks_like_events(head: bytes) -> bool | None:
 
 class Sniffer:
     """Framer that chooses the framing by the first bytes of a body. The content type decides only where the bytes do
-    not."""
+    not.
+
+    An undeclared body that begins with `{` consists of JSON lines if its first line is a document and another one
+    follows. A whole body has at most a line feed at its end.
+    """
 
     def __init__(self, headers: Mapping[str, str]) -> None:
         self._type = headers.get("content-type", "").split(";")[0].strip().lower()
         self._declared = self._type == "text/event-stream"
         self._head = bytearray()
         self._framer: Framer | None = None
+        self._may_be_lines = self._has_document = False
+        self._searched = 0
+        """Offset up to which the head was searched for the end of the first line, or for the second line."""
 
     @property
     def streamed(self) -> bool:
@@ -93,24 +101,16 @@ class Sniffer:
     def feed(self, data: bytes) -> list[Frame]:
         if self._framer is not None:
             return self._framer.feed(data)
-        if not self._head and data.startswith(b"data:"):  # nearly all streams
-            self._framer = EventStream()
-            return self._framer.feed(data)
         self._head += data
-        if self._head[:1] == b"{":  # nearly all whole bodies; no AWS message begins with such a length
-            return self._decide(False)
-        head = bytes(self._head)
-        if (messages := looks_like_messages(head)) is not False:
-            return [] if messages is None else self._go_on(MessageStream())
-        verdict = looks_like_events(head)
-        if verdict is False and (array := looks_like_array(head)) is not False:
-            return [] if array is None else self._go_on(ArrayStream())
-        return [] if verdict is None else self._decide(verdict)
+        framer = self._lines_or_whole() if self._may_be_lines else self._choose(bytes(self._head))
+        return self._go_on(framer) if framer is not None else []
 
     def close(self) -> list[Frame]:
-        frames = [] if self._framer is not None else self._decide(self._declared)
-        assert self._framer is not None
-        return frames + self._framer.close()
+        if self._framer is not None:
+            return self._framer.close()
+        framer = None if self._may_be_lines else self._decide(self._declared)
+        frames = self._go_on(framer or WholeBody())
+        return frames + self.close()
 
     @property
     def unreadable(self) -> str | None:
@@ -122,22 +122,48 @@ class Sniffer:
     def waiting(self) -> bytes:
         return bytes(self._head) if self._framer is None else self._framer.waiting
 
-    def _decide(self, events: bool) -> list[Frame]:
+    def _choose(self, head: bytes) -> Framer | None:
+        """Return the framer of a body; None if more bytes are needed."""
+        if head[:1] == b"{":  # nearly all whole bodies; no AWS message begins with such a length
+            return self._decide(False)
+        if (messages := looks_like_messages(head)) is not False:
+            return None if messages is None else MessageStream()
+        verdict = looks_like_events(head)
+        if verdict is False and (array := looks_like_array(head)) is not False:
+            return None if array is None else ArrayStream()
+        return None if verdict is None else self._decide(verdict)
+
+    def _decide(self, events: bool) -> Framer | None:
         # A declared stream whose first bytes are a JSON document is an error body under the wrong type.
         # A byte order mark counts only at the very beginning. Elsewhere only a part of it may have arrived by now.
         start = bytes(self._head).removeprefix(BOM).lstrip(BLANKS)[:1]
         looks_whole = start in (b"{", b"[")
         if events or (self._declared and not looks_whole):
-            self._framer = EventStream()
-        elif self._type == CONTENT_TYPE and self._head[:1] == b"\0":
-            self._framer = MessageStream()  # cut within its first twelve bytes
-        elif start in (b"{", b"") and self._type in TYPES:
-            self._framer = JsonLines()
-        elif start == b"{" and not self._declared and self._type != "application/json":
-            self._framer = WholeOrLines()
-        else:
-            self._framer = WholeBody()
-        return self._go_on(self._framer)
+            return EventStream()
+        if self._type == CONTENT_TYPE and self._head[:1] == b"\0":
+            return MessageStream()  # cut within its first twelve bytes
+        if start in (b"{", b"") and self._type in TYPES:
+            return JsonLines()
+        if start == b"{" and not self._declared and self._type != "application/json":
+            self._may_be_lines = True
+            return self._lines_or_whole()
+        return WholeBody()
+
+    def _lines_or_whole(self) -> Framer | None:
+        head = self._head
+        while not self._has_document:
+            end = head.find(b"\n", self._searched)
+            if end < 0:
+                self._searched = len(head)
+                return None
+            self._searched = end + 1
+            line = bytes(head[:end]).removeprefix(BOM).strip(BLANKS)
+            if line and not isinstance(decode_json(line), dict):
+                return WholeBody()
+            self._has_document = bool(line)
+        rest = head[self._searched :].lstrip(BLANKS)
+        self._searched = len(head)
+        return None if not rest else JsonLines() if rest.startswith(b"{") else WholeBody()
 
     def _go_on(self, framer: Framer) -> list[Frame]:
         self._framer = framer

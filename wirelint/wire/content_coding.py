@@ -8,7 +8,8 @@ damaged slice raises an error that carries the bytes decoded before the damage.
 from __future__ import annotations
 
 import zlib
-from typing import ClassVar, Protocol, TypeAlias
+from collections.abc import Iterable
+from typing import ClassVar, TypeAlias
 
 import brotli
 import zstandard
@@ -30,29 +31,6 @@ class TooLargeError(CodingError):
 
     def __init__(self) -> None:
         super().__init__("larger than it may be")
-
-
-class Decoder(Protocol):
-    def feed(self, data: bytes) -> bytes:
-        """Return the plain bytes that `data` completes. Raises CodingError; do not call `feed` after it."""
-        ...
-
-    @property
-    def finished(self) -> bool:
-        """Return True if the body may end here: its coding is complete, or no byte has arrived."""
-        ...
-
-
-class _Identity:
-    finished = True
-
-    def __init__(self, room: _Room) -> None:
-        self._room = room
-
-    def feed(self, data: bytes) -> bytes:
-        self._room.grow(len(data))
-        self._room.take(len(data))
-        return data
 
 
 class _Room:
@@ -237,21 +215,29 @@ class _Members:
         return False
 
 
-class _Chain:
-    """Decoder of several codings, applied one after the other. They are undone from the last to the first."""
+class Decoder:
+    """Decoder of the codings of a body, which were applied one after the other. They are undone from the last to the
+    first."""
 
-    def __init__(self, decoders: list[Decoder]) -> None:
-        self._decoders = decoders
+    def __init__(self, kinds: Iterable[type[_Member]], most: int | None, ratio: int) -> None:
+        self._room = _Room(most, ratio)
+        """Limit of a body without codings."""
+        self._codings = [_Members(kind, _Room(most, ratio)) for kind in kinds]
 
     @property
     def finished(self) -> bool:
-        return all(decoder.finished for decoder in self._decoders)
+        """Return True if the body may end here: its codings are complete, or no byte has arrived."""
+        return all(coding.finished for coding in self._codings)
 
     def feed(self, data: bytes) -> bytes:
+        """Return the plain bytes that `data` completes. Raises CodingError; do not call `feed` after it."""
+        if not self._codings:
+            self._room.grow(len(data))
+            self._room.take(len(data))
         failed: CodingError | None = None
-        for decoder in self._decoders:
+        for coding in self._codings:
             try:
-                data = decoder.feed(data)
+                data = coding.feed(data)
             except CodingError as error:
                 failed, data = failed or error, error.plain
         if failed is not None:
@@ -280,12 +266,7 @@ def decoder(content_encoding: str | None, most: int | None = None, *, ratio: int
     unknown = [name for name in names if name not in _CODINGS]
     if unknown:
         raise CodingError(f"unknown content-encoding {unknown[0]!r}")
-    decoders = [_decoder(_CODINGS[name], _Room(most, ratio)) for name in reversed(names or ["identity"])]
-    return decoders[0] if len(decoders) == 1 else _Chain(decoders)
-
-
-def _decoder(kind: type[_Member] | None, room: _Room) -> Decoder:
-    return _Members(kind, room) if kind is not None else _Identity(room)
+    return Decoder([kind for name in reversed(names) if (kind := _CODINGS[name]) is not None], most, ratio)
 
 
 def decode(content_encoding: str | None, body: bytes, most: int | None = None) -> bytes:

@@ -5,9 +5,6 @@ line feed, and neither does a longer UTF-8 sequence, so bytes are cut first and 
 the frame after them. The bytes after the last line feed are a line as well, since clients read it; if its document is
 incomplete, the body was cut off.
 
-A body that is not declared as lines is recognised by its first line, if that is a document and more bytes follow it.
-Until then it may be a whole body, which has at most a line feed at its end.
-
 Arrays. Google's APIs stream in this form unless a client asks for server-sent events (`[{…}`, `\n,\n{…}`, `\n]`). An
 element is complete with its closing bracket. It is then a frame, together with the separator before it, and the frame's
 data is the element alone. The closing bracket of the array is a separate frame without data. Brackets are counted and
@@ -115,67 +112,6 @@ class JsonLines(Buffered):
         self._number += 1
         body = (raw.removeprefix(BOM) if number == 0 else raw).strip(BLANKS)
         return Frame(number, raw, None, *decode(body)) if body else Frame(number, raw, None, None)
-
-
-class WholeOrLines:
-    """Framer for a JSON body that is either one document or JSON lines. It decides before it returns its first
-    frame."""
-
-    def __init__(self) -> None:
-        self._framer: WholeBody | JsonLines | None = None
-        self._head = bytearray()
-        self._line_end = -1
-        self._lines = False
-
-    @property
-    def streamed(self) -> bool:
-        return isinstance(self._framer, JsonLines)
-
-    @property
-    def framing(self) -> Literal["whole", "lines"]:
-        return "lines" if self.streamed else "whole"
-
-    def feed(self, data: bytes) -> list[Frame]:
-        if self._framer is not None:
-            return self._framer.feed(data)
-        known = len(self._head)
-        self._head += data
-        if self._line_end < 0 and not self._ends_line(known):
-            return []
-        if not self._lines:
-            return self._decide(WholeBody())
-        rest = self._head[max(self._line_end, known) :].lstrip(BLANKS)
-        if not rest:
-            return []
-        return self._decide(JsonLines() if rest.startswith(b"{") else WholeBody())
-
-    def close(self) -> list[Frame]:
-        made = [] if self._framer is not None else self._decide(WholeBody())
-        assert self._framer is not None
-        return made + self._framer.close()
-
-    @property
-    def waiting(self) -> bytes:
-        return bytes(self._head) if self._framer is None else self._framer.waiting
-
-    def _ends_line(self, known: int) -> bool:
-        """Return True if the first line that is not blank has ended. The body can be JSON lines only if that line is a
-        document."""
-        head = self._head
-        while (end := head.find(b"\n", known)) >= 0:
-            line = head[:end].removeprefix(BOM)
-            known = end + 1
-            if not line.strip(BLANKS):
-                continue
-            self._line_end = end + 1
-            self._lines = isinstance(decode_json(bytes(line)), dict)
-            return True
-        return False
-
-    def _decide(self, framer: WholeBody | JsonLines) -> list[Frame]:
-        self._framer = framer
-        head, self._head = bytes(self._head), bytearray()
-        return framer.feed(head)
 
 
 _HEAD = regex.compile(rb"(?:\xef\xbb\xbf)?[ \t\r\n]*+\[[ \t\r\n]*+\{[ \t\r\n]*+\"([^\"\\]{0,40})\"")
