@@ -165,8 +165,8 @@ def displaced(prose: Prose, known: Sequence[Fact], request: Request) -> Iterator
         if is_computed(one.value, _sources(replaced, [*pool, *sent], turn, _is_named(one, replaced, prose.masked))):
             continue
         others = [other for other in said if other is not one]
-        beside = [other.value for other in others if other.sentence is one.sentence]
-        beside = [as_datum(each) for each in beside if derived_from(each, pool) or is_said(each, prose.masked, texts)]
+        near = (other.value for other in others if other.sentence is one.sentence)
+        beside = [as_datum(each) for each in near if derived_from(each, pool) or is_said(each, prose.masked, texts)]
         if is_computed(one.value, _steps(others, pool)) or is_computed(one.value, beside):
             continue
         given = (value.readings[0] for text in sent_texts for value in values(text))
