@@ -201,7 +201,7 @@ _MODULES = (
     "wirelint.rewrite.pipeline", "wirelint.rewrite.edits", "wirelint.rewrite.stream", "wirelint.rewrite.request",
     "wirelint.addon.recorder", "wirelint.addon.streamed_reply", "wirelint.addon.http_headers",
     "wirelint.addon.exchange_fix", "wirelint.addon.mitm_compat",
-    "wirelint.apis.anthropic", "wirelint.apis.openai_chat", "wirelint.apis.delta_pattern", "wirelint.engine",
+    "wirelint.apis.anthropic", "wirelint.apis.openai_chat", "wirelint.engine",
     "wirelint.fixes.prefilter",
 )  # fmt: skip
 """All that these modules define is made to fail."""

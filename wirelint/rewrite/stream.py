@@ -47,16 +47,12 @@ from wirelint.wire import Framing
 @dataclass(slots=True, eq=False)
 class Waiting:
     """Frame that has not been sent yet. `out` are the events of the pipeline for it; its first `sent` bytes have been
-    sent.
-
-    `bare`: the frame holds one delta and no other content, so without that delta nothing is written for it.
-    """
+    sent."""
 
     frame: Frame
     events: Sequence[Event]
     out: list[Event] = field(default_factory=list)
     sent: int = 0
-    bare: bool = False
 
 
 _FEW = 8
@@ -306,7 +302,7 @@ class ReplyStream:
     def _take(self, frame: Frame, events: Sequence[Event]) -> None:
         if self._pipeline is None:
             self._pipeline = self._make_pipeline()
-        waiting = Waiting(frame, events, sent=self._skip, bare=self._session.matched)
+        waiting = Waiting(frame, events, sent=self._skip)
         self._skip = 0
         self._queue.append(waiting)
         try:
@@ -331,7 +327,7 @@ class ReplyStream:
         """Write the frames `ready`: all of them or, if writing one fails, none, because one repair may span several."""
         if self._late:
             self._write_late(out)
-        made = [(one, b"" if one.bare and not one.out else self._written(one)) for one in ready]
+        made = [(one, self._written(one)) for one in ready]
         left = 0
         for waiting, data in made:
             raw = waiting.frame.raw
