@@ -55,27 +55,21 @@ class Waiting:
     sent: int = 0
 
 
-_FEW = 8
-"""Number of events up to which searching the queue is faster than indexing it."""
-
-
 def place(events: Sequence[Event], queue: Sequence[Waiting]) -> None:
     """Put events beside the frames that they belong to. Events of frames that have left go to the last frame.
 
     Thousands of frames may wait for the end of a call, and all their events are then released at once.
     """
     last = queue[-1]
-    homes = {waiting.frame.number: waiting for waiting in queue} if len(events) > _FEW else None
+    homes: dict[int, Waiting] = {}
     for event in events:
         number = event.frame.number if event.frame is not None else last.frame.number
         # Events read with the last frame stay there: a violation may name an earlier frame.
         if number == last.frame.number or any(event is one for one in last.events):
             last.out.append(event)
             continue
-        if homes is not None:
-            home = homes.get(number, last)
-        else:
-            home = next((waiting for waiting in queue if waiting.frame.number == number), last)
+        homes = homes or {waiting.frame.number: waiting for waiting in queue}
+        home = homes.get(number, last)
         home.out.insert(_place_in(home, event) if home.out else 0, event)
 
 
