@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Protocol, Self, TypedDict, Unpack, get_args
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Self, TypedDict, Unpack, get_args
 
 import orjson
 
@@ -35,6 +35,7 @@ from wirelint.text.escaping import printable
 from wirelint.timing import Arrivals
 
 if TYPE_CHECKING:
+    from wirelint.arguments.argument_repairs import Change
     from wirelint.policy import Policies
     from wirelint.state.ledger import Ledger
 
@@ -57,18 +58,8 @@ class Fix:
     title: str
 
 
-class _Repair(Protocol):
-    """A planned change: its safety, and its title in the imperative."""
-
-    @property
-    def safety(self) -> Safety: ...
-
-    @property
-    def title(self) -> str: ...
-
-
-def fix_of(change: _Repair | None) -> Fix | None:
-    """Return the fix that makes a planned change; None without one."""
+def fix_of(change: Change | None) -> Fix | None:
+    """Return the fix that makes a change of arguments; None without one."""
     return Fix(change.safety, change.title) if change is not None else None
 
 

@@ -30,8 +30,6 @@ Purpose = Literal["path", "secret", "id", "host", "address", "person", "prose", 
 """`prose`: text, code, queries, patterns, values of any sort. `kind`: the name of a type."""
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_a-zA-Z]+")
-
-
 _NAMES = {purpose: frozenset(words.split()) for purpose, words in _PHRASES.table("names").items()}
 _ORDER: tuple[Purpose, ...] = ("kind", "command", "path", "host", "address", "person", "prose")
 
@@ -51,9 +49,10 @@ def purpose(name: str) -> Purpose:
     last = words[-1]
     if last == "string" and words[:-1] and words[-2] in ("connection", "conn"):
         return "host"
-    found = _of_word(last, words)
-    if found != "other" or last in ("name", "names", "number", "list", "array"):
-        return found if found != "other" else _of_rest(words)
+    if (found := _of_word(last, words)) != "other":
+        return found
+    if last in ("name", "names", "number", "list", "array"):
+        return _of_rest(words)
     return next((kind for word in reversed(words[:-1]) if (kind := _of_word(word, words)) == "prose"), "other")
 
 
@@ -340,12 +339,11 @@ class KnownText:
                 or quoted.search(self.of_others) is not None
                 or quoted.search(tool.description.casefold()) is not None
             )
-        if found.stem and not found.word and found.stem.casefold() in self.of_calls:
-            return True
-        if folded in self.of_users or folded in self.of_others or folded in tool.description.casefold():
-            return True
+        texts = (self.of_users, self.of_others, tool.description.casefold(), described.casefold())
         stem = found.stem.casefold()
-        return folded in described.casefold() or bool(stem and stem in self.of_users)
+        return any(folded in text for text in texts) or (
+            bool(stem) and (stem in self.of_users or stem in self.of_calls)
+        )
 
     def _names(self, value: str) -> bool:
         """Return True if a user wrote a word as a value: a person named `Null`, or `set it to null`."""
@@ -472,14 +470,11 @@ def _guessed_places(arguments: dict[str, Json], tool: Tool, known: KnownText) ->
         if not any(folded != query and _has_word(query, folded) for query in queries):
             continue
         schema = declared(tool.schema, (name,))
-        if (
-            not isinstance(schema, dict)
-            or _has_enum(schema)
-            or _is_named_elsewhere(folded, queries, known, tool, schema)
-        ):
+        if not isinstance(schema, dict) or _has_enum(schema):
             continue
-        found = Sign("a word of the query; nothing says that there is such a place", "low")
-        yield Invention(Leaf((name,), name, value), found)
+        if not _is_named_elsewhere(folded, queries, known, tool, schema):
+            found = Sign("a word of the query; nothing says that there is such a place", "low")
+            yield Invention(Leaf((name,), name, value), found)
 
 
 def _has_word(text: str, word: str) -> bool:

@@ -21,6 +21,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
+from typing import TypeAlias
 
 from wirelint.capture.offline import Checked, Report, check
 from wirelint.capture.readers import Problem, read
@@ -28,6 +29,8 @@ from wirelint.capture.readers.source import as_string
 from wirelint.capture.record import Record
 from wirelint.rule import Rule
 
+Change: TypeAlias = Callable[[Iterator[Record | Problem]], Iterable[Record | Problem]]
+"""Function that replaces records before they are checked."""
 _PART = re.compile(r"(.*[/\\]|)(\d{8})T\d{6}Z-([0-9a-f]{8})(?:-\d+)?[/\\](exchanges\.jsonl|flows\.mitm)", re.DOTALL)
 _SLICE = 32 << 20
 """Bytes of a slice."""
@@ -62,7 +65,7 @@ class Partition:
         self,
         rules: Sequence[Rule],
         report: Report | None = None,
-        change: Callable[[Iterator[Record | Problem]], Iterable[Record | Problem]] = iter,
+        change: Change = iter,
     ) -> Iterator[Checked | Problem]:
         """Check the partition. Yield the results of its slice. `change` replaces records before they are checked."""
         for item in check(change(self.records()), rules, report, together=True):

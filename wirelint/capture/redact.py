@@ -88,8 +88,7 @@ class Redactor:
 
     def __init__(self, key: bytes | None = None, enabled: bool = True) -> None:
         self.enabled = enabled
-        shared = os.environ.get("WIRELINT_REDACTION_KEY", "").encode()
-        self._key = key if key is not None else shared or randomness.token_bytes(32)
+        self._key = key if key is not None else new_key()
         self._known: tuple[str, ...] = ()
         self._lock = threading.Lock()
 
@@ -137,11 +136,6 @@ class Redactor:
     def json(self, value: Json) -> Json:
         """Return a decoded value without secrets in its strings, for example findings that quote their evidence."""
         return with_strings(value, self.text)
-
-    def items(self, items: Iterable[Record | Other]) -> Iterator[Record | Other]:
-        """Yield items of a reader, the records without secrets."""
-        for item in items:
-            yield self.record(item) if isinstance(item, Record) else item
 
     def record(
         self, record: Record, received: StreamStrings | None = None, delivered: StreamStrings | None = None
@@ -274,6 +268,18 @@ class Redactor:
             pieces += text[position : span.start], self.mark(span.secret)
             position = span.end
         return "".join([*pieces, text[position:]]) if pieces else text
+
+
+def redacted(key: bytes, items: Iterable[Record | Other]) -> Iterator[Record | Other]:
+    """Yield items of a reader, the records without secrets. Only secrets of these records are remembered."""
+    redactor = Redactor(key)
+    for item in items:
+        yield redactor.record(item) if isinstance(item, Record) else item
+
+
+def new_key() -> bytes:
+    """Return the key for marks of a process: that of its fleet, else a random one."""
+    return os.environ.get("WIRELINT_REDACTION_KEY", "").encode() or randomness.token_bytes(32)
 
 
 def _shift(chunks: tuple[tuple[float, int], ...], edits: list[ByteEdit]) -> tuple[tuple[float, int], ...]:

@@ -14,7 +14,7 @@ import click
 from wirelint.capture import har
 from wirelint.capture.format import encode
 from wirelint.capture.offline import NOT_JUDGED, Checked
-from wirelint.capture.redact import Redactor
+from wirelint.capture.redact import new_key, redacted
 from wirelint.capture.writers import Staging, TargetError
 from wirelint.cli.guidance import guided
 from wirelint.cli.jobs import Workers
@@ -86,7 +86,8 @@ def export(
     def chosen() -> Iterator[Checked]:
         nonlocal total, count
         # Redacted before they are checked, so that no finding quotes a secret and the file gives the same findings.
-        for item in map(judged, bar.checked(workers.checked(rules, Redactor().items), rules)):
+        change = functools.partial(redacted, new_key())
+        for item in map(judged, bar.checked(workers.checked(rules, change), rules)):
             total += 1
             if is_chosen(item):
                 count += 1
@@ -133,9 +134,7 @@ def _writer(kind: str) -> tuple[Callable[[Path, Iterator[Checked]], None], froze
     try:
         from wirelint.view.parquet import DATASETS, write_tables
     except ImportError as error:
-        raise click.ClickException(
-            "--format parquet needs pyarrow and DuckDB: pip install 'wirelint[tables]'"
-        ) from error
+        raise click.ClickException("--format parquet needs DuckDB: pip install 'wirelint[tables]'") from error
     return write_tables, DATASETS
 
 

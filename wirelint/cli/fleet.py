@@ -15,12 +15,11 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import secrets
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +30,7 @@ from wirelint import __version__
 from wirelint.capture.offline import Checked
 from wirelint.capture.partition import Partition, partitions
 from wirelint.capture.readers import Problem, storage
-from wirelint.capture.redact import Redactor
+from wirelint.capture.redact import new_key, redacted
 from wirelint.cli.export import judged
 from wirelint.cli.options import Selection, failure_text, inform
 from wirelint.cli.progress import Bar, size_of
@@ -86,7 +85,7 @@ def check_on_ray(
     """
     ray = _import_ray()
     rules, totals = selection.scopes(), Totals()
-    folder, key = os.getcwd(), secrets.token_bytes(32)
+    folder, key = os.getcwd(), new_key()
     with Bar(paths, "checking") as bar:
         units = partitions(bar.files, size_of, interleaved=interleaved)
         tasks = [_Task(one, *_named(one, rules, selection), output, folder, key) for one in units]
@@ -120,7 +119,7 @@ def _import_ray() -> Any:
 
         import wirelint.view.parquet  # noqa: F401
     except ImportError as error:
-        raise click.ClickException("--ray needs Ray and pyarrow: pip install 'wirelint[ray]'") from error
+        raise click.ClickException("--ray needs Ray and DuckDB: pip install 'wirelint[ray]'") from error
     return ray
 
 
@@ -258,7 +257,7 @@ def _counted(task: _Task, rules: Scopes, totals: Totals) -> Iterator[Checked]:
     def report(culprit: str, error: Exception) -> None:
         totals.problems.append(failure_text(culprit, error).removeprefix("wirelint: "))
 
-    for item in task.partition.check(rules, report, Redactor(task.key).items):
+    for item in task.partition.check(rules, report, partial(redacted, task.key)):
         if isinstance(item, Problem):
             totals.problems.append(str(item))
             continue

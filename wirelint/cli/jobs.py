@@ -8,35 +8,23 @@ from __future__ import annotations
 
 import contextlib
 import os
-import pickle
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias, TypeVar
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import click
 
 from wirelint.capture.offline import Checked, Report
-from wirelint.capture.partition import Partition, partitions
+from wirelint.capture.partition import Change, Partition, partitions
 from wirelint.capture.readers import Problem
-from wirelint.capture.record import Record
 from wirelint.cli.progress import Bar, size_of
 from wirelint.settings import Scopes
 
 if TYPE_CHECKING:
     from wirelint.cli.pool import Emit, Pool, Work
 
-Change: TypeAlias = Callable[[Iterator[Record | Problem]], Iterable[Record | Problem]]
-"""Function that replaces records before they are checked."""
 T = TypeVar("T")
-
-
-class _Task(NamedTuple):
-    """A partition to check. `changed`: a file of pickled records that replace those of the captures."""
-
-    partition: Partition
-    changed: Path | None
 
 
 _SMALL = 16 << 20
@@ -66,17 +54,17 @@ class Workers:
     def __exit__(self, *_: object) -> None:
         self._open.close()
 
-    def checked(self, rules: Scopes, change: Change | None = None) -> Iterator[Checked | Problem]:
+    def checked(self, rules: Scopes, change: Change = iter) -> Iterator[Checked | Problem]:
         """Check the captures of the bar. Yield the results in the order of the captures.
 
-        `change` replaces records before they are checked. It runs in this process, in the order of the captures.
+        `change` replaces the records of a partition before they are checked; it must be picklable.
         """
         if self.processes == 1:
             for partition in self._partitions:
-                yield from partition.check(rules, self._bar.inform_failure, change or iter)
+                yield from partition.check(rules, self._bar.inform_failure, change)
             return
         try:
-            yield from self.results(_check, self._tasks(change))
+            yield from self.results(partial(_check, change), self.batches(self._partitions, lambda one: one.size))
         except BrokenPipeError:
             raise
         except OSError as error:
@@ -94,19 +82,6 @@ class Workers:
         pool = Pool(self.processes, self._load, self._bar)
         self._open.callback(pool.close)
         return pool
-
-    def _tasks(self, change: Change | None) -> Iterator[Sequence[_Task]]:
-        for number, batch in enumerate(self.batches(self._partitions, lambda one: one.size)):
-            yield [_Task(one, self._changed(one, change, f"{number}-{place}.in")) for place, one in enumerate(batch)]
-
-    def _changed(self, partition: Partition, change: Change | None, name: str) -> Path | None:
-        if change is None:
-            return None
-        path = self._pool.folder / name
-        with path.open("wb") as file:
-            for item in change(partition.records()):
-                pickle.dump(item, file)
-        return path
 
     def batches(self, items: Iterable[T], size_of: Callable[[T], int]) -> Iterator[list[T]]:
         """Group items into tasks of at most a tenth of a worker's share, since a task costs 2 ms."""
@@ -127,11 +102,8 @@ def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _check(rules: Scopes, tasks: Sequence[_Task], emit: Emit, report: Report) -> None:
+def _check(change: Change, rules: Scopes, batch: Sequence[Partition], emit: Emit, report: Report) -> None:
     """Check partitions in a worker."""
-    from wirelint.cli.pool import unpickled
-
-    for partition, changed in tasks:
-        change: Change = iter if changed is None else lambda _: unpickled(changed)  # noqa: B023 - used at once
+    for partition in batch:
         for item in partition.check(rules, report, change):
             emit(item)

@@ -228,7 +228,7 @@ class _Inputs:
         try:
             from wirelint.view.parquet import read_tables
         except ImportError as error:
-            message = f"{self.tables[0]}: tables need pyarrow and DuckDB: pip install 'wirelint[tables]'"
+            message = f"{self.tables[0]}: tables need DuckDB: pip install 'wirelint[tables]'"
             raise click.ClickException(message) from error
         in_force = {rule.name for rule in self._rules.everywhere}
         left_out = self._selection.names(("ALL",)) - in_force

@@ -16,11 +16,12 @@ from wirelint.dialects.jsontext import Decoded
 from wirelint.dialects.reader import Calls, NativeCall, Pattern, Reader, is_name
 from wirelint.model import Json, Tool
 
-_NAME_KEYS = ("name", "tool_name", "function_name", "tool", "function", "recipient_name", "action")
+NAME_KEYS = ("name", "tool_name", "function_name", "tool", "function", "recipient_name", "action")
 _ENVELOPES = ("function", "tool_call", "function_call")
-_ARGUMENT_KEYS = ("arguments", "parameters", "args", "input", "params", "function_args", "tool_input", "action_input")
+ARGUMENT_KEYS = ("arguments", "parameters", "args", "input")
+_ARGUMENT_KEYS = (*ARGUMENT_KEYS, "params", "function_args", "tool_input", "action_input")
 _ID_KEYS = ("id", "tool_call_id", "call_id")
-_FRAMING = frozenset({*_NAME_KEYS, *_ID_KEYS, "type", "index"})
+_FRAMING = frozenset({*NAME_KEYS, *_ID_KEYS, "type", "index"})
 _WRITTEN_NAME = re.compile(r"""["'](?:name|tool_name|function_name)["']\s{0,4}:\s{0,4}["']([\w.:/-]{1,128})["']""")
 _WRITTEN_KEY = re.compile(r"""\{\s{0,8}["']([\w.:/-]{1,128})["']\s{0,4}:\s{0,4}\{""")
 ELLIPSIS = re.compile(r"[{\[:,]\s{0,4}(?:\.\.\.|…)")  # `{...}`: a description of a call
@@ -264,7 +265,7 @@ def _call_of(reader: Reader, value: Json, keys: Keys) -> tuple[NativeCall | None
     if isinstance(inner, dict) and "name" in inner:
         call, _ = _call_of(reader, {**_ids(value), **inner}, keys)
         return call, False
-    name = next((value[key] for key in (keys.name, *_NAME_KEYS) if isinstance(value.get(key), str)), None)
+    name = next((value[key] for key in (keys.name, *NAME_KEYS) if isinstance(value.get(key), str)), None)
     if not isinstance(name, str) or not is_name(name) or _is_declaration(value):
         return None, False
     tool = reader.tool(name)

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from wirelint.dialects import declared, python_calls
-from wirelint.dialects.json_calls import calls_of, decode_or_repair
+from wirelint.dialects.json_calls import ARGUMENT_KEYS, calls_of, decode_or_repair
 from wirelint.dialects.reader import Calls, Match, NativeCall, Reader, Reading
 from wirelint.dialects.tables import table
 from wirelint.model import Json, Tool
@@ -138,7 +138,6 @@ def _leaves(value: Json, depth: int = 0) -> Iterator[tuple[Json, int]]:
 _LLAMA = table(__name__, "llama")
 _INTERPRETERS = ("code_interpreter", "python", "ipython")
 _CODE_KEYS = ("code", "script", "source", "input", "query")
-_ARGUMENT_KEYS = frozenset({"parameters", "arguments", "args", "input"})
 _LONGEST_CODE = 100_000
 
 
@@ -211,7 +210,7 @@ def _read_damaged(reader: Reader, at: int, read: _Objects) -> None:
 def _gives_arguments(reader: Reader, value: Json, calls: list[NativeCall]) -> bool:
     """Return True if the object has arguments, or its tool takes none: a name alone is no call."""
     tools = [reader.tools.get(call.name) for call in calls]
-    return (isinstance(value, dict) and not value.keys().isdisjoint(_ARGUMENT_KEYS)) or not any(
+    return (isinstance(value, dict) and not value.keys().isdisjoint(ARGUMENT_KEYS)) or not any(
         tool is None or declared.properties_of(tool.schema) for tool in tools
     )
 

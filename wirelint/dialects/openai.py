@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from wirelint.dialects import declared, jsontext
-from wirelint.dialects.json_calls import Keys, calls_of, whole_value
+from wirelint.dialects.json_calls import Arguments, Keys, calls_of, whole_value
 from wirelint.dialects.reader import Found, Match, NativeCall, Reader, Reading, Tier
 from wirelint.dialects.tables import table
 from wirelint.model import Json
@@ -15,15 +13,6 @@ _FARTHEST = 1 << 15
 _PEOPLE = frozenset({"user", "assistant", "all", "self", "system", "developer"})
 _PARALLEL = "multi_tool_use.parallel"
 _USES = Keys("recipient_name", "parameters")
-
-
-@dataclass(slots=True)
-class _Body:
-    """The arguments of a message, and whether they are whole."""
-
-    end: int
-    arguments: Json = None
-    complete: bool = False
 
 
 def read_harmony(reader: Reader, position: int) -> Reading:
@@ -107,10 +96,10 @@ def _read_stripped(reader: Reader, position: int) -> Reading:
         return None
     recipient = _without_type(reader, header["before"])
     body = _read_body(reader, at, recipient, raw=False)
-    if body.arguments is None and recipient != _PARALLEL and reader.tool(recipient) is None:
+    if body.value is None and recipient != _PARALLEL and reader.tool(recipient) is None:
         return None
-    body.complete = body.complete and (glued is None or glued["role"] is not None)
-    return _found(reader, position, body, recipient, "generic")
+    whole = body.complete and (glued is None or glued["role"] is not None)
+    return _found(reader, position, body._replace(complete=whole), recipient, "generic")
 
 
 def _start(reader: Reader, header: Match) -> int:
@@ -125,63 +114,52 @@ def _start(reader: Reader, header: Match) -> int:
     return channel if thought and channel >= 0 and header.groupdict()["before"] is None else start
 
 
-def _found(reader: Reader, start: int, body: _Body, recipient: str, tier: Tier = "sentinel") -> Reading:
+def _found(reader: Reader, start: int, body: Arguments, recipient: str, tier: Tier = "sentinel") -> Reading:
     if recipient == _PARALLEL:
-        uses = body.arguments.get("tool_uses") if isinstance(body.arguments, dict) else None
+        uses = body.value.get("tool_uses") if isinstance(body.value, dict) else None
         calls = calls_of(reader, uses, _USES)[0]
     else:
-        calls = [reader.call(recipient, body.arguments, complete=body.complete)]
+        calls = [reader.call(recipient, body.value, complete=body.complete)]
     return reader.block("harmony", start, body.end, calls, tier)
 
 
-def _read_body(reader: Reader, at: int, recipient: str, *, raw: bool) -> _Body:
+def _read_body(reader: Reader, at: int, recipient: str, *, raw: bool) -> Arguments:
     """Read arguments as JSON; or text between `<|message|>` and a closer, for a tool that takes text."""
-    body = _Body(at)
     fence = reader.match(_HARMONY.fence, at)
     if fence is not None or reader.char(at) in ("{", '"'):
-        _read_json(reader, fence.end() if fence is not None else at, body)
-        body.end = reader.after(_HARMONY.fence_end, body.end) if fence is not None else body.end
+        body = _read_json(reader, fence.end() if fence is not None else at)
+        body = body if fence is None else body._replace(end=reader.after(_HARMONY.fence_end, body.end))
     elif reader.ended(at) or not raw:
-        return body
+        return Arguments(None, at, complete=False)
     else:
         stop = reader.next(_HARMONY.stop, at)
-        body.end = reader.stop(stop)
-        text = reader.value(at, body.end)
-        body.arguments = declared.bind(reader.tool(recipient), text) if text else {}
-        body.complete = stop is not None and body.arguments is not None
-    body.end = reader.after(_HARMONY.closer, body.end)
-    return body
+        end = reader.stop(stop)
+        text = reader.value(at, end)
+        value: Json = declared.bind(reader.tool(recipient), text) if text else {}
+        body = Arguments(value, end, complete=stop is not None and value is not None)
+    return body._replace(end=reader.after(_HARMONY.closer, body.end))
 
 
-def _read_json(reader: Reader, at: int, body: _Body) -> None:
+def _read_json(reader: Reader, at: int) -> Arguments:
     decoded = reader.json(at)
     if not decoded.failed:
-        body.end, body.complete = decoded.end, True
         value = whole_value(decoded.value) if isinstance(decoded.value, str) else decoded.value
-        body.arguments = value if isinstance(value, dict) or not isinstance(decoded.value, str) else None
-        return
+        is_text = isinstance(decoded.value, str) and not isinstance(value, dict)
+        return Arguments(None if is_text else value, decoded.end, complete=True)
     stop = reader.next(_HARMONY.stop, at)
-    body.end = reader.stop(stop)
+    end = reader.stop(stop)
+    unread = Arguments(None, end, complete=False)
     if stop is None:
         if at < reader.dead.get("harmony", 0):
-            return
+            return unread
         reader.dead["harmony"] = reader.size
-    repaired = reader.repair(at, body.end)
-    if repaired is not None and (stop is not None or not repaired.missing) and jsontext.writable(repaired.value):
-        body.arguments, body.complete = repaired.value, True
-        body.end = repaired.end
+    repaired = reader.repair(at, end)
+    if repaired is None or (stop is None and repaired.missing) or not jsontext.writable(repaired.value):
+        return unread
+    return Arguments(repaired.value, repaired.end, complete=True)
 
 
 _FUNCTIONS = table(__name__, "functions_leak")
-
-
-@dataclass(slots=True)
-class _Payload:
-    """A JSON value, or as much as there is of it. `cut`: the text ends in it."""
-
-    value: Json
-    end: int
-    cut: bool = False
 
 
 def read_functions_leak(reader: Reader, position: int) -> Reading:
@@ -208,12 +186,12 @@ def _read_addressed(reader: Reader, header: Match) -> Reading:
         calls = (reader.call(name, None, complete=False),) if name is not None else ()
         return reader.block("openai_functions_leak" if name else "multi_tool_use", start, at, calls, "generic")
     payload = _read_payload_json(reader, at)
-    if payload is None or (payload.cut and (not known or junk)):
+    if payload is None or (not payload.complete and (not known or junk)):
         return None
     clean = not junk and (header["role"] is not None or _opens_line(reader, start))
     if name is None:
         return _read_uses(reader, start, payload, complete=clean)
-    call = reader.call(name, payload.value, complete=clean and not payload.cut)
+    call = reader.call(name, payload.value, complete=clean and payload.complete)
     return reader.block("openai_functions_leak", start, payload.end, (call,), "generic")
 
 
@@ -225,7 +203,7 @@ def _read_parallel(reader: Reader, parallel: Match) -> Reading:
     if payload is None:
         return None
     if parallel["paren"]:
-        payload.end = reader.after(_FUNCTIONS.paren, payload.end)
+        payload = payload._replace(end=reader.after(_FUNCTIONS.paren, payload.end))
     return _read_uses(reader, parallel.start(), payload)
 
 
@@ -235,25 +213,27 @@ def _read_payload(reader: Reader, position: int) -> Reading:
     if not reader.tools or not reader.begins(start) or reader.match(_FUNCTIONS.payload, start) is None:
         return None
     payload = _read_payload_json(reader, start)
-    if payload is None or not (payload.cut or reader.is_whole(start, payload.end)):
+    if payload is None or not (not payload.complete or reader.is_whole(start, payload.end)):
         return None
     found = _read_uses(reader, position, payload, tier="weak")
     if not isinstance(found, Found) or any(call.name not in reader.tools for call in found.calls):
         return None
-    fitting = payload.cut or all(declared.fits(reader.tools[call.name], call.arguments) for call in found.calls)
+    fitting = not payload.complete or all(
+        declared.fits(reader.tools[call.name], call.arguments) for call in found.calls
+    )
     return found if fitting else None
 
 
 def _read_uses(
-    reader: Reader, start: int, payload: _Payload, *, complete: bool = True, tier: Tier = "generic"
+    reader: Reader, start: int, payload: Arguments, *, complete: bool = True, tier: Tier = "generic"
 ) -> Reading:
     uses = payload.value.get("tool_uses") if isinstance(payload.value, dict) else payload.value
     calls, _ = calls_of(reader, uses, _USES)
-    if payload.cut and not calls:
+    if not payload.complete and not calls:
         return reader.block("multi_tool_use", start, payload.end, (), tier)
     if not calls or not isinstance(uses, list) or len(calls) != len(uses):
         return None
-    if not complete or payload.cut:
+    if not complete or not payload.complete:
         calls = [NativeCall(call.name, call.arguments, call.id, complete=False) for call in calls]
     return reader.block("multi_tool_use", start, payload.end, calls, tier)
 
@@ -263,11 +243,11 @@ def _read_plugin(reader: Reader, plugin: Match) -> Reading:
     if tool is None or reader.char(plugin.end()) != "{" or not _opens_line(reader, plugin.start()):
         return None
     payload = _read_payload_json(reader, plugin.end())
-    if payload is None or not (payload.cut or declared.fits(tool, payload.value)):
+    if payload is None or (payload.complete and not declared.fits(tool, payload.value)):
         return None
-    call = reader.call(tool.name, payload.value, complete=not payload.cut)
+    call = reader.call(tool.name, payload.value, complete=payload.complete)
     end = payload.end
-    if not payload.cut:
+    if payload.complete:
         paren = reader.match(_FUNCTIONS.paren, payload.end)
         rest = reader.match(_FUNCTIONS.line_rest, paren.end()) if paren is not None else None
         if paren is None or rest is None or not (rest["end"] or reader.ended(rest.end())):
@@ -276,19 +256,19 @@ def _read_plugin(reader: Reader, plugin: Match) -> Reading:
     return reader.block("openai_functions_leak", plugin.start(), end, (call,), "generic")
 
 
-def _read_payload_json(reader: Reader, at: int) -> _Payload | None:
+def _read_payload_json(reader: Reader, at: int) -> Arguments | None:
     if reader.match(_FUNCTIONS.starts, at) is None and not reader.ended(reader.space(at + 1)):
         return None
     decoded = reader.json(at)
     if not decoded.failed:
-        return _Payload(decoded.value, decoded.end)
+        return Arguments(decoded.value, decoded.end, complete=True)
     if at < reader.dead.get("openai_functions_leak", 0):
         return None
     reader.dead["openai_functions_leak"] = reader.size
     repaired = reader.repair(at, reader.size)
     if repaired is not None and not repaired.missing:
-        return _Payload(repaired.value, repaired.end)
-    return _Payload(None, reader.size, cut=True) if decoded.end >= reader.size else None
+        return Arguments(repaired.value, repaired.end, complete=True)
+    return Arguments(None, reader.size, complete=False) if decoded.end >= reader.size else None
 
 
 def _opens_line(reader: Reader, position: int) -> bool:

@@ -23,6 +23,7 @@ from importlib import resources
 from types import MappingProxyType
 from typing import Any, cast
 
+from wirelint.dialects.json_calls import ARGUMENT_KEYS, NAME_KEYS
 from wirelint.dialects.openers import Opener, parse, word_start
 from wirelint.dialects.reader import Match, Pattern, Reader
 from wirelint.lexicon import lazy_pattern
@@ -97,8 +98,6 @@ class Table:
 _QUOTE = "[\"']"
 _SPACE = r"\s{0,64}"
 _COLON = rf"{_SPACE}:{_SPACE}"
-_NAME_KEYS = "name|tool_name|function_name|tool|function|recipient_name|action"
-_ARGUMENT_KEYS = "arguments|parameters|args|input"
 _BEFORE = (
     rf"(?:{_QUOTE}(?:id|call_id|tool_call_id){_QUOTE}{_COLON}{_QUOTE}[\w.:-]{{0,128}}{_QUOTE}{_SPACE},{_SPACE}"
     rf"|{_QUOTE}type{_QUOTE}{_COLON}{_QUOTE}(?:function|function_call|tool_call|tool_use){_QUOTE}{_SPACE},{_SPACE}"
@@ -111,10 +110,9 @@ def _with_names(pattern: str, declared: tuple[str, ...], keys: tuple[str, ...]) 
     written = rf"(?:functions?\.)?(?:{'|'.join(map(re.escape, declared))})"
     parameter = "|".join(map(re.escape, keys)) or "(?!)"
     inner = rf"(?:\{{{_SPACE}{_QUOTE}name{_QUOTE}{_COLON})?"
-    named = rf"{_QUOTE}(?:{_NAME_KEYS}){_QUOTE}{_COLON}{inner}{_QUOTE}{written}{_QUOTE}"
-    inverted = (
-        rf"{_QUOTE}(?:{_ARGUMENT_KEYS}){_QUOTE}{_COLON}\{{{_SPACE}(?:\}}|{_QUOTE}(?:{parameter}){_QUOTE}{_SPACE}:)"
-    )
+    named = rf"{_QUOTE}(?:{'|'.join(NAME_KEYS)}){_QUOTE}{_COLON}{inner}{_QUOTE}{written}{_QUOTE}"
+    inside = rf"\{{{_SPACE}(?:\}}|{_QUOTE}(?:{parameter}){_QUOTE}{_SPACE}:)"
+    inverted = rf"{_QUOTE}(?:{'|'.join(ARGUMENT_KEYS)}){_QUOTE}{_COLON}{inside}"
     head = rf"\{{{_SPACE}{_BEFORE}(?:{named}|{inverted})"
     declared_name = f"(?P<name>{'|'.join(map(re.escape, sorted(declared, key=len, reverse=True))) or '(?!)'})"
     return re.compile(pattern.replace("HEAD", head).replace("NAMES", written).replace("DECLARED", declared_name))

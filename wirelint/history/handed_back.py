@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import itertools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ import orjson
 
 from wirelint import lexicon
 from wirelint.claims.evidence import outcome
-from wirelint.model import Arguments, Json, Message, Request, Tool, ToolCall, ToolResult
+from wirelint.model import Arguments, Json, Request, Tool, ToolCall, ToolResult
 from wirelint.state.mcp_ledger import McpLedger, Passed, digest_of
 
 if TYPE_CHECKING:
@@ -143,26 +144,16 @@ def handed_back(request: Request, ledger: Ledger, conversation: str | None = Non
 
     If a request continues a reply that the provider keeps, the call comes from the ledger.
     """
-    fresh: list[ToolResult] = []
-    messages = request.messages
-    position = len(messages)
-    while position and messages[position - 1].role != "assistant":
-        position -= 1
-        fresh[:0] = messages[position].results
-    calls = _calls_before(messages, position) if fresh else []
-    for result in fresh:
+    # Some APIs split the assistant's last turn into several messages.
+    turns = [
+        [*turn] for _, turn in itertools.groupby(request.messages, key=lambda message: message.role == "assistant")
+    ]
+    last = turns.pop() if turns and turns[-1][0].role != "assistant" else []
+    calls = [call for message in (turns[-1] if turns else ()) for call in message.calls]
+    for result in (result for message in last for result in message.results):
         call = _call_of(result, calls) or _passed_before(result, ledger, conversation)
         if call is not None and call.name:
             yield Back(call, result, request.tool(call.name))
-
-
-def _calls_before(messages: tuple[Message, ...], position: int) -> list[ToolCall]:
-    """Return the calls of the assistant's last turn, which some APIs split into several messages."""
-    calls: list[ToolCall] = []
-    while position and messages[position - 1].role == "assistant":
-        position -= 1
-        calls[:0] = messages[position].calls
-    return calls
 
 
 def _passed_before(result: ToolResult, ledger: Ledger, conversation: str | None) -> ToolCall | None:

@@ -68,8 +68,7 @@ class KimiK2:
     def mint(self, id_: str, name: str | None, ordinal: int, taken: Collection[str]) -> str | None:
         if not name or not self._NATIVE.fullmatch(f"functions.{name}:0"):
             return None
-        numbers = range(ordinal, ordinal + 1 + len(taken))
-        return next(new for number in numbers if (new := f"functions.{name}:{number}") not in taken)
+        return first_free(f"functions.{name}:", ordinal, taken)
 
 
 class Mistral:
@@ -142,6 +141,12 @@ class Converse(Bounded):
         kept = "a-zA-Z0-9_-" if claude else "a-zA-Z0-9_.:-"
         form = f"1 to 64 characters of `[{kept}]`"
         super().__init__("Bedrock's Converse", form, "tooluse_", 22, f"[^{kept}]", 64)
+
+
+def first_free(stem: str, number: int, taken: Collection[str]) -> str:
+    """Return the first untaken id of a stem and a number, from `number` on."""
+    numbers = range(number, number + 1 + len(taken))
+    return next(new for one in numbers if (new := f"{stem}{one}") not in taken)
 
 
 def _digest(text: str, taken: Collection[str], prefix: str, length: int) -> str:
@@ -236,10 +241,9 @@ def is_broken_native(id_: str, name: str | None) -> bool:
 # only the vendor's store refers to it, and does not have it.
 
 _BEGINNINGS: dict[str, str] = _PHRASES.table("beginnings")
-_MOST = 64
+_ITEM = Bounded("OpenAI's API", "1 to 64 of `[A-Za-z0-9_-]`", "", 0, r"[^A-Za-z0-9_-]", 64)
 _OF_A_CALL = re.compile(r"(?:call|toolu|tooluse|chatcmpl-?tool|functions?)[._-]?|(?:functions\.)?[\w.-]+:\d+\Z")
 _OF_ANOTHER = re.compile(r"(?:fco?|ctco?|msg|rs|resp|tsc|ws|cmp)_")
-_STRANGE = re.compile(r"[^A-Za-z0-9_-]")
 _REFUSED = re.compile(r"input\[(\d{1,6})\]\.id\b")
 
 
@@ -276,7 +280,8 @@ def wrong_item_ids(exchange: Exchange) -> Iterator[ItemId]:
         if begins is None or not isinstance(id_, str) or "[redacted:" in id_:
             continue
         mix = _mix(id_, item, begins)
-        fault = mix or _fault(id_, begins)
+        wrong = f"it does not begin with `{begins}`" if id_ and not id_.startswith(begins) else None
+        fault = mix or wrong or _ITEM.fault(id_, None)
         if fault is None and n in refused:
             fault = "the API refuses it"
         if fault is None or (refused and n not in refused and not is_openai(exchange.url)):
@@ -300,16 +305,6 @@ def _mix(id_: str, item: Mapping[str, Json], begins: str) -> str | None:
     if _OF_A_CALL.match(id_):
         return "it is the id of a call"
     return "it is the id of another kind of item" if _OF_ANOTHER.match(id_) else None
-
-
-def _fault(id_: str, begins: str) -> str | None:
-    if not id_:
-        return "it is empty"
-    if not id_.startswith(begins):
-        return f"it does not begin with `{begins}`"
-    if strange := _STRANGE.search(id_):
-        return f"it holds {strange[0]!r}"
-    return f"it has {len(id_)} characters" if len(id_) > _MOST else None
 
 
 # Ids for calls that a fix makes: in the form of the conversation's upstream, and unique.
@@ -340,17 +335,13 @@ class _History(NamedTuple):
     sample: str | None
 
 
-_NOTHING = _History(frozenset(), 0, None)
-
-
 def mint(context: RewriteContext, name: str | None) -> str:
     """Return a new id for a call that a fix makes.
 
     It differs from the ids of the request and those taken. Every run over the
     exchange gives the same ids in the same order.
     """
-    request = context.exchange.request
-    history = _history_of(request) if request is not None else _NOTHING
+    history = _history_of(context.exchange.request)
     prefix = _counted_prefix(context, history)
     if prefix is not None and name and not re.search(r"[\s:]", name):
         new = _count(context, f"{prefix}{name}", history)
@@ -366,9 +357,7 @@ def mint_where_used(context: RewriteContext, name: str | None) -> str | None:
     """Return a new id; None if the API needs no ids and no call of this conversation had one."""
     if traits(context.exchange.api).has_call_ids:
         return mint(context, name)
-    request = context.exchange.request
-    history = _history_of(request) if request is not None else _NOTHING
-    sample = _sample(context, history) or ""
+    sample = _sample(context, _history_of(context.exchange.request)) or ""
     return mint(context, name) if form_of(sample) in _DRAWN or _COUNTED.fullmatch(sample) else None
 
 
@@ -453,7 +442,9 @@ def _alphabet(text: str) -> str:
 
 
 @lru_cache(maxsize=1)  # needed for every call of a reply
-def _history_of(request: Request) -> _History:
+def _history_of(request: Request | None) -> _History:
+    if request is None:
+        return _History(frozenset(), 0, None)
     calls = request.calls
     ids = [call.id for call in calls if call.id]
     answered = [result.call_id for result in request.results if result.call_id]

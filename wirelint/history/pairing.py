@@ -27,7 +27,7 @@ import orjson
 from wirelint.apis.traits import History, history_of, traits
 from wirelint.arguments.json_continuation import Scanner
 from wirelint.fix import Edit
-from wirelint.history.id_demands import Demand, KimiK2, Mistral, is_kimi_k3
+from wirelint.history.id_demands import Demand, KimiK2, Mistral, first_free, is_kimi_k3
 from wirelint.history.ids import Match, form_of, is_other_kind, is_placeholder, key, match, restore
 from wirelint.model import HostedCall, Json, Piece, Request, ToolCall, ToolResult
 from wirelint.text.pointers import at
@@ -430,13 +430,13 @@ def next_id(id_: str, name: str | None, model: str, demand: Demand | None, taken
     native = _native_stem(id_, name, model, demand)
     if native is not None:
         counted = re.search(r"[0-9]{1,6}\Z", id_)
-        new = _count(native, int(counted[0]) + 1 if counted is not None else 1, taken)
+        new = first_free(native, int(counted[0]) + 1 if counted is not None else 1, taken)
     elif not id_:
-        new = _count(f"call_{key(name or '') or 'tool'}_", 1, taken)
+        new = first_free(f"call_{key(name or '') or 'tool'}_", 1, taken)
     else:
         counted = _COUNTED.fullmatch(id_) if form_of(id_) in (None, "a counter", "Gemini") else None
         stem, number = (counted["stem"] or "", int(counted["number"]) + 1) if counted is not None else (f"{id_}_", 2)
-        new = _count(stem, number, taken)
+        new = first_free(stem, number, taken)
     if demand is not None and demand.fault(new, name) is not None:
         return demand.mint(new, name, 1, taken) or new
     return new
@@ -455,12 +455,6 @@ def _native_stem(id_: str, name: str | None, model: str, demand: Demand | None) 
     if form == "Kimi K2" or restore(f"{id_}_2", name) is not None or (kimi and unknown):
         return f"{name}:" if is_kimi_k3(model) and form != "Kimi K2" else f"functions.{name}:"
     return None
-
-
-def _count(stem: str, number: int, taken: Collection[str]) -> str:
-    """Return the first free id from `number` on; at most one more than the taken ids are tried."""
-    numbers = range(number, number + 1 + len(taken))
-    return next(new for one in numbers if (new := f"{stem}{one}") not in taken)
 
 
 # Announcements within a streamed call: some begin another call, some merely carry another id.

@@ -95,14 +95,10 @@ class Ledger:
         self._lineage = Lineage()
         self._placed: tuple[Exchange, Place | None] | None = None
         self._begun: OrderedDict[str | None, Trunk] = OrderedDict()
-        self._tools = McpLedger()
+        self.tools = McpLedger()
+        """The ledger of MCP servers."""
         self._states: OrderedDict[tuple[str, str], ServerState] = OrderedDict()
         self._issues = Issues()
-
-    @property
-    def tools(self) -> McpLedger:
-        """Return the ledger of MCP servers."""
-        return self._tools
 
     def place(self, exchange: Exchange) -> Exchange:
         """Return the exchange with its conversation and predecessor. The ledger is not changed. Without a reply the
@@ -199,7 +195,7 @@ class Ledger:
 
     def record(self, exchange: Exchange, findings: Sequence[Finding] = ()) -> None:
         """Record an exchange and its recognised findings. Call it after the check."""
-        self._tools.record(exchange)
+        self.tools.record(exchange)
         if exchange.api == "mcp":
             return
         conversation = exchange.conversation

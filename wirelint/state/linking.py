@@ -321,16 +321,12 @@ class Lineage:
 
     def __init__(self, most: int = 40_000) -> None:
         self._most = most
-        self._weight = self._number = 0
+        self._weight = self.number = 0
+        """`number`: the number of recorded exchanges."""
         self._conversations: OrderedDict[str | None, _Conversation] = OrderedDict()
         self._answers, self._calls, self._openings, self._lines = Index(), Index(), Index(), Index()
         self._replies: dict[tuple[str, str], Node] = {}
         self._counts: dict[str, list[int]] = {}
-
-    @property
-    def number(self) -> int:
-        """Number of recorded exchanges."""
-        return self._number
 
     def trunk(self, conversation: str | None) -> Trunk:
         found = self._conversations.get(conversation)
@@ -360,7 +356,7 @@ class Lineage:
 
     def record(self, exchange: Exchange, place: Place | None) -> None:
         """Record an exchange at its place."""
-        self._number += 1
+        self.number += 1
         if place is None:
             return
         conversation, reply = exchange.conversation, exchange.reply
@@ -372,7 +368,7 @@ class Lineage:
         asked, made = (tuple(map(KnownTurn.of, turns)) for turns in (place.added, place.answers))
         node = Node(
             exchange.id,
-            self._number,
+            self.number,
             Scope.of(exchange),
             conversation,
             place.parent,

@@ -5,139 +5,124 @@ UTC. An unknown day or provider is `__HIVE_DEFAULT_PARTITION__`, which readers t
 OpenTelemetry's GenAI conventions where these define one. Bodies are not in the tables: `source` and `exchange` name the
 file and the record that hold them.
 
-Rows are buffered by partition and written in row groups, so memory does not grow with the captures. `wirelint stats` and
-`compare` read the figures of exchanges back from the tables, through DuckDB.
+DuckDB writes the tables from lines of JSON, which wait on the disk, so memory does not grow with the captures. `wirelint
+stats` and `compare` read the figures of exchanges back from the tables.
 
-This module needs pyarrow and DuckDB, which are optional (`pip install 'wirelint[tables]'`).
+This module needs DuckDB, which is optional (`pip install 'wirelint[tables]'`).
 """
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeAlias
-from urllib.parse import quote, urlsplit
+from urllib.parse import urlsplit
 
 import duckdb
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from wirelint.apis import channel_of
+from wirelint.capture.format import dump_printable
 from wirelint.capture.offline import Checked
 from wirelint.capture.readers import storage
 from wirelint.capture.record import Record
-from wirelint.model import Exchange, HostedCall, Reply, ToolCall, ToolResult
+from wirelint.model import Exchange, HostedCall, Json, Reply, ToolCall, ToolResult
 from wirelint.prices import Tokens, cost, tokens_of
 from wirelint.rule import Finding
 from wirelint.state.issues import Issue
 from wirelint.view.findings import flat, worst
 from wirelint.view.scores import Observation, Outcome, is_valid_call, observe, provider_of
 
-Value: TypeAlias = str | int | float | bool | datetime | list[str] | None
-Row: TypeAlias = dict[str, Value]
+Row: TypeAlias = dict[str, Json]
 
 _EMPTY = "empty"
 _UNKNOWN = "__HIVE_DEFAULT_PARTITION__"
-_ROW_GROUP = 4_000
-"""Rows of a partition that are written together."""
-_MOST_ROWS = 12_000
-"""Rows that wait in all partitions together; at the limit, the largest partition is written."""
-_MOST_OPEN = 32
-"""Files that are open at once; rows that come after a file was closed begin the next part of its partition."""
 _LONGEST = 60
 """Characters of a provider's name in a path: a URL escape takes up to 12 bytes for one, and a file name has 255."""
 
-_TYPES = {
-    "text": pa.string(),
-    "texts": pa.list_(pa.string()),
-    "count": pa.int64(),
-    "number": pa.float64(),
-    "flag": pa.bool_(),
-    "time": pa.timestamp("us", tz="UTC"),
-}
 _SHARED = {
-    "exchange": "text",
-    "source": "text",
-    "place": "text",
-    "started": "time",
-    "api": "text",
-    "gen_ai.conversation.id": "text",
-    "gen_ai.request.model": "text",
+    "exchange": "VARCHAR",
+    "source": "VARCHAR",
+    "place": "VARCHAR",
+    "started": "TIMESTAMPTZ",
+    "api": "VARCHAR",
+    "gen_ai.conversation.id": "VARCHAR",
+    "gen_ai.request.model": "VARCHAR",
 }
 """Columns of every dataset."""
 
 _COLUMNS = {
     "exchanges": {
         **_SHARED,
-        "number": "count",
-        "gen_ai.operation.name": "text",
-        "gen_ai.response.id": "text",
-        "gen_ai.response.model": "text",
-        "gen_ai.response.finish_reasons": "texts",
-        "http.request.method": "text",
-        "http.response.status_code": "count",
-        "url.full": "text",
-        "server.address": "text",
-        "error.type": "text",
-        "end": "text",
-        "outcome": "text",
-        "streamed": "flag",
-        "first_byte_ms": "number",
-        "first_token_ms": "number",
-        "longest_gap_ms": "number",
-        "duration_ms": "number",
-        "tokens_per_second": "number",
-        "request_digest": "text",
-        "request_body_digest": "text",
-        "request_bytes": "count",
-        "response_bytes": "count",
-        "messages": "count",
-        "tools": "count",
-        "calls": "count",
-        "findings": "count",
-        "worst": "text",
-        "fixes": "count",
+        "number": "BIGINT",
+        "gen_ai.operation.name": "VARCHAR",
+        "gen_ai.response.id": "VARCHAR",
+        "gen_ai.response.model": "VARCHAR",
+        "gen_ai.response.finish_reasons": "VARCHAR[]",
+        "http.request.method": "VARCHAR",
+        "http.response.status_code": "BIGINT",
+        "url.full": "VARCHAR",
+        "server.address": "VARCHAR",
+        "error.type": "VARCHAR",
+        "end": "VARCHAR",
+        "outcome": "VARCHAR",
+        "streamed": "BOOLEAN",
+        "first_byte_ms": "DOUBLE",
+        "first_token_ms": "DOUBLE",
+        "longest_gap_ms": "DOUBLE",
+        "duration_ms": "DOUBLE",
+        "tokens_per_second": "DOUBLE",
+        "request_digest": "VARCHAR",
+        "request_body_digest": "VARCHAR",
+        "request_bytes": "BIGINT",
+        "response_bytes": "BIGINT",
+        "messages": "BIGINT",
+        "tools": "BIGINT",
+        "calls": "BIGINT",
+        "findings": "BIGINT",
+        "worst": "VARCHAR",
+        "fixes": "BIGINT",
     },
     "findings": {
         **_SHARED,
-        **dict.fromkeys(("code", "name", "severity", "confidence", "layer", "side", "pointer"), "text"),
-        "event": "count",
-        **dict.fromkeys(("message", "fingerprint", "issue", "first_seen"), "text"),
-        "is_known": "flag",
-        "fix_safety": "text",
-        "fix_title": "text",
+        **dict.fromkeys(("code", "name", "severity", "confidence", "layer", "side", "pointer"), "VARCHAR"),
+        "event": "BIGINT",
+        **dict.fromkeys(("message", "fingerprint", "issue", "first_seen"), "VARCHAR"),
+        "is_known": "BOOLEAN",
+        "fix_safety": "VARCHAR",
+        "fix_title": "VARCHAR",
     },
     "calls": {
         **_SHARED,
-        "gen_ai.tool.call.id": "text",
-        "gen_ai.tool.name": "text",
-        "form": "text",
-        "choice": "count",
-        "position": "count",
-        "arguments_bytes": "count",
-        "is_valid": "flag",
-        "is_error": "flag",
-        "duration_ms": "number",
+        "gen_ai.tool.call.id": "VARCHAR",
+        "gen_ai.tool.name": "VARCHAR",
+        "form": "VARCHAR",
+        "choice": "BIGINT",
+        "position": "BIGINT",
+        "arguments_bytes": "BIGINT",
+        "is_valid": "BOOLEAN",
+        "is_error": "BOOLEAN",
+        "duration_ms": "DOUBLE",
     },
     "usage": {
         **_SHARED,
-        "gen_ai.response.model": "text",
-        "gen_ai.usage.input_tokens": "count",
-        "gen_ai.usage.output_tokens": "count",
-        "gen_ai.usage.cache_read.input_tokens": "count",
-        "gen_ai.usage.cache_creation.input_tokens": "count",
-        "cache_creation_1h_tokens": "count",
-        "gen_ai.usage.reasoning.output_tokens": "count",
-        "cost_usd": "number",
-        "price": "text",
+        "gen_ai.response.model": "VARCHAR",
+        "gen_ai.usage.input_tokens": "BIGINT",
+        "gen_ai.usage.output_tokens": "BIGINT",
+        "gen_ai.usage.cache_read.input_tokens": "BIGINT",
+        "gen_ai.usage.cache_creation.input_tokens": "BIGINT",
+        "cache_creation_1h_tokens": "BIGINT",
+        "gen_ai.usage.reasoning.output_tokens": "BIGINT",
+        "cost_usd": "DOUBLE",
+        "price": "VARCHAR",
     },
 }
-_SCHEMAS = {
-    dataset: pa.schema([(column, _TYPES[kind]) for column, kind in columns.items()])
-    for dataset, columns in _COLUMNS.items()
-}
 DATASETS = frozenset(_COLUMNS)
+
+
+_PARTITIONS = {"day": "DATE", "provider": "VARCHAR"}
+_OPTIONS = "FORMAT parquet, COMPRESSION zstd"
 
 
 def write_tables(folder: Path, items: Iterable[Checked]) -> None:
@@ -148,123 +133,66 @@ def write_tables(folder: Path, items: Iterable[Checked]) -> None:
     write_rows(folder, items)
     for dataset in _COLUMNS:
         if not (folder / dataset).exists():
-            empty = _Partition(folder, dataset, _UNKNOWN, _UNKNOWN)
-            empty.flush()
-            empty.close()
+            empty = folder.joinpath(dataset, *(f"{name}={_UNKNOWN}" for name in _PARTITIONS))
+            empty.mkdir(parents=True)
+            columns = ", ".join(f'NULL::{kind} AS "{name}"' for name, kind in _COLUMNS[dataset].items())
+            with _database() as database:
+                database.execute(f"COPY (SELECT {columns} LIMIT 0) TO {_text(empty / 'part-0.parquet')} ({_OPTIONS})")
 
 
 def write_rows(folder: Path, items: Iterable[Checked], name: str = "part") -> None:
     """Write the rows of checked exchanges below a folder, in files with this name and a number. Raises OSError."""
-    writer = _Writer(folder, name)
-    try:
+    spools = {dataset: folder / f"{dataset}.jsonl" for dataset in _COLUMNS}
+    with contextlib.ExitStack() as opened:
+        files = {dataset: opened.enter_context(spool.open("wb")) for dataset, spool in spools.items()}
         for number, checked in enumerate(items):
-            day, provider = _partition(checked)
+            partition: Row = dict(zip(_PARTITIONS, _partition(checked), strict=True))
             for dataset, row in _rows(checked, number):
-                writer.add(dataset, day, provider, row)
-    finally:
-        writer.close()
+                files[dataset].write(dump_printable(partition | _fitting(row)) + b"\n")
+    with _database() as database:
+        for dataset, spool in spools.items():
+            types = ", ".join(
+                f"{_text(column)}: '{kind}'" for column, kind in (_PARTITIONS | _COLUMNS[dataset]).items()
+            )
+            rows = f"FROM read_json({_text(spool)}, format = 'newline_delimited', columns = {{{types}}})"
+            split = f"PARTITION_BY ({', '.join(_PARTITIONS)}), FILENAME_PATTERN {_text(f'{name}-{{i}}')}"
+            if spool.stat().st_size:
+                database.execute(f"COPY ({rows}) TO {_text(folder / dataset)} ({_OPTIONS}, {split})")
+            spool.unlink()
 
 
-class _Partition:
-    """The rows of a dataset, day and provider that are not written yet, and the open file of the earlier ones."""
-
-    def __init__(self, folder: Path, dataset: str, day: str, provider: str, name: str = "part") -> None:
-        self._name = name
-        name = provider if provider == _UNKNOWN else quote(provider, safe="")
-        self._folder = folder / dataset / f"day={day}" / f"provider={name}"
-        self._schema = _SCHEMAS[dataset]
-        self._parts = 0
-        self._file: pq.ParquetWriter | None = None
-        self.rows: list[Row] = []
-
-    @property
-    def is_open(self) -> bool:
-        return self._file is not None
-
-    def flush(self) -> None:
-        """Write the waiting rows as one row group."""
-        if self._file is None:
-            self._folder.mkdir(parents=True, exist_ok=True)
-            path = self._folder / f"{self._name}-{self._parts}.parquet"
-            self._file = pq.ParquetWriter(path, self._schema, compression="zstd")
-            self._parts += 1
-        arrays = [
-            pa.array([_fitting(row.get(field.name)) for row in self.rows], type=field.type) for field in self._schema
-        ]
-        self._file.write_table(pa.Table.from_arrays(arrays, schema=self._schema))
-        self.rows = []
-
-    def close(self) -> None:
-        """Finish the file. Later rows go to the next part."""
-        if self._file is not None:
-            self._file.close()
-            self._file = None
+@contextlib.contextmanager
+def _database() -> Iterator[duckdb.DuckDBPyConnection]:
+    """Yield an empty database that writes one file for each partition. Its errors become OSError."""
+    try:
+        with duckdb.connect() as database:
+            database.execute("SET threads = 1")
+            yield database
+    except duckdb.Error as error:
+        raise OSError(f"the tables cannot be written: {str(error).partition(chr(10))[0]}") from error
 
 
-class _Writer:
-    """All partitions of an export, in the order of their last row group."""
-
-    def __init__(self, folder: Path, name: str) -> None:
-        self._folder, self._name = folder, name
-        self._partitions: dict[tuple[str, str, str], _Partition] = {}
-        self._waiting = 0
-
-    def add(self, dataset: str, day: str, provider: str, row: Row) -> None:
-        key = dataset, day, provider
-        if (partition := self._partitions.get(key)) is None:
-            partition = self._partitions[key] = _Partition(self._folder, *key, self._name)
-        partition.rows.append(row)
-        self._waiting += 1
-        if len(partition.rows) >= _ROW_GROUP:
-            self._flush(key)
-        elif self._waiting >= _MOST_ROWS:
-            self._flush(max(self._partitions, key=lambda one: len(self._partitions[one].rows)))
-
-    def _flush(self, key: tuple[str, str, str]) -> None:
-        partition = self._partitions[key] = self._partitions.pop(key)
-        self._waiting -= len(partition.rows)
-        partition.flush()
-        opened = [one for one in self._partitions.values() if one.is_open]
-        if len(opened) > _MOST_OPEN:
-            opened[0].close()
-
-    def close(self) -> None:
-        """Write all waiting rows and finish all files."""
-        for partition in self._partitions.values():
-            if partition.rows:
-                partition.flush()
-            partition.close()
+def _text(value: object) -> str:
+    """Return a text of SQL."""
+    return "'{}'".format(str(value).replace("'", "''"))
 
 
-def _fitting(value: Value) -> Value:
-    """Return a value that Arrow can hold: no integer beyond 64 bits, no text with half of a surrogate pair."""
-    match value:
-        case bool():
-            return value
-        case int():
-            return value if abs(value) < 1 << 63 else None
-        case str():
-            return value if value.isascii() else value.encode("utf-8", "replace").decode()
-        case list():
-            return [text.encode("utf-8", "replace").decode() for text in value]
-        case _:
-            return value
+def _fitting(row: Row) -> Row:
+    """Return a row without integers beyond 64 bits."""
+    return {name: None if isinstance(one, int) and abs(one) >= 1 << 63 else one for name, one in row.items()}
 
 
 # --- rows -------------------------------------------------------------------------------------------------------------
 
 
-def _partition(checked: Checked) -> tuple[str, str]:
-    """Return the day and the provider of an exchange, as in the names of folders."""
+def _partition(checked: Checked) -> tuple[str | None, str | None]:
+    """Return the day and the provider of an exchange, each None if it is unknown."""
     started = _started(checked)
     exchange, record = checked.exchange, checked.record
     host = urlsplit(record.url).hostname if exchange is None and _is_url(record.url) else None
     provider = provider_of(record, exchange) if exchange is not None else host or ""
-    name = provider.encode("utf-8", "replace").decode()[:_LONGEST]
-    return (
-        f"{started:%Y-%m-%d}" if started is not None and started.year >= 1000 else _UNKNOWN,
-        name if name and name != "unknown" else _UNKNOWN,
-    )
+    day = started[:10] if started is not None else None
+    return day, provider[:_LONGEST] if provider not in ("", "unknown") else None
 
 
 def _is_url(url: str) -> bool:
@@ -274,10 +202,10 @@ def _is_url(url: str) -> bool:
         return False
 
 
-def _started(checked: Checked) -> datetime | None:
+def _started(checked: Checked) -> str | None:
     try:
         started = checked.record.timing.started
-        return datetime.fromtimestamp(started, UTC) if started is not None else None
+        return datetime.fromtimestamp(started, UTC).isoformat() if started is not None else None
     except (ValueError, OverflowError, OSError):  # a time that no calendar has
         return None
 
@@ -458,7 +386,7 @@ SELECT e.source, e.place, e.exchange, e.provider, e.api, e."gen_ai.request.model
        u.source IS NOT NULL AS counted
 FROM exchanges e LEFT JOIN called c USING (source, place) LEFT JOIN found f USING (source, place)
 LEFT JOIN usage u USING (source, place)
-ORDER BY e.number
+ORDER BY e.number, e.source, e.place
 """
 
 
