@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple, TypeAlias
 
@@ -21,12 +22,25 @@ MOST_VALUES = 256
 each."""
 
 
+_ESCAPE = re.compile(
+    rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)"
+)
+"""An escape of a JSON text. The group is half of a surrogate pair without its other half."""
+
+
 def decode_json(text: str | bytes) -> Json:
-    """Return the value of a JSON text; None if it is not JSON."""
+    """Return the value of a JSON text; None if it is not JSON.
+
+    Half of a surrogate pair (`"\\ud83d"`, from a client that cuts its texts in the middle of a character) becomes U+FFFD.
+    """
     try:
         value: Json = orjson.loads(text)
     except orjson.JSONDecodeError:
-        return None
+        data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+        whole = (
+            _ESCAPE.sub(lambda found: rb"\ufffd" if found[1] else found[0], data) if b"\\ud" in data.lower() else data
+        )
+        return decode_json(whole) if whole != data else None
     return value
 
 

@@ -11,8 +11,9 @@ import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import TYPE_CHECKING
 
 from wirelint import DOCUMENTATION
@@ -50,12 +51,12 @@ class Registry:
         more, and importing all rules takes 0.3 s.
         """
         found: dict[str, tuple[Rule, Path]] = {}
-        for folder in (shipped("rules"), *folders):
-            for rule, path in _load_folder(folder, outlines=outlines):
-                for key in (rule.code, rule.name):
-                    if key in found:
-                        raise RuleError(f"{path}: {key} is already taken by {found[key][1]}; give the rule its own")
-                    found[key] = rule, path
+        own = (one for folder in folders for one in _load_folder(folder))
+        for rule, path in (*_shipped_rules(outlines=outlines), *own):
+            for key in (rule.code, rule.name):
+                if key in found:
+                    raise RuleError(f"{path}: {key} is already taken by {found[key][1]}; give the rule its own")
+                found[key] = rule, path
         rules = {id(rule): rule for rule, _ in found.values()}
         return cls(tuple(sorted(rules.values(), key=lambda rule: rule.code)))
 
@@ -117,7 +118,13 @@ def rank(rule: Rule, selectors: Iterable[str]) -> int:
     return max((_specificity(rule, selector) for selector in selectors), default=0)
 
 
-def _load_folder(folder: Path, *, outlines: bool) -> Iterable[tuple[Rule, Path]]:
+@cache
+def _shipped_rules(*, outlines: bool) -> tuple[tuple[Rule, Path], ...]:
+    """Return the shipped rules and their files, loaded once: a proxy reads its settings again whenever a file changes."""
+    return tuple(_load_folder(shipped("rules"), outlines=outlines))
+
+
+def _load_folder(folder: Path, *, outlines: bool = False) -> Iterable[tuple[Rule, Path]]:
     if not folder.is_dir():
         raise RuleError(f"{folder}: no such folder of rules; name a folder that holds <code>_<name>.py files")
     own = folder != shipped("rules")
@@ -147,7 +154,7 @@ def _outline(path: Path) -> Rule:
 
 def _load_file(path: Path, *, own: bool) -> Rule:
     """Load the rule of a file. `own`: the file is the user's, so its rule is guarded and its example read at once."""
-    module = _import(path)
+    module = _import(path, own=own)
     classes = [
         item
         for _, item in inspect.getmembers(module, inspect.isclass)
@@ -167,9 +174,16 @@ def _load_file(path: Path, *, own: bool) -> Rule:
         raise _broken(path, error) from error
 
 
-def _import(path: Path) -> ModuleType:
+class _SourceLoader(SourceFileLoader):
+    """Loader without files of bytecode, which cannot tell two versions of one second and one size apart."""
+
+    def get_code(self, fullname: str) -> CodeType:
+        return self.source_to_code(self.get_data(self.path), self.path)
+
+
+def _import(path: Path, *, own: bool) -> ModuleType:
     name = f"wirelint_rules.{path.parent.name}.{path.stem}"
-    spec = importlib.util.spec_from_file_location(name, path)
+    spec = importlib.util.spec_from_file_location(name, path, loader=_SourceLoader(name, str(path)) if own else None)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)

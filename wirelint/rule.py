@@ -192,7 +192,9 @@ class Rule:
         return made
 
     def within(self, limits: Limits) -> Self:
-        """Return a copy of this rule with other limits."""
+        """Return this rule with these limits."""
+        if limits == self.limits:
+            return self
         made = copy.copy(self)
         made.limits = limits
         return made

@@ -14,6 +14,8 @@ Most exchanges hold no content that most rules need: no call, no history of call
 
 from __future__ import annotations
 
+import contextlib
+import os
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -280,6 +282,11 @@ class Scopes(Sequence[Rule]):
         """Return scopes with these rules for every exchange; scopes are returned unchanged."""
         return rules if isinstance(rules, Scopes) else cls(Registry(tuple(rules)), Layer())
 
+    @cached_property
+    def timed(self) -> tuple[Rule, ...]:
+        """Return the rules that check exchanges in progress."""
+        return tuple(rule for rule in self.everywhere if rule.is_timed)
+
     @property
     def everywhere(self) -> tuple[Rule, ...]:
         """Return the rules in force for any exchange, one per code."""
@@ -389,13 +396,17 @@ class Config:
 NO_CONFIG = Config()
 
 
+def candidates(folder: Path) -> tuple[Path, ...]:
+    """Return the paths at which the configuration for a folder may be; the first that has one counts."""
+    return tuple(place / name for place in (folder, *folder.parents) for name in (_OWN, _PROJECT))
+
+
 def find(folder: Path) -> Config:
     """Return the configuration for a folder; `NO_CONFIG` if there is none. Raises ConfigError."""
-    for place in (folder, *folder.parents):
-        for path in (place / _OWN, place / _PROJECT):
-            shown = path.name if place == Path.cwd() else str(path)
-            if path.is_file() and (found := _read(path, shown)) is not None:
-                return found
+    for path in candidates(folder):
+        shown = path.name if path.parent == Path.cwd() else str(path)
+        if path.is_file() and (found := _read(path, shown)) is not None:
+            return found
     return NO_CONFIG
 
 
@@ -418,6 +429,16 @@ def load_rules(folders: Sequence[Path] = (), policy: Path | None = None, *, outl
     from wirelint.policy.file import load as load_policies  # 0.05 s, which few runs need
 
     return registry.under(load_policies(policy))
+
+
+def file_states(files: Iterable[str | Path]) -> dict[str, tuple[int, int, int]]:
+    """Return size, time of change and inode of each file that exists, to notice changes."""
+    found = {}
+    for file in files:
+        with contextlib.suppress(OSError):
+            state = os.stat(file)
+            found[str(file)] = state.st_size, state.st_mtime_ns, state.st_ino
+    return found
 
 
 def split(texts: Iterable[str], separator: str = ",") -> tuple[str, ...]:

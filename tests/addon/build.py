@@ -20,6 +20,7 @@ from wirelint.capture.offline import Checked
 from wirelint.capture.redact import Redactor
 from wirelint.engine import Engine, Session, lower
 from wirelint.model import End
+from wirelint.settings import Scopes
 
 
 class Clock:
@@ -33,7 +34,11 @@ class Clock:
 
 
 def recorder_of(
-    record: Mapping[str, Any], limit: int = 1 << 20, clock: Clock | None = None, name: str = "3f2a9c11-0000"
+    record: Mapping[str, Any],
+    limit: int = 1 << 20,
+    clock: Clock | None = None,
+    name: str = "3f2a9c11-0000",
+    rules: Scopes | None = None,
 ) -> ExchangeRecorder:
     """A recorder whose request has been read."""
     made, clock = as_record(record), clock or Clock()
@@ -53,6 +58,7 @@ def recorder_of(
         request_body=made.request_body,
         session=session,
         started=1767225600.0,
+        rules=rules or Scopes.over(REGISTRY.rules),
         limit=limit,
         clock=clock,
         clock_start=clock(),
@@ -69,13 +75,12 @@ def result_of_record(
     record: Mapping[str, Any], end: End = "complete", error: str | None = None, rules: tuple[str, ...] = ()
 ) -> Checked:
     """The result on an exchange that passed in one piece."""
-    made, recorder = as_record(record), recorder_of(record)
+    chosen = Scopes.over(REGISTRY.select(rules))
+    made, recorder = as_record(record), recorder_of(record, rules=chosen)
     if made.status is not None:
         recorder.respond(made.status, made.response_headers)
         feed(recorder, made.response_body or b"", 420.0)
-    return judge(
-        recorder, read(recorder, end, error, 1840.0, Redactor(b"key")), Engine(REGISTRY.select(rules)), Redactor(b"key")
-    )
+    return judge(recorder, read(recorder, end, error, 1840.0, Redactor(b"key")), Engine(chosen), Redactor(b"key"))
 
 
 def with_model(checked: Checked, model: str) -> Checked:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,22 +9,11 @@ import pytest
 from mitmproxy.test import taddons
 
 from wirelint.addon.addon import Inspector
-from wirelint.registry import Registry
-
-_load = Registry.load
-
-
-@functools.cache
-def _loaded(*folders: Path) -> Registry:
-    return _load(folders)
 
 
 @pytest.fixture
-def inspector(tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Inspector]:
+def inspector(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Inspector]:
     """The addon. Captures go to `captures` in the test's folder; `OPTIONS` of the module are further options."""
-    monkeypatch.setattr(
-        Registry, "load", lambda folders=(), outlines=False: _loaded(*folders)
-    )  # loading takes longer than most tests
     inspector = Inspector()
     with taddons.context(inspector) as context:
         options = {"wirelint_captures": str(tmp_path / "captures"), **getattr(request.module, "OPTIONS", {})}

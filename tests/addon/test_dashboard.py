@@ -14,6 +14,7 @@ from tests.build import REGISTRY, Assistant, Call, Result, Talk, User, some
 from tests.view.html.pages import LEAK, TOOLS, record, sample
 from wirelint.addon import dashboard as server
 from wirelint.addon.dashboard import HOST, Dashboard
+from wirelint.addon.live_table import lines
 from wirelint.addon.log import Failures
 from wirelint.capture.offline import Checked, check
 from wirelint.capture.redact import Redactor
@@ -121,7 +122,7 @@ def served(talk: Callable[[Dashboard, asyncio.StreamReader], Any]) -> None:
     """Runs a test with a server and one page that is connected and has not read anything."""
 
     async def run() -> None:
-        made = Dashboard(Totals(), lambda: (), Redactor, Failures())
+        made = Dashboard(Board(Totals()), lambda: (), Redactor, Failures())
         made.start(0)
         reader, writer = await asyncio.open_connection(HOST, made.port)
         path = made.url.partition("/?")[2]
@@ -170,3 +171,20 @@ def test_a_page_that_connects_again_gets_everything() -> None:
         assert (await reader.readuntil(b"\r\n0\r\n\r\n")).endswith(b"event: end\ndata: {}\n\n\r\n0\r\n\r\n")
 
     served(again)
+
+
+def test_the_table_of_the_terminal_has_the_same_counts_and_fits_every_width() -> None:
+    totals = Totals()
+    made = Board(totals)
+    names = [f"vendor/a-model-of-a-long-name-{n:02}" for n in range(20)]
+    records = [record(Talk(text=LEAK, tools=TOOLS, model=name), f"one-{n}") for n, name in enumerate(names)]
+    for one in checked(records):
+        totals.add(one)
+        made.add(one)
+    for width in (60, 80, 140):
+        shown = [line.plain for line in lines(totals, made, 2, width)]
+        assert [line for line in shown if len(line) > width] == []
+        told = " ".join(shown)
+        assert told.startswith("20 conversations, 20 exchanges, 220 tokens in, 140 out; 2 in progress ")
+        assert [line for line in shown if line.startswith(("… ", "all "))] == [shown[-3], shown[-2]]
+        assert shown[-3:] == ["… 12 more", shown[-2], "● xml-leak 20"]

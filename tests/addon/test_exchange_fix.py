@@ -225,3 +225,26 @@ def test_a_flow_from_a_file_is_judged_by_what_came_in(inspector: Inspector, tmp_
 def messages(flow: http.HTTPFlow) -> list[tuple[Any, ...]]:
     both = [message for message in (flow.request, flow.response) if message is not None]
     return [(message.raw_content, message.headers.fields) for message in both]
+
+
+@pytest.mark.parametrize("asked", ["All is well.", "Say «hello» to them."])
+def test_half_of_a_surrogate_pair_is_read_and_forwarded_as_it_is(
+    inspector: Inspector, tmp_path: Path, asked: str
+) -> None:
+    """A client that cuts its texts in the middle of a character: `"Cut \\ud83d"`. The JSON is valid."""
+    record = Talk(system="Cut HERE, whole \U0001f600", history=(User(asked),), text="Done.").record(
+        "openai.chat", False
+    )
+    record["request"]["body"] = body = record["request"]["body"].replace("HERE", "\\ud83d, \\\\ud83d")
+    flow = flow_of(record)
+    inspector.request(flow)
+    assert some(flow.request.text) == body.replace("«hello»", "HELLO")
+    flow.response = http.Response.make(
+        200, as_record(record).response_body or b"", {"content-type": "application/json"}
+    )
+    inspector.responseheaders(flow)
+    inspector.response(flow)
+    (line,) = captured(inspector, tmp_path)
+    assert line["request"]["body"] == body
+    assert [finding["name"] for finding in line["findings"]] == (["murmur"] if "«" in asked else [])
+    assert line["api"] == "openai.chat"

@@ -159,7 +159,7 @@ def test_a_proxy_reads_it(config: str) -> None:
     assert {rule.code[:2] for rule in settings.rules} == {"LK"}
     assert (settings.redact, settings.hold, settings.rules[0].limits.stall) == (False, 7.0, 9.0)
     assert settings.rules.default.permit.most == "safe"
-    assert settings.repairs
+    assert settings.rules.repair
     assert given("off").rules.default.permit is NO_FIXES
 
 
@@ -167,17 +167,17 @@ def test_options_win(config: str) -> None:
     settings = given(config, select="ID", fix="off", redact="on", hold="3", stall="4")
     assert {rule.code[:2] for rule in settings.rules} == {"ID"}
     assert (settings.redact, settings.hold, settings.rules[0].limits.stall) == (True, 3.0, 4.0)
-    assert not settings.repairs
+    assert not settings.rules.repair
 
 
 def test_what_is_given_is_known_from_what_is_usual(config: str) -> None:
     inspector = Inspector()
     with taddons.context(inspector) as context:
         context.configure(inspector, wirelint_captures="", wirelint_config=config)
-        assert options.given(context.options) == {"wirelint_captures", "wirelint_config"}
-        assert options.read_from(context.options).rules.default.permit.most == "safe"
+        assert options.values_in(context.options)[1] == {"wirelint_captures", "wirelint_config"}
+        assert options.read(*options.values_in(context.options)).rules.default.permit.most == "safe"
         context.configure(inspector, wirelint_fix="off")
-        assert options.read_from(context.options).rules.default.permit is NO_FIXES
+        assert options.read(*options.values_in(context.options)).rules.default.permit is NO_FIXES
 
 
 WRONG = {

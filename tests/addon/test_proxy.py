@@ -72,7 +72,8 @@ def test_arguments(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     given, tool, expected = CALLS[name]
     seen: list[tuple[str, list[str]]] = []
 
-    def run(tool: runner.Tool, upstream: str, host: str, port: int, extra: tuple[str, ...]) -> int:
+    def run(tool: runner.Tool, upstream: str, host: str, port: int, extra: tuple[str, ...], *, live: bool) -> int:
+        assert not live
         seen.append((tool, runner.arguments(upstream, host, port, extra)))
         return 3
 
@@ -85,8 +86,9 @@ def test_arguments(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert seen == [(tool, whole if script in whole else [*whole, "-s", script])]
 
 
-def test_two_tools_at_once() -> None:
-    result = CliRunner().invoke(proxy, ["--upstream", "https://h.test", "--web", "--console"], standalone_mode=False)
+@pytest.mark.parametrize("other", ["--web", "--live"])
+def test_two_tools_at_once(other: str) -> None:
+    result = CliRunner().invoke(proxy, ["--upstream", "https://h.test", other, "--console"], standalone_mode=False)
     assert "choose one" in str(result.exception)
 
 

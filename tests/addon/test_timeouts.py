@@ -21,6 +21,7 @@ from wirelint.addon.timeouts import Timeouts
 from wirelint.engine import Engine
 from wirelint.model import Exchange
 from wirelint.rule import Finding
+from wirelint.settings import Scopes
 
 RECORD = Talk(text="All is well.", request={"stream_options": {"include_usage": False}}).record("openai.chat", True)
 HEAD = sse(chunk({"role": "assistant", "content": ""}), done=False).encode()
@@ -68,14 +69,15 @@ class Scene:
         self.loop = Loop(self.clock)
         self.failures = Failures()
         self.watch = Timeouts(lambda: self.opens, self._report, self.failures, self.clock)
-        self.watch.follow(Engine(REGISTRY.select(["ST6"])))
+        self.rules = Scopes.over(REGISTRY.select(["ST6"]))
+        self.watch.follow(Engine(self.rules))
 
     def _report(self, one: OpenExchange, exchange: Exchange, findings: tuple[Finding, ...]) -> None:
         assert exchange.open
         self.told += [(round(self.clock.time - 100), finding.name) for finding in findings]
 
     def begin(self, record: dict[str, Any] = RECORD) -> OpenExchange:
-        one = OpenExchange(recorder_of(record, clock=self.clock), flow_of(record))
+        one = OpenExchange(recorder_of(record, clock=self.clock, rules=self.rules), flow_of(record))
         self.opens.append(one)
         self.watch.wake()
         return one

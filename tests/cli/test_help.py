@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import click
@@ -76,3 +80,26 @@ def test_the_examples_work(wirelint: Wirelint, tmp_path: Path, monkeypatch: pyte
         assert not exits[str(ran.status)].startswith("an input could not"), f"{example}: {ran.err}"
         assert ran.status != 2, f"{example}: {ran.err}"
         assert ran.out or ran.err or name == "docs", example
+
+
+@pytest.mark.parametrize("module", ["signal", "click", "wirelint.cli.rules"])
+def test_ctrl_c_during_the_imports_ends_a_command_without_a_traceback(module: str) -> None:
+    program = f"""
+import os, sys
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name == {module!r}:
+            os.kill(os.getpid(), 2)
+sys.meta_path.insert(0, Finder())
+from wirelint.__main__ import main
+sys.argv[1:] = ["rules"]
+main()
+"""
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", program],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # the tests may ignore it
+    )
+    assert (done.returncode, done.stderr.strip()) in ((130, ""), (130, "wirelint: interrupted"))

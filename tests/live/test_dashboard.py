@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
 import signal
 import socket
@@ -16,7 +18,7 @@ import pytest
 
 from tests.addon.dashboard import LOW_CONTRAST, Page
 from tests.build import Talk, User, chunk, sse
-from tests.live.harness import CHUNKED, PATIENCE, SCRIPT, Peer, Proxy, Upstream, post, replying, running, scripted
+from tests.live.harness import CHUNKED, PATIENCE, SCRIPT, SHIM, Peer, Proxy, Upstream, post, replying, running, scripted
 from tests.live.leaks import DAMAGED, ask, body_of, kind_of
 from tests.live.scenes import OPENAI
 from tests.view.html.browser import chromium
@@ -134,9 +136,63 @@ def test_run_prints_the_address_and_totals(upstream: Upstream, tmp_path: Path) -
         len([line for line in lines if re.search(r"wirelint: dashboard at http://127\.0\.0\.1:\d+/\?token=", line)])
         == 1
     )
+    assert "client connect" not in done.stderr
     titles = next(n for n, line in enumerate(lines) if "totals" in line)
     assert re.search(r" acme-1 +1 +21 +8 ", lines[titles + 1]), lines[titles + 1]
     assert any(line.startswith("wirelint: 1 exchange") for line in lines[titles + 2 :])
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs a pseudo-terminal")
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_the_table_of_a_proxy(upstream: Upstream, tmp_path: Path, is_terminal: bool) -> None:
+    """On a terminal the table is drawn again after each exchange; elsewhere, the totals end the log."""
+    upstream.scripts["well"] = replying([BEGUN, REST], content_type="text/event-stream")
+    body = Talk((User("Good morning"),)).record(OPENAI, True)["request"]["body"].encode()
+    command = [sys.executable, "-m", "wirelint", "proxy", "--live", "--upstream", upstream.url, "--port", "0"]
+    ours, theirs = os.openpty() if is_terminal else os.pipe()
+    environment = {
+        **os.environ,
+        "TERM": "xterm-256color",
+        "COLUMNS": "100",
+        "LINES": "30",
+        "PYTHONPATH": str(SHIM.parents[1]),
+    }
+    process = subprocess.Popen(
+        [*command, "--set", f"confdir={tmp_path / 'conf'}"], cwd=tmp_path, env=environment, stdin=subprocess.DEVNULL,
+        stdout=theirs, stderr=subprocess.STDOUT,
+    )  # fmt: skip
+    os.close(theirs)
+    said = b""
+
+    def read() -> bool:
+        nonlocal said
+        with contextlib.suppress(OSError):  # the end of a terminal
+            piece = os.read(ours, 65536)
+            said += piece
+            return bool(piece)
+        return False
+
+    try:
+        while (port := re.search(rb"OPENAI_BASE_URL=http://127\.0\.0\.1:(\d+)", said)) is None:
+            assert read(), said.decode()
+        for count in (1, 2):
+            post(int(port[1]), "/v1/chat/completions", body, {SCRIPT: "well"})
+            while is_terminal and f", {count} exchange" not in said.decode(errors="replace"):
+                assert read(), said.decode()
+        while said.count(b"openai.chat") < 2:
+            assert read(), said.decode()
+        process.terminate()
+        while read():
+            pass
+        assert process.wait(PATIENCE) == 0
+    finally:
+        process.kill()
+        process.wait()
+        os.close(ours)
+    last = [line for line in said.decode().splitlines() if line.strip()][-4:]
+    assert re.search(r" acme-1 +2 +42 +16 " if not is_terminal else r"acme-1\S* +2 +42 +16 ", "\n".join(last)), last
+    assert (b"\x1b[" in said) == is_terminal
+    assert b"client connect" not in said
 
 
 # --- in a browser -----------------------------------------------------------------------------------------------------

@@ -50,6 +50,7 @@ from wirelint.addon.log import Failures, log_exchange, log_totals, say, set_reda
 from wirelint.addon.mcp_streams import McpStreams
 from wirelint.addon.otlp import Telemetry
 from wirelint.addon.recorder import ExchangeRecorder, OpenExchange
+from wirelint.addon.reload import Reload
 from wirelint.addon.streamed_reply import HttpReply, let_collect
 from wirelint.addon.timeouts import Timeouts, announce, withdraw
 from wirelint.addon.ui import UserInterface
@@ -63,6 +64,7 @@ from wirelint.model import End, Exchange, Json
 from wirelint.registry import shipped
 from wirelint.rule import Finding, Rule
 from wirelint.state.ledger import Ledger
+from wirelint.view.dashboard import Board, Totals
 from wirelint.wire.content_coding import TooLargeError
 
 _NO_END_HOOK = "the connection ended, and mitmproxy reported nothing about this exchange"
@@ -110,6 +112,8 @@ class Inspector:
         self._engine = Engine(())
         self._redactor = Redactor()
         self._store: Store | None = None
+        self.runs: list[str] = []
+        """The ends of the names of the folders with captures."""
         self._telemetry: Telemetry | None = None
         self._open: OrderedDict[str, OpenExchange] = OrderedDict()
         self._failures = Failures()
@@ -129,6 +133,7 @@ class Inspector:
         )
         self._mcp_streams = McpStreams(self._open, self._settle, self._ledger, self._failures)
         self._sockets = WebSockets(self._settle, self._ledger, self._failures)
+        self._reload = Reload(self._apply, self._failures)
         self._complaint: str | None = None
         self._running = False
 
@@ -147,17 +152,18 @@ class Inspector:
         complaint = self._complaint or options.misspelt(ctx.options.deferred)
         if complaint is None:
             try:
-                settings = options.read_from(ctx.options)
+                settings = self._reload.read()
             except options.SettingError as error:
                 complaint = str(error)
         if complaint is not None:
             options.refuse(complaint, running=self._running)
-        elif settings != self._settings:
+        else:
             self._apply(settings)
 
     def running(self) -> None:
         self._running = True
         terminal_log.settle()
+        self._reload.start()
         if self._settings is not None:
             self._ui.serve(self._settings.dashboard)
             shipped_rules = [rule for rule in self._settings.rules if rule.case_file.parent == shipped("rules")]
@@ -169,6 +175,7 @@ class Inspector:
 
     def done(self) -> None:
         """Finish everything: the proxy stops, or the script is reloaded."""
+        self._reload.stop()
         self._timeouts.close()
         for found in tuple(self._open.values()):
             self._sweep(found.flow, "client-left", "the proxy was stopped")
@@ -180,14 +187,14 @@ class Inspector:
             self._telemetry.close()
 
     @property
+    def complaint(self) -> str:
+        """Why the files of the settings as they are now are not in force; empty if they are."""
+        return self._reload.complaint
+
+    @property
     def notice(self) -> str:
         """The address of the dashboard, or why there is none; empty if none is wanted."""
         return self._ui.notice
-
-    @property
-    def run(self) -> str:
-        """The name of the run in its captures; empty if none are written."""
-        return self._store.run if self._store is not None else ""
 
     def log_totals(self) -> None:
         """Log the counts of all exchanges as a table."""
@@ -195,19 +202,36 @@ class Inspector:
         log_totals(self._ui.totals)
 
     @property
+    def counts(self) -> tuple[Totals, Board]:
+        """The counts of all exchanges, and the conversations, costs and issues of those since the first call."""
+        return self._ui.totals, self._ui.board()
+
+    def write_now(self) -> None:
+        """Write the captures of the exchanges that have ended without gathering more."""
+        self._queue.drain()
+        if self._store is not None:
+            self._store.hurry()
+
+    @property
     def pending(self) -> int:
         """Return the number of exchanges in progress or not yet written."""
         waiting = self._store.waiting if self._store is not None else 0
         return len(self._open) + len(self._queue) + self._sockets.open + waiting
 
-    def _apply(self, settings: options.Settings) -> None:
-        self._queue.drain()  # ended exchanges are checked with the old settings
+    def _apply(self, settings: options.Settings) -> bool:
+        """Put settings in force for exchanges that begin now. Return False if they are in force already."""
+        if settings == self._settings:
+            return False
+        self._queue.drain()  # ended exchanges are redacted and captured with the old settings
         before, self._settings = self._settings, settings
         if self._running:
             self._ui.serve(settings.dashboard)
         mitm_compat.is_enabled = settings.mitm_compat
         if before is None or before.rules != settings.rules:
             self._engine = Engine(settings.rules, self._engine.ledger, self._failures.rule)
+            for found in self._open.values():
+                if found.recorder.method == "GET":  # an MCP stream, whose parts are exchanges
+                    found.recorder.rules = settings.rules
             self._timeouts.follow(self._engine)
         if before is None or before.redact != settings.redact:
             self._redactor = Redactor(enabled=settings.redact)
@@ -221,6 +245,8 @@ class Inspector:
                 # A new folder is a new file to a reader of it, and begins with an empty ledger.
                 self._engine.ledger = Ledger()
                 self._store = _store(settings, settings.captures, self._redactor)
+                self.runs.append(self._store.run)
+        return True
 
     def _export(self, settings: options.Settings) -> None:
         """Start the export of telemetry with these settings; an earlier one sends what it has beside the traffic."""
@@ -264,20 +290,20 @@ class Inspector:
         except TooLargeError:
             large = True
         if body is None or len(body) > self._settings.max_body:
-            unread = open_unread(flow, self._settings.max_body, large=large or body is not None)
+            unread = open_unread(flow, self._settings, large=large or body is not None)
             if unread is not None:
                 self._remember(flow, unread)
             return
-        recorder = open_recorder(flow, body, self._settings.max_body)
+        recorder = open_recorder(flow, body, self._settings)
         # After a failure the reply is still passed on as it comes, and captured.
         with self._failures.caught("reading the request", recorder):
-            recorder.begin_session(later=not self._settings.repairs)
-            if self._settings.repairs and recorder.session is not None:
+            recorder.begin_session(later=not recorder.rules.repair)
+            if recorder.rules.repair and recorder.session is not None:
                 recorder.session.read_request()
         if recorder.session is None and not recorder.faults and not note_unknown(recorder):
             return
         fixer = None
-        if self._settings.repairs and not recorder.unknown_reason:
+        if recorder.rules.repair and not recorder.unknown_reason:
             streams = self._mcp_streams.streams
             made = ExchangeFixer(flow, recorder, self._settings, self._ledger, self._failures, streams)
             fixer = made if made.begin() else None

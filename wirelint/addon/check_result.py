@@ -74,7 +74,7 @@ def judge(recorder: ExchangeRecorder, reading: Reading, engine: Engine, redactor
         if clean.notes or exchange.notes:
             exchange = exchange.but(notes=clean.notes)
         exchange = engine.ledger.place(exchange)
-        findings += engine.check(exchange)
+        findings += engine.check(exchange, rules=recorder.rules)
     elif recorder.is_readable and not recorder.is_unread:
         findings.append(
             internal("reading the exchange without its secrets", ValueError("it has no known API without them"))

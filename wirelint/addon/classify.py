@@ -16,6 +16,7 @@ from mitmproxy import http
 from mitmproxy.optmanager import OptManager
 
 from wirelint.addon.log import Failures, say
+from wirelint.addon.options import Settings
 from wirelint.addon.recorder import ExchangeRecorder
 from wirelint.apis import recognise
 from wirelint.apis.unknown import is_text, unknown_because
@@ -67,14 +68,14 @@ def may_be_ours(request: http.Request) -> bool:
             return False
 
 
-def open_recorder(flow: http.HTTPFlow, body: bytes | None, limit: int) -> ExchangeRecorder:
-    """Create the recorder of a request. `body` is decoded; `limit` is the largest body that is read."""
+def open_recorder(flow: http.HTTPFlow, body: bytes | None, settings: Settings) -> ExchangeRecorder:
+    """Create the recorder of a request. `body` is decoded."""
     started = flow.request.timestamp_end or flow.request.timestamp_start
-    return new_recorder(flow, flow.id, url_of(flow.request), body, started, limit)
+    return new_recorder(flow, flow.id, url_of(flow.request), body, started, settings)
 
 
 def new_recorder(
-    flow: http.HTTPFlow, name: str, url: str, body: bytes | None, started: float, limit: int
+    flow: http.HTTPFlow, name: str, url: str, body: bytes | None, started: float, settings: Settings
 ) -> ExchangeRecorder:
     """Create the recorder of an exchange that a request or a message of a flow begins. `name`: its id."""
     return ExchangeRecorder(
@@ -86,7 +87,8 @@ def new_recorder(
         request_body=body or None,
         session=None,
         started=started,
-        limit=limit,
+        rules=settings.rules,
+        limit=settings.max_body,
         clock=time.perf_counter,
         clock_start=time.perf_counter(),
     )
@@ -103,11 +105,11 @@ def pass_unread(recorder: ExchangeRecorder, method: str, example: Json, why: str
     return True
 
 
-def open_unread(flow: http.HTTPFlow, limit: int, *, large: bool) -> ExchangeRecorder | None:
+def open_unread(flow: http.HTTPFlow, settings: Settings, *, large: bool) -> ExchangeRecorder | None:
     """Create the recorder of a request recognised by path alone; None for other traffic. `large`: above the limit, else
     streamed."""
-    recorder = open_recorder(flow, None, limit)
-    why = too_large(limit) if large else "was streamed by another addon"
+    recorder = open_recorder(flow, None, settings)
+    why = too_large(settings.max_body) if large else "was streamed by another addon"
     return recorder if pass_unread(recorder, recorder.method, _LEAST_BODY, why) else None
 
 

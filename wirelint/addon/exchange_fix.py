@@ -19,8 +19,6 @@ from mitmproxy import http
 
 from wirelint.addon.http_headers import (
     HEADER,
-    add_field,
-    field_of,
     is_decodable,
     is_json,
     is_plainly_framed,
@@ -88,7 +86,7 @@ class ExchangeFixer:
         """Fix the request before it is forwarded. Return False if nothing may be fixed in this exchange."""
         may_fix = False
         with self._failures.caught("finding the settings of the exchange", self._recorder, readable=True):
-            self._scope = self._settings.scope_of(self._recorder.session)
+            self._scope = self._recorder.scope()
             may_fix = self._scope.repairs
         if may_fix:
             with self._failures.caught("repairing the request", self._recorder, readable=True):
@@ -201,7 +199,7 @@ class ExchangeFixer:
         session = self._recorder.session
         if session is None or session.request is None or session.request.stream or not is_json(response):
             return False
-        return field_of(response, b"content-length") is None or is_within(response, self._recorder.limit)
+        return "content-length" not in response.headers or is_within(response, self._recorder.limit)
 
     def response(self, response: http.Response) -> None:
         """Fix a buffered reply before it leaves."""
@@ -243,7 +241,7 @@ class ExchangeFixer:
         recorder.note_fixes(made.repairs)
         if settings.header:
             names = ", ".join(dict.fromkeys(repair.name for repair in made.repairs))
-            add_field(response, HEADER, f'rewrote; rules="{names}"')
+            response.headers.add(HEADER, f'rewrote; rules="{names}"')
         recorder.delivered = Sent(headers_of(response), made.body)
 
     def end(self, response: http.Response) -> bool:

@@ -5,6 +5,7 @@ option is text and is parsed in `configure`; each error is one line with option,
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import tomllib
@@ -18,11 +19,10 @@ from mitmproxy import ctx, exceptions, optmanager
 
 from wirelint.addon.log import logger
 from wirelint.capture.readers.storage import StorageError, check_target, is_url, place_of
-from wirelint.engine import Session
 from wirelint.fix import SAFETIES
 from wirelint.registry import Registry, RuleError
 from wirelint.rule import Safety
-from wirelint.settings import NO_CONFIG, Config, Layer, Scope, Scopes, load_rules, split
+from wirelint.settings import NO_CONFIG, Config, Layer, Scopes, candidates, file_states, load_rules, split
 from wirelint.settings import find as find_config
 from wirelint.settings import load as load_config
 from wirelint.tables import ConfigError, hint
@@ -81,15 +81,6 @@ class Settings:
     otlp_content: bool = False
     policies: bool = False
 
-    def scope_of(self, session: Session | None) -> Scope:
-        """Return the scope of an exchange whose request has arrived. Raises parse errors."""
-        return self.rules.of(session.head()) if session is not None else self.rules.default
-
-    @property
-    def repairs(self) -> bool:
-        """Return True if any exchange may be fixed."""
-        return self.rules.repair
-
 
 def settle(deferred: dict[str, object]) -> str | None:
     """Convert deferred values to text; return an error for those that cannot be. `deferred`: mitmproxy's table
@@ -139,13 +130,12 @@ def misspelt(deferred: Mapping[str, object]) -> str | None:
     return None
 
 
-def read_from(table: object) -> Settings:
-    """Parse mitmproxy's options. Raises SettingError."""
-    return read({option.name: getattr(table, option.name) for option in OPTIONS}, given(table))
+def values_in(table: object) -> tuple[dict[str, str | None], set[str]]:
+    """Return the values of wirelint's options in mitmproxy's, by name, and the names of those that were set."""
+    return {option.name: getattr(table, option.name) for option in OPTIONS}, _given(table)
 
 
-def given(options: object) -> set[str]:
-    """Return the names of wirelint's options that were set."""
+def _given(options: object) -> set[str]:
     table: Mapping[str, object] = getattr(options, "_options", {})
     found = ((option.name, table.get(option.name)) for option in OPTIONS)
     return {name for name, entry in found if getattr(entry, "value", optmanager.unset) is not optmanager.unset}
@@ -193,6 +183,36 @@ def _settings(values: Mapping[str, str], known: Registry, scopes: Scopes) -> Set
     )
 
 
+class Sources(NamedTuple):
+    """Files that settings are read from, which need not exist, and folders of rules."""
+
+    files: tuple[Path, ...]
+    folders: tuple[Path, ...]
+
+    def states(self) -> dict[str, tuple[int, int, int]]:
+        """Return the state of each file, to notice changes."""
+        rules = (file for folder in self.folders for end in ("py", "json") for file in folder.glob(f"*.{end}"))
+        return file_states((*self.files, *rules))
+
+
+def find_sources(options: Mapping[str, str | None], given: Collection[str]) -> Sources:
+    """Return the files that `read` reads for these values. An unusable configuration names no further files."""
+    value, policy = ((options.get(_PREFIX + key) or "").strip() for key in ("config", "policy"))
+    config = NO_CONFIG
+    with contextlib.suppress(SettingError):
+        config = _config(value)
+    files = [Path(value).expanduser()] if value else [*candidates(Path.cwd())]
+    if policy:
+        files.append(Path(policy).expanduser())
+    elif config.policy is not None and f"{_PREFIX}policy" not in given:
+        files.append(config.policy)
+    return Sources(tuple(files), (*config.rules, *_folders(options.get(f"{_PREFIX}rules") or "")))
+
+
+def _folders(value: str) -> list[Path]:
+    return [Path(item).expanduser() for item in split([value], os.pathsep)]
+
+
 def _config(value: str) -> Config:
     """Return the configuration: the named file, none for `off`, else the nearest."""
     try:
@@ -238,12 +258,11 @@ def _check(selection: Layer, known: Registry, values: Mapping[str, str]) -> None
 
 def _registry(values: Mapping[str, str], config: Config, given: Collection[str]) -> Registry:
     """Return all rules."""
-    folders = [Path(item).expanduser() for item in split([values["rules"]], os.pathsep)]
     value = values["policy"]
     try:
-        return load_rules([*config.rules, *folders], Path(value).expanduser() if value else None)
+        return load_rules([*config.rules, *_folders(values["rules"])], Path(value).expanduser() if value else None)
     except RuleError as error:
-        raise SettingError(f"wirelint_rules={values['rules']}: {error}") from error
+        raise SettingError(f"wirelint_rules={values['rules']}: {error}" if values["rules"] else str(error)) from error
     except ConfigError as error:
         source = f"wirelint_policy={value}" if "policy" in given else f"{config.source}: policy"
         raise SettingError(f"{source}: {error}") from error

@@ -4,11 +4,14 @@ The parent talks to it over standard input and output, one JSON line each. First
 at port 0: one HTTP proxy port, and one base URL per vendor. Then it answers `{"pending": true}` with the number of
 exchanges not yet written (a client has its reply before its exchange is checked and captured), until
 `{"stop": SECONDS, "totals": false}`: the grace period for exchanges in progress, and whether a table of counts ends the
-log. End of input means that the parent is gone; the child then stops at once. mitmproxy's output goes to standard error."""
+log. Its last line is `{"complaint": "…", "runs": […]}`: why changed files of the settings are not in force, and how the
+names of the folders of captures end. End of input means that the parent is gone; the child then stops at once. mitmproxy's
+output goes to standard error."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import logging
 import os
@@ -80,8 +83,8 @@ class ParentLink:
                 "port": next((address[1] for address in manager.listen_addrs()), 0),
                 "bases": {origin: port for port, (origin, _) in self._servers.items()},
                 "confdir": str(Path(ctx.options.confdir).expanduser()),
-                "run": inspector.run if isinstance(inspector, Inspector) else "",
                 "notice": inspector.notice if isinstance(inspector, Inspector) else "",
+                "runs": inspector.runs if isinstance(inspector, Inspector) else [],
             }
         )
 
@@ -97,6 +100,8 @@ class ParentLink:
 
     def _say_pending(self) -> None:
         inspector = ctx.master.addons.get("wirelint")  # type: ignore[no-untyped-call]
+        if isinstance(inspector, Inspector):
+            inspector.write_now()
         self._say({"pending": inspector.pending if isinstance(inspector, Inspector) else 0})
 
     async def _drain(self, seconds: float, totals: bool) -> None:
@@ -106,6 +111,8 @@ class ParentLink:
             await asyncio.sleep(_POLL)
         if totals and isinstance(inspector, Inspector):
             inspector.log_totals()
+        if isinstance(inspector, Inspector):
+            self._say({"complaint": inspector.complaint, "runs": inspector.runs})
         for _, server in self._servers.values():
             await server.stop()
         ctx.master.shutdown()  # type: ignore[no-untyped-call]
@@ -116,8 +123,9 @@ class ParentLink:
         task.add_done_callback(self._tasks.discard)
 
     def _say(self, value: object) -> None:
-        self._report.write(json.dumps(value) + "\n")
-        self._report.flush()
+        with contextlib.suppress(OSError):  # the parent is gone
+            self._report.write(json.dumps(value) + "\n")
+            self._report.flush()
 
 
 def main() -> None:
@@ -133,16 +141,17 @@ def main() -> None:
 
     errors = _Errors(logging.ERROR)
     logging.getLogger().addHandler(errors)
+    status = 2
     try:
-        start("mitmdump", sys.argv[2:], make, "--set mode=regular@PORT")
+        status = start("mitmdump", sys.argv[2:], make, "--set mode=regular@PORT")
     except StartError as error:
         errors.first = str(error)
-        sys.exit(2)
-    finally:
-        if errors.first:
-            # Flush here: an interpreter that ends because of SystemExit in a task may lose the contents of a buffer.
-            report.write(json.dumps({"failed": errors.first}) + "\n")
-            report.flush()
+    if errors.first:
+        report.write(json.dumps({"failed": errors.first}) + "\n")
+    with contextlib.suppress(OSError):
+        report.flush()
+        sys.stderr.flush()
+    os._exit(status)  # everything is closed; the end of the interpreter would take 0.4 s, for which the parent waits
 
 
 class _Errors(logging.Handler):

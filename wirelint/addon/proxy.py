@@ -97,17 +97,18 @@ def _scheme(address: str) -> str:
     return "http" if is_loopback(host) else "https"
 
 
-def run(tool: Tool, upstream: str, host: str, port: int, extra: Sequence[str] = ()) -> int:
-    """Run until stopped; return mitmproxy's exit status. Raises UpstreamError and StartError."""
+def run(tool: Tool, upstream: str, host: str, port: int, extra: Sequence[str] = (), *, live: bool = False) -> int:
+    """Run until stopped; return mitmproxy's exit status. `live`: show a table of totals. Raises UpstreamError and
+    StartError."""
     given = [*calm(tool, extra), *arguments(upstream, host, port, extra)]
-    from mitmproxy.options import Options
 
-    if given[:1] != ["--mode"]:
-        logging.getLogger("mitmproxy.proxy.server").setLevel(logging.WARNING)  # "client connect", and its end
-
-    def make(options: Options) -> Any:
+    def make(options: mitmproxy_options.Options) -> Any:
         master = _master(tool, options)
         master.addons.add(Guide(origin(upstream)))
+        if live:
+            from wirelint.addon.live_table import LiveTable  # 20 ms
+
+            master.addons.add(LiveTable())
         return master
 
     return start(tool, given, make, "--port")
@@ -173,6 +174,8 @@ def start(tool: Tool, arguments: Sequence[str], make: Callable[[mitmproxy_option
     port. Raises StartError."""
     before, said, argv = sys.stderr, io.StringIO(), sys.argv[:]
     started = False
+    if "flow_detail=0" in arguments:
+        logging.getLogger("mitmproxy.proxy.server").setLevel(logging.WARNING)  # "client connect", and its end
 
     def checked(given: mitmproxy_options.Options) -> Any:
         master = make(given)

@@ -24,6 +24,7 @@ from wirelint.model import End, Json, Request, Timing
 from wirelint.rewrite import ReplyStream
 from wirelint.rewrite.request import Mended
 from wirelint.rule import Finding
+from wirelint.settings import Scope, Scopes
 from wirelint.timing import NO_ARRIVALS, ArrivalLog, Arrivals
 from wirelint.wire import EventStream
 from wirelint.wire.content_coding import CodingError, Decoder, TooLargeError, decode, decoder
@@ -41,6 +42,7 @@ _BATCH = 1 << 15
 class ExchangeRecorder:
     """Recorder of one exchange.
 
+    `rules`: those in force when the exchange began.
     `clock` is monotonic, in seconds; `clock_start` is its value when the request was complete; `started` is Unix time.
     `session`: None if reading the request failed; `faults` says why. Also None if `unknown_reason` is set: the exchange
     is of no known API and is recorded without being checked.
@@ -64,6 +66,7 @@ class ExchangeRecorder:
     request_body: bytes | None
     session: Session | None
     started: float
+    rules: Scopes
     limit: int
     clock: Callable[[], float]
     clock_start: float
@@ -105,6 +108,10 @@ class ExchangeRecorder:
     def is_readable(self) -> bool:
         """Return True if the session can return an exchange."""
         return self.session is not None and not self._is_broken
+
+    def scope(self) -> Scope:
+        """Return the rules and fixes of the exchange, whose request has arrived. Raises parse errors."""
+        return self.rules.of(self.session.head()) if self.session is not None else self.rules.default
 
     def now(self) -> float:
         """Return the milliseconds since the request."""

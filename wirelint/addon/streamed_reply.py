@@ -27,7 +27,6 @@ from mitmproxy import ctx, http
 from wirelint.addon import log
 from wirelint.addon.http_headers import (
     HEADER,
-    add_field,
     has_known_end,
     is_json,
     is_within,
@@ -228,7 +227,7 @@ class HttpReply(StreamedReply):
         self._call_is_end = is_http1 or is_attached  # an empty call is an end
         make_open_ended(self._flow.request, response)
         if announce:
-            add_field(response, HEADER, announce)
+            response.headers.add(HEADER, announce)
         coding = recorder.take_coding()
         self._decoder = decoder(coding, recorder.limit, ratio=_SWELLS) if coding else None
         self.repair_with(reply_stream)

@@ -40,8 +40,9 @@ _BENEATH = 2
 """Columns by which findings are indented, to begin under the API's name."""
 _API, _STATUS, _TOOK, _CALLS, _ID = 18, 3, 7, 8, 8
 _FORM, _TOKEN = len("stream"), len("first 12.34 s")
-_MODEL = (10, 40)
-_WIDE = 104
+_MODEL = (8, 40)
+_WIDE, _NARROW = 104, 72
+"""Columns of a terminal from which the form and the first token are shown; below which the calls are not."""
 _MESSAGE = 400
 
 
@@ -102,8 +103,8 @@ def _row(
     mark: Text, api: str, model: str, status: int | None, took: str, calls: str, name: str, style: str, width: int,
     streamed: bool, token: str,
 ) -> Text:  # fmt: skip
-    wide = width + _TIME >= _WIDE
-    columns = (1, _API, _STATUS, _TOOK, _CALLS, _ID, *((_FORM, _TOKEN) if wide else ()))
+    wide, narrow = width + _TIME >= _WIDE, width + _TIME < _NARROW
+    columns = (1, _API, _STATUS, _TOOK, _ID, *(() if narrow else (_CALLS,)), *((_FORM, _TOKEN) if wide else ()))
     room = min(max(width - sum(columns) - len(columns), _MODEL[0]), _MODEL[1])
     failed = status is None or status >= 400
     row = Text.assemble(mark, (f" {_cell(api, _API)} ", style), (_cell(model, room), style or "bold"))
@@ -111,7 +112,7 @@ def _row(
     row.append(f" {took:>{_TOOK}} ", style)
     if wide:
         row.append(f"{'stream' if streamed else '':<{_FORM}} {token:<{_TOKEN}} ", style)
-    return row.append(f"{calls:<{_CALLS}} ", style).append(printable(name[:_ID]), style or "cyan")
+    return row.append("" if narrow else f"{calls:<{_CALLS}} ", style).append(printable(name[:_ID]), style or "cyan")
 
 
 def _cell(text: str, size: int) -> str:

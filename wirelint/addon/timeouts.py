@@ -27,6 +27,7 @@ from wirelint.capture.redact import Redactor
 from wirelint.engine import Engine
 from wirelint.model import Exchange
 from wirelint.rule import Finding
+from wirelint.settings import Scopes
 from wirelint.wire.websocket import is_socket
 
 
@@ -80,11 +81,11 @@ class Timeouts:
         self._timer: asyncio.TimerHandle | None = None
 
     def follow(self, engine: Engine) -> None:
-        """Use the rules of this engine from now on."""
+        """Run rules with this engine from now on. Its rules are those of exchanges that begin now."""
         self._engine = engine
-        self._shortest = min((rule.patience for rule in engine.timed), default=math.inf)
+        self._shortest = _shortest(engine.rules)
         self.close()
-        self.wake(self._shortest)
+        self.wake(_LEAST if tuple(self._found()) else self._shortest)
 
     def wake(self, delay: float | None = None) -> None:
         """Start the timer. `delay` in seconds; None: until a new exchange may be due."""
@@ -126,7 +127,7 @@ class Timeouts:
     def _ask(self, one: OpenExchange, now: float) -> float:
         recorder = one.recorder
         if one.flow.intercepted:  # it waits for the user
-            return now + self._shortest
+            return now + _shortest(recorder.rules)
         recorder.catch_up()
         if recorder.session is None or recorder.session.terminated:
             return math.inf
@@ -135,7 +136,7 @@ class Timeouts:
         findings: list[Finding] = []
         exchange: Exchange | None = None
         channel = channel_of(recorder.session.api.name)
-        for rule in self._engine.timed:
+        for rule in recorder.rules.timed:
             if channel not in rule.channels:
                 continue
             due = rule.due(arrivals)
@@ -147,9 +148,14 @@ class Timeouts:
                 continue
             recorder.checked_silences.add((rule.code, due))
             exchange = exchange or recorder.session.look(max(recorder.now(), due), arrivals)
-            for one_in_force in self._engine.rules.of(exchange).rules:
+            for one_in_force in recorder.rules.of(exchange).rules:
                 if one_in_force.code == rule.code:
                     findings += self._engine.run(one_in_force, exchange)
         if findings and exchange is not None:
             self._report(one, exchange, tuple(findings))
-        return next_due if next_due < math.inf else now + self._shortest
+        return next_due if next_due < math.inf else now + _shortest(recorder.rules)
+
+
+def _shortest(rules: Scopes) -> float:
+    """Return the shortest limit of timed rules in seconds; infinite without such rules."""
+    return min((rule.patience for rule in rules.timed), default=math.inf)

@@ -11,8 +11,11 @@ import asyncio
 import logging
 import shutil
 import sys
+import threading
+import tomllib
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from mitmproxy import contentviews, ctx, flow, http, websocket
@@ -26,7 +29,8 @@ from wirelint.addon.recorder import OpenExchange
 from wirelint.capture.offline import Checked
 from wirelint.launch import describe_bind_error
 from wirelint.model import Side
-from wirelint.view.dashboard import Totals
+from wirelint.prices import price_table
+from wirelint.view.dashboard import Board, Totals
 from wirelint.view.findings import visible
 from wirelint.view.mitm import WIDTH, Line, Shown, Span, Style, failure, lines, plain
 
@@ -38,32 +42,9 @@ NAME = "LLM exchange"
 _OURS = 100.0
 _NOT_OURS = -1.0
 
-_IN_CONSOLE: dict[Style, str] = {
-    "head": "header",
-    "speaker": "header",
-    "text": "text",
-    "thinking": "content_none",
-    "remark": "content_none",
-    "call": "replay",
-    "result": "text",
-    "failed": "error",
-    "minus": "to_client",
-    "plus": "Token_Name_Tag",
-    "error": "error",
-    "warning": "warn",
-    "info": "offset",
-}
-"""mitmproxy 11: names of its palettes."""
-_IN_BROWSER: dict[Style, str] = {
-    **_IN_CONSOLE,
-    "call": "Token_Keyword_Constant",
-    "result": "Token_Name_Tag",
-    "failed": "Token_Literal_String",
-    "minus": "Token_Literal_String",
-    "error": "Token_Literal_String header",
-    "warning": "Token_Literal_Number header",
-}
-"""mitmproxy 11: classes of mitmweb's style sheet."""
+_STYLES: dict[str, dict[Style, str]] = tomllib.loads(
+    Path(__file__).with_name("styles.toml").read_text(encoding="utf-8")
+)
 
 
 class ExchangeView:
@@ -149,7 +130,7 @@ class View:
         websocket_message: object = None,
         **_: object,
     ) -> tuple[str, Iterator[list[tuple[str, str]]]]:
-        styles = _IN_CONSOLE if _is_console() else _IN_BROWSER
+        styles = _STYLES["console"] | ({} if _is_console() else _STYLES["browser"])
         page = self._viewer.page(data, flow, http_message or websocket_message)
         return NAME, ([(styles[span.style], span.text) for span in line] or [("text", " ")] for line in page)
 
@@ -357,6 +338,7 @@ class UserInterface:
         self.retention = FlowRetention(self._most, self._cache.forget, failures)
         self.totals = Totals()
         self.notice = ""
+        self._board: Board | None = None
         self._dashboard: Dashboard | None = None
         self._port: int | None = None
         self._commands = Commands(state, lookup, self._cache)
@@ -374,6 +356,14 @@ class UserInterface:
         self.retention.done()
         self.serve(None)
 
+    def board(self) -> Board:
+        """Return the conversations, costs and issues of exchanges; they are counted from the first call on."""
+        if self._board is None:
+            self._board = Board(self.totals)
+            # The price table takes almost a second to load, which must not delay the first exchange.
+            threading.Thread(target=price_table, daemon=True).start()
+        return self._board
+
     def serve(self, port: int | None) -> None:
         """Start the dashboard at a port, 0 for a free one, or end it (None). Needs a running loop."""
         if port == self._port:
@@ -389,7 +379,7 @@ class UserInterface:
             from wirelint.addon.dashboard import HOST, Dashboard
 
             made = Dashboard(
-                self.totals, lambda: (*self._found(), *self._sockets()), self._state.redactor, self._failures
+                self.board(), lambda: (*self._found(), *self._sockets()), self._state.redactor, self._failures
             )
             try:
                 made.start(port)
@@ -410,8 +400,10 @@ class UserInterface:
         """Count an exchange, and cache its result."""
         with self._failures.caught("counting the exchange"):
             self.totals.add(checked)
-        if self._dashboard is not None:
-            self._dashboard.add(checked)
+            if self._dashboard is not None:
+                self._dashboard.add(checked)
+            elif self._board is not None:
+                self._board.add(checked)
         if is_shown():
             self._cache.keep(flow, checked.folded, checked.record.id)
             clear_console_cache()

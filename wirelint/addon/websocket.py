@@ -168,8 +168,8 @@ class WebSockets:
         recorder = _begin(flow, message, f"{flow.id}:{socket.count + 1}", settings, large=large)
         if recorder is None:
             return
-        if settings.repairs and not large:
-            self._fix_request(socket, recorder, message, settings)
+        if recorder.rules.repair and not large:
+            self._fix_request(socket, recorder, message)
         socket.count += 1
         socket.open.append(recorder)
         self._sockets[flow.id] = socket
@@ -177,9 +177,7 @@ class WebSockets:
             _, oldest = self._sockets.popitem(last=False)
             self._cut(oldest, "unread", "too many open WebSockets; this one is no longer watched")
 
-    def _fix_request(
-        self, socket: _Socket, recorder: ExchangeRecorder, message: websocket.WebSocketMessage, settings: Settings
-    ) -> None:
+    def _fix_request(self, socket: _Socket, recorder: ExchangeRecorder, message: websocket.WebSocketMessage) -> None:
         """Fix a client's message, and prepare the fix of its replies."""
         if socket.repairs is None:
             socket.repairs = False
@@ -189,7 +187,7 @@ class WebSockets:
             recorder.notes.append(UNREPAIRED)
             return
         with self._failures.caught("repairing the request", recorder, readable=True):
-            mended = mended_request(recorder, settings.scope_of(recorder.session), self._ledger)
+            mended = mended_request(recorder, recorder.scope(), self._ledger)
             if mended is not None:
                 recorder.forward(headers_of(socket.flow.request), mended)
                 message.content = mended.body
@@ -198,10 +196,9 @@ class WebSockets:
         recorder, content = socket.open[0], message.content
         if recorder.status is None:
             recorder.respond(STATUS, HEADERS)
-            if socket.repairs and settings.repairs:
+            if socket.repairs and recorder.rules.repair:
                 with self._failures.caught("preparing the repair of the reply", recorder, readable=True):
-                    scope = settings.scope_of(recorder.session)
-                    stream = reply_stream_of(recorder, scope, settings, self._ledger)
+                    stream = reply_stream_of(recorder, recorder.scope(), settings, self._ledger)
                     socket.fixer = SocketReply(recorder, stream, self._failures) if stream is not None else None
         last = closes(content)
         if socket.fixer is None or not content.strip():
@@ -240,11 +237,11 @@ def _begin(
 ) -> ExchangeRecorder | None:
     """Return the recorder of an exchange that a message begins; None for an unknown API. `large`: pass it unread."""
     url, body = socket_url(url_of(flow.request)), None if large else message.content
-    recorder = new_recorder(flow, name, url, body, message.timestamp, settings.max_body)
+    recorder = new_recorder(flow, name, url, body, message.timestamp, settings)
     if large:
         known = pass_unread(recorder, "POST", {"input": [{"role": "user"}]}, too_large(settings.max_body))
         return recorder if known else None
-    recorder.begin_session(later=not settings.repairs)
+    recorder.begin_session(later=not recorder.rules.repair)
     return recorder if recorder.session is not None else None
 
 

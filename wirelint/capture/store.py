@@ -214,7 +214,7 @@ class Store:
         self._queue: deque[_Entry] = deque()
         self._queued = 0
         self._condition = threading.Condition()
-        self._closing = False
+        self._closing = self._hurried = False
         self._said: set[str] = set()
         self._written = self._dropped = self._failed = self._numbered = 0
         self._thread: threading.Thread | None = None
@@ -262,6 +262,12 @@ class Store:
             self._tell("queue", f"captures cannot be written as fast as traffic comes; dropping some ({self.folder})")
         return not full
 
+    def hurry(self) -> None:
+        """Write the queue without waiting for more, because someone waits for it."""
+        with self._condition:
+            self._hurried = bool(self._queue)
+            self._condition.notify_all()
+
     def close(self, timeout: float = 5.0) -> bool:
         """Write the queue within `timeout` seconds. Return False if entries are left, which count as dropped."""
         with self._condition:
@@ -308,6 +314,7 @@ class Store:
         """Wait for the next entry. Return None if no more will come."""
         with self._condition:
             if not self._queue:
+                self._hurried = False
                 while not self._condition.wait_for(lambda: self._queue or self._closing, self._time_left()):
                     self._close_part()
                 self._rest(_GATHER)
@@ -319,7 +326,7 @@ class Store:
 
     def _rest(self, seconds: float) -> None:
         if self._queue and self._queued < self._max_queue / _SHORT:
-            self._condition.wait_for(lambda: self._closing, seconds)
+            self._condition.wait_for(lambda: self._closing or self._hurried, seconds)
 
     def _make(self, piece: Piece) -> bytes | None:
         try:

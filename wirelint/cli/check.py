@@ -7,12 +7,10 @@ read in reviews. Only the fingerprint decides; the other members of an entry are
 
 from __future__ import annotations
 
-import contextlib
-import os
 import sys
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -49,7 +47,7 @@ from wirelint.cli.options import (
 from wirelint.cli.progress import Bar
 from wirelint.model import Json
 from wirelint.rule import Finding, Rule
-from wirelint.settings import Scopes
+from wirelint.settings import Scopes, file_states
 from wirelint.state.issues import evidence, fingerprint, place_pattern
 from wirelint.text.escaping import counted, listed
 from wirelint.view.findings import visible
@@ -199,7 +197,7 @@ def _watch(
     counts, seen = Statistics(), Counter[str]()
     try:
         while True:
-            state, read_now, before = _sizes(paths), Counter[str](), counts.exchanges
+            state, read_now, before = file_states(_files(paths)), Counter[str](), counts.exchanges
             with Bar(paths, "checking") as bar:
                 for found in bar.checked(Workers(1, bar, lambda: rules).checked(rules), rules):
                     source = found.record.source
@@ -216,23 +214,17 @@ def _watch(
             sys.stdout.flush()
             if counts.exchanges > before:
                 inform(f"{counts.summary(bar.problems)}; watching, Ctrl-C ends")
-            while _sizes(paths) == state:
+            while file_states(_files(paths)) == state:
                 time.sleep(_PAUSE)
     except KeyboardInterrupt:
         writer.close()
     return 1 if counts.faults and not exit_zero else 0
 
 
-def _sizes(paths: Sequence[str]) -> dict[str, tuple[int, int]]:
-    """Return size and time of change of each capture."""
-    found = {}
+def _files(paths: Sequence[str]) -> Iterator[str]:
+    """Yield each capture that the paths name."""
     for path in paths:
-        files = [file for file, counts in captures_below(path) if counts] if storage.is_folder(path) else [path]
-        for file in files:
-            with contextlib.suppress(OSError):
-                state = os.stat(file)
-                found[file] = state.st_size, state.st_mtime_ns
-    return found
+        yield from [file for file, counts in captures_below(path) if counts] if storage.is_folder(path) else [path]
 
 
 # --- baselines ---------------------------------------------------------------------------------------------------------

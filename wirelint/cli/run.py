@@ -120,13 +120,15 @@ def run(
                     inform(place.notice)
                 status = run_command(command, _environment(routes, place, folder, loopback))
                 survived = proxy.alive
-                proxy.stop(drain, totals=live)
+                complaint = proxy.stop(drain, totals=live)
         except (StartError, OSError) as error:
             raise click.ClickException(str(error)) from error
         except CommandError as error:
             inform(f"wirelint: {error}")
             return error.status
-        parts = _parts(settings, captures, place.run)
+        parts = _parts(settings, captures, proxy.runs)
+        if complaint:
+            inform(f"wirelint: {complaint}")
         if not survived:
             inform(f"wirelint: mitmproxy ended before the command did: {proxy.last_log_line()}")
         if log is None and file is not None and parts:
@@ -168,11 +170,11 @@ def _opening(routes: env.Routes, place: Place) -> str:
     return f"wirelint: {'; '.join(ways)}"
 
 
-def _parts(settings: Sequence[str], captures: str, name: str) -> list[Path]:
-    """Return the folders that this run has written. Their names have the time and the name of the run."""
+def _parts(settings: Sequence[str], captures: str, runs: Sequence[str]) -> list[Path]:
+    """Return the folders that this run has written."""
     given = [value for name, _, value in (one.partition("=") for one in settings) if name == "wirelint_captures"]
-    where = (given or [captures])[-1]
-    return sorted(Path(where).expanduser().glob(f"*Z-{name}*")) if where and name else []
+    where = Path((given or [captures])[-1]).expanduser()
+    return sorted(path for run in runs for end in ("", "-*") for path in where.glob(f"*Z-{run}{end}"))
 
 
 def _closing(parts: list[Path], captures: str, command: Sequence[str]) -> Iterator[str]:
@@ -274,6 +276,7 @@ def _plain(text: str) -> str:
 @click.option("--port", default=8080, show_default=True, type=click.IntRange(0, 65535), help="Port to listen at.")
 @click.option("--web", is_flag=True, help="Start mitmweb, in the browser.")
 @click.option("--console", is_flag=True, help="Start mitmproxy, in the terminal.")
+@click.option("--live", is_flag=True, help="Show a table of totals in the terminal; elsewhere it ends the log.")
 @click.option("--dashboard", is_flag=True, help="Serve a live page on this machine; its address is in the log.")
 @_ship_option
 @click.argument("extra", nargs=-1, type=click.UNPROCESSED, metavar="[MITMPROXY OPTIONS]")
@@ -283,6 +286,7 @@ def proxy(
     port: int,
     web: bool,
     console: bool,
+    live: bool,
     dashboard: bool,
     ship: str | None,
     extra: tuple[str, ...],
@@ -292,7 +296,7 @@ def proxy(
     Without --web or --console it is mitmdump. Point the client at http://127.0.0.1:PORT and keep its path. All other
     options go to mitmproxy: wirelint proxy --upstream https://api.openai.com --set wirelint_ignore=think-leak.
     """
-    from wirelint.addon.proxy import StartError, UpstreamError, run
+    from wirelint.addon.proxy import StartError, Tool, UpstreamError, run
 
     if upstream is None:
         raise click.UsageError(
@@ -300,13 +304,16 @@ def proxy(
         )
     if web and console:
         raise click.UsageError("--web and --console are two tools; choose one")
+    if live and console:
+        raise click.UsageError("--live and --console both need the terminal; choose one, or --dashboard with --console")
     if dashboard and not any(word.startswith("wirelint_dashboard=") for word in extra):
         extra = ("--set", "wirelint_dashboard=on", *extra)
     if ship:
         extra = ("--set", f"wirelint_ship={ship}", *extra)
     try:
         with no_guard():  # mitmproxy sets colours itself
-            return run("mitmweb" if web else "mitmproxy" if console else "mitmdump", upstream, host, port, extra)
+            tool: Tool = "mitmweb" if web else "mitmproxy" if console else "mitmdump"
+            return run(tool, upstream, host, port, extra, live=live)
     except (UpstreamError, StartError) as error:
         raise click.UsageError(str(error)) from error
 

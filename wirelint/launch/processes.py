@@ -37,13 +37,12 @@ class StartError(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The ports of a proxy: one as an HTTP proxy, one per origin; the folder of its authority; the name of the run in its
-    captures, empty without captures; and its notice for the user, empty without a dashboard."""
+    """The ports of a proxy: one as an HTTP proxy, one per origin; the folder of its authority; and its notice for the user,
+    which is empty without a dashboard."""
 
     port: int
     bases: Mapping[str, int]
     confdir: Path
-    run: str = ""
     notice: str = ""
 
 
@@ -83,6 +82,8 @@ class PrivateProxy:
         self._environment = {**(os.environ if environment is None else environment), "WIRELINT_UPSTREAM_AUTH": login}
         self._process: subprocess.Popen[str] | None = None
         self._lines: queue.Queue[str] = queue.Queue()
+        self.runs: list[str] = []
+        """How the names of the folders of captures end."""
 
     @property
     def alive(self) -> bool:
@@ -115,19 +116,27 @@ class PrivateProxy:
         if "failed" in made:
             self.stop(0)
             raise StartError(str(made["failed"]))
-        return Place(made["port"], made["bases"], Path(made["confdir"]), made["run"], made["notice"])
+        self.runs = made["runs"]
+        return Place(made["port"], made["bases"], Path(made["confdir"]), made["notice"])
 
-    def stop(self, drain: float, *, totals: bool = False) -> None:
-        """End the process; open exchanges may take `drain` seconds to end. `totals`: a table of counts ends its log."""
+    def stop(self, drain: float, *, totals: bool = False) -> str:
+        """End the process; open exchanges may take `drain` seconds to end. `totals`: a table of counts ends its log.
+
+        Return why files of the settings that changed meanwhile are not in force; empty if they are."""
         process = self._process
         if process is None:
-            return
+            return ""
         self._say({"stop": drain, "totals": totals})
         try:
             process.wait(drain + _STOP)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+        for last in (json.loads(line) for line in iter(lambda: self._line(_STOP), "")):
+            if "complaint" in last:
+                self.runs = last["runs"]
+                return str(last["complaint"])
+        return ""
 
     def pending(self) -> int:
         """Return the number of exchanges in progress or not yet written; 0 if the process has ended."""
@@ -166,9 +175,12 @@ class PrivateProxy:
     def _line(self, timeout: float) -> str:
         """Return the next line of the process; "" if the process has ended, or after `timeout` seconds."""
         try:
-            return self._lines.get(timeout=timeout)
+            line = self._lines.get(timeout=timeout)
         except queue.Empty:
             return ""
+        if not line:
+            self._lines.put("")  # the end stays the end
+        return line
 
     def last_log_line(self) -> str:
         """Return the last line of the log, without times and colours."""

@@ -15,11 +15,10 @@ from functools import partial
 from typing import Any, Literal
 
 import jsonschema_rs
-import orjson
 
 from wirelint.mock.answer import Answer, Event, Pause, Step, json_answer
 from wirelint.mock.fault import AnswerStage, EventStage, Fault, NotApplicableError, ReplyStage, Turn
-from wirelint.mock.plan import MARKUP, Call, Reply, dump_json, make_calls, write_markup
+from wirelint.mock.plan import MARKUP, Call, Reply, decode_value, dump_json, make_calls, write_markup
 from wirelint.mock.scenario import FAULT_OPTIONS, HEALTHY, Scenario, ScenarioError, near
 from wirelint.mock.schema_values import SAMPLES, load_table
 from wirelint.mock.tools import MCP_STAGES
@@ -115,7 +114,7 @@ def _break_json(reply: Reply, turn: Turn) -> Reply:
     text = reply.calls[0].arguments
     match turn.options.mode or "cut":
         case "quotes":
-            broken = str(orjson.loads(text))  # a Python literal: {'city': 'Lisbon', 'days': None}
+            broken = str(decode_value(text))  # a Python literal: {'city': 'Lisbon', 'days': None}
         case "comma":
             broken = f"{text[:-1]},}}" if text != "{}" else "{,}"
         case "twice":
@@ -294,9 +293,8 @@ def _leave_out_counts(events: list[Event], turn: Turn) -> list[Event]:
 
 def _without_counts(text: str) -> str:
     """Remove the token counts of an event. Bedrock carries Anthropic's events in `{"bytes": "<base64>"}`."""
-    try:
-        value: Json = orjson.loads(text)
-    except orjson.JSONDecodeError:
+    value = decode_value(text)
+    if isinstance(value, str):
         return text
     if isinstance(value, dict) and isinstance(carried := value.get("bytes"), str):
         inner = _without_counts(base64.b64decode(carried).decode())
@@ -403,20 +401,7 @@ def _load() -> dict[str, Fault]:
 
 FAULTS: dict[str, Fault] = _load()
 
-_HISTORY = "the client writes the history of a request; send one that is wrong"
-_PROMPT = "the client writes the prompt of a request; send one that is wrong"
-
-NOT_PLAYED: dict[str, str] = {
-    "mangled-id": _HISTORY,
-    "orphan-result": _HISTORY,
-    "missing-result": _HISTORY,
-    "role-order": _HISTORY,
-    "content-repr-leak": _PROMPT,
-    "missing-generation-prompt": _PROMPT,
-    "unexecuted-call": "the client has to invent a result and not call its MCP server",
-    "altered-result": "the client has to change the answer of its MCP server",
-    "mcp-error-swallowed": "the client or the model has to hide an error of the MCP server",
-}
+NOT_PLAYED: dict[str, str] = load_table("not_played")
 """Rules that no reply of this server can break, and why."""
 
 

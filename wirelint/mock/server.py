@@ -1,13 +1,13 @@
 """The mock server's sockets: HTTP/1.1 on loopback, one network chunk per step, in a separate thread.
 
-h11 frames the bytes, so everything but the faults is valid HTTP. Each body step becomes one `h11.Data` and one write,
-which makes the chunk boundaries of a scenario real. While a response is paced or stalls, the connection is also read:
-a client that leaves ends the response at once.
+tornado frames the bytes, so everything but the faults is valid HTTP. Each step of a body is one write, which makes the
+chunk boundaries of a scenario real. A client that leaves while a response is paced or stalls ends it at once.
 """
 
 from __future__ import annotations
 
 import asyncio
+import http.client
 import ssl
 import threading
 from collections import deque
@@ -15,16 +15,18 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-import h11
+from tornado.httpserver import HTTPServer
+from tornado.httputil import HTTPHeaders, HTTPServerRequest, ResponseStartLine
+from tornado.iostream import StreamClosedError
+from tornado.netutil import bind_sockets
 
-from wirelint.mock.answer import Answer, Pause, json_answer
+from wirelint.mock.answer import Answer, Pause
 from wirelint.mock.plan import Options
 from wirelint.mock.scenario import HEADER, load_script
 from wirelint.mock.service import Service
 from wirelint.model import Json
-
-_READ_SIZE = 65536
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,148 +131,75 @@ class MockServer:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
         tasks: set[asyncio.Task[None]] = set()
 
-        # A plain function, not a coroutine: Python 3.11 and 3.12 treat cancelled coroutines of a server differently.
-        def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            task = asyncio.ensure_future(self._serve(reader, writer))
+        def accept(request: HTTPServerRequest) -> None:
+            task = asyncio.ensure_future(self._respond(request))
             tasks.add(task)
             task.add_done_callback(tasks.discard)
 
+        server = HTTPServer(accept, ssl_options=self.tls)
         try:
-            server = await asyncio.start_server(accept, self.host, self.port, ssl=self.tls)
+            sockets = bind_sockets(self.port, self.host)
         except OSError as error:
             self._failure = error
             self._ready.set()
             return
-        self.port = server.sockets[0].getsockname()[1]
+        self.port = sockets[0].getsockname()[1]
+        server.add_sockets(sockets)
         self._ready.set()
         await self._stop.wait()
-        server.close()
+        server.stop()
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        await server.wait_closed()
+        await server.close_all_connections()
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        connection = _Connection(reader, writer)
-        try:
-            while (request := await connection.read_request()) is not None:
-                await self._respond(connection, *request)
-                if not connection.next_cycle():
-                    break
-        except h11.RemoteProtocolError as error:
-            await connection.refuse(error)
-        except ConnectionError:
-            pass  # the client left, which it may do at any time
-        finally:
-            connection.close()
-
-    async def _respond(self, connection: _Connection, request: h11.Request, body: bytes) -> None:
-        method, target = request.method.decode("ascii"), request.target.decode("latin-1")
-        pairs = tuple((name.decode("ascii"), value.decode("latin-1")) for name, value in request.headers)
+    async def _respond(self, request: HTTPServerRequest) -> None:
+        method, target = request.method or "", request.uri or ""
+        pairs = tuple((name.lower(), value) for name, value in request.headers.get_all())
         if self._service.reaches_api(method, target):
             self._number += 1
-        answer = self._service.answer(self._number, method, target, dict(pairs), body)
+        answer = self._service.answer(self._number, method, target, dict(pairs), request.body)
         sent = bytearray()
         complete = False
         try:
-            complete = await connection.send(answer, sent, head_only=method == "HEAD")
+            complete = await _send(request.connection, answer, sent, head_only=method == "HEAD")
+        except StreamClosedError:
+            pass  # the client left, which it may do at any time
         finally:
-            made = Exchange(method, target, pairs, body, answer.status, answer.headers, bytes(sent), complete)
+            made = Exchange(method, target, pairs, request.body, answer.status, answer.headers, bytes(sent), complete)
             self.exchanges.append(made)
 
 
-class _Connection:
-    """One connection: h11 between a reader and a writer."""
-
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._h11 = h11.Connection(h11.SERVER)
-        self._reader = reader
-        self._writer = writer
-        self._early: asyncio.Task[bytes] | None = None
-
-    async def read_request(self) -> tuple[h11.Request, bytes] | None:
-        """Return the next request with its body, None when the client closes between requests."""
-        request: h11.Request | None = None
-        body = bytearray()
-        while True:
-            event = self._h11.next_event()
-            if event is h11.NEED_DATA:
-                if self._h11.they_are_waiting_for_100_continue:
-                    await self._write(h11.InformationalResponse(status_code=100, headers=[]))
-                self._h11.receive_data(await self._read())
-            elif isinstance(event, h11.Request):
-                request = event
-            elif isinstance(event, h11.Data):
-                body += event.data
-            elif isinstance(event, h11.EndOfMessage) and request is not None:
-                return request, bytes(body)
-            else:
-                return None
-
-    async def send(self, answer: Answer, sent: bytearray, *, head_only: bool) -> bool:
-        """Play an answer; return True if it went out whole. Body bytes are added to `sent` as they go."""
-        if await self._left_during(answer.delay):
-            return False
-        framing = ("transfer-encoding", "chunked") if answer.length is None else ("content-length", str(answer.length))
-        await self._write(h11.Response(status_code=answer.status, headers=[*answer.headers, framing]))
-        for step in () if head_only else answer.steps:
-            wait = step.seconds if isinstance(step, Pause) else answer.pace / 1000
-            if not isinstance(step, Pause):
-                await self._write(h11.Data(data=step))
-                sent += step
-            if await self._left_during(wait):
-                return False
-        if answer.dies:
-            self._h11.send_failed()
-            return False
-        await self._write(h11.EndOfMessage())
-        return True
-
-    def next_cycle(self) -> bool:
-        """Return True if the connection can carry another request."""
-        if self._h11.our_state is not h11.DONE or self._h11.their_state is not h11.DONE:
-            return False
-        self._h11.start_next_cycle()
-        return True
-
-    async def refuse(self, error: h11.RemoteProtocolError) -> None:
-        """Answer a request that is not HTTP, if no response has begun."""
-        if self._h11.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
-            return
-        body: Json = {"error": {"message": ascii(str(error)), "type": "invalid_request_error"}}
-        answer = json_answer(error.error_status_hint, body, (("connection", "close"),))
-        with suppress(ConnectionError):
-            await self.send(answer, bytearray(), head_only=False)
-
-    async def _left_during(self, seconds: float) -> bool:
-        """Wait; return True as soon as the client has closed. Bytes that it sends meanwhile (pipelining) are kept."""
-        if seconds <= 0:
-            return False
-        loop = asyncio.get_running_loop()
-        until = loop.time() + seconds
-        if self._early is None:
-            self._early = asyncio.ensure_future(self._reader.read(_READ_SIZE))
-        done, _ = await asyncio.wait({self._early}, timeout=seconds)
-        if not done:
-            return False
-        if not self._early.result():
-            return True
-        await asyncio.sleep(until - loop.time())
+async def _send(connection: Any, answer: Answer, sent: bytearray, *, head_only: bool) -> bool:
+    """Play an answer; return True if it went out whole. Body bytes are added to `sent` as they go."""
+    left = asyncio.Event()
+    connection.set_close_callback(left.set)
+    connection.stream.set_nodelay(True)
+    if await _is_set(left, answer.delay):
         return False
+    headers = HTTPHeaders()
+    for name, value in answer.headers:
+        headers.add(name, value)
+    if answer.length is not None:
+        headers["content-length"] = str(answer.length)
+    reason = http.client.responses.get(answer.status, "Unknown")
+    await connection.write_headers(ResponseStartLine("HTTP/1.1", answer.status, reason), headers)
+    for step in () if head_only else answer.steps:
+        if not isinstance(step, Pause):
+            await connection.write(step)
+            sent += step
+        if await _is_set(left, step.seconds if isinstance(step, Pause) else answer.pace / 1000):
+            return False
+    if answer.dies:
+        connection.stream.close()
+        return False
+    connection.finish()
+    return True
 
-    def close(self) -> None:
-        if self._early is not None:
-            self._early.cancel()
-        self._writer.close()
 
-    async def _read(self) -> bytes:
-        if self._early is None:
-            return await self._reader.read(_READ_SIZE)
-        early, self._early = self._early, None
-        return await early
-
-    async def _write(self, event: h11.Event) -> None:
-        data = self._h11.send(event)
-        if data:
-            self._writer.write(data)
-            await self._writer.drain()
+async def _is_set(event: asyncio.Event, seconds: float) -> bool:
+    """Wait for an event for at most these seconds; return True if it is set."""
+    if seconds > 0:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(event.wait(), seconds)
+    return event.is_set()

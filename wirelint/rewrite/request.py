@@ -12,11 +12,10 @@ from functools import lru_cache
 from typing import TypeAlias
 from urllib.parse import urlsplit
 
-import orjson
-
 from wirelint.apis import as_object, by_name, channel_of
 from wirelint.engine import internal
 from wirelint.fix import Answer, AppliedFix, Edit, FixPolicy, RequestFix
+from wirelint.jsonvalues import decode_json
 from wirelint.model import Exchange, Json, Request
 from wirelint.rewrite.edits import apply, with_member
 from wirelint.rule import Finding, Rule
@@ -193,11 +192,11 @@ class _Work:
         if added is None:
             changed = apply(self.body, edits)
             return changed, self.exchange if changed is self.body else _with_request(
-                self.exchange, orjson.loads(changed)
+                self.exchange, decode_json(changed)
             )
         changed, name, value = added
         request = self.exchange.request
-        body = {**request.body, name: orjson.loads(value)} if request is not None else orjson.loads(changed)
+        body = {**request.body, name: decode_json(value)} if request is not None else decode_json(changed)
         return changed, _with_request(self.exchange, body)
 
 

@@ -114,9 +114,13 @@ class Totals:
     def __init__(self) -> None:
         self.all = Sums()
         self._models: dict[str, Sums] = {}
+        self._rules: Counter[tuple[int, str, str]] = Counter()
 
     def add(self, checked: Checked) -> None:
         self.all.add(checked)
+        for finding in checked.findings:
+            if not finding.is_known:
+                self._rules[SEVERITIES.index(finding.severity), finding.code, finding.name] += 1
         name = checked.model[:_NAME] or checked.api or "unknown API"
         if name not in self._models and len(self._models) >= _MOST_MODELS:
             name = "others"
@@ -141,6 +145,12 @@ class Totals:
             worst = next((severity for severity in SEVERITIES if MARKS[severity] in cells[-1]), "none")
             lines.append(line.append(f"  {cells[-1]}", _STYLES[worst] if number else "dim"))
         return lines
+
+    def issues(self) -> Line:
+        """Return the number of findings by rule, the worst first: `● xml-leak 3  ▲ missing-usage 12`."""
+        found = [(SEVERITIES[place], name, count) for (place, _, name), count in sorted(self._rules.items())]
+        parts = [Line(f"{MARKS[severity]} {name} {count}", _STYLES[severity]) for severity, name, count in found]
+        return Line("  ").join(parts)
 
 
 _TITLES = ("totals", "exchanges", "tokens in", "out", "first token", "time", "issues")
@@ -297,6 +307,7 @@ class Board:
 
     @property
     def totals(self) -> Object:
+        """The counts of all exchanges, conversations, and the cost, None without prices."""
         return self._totals.all.document | {"conversations": self._begun, "cost": self._spent.document["cost"]}
 
     def everything(self) -> Object:

@@ -399,9 +399,9 @@ async function fill(id) {
   const data = opened.get(id);
   if (!body) return;
   const made = [];
-  if (data?.paths.length) made.push(make("h3", {}, "Tool calls"), data.paths.map(pathOf));
+  if (data?.paths.length) made.push(make("h2", {}, "Tool calls"), data.paths.map(pathOf));
   if (data?.exchanges.length) {
-    made.push(make("h3", {}, data.exchanges.length === 1 ? "Exchange" : `Latest ${data.exchanges.length} exchanges`));
+    made.push(make("h2", {}, data.exchanges.length === 1 ? "Exchange" : `Latest ${data.exchanges.length} exchanges`));
     for (const row of [...data.exchanges].reverse()) made.push(await exchangeOf(row, id));
   } else {
     made.push(make("p.wait", {}, "Its exchanges are not kept any more; the captures have them (wirelint show)."));
